@@ -17,7 +17,7 @@ def settings():
 
 def test_every_step_task_and_pair_of_seeds_is_planned_once(settings):
     asked = settings.convergence
-    plan = convergence.planned(settings, [MODEL])
+    plan = convergence.plan_runs(settings, [MODEL])
     identities = {(run.columns["condition"], run.task, run.pretraining_seed, run.seed) for run in plan}
     assert len(plan) == len(identities) == 2 * len(asked.steps) * len(asked.tasks) * len(asked.seeds)
     assert {run.pretraining_seed for run in plan} == {2, 10}
@@ -26,8 +26,8 @@ def test_every_step_task_and_pair_of_seeds_is_planned_once(settings):
 def test_the_last_step_is_the_run_of_finetuning_and_no_other_step_is(settings):
     last = settings.pretraining.steps
     assert last in settings.convergence.steps
-    tuned = [run.content for run in finetuning.planned(settings, [(settings.convergence.protocol, *MODEL)])]
-    for run in convergence.planned(settings, [MODEL]):
+    tuned = [run.content for run in finetuning.plan_runs(settings, [(settings.convergence.protocol, *MODEL)])]
+    for run in convergence.plan_runs(settings, [MODEL]):
         step = int(run.columns["condition"].removeprefix("step="))
         assert (run.content in tuned) == (step == last)
         assert run.weights.endswith(f"/step-{step}") == (step != last)

@@ -78,9 +78,9 @@ def plan(settings: Settings) -> list[set[str]]:
         trained[str(pretrained(*model, number)), seed] = Path(f"{model}-{number}-{seed}")
     plans = (
         pretraining.planned(settings, models),
-        finetuning.planned(settings, settings.finetuned()),
-        convergence.planned(settings, models),
-        question_answering.planned(settings, models, trained),
+        finetuning.plan_runs(settings, settings.finetuned()),
+        convergence.plan_runs(settings, models),
+        question_answering.plan_runs(settings, models, trained),
         translation.planned(settings, settings.translation.operators),
     )
     return [{run.text for run in runs} for runs in plans]

@@ -20,25 +20,30 @@ def mapping(tasks=("mnli", "qnli", "qqp", "mrpc"), **changes):
 
 def measured(predicted, gold, trained, tested):
     positive = positive_classes(mapping())
-    return cross_domain.measures(np.array(predicted), np.array(gold), trained, tested, positive)
+    return cross_domain.compute_metrics(np.array(predicted), np.array(gold), trained, tested, positive)
 
 
 def test_the_mapping_covers_every_pair_of_tasks():
     positive = positive_classes(mapping())
     assert positive == {"mnli": {0}, "qnli": {0}, "qqp": {1}, "mrpc": {1}}
-    [run, *_] = runs = cross_domain.planned(load_settings(), [("kowsher2025", "shared", "tiny")])
+    [run, *_] = runs = cross_domain.plan_runs(load_settings(), [("kowsher2025", "shared", "tiny")])
     assert {each.task for each in runs} == set(run.evaluated_on) == set(positive)
 
 
-def test_a_task_without_a_mapping_is_an_error():
-    with pytest.raises(ValueError, match="positive_labels: `rte` is missing"):
-        mapping(tasks=("mnli", "rte"))
+WRONG = {
+    "missing task": ({"tasks": ("mnli", "rte")}, "positive_labels: `rte` is missing"),
+    "unknown label": ({"mnli": ["entails"]}, r"positive_labels\.mnli: .*entailment, neutral, contradiction"),
+    "every label": (
+        {"mnli": ["entailment", "neutral", "contradiction"]},
+        r"positive_labels\.mnli: .*entailment, neutral, contradiction",
+    ),
+}
 
 
-@pytest.mark.parametrize("labels", [["entails"], ["entailment", "neutral", "contradiction"]])
-def test_labels_that_a_task_has_not_or_that_say_yes_to_all_are_an_error(labels):
-    with pytest.raises(ValueError, match=r"positive_labels\.mnli: .*entailment, neutral, contradiction"):
-        positive_classes(mapping(mnli=labels))
+@pytest.mark.parametrize(("changes", "message"), WRONG.values(), ids=list(WRONG))
+def test_a_wrong_mapping_is_an_error(changes, message):
+    with pytest.raises(ValueError, match=message):
+        positive_classes(mapping(**changes))
 
 
 def test_a_label_that_a_task_has_not_stops_the_chain_before_anything_has_run(tmp_path, monkeypatch):

@@ -102,7 +102,9 @@ def test_the_line_on_the_card_of_a_fine_tuned_model_answers_with_the_names_of_cl
     splits = [split.evaluated_on for split in TASKS[task].validation_splits]
     columns = {"stage": "finetuning", "operator": "pairwise", "size": "toy", "metric": "accuracy", "n": 4}
     rows = [Observation(**columns, evaluated_on=split, value=i / 4) for i, split in enumerate(splits)]
-    complete(target, folder / "tokenizer.json", 16, finetuning.described(run, rows, target, {"operator": "pairwise"}))
+    complete(
+        target, folder / "tokenizer.json", 16, finetuning.describe_model(run, rows, target, {"operator": "pairwise"})
+    )
     data = ModelCard.load(target / "README.md").data
     assert {one.dataset_config: one.metric_value for one in data.eval_results} == {
         split: i / 4 for i, split in enumerate(splits)

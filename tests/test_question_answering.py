@@ -1,6 +1,5 @@
 """Windows over contexts, answer spans, and fine-tuning on questions, from a toy model to the stage."""
 
-import json
 from pathlib import Path
 
 import numpy as np
@@ -19,7 +18,7 @@ from stages.files import observations
 from stages.files.storage import sha256
 from stages.question_answering import spans as learning
 from stages.question_answering import stage as question_answering
-from stages.question_answering.windows import Windows, cuts, encode, padded, token_span
+from stages.question_answering.windows import Window, cuts, encode, pad_windows, token_span
 from stages.schema.settings import load_settings
 from stages.schema.training_sections import QuestionAnswering
 from stages.tasks import squad
@@ -36,6 +35,15 @@ TRAINING = {
     "attention_dropout": 0.1, "precision": "float32", "maximum_length": 64, "question_length": 20, "stride": 24,
     "answer_length": 10, "null_threshold": 0.0,
 }  # fmt: skip
+
+
+@pytest.fixture(autouse=True)
+def one_thread():
+    """A job computes on one thread, and a toy model is slower on two."""
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(threads)
 
 
 @pytest.fixture
@@ -64,14 +72,15 @@ def table(folder: Path, *rows: tuple, name="train.parquet") -> Path:
     return folder / name
 
 
-def texts_of_spans(path: Path, windows: Windows) -> list[tuple[int, str]]:
+def texts_of_spans(path: Path, windows: list[Window]) -> list[tuple[int, str]]:
     """(question, text) of every window that holds its answer."""
     contexts = pd.read_parquet(path)["context"]
     found = []
-    for i in np.flatnonzero(windows.spans[:, 0]):
-        first, last = windows.spans[i] - windows.begins[i]
-        question = int(windows.questions[i])
-        found.append((question, contexts[question][windows.offsets[i][first, 0] : windows.offsets[i][last, 1]]))
+    for window in windows:
+        first, last = (token - window.begin for token in window.span)
+        if first >= 0:
+            text = contexts[window.question][window.offsets[first, 0] : window.offsets[last, 1]]
+            found.append((window.question, text))
     return found
 
 
@@ -93,44 +102,35 @@ def test_a_window_is_cls_question_sep_context_sep(tmp_path, tokenizer):
     path = table(tmp_path, ("The Seine flows.", "Where is the river?", "Seine"))
     windows = encode(path, tokenizer, 64, 20, 24)
     words = Tokenizer.from_file(str(tokenizer))
-    tokens = [words.id_to_token(i) for i in windows.ids[0]]
+    tokens = [words.id_to_token(i) for i in windows[0].ids]
     assert " ".join(tokens) == "[CLS] where is the river ? [SEP] the seine flows . [SEP]"
     pair = words.encode("Where is the river?", "The Seine flows.")
-    [ids], [types], _, [context] = padded(windows, np.array([0]))
+    [ids], [types], _, [context] = pad_windows(windows, 12)
     assert (ids.tolist(), types.tolist()) == (pair.ids, pair.type_ids)
     assert context.tolist() == [7 <= place < 11 for place in range(12)]
-    assert windows.spans.tolist() == [[8, 8]] and windows.begins.tolist() == [7]
-
-
-def test_a_batch_is_padded_with_nothing_that_counts(tmp_path, tokenizer):
-    path = table(tmp_path, ("Paris is old.", "Where?", "Paris"), ("Paris is old, the Seine is old.", "Where?", None))
-    ids, types, mask, context = padded(encode(path, tokenizer, 64, 20, 24), np.array([0, 1]))
-    short = int(mask[0].sum())
-    assert short < ids.shape[1] == int(mask[1].sum())
-    for part in (ids, types, mask, context):
-        assert not part[0, short:].any()
+    assert [(window.begin, window.span) for window in windows] == [(7, (8, 8))]
 
 
 def test_long_questions_are_cut_at_the_stated_length_and_shorter_ones_never(tmp_path, tokenizer):
     path = table(tmp_path, ("Paris is old.", "river " * 30, "Paris"), ("Paris is old.", "river " * 9, "Paris"))
     windows = encode(path, tokenizer, 24, 10, 5)
-    assert windows.begins.tolist() == [12, 11]
+    assert [window.begin for window in windows] == [12, 11]
 
 
 def test_every_token_of_a_long_context_is_in_a_window_with_its_own_place(tmp_path, tokenizer):
     context = " ".join(f"w{i}" for i in range(40))  # three pieces each, some two
     path = table(tmp_path, (context, "where?", "w17"))
     windows = encode(path, tokenizer, 24, 10, 8)
-    seen = {tuple(place) for places in windows.offsets for place in places.tolist()}
+    seen = {tuple(place) for window in windows for place in window.offsets.tolist()}
     whole = Tokenizer.from_file(str(tokenizer)).encode(context, add_special_tokens=False)
     assert seen == set(whole.offsets)
-    assert all(len(ids) <= 24 for ids in windows.ids) and len(windows) > 5
+    assert all(len(window.ids) <= 24 for window in windows) and len(windows) > 5
     spans = texts_of_spans(path, windows)
     assert spans and set(spans) == {(0, "w17")}
-    for i in np.flatnonzero(windows.spans[:, 0] == 0):  # windows that do not hold the whole answer
-        assert windows.spans[i].tolist() == [0, 0]
-        places = windows.offsets[i]
-        assert places[0, 0] > context.index("w17") or places[-1, 1] < context.index("w17") + 3
+    begin = context.index("w17")
+    for window in windows:
+        if window.span == (0, 0):
+            assert window.offsets[0, 0] > begin or window.offsets[-1, 1] < begin + 3
 
 
 def test_the_tokens_of_an_answer_are_those_that_reach_into_it():
@@ -176,7 +176,7 @@ def test_the_best_span_is_that_of_a_search_through_all(longest):
     allowed = torch.zeros(20, 12, dtype=torch.bool)
     for row in range(20):
         allowed[row, 4 : 5 + row % 7] = True
-    value, first, last = learning.best_span(starts, ends, allowed, longest)
+    value, first, last = learning.find_best_span(starts, ends, allowed, longest)
     for row in range(20):
         expected = brute(starts[row], ends[row], allowed[row], longest)
         assert (float(value[row]), int(first[row]), int(last[row])) == pytest.approx(expected)
@@ -192,24 +192,19 @@ def test_a_prediction_never_reaches_into_the_question(tmp_path, tokenizer):
             score = 10.0 * (1 - token_type_ids) + torch.arange(ids.shape[1]) / 100
             return type("Given", (), {"start_logits": score, "end_logits": score})
 
-    best = learning.score(Asker().eval(), windows, 10, "float32")
-    assert learning.chosen_answers(pd.Series(["Paris is old."]), windows, best, None) == ["."]
-
-
-def best_of(*rows):
-    return np.array(list(rows), dtype=[("score", "f4"), ("first", "i4"), ("last", "i4"), ("null", "f4")])
+    best = learning.score_windows(Asker().eval(), windows, 10, "float32")
+    assert learning.choose_answers(pd.Series(["Paris is old."]), windows, best, None) == ["."]
 
 
 def test_the_best_window_answers_and_the_lowest_null_score_decides():
     places = np.array([[0, 3], [4, 7]])
-    ids = (np.zeros(4),) * 3
-    windows = Windows(ids, np.zeros(3), (places,) * 3, np.array([0, 0, 1]), np.zeros((3, 2)))
+    windows = [Window(np.zeros(4), 0, places, question, (0, 0)) for question in (0, 0, 1)]
     contexts = pd.Series(["one two", "six ten"])
-    best = best_of((1.0, 0, 0, 9.0), (2.0, 1, 1, 3.0), (5.0, 0, 1, 1.0))
-    assert learning.chosen_answers(contexts, windows, best, None) == ["two", "six ten"]  # never unanswered
-    assert learning.chosen_answers(contexts, windows, best, 0.0) == ["", "six ten"]  # 3 - 2 > 0
-    assert learning.chosen_answers(contexts, windows, best, 1.0) == ["two", "six ten"]  # not more than 1
-    assert learning.chosen_answers(contexts, windows, best, -9.0) == ["", ""]
+    best = [learning.Span(1.0, 0, 0, 9.0), learning.Span(2.0, 1, 1, 3.0), learning.Span(5.0, 0, 1, 1.0)]
+    assert learning.choose_answers(contexts, windows, best, None) == ["two", "six ten"]  # never unanswered
+    assert learning.choose_answers(contexts, windows, best, 0.0) == ["", "six ten"]  # 3 - 2 > 0
+    assert learning.choose_answers(contexts, windows, best, 1.0) == ["two", "six ten"]  # not more than 1
+    assert learning.choose_answers(contexts, windows, best, -9.0) == ["", ""]
 
 
 def test_a_context_without_tokens_is_left_unanswered(tmp_path, tokenizer):
@@ -282,11 +277,11 @@ def test_equal_seeds_give_equal_bytes_and_others_do_not(tmp_path, tokenizer):
 def test_padding_changes_no_score(tmp_path, tokenizer):
     path = table(tmp_path, *signs(4, 1), ("the " * 20, "1?", None))
     model, _ = learning.train(run_of(pretrained(tmp_path / "model", tokenizer)), tokenizer, path)
-    together = learning.score(model, encode(path, tokenizer, 64, 20, 24), 10, "float32")
+    together = learning.score_windows(model, encode(path, tokenizer, 64, 20, 24), 10, "float32")
     alone = table(tmp_path, *signs(4, 1)[:1], name="alone.parquet")
-    one = learning.score(model, encode(alone, tokenizer, 64, 20, 24), 10, "float32")
-    assert one["score"][0] == pytest.approx(together["score"][0], abs=1e-4)
-    assert one["null"][0] == pytest.approx(together["null"][0], abs=1e-4)
+    one = learning.score_windows(model, encode(alone, tokenizer, 64, 20, 24), 10, "float32")
+    assert one[0].score == pytest.approx(together[0].score, abs=1e-4)
+    assert one[0].null == pytest.approx(together[0].null, abs=1e-4)
 
 
 # the stage
@@ -328,12 +323,10 @@ def test_the_stage_measures_every_task_and_trains_on_triviaqa_once_a_pair_of_see
     assert (rows["n"] == 12).all() and rows["value"].between(0, 1).all()
     saved = pd.read_parquet("data/answers/original-tiny.parquet")
     assert len(saved) == 4 * 2 * 12
-    own = saved[(saved["task"] == "squad2_triviaqa") & (saved["pretraining_seed"] == 2)]
-    gold = pd.read_parquet("data/tasks/squad2/validation.parquet").set_index("example_id")["answers"]
-    again = scores(own["prediction"].tolist(), gold[own["example_id"]].tolist())
-    row = rows[(rows["task"] == "squad2_triviaqa") & (rows["pretraining_seed"] == 2)].set_index("metric")["value"]
-    assert row.to_dict() == pytest.approx(again)
-    assert "" not in set(saved.loc[saved["evaluated_on"] == "squad1", "prediction"])
+    own = saved.query("task == 'squad2_triviaqa' and pretraining_seed == 2")
+    gold = pd.read_parquet("data/tasks/squad2/validation.parquet")["answers"]
+    measured = rows.query("task == 'squad2_triviaqa' and pretraining_seed == 2").set_index("metric")["value"]
+    assert measured.to_dict() == pytest.approx(scores(own["prediction"].tolist(), gold.tolist()))
     # a second run does nothing and gives the same bytes
     path = Path("data/observations/question_answering.csv")
     first = path.read_bytes()
@@ -345,20 +338,15 @@ def test_the_stage_measures_every_task_and_trains_on_triviaqa_once_a_pair_of_see
 
 def test_runs_after_triviaqa_start_from_the_model_of_their_seeds(prepared):
     settings = load_settings()
-    first = question_answering.first_steps(settings, MODELS)
-    assert [(run.task, run.pretraining_seed, run.seed) for run in first] == [
-        ("triviaqa", 1, 1),
-        ("triviaqa", 2, 1),
-    ]
-    trained = {(run.weights, 1): Path(name) for run, name in zip(first, ("one", "two"), strict=True)}
-    runs = question_answering.planned(settings, MODELS, trained)
-    starts = {(run.task, run.pretraining_seed): run.weights for run in runs}
-    assert starts["squad1_triviaqa", 2] == starts["squad2_triviaqa", 2] == "two"
+    first = question_answering.plan_first_runs(settings, MODELS)
+    trained = {(run.weights, run.seed): Path(f"after-{run.pretraining_seed}") for run in first}
+    plan = question_answering.plan_runs(settings, MODELS, trained)
+    starts = {(run.task, run.pretraining_seed): run.weights for run in plan}
+    assert starts["squad1_triviaqa", 2] == starts["squad2_triviaqa", 2] == "after-2"
     assert starts["squad2", 1] == "data/pretraining/original-tiny/seed-1"
-    assert json.dumps([run.content for run in runs])
     without = settings.question_answering.model_copy(update={"tasks": ("squad1",)})
     settings = settings.model_copy(update={"question_answering": without})
-    assert question_answering.first_steps(settings, MODELS) == []
+    assert question_answering.plan_first_runs(settings, MODELS) == []
 
 
 def test_real_answers_are_the_texts_of_their_spans(shared_data, tmp_path):

@@ -1,1 +1,1 @@
-"""Fine-tuning on GLUE: the training loop, its runs as jobs, and the models that are kept."""
+"""Fine-tuning on GLUE: the training loop, the runs as jobs, and the models that are kept."""

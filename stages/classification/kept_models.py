@@ -1,91 +1,88 @@
-"""The fine-tuned models that stage `finetuning` keeps for other stages, and the runs by which these evaluate them."""
+"""The fine-tuned models that stage `finetuning` keeps for other stages, and the runs that evaluate these models."""
 
 from itertools import product
 from pathlib import Path
 from typing import Any, TypeVar
 
-from stages.classification.runs import ModelRun
-from stages.files.paths import TASK_FOLDER, TOKENIZER, finetuned
-from stages.runner.run import Job
+from stages.classification.runs import EvaluationRun, ModelNames
+from stages.files.paths import finetuned
 from stages.schema.settings import Settings
-
-
-class EvaluationRun(ModelRun):
-    """An evaluation of one fine-tuned model.
-
-    folder: where the model is kept. task: the one it was fine-tuned on. evaluated_on: the GLUE tasks whose validation
-    splits it predicts. maximum_length (in tokens), precision (float32 or bfloat16), seed: those of its fine-tuning.
-    """
-
-    folder: str
-    evaluated_on: tuple[str, ...]
-    maximum_length: int
-    precision: str
-
-    @property
-    def job(self) -> Job:
-        """The run as a job, whose result is computed anew when the model, a table or the tokenizer changes."""
-        inputs = (Path(self.folder), *(TASK_FOLDER / task for task in self.evaluated_on), TOKENIZER)
-        return Job(self.name, self, inputs)
-
 
 AnyEvaluation = TypeVar("AnyEvaluation", bound=EvaluationRun)
 
 
-def kept(settings: Settings, model: tuple[str, str, str], task: str, pretraining_seed: int, seed: int) -> Path | None:
-    """Returns the folder in which stage finetuning keeps a model, or None where it keeps no such model.
+def find_kept_folder(settings: Settings, model: ModelNames, task: str, pretraining_seed: int, seed: int) -> Path | None:
+    """Returns the folder in which stage finetuning keeps a model; None if the stage keeps no such model.
 
-    It keeps the models that it trains on the tasks of the stages noise and cross_domain. Stage convergence, which asks
-    as well, may train by protocols and from fine-tuning seeds that stage finetuning does not use.
+    The stage keeps the models trained on the tasks of the stages noise and cross_domain. Stage convergence may
+    train by protocols and from seeds that stage finetuning does not use.
 
     Args:
-        settings, model: all of params.yaml; protocol, operator and size of the model.
-        task: the GLUE task that the model is fine-tuned on.
-        pretraining_seed, seed: the seeds of its pre-training and of its fine-tuning.
+        settings: All of params.yaml.
+        model: Protocol, operator and size.
+        task: GLUE task of the fine-tuning.
+        pretraining_seed: Seed of the pre-training.
+        seed: Seed of the fine-tuning.
     """
-    evaluated = task in (*settings.noise.tasks, *settings.cross_domain.tasks)
-    trained = model[0] in settings.protocols and seed in settings.finetuning[model[0]].seeds
-    return finetuned(model, task, pretraining_seed, seed) if evaluated and trained else None
+    protocol = model[0]
+    evaluated = task in settings.noise.tasks or task in settings.cross_domain.tasks
+    trained = protocol in settings.protocols and seed in settings.finetuning[protocol].seeds
+    if evaluated and trained:
+        return finetuned(model, task, pretraining_seed, seed)
+    return None
 
 
-def planned(
+def plan_evaluations(
     kind: type[AnyEvaluation],
     settings: Settings,
     stage: str,
-    models: list[tuple[str, str, str]],
+    models: list[ModelNames],
     tasks: tuple[str, ...],
     **further: Any,
 ) -> list[AnyEvaluation]:
-    """Plans one evaluation of every kept model, at the maximum length and in the precision of its protocol.
+    """Plans an evaluation of every kept model, at the maximum length and in the precision of the protocol.
 
     Args:
-        kind, settings, stage: the class of the runs; all of params.yaml; the name of the stage that evaluates.
-        models: protocol, operator and size of each; every task and pair of seeds has a model of its own.
-        tasks: the tasks on which the models were fine-tuned.
-        further: further fields of every run. Without `evaluated_on` among them, a model is evaluated on its own task.
+        kind: Class of the runs.
+        settings: All of params.yaml.
+        stage: Name of the stage that evaluates.
+        models: Protocol, operator and size of each; every task and pair of seeds has a separate model.
+        tasks: Tasks on which the models were fine-tuned.
+        further: Further fields of every run. The default of `evaluated_on` is the task of the fine-tuning.
 
     Returns:
-        The runs, in the order of `models`, and for each of these sorted by the folder, as its observations will be.
+        The runs, in the order of `models`, and for each of these sorted by the folder, as the observations will be.
     """
     plan = []
     for model in models:
-        recipe = settings.finetuning[model[0]]
-        columns = {"stage": stage} | dict(zip(("protocol", "operator", "size"), model, strict=True))
-        shared = {"columns": columns, "maximum_length": recipe.maximum_length, "precision": recipe.precision} | further
-        trained = product(tasks, settings.pretraining.seeds, recipe.seeds)
-        folders = {str(finetuned(model, *training)): training for training in trained}
-        plan += [
-            kind(**{"evaluated_on": (task,)} | shared, folder=folder, task=task, pretraining_seed=number, seed=seed)
-            for folder, (task, number, seed) in sorted(folders.items())
-        ]
+        protocol, operator, size = model
+        recipe = settings.finetuning[protocol]
+        runs = []
+        for task, pretraining_seed, seed in product(tasks, settings.pretraining.seeds, recipe.seeds):
+            fields = {
+                "columns": {"stage": stage, "protocol": protocol, "operator": operator, "size": size},
+                "folder": str(finetuned(model, task, pretraining_seed, seed)),
+                "task": task,
+                "pretraining_seed": pretraining_seed,
+                "seed": seed,
+                "evaluated_on": (task,),
+                "maximum_length": recipe.maximum_length,
+                "precision": recipe.precision,
+                **further,
+            }
+            runs.append(kind(**fields))
+        # The order of the folders is the order of the rows in observations.
+        plan += sorted(runs, key=lambda run: run.folder)
     return plan
 
 
-def load(folder: str):
+def load_kept_model(folder: str):
     """Loads a kept model, an OperatorBertForSequenceClassification, in evaluation mode on this process's device."""
-    from stages.attention.bert import OperatorBertForSequenceClassification  # here, as planning does without torch
+    # Planning does without torch.
+    from stages.attention.bert import OperatorBertForSequenceClassification
     from stages.classification.training import import_operator
     from stages.training.optimisation import device
 
-    import_operator(Path(folder))  # without which a user's own operator is not known
+    # The class loads a user's own operator only after its import.
+    import_operator(Path(folder))
     return OperatorBertForSequenceClassification.from_pretrained(folder).to(device()).eval()

@@ -1,8 +1,8 @@
-"""Fine-tuning of a pre-trained model on one task from one seed, and the fine-tuned model's validation predictions.
+"""Fine-tuning of a pre-trained model on a task from a seed, and the fine-tuned model's validation predictions.
 
 As in the released code of Courtois et al., pooler and classifier are new, all weights are trained, no training stops
-early, and the model after the last epoch is the one that counts. Unlike there, batches hold sequences of similar length
-and are padded to the longest of them, not to the maximum length.
+early, and the model after the last epoch counts. Different from that code, batches hold sequences of similar length and
+are padded to the longest sequence of the batch, not to the maximum length.
 """
 
 import time
@@ -41,9 +41,11 @@ from stages.training.optimisation import (
     update,
 )
 
-EVALUATION_BATCH = 128  # examples in a batch, or windows of questions; with another, draws of noise would differ
+# Examples in a batch, or windows of questions. Another number would change the draws of noise.
+EVALUATION_BATCH = 128
 
-logging.set_verbosity_error()  # the library warns of the fresh pooler and classifier at every load
+# The library warns of the new pooler and classifier at every load.
+logging.set_verbosity_error()
 logging.disable_progress_bar()
 
 
@@ -51,8 +53,10 @@ logging.disable_progress_bar()
 class Encoded:
     """Tokenised examples.
 
-    ids: for every example an array of token ids, [CLS] a [SEP] or [CLS] a [SEP] b [SEP]. types: arrays of the same
-    lengths, 1 at b and the [SEP] after it, 0 elsewhere. labels: [examples], class indices, or numbers in a regression.
+    Attributes:
+        ids: For every example an array of token ids, [CLS] a [SEP] or [CLS] a [SEP] b [SEP].
+        types: Arrays of the same lengths, 1 at b and the [SEP] after b, 0 elsewhere.
+        labels: [examples], class indices, or numbers in a regression.
     """
 
     ids: tuple[np.ndarray, ...]
@@ -71,62 +75,70 @@ class Encoded:
 def train_and_predict(
     run: FinetuningRun, tokenizer: Path, train: Path, validation: dict[str, Path], kept: Path | None = None
 ) -> tuple[dict[str, list], float]:
-    """Trains a classifier, or a regression, and predicts validation examples with it.
+    """Trains a classifier, or a regression, and predicts validation examples.
 
     Args:
-        run: names the task, the pre-trained weights, the recipe and the seed.
-        tokenizer: the file of the tokenizer.
-        train, validation: the table of examples to train on, and those to predict, by name, as `encode` reads them.
-        kept: the folder to save the fine-tuned model in, if it is to be saved.
+        run: The task, the pre-trained weights, the recipe and the seed.
+        tokenizer: File of the tokenizer.
+        train: Table of examples to train on, as `encode` reads tables.
+        validation: Tables of examples to predict, by name.
+        kept: Folder to save the fine-tuned model in, if the model is to be saved.
 
     Returns:
-        A pair. First, by the names of `validation`, lists of one float per example: its class index, or its score where
+        A pair. First, by the names of `validation`, lists of a float per example: the class index, or the score where
         the task is a regression. Second, the seconds of training, without loading and tokenising.
 
     Raises:
-        ValueError: the training diverges, or the file of a user's own operator is not the one of the pre-training.
+        ValueError: The training diverges, or the file of a user's own operator has changed since the pre-training.
     """
-    recipe, task = run.training, TASKS[run.task]
+    recipe = run.training
+    task = TASKS[run.task]
     model = loaded(OperatorBertForSequenceClassification, run, num_labels=task.outputs)
+    # Only the updates are timed.
     examples = encode(train, tokenizer, recipe.maximum_length)
     started = time.perf_counter()
     train_model(model, examples, run)
     seconds = time.perf_counter() - started
-    predictions = {
-        name: predict(model, encode(path, tokenizer, recipe.maximum_length), recipe.precision).tolist()
-        for name, path in validation.items()
-    }
+    predictions = {}
+    for name, table in validation.items():
+        examples = encode(table, tokenizer, recipe.maximum_length)
+        predictions[name] = predict(model, examples, recipe.precision).tolist()
     if kept:
-        model.config.update(task.head)  # the names of the classes
-        with temporary_sibling(kept) as folder:  # whole or not at all: what is there counts as left by the job
+        # The configuration of the saved model names the classes.
+        model.config.update(task.head)
+        # The folder appears whole or not at all, because a folder that exists counts as left by the job.
+        with temporary_sibling(kept) as folder:
             model.save_pretrained(folder)
     return predictions, seconds
 
 
-@read_once(8)  # tables, those that were read last
+@read_once(8)
 def encode(table: Path, tokenizer: Path, maximum_length: int) -> Encoded:
-    """Reads the table of a task and tokenises it, as `encoded` does; callers share the result.
+    """Reads and tokenises the table of a task; callers share the result.
 
     Args:
-        table: the file, with columns text_a, text_b and label.
-        tokenizer: the file of the tokenizer.
-        maximum_length: tokens, [CLS] and [SEP] among them, to which longer examples are cut, the longer text first.
+        table: File with columns text_a, text_b and label.
+        tokenizer: File of the tokenizer.
+        maximum_length: Tokens, [CLS] and [SEP] included, to which longer examples are cut, the longer text first.
     """
-    return encoded(pd.read_parquet(table), tokenizer, maximum_length)
+    return encode_frame(pd.read_parquet(table), tokenizer, maximum_length)
 
 
-def encoded(frame: pd.DataFrame, tokenizer: Path, maximum_length: int) -> Encoded:
-    """Tokenises the examples of a frame, in its order.
+def encode_frame(frame: pd.DataFrame, tokenizer: Path, maximum_length: int) -> Encoded:
+    """Tokenises the examples of a frame, in order.
 
     Args:
-        frame: columns text_a, text_b (null for an example of one text) and label.
-        tokenizer, maximum_length: as in `encode`.
+        frame: Columns text_a, text_b (null for an example of a single text) and label.
+        tokenizer: File of the tokenizer.
+        maximum_length: Tokens of an example at most, as in `encode`.
     """
     words = Tokenizer.from_file(str(tokenizer))
     words.enable_truncation(maximum_length)
     words.no_padding()
-    pairs = frame["text_b"].notna()
-    texts = [(a, b) if paired else a for a, b, paired in zip(frame["text_a"], frame["text_b"], pairs, strict=True)]
+    # The tokenizer takes a text or a pair of texts.
+    texts = []
+    for first, second in zip(frame["text_a"], frame["text_b"], strict=True):
+        texts.append(first if pd.isna(second) else (first, second))
     encodings = words.encode_batch(texts)
     return Encoded(
         ids=tuple(np.array(encoding.ids, dtype=np.int32) for encoding in encodings),
@@ -139,13 +151,14 @@ def loaded(model: type[WithOperator], run: TunedRun, **others: Any) -> WithOpera
     """Loads the pre-trained weights of a run into a model on this process's device.
 
     Args:
-        model: the class of the model, head included.
-        run: its `weights` are loaded, its recipe gives the rates of dropout, and from its seed all parameters are drawn
-            that the weights lack, such as a new head.
-        others: further values of the model's configuration, such as `num_labels`.
+        model: Class of the model, head included.
+        run: The run, with the folder of the weights and the rates of dropout. Parameters that the weights lack, such as
+            a new head, are drawn from the seed.
+        others: Other values of the model's configuration, such as `num_labels`.
     """
     weights = Path(run.weights)
     import_operator(weights)
+    # A new head draws its weights while the model is built.
     seed_torch(run.seed, INITIALISATION)
     config = OperatorConfig.from_pretrained(
         weights,
@@ -167,8 +180,9 @@ def train_model(model: WithOperator, examples: Encoded, run: TunedRun) -> None:
     """Trains a classifier by cross-entropy or, where the model has a single output, a regression by squared error.
 
     Args:
-        model, examples: the model, which is trained in place, and the training examples.
-        run: as in `train_epochs`; its weights are not loaded here.
+        model: The model, which is trained in place.
+        examples: The training examples.
+        run: The recipe and the seed; the weights are not loaded here.
     """
 
     def loss_of(indices: np.ndarray) -> torch.Tensor:
@@ -188,23 +202,25 @@ def train_epochs(
     """Trains a model for all epochs of a recipe.
 
     Args:
-        model: is trained in place, and left in training mode.
-        lengths: of the examples, in tokens; examples of similar length share a batch.
-        run: its `training` is the recipe; its `seed` decides the order of the examples and the dropout.
-        loss_of: takes the indices of a batch of examples and returns their mean loss, from which gradients are taken.
+        model: The model, which is trained in place and left in training mode.
+        lengths: Tokens of every example; examples of similar length share a batch.
+        run: The run; `training` is the recipe; `seed` decides the order of the examples and the dropout.
+        loss_of: Takes the indices of a batch of examples and returns the mean loss, a scalar.
 
     Raises:
-        ValueError: the gradients of an update are not finite.
+        ValueError: The gradients of an update are not finite.
     """
-    recipe, seed = run.training, run.seed
+    recipe = run.training
     adamw = optimiser(model, recipe.betas, recipe.epsilon, recipe.weight_decay)
-    steps = recipe.epochs * -(-len(lengths) // recipe.batch_size)  # batches of an epoch, rounded up
+    batches_per_epoch = -(-len(lengths) // recipe.batch_size)
+    steps = recipe.epochs * batches_per_epoch
     warmup = round(recipe.warmup_share * steps)
     model.train()
     step = 0
     for epoch in range(recipe.epochs):
-        for indices in batches(lengths, recipe.batch_size, derived_seed(seed, ORDER, epoch)):
-            seed_torch(seed, DROPOUT, step)
+        for indices in batches(lengths, recipe.batch_size, derived_seed(run.seed, ORDER, epoch)):
+            # Draws of dropout follow from the step, whatever was drawn before.
+            seed_torch(run.seed, DROPOUT, step)
             if recipe.schedule == "linear":
                 rate = linear_rate(step, steps, warmup, recipe.learning_rates[0])
             else:
@@ -215,11 +231,13 @@ def train_epochs(
 
 
 def _logits(model, examples: Encoded, indices: np.ndarray) -> torch.Tensor:
-    """Returns the logits [len(indices), outputs] of the examples at `indices`, padded to the longest of them."""
-    ids, types = (padded(sequences, indices) for sequences in (examples.ids, examples.types))
+    """Returns the logits [len(indices), outputs] of the examples at `indices`, padded to the longest example."""
+    ids = padded(examples.ids, indices)
+    types = padded(examples.types, indices)
     lengths = np.array([len(examples.ids[i]) for i in indices])
-    mask = torch.from_numpy((np.arange(lengths.max()) < lengths[:, None]).astype(np.int64)).to(ids.device)
-    return model(ids, attention_mask=mask, token_type_ids=types).logits
+    mask = np.arange(lengths.max()) < lengths[:, None]
+    attention_mask = torch.from_numpy(mask.astype(np.int64)).to(ids.device)
+    return model(ids, attention_mask=attention_mask, token_type_ids=types).logits
 
 
 @torch.no_grad()
@@ -227,15 +245,15 @@ def predict(model, examples: Encoded, precision: str) -> np.ndarray:
     """Predicts examples, without dropout, in batches of similar length.
 
     Args:
-        model: a classifier, or a regression, which has a single output; it is left in evaluation mode.
-        examples: the n examples to predict.
+        model: A classifier, or a regression, which has a single output; the model is left in evaluation mode.
+        examples: The n examples to predict.
         precision: float32 or bfloat16.
 
     Returns:
         [n] float64 in the order of the examples: class indices, or the scores of a regression.
 
     Raises:
-        ValueError: a prediction is not finite.
+        ValueError: A prediction is not finite.
     """
     model.eval()
     predictions = np.empty(len(examples), dtype=np.float64)
@@ -243,5 +261,6 @@ def predict(model, examples: Encoded, precision: str) -> np.ndarray:
         with autocast(precision):
             logits = _logits(model, examples, indices).float().cpu()
         require_finite(logits, f"example {indices[0]}, or another of its batch")
-        predictions[indices] = logits.squeeze(-1) if logits.shape[-1] == 1 else logits.argmax(-1)
+        is_regression = logits.shape[-1] == 1
+        predictions[indices] = logits.squeeze(-1) if is_regression else logits.argmax(-1)
     return predictions

@@ -1,16 +1,16 @@
 """Fine-tunes every operator at every size from intermediate pre-training checkpoints (Courtois et al., Figure 3).
 
-Reads data/checkpoints, data/pretraining (for the last step, where it is listed), data/tasks and the tokenizer of
+Reads data/checkpoints, data/pretraining (for the last step, where listed), data/tasks and the tokenizer of
 data/tokens. Writes data/observations/convergence.csv: every metric of every task of `convergence.tasks`, by step of
-pre-training. From it `analysis` computes the GLUE score by step, and the step at which a share of the final score is
-reached. Given an operator (and a size), it does the jobs of these alone and writes no outputs.
+pre-training. From these, `analysis` computes the GLUE score by step, and the step at which a share of the final score
+is reached. Given an operator (and a size), the stage does only the jobs of these and writes no outputs.
 """
 
 from itertools import product
 from pathlib import Path
 
-from stages.classification import runs
-from stages.classification.kept_models import kept
+from stages.classification.job import finetune, measure_run
+from stages.classification.kept_models import find_kept_folder
 from stages.classification.runs import FinetuningRun
 from stages.files.observations import Observation
 from stages.files.paths import checkpoint, pretrained
@@ -18,34 +18,57 @@ from stages.runner import model_jobs
 from stages.schema.settings import Settings
 
 
-def planned(settings: Settings, models: list[tuple[str, str]]) -> list[FinetuningRun]:
-    """Plans one run for every model, task, pre-training seed, step and seed.
+def plan_runs(settings: Settings, models: list[tuple[str, str]]) -> list[FinetuningRun]:
+    """Plans a run for every model, task, pre-training seed, step and fine-tuning seed.
 
-    The checkpoint of the last step, where `pretraining.steps` says which that is, is the pre-trained model that stage
-    finetuning starts from. A run on it that both stages ask for is one job, and keeps its model where finetuning does.
-    models: operator and size of each. A run's condition, by which rows of different steps differ, is `step=N`.
+    The rows of different steps differ in the condition `step=N`.
+
+    Args:
+        settings: All of params.yaml.
+        models: Operator and size of each model.
     """
-    section, protocol = settings.convergence, settings.convergence.protocol
-    pretraining_seeds = settings.pretraining.seeds
+    section = settings.convergence
+    protocol = section.protocol
     plan = []
     for operator, size in models:
-        columns = {"stage": "convergence", "protocol": protocol, "operator": operator, "size": size}
-        for task, number, step, seed in product(section.tasks, pretraining_seeds, section.steps, section.seeds):
-            final = step == settings.pretraining.steps
-            weights = pretrained(operator, size, number) if final else checkpoint(operator, size, number, step)
-            keep = kept(settings, (protocol, operator, size), task, number, seed) if final else None
-            fields = {"task": task, "pretraining_seed": number, "seed": seed, "weights": str(weights), "keep": keep}
-            fields |= {"training": settings.finetuning[protocol], "columns": columns | {"condition": f"step={step}"}}
-            plan.append(FinetuningRun(**fields))
+        combinations = product(section.tasks, settings.pretraining.seeds, section.steps, section.seeds)
+        for task, number, step, seed in combinations:
+            weights = checkpoint(operator, size, number, step)
+            keep = None
+            # The checkpoint of the last step is the model that stage finetuning starts from. A run that both stages ask
+            # for is one job, and keeps its model where stage finetuning does.
+            if step == settings.pretraining.steps:
+                weights = pretrained(operator, size, number)
+                keep = find_kept_folder(settings, (protocol, operator, size), task, number, seed)
+            run = FinetuningRun(
+                task=task,
+                pretraining_seed=number,
+                seed=seed,
+                weights=str(weights),
+                keep=keep,
+                training=settings.finetuning[protocol],
+                # The condition keeps the rows of different steps apart.
+                columns={
+                    "stage": "convergence",
+                    "protocol": protocol,
+                    "operator": operator,
+                    "size": size,
+                    "condition": f"step={step}",
+                },
+            )
+            plan.append(run)
     return plan
 
 
 def outputs(done: list[tuple[FinetuningRun, Path, dict]]) -> tuple[list[Observation], dict]:
-    """Returns every metric of all runs, given as (run, folder of its job, result); adds nothing to the record."""
-    return [row for run, folder, _ in done for row in runs.measured(run, folder)], {}
+    """Returns every metric of all runs, given as (run, folder of the job, result); adds nothing to the record."""
+    rows = []
+    for run, folder, _ in done:
+        rows += measure_run(run, folder)
+    return rows, {}
 
 
 def main(settings: Settings, operator: str | None = None, size: str | None = None) -> dict | None:
-    """Does the jobs; returns what the record in data/runs has in addition, or None where it did only a part of them."""
-    plan = planned(settings, settings.pretrained(operator, size))
-    return model_jobs.run(runs.finetune, plan, "convergence", settings.workers, outputs, whole=not operator)
+    """Does the jobs of these models, or all jobs; returns entries of the record, or nothing for a part of the jobs."""
+    plan = plan_runs(settings, settings.pretrained(operator, size))
+    return model_jobs.run(finetune, plan, "convergence", settings.workers, outputs, whole=not operator)

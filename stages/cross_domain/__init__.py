@@ -1,1 +1,1 @@
-"""Models fine-tuned on one task and tested on others: stage `cross_domain`."""
+"""Models fine-tuned on a task and tested on other tasks: stage `cross_domain`."""

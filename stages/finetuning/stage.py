@@ -1,10 +1,10 @@
 """Fine-tunes every operator at every size by every protocol on every GLUE task, for every pair of seeds.
 
-Reads data/pretraining, data/checkpoints (the weights from which the pre-training of the reference starts), data/tasks
-and the tokenizer of data/tokens. Writes data/observations/finetuning.csv (every metric of every task x pre-training
-seed x fine-tuning seed), data/predictions/PROTOCOL-OPERATOR-SIZE.parquet (every prediction behind these metrics) and,
-below data/finetuning/PROTOCOL-OPERATOR-SIZE/, the models fine-tuned on the tasks that noise and cross_domain test.
-Given an operator (and a size, a protocol), it does the jobs of these alone and writes no outputs.
+Reads data/pretraining, data/checkpoints (the untrained weights of the reference), data/tasks and the tokenizer of
+data/tokens. Writes data/observations/finetuning.csv (every metric of every task x pre-training seed x fine-tuning
+seed), data/predictions/PROTOCOL-OPERATOR-SIZE.parquet (every prediction behind these metrics) and, below
+data/finetuning/PROTOCOL-OPERATOR-SIZE/, the models fine-tuned on the tasks that noise and cross_domain test. Given an
+operator (and a size, a protocol), the stage does only the jobs of these and writes no outputs.
 """
 
 import shutil
@@ -16,9 +16,9 @@ from pathlib import Path
 import pandas as pd
 
 from stages.benchmarks.glue import validation_tables
-from stages.classification import runs
-from stages.classification.kept_models import kept
-from stages.classification.runs import FinetuningRun
+from stages.classification.job import finetune, measure_run, read_examples, read_predictions
+from stages.classification.kept_models import find_kept_folder
+from stages.classification.runs import FinetuningRun, ModelNames
 from stages.files.model_folders import card, complete
 from stages.files.observations import NOT_PRETRAINED, Observation
 from stages.files.paths import FINETUNED, PREDICTIONS, TOKENIZER, checkpoint, pretrained
@@ -27,88 +27,114 @@ from stages.runner import model_jobs
 from stages.schema.settings import REFERENCE, Settings
 
 
-def planned(settings: Settings, models: list[tuple[str, str, str]]) -> list[FinetuningRun]:
-    """Plans one run for every model, task, pre-training seed and fine-tuning seed; the runs of a model stand together.
+def plan_runs(settings: Settings, models: list[ModelNames]) -> list[FinetuningRun]:
+    """Plans a run for every model, task, pre-training seed and fine-tuning seed; runs of a model are adjacent.
 
-    At the first size, the reference is also fine-tuned from the weights that its pre-training starts from, which shows
-    what pre-training is worth. The observations of these runs name `baselines` as their stage, and no model is kept.
-    models: protocol, operator and size of each.
+    At the first size, the reference is also fine-tuned from the weights before its pre-training, which shows
+    the worth of pre-training. The observations of these runs have the stage `baselines`, and no model is kept.
+
+    Args:
+        settings: All of params.yaml.
+        models: Protocol, operator and size of each model.
     """
-    untrained = [
-        (protocol, NOT_PRETRAINED, size)
-        for protocol, operator, size in models
-        if (operator, size) == (REFERENCE, settings.sizes[0])
-    ]
     plan = []
-    for protocol, operator, size in [*models, *untrained]:
-        trained, recipe = operator != NOT_PRETRAINED, settings.finetuning[protocol]
-        columns = {"stage": "finetuning" if trained else "baselines"}
-        columns |= {"protocol": protocol, "operator": operator, "size": size}
-        for task, number, seed in product(settings.tasks.names, settings.pretraining.seeds, recipe.seeds):
-            weights = pretrained(operator, size, number) if trained else checkpoint(REFERENCE, size, number, 0)
-            keep = kept(settings, (protocol, operator, size), task, number, seed) if trained else None
-            seeds = {"pretraining_seed": number, "seed": seed}
-            plan.append(
-                FinetuningRun(task=task, **seeds, weights=str(weights), keep=keep, training=recipe, columns=columns)
-            )
+    for model in models:
+        plan += _plan_model(settings, "finetuning", model)
+    # The untrained reference: a baseline for all operators.
+    for protocol, operator, size in models:
+        if operator == REFERENCE and size == settings.sizes[0]:
+            plan += _plan_model(settings, "baselines", (protocol, NOT_PRETRAINED, size))
     return plan
 
 
-def _predictions_table(run: FinetuningRun, folder: Path) -> pd.DataFrame:
-    """Makes one row of every prediction of a run. folder: where its job has left the predictions."""
-    tables = validation_tables(run.task)
-    return pd.concat(
-        pd.DataFrame(
-            {
-                "task": run.task,
-                "evaluated_on": evaluated_on,
-                "pretraining_seed": run.pretraining_seed,
-                "finetuning_seed": run.seed,
-                "example_id": runs.examples(tables[evaluated_on])["example_id"],
-                "prediction": predicted,
-            }
+def _plan_model(settings: Settings, stage: str, model: ModelNames) -> list[FinetuningRun]:
+    """Plans the runs of a model. stage: the stage in the observations."""
+    protocol, operator, size = model
+    recipe = settings.finetuning[protocol]
+    plan = []
+    for task, number, seed in product(settings.tasks.names, settings.pretraining.seeds, recipe.seeds):
+        # Pre-training leaves the weights of step 0 of the reference only.
+        if operator == NOT_PRETRAINED:
+            weights = checkpoint(REFERENCE, size, number, 0)
+            keep = None
+        else:
+            weights = pretrained(operator, size, number)
+            keep = find_kept_folder(settings, model, task, number, seed)
+        run = FinetuningRun(
+            task=task,
+            pretraining_seed=number,
+            seed=seed,
+            weights=str(weights),
+            keep=keep,
+            training=recipe,
+            columns={"stage": stage, "protocol": protocol, "operator": operator, "size": size},
         )
-        for evaluated_on, predicted in runs.predictions_of(folder).items()
-    )
+        plan.append(run)
+    return plan
 
 
-def described(run: FinetuningRun, rows: list[Observation], folder: Path, variant: dict) -> str:
-    """Returns the card of the model of one run, the text of its README.md.
+def _tabulate_predictions(run: FinetuningRun, folder: Path) -> pd.DataFrame:
+    """Makes a row of every prediction of a run. folder: the folder of the job."""
+    tables = validation_tables(run.task)
+    frames = []
+    for split, predicted in read_predictions(folder).items():
+        columns = {
+            "task": run.task,
+            "evaluated_on": split,
+            "pretraining_seed": run.pretraining_seed,
+            "finetuning_seed": run.seed,
+            "example_id": read_examples(tables[split])["example_id"],
+            "prediction": predicted,
+        }
+        frames.append(pd.DataFrame(columns))
+    return pd.concat(frames)
+
+
+def describe_model(run: FinetuningRun, rows: list[Observation], folder: Path, variant: dict) -> str:
+    """Returns the card of the model of a run, the text of README.md.
 
     Args:
-        run, rows: the run that trained the model, and its observations, at least one.
-        folder: where the model will stand.
-        variant: the settings of the operator by name, as `Settings.variant` gives them.
+        run: The run that trained the model.
+        rows: The observations of the run, not empty.
+        folder: Final folder of the model.
+        variant: Settings of the operator by name, as from `Settings.variant`.
     """
-    operator, task = rows[0].operator, run.task
+    operator = rows[0].operator
     text = (
-        f"A BERT with the operator `{operator}`, fine-tuned on the task `{task}` of GLUE from seed {run.seed}; "
+        f"A BERT with the operator `{operator}`, fine-tuned on the task `{run.task}` of GLUE from seed {run.seed}; "
         f"its pre-training had seed {run.pretraining_seed}. The report of the run has the data and every setting."
     )
     measured = {("validation examples", row.evaluated_on, row.metric): row.value for row in rows}
-    title = f"BERT with {operator} attention on {task}"
+    title = f"BERT with {operator} attention on {run.task}"
     return card(folder, title, text, operator, variant, "text-classification", measured)
 
 
 def outputs(settings: Settings, done: list[tuple[FinetuningRun, Path, dict]]) -> tuple[Iterable[Observation], dict]:
     """Writes the predictions of every protocol, operator and size, and the models that other stages test.
 
-    done: every run, model by model, with the folder and the result of its job. Returns every metric of every run, and
-    for the record of the stage the sum of the seconds of training.
+    Args:
+        settings: All of params.yaml.
+        done: Every run, model by model, with the folder and the result of the job.
+
+    Returns:
+        Every metric of every run, and, for the record of the stage, the sum of the seconds of training.
     """
+    # Every output is a whole folder, which replaces the folder of the last run.
     with temporary_sibling(PREDICTIONS) as output:
         output.mkdir()
         for name, jobs_of_model in groupby(done, key=lambda job: job[0].model):
-            frames = [_predictions_table(run, folder) for run, folder, _ in jobs_of_model]
+            frames = [_tabulate_predictions(run, folder) for run, folder, _ in jobs_of_model]
             pd.concat(frames).to_parquet(output / f"{name}.parquet", index=False)
-    measured = [runs.measured(run, folder) for run, folder, _ in done]
+    # The cards of the models report the scores, so these are computed first.
+    measured = [measure_run(run, folder) for run, folder, _ in done]
     with temporary_sibling(FINETUNED) as output:
         output.mkdir()
         for (run, folder, _), rows in zip(done, measured, strict=True):
             if run.keep:
                 target = output / run.keep.relative_to(FINETUNED)
-                shutil.copytree(folder / "model", target, copy_function=place)  # hard links, where possible
-                text = described(run, rows, run.keep, settings.variant(run.operator))
+                # Files become hard links, where possible.
+                shutil.copytree(folder / "model", target, copy_function=place)
+                text = describe_model(run, rows, run.keep, settings.variant(run.operator))
                 complete(target, TOKENIZER, run.training.maximum_length, text)
     return chain(*measured), {"seconds_of_jobs": round(sum(result["seconds"] for _, _, result in done), 1)}
 
@@ -116,7 +142,7 @@ def outputs(settings: Settings, done: list[tuple[FinetuningRun, Path, dict]]) ->
 def main(
     settings: Settings, operator: str | None = None, size: str | None = None, protocol: str | None = None
 ) -> dict | None:
-    """Does the jobs of these models, None for all; returns what the record is to hold, None for a part of the jobs."""
-    plan = planned(settings, settings.finetuned(operator, size, protocol))
+    """Does the jobs of these models, or all jobs; returns entries of the record, or nothing for a part of the jobs."""
+    plan = plan_runs(settings, settings.finetuned(operator, size, protocol))
     write = partial(outputs, settings)
-    return model_jobs.run(runs.finetune, plan, "finetuning", settings.workers, write, whole=not operator)
+    return model_jobs.run(finetune, plan, "finetuning", settings.workers, write, whole=not operator)

@@ -1,1 +1,1 @@
-"""The masked-LM objective: batches, masks, loss, one update and the validation loss."""
+"""The masked-LM objective: batches, masks, loss, an update and the validation loss."""

@@ -1,4 +1,4 @@
-"""The packed corpus, its batches, whose order is a function of the seed and the step alone, and their masks."""
+"""The packed corpus, the batches of a run, whose order follows from the seed and the step, and the masks."""
 
 from dataclasses import dataclass
 from functools import lru_cache
@@ -14,9 +14,14 @@ from stages.training.optimisation import ORDER, derived_seed
 
 @dataclass(frozen=True)
 class Corpus:
-    """Packed sequences of both splits, and the ids that masking has to know.
+    """Packed sequences of both splits, and the token ids that masking needs.
 
-    vocabulary_size: word pieces. mask_id: of [MASK]. special: ids [3] that are never masked: [CLS], [SEP] and [PAD].
+    Attributes:
+        train: Sequences to train on.
+        validation: Sequences to evaluate on.
+        vocabulary_size: Number of word pieces.
+        mask_id: Id of [MASK].
+        special: Ids [3] that are never masked: [CLS], [SEP] and [PAD].
     """
 
     train: Sequences
@@ -30,28 +35,29 @@ class Corpus:
         """Opens a folder such as data/tokens, as stage tokenization writes it. ValueError for a missing or cut file."""
         index = read_index(folder)
         ids = index["special"]
+        unmasked = [ids[name] for name in ("[CLS]", "[SEP]", "[PAD]")]
         return cls(
             train=Sequences(folder, "train"),
             validation=Sequences(folder, "validation"),
             vocabulary_size=index["vocabulary_size"],
             mask_id=ids["[MASK]"],
-            special=torch.tensor([ids[name] for name in ("[CLS]", "[SEP]", "[PAD]")]),
+            special=torch.tensor(unmasked),
         )
 
     def masked(self, sequences: Tensor, share: float, generator: torch.Generator) -> tuple[Tensor, Tensor]:
-        """Chooses tokens to predict, and hides them.
+        """Chooses tokens to predict, and hides these tokens.
 
-        Of the tokens that are not special, a share (15 % in BERT) is chosen by independent coin flips; of the chosen
-        tokens, 80 % become [MASK], 10 % a random token, special ones included, and 10 % stay (Devlin et al. 2018,
-        section 3.1). All is drawn afresh for every batch, as Courtois et al.'s code does.
+        Independent coin flips choose a share (15 % in BERT) of the tokens that are not special. Of the chosen tokens,
+        80 % become [MASK], 10 % a random token, special tokens included, and 10 % stay (Devlin et al. 2018, section
+        3.1). Every batch has new draws, as in Courtois et al.'s code.
 
         Args:
-            sequences: token ids [batch, n], int64, on the CPU.
-            share: probability with which a token is chosen, in [0, 1].
-            generator: gives all random numbers; it is advanced.
+            sequences: Token ids [batch, n], int64, on the CPU.
+            share: Probability with which a token is chosen, in [0, 1].
+            generator: Source of all random numbers, which is advanced.
 
         Returns:
-            The ids [batch, n] that the model is to see, and which tokens were chosen [batch, n], boolean.
+            The ids [batch, n] that the model sees, and the chosen tokens [batch, n], boolean.
         """
         uniform = torch.rand(sequences.shape, generator=generator)
         chosen = (uniform < share) & ~torch.isin(sequences, self.special)
@@ -63,20 +69,27 @@ class Corpus:
 
 
 def batch_indices(seed: int, step: int, batch_size: int, sequences: int) -> np.ndarray:
-    """Returns the indices [batch_size] of the training sequences of one update.
+    """Returns the indices [batch_size] of the training sequences of an update.
 
     Every epoch is a new permutation of all sequences, and a batch may reach across the end of an epoch.
 
     Args:
-        seed, step: the run's seed, and the number of the update, from 0.
-        batch_size, sequences: numbers of sequences in a batch, and in the whole training split.
+        seed: Seed of the run.
+        step: Number of the update, from 0.
+        batch_size: Sequences in a batch.
+        sequences: Sequences in the training split.
     """
-    positions = step * batch_size + np.arange(batch_size)
-    epochs = positions // sequences
-    return np.array([_order(seed, int(e), sequences)[p % sequences] for e, p in zip(epochs, positions, strict=True)])
+    first = step * batch_size
+    indices = []
+    for position in range(first, first + batch_size):
+        epoch, place = divmod(position, sequences)
+        indices.append(_order(seed, epoch, sequences)[place])
+    return np.array(indices)
 
 
-@lru_cache(maxsize=2)  # the epochs that one batch may need, unless it has more sequences than an epoch
+# A batch needs two epochs at most, unless it has more sequences than an epoch.
+@lru_cache(maxsize=2)
 def _order(seed: int, epoch: int, sequences: int) -> np.ndarray:
-    """Returns the indices [sequences] of all training sequences in the random order of one epoch."""
-    return np.random.default_rng(derived_seed(seed, ORDER, epoch)).permutation(sequences)
+    """Returns the indices [sequences] of all training sequences in the random order of an epoch."""
+    generator = np.random.default_rng(derived_seed(seed, ORDER, epoch))
+    return generator.permutation(sequences)

@@ -1,4 +1,4 @@
-"""One pre-training run as a record, the number of its steps and the length of its sequences; nothing loads torch."""
+"""A pre-training run as a record, the number of steps and the length of sequences, without torch."""
 
 from typing import Any, ClassVar
 
@@ -10,28 +10,34 @@ from stages.schema.training_sections import Model, Pretraining
 
 
 class PretrainingRun(Run):
-    """One pre-training run.
+    """A pre-training run.
 
-    operator, size: their names in params.yaml, which has `model` for the size. variant: the operator as arguments of
-    `configuration`. training: the recipe. leaves: steps after which the model is saved, besides the last; 0: untrained.
+    Attributes:
+        operator: Name of the operator in params.yaml.
+        size: Name of the size in params.yaml.
+        model: The section of the size, validated with params.yaml.
+        variant: The operator as arguments of `configuration`.
+        training: The recipe, validated with params.yaml.
+        leaves: Steps after which the model is saved, besides the last step; 0 for the untrained model.
     """
 
-    beside: ClassVar[dict[str, Any]] = Run.beside | {"leaves": True}  # what decides no result
+    # The steps at which models are saved decide no result.
+    beside: ClassVar[dict[str, Any]] = {**Run.beside, "leaves": True}
     operator: str
     size: str
-    model: SkipValidation[Model]  # as the recipe, it has been validated with params.yaml
+    model: SkipValidation[Model]
     variant: dict[str, Any]
     training: SkipValidation[Pretraining]
     leaves: tuple[int, ...] = ()
 
     @property
     def name(self) -> str:
-        """What progress and errors call the run."""
+        """Name of the run in progress and errors, such as `shared-tiny seed 1`."""
         return f"{self.operator}-{self.size} seed {self.seed}"
 
     @property
     def places(self) -> dict[int, str]:
-        """Where in the folder of its job the run leaves the models of `leaves`, by their steps."""
+        """Folders of the models of `leaves`, within the folder of the job, by step."""
         return {step: f"checkpoints/step-{step}" for step in self.leaves}
 
     @property
@@ -40,12 +46,19 @@ class PretrainingRun(Run):
         return Job(self.name, self, (TOKENS,), tuple(self.places.values()))
 
 
-def length(recipe: Pretraining, sequences: int) -> int:
-    """Returns the number of updates of a run: the recipe's `steps`, or, rounded up, those of its epochs of `sequences`.
+def count_steps(recipe: Pretraining, sequences: int) -> int:
+    """Returns the number of updates of a run: the recipe's `steps`, or the updates of all epochs, rounded up.
 
-    ValueError where the warm-up of the learning rate takes all of them.
+    Args:
+        recipe: Recipe of pre-training.
+        sequences: Sequences of the training split.
+
+    Raises:
+        ValueError: The warm-up of the learning rate takes all updates.
     """
-    steps = recipe.steps or -(-recipe.epochs * sequences // recipe.batch_size)
+    steps = recipe.steps
+    if not steps:
+        steps = -(-recipe.epochs * sequences // recipe.batch_size)
     if recipe.warmup_steps >= steps:
         raise ValueError(
             f"pretraining.warmup_steps: {recipe.warmup_steps} leaves nothing of the {steps} steps that "
@@ -54,19 +67,22 @@ def length(recipe: Pretraining, sequences: int) -> int:
     return steps
 
 
-def sequence_length(recipe: Pretraining, step: int, steps: int, longest: int) -> int:
-    """Returns the length in tokens of the sequences of an update: short ones first, where the recipe asks for that.
+def choose_length(recipe: Pretraining, step: int, steps: int, longest: int) -> int:
+    """Returns the length in tokens of the sequences of an update: first short, if the recipe asks for short sequences.
 
-    Attention over n tokens that is still uniform dilutes what one neighbour says to one part in n, so that a model
-    learns to attend sooner from short sequences. Devlin et al. 2018 (appendix A.2) trained nine tenths of the steps on
-    128 tokens, the rest on 512; Nagatsuka et al. 2021 made the length a curriculum. A packed sequence is cut into short
-    blocks, and each takes the positions from 0, as a sequence of its length would: with blocks that kept their places
-    in the packed sequence, a run of the default scale ended at 2.21 nats in place of 1.15 (one seed of original).
+    Uniform attention over n tokens dilutes the information of a neighbour to an n-th, so a model learns to
+    attend sooner from short sequences. Devlin et al. 2018 (appendix A.2) trained nine tenths of the steps on 128
+    tokens, the rest on 512; Nagatsuka et al. 2021 made the length a curriculum. A packed sequence is cut into short
+    blocks, and each block takes the positions from 0. With blocks that kept the places in the packed sequence, a run
+    of the default scale ended at 2.21 nats in place of 1.15 (one seed of original).
 
     Args:
-        recipe: of pre-training; its `sequence_length_warmup` says how long sequences are short, and how short.
-        step, steps: number of the update, from 0, and number of updates of the whole run.
-        longest: tokens of a packed sequence, a multiple of the short length.
+        recipe: Recipe of pre-training; its `sequence_length_warmup` sets the share of short steps and the short length.
+        step: Number of the update, from 0.
+        steps: Number of updates of the whole run.
+        longest: Tokens of a packed sequence, a multiple of the short length.
     """
     warmup = recipe.sequence_length_warmup
-    return warmup.length if warmup and step < round(warmup.share * steps) else longest
+    if warmup and step < round(warmup.share * steps):
+        return warmup.length
+    return longest

@@ -1,14 +1,15 @@
-"""Predictions of a fine-tuned model under noise on its embeddings, and under noise in the texts.
+"""Predictions of a fine-tuned model under noise on the embeddings, and under noise in the texts.
 
 Kowsher et al. (section 3) compute the average L2 norm of the input embeddings and add spherical Gaussian noise "with a
-standard deviation of 1" of 0 to 40 % of that norm, which does not fix the noise. `kind` names the reading (see
-`factor`), `place` says where the noise enters. The draws follow from the noise seed, the lengths of the examples, the
-width of the model and the kind of device alone, so every operator, and every level, meets the same ones.
+standard deviation of 1" of 0 to 40 % of that norm, which does not define the noise. The setting `kind` selects the
+interpretation (see `compute_factors`), `place` the embeddings that take the noise. The draws follow from the noise
+seed, the lengths of the examples, the width of the model and the kind of device only, so every operator, and every
+level, meets the same draws.
 """
 
 import math
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager
 from itertools import product
 from pathlib import Path
 
@@ -20,126 +21,185 @@ from torch import Tensor, nn
 
 from stages.attention.bert import OperatorBertForSequenceClassification
 from stages.classification.training import EVALUATION_BATCH, Encoded, predict
-from stages.noise.text import perturbed
+from stages.noise.text import perturb_frame
 from stages.schema.testing_sections import Noise
 from stages.training.batches import padded, sorted_batches
 from stages.training.optimisation import device
 
 
-def predictions_under_noise(
-    model: OperatorBertForSequenceClassification, examples: Encoded, tokenizer: Path, setting: Noise, precision: str
+def predict_under_noise(
+    model: OperatorBertForSequenceClassification,
+    examples: Encoded,
+    tokenizer: Path,
+    setting: Noise,
+    precision: str,
 ) -> dict[str, list[np.ndarray]]:
-    """Predicts examples under noise on their embeddings.
+    """Predicts examples under noise on the embeddings.
 
     Args:
-        model, examples: the fine-tuned model, in evaluation mode; the examples that it predicts.
-        tokenizer, setting: the file of the tokenizer; the section `noise` of params.yaml.
+        model: The fine-tuned model, in evaluation mode.
+        examples: The examples to predict.
+        tokenizer: File of the tokenizer.
+        setting: Section `noise` of params.yaml.
         precision: float32 or bfloat16.
 
     Returns:
-        By `noise=LEVEL`, such as `noise=0.1`, one array of predictions [examples], as `predict` returns them, for every
-        noise seed; at level 0 only one, the predictions without noise.
+        By `noise=LEVEL`, such as `noise=0.1`, an array of predictions [examples], as `predict` returns, for every
+        noise seed; at level 0 only a single array, the predictions without noise.
     """
     words = Tokenizer.from_file(str(tokenizer))
-    names = ("[PAD]",) if setting.special_tokens else ("[PAD]", "[CLS]", "[SEP]")
-    spared = tuple(words.token_to_id(name) for name in names)  # the tokens that take no noise
-    norm, result = average_norm(model, examples, setting.place, spared), {}
+    names = ["[PAD]"] if setting.special_tokens else ["[PAD]", "[CLS]", "[SEP]"]
+    spared = torch.tensor([words.token_to_id(name) for name in names], device=device())
+    # The level of noise is a share of this norm.
+    norm = measure_average_norm(model, examples, setting.place, spared)
+    predictions = {}
     for level in setting.levels:
-        by_seed = result[f"noise={level:g}"] = []
-        for seed in setting.seeds if level else setting.seeds[:1]:
-            with noise(model, setting.kind, setting.place, level, norm, seed, spared) if level else nullcontext():
-                by_seed.append(predict(model, examples, precision))
-    return result
+        drawn = []
+        predictions[f"noise={level:g}"] = drawn
+        # Without noise, all seeds would give the same predictions.
+        if not level:
+            drawn.append(predict(model, examples, precision))
+            continue
+        for seed in setting.seeds:
+            noise = add_noise(
+                model,
+                kind=setting.kind,
+                place=setting.place,
+                level=level,
+                norm=norm,
+                seed=seed,
+                spared=spared,
+            )
+            with noise:
+                drawn.append(predict(model, examples, precision))
+    return predictions
 
 
-def predictions_under_text_noise(
-    frame: pd.DataFrame, setting: Noise, predicted: Callable[[pd.DataFrame], np.ndarray]
+def predict_under_text_noise(
+    frame: pd.DataFrame, setting: Noise, predict_frame: Callable[[pd.DataFrame], np.ndarray]
 ) -> dict[str, list[np.ndarray]]:
-    """Predicts examples with noise in their text.
+    """Predicts examples with noise in the text.
 
     Args:
-        frame: the examples, with columns text_a and text_b (null for an example of one text).
-        setting: the section `noise` of params.yaml.
-        predicted: takes such a frame with noise in its texts and returns the predictions [examples].
+        frame: The examples, with columns text_a and text_b (null for an example of a single text).
+        setting: Section `noise` of params.yaml.
+        predict_frame: Takes such a frame with noise in the texts and returns the predictions [examples].
 
     Returns:
-        By `KIND=LEVEL`, such as `typos=0.1`, for every level above 0, one array of predictions for every noise seed.
+        By `KIND=LEVEL`, such as `typos=0.1`, for every level above 0, an array of predictions for every noise seed.
     """
-    result = {}
-    for kind, level, seed in product(setting.text, filter(None, setting.levels), setting.seeds):
-        result.setdefault(f"{kind}={level:g}", []).append(predicted(perturbed(frame, kind, level, seed)))
-    return result
+    # Level 0 is predicted once, with the noise on the embeddings.
+    levels = [level for level in setting.levels if level]
+    predictions = {}
+    for kind, level in product(setting.text, levels):
+        noisy = [perturb_frame(frame, kind, level, seed) for seed in setting.seeds]
+        predictions[f"{kind}={level:g}"] = [predict_frame(perturbed) for perturbed in noisy]
+    return predictions
 
 
-def noised_module(model: nn.Module, place: str) -> nn.Module:
+def find_noised_module(model: nn.Module, place: str) -> nn.Module:
     """Returns the module whose output takes the noise. place: word_embeddings or embedding_output (all embeddings)."""
     embeddings = model.bert.embeddings
     return embeddings.word_embeddings if place == "word_embeddings" else embeddings
 
 
 @torch.no_grad()
-def average_norm(model: nn.Module, examples: Encoded, place: str, spared: tuple[int, ...]) -> float:
+def measure_average_norm(
+    model: nn.Module,
+    examples: Encoded,
+    place: str,
+    spared: Tensor,
+) -> float:
     """Computes the mean L2 norm of the embeddings of all tokens that take noise.
 
     Args:
-        model: a fine-tuned model, in evaluation mode: dropout would change the norms.
-        examples: the examples whose tokens are averaged over.
-        place: where the noise enters, word_embeddings or embedding_output.
-        spared: ids of the tokens that take no noise, 0 among them, that of [PAD].
+        model: A fine-tuned model, in evaluation mode: dropout would change the norms.
+        examples: The examples whose tokens are averaged over.
+        place: Place of the noise, word_embeddings or embedding_output.
+        spared: [k], ids of the tokens that take no noise, [PAD] included.
     """
-    ignored = torch.tensor(spared, device=device())
-    total, count = 0.0, 0
+    module = find_noised_module(model, place)
+    total = 0.0
+    count = 0
     for rows in sorted_batches(examples.lengths, EVALUATION_BATCH):
-        ids, types = (padded(column, rows) for column in (examples.ids, examples.types))
-        module = noised_module(model, place)
-        vectors = module(ids) if place == "word_embeddings" else module(input_ids=ids, token_type_ids=types)
-        noised = ~torch.isin(ids, ignored)
-        total += vectors.norm(dim=-1)[noised].sum(dtype=torch.float64).item()
+        ids = padded(examples.ids, rows)
+        if place == "word_embeddings":
+            vectors = module(ids)
+        else:
+            vectors = module(input_ids=ids, token_type_ids=padded(examples.types, rows))
+        noised = ~torch.isin(ids, spared)
+        norms = vectors.norm(dim=-1)[noised]
+        total += norms.sum(dtype=torch.float64).item()
         count += int(noised.sum())
     return total / count
 
 
 @contextmanager
-def noise(
-    model: nn.Module, kind: str, place: str, level: float, norm: float, seed: int, spared: tuple[int, ...]
+def add_noise(
+    model: nn.Module,
+    kind: str,
+    place: str,
+    level: float,
+    norm: float,
+    seed: int,
+    spared: Tensor,
 ) -> Iterator[None]:
     """Adds noise to the embeddings of a model while the body of the `with` statement runs; every batch has new draws.
 
     Args:
-        model: a fine-tuned model.
-        kind: the reading of the paper's words, one of those that `factor` lists.
-        place, spared: as in `average_norm`.
-        level, norm: as in `factor`.
-        seed: the noise seed.
+        model: A fine-tuned model.
+        kind: Interpretation of the paper's words, as `compute_factors` lists.
+        place: Place of the noise, word_embeddings or embedding_output.
+        level: Strength of the noise, as in `compute_factors`.
+        norm: Average norm of the embeddings.
+        seed: Noise seed.
+        spared: [k], ids of the tokens that take no noise, [PAD] included.
     """
     generator = torch.Generator(device()).manual_seed(seed)
-    ignored = torch.tensor(spared, device=device())
 
-    def add(_module: nn.Module, arguments: tuple, keywords: dict, output: Tensor) -> Tensor:
-        ids = arguments[0] if arguments else keywords["input_ids"]  # BERT passes all embeddings their ids by keyword
+    def add(
+        _module: nn.Module,
+        arguments: tuple,
+        keywords: dict,
+        output: Tensor,
+    ) -> Tensor:
+        # BERT passes the ids to its embeddings by keyword.
+        ids = arguments[0] if arguments else keywords["input_ids"]
         G = torch.randn(output.shape, generator=generator, device=output.device)
-        factors = factor(G, kind, level, norm) * ~torch.isin(ids, ignored)[..., None]
-        return torch.addcmul(output, G.to(output.dtype), factors.to(output.dtype))  # output + G * factors
+        noised = ~torch.isin(ids, spared)[..., None]
+        factors = compute_factors(G, kind, level, norm) * noised
+        # output + G * factors
+        return torch.addcmul(output, G.to(output.dtype), factors.to(output.dtype))
 
-    hook = noised_module(model, place).register_forward_hook(add, with_kwargs=True)
+    hook = find_noised_module(model, place).register_forward_hook(add, with_kwargs=True)
     try:
         yield
     finally:
         hook.remove()
 
 
-def factor(G: Tensor, kind: str, level: float, norm: float) -> Tensor:
-    """Computes the factors [..., 1], one per vector, by which standard Gaussian vectors are multiplied to be the noise.
+def compute_factors(
+    G: Tensor,
+    kind: str,
+    level: float,
+    norm: float,
+) -> Tensor:
+    """Computes the factors [..., 1], each for a vector, that turn standard Gaussian vectors into the noise.
 
     Args:
         G: [..., h], standard Gaussian vectors.
         kind: expected_norm, Gaussian noise of expected norm level x norm; exact_norm, noise in a uniformly random
             direction, of exactly the norm level x norm; unit, standard Gaussian noise times the level.
-        level: the strength of the noise, as a share of the norm; of `unit`, its standard deviation.
-        norm: the average norm of the embeddings, which `unit` does not use.
+        level: Strength of the noise, as a share of the norm; of `unit`, the standard deviation.
+        norm: Average norm of the embeddings, which `unit` does not use.
     """
     if kind == "exact_norm":
         return level * norm / G.norm(dim=-1, keepdim=True)
-    h = G.shape[-1]
-    expected = math.sqrt(2) * math.exp(math.lgamma((h + 1) / 2) - math.lgamma(h / 2))  # E |N(0, I_h)|
-    return torch.full_like(G[..., :1], level if kind == "unit" else level * norm / expected)
+    factor = level
+    if kind == "expected_norm":
+        h = G.shape[-1]
+        # The expected norm of a standard Gaussian vector of width h.
+        log_ratio = math.lgamma((h + 1) / 2) - math.lgamma(h / 2)
+        expected = math.sqrt(2) * math.exp(log_ratio)
+        factor = level * norm / expected
+    return torch.full_like(G[..., :1], factor)

@@ -1,8 +1,10 @@
-"""Measurements inside a fine-tuned model that may explain how well it stands noise and transfers to other tasks.
+"""Measurements inside a fine-tuned model that may explain how well the model stands noise and transfers to other tasks.
 
-Each is one value per layer, averaged over heads, positions and examples, or one value of the whole model. A probe of a
-part that an operator lacks is left out.
+A probe is a value per layer, averaged over heads, positions and examples, or a value of the whole model. Probes of
+parts that an operator lacks are left out.
 """
+
+from collections import defaultdict
 
 import torch
 from torch import Tensor, nn
@@ -12,60 +14,79 @@ from stages.attention.probes import complete_scores, inputs_of, of_weights, oper
 from stages.classification.training import Encoded
 from stages.training.optimisation import device
 
-EXAMPLES = 64  # of a validation split; averages over so many differ little from those over all
-STEP = 1e-3  # of a difference, as a share of an example's norm of word embeddings; float32 rounds much smaller ones off
+# Examples of a validation split; averages over 64 examples differ little from averages over all.
+EXAMPLES = 64
+# Step of a difference, as a share of an example's norm of word embeddings; float32 rounds much smaller steps off.
+STEP = 1e-3
 
 
 @torch.no_grad()
-def probe(model: nn.Module, examples: Encoded, seed: int) -> dict[str, dict[str, float]]:
+def measure_probes(model: nn.Module, examples: Encoded, seed: int) -> dict[str, dict[str, float]]:
     """Measures a model on the first EXAMPLES examples.
 
     Args:
-        model: a fine-tuned model, in evaluation mode.
-        examples: the first of them are run through the model one by one, so without padding.
-        seed: decides the directions in which sensitivity is measured.
+        model: A fine-tuned model, in evaluation mode.
+        examples: The examples; the model sees the first EXAMPLES separately, so without padding.
+        seed: Seed of the directions in which sensitivity is measured.
 
     Returns:
         {"layer=1": {probe: value}, ..., "model": {"sensitivity": value}}, layers from 1. Probes of a layer:
-        attention_entropy, the entropy of the weights over keys, as a share of that of uniform weights, in [0, 1];
+        attention_entropy, the entropy of the weights over keys, divided by the entropy of uniform weights, in [0, 1];
         self_weight, the weight of a token on itself, in [0, 1]; score_asymmetry, |A - A^T| / (2 |A|) of the scores A of
         all heads (Frobenius norms), in [0, 1], 0 where A is 0; negative_diagonal_share, the share of entries below 0 of
-        the diagonal between queries and keys, such as D_q D_k of `shared`, where there is one. sensitivity: the norm of
-        an example's word embeddings, times that of the derivative of the logits along a random unit vector in them.
+        the diagonal between queries and keys, such as D_q D_k of `shared`, if the operator has a diagonal.
+        sensitivity: the norm of an example's word embeddings, times the norm of the derivative of the logits along a
+        random unit vector.
     """
     modules = operators_of(model)
-    sums: list[dict[str, float]] = [{} for _ in modules]
-    sensitivity, count = 0.0, min(EXAMPLES, len(examples))
-    generator = torch.Generator().manual_seed(seed)  # the CPU's: the same directions on any device
-    for row in zip(examples.ids[:count], examples.types[:count], strict=True):
-        ids, types = (torch.from_numpy(column)[None].to(device()) for column in row)
+    result = defaultdict(lambda: defaultdict(float))
+    count = min(EXAMPLES, len(examples))
+    # A generator of the CPU gives the same directions on any device.
+    generator = torch.Generator().manual_seed(seed)
+    sensitivity = 0.0
+    for number in range(count):
+        ids = torch.from_numpy(examples.ids[number])[None].to(device())
+        types = torch.from_numpy(examples.types[number])[None].to(device())
         with inputs_of(modules) as inputs:
             model(ids, token_type_ids=types)
-        for total, module, X in zip(sums, modules, inputs, strict=True):
-            for name, value in of_scores(complete_scores(module, X)[0]).items():
-                total[name] = total.get(name, 0.0) + value / count
-        sensitivity += _sensitivity(model, ids, types, generator) / count
-    result = {f"layer={number}": total for number, total in enumerate(sums, 1)}
-    for entry, module in zip(result.values(), modules, strict=True):
-        entry |= of_diagonal(module)
-    return result | {"model": {"sensitivity": sensitivity}}
+        for layer, (module, X) in enumerate(zip(modules, inputs, strict=True), start=1):
+            scores = complete_scores(module, X)[0]
+            for name, value in measure_scores(scores).items():
+                result[f"layer={layer}"][name] += value / count
+        sensitivity += measure_sensitivity(model, ids, types, generator) / count
+    for layer, module in enumerate(modules, start=1):
+        result[f"layer={layer}"].update(measure_diagonal(module))
+    result["model"]["sensitivity"] = sensitivity
+    return result
 
 
-def of_scores(A: Tensor) -> dict[str, float]:
-    """Computes attention_entropy, self_weight and score_asymmetry of the scores A [heads, n, n] of one sequence."""
-    return of_weights(A) | {"score_asymmetry": ((A - A.mT).norm() / (2 * A.norm()).clamp_min(1e-30)).item()}
+def measure_scores(A: Tensor) -> dict[str, float]:
+    """Computes attention_entropy, self_weight and score_asymmetry of the scores A [heads, n, n] of a sequence."""
+    # The bound avoids a division by 0.
+    largest = (2 * A.norm()).clamp_min(1e-30)
+    asymmetry = (A - A.mT).norm() / largest
+    return {**of_weights(A), "score_asymmetry": asymmetry.item()}
 
 
-def of_diagonal(module: SelfAttention) -> dict[str, float]:
-    """Returns negative_diagonal_share, or nothing where the operator has no diagonal between queries and keys."""
+def measure_diagonal(module: SelfAttention) -> dict[str, float]:
+    """Returns negative_diagonal_share, or nothing if the operator has no diagonal between queries and keys."""
     diagonal = module.diagonal()
-    return {} if diagonal is None else {"negative_diagonal_share": (diagonal < 0).float().mean().item()}
+    if diagonal is None:
+        return {}
+    return {"negative_diagonal_share": (diagonal < 0).float().mean().item()}
 
 
-def _sensitivity(model, ids: Tensor, types: Tensor, generator: torch.Generator) -> float:
-    """Computes the sensitivity, as `probe` defines it, of one example [1, n] by a central difference of STEP."""
+def measure_sensitivity(
+    model,
+    ids: Tensor,
+    types: Tensor,
+    generator: torch.Generator,
+) -> float:
+    """Computes the sensitivity of an example [1, n], as `measure_probes` defines it, by a central difference."""
     embeddings = model.bert.embeddings.word_embeddings(ids)
     direction = torch.randn(embeddings.shape, generator=generator).to(embeddings.device)
     step = STEP * embeddings.norm() * direction / direction.norm()
-    ahead, behind = (model(inputs_embeds=embeddings + sign * step, token_type_ids=types).logits for sign in (1, -1))
-    return ((ahead - behind).norm() / (2 * STEP)).item()
+    ahead = model(inputs_embeds=embeddings + step, token_type_ids=types)
+    behind = model(inputs_embeds=embeddings - step, token_type_ids=types)
+    change = (ahead.logits - behind.logits).norm()
+    return (change / (2 * STEP)).item()

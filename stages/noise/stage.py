@@ -2,9 +2,9 @@
 
 Reads data/finetuning and data/tasks. Writes data/observations/noise.csv: every metric of every model x task x
 pre-training seed x fine-tuning seed, by level of noise on the embeddings (`noise=LEVEL`) and in the text (`typos=LEVEL`
-and so on), each the mean over the noise seeds. All operators meet the same noise. Where `noise.probes` is true also
-measurements inside the models (`layer=NUMBER` or `model`; stages/noise/probes.py says which). Given an operator (and
-a size, a protocol), it does the jobs of these alone and writes no outputs.
+and so on), each the mean over the noise seeds. All operators meet the same noise. If `noise.probes` is true, also
+measurements inside the models (`layer=NUMBER` or `model`; see stages/noise/probes.py). Given an operator (and a size, a
+protocol), the stage does only the jobs of these and writes no outputs.
 """
 
 from pathlib import Path
@@ -16,8 +16,8 @@ from pydantic import SkipValidation
 
 from stages.benchmarks.glue import validation_tables
 from stages.benchmarks.metrics import scores
-from stages.classification import kept_models
-from stages.classification.kept_models import EvaluationRun
+from stages.classification.kept_models import load_kept_model, plan_evaluations
+from stages.classification.runs import EvaluationRun, ModelNames
 from stages.files.observations import Observation
 from stages.files.paths import TOKENIZER
 from stages.runner import model_jobs
@@ -26,73 +26,89 @@ from stages.schema.testing_sections import Noise
 
 
 class NoiseRun(EvaluationRun):
-    """An evaluation under noise. noise: the section of params.yaml; its list of tasks does not decide the result."""
+    """An evaluation under noise. noise: the section of params.yaml; the list of tasks does not decide the result."""
 
-    beside: ClassVar[dict[str, Any]] = EvaluationRun.beside | {"noise": {"tasks"}}
+    beside: ClassVar[dict[str, Any]] = {**EvaluationRun.beside, "noise": {"tasks"}}
     noise: SkipValidation[Noise]
 
 
 def evaluate(run: NoiseRun, folder: Path) -> dict:
-    """Job: evaluates one fine-tuned model on the validation splits of its task.
+    """Job: evaluates a fine-tuned model on the validation splits of the task.
 
-    Leaves nothing in `folder`, the job's own. Returns, by validation split, `n`, the number of examples; `conditions`,
-    {condition: {metric: value}} with conditions such as noise=0.1; and `probes`, as `probe` returns them, empty where
-    settings ask for none. The imports, which load torch, are left to the worker.
+    The job leaves nothing in `folder`, the folder of the job.
+
+    Returns:
+        By validation split, `n`, the number of examples; `conditions`, {condition: {metric: value}} with conditions
+        such as noise=0.1; and `probes`, as from `measure_probes`, empty if `noise.probes` is false.
     """
-    from stages.classification.training import encode, encoded, predict
-    from stages.noise.embeddings import predictions_under_noise, predictions_under_text_noise
-    from stages.noise.probes import probe
+    # Only the worker loads torch.
+    from stages.classification.training import encode, encode_frame, predict
+    from stages.noise.embeddings import predict_under_noise, predict_under_text_noise
+    from stages.noise.probes import measure_probes
 
-    model, result = kept_models.load(run.folder), {}
+    model = load_kept_model(run.folder)
 
-    def predicted(frame: pd.DataFrame) -> np.ndarray:
-        return predict(model, encoded(frame, TOKENIZER, run.maximum_length), run.precision)
+    # Noise in the text changes the tokens, so every noisy frame is tokenised anew.
+    def predict_frame(frame: pd.DataFrame) -> np.ndarray:
+        return predict(model, encode_frame(frame, TOKENIZER, run.maximum_length), run.precision)
 
-    for evaluated_on, table in validation_tables(run.task).items():
+    result = {}
+    for split, table in validation_tables(run.task).items():
         examples = encode(table, TOKENIZER, run.maximum_length)
-        conditions = predictions_under_noise(model, examples, TOKENIZER, run.noise, run.precision)
-        conditions |= predictions_under_text_noise(pd.read_parquet(table), run.noise, predicted)
-        result[evaluated_on] = {
-            "n": len(examples),
-            "conditions": {name: mean_scores(run.task, drawn, examples.labels) for name, drawn in conditions.items()},
-            # the first noise seed draws the direction in which sensitivity is measured
-            "probes": probe(model, examples, run.noise.seeds[0]) if run.noise.probes else {},
+        predictions = {
+            **predict_under_noise(model, examples, TOKENIZER, run.noise, run.precision),
+            **predict_under_text_noise(pd.read_parquet(table), run.noise, predict_frame),
         }
+        conditions = {}
+        for name, drawn in predictions.items():
+            conditions[name] = average_scores(run.task, drawn, examples.labels)
+        probes = {}
+        if run.noise.probes:
+            # The first noise seed draws the directions in which sensitivity is measured.
+            probes = measure_probes(model, examples, run.noise.seeds[0])
+        result[split] = {"n": len(examples), "conditions": conditions, "probes": probes}
     return result
 
 
-def mean_scores(task: str, by_noise_seed: list[np.ndarray], labels: np.ndarray) -> dict[str, float]:
+def average_scores(task: str, drawn: list[np.ndarray], labels: np.ndarray) -> dict[str, float]:
     """Computes the mean over the noise seeds of every metric of a task.
 
     Args:
-        task: a GLUE task.
-        by_noise_seed: an array of predictions [examples] for every noise seed, at least one.
+        task: A GLUE task.
+        drawn: An array of predictions [examples] for every noise seed.
         labels: [examples], the right answers: class indices or, in a regression, numbers.
     """
-    by_seed = [scores(task, predictions, labels) for predictions in by_noise_seed]
-    return {metric: float(np.mean([metrics[metric] for metrics in by_seed])) for metric in by_seed[0]}
+    by_seed = [scores(task, predictions, labels) for predictions in drawn]
+    means = {}
+    for metric in by_seed[0]:
+        means[metric] = float(np.mean([metrics[metric] for metrics in by_seed]))
+    return means
 
 
 def outputs(done: list[tuple[NoiseRun, Path, dict]]) -> tuple[list[Observation], dict]:
     """Makes observations of all runs, given as (run, folder, result of `evaluate`); adds nothing to the record."""
-    rows = [
-        run.observed(evaluated_on, metric, value, evaluated["n"], condition=condition)
-        for run, _, result in done
-        for evaluated_on, evaluated in result.items()
-        for condition, metrics in (evaluated["conditions"] | evaluated["probes"]).items()
-        for metric, value in metrics.items()
-    ]
+    rows = []
+    # Probes have conditions, too: a layer, or the model.
+    for run, _, result in done:
+        for split, evaluated in result.items():
+            measured = {**evaluated["conditions"], **evaluated["probes"]}
+            for condition, metrics in measured.items():
+                for metric, value in metrics.items():
+                    rows.append(run.observed(split, metric, value, evaluated["n"], condition=condition))
     return rows, {}
 
 
-def planned(settings: Settings, models: list[tuple[str, str, str]]) -> list[NoiseRun]:
-    """Plans one run for every kept model of `models` (protocol, operator and size of each)."""
-    return kept_models.planned(NoiseRun, settings, "noise", models, settings.noise.tasks, noise=settings.noise)
+def plan_runs(settings: Settings, models: list[ModelNames]) -> list[NoiseRun]:
+    """Plans a run for every kept model of `models` (protocol, operator and size of each)."""
+    return plan_evaluations(NoiseRun, settings, "noise", models, settings.noise.tasks, noise=settings.noise)
 
 
 def main(
-    settings: Settings, operator: str | None = None, size: str | None = None, protocol: str | None = None
+    settings: Settings,
+    operator: str | None = None,
+    size: str | None = None,
+    protocol: str | None = None,
 ) -> dict | None:
-    """Does the jobs of these models, None for all; returns what the record is to hold, None for a part of the jobs."""
-    plan = planned(settings, settings.finetuned(operator, size, protocol))
+    """Does the jobs of these models, or all jobs; returns entries of the record, or nothing for a part of the jobs."""
+    plan = plan_runs(settings, settings.finetuned(operator, size, protocol))
     return model_jobs.run(evaluate, plan, "noise", settings.workers, outputs, whole=not operator)

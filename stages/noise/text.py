@@ -1,7 +1,7 @@
 """Noise in the words of an example: typos, dropped words or swapped words, at a given strength.
 
-It is not in the papers, which add noise to embeddings; it answers what noise of the same level does in the text itself.
-Words are what white space separates; where words are dropped or swapped, one space stands between two of them.
+The papers add noise to embeddings only. Noise in the text is our addition, at the same levels. Words are separated by
+white space; where words are dropped or swapped, a space stands between two words.
 """
 
 import random
@@ -10,63 +10,78 @@ from string import ascii_lowercase
 import pandas as pd
 
 
-def perturbed(frame: pd.DataFrame, kind: str, level: float, seed: int) -> pd.DataFrame:
-    """Returns a copy of a frame with each text perturbed; none that has a word becomes empty.
+def perturb_frame(
+    frame: pd.DataFrame,
+    kind: str,
+    level: float,
+    seed: int,
+) -> pd.DataFrame:
+    """Returns a copy of a frame with each text perturbed; a text that has a word does not become empty.
 
     Args:
-        frame: the examples, with columns text_a and text_b (null, which stays, for an example of one text).
-        kind: a name in KINDS.
-        level: the probability with which a letter or a word is hit, in [0, 1]; above 1, all are hit.
-        seed: the draws of a text follow from it, the kind, the level, the column and the number of its row, from 0.
+        frame: The examples, with columns text_a and text_b (null, which stays, for an example of a single text).
+        kind: A name in KINDS.
+        level: Probability with which a letter or a word is hit, in [0, 1]; above 1, all are hit.
+        seed: The draws of a text follow from the seed, the kind, the level, the column and the row's number, from 0.
     """
     perturb = KINDS[kind]
-    columns = {
-        column: [
-            text if pd.isna(text) else perturb(text, level, random.Random(f"{seed} {kind} {level} {number} {column}"))
-            for number, text in enumerate(frame[column])
-        ]
-        for column in ("text_a", "text_b")
-    }
+    columns = {}
+    for column in ("text_a", "text_b"):
+        texts = []
+        for number, text in enumerate(frame[column]):
+            if not pd.isna(text):
+                # Every text has separate draws, so one text changes no other.
+                draw = random.Random(f"{seed} {kind} {level} {number} {column}")
+                text = perturb(text, level, draw)
+            texts.append(text)
+        columns[column] = texts
     return frame.assign(**columns)
 
 
-def _typos(text: str, level: float, draw: random.Random) -> str:
+def make_typos(text: str, level: float, draw: random.Random) -> str:
     """Leaves out, doubles, exchanges with the next character or replaces each letter, with probability `level`.
 
-    The four are equally likely. A character that changed places with a letter is not hit again, and a replacement is a
-    random lower-case letter, perhaps the same. A text of which nothing but white space would remain is returned as is.
+    The four typos are equally likely. A character that changed places with a letter is not hit again, and a replacement
+    is a random lower-case letter, perhaps the same. A text of which only white space would remain is returned as is.
+    With level 1 and an exchange at every letter, `abcde` becomes `badce`.
     """
-    characters, result, i = list(text), [], 0
-    while i < len(characters):
-        character, fate = characters[i], draw.randrange(4) if draw.random() < level else None
-        if fate is None or not character.isalpha():  # fate 0, of a letter, leaves it out
+    result = []
+    place = 0
+    while place < len(text):
+        character = text[place]
+        place += 1
+        typo = draw.randrange(4) if draw.random() < level else None
+        if typo is None or not character.isalpha():
             result.append(character)
-        elif fate == 1:
+        elif typo == 1:
             result += [character, character]
-        elif fate == 2:  # the last character has no next one, and stays
-            result += [*characters[i + 1 : i + 2], character]
-            i += 1
-        elif fate == 3:
+        elif typo == 2:
+            # The last character has no next character, and stays.
+            result += [text[place : place + 1], character]
+            place += 1
+        elif typo == 3:
             result.append(draw.choice(ascii_lowercase))
-        i += 1
-    return "".join(result) if "".join(result).strip() else text
+    changed = "".join(result)
+    return changed if changed.strip() else text
 
 
-def _dropped_words(text: str, level: float, draw: random.Random) -> str:
-    """Leaves out each word with probability `level`; where none would remain, the first one stays."""
+def drop_words(text: str, level: float, draw: random.Random) -> str:
+    """Leaves out each word with probability `level`; if no word would remain, the first word stays."""
     words = text.split()
-    return " ".join([word for word in words if draw.random() >= level] or words[:1])
+    kept = [word for word in words if draw.random() >= level]
+    return " ".join(kept or words[:1])
 
 
-def _swapped_words(text: str, level: float, draw: random.Random) -> str:
+def swap_words(text: str, level: float, draw: random.Random) -> str:
     """Exchanges each word with the next, with probability `level`; a word that has moved does not move again."""
-    words, i = text.split(), 0
-    while i + 1 < len(words):
+    words = text.split()
+    place = 0
+    while place + 1 < len(words):
         if draw.random() < level:
-            words[i], words[i + 1] = words[i + 1], words[i]
-            i += 1
-        i += 1
+            words[place], words[place + 1] = words[place + 1], words[place]
+            place += 1
+        place += 1
     return " ".join(words)
 
 
-KINDS = {"typos": _typos, "dropped_words": _dropped_words, "swapped_words": _swapped_words}
+KINDS = {"typos": make_typos, "dropped_words": drop_words, "swapped_words": swap_words}

@@ -1,150 +1,254 @@
-"""Masked-LM pre-training of one operator from one seed, on one device or by several processes together.
+"""Masked-LM pre-training of an operator from a seed, on a device or by several processes together.
 
-A run saves its state next to its model, and a run that was stopped continues from that state.
+`train` is a whole run. The function resumes from a checkpoint, makes the updates that are left, evaluates and saves at
+the recipe's intervals, and saves the model. An update and the validation loss are in stages/masked_lm/steps.py.
 """
 
 import math
 import time
 from contextlib import suppress
-from functools import partial
 from pathlib import Path
 
 import pandas as pd
 from filelock import FileLock, Timeout
 from transformers.utils import logging
 
-from stages.attention.counts import training_flops
 from stages.files.storage import temporary_sibling, write_table
 from stages.masked_lm.corpus import Corpus
-from stages.masked_lm.run import PretrainingRun, sequence_length
-from stages.masked_lm.steps import Trainer, validate
+from stages.masked_lm.run import PretrainingRun
+from stages.masked_lm.steps import Trainer, Update, validate
 from stages.pretraining.probes import Probes
 from stages.runner.bars import Bar
-from stages.runner.jobs import processes, rank
+from stages.runner.jobs import rank
 from stages.runner.results import CHECKPOINT
 from stages.training import checkpoints, distributed
-from stages.training.machine import Pace, peak
 
-JOIN_SECONDS = 10.0  # between two writings of the table: for hundreds of runs, one takes a core a third of a second
+# Seconds between two writings of the table of all runs: for hundreds of runs, one takes a core a third of a second.
+JOIN_SECONDS = 10.0
 
-logging.disable_progress_bar()  # the library would draw one for every file that it saves
+# The library would draw a bar for every file that it saves.
+logging.disable_progress_bar()
 
 
-def train(run: PretrainingRun, tokens: Path, folder: Path, live: Path) -> dict:
-    """Trains to the end, from the checkpoint in `folder` where there is one, and saves the model in folder/model.
+def train(
+    run: PretrainingRun,
+    tokens: Path,
+    folder: Path,
+    live: Path,
+) -> dict:
+    """Trains to the end, from the checkpoint in `folder` if there is one, and saves the model in folder/model.
 
-    The models after the steps that `run.leaves` names are saved in folder/checkpoints/step-N. Where the run is
-    at or past such a step (a new one is at 0) and its model is missing, it is computed once more, up to the last one.
+    The models after the steps of `run.leaves` are saved in folder/checkpoints/step-N.
 
     Args:
-        run, tokens: what is trained; the folder of the packed corpus, data/tokens.
-        folder: the job's own, for its checkpoint and models.
-        live: the CSV table of the curves of all runs, which is kept up to date.
+        run: The run.
+        tokens: Folder of the packed corpus, data/tokens.
+        folder: Folder of the job, for checkpoint and models.
+        live: CSV table of the curves of all runs, which is kept up to date.
 
     Returns:
-        seconds: of training, evaluations included, also before an interruption. log: one entry per evaluation, with the
-        keys step (updates done), training_loss (mean since the last evaluation) and validation_loss in nats per masked
-        token, masked_tokens (of the validation), learning_rate (before a variant multiplies it), gradient_norm,
-        tokens_per_second, model_flop_utilisation (share of the peak of matrix products, measured at the start of the
-        job while other jobs may use the device, too), both without evaluations, and probes (as probes.py names them;
-        empty where `pretraining.probes` is false). Of several processes, only the first returns the true training_loss.
+        seconds: of training and evaluation, also before an interruption.
+        log: an entry per evaluation, with the keys step (updates done), training_loss (mean since the last evaluation)
+        and validation_loss in nats per masked token, masked_tokens (of the validation), learning_rate (before a variant
+        multiplies it), gradient_norm, tokens_per_second (of training, without evaluations) and probes (names as in
+        probes.py; empty if `pretraining.probes` is false). Of several processes, only the first returns the true
+        training_loss.
 
     Raises:
-        ValueError: the run diverges, it ends before a step of `run.leaves`, a batch has no masked token, the
-            warm-up takes all steps, or the checkpoint is of other settings or, by process, of other steps.
+        ValueError: The run diverges or ends before a step of `run.leaves`, a batch has no masked token, the
+            warm-up takes all steps, or the checkpoint has other settings or, by process, other steps.
     """
     distributed.join()
-    corpus, path = Corpus.of(tokens), folder / CHECKPOINT
-    trainer = Trainer(run, corpus, path)
+    corpus = Corpus.of(tokens)
+    checkpoint = folder / CHECKPOINT
+    trainer = Trainer(run, corpus, checkpoint)
     places = {step: folder / name for step, name in run.places.items()}
-    if places and max(places) > trainer.steps:
-        raise ValueError(
-            f"convergence.steps: {max(places)} is after the last of the {trainer.steps} steps of pre-training"
-        )
+    last = max(places, default=0)
+    if last > trainer.steps:
+        raise ValueError(f"convergence.steps: {last} is after the last of the {trainer.steps} steps of pre-training")
     if rank() == 0:
         checkpoints.clear(folder)
-    progress = {"step": 0, "log": [], "seconds": 0.0, "since_evaluation": [0.0, 0]}
-    if path.exists():  # `load` returns None for a damaged file: the run begins anew
-        progress = checkpoints.load(path, trainer.model, trainer.adamw, trainer.settings) or progress
-    distributed.require_equal(progress["step"], f"{path}: the step of the checkpoint")
-    missing = {step: place for step, place in places.items() if step <= progress["step"] and not place.exists()}
-    if missing:  # all that is random depends on seed and step alone: these models are equal to those of the first time
-        again = Trainer(run, corpus, path)
-        _save(again.model, missing.get(0))
-        for step in Bar(range(max(missing)), f"{run.name}, again", leave=False, silent=bool(rank())):
-            again.advance(step)
-            _save(again.model, missing.get(step + 1))
-    _train(trainer, progress, places, live)
+    # 1. Resume from the checkpoint of a run that was stopped.
+    loop = Loop(trainer, places, live)
+    loop.resume()
+    # 2. Save models that a finished or resumed run has passed without saving them.
+    done = loop.progress["step"]
+    missing = {step: place for step, place in places.items() if step <= done and not place.exists()}
+    if missing:
+        _compute_again(Trainer(run, corpus, checkpoint), missing)
+    # 3. Train to the end.
+    loop.finish()
     _save(trainer.model, folder / "model")
-    return {"log": progress["log"], "seconds": progress["seconds"]}
+    return {"log": loop.progress["log"], "seconds": loop.progress["seconds"]}
 
 
 def _save(model, place: Path | None) -> None:
-    """Saves the model as the folder `place`, in the first process alone; does nothing where `place` is None."""
+    """Saves the model as the folder `place`, only in the first process; does nothing where `place` is None."""
     if place and rank() == 0:
         with temporary_sibling(place) as temporary:
             model.save_pretrained(temporary)
 
 
-def _train(trainer: Trainer, progress: dict, places: dict[int, Path], live: Path) -> None:
-    """Trains from `progress["step"]` to the end, and keeps `progress`, which `train` makes, up to date.
+def _compute_again(trainer: Trainer, missing: dict[int, Path]) -> None:
+    """Saves models of a run that is past the steps already. trainer: new, at step 0.
 
-    At the recipe's intervals, and at the end, it evaluates, which adds an entry to the log and to the table `live`, and
-    saves the state in the checkpoint. After the steps in `places` it saves the model there.
-    progress["since_evaluation"] is the sum of losses in nats and the number of masked tokens since the last evaluation.
+    Randomness depends on seed and step only, so these models are equal to the models of the first time.
     """
-    run, model, steps, corpus = trainer.run, trainer.model, trainer.steps, trainer.corpus
-    recipe, longest = run.training, corpus.train.sequence_length
-    pace, tokens = Pace(peak(recipe.precision) * processes()), recipe.batch_size * longest
-    work = partial(training_flops, run.variant, run.model.model_dump(), corpus.vocabulary_size)  # per token, by length
-    probes = Probes(run, corpus) if recipe.probes else None
-    started = time.perf_counter() - progress["seconds"]
-    losses, count = progress["since_evaluation"]
-    losses = losses if rank() == 0 else 0.0  # a checkpoint has the sum over all processes
-    remaining, silent = range(progress["step"], steps), bool(rank())
-    for step in Bar(remaining, run.name, total=steps, initial=progress["step"], leave=False, silent=silent):
-        loss, chosen, norm, rate = trainer.advance(step)
-        losses, count, done = losses + loss, count + chosen, step + 1
-        pace.count(tokens, tokens * work(sequence_length(recipe, step, steps, longest), recipe.mask_probability))
-        if done % recipe.evaluation_interval == 0 or done == steps:
-            entry = {
-                "step": done,
-                "training_loss": distributed.summed_on_first(losses) / count,
-                "learning_rate": rate,
-                "gradient_norm": norm,
-            }
-            entry |= pace.measure() | validate(model, corpus, recipe)  # in this order: the pace is that of training
-            if infinite := [f"{key} is {value}" for key, value in entry.items() if not math.isfinite(value)]:
-                raise ValueError(
-                    f"pre-training {run.name}, step {done}: {', '.join(infinite)}: the run has diverged; lower the rate"
-                )
-            progress["log"].append(entry | {"probes": probes.measure(model) if probes else {}})
-            if rank() == 0:
-                show_curves(live, run, progress["log"], last=done == steps)
-            losses, count = 0.0, 0
-            pace.restart()
-        _save(model, places.get(done))
-        if done % recipe.checkpoint_interval == 0 or done == steps:
-            losses = distributed.summed_on_first(losses)
-            progress |= {"step": done, "seconds": time.perf_counter() - started, "since_evaluation": [losses, count]}
-            if rank() == 0:
-                checkpoints.save(trainer.checkpoint, model, trainer.adamw, trainer.settings, progress)
+    _save(trainer.model, missing.get(0))
+    steps = Bar(
+        range(max(missing)),
+        f"{trainer.run.name}, again",
+        leave=False,
+        silent=rank() > 0,
+    )
+    for step in steps:
+        trainer.advance(step)
+        _save(trainer.model, missing.get(step + 1))
 
 
-def show_curves(table: Path, run: PretrainingRun, log: list[dict], last: bool) -> None:
-    """Writes the log of a run as a CSV file and, at most once in JOIN_SECONDS, the logs of all runs as one table.
+class Loop:
+    """The updates of a run from the checkpoint to the end, with evaluations and checkpoints in between.
 
     Args:
-        table: of all runs; the folder of the same name without `.csv` has the files of the runs.
-        run, log: a run and its entries, as `train` returns them; each becomes a row, its probes further columns.
-        last: whether the run has ended; the table is then written whatever its age.
+        trainer: The model and the updates.
+        places: Folders to save the model in, by the number of updates done.
+        live: CSV table of the curves of all runs.
+
+    Attributes:
+        progress: The state of the run beside model and optimiser, which the checkpoint holds: `step`, `log` and
+            `seconds` as `train` returns them, and since the last evaluation `loss`, the sum in nats over this process's
+            masked tokens (in the first process after a checkpoint, over all processes), and `masked`, the number of
+            masked tokens of all processes.
     """
-    names = {"operator": run.operator, "size": run.size, "seed": run.seed}
+
+    def __init__(
+        self,
+        trainer: Trainer,
+        places: dict[int, Path],
+        live: Path,
+    ):
+        self.trainer = trainer
+        self.places = places
+        self.live = live
+        self.progress = {"step": 0, "log": [], "seconds": 0.0, "loss": 0.0, "masked": 0}
+        self.probes = None
+        if trainer.run.training.probes:
+            self.probes = Probes(trainer.run, trainer.corpus)
+
+    def resume(self) -> None:
+        """Restores the state of the run from the checkpoint; without a checkpoint, the run begins at step 0."""
+        trainer = self.trainer
+        if trainer.checkpoint.exists():
+            saved = checkpoints.load(
+                trainer.checkpoint,
+                trainer.model,
+                trainer.adamw,
+                trainer.settings,
+            )
+            # A damaged file gives None.
+            self.progress = saved or self.progress
+        distributed.require_equal(self.progress["step"], f"{trainer.checkpoint}: the step of the checkpoint")
+        # The saved loss is the sum over all processes, so only one process may go on with it.
+        if rank():
+            self.progress["loss"] = 0.0
+
+    def finish(self) -> None:
+        """Makes all updates that are left, and evaluates, saves models and writes checkpoints in between."""
+        trainer, progress = self.trainer, self.progress
+        recipe = trainer.run.training
+        started = time.perf_counter() - progress["seconds"]
+        self._begin_interval()
+        steps = Bar(
+            range(progress["step"], trainer.steps),
+            trainer.run.name,
+            total=trainer.steps,
+            initial=progress["step"],
+            leave=False,
+            silent=rank() > 0,
+        )
+        for step in steps:
+            # 1. Make the update.
+            update = trainer.advance(step)
+            done = step + 1
+            progress["step"] = done
+            progress["loss"] += update.loss
+            progress["masked"] += update.masked
+            # 2. Evaluate at the recipe's intervals and at the end.
+            is_last = done == trainer.steps
+            if is_last or done % recipe.evaluation_interval == 0:
+                self._evaluate(update)
+                if rank() == 0:
+                    show_curves(self.live, trainer.run, progress["log"], is_last)
+                self._begin_interval()
+            # 3. Save the model, if the run leaves it, and the state to resume from.
+            _save(trainer.model, self.places.get(done))
+            if is_last or done % recipe.checkpoint_interval == 0:
+                progress["seconds"] = time.perf_counter() - started
+                progress["loss"] = distributed.sum_on_first(progress["loss"])
+                if rank() == 0:
+                    checkpoints.save(
+                        trainer.checkpoint,
+                        trainer.model,
+                        trainer.adamw,
+                        trainer.settings,
+                        progress,
+                    )
+
+    def _begin_interval(self) -> None:
+        """Begins the interval over which tokens_per_second is measured."""
+        self._first_step = self.progress["step"]
+        self._first_second = time.perf_counter()
+
+    def _evaluate(self, update: Update) -> None:
+        """Adds an entry to the log, and starts new sums of the training loss. update: the last update."""
+        trainer, progress = self.trainer, self.progress
+        run, corpus, model = trainer.run, trainer.corpus, trainer.model
+        steps = progress["step"] - self._first_step
+        tokens = steps * run.training.batch_size * corpus.train.sequence_length
+        loss = distributed.sum_on_first(progress["loss"])
+        entry = {
+            "step": progress["step"],
+            "training_loss": loss / progress["masked"],
+            "learning_rate": update.rate,
+            "gradient_norm": update.gradient_norm,
+            # Before the validation, because the speed is the speed of training.
+            "tokens_per_second": tokens / (time.perf_counter() - self._first_second),
+            **validate(model, corpus, run.training),
+        }
+        infinite = [f"{key} is {value}" for key, value in entry.items() if not math.isfinite(value)]
+        if infinite:
+            where = f"pre-training {run.name}, step {progress['step']}"
+            listed = ", ".join(infinite)
+            raise ValueError(f"{where}: {listed}: the run has diverged; lower the rate")
+        entry["probes"] = self.probes.measure(model) if self.probes else {}
+        progress["log"].append(entry)
+        progress["loss"] = 0.0
+        progress["masked"] = 0
+
+
+def show_curves(
+    table: Path,
+    run: PretrainingRun,
+    log: list[dict],
+    last: bool,
+) -> None:
+    """Writes the log of a run as a CSV file and, at most once in JOIN_SECONDS, the logs of all runs as a table.
+
+    Args:
+        table: Table of all runs; the folder of the same name without `.csv` has the files of the runs.
+        run: The run.
+        log: The entries of the log, as `train` returns; an entry is a row, and the probes are further columns.
+        last: Whether the run has ended; the table is then written at any age.
+    """
     folder = table.with_suffix("")
     folder.mkdir(parents=True, exist_ok=True)
-    rows = [names | entry | entry["probes"] for entry in log]
-    write_table(folder / f"{'-'.join(map(str, names.values()))}.csv", pd.DataFrame(rows).drop(columns="probes"))
-    # where another process is writing the table, the next evaluation will do; only a run's last rows wait for it
-    with suppress(Timeout), FileLock(folder / ".lock", timeout=-1 if last else 0):
-        if last or not table.exists() or time.time() - table.stat().st_mtime > JOIN_SECONDS:
-            write_table(table, pd.concat([pd.read_csv(path) for path in sorted(folder.glob("*.csv"))]))
+    names = {"operator": run.operator, "size": run.size, "seed": run.seed}
+    rows = pd.DataFrame([{**names, **entry, **entry["probes"]} for entry in log])
+    write_table(folder / f"{run.operator}-{run.size}-{run.seed}.csv", rows.drop(columns="probes"))
+    # Where another process is writing the table, the next evaluation is early enough; the last rows of a run wait.
+    patience = -1 if last else 0
+    with suppress(Timeout), FileLock(folder / ".lock", timeout=patience):
+        is_old = not table.exists() or time.time() - table.stat().st_mtime > JOIN_SECONDS
+        if last or is_old:
+            curves = [pd.read_csv(path) for path in sorted(folder.glob("*.csv"))]
+            write_table(table, pd.concat(curves))

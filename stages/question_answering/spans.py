@@ -1,12 +1,15 @@
-"""Fine-tuning of one pre-trained model on questions about a text, and the answers that it then gives.
+"""Fine-tuning of a pre-trained model on questions about a text, and the answers of the fine-tuned model.
 
-BERT's way (Devlin et al. 2018, sections 4.2 and 4.3): one Linear layer scores every token as the first and as the last
-of the answer; the loss is the mean of both cross-entropies, with [CLS] as the target where a window holds no answer.
-Batches hold windows of like length; all weights are trained, and the model after the last epoch counts.
+The method is BERT's (Devlin et al. 2018, sections 4.2 and 4.3): a Linear layer scores every token as the first and as
+the last of the answer; the loss is the mean of both cross-entropies, with [CLS] as the target where a window holds no
+answer. Batches hold windows of similar length; all weights are trained, and the model after the last epoch counts.
 """
 
+import math
 import time
+from itertools import groupby
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -16,151 +19,237 @@ from torch.nn import functional
 from stages.attention.bert import OperatorBertForQuestionAnswering
 from stages.classification.runs import TunedRun
 from stages.classification.training import EVALUATION_BATCH, loaded, train_epochs
-from stages.question_answering.windows import Windows, encode, padded
+from stages.question_answering.windows import Window, encode, pad_windows
 from stages.schema.training_sections import QuestionAnswering
 from stages.training.batches import sorted_batches
 from stages.training.optimisation import autocast, device, require_finite
 
 
-def train(run: TunedRun, tokenizer: Path, train: Path, kept: Path | None = None) -> tuple:
+def train(
+    run: TunedRun,
+    tokenizer: Path,
+    train: Path,
+    kept: Path | None = None,
+) -> tuple:
     """Trains a model to answer questions; ValueError where the training diverges.
 
     Args:
-        run: names the weights to start from, the recipe (a QuestionAnswering) and the seed. The layer that finds the
-            answers starts anew, unless the weights are those of a model that answers questions already.
-        tokenizer, train: the file of the tokenizer; the table of questions to train on, as `windows.encode` reads it.
-        kept: the folder to save the model in, if it is to be saved.
+        run: The weights to start from, the recipe (a QuestionAnswering) and the seed. The layer that finds the answers
+            is new, unless the weights belong to a model that answers questions already.
+        tokenizer: File of the tokenizer.
+        train: Table of questions to train on, as `windows.encode` reads tables.
+        kept: Folder to save the model in, if the model is to be saved.
 
     Returns:
         The trained OperatorBertForQuestionAnswering, and the seconds of training, without loading and tokenising.
     """
     model = loaded(OperatorBertForQuestionAnswering, run)
+    # Training sees every window, also windows without the answer.
     windows = _encode(train, tokenizer, run.training)
+    lengths = [len(window.ids) for window in windows]
+    longest = max(lengths)
 
     def loss_of(indices: np.ndarray) -> torch.Tensor:
-        starts, ends, _ = _logits(model, windows, indices, run.training.precision)
-        spans = torch.from_numpy(windows.spans[indices]).to(starts.device)
-        return (functional.cross_entropy(starts, spans[:, 0]) + functional.cross_entropy(ends, spans[:, 1])) / 2
+        batch = [windows[i] for i in indices]
+        starts, ends, _ = _score_tokens(model, batch, longest, run.training.precision)
+        spans = torch.tensor([window.span for window in batch], device=starts.device)
+        first = functional.cross_entropy(starts, spans[:, 0])
+        last = functional.cross_entropy(ends, spans[:, 1])
+        return (first + last) / 2
 
     started = time.perf_counter()
-    train_epochs(model, windows.lengths, run, loss_of)
+    train_epochs(model, lengths, run, loss_of)
     seconds = time.perf_counter() - started
     if kept:
         model.save_pretrained(kept)
     return model, seconds
 
 
-def answer(model, table: Path, tokenizer: Path, recipe: QuestionAnswering, unanswerable: bool) -> list[str]:
-    """Answers every question of a table by a part of its context, or an empty text; ValueError for scores not finite.
+def answer(
+    model,
+    table: Path,
+    tokenizer: Path,
+    recipe: QuestionAnswering,
+    unanswerable: bool,
+) -> list[str]:
+    """Answers every question of a table by a part of the context, or an empty text; ValueError for scores not finite.
 
     Args:
-        model, tokenizer: a model that `train` has trained; the file of the tokenizer.
-        table: the table of questions, as `windows.encode` reads it.
-        recipe: gives the lengths of windows, questions and answers, the stride, the precision and `null_threshold`.
-        unanswerable: whether a question may be left unanswered, which the empty text stands for.
+        model: A model that `train` has trained.
+        table: Table of questions, as `windows.encode` reads tables.
+        tokenizer: File of the tokenizer.
+        recipe: The lengths of windows, questions and answers, the stride, the precision and `null_threshold`.
+        unanswerable: Whether a question may be left unanswered, with the empty text as answer.
     """
     windows = _encode(table, tokenizer, recipe)
+    contexts = pd.read_parquet(table, columns=["context"])["context"]
+    spans = score_windows(model, windows, recipe.answer_length, recipe.precision)
     threshold = recipe.null_threshold if unanswerable else None
-    best = score(model, windows, recipe.answer_length, recipe.precision)
-    return chosen_answers(pd.read_parquet(table, columns=["context"])["context"], windows, best, threshold)
+    return choose_answers(contexts, windows, spans, threshold)
 
 
-def chosen_answers(contexts: pd.Series, windows: Windows, best: np.ndarray, null_threshold: float | None) -> list[str]:
-    """Turns the best spans of the windows into one answer for every question.
+def _encode(table: Path, tokenizer: Path, recipe: QuestionAnswering) -> list[Window]:
+    """Tokenises a table of questions (a Parquet file) into windows of the lengths, in tokens, that a recipe sets."""
+    return encode(table, tokenizer, recipe.maximum_length, recipe.question_length, recipe.stride)
 
-    A question whose context fills several windows takes the span with the highest score among them. The answer is the
-    part of the context from the first character of the span's first token to the last character of its last token.
+
+class Span(NamedTuple):
+    """The best answer in a window.
+
+    Attributes:
+        score: Logits of the first and the last token, added; minus infinity if the window holds no token of the
+            context.
+        first: First token, counted from the first token of the context in the window; meaningless for minus infinity.
+        last: Last token, counted likewise.
+        null: The same sum for [CLS], that is, for no answer.
+    """
+
+    score: float
+    first: int
+    last: int
+    null: float
+
+
+def choose_answers(
+    contexts: pd.Series,
+    windows: list[Window],
+    spans: list[Span],
+    null_threshold: float | None,
+) -> list[str]:
+    """Turns the best spans of the windows into an answer for every question.
+
+    A question whose context fills several windows takes the span with the highest score. The answer is the part of
+    the context from the first character of the span's first token to the last character of the span's last token.
 
     Args:
-        contexts: the context of every question, in the order in which `windows.questions` numbers them.
-        windows, best: the windows of all these questions, and what `score` gives for them.
-        null_threshold: a question is left unanswered where its score for no answer (as in BERT's code, the lowest of
-            [CLS] in its windows) exceeds that of its span by more than this. None: every one must be answered.
+        contexts: The context of every question, in the order of the table.
+        windows: The windows of all these questions.
+        spans: The best span of every window.
+        null_threshold: A question is left unanswered where the score for no answer (as in BERT's code, the lowest of
+            [CLS] in all windows) exceeds the score of the span by more than this. None: every question is answered.
 
     Returns:
-        One text for every question, empty where it is left unanswered or no window of it holds a token of the context.
+        A text for every question, empty where the question is left unanswered or no window holds a token of the
+        context.
     """
+    # Windows of a question are adjacent.
     answers = []
-    borders = np.searchsorted(windows.questions, np.arange(len(contexts) + 1))  # a question's first window, and its end
-    for context, start, end in zip(contexts, borders, borders[1:], strict=False):
-        window = start + int(np.argmax(best["score"][start:end]))
-        nothing = best["null"][start:end].min() - best["score"][window]
-        first, last = best["first"][window], best["last"][window]
-        unanswered = not np.isfinite(best["score"][window]) or (null_threshold is not None and nothing > null_threshold)
-        places = windows.offsets[window]
-        answers.append("" if unanswered else context[places[first, 0] : places[last, 1]])
+    pairs = zip(windows, spans, strict=True)
+    for number, group in groupby(pairs, key=lambda pair: pair[0].question):
+        candidates = list(group)
+        window, span = max(candidates, key=lambda pair: pair[1].score)
+        # No window holds a token of the context.
+        unanswered = math.isinf(span.score)
+        if null_threshold is not None:
+            null = min(candidate.null for _, candidate in candidates)
+            unanswered = unanswered or null - span.score > null_threshold
+        text = ""
+        if not unanswered:
+            start = window.offsets[span.first, 0]
+            end = window.offsets[span.last, 1]
+            text = contexts[number][start:end]
+        answers.append(text)
     return answers
 
 
 @torch.no_grad()
-def score(model, windows: Windows, answer_length: int, precision: str) -> np.ndarray:
+def score_windows(
+    model,
+    windows: list[Window],
+    answer_length: int,
+    precision: str,
+) -> list[Span]:
     """Finds the span of every window that scores highest as an answer; ValueError where a score is not finite.
 
     Args:
-        model, windows: a model that `train` has trained, which is left in evaluation mode; the windows to look at.
-        answer_length: the greatest number of tokens that a span may have.
+        model: A model that `train` has trained, which is left in evaluation mode.
+        windows: The windows to look at.
+        answer_length: Tokens of a span at most.
         precision: float32 or bfloat16.
-
-    Returns:
-        A structured array [windows]. score: the logits of the span's first and last token, added; minus infinity where
-        the window holds no token of the context. first, last: these tokens, counted from the first token of the context
-        in the window; meaningless where the score is minus infinity. null: the same sum for [CLS], that is, no answer.
     """
     model.eval()
-    best = np.empty(len(windows), dtype=[("score", "f4"), ("first", "i4"), ("last", "i4"), ("null", "f4")])
-    for indices in sorted_batches(windows.lengths, EVALUATION_BATCH):
-        starts, ends, context = _logits(model, windows, indices, precision)
-        value, first, last = best_span(starts, ends, context, answer_length)
-        shift = torch.from_numpy(windows.begins[indices])
-        best["score"][indices], best["null"][indices] = value, starts[:, 0] + ends[:, 0]
-        best["first"][indices], best["last"][indices] = first - shift, last - shift
-    return best
+    lengths = [len(window.ids) for window in windows]
+    best = {}
+    for indices in sorted_batches(lengths, EVALUATION_BATCH):
+        batch = [windows[i] for i in indices]
+        starts, ends, context = _score_tokens(model, batch, max(lengths), precision)
+        scores, firsts, lasts = find_best_span(starts, ends, context, answer_length)
+        # The score of no answer, at [CLS].
+        nulls = starts[:, 0] + ends[:, 0]
+        for row, i in enumerate(indices):
+            begin = windows[i].begin
+            best[i] = Span(
+                score=scores[row].item(),
+                first=firsts[row].item() - begin,
+                last=lasts[row].item() - begin,
+                null=nulls[row].item(),
+            )
+    return [best[i] for i in range(len(windows))]
 
 
-def best_span(
-    starts: torch.Tensor, ends: torch.Tensor, allowed: torch.Tensor, longest: int
+def find_best_span(
+    starts: torch.Tensor,
+    ends: torch.Tensor,
+    allowed: torch.Tensor,
+    longest: int,
 ) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
-    """Finds in every row the span for which starts[first] + ends[last] is highest.
-
-    All spans are looked at, not only those between the tokens that score highest as the first and as the last.
+    """Finds in every row the span for which starts[first] + ends[last] is highest, among all spans.
 
     Args:
-        starts, ends: [b, n] on the CPU, the score of every token as the first of a span, and as the last of one.
+        starts: [b, n] on the CPU, the score of every token as the first of a span.
+        ends: [b, n] on the CPU, the score of every token as the last of a span.
         allowed: [b, n] booleans, the tokens that may be the first or the last.
-        longest: the greatest number of tokens that a span may have.
+        longest: Tokens of a span at most.
 
     Returns:
-        Three tensors [b] on the CPU: the two scores of the best span, added; its first token; its last. Of equal spans,
-        the shortest is best, then the first. With no token allowed, the sum is minus infinity, the tokens mean nothing.
+        Three tensors [b] on the CPU: the two scores of the best span, added; the first token; the last token. Of equal
+        spans, the shortest is best, then the first. With no token allowed, the sum is minus infinity, the tokens mean
+        nothing.
     """
-    n = starts.shape[1]
-    starts, ends = (scores.masked_fill(~allowed, -torch.inf) for scores in (starts, ends))
-    values = torch.full((starts.shape[0], min(longest, n), n), -torch.inf)  # [b, k, i]: the span from i to i + k
-    for further in range(values.shape[1]):
-        values[:, further, : n - further] = starts[:, : n - further] + ends[:, further:]
+    rows, n = starts.shape
+    starts = starts.masked_fill(~allowed, -torch.inf)
+    ends = ends.masked_fill(~allowed, -torch.inf)
+    # values[b, k, i] belongs to the span from token i to token i + k.
+    values = torch.full((rows, min(longest, n), n), -torch.inf)
+    for k in range(values.shape[1]):
+        count = n - k
+        values[:, k, :count] = starts[:, :count] + ends[:, k:]
+    # The largest value, with the place of its first occurrence.
     value, place = values.flatten(1).max(1)
     first = place % n
     return value, first, first + place // n
 
 
-def _encode(table: Path, tokenizer: Path, recipe: QuestionAnswering) -> Windows:
-    """Tokenises a table of questions (a Parquet file) into windows of the lengths, in tokens, that a recipe sets."""
-    return encode(table, tokenizer, recipe.maximum_length, recipe.question_length, recipe.stride)
+def _score_tokens(
+    model,
+    windows: list[Window],
+    longest: int,
+    precision: str,
+) -> tuple[torch.Tensor, ...]:
+    """Scores every token of a batch of windows. longest: tokens of the longest window of the table.
 
+    Returns:
+        Three tensors [windows, n]: the scores as the first and as the last token of the answer, float32, minus
+        infinity at padding, on the model's device in training and on the CPU in evaluation; and booleans, on the CPU,
+        True for the tokens of the context.
 
-def _logits(model, windows: Windows, indices: np.ndarray, precision: str) -> tuple:
-    """Scores every token of the windows at `indices`.
-
-    Returns three tensors [len(indices), n]: the scores as the first and as the last token of the answer, float32 and
-    minus infinity at padding, and booleans, on the CPU, of the tokens that are the context's. In training the scores
-    stay on the model's device; in evaluation they come to the CPU, and ValueError is raised where one is not finite.
+    Raises:
+        ValueError: In evaluation, a score is not finite.
     """
-    *inputs, context = padded(windows, indices)
-    ids, types, mask = (T.to(device()) for T in inputs)
+    ids, types, mask, context = pad_windows(windows, longest)
+    mask = mask.to(device())
     with autocast(precision):
-        output = model(ids, attention_mask=mask, token_type_ids=types)
-    logits = [output.start_logits, output.end_logits]
-    for scores in () if model.training else logits:  # in training, the gradients are checked
-        require_finite(scores, f"window {indices[0]}, or another of its batch")
-    logits = [scores.float().masked_fill(mask == 0, -torch.inf) for scores in logits]
-    return (*logits, context) if model.training else (*(scores.cpu() for scores in logits), context)
+        output = model(
+            ids.to(device()),
+            attention_mask=mask,
+            token_type_ids=types.to(device()),
+        )
+    scores = []
+    for logits in (output.start_logits, output.end_logits):
+        masked = logits.float().masked_fill(mask == 0, -torch.inf)
+        # In training, an update checks its gradients instead.
+        if not model.training:
+            require_finite(logits, f"question {windows[0].question}, or another of its batch")
+            masked = masked.cpu()
+        scores.append(masked)
+    return *scores, context

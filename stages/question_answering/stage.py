@@ -3,7 +3,8 @@
 Reads data/pretraining, data/tasks and the tokenizer of data/tokens. Writes data/observations/question_answering.csv
 (exact match and F1 of every task x pre-training seed x fine-tuning seed) and data/answers/OPERATOR-SIZE.parquet (every
 predicted answer behind these scores). The models fine-tuned on TriviaQA, from which some runs on SQuAD start, stay
-among the results of the jobs. Given an operator (and a size), it does the jobs of these alone and writes no outputs.
+among the results of the jobs. Given an operator (and a size), the stage does only the jobs of these and writes no
+outputs.
 """
 
 import json
@@ -25,117 +26,170 @@ from stages.schema.settings import Settings
 from stages.schema.training_sections import QuestionAnswering
 
 STAGE = "question_answering"
-PROTOCOL = "kowsher2025"  # of every observation, as Kowsher et al. alone test on SQuAD
+PROTOCOL = "kowsher2025"  # of every observation, because only Kowsher et al. test on SQuAD
 BEFORE = "triviaqa"  # the set of questions that some models are trained on before SQuAD
-APART = {"tasks", "seeds"}  # of the recipe: they say which runs there are, and decide the result of none
-ANSWERING = {"answer_length", "null_threshold"}  # of the recipe: they decide answers, and not the training
+# Settings of the recipe that say which runs there are, and decide the result of no run.
+APART = {"tasks", "seeds"}
+# Settings of the recipe that decide answers, but not the training.
+ANSWERING = {"answer_length", "null_threshold"}
 
 
 class AnsweringRun(TunedRun):
-    """A run on one set of questions. set: its folder below data/tasks (squad1, squad2 or triviaqa)."""
+    """A run on a set of questions. set: folder below data/tasks (squad1, squad2 or triviaqa)."""
 
     set: str
     training: SkipValidation[QuestionAnswering]
 
     @property
     def content(self) -> dict[str, Any]:
-        """What decides the result, as JSON: no `beside`, and for TriviaQA, which is not answered, no ANSWERING."""
+        """The settings that decide the result, as JSON; without ANSWERING for TriviaQA, which is not answered."""
         apart = APART | ANSWERING if self.set == BEFORE else APART
-        return self.model_dump(mode="json", exclude=self.beside | {"training": apart})
+        return self.model_dump(mode="json", exclude={**self.beside, "training": apart})
 
     @property
     def job(self) -> jobs.Job:
-        """The run as a job of `finetune`, whose result depends on the weights, the questions and the tokenizer, too."""
+        """The run as a job of `finetune`, whose result also depends on the weights, the questions and the tokenizer."""
         return jobs.Job(self.name, self, (Path(self.weights), TASK_FOLDER / self.set, TOKENIZER))
 
 
 def finetune(run: AnsweringRun, folder: Path) -> dict:
-    """Job: trains one model on one set of questions from one seed.
+    """Job: trains a model on a set of questions from a seed.
 
-    Leaves in `folder`, the job's own, answers.json: a list of the predicted answers to the validation questions, in
-    their order, an empty text where there is none. A run on TriviaQA, which is not scored, leaves the folder `model`
-    instead. Returns {"seconds": those of training}. The import, which loads torch, is left to the worker.
+    The job leaves answers.json in `folder`, the folder of the job: a list of the predicted answers to the validation
+    questions, in the order of the table, with an empty text for no answer. A run on TriviaQA, which is not scored,
+    leaves the folder `model` instead.
+
+    Returns:
+        seconds: of training.
     """
+    # Only the worker loads torch.
     from stages.question_answering.spans import answer, train
 
-    tables, before = TASK_FOLDER / run.set, run.set == BEFORE
-    validation = tables / "validation.parquet"
-    model, seconds = train(run, TOKENIZER, tables / "train.parquet", folder / "model" if before else None)
-    if not before:
-        answers = answer(model, validation, TOKENIZER, run.training, unanswerable=run.set == "squad2")
-        write_atomically(folder / "answers.json", json.dumps(answers))
+    tables = TASK_FOLDER / run.set
+    # The model trained on TriviaQA is where runs on SQuAD start.
+    if run.set == BEFORE:
+        _, seconds = train(run, TOKENIZER, tables / "train.parquet", folder / "model")
+        return {"seconds": seconds}
+    model, seconds = train(run, TOKENIZER, tables / "train.parquet")
+    answers = answer(
+        model,
+        tables / "validation.parquet",
+        TOKENIZER,
+        run.training,
+        unanswerable=run.set == "squad2",
+    )
+    write_atomically(folder / "answers.json", json.dumps(answers))
     return {"seconds": seconds}
 
 
-def first_steps(settings: Settings, models: list[tuple[str, str]]) -> list[AnsweringRun]:
-    """Plans one run on TriviaQA for every (operator, size), pre-training seed and seed, if a task's name ends in it."""
+def plan_first_runs(settings: Settings, models: list[tuple[str, str]]) -> list[AnsweringRun]:
+    """Plans a run on TriviaQA for every (operator, size), pre-training seed and seed, if a task starts from it."""
     section = settings.question_answering
-    if not any(task.endswith(BEFORE) for task in section.tasks):
-        return []
-    seeds = product(settings.pretraining.seeds, section.seeds)
-    return [
-        _run(section, model, BEFORE, pretrained(*model, number), number, seed)
-        for model, (number, seed) in product(models, seeds)
-    ]
-
-
-def planned(
-    settings: Settings, models: list[tuple[str, str]], trained: Mapping[tuple[str, int], Path]
-) -> list[AnsweringRun]:
-    """Plans the runs on SQuAD: one for every model, task, pre-training seed and seed; those of a model stand together.
-
-    Args:
-        settings: all of params.yaml.
-        models: operator and size of each.
-        trained: folders of the models that were fine-tuned on TriviaQA, by the folder of the weights that they started
-            from, as a text, and the seed. May be empty where no task starts from them.
-    """
-    section, plan = settings.question_answering, []
-    for model, task, number, seed in product(models, section.tasks, settings.pretraining.seeds, section.seeds):
-        weights = pretrained(*model, number)
-        weights = trained[str(weights), seed] if task.endswith(BEFORE) else weights
-        plan.append(_run(section, model, task, weights, number, seed))
+    plan = []
+    if any(task.endswith(BEFORE) for task in section.tasks):
+        for model, number, seed in product(models, settings.pretraining.seeds, section.seeds):
+            plan.append(_make_run(section, model, BEFORE, pretrained(*model, number), number, seed))
     return plan
 
 
-def _run(
-    section: QuestionAnswering, model: tuple[str, str], task: str, weights: Path, pretraining_seed: int, seed: int
+def plan_runs(
+    settings: Settings, models: list[tuple[str, str]], trained: Mapping[tuple[str, int], Path]
+) -> list[AnsweringRun]:
+    """Plans the runs on SQuAD: a run for every model, task, pre-training seed and seed; runs of a model are adjacent.
+
+    Args:
+        settings: All of params.yaml.
+        models: Operator and size of each model.
+        trained: Folders of the models that were fine-tuned on TriviaQA, by the folder of the weights that the
+            training started from, as a text, and the seed. May be empty if no task starts from these models.
+    """
+    section = settings.question_answering
+    plan = []
+    for model, task, number, seed in product(models, section.tasks, settings.pretraining.seeds, section.seeds):
+        weights = pretrained(*model, number)
+        if task.endswith(BEFORE):
+            weights = trained[str(weights), seed]
+        plan.append(_make_run(section, model, task, weights, number, seed))
+    return plan
+
+
+def _make_run(
+    section: QuestionAnswering,
+    model: tuple[str, str],
+    task: str,
+    weights: Path,
+    pretraining_seed: int,
+    seed: int,
 ) -> AnsweringRun:
-    """Makes a run. task: the set of its questions, then _triviaqa where `weights` have been trained on that before."""
-    columns = {"stage": STAGE, "protocol": PROTOCOL, "operator": model[0], "size": model[1]}
-    fields = {"task": task, "set": task.removesuffix(f"_{BEFORE}"), "weights": str(weights), "columns": columns}
-    return AnsweringRun(**fields, pretraining_seed=pretraining_seed, seed=seed, training=section)
+    """Makes a run of a model (operator and size) and a task, such as squad1 or, after TriviaQA, squad1_triviaqa."""
+    operator, size = model
+    return AnsweringRun(
+        task=task,
+        set=task.removesuffix(f"_{BEFORE}"),
+        weights=str(weights),
+        pretraining_seed=pretraining_seed,
+        seed=seed,
+        training=section,
+        columns={"stage": STAGE, "protocol": PROTOCOL, "operator": operator, "size": size},
+    )
 
 
 def outputs(done: list[tuple[AnsweringRun, Path, dict]]) -> tuple[list[Observation], dict]:
     """Writes the predicted answers of every operator and size, a row for each answer.
 
-    done: every run with the folder and the result of its job, those on TriviaQA first, then model by model. Returns
-    exact match and F1 of every run on SQuAD, and for the record the sum of the seconds of training, TriviaQA included.
+    Args:
+        done: Every run with the folder and the result of the job, first the runs on TriviaQA, then model by model.
+
+    Returns:
+        Exact match and F1 of every run on SQuAD, and, for the record, the sum of the seconds of training, TriviaQA
+        included.
     """
-    rows, tables = [], []
-    for run, folder, _ in done:
-        if run.set != BEFORE:
-            predicted = json.loads((folder / "answers.json").read_text())
-            questions = pd.read_parquet(TASK_FOLDER / run.set / "validation.parquet", columns=["example_id", "answers"])
-            found = scores(predicted, questions["answers"])
-            rows += [run.observed(run.set, metric, value, len(predicted)) for metric, value in found.items()]
-            columns = {"task": run.task, "evaluated_on": run.set}
-            columns |= {"pretraining_seed": run.pretraining_seed, "finetuning_seed": run.seed}
-            columns |= {"example_id": questions["example_id"], "prediction": predicted}
-            tables.append((f"{run.operator}-{run.size}", pd.DataFrame(columns)))
+    rows = []
+    answered = [(run, folder) for run, folder, _ in done if run.set != BEFORE]
     with temporary_sibling(ANSWERS) as output:
         output.mkdir()
-        for name, group in groupby(tables, key=lambda table: table[0]):
-            pd.concat(frame for _, frame in group).to_parquet(output / f"{name}.parquet", index=False)
+        for name, runs_of_model in groupby(answered, key=lambda job: f"{job[0].operator}-{job[0].size}"):
+            tables = []
+            for run, folder in runs_of_model:
+                table, metrics = _score_answers(run, folder)
+                tables.append(table)
+                for metric, value in metrics.items():
+                    rows.append(run.observed(run.set, metric, value, len(table)))
+            pd.concat(tables).to_parquet(output / f"{name}.parquet", index=False)
     return rows, {"seconds_of_jobs": round(sum(result["seconds"] for _, _, result in done), 1)}
 
 
+def _score_answers(run: AnsweringRun, folder: Path) -> tuple[pd.DataFrame, dict[str, float]]:
+    """Returns the answers of a run, a row each, with exact match and F1. folder: the folder of the job."""
+    predicted = json.loads((folder / "answers.json").read_text())
+    table = TASK_FOLDER / run.set / "validation.parquet"
+    questions = pd.read_parquet(table, columns=["example_id", "answers"])
+    columns = {
+        "task": run.task,
+        "evaluated_on": run.set,
+        "pretraining_seed": run.pretraining_seed,
+        "finetuning_seed": run.seed,
+        "example_id": questions["example_id"],
+        "prediction": predicted,
+    }
+    return pd.DataFrame(columns), scores(predicted, questions["answers"])
+
+
 def main(settings: Settings, operator: str | None = None, size: str | None = None) -> dict | None:
-    """Does the jobs of an operator and a size, None for all; returns what the record is to hold, None for a part."""
+    """Does the jobs of these models, or all jobs; returns entries of the record, or nothing for a part of the jobs."""
     models = settings.pretrained(operator, size)
-    first = first_steps(settings, models)
-    before = jobs.run(finetune, [run.job for run in first], STAGE, settings.workers, on_gpu=True) if first else []
-    trained = {(run.weights, run.seed): folder / "model" for run, (folder, _) in zip(first, before, strict=True)}
-    plan = [*first, *planned(settings, models, trained)]  # the first are done, and handed on with the others
+    # Runs on SQuAD start from the models of the runs on TriviaQA, so these come first.
+    first = plan_first_runs(settings, models)
+    trained = {}
+    if first:
+        results = jobs.run(
+            finetune,
+            [run.job for run in first],
+            STAGE,
+            settings.workers,
+            on_gpu=True,
+        )
+        for run, (folder, _) in zip(first, results, strict=True):
+            trained[run.weights, run.seed] = folder / "model"
+    plan = [*first, *plan_runs(settings, models, trained)]
     return model_jobs.run(finetune, plan, STAGE, settings.workers, outputs, whole=not operator)

@@ -1,14 +1,13 @@
-"""Questions and their contexts as windows of tokens: [CLS] question [SEP] part of the context [SEP].
+"""Questions and contexts as windows of tokens: [CLS] question [SEP] part of the context [SEP].
 
-A context that does not fit gives several windows, each `stride` tokens after the one before (Devlin et al. 2018 and
-their code). A question is cut to its first `question_length` tokens. The place in the text of every token of a context
-is kept, so an answer can be read from the text itself.
+A context that does not fit gives several windows, each `stride` tokens after the window before (Devlin et al. 2018 and
+their code). A question is cut to the first `question_length` tokens. The characters of every token of a context are
+kept, so an answer can be read from the text itself.
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass
-from functools import cached_property
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -17,123 +16,145 @@ from tokenizers import Tokenizer
 
 from stages.files.storage import read_once
 
-STEP = 8  # tokens, to whose multiples batches are padded: few lengths, for PyTorch keeps what it compiles for each
+# Batches are padded to multiples of so many tokens: PyTorch compiles for every length that it meets.
+STEP = 8
 
 
-@dataclass(frozen=True)
-class Windows:
-    """The windows of all questions of a table; those of a question follow each other, in the order of its context.
+class Window(NamedTuple):
+    """A question and a part of the context.
 
-    Every field has one entry per window. ids: the token ids. begins: the number of tokens before those of the context.
-    offsets: [tokens of the context in the window, 2], the characters at which each of them begins and ends in the
-    context, the end exclusive. questions: the row of the question in the table, from 0. spans: [windows, 2], the first
-    and the last token of the question's first right answer, counted from [CLS] at 0; both are 0 where the window does
-    not hold all of that answer, or where there is none.
+    Attributes:
+        ids: Token ids of the window.
+        begin: Number of tokens before the tokens of the context.
+        offsets: [tokens of the context in the window, 2], the characters of the context at which each token begins and
+            ends, the end exclusive.
+        question: Row of the question in the table, from 0.
+        span: First and last token of the question's first right answer, counted from [CLS] at 0; both are 0 where the
+            window does not hold all of that answer, or where the question has no answer.
     """
 
-    ids: tuple[np.ndarray, ...]
-    begins: np.ndarray
-    offsets: tuple[np.ndarray, ...]
-    questions: np.ndarray
-    spans: np.ndarray
-
-    def __len__(self) -> int:
-        return len(self.ids)
-
-    @property
-    def lengths(self) -> list[int]:
-        """The lengths of the windows, in tokens."""
-        return [len(ids) for ids in self.ids]
-
-    @cached_property
-    def longest(self) -> int:
-        """The length of the longest window, in tokens."""
-        return max(self.lengths)
+    ids: np.ndarray
+    begin: int
+    offsets: np.ndarray
+    question: int
+    span: tuple[int, int]
 
 
-@read_once(4)  # tables, those that were read last
-def encode(table: Path, tokenizer: Path, maximum_length: int, question_length: int, stride: int) -> Windows:
-    """Reads a table of questions and tokenises it; callers share the result.
+@read_once(4)
+def encode(
+    table: Path,
+    tokenizer: Path,
+    maximum_length: int,
+    question_length: int,
+    stride: int,
+) -> list[Window]:
+    """Reads a table of questions and tokenises the texts; callers share the result.
 
     Args:
-        table: the Parquet file, with columns context, question, answers (the list of right answers, empty for an
+        table: Parquet file with columns context, question, answers (the list of right answers, empty for an
             unanswerable question) and starts (the list of the characters at which these begin in the context).
-        tokenizer: the file of the tokenizer.
-        maximum_length: tokens of a window at most, [CLS] and both [SEP] among them.
-        question_length: tokens to which longer questions are cut.
-        stride: tokens by which a window of a context begins after the one before.
+        tokenizer: File of the tokenizer.
+        maximum_length: Tokens of a window at most, [CLS] and both [SEP] included.
+        question_length: Tokens to which longer questions are cut.
+        stride: Tokens from the beginning of a window of a context to the beginning of the next window.
+
+    Returns:
+        The windows; windows of a question are adjacent, in the order of the context.
     """
     frame = pd.read_parquet(table)
     words = Tokenizer.from_file(str(tokenizer))
     words.no_truncation()
     words.no_padding()
-    first, between = (words.token_to_id(token) for token in ("[CLS]", "[SEP]"))
+    classifier = words.token_to_id("[CLS]")
+    separator = words.token_to_id("[SEP]")
+    # Many questions may ask about a context, which is tokenised once.
     texts = frame["context"].unique().tolist()
-    contexts = {  # each is tokenised once, however many questions ask about it
-        text: (np.array(encoding.ids, dtype=np.int32), np.array(encoding.offsets, dtype=np.int32).reshape(-1, 2))
-        for text, encoding in zip(texts, words.encode_batch(texts, add_special_tokens=False), strict=True)
-    }
-    encodings = words.encode_batch(frame["question"].tolist(), add_special_tokens=False)
-    ids, begins, offsets, questions, spans = [], [], [], [], []
-    for number, (row, question) in enumerate(zip(frame.itertuples(), encodings, strict=True)):
-        tokens, places = contexts[row.context]
-        before = np.array([first, *question.ids[:question_length], between], dtype=np.int32)
-        answer = token_span(places, row.starts[0], row.starts[0] + len(row.answers[0])) if len(row.starts) else None
-        for start, end in cuts(len(tokens), maximum_length - len(before) - 1, stride):
-            ids.append(np.concatenate([before, tokens[start:end], np.array([between], dtype=np.int32)]))
-            begins.append(len(before))
-            offsets.append(places[start:end])
-            questions.append(number)
-            inside = answer is not None and start <= answer[0] <= answer[1] < end
-            spans.append([place - start + len(before) for place in answer] if inside else [0, 0])
-    return Windows(tuple(ids), np.array(begins), tuple(offsets), np.array(questions), np.array(spans))
+    contexts = {}
+    encodings = words.encode_batch(texts, add_special_tokens=False)
+    for text, encoding in zip(texts, encodings, strict=True):
+        offsets = np.array(encoding.offsets, dtype=np.int32).reshape(-1, 2)
+        contexts[text] = np.array(encoding.ids, dtype=np.int32), offsets
+    questions = words.encode_batch(frame["question"].tolist(), add_special_tokens=False)
+    windows = []
+    for number, row in enumerate(frame.itertuples()):
+        tokens, offsets = contexts[row.context]
+        before = [classifier, *questions[number].ids[:question_length], separator]
+        begin = len(before)
+        answer = None
+        if len(row.starts):
+            begins = row.starts[0]
+            answer = token_span(offsets, begins, begins + len(row.answers[0]))
+        for start, end in cuts(len(tokens), maximum_length - begin - 1, stride):
+            ids = np.array([*before, *tokens[start:end], separator], dtype=np.int32)
+            span = (0, 0)
+            # A window that cuts the answer is trained as a window without it.
+            if answer and start <= answer[0] and answer[1] < end:
+                shift = begin - start
+                span = (answer[0] + shift, answer[1] + shift)
+            windows.append(Window(ids, begin, offsets[start:end], number, span))
+    return windows
 
 
 def cuts(tokens: int, room: int, stride: int) -> Iterator[tuple[int, int]]:
-    """Yields the first token of each window of a context, from 0, and the one after its last, up to the context's end.
+    """Yields the first token of each window of a context, from 0, and the end, exclusive, up to the context's end.
+
+    Ten tokens with room for 6 and stride 3 give (0, 6), (3, 9) and (6, 10).
 
     Args:
-        tokens: number of tokens of the context; with 0 of them it has one window, which is empty.
-        room: number of tokens of the context that a window has room for.
-        stride: tokens by which a window begins after the one before; none begins after one that reaches the end.
+        tokens: Tokens of the context; an empty context has a single, empty window.
+        room: Tokens of the context that a window has room for.
+        stride: Tokens from the beginning of a window to the beginning of the next window.
     """
     start = 0
-    while True:
-        yield start, min(start + room, tokens)
-        if start + room >= tokens:
-            return
+    while start + room < tokens:
+        yield start, start + room
         start += stride
+    yield start, tokens
 
 
-def token_span(places: np.ndarray, start: int, end: int) -> tuple[int, int] | None:
+def token_span(offsets: np.ndarray, start: int, end: int) -> tuple[int, int] | None:
     """Finds the tokens that reach into a part of a text.
 
     Args:
-        places: [tokens, 2], the characters at which each token begins and ends (exclusive) in the text, in order.
-        start, end: the first character of the part, and the one after its last.
+        offsets: [tokens, 2], the characters at which each token begins and ends (exclusive) in the text, in order.
+        start: First character of the part.
+        end: End of the part, exclusive.
 
     Returns:
-        The first and the last of these tokens; None where there is none, as for white space and for signs that the
-        tokenizer leaves out.
+        The first and the last of these tokens; None if no token reaches into the part, as for white space and for
+        characters that the tokenizer leaves out.
     """
-    first = int(np.searchsorted(places[:, 1], start, side="right"))  # the first that ends after `start`
-    last = int(np.searchsorted(places[:, 0], end, side="left")) - 1  # the last that begins before `end`
+    # The first token that ends after `start`, and the last token that begins before `end`.
+    first = int(np.searchsorted(offsets[:, 1], start, side="right"))
+    last = int(np.searchsorted(offsets[:, 0], end, side="left")) - 1
     return (first, last) if first <= last else None
 
 
-def padded(windows: Windows, indices: np.ndarray) -> tuple[torch.Tensor, ...]:
-    """Pads the windows at `indices` to one length n.
+def pad_windows(windows: list[Window], limit: int) -> tuple[torch.Tensor, ...]:
+    """Pads the windows of a batch to the longest window, rounded up to a multiple of STEP, but at most to `limit`.
 
-    It is the length of the longest, rounded up to a multiple of STEP, but no more than the longest window of all, which
-    the model has positions for. Returns four tensors [len(indices), n], 0 or False at padding: the token ids; the token
-    types, 1 from the context on; 1 for every token of the window; and booleans, True for the tokens of the context.
+    Args:
+        windows: The batch.
+        limit: Tokens of the longest window of the table, for which the model has positions.
+
+    Returns:
+        Four tensors [windows, n], 0 or False at padding: the token ids; the token types, 1 from the context on; 1 for
+        every token of the window; and booleans, True for the tokens of the context.
     """
-    length = min(-(-max(len(windows.ids[i]) for i in indices) // STEP) * STEP, windows.longest)
-    ids, types, mask, context = np.zeros((4, len(indices), length), dtype=np.int64)
-    for row, i in enumerate(indices):
-        n, begin = len(windows.ids[i]), windows.begins[i]
-        ids[row, :n] = windows.ids[i]
-        types[row, begin:n] = 1
-        mask[row, :n] = 1
-        context[row, begin : n - 1] = 1
-    return tuple(map(torch.from_numpy, (ids, types, mask, context.astype(bool))))
+    # [windows, 1], to be compared with the places [n].
+    lengths = np.array([[len(window.ids)] for window in windows])
+    begins = np.array([[window.begin] for window in windows])
+    rounded = -(-lengths.max() // STEP) * STEP
+    places = np.arange(min(rounded, limit))
+    mask = places < lengths
+    types = mask & (places >= begins)
+    # The last token of a window is [SEP].
+    context = types & (places < lengths - 1)
+    ids = np.zeros(mask.shape, dtype=np.int64)
+    ids[mask] = np.concatenate([window.ids for window in windows])
+    return (
+        torch.from_numpy(ids),
+        torch.from_numpy(types.astype(np.int64)),
+        torch.from_numpy(mask.astype(np.int64)),
+        torch.from_numpy(context),
+    )

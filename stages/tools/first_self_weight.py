@@ -13,7 +13,7 @@ import pandas as pd
 from stages.files.paths import TOKENS
 from stages.masked_lm.corpus import Corpus
 from stages.masked_lm.run import PretrainingRun
-from stages.masked_lm.steps import built
+from stages.masked_lm.steps import build_model
 from stages.pretraining.probes import Probes
 from stages.pretraining.stage import planned
 from stages.report.tables import csv_of
@@ -25,7 +25,7 @@ SEEDS = range(101, 109)  # of the untrained models; no run of a study has them
 
 def measure(run: PretrainingRun, corpus: Corpus) -> float:
     """Measures the self-weight of the untrained model of a run, in [0, 1], as the probes of pre-training do."""
-    model = built(run, corpus.vocabulary_size)
+    model = build_model(run, corpus.vocabulary_size)
     return Probes(run, corpus).measure(model)["self_weight"]
 
 

@@ -1,1 +1,1 @@
-"""What all training has in common: optimiser, seeds, precision, batches, checkpoints, processes, and its timing."""
+"""Shared parts of training: optimiser, seeds, precision, batches, checkpoints, processes, clocks."""

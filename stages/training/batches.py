@@ -1,4 +1,4 @@
-"""Cuts examples into batches of similar length, which need little padding, and pads them."""
+"""Cuts examples into batches of similar length, which need little padding, and pads the batches."""
 
 from collections.abc import Iterator, Sequence
 
@@ -7,43 +7,59 @@ import torch
 
 from stages.training.optimisation import device
 
-POOL = 32  # batches whose examples are sorted together: fewer leave more padding; in more, the same examples meet again
+# Batches whose examples are sorted together. A smaller pool leaves more padding; in a larger pool, the same examples
+# meet again in every epoch.
+POOL = 32
 
 
 def batches(lengths: Sequence[int], size: int, seed: int) -> Iterator[np.ndarray]:
-    """Cuts one epoch into batches of examples of similar length, in random order.
+    """Cuts an epoch into batches of examples of similar length, in random order.
 
     Args:
-        lengths: of the examples, in tokens; every example is in one batch.
-        size: examples of a batch, at most.
-        seed: of the order.
+        lengths: Tokens of every example; every example is in a single batch.
+        size: Examples of a batch, at most.
+        seed: Seed of the order.
 
     Yields:
-        For each batch, the indices of its examples, [size] or fewer.
+        For each batch, the indices of the examples, [size] or fewer.
     """
     generator = np.random.default_rng(seed)
-    order, tokens = generator.permutation(len(lengths)), np.array(lengths)
+    order = generator.permutation(len(lengths))
+    tokens = np.array(lengths)
     epoch = []
-    for start in range(0, len(order), POOL * size):  # sorted by pools: sorting the whole epoch would fix the batches
-        pool = order[start : start + POOL * size]
-        pool = pool[np.argsort(tokens[pool], kind="stable")]
-        epoch += [pool[i : i + size] for i in range(0, len(pool), size)]
-    return (epoch[i] for i in generator.permutation(len(epoch)))
+    # Only pools are sorted: sorting the whole epoch would give the same batches in every epoch.
+    for pool in _cut(order, POOL * size):
+        by_length = np.argsort(tokens[pool], kind="stable")
+        epoch += _cut(pool[by_length], size)
+    for place in generator.permutation(len(epoch)):
+        yield epoch[place]
 
 
 def sorted_batches(lengths: Sequence[int], size: int) -> list[np.ndarray]:
     """Returns indices of all examples by rising length, in batches of at most `size` examples, for evaluation."""
-    order = np.argsort(lengths, kind="stable")
-    return [order[start : start + size] for start in range(0, len(order), size)]
+    return _cut(np.argsort(lengths, kind="stable"), size)
+
+
+def _cut(indices: np.ndarray, size: int) -> list[np.ndarray]:
+    """Cuts indices [n] into parts of `size`; the last part may be shorter."""
+    return [indices[start : start + size] for start in range(0, len(indices), size)]
 
 
 def padded(sequences: Sequence[np.ndarray], indices: np.ndarray) -> torch.Tensor:
-    """Returns token ids as int64 [batch, longest], 0 after the end of each sequence, on this process's device.
+    """Pads the chosen sequences of token ids with 0 to the longest sequence.
 
-    sequences: an array of ids per example. indices: [batch], the examples that are wanted, at least one.
+    Args:
+        sequences: An array of ids for each example.
+        indices: [batch], the chosen examples, not empty.
+
+    Returns:
+        Token ids, int64 [batch, longest], on this process's device.
     """
     rows = [sequences[i] for i in indices]
     lengths = np.array([len(row) for row in rows])
-    batch = np.zeros((len(rows), lengths.max()), dtype=np.int64)
-    batch[np.arange(lengths.max()) < lengths[:, None]] = np.concatenate(rows)  # a ninth of `pad_sequence`'s time
+    longest = lengths.max()
+    batch = np.zeros((len(rows), longest), dtype=np.int64)
+    # One assignment for all rows takes a ninth of the time of `torch.nn.utils.rnn.pad_sequence`.
+    inside = np.arange(longest) < lengths[:, None]
+    batch[inside] = np.concatenate(rows)
     return torch.from_numpy(batch).to(device())

@@ -1,15 +1,14 @@
-"""The state of a run in one safetensors file, which is replaced atomically.
+"""The state of a run in a safetensors file, which is replaced atomically.
 
-Parameters and the state of AdamW (both moments and the number of updates) are tensors; the file's metadata has the
-run's settings, its progress with all that it has logged, and a SHA-256 of all tensors and of these two. As randomness
-is drawn by step (optimisation.py), that is the entire state: a resumed run continues bit for bit.
+The tensors of the file are the parameters and the state of AdamW (both moments and the number of updates). The metadata
+holds the settings of the run, the progress with all that was logged, and a SHA-256 of everything. Randomness is drawn
+by step (optimisation.py), so this is the entire state: a resumed run continues bit for bit.
 """
 
 import hashlib
 import json
 from pathlib import Path
 
-import pandas as pd
 import torch
 from safetensors import SafetensorError, safe_open
 from safetensors.torch import save_file
@@ -17,85 +16,124 @@ from safetensors.torch import save_file
 from stages.files.storage import delete, temporary_sibling
 
 
-def save(path: Path, model: torch.nn.Module, adamw: torch.optim.AdamW, run: dict, progress: dict) -> None:
+def save(
+    path: Path,
+    model: torch.nn.Module,
+    adamw: torch.optim.AdamW,
+    run: dict,
+    progress: dict,
+) -> None:
     """Replaces the file of a checkpoint.
 
     Args:
-        path: the file.
-        model, adamw: a model, whose parameters are saved, and its optimiser, whose state is saved.
-        run, progress: what decides the result; how far the run is and what it has logged. JSON can hold both.
+        path: The file.
+        model: The model, whose parameters are saved.
+        adamw: The optimiser of the model, whose state is saved.
+        run: The settings that decide the result, as JSON.
+        progress: The progress and the log of the run, as JSON.
 
     Raises:
-        OSError: the file cannot be written, as on a full disk.
+        OSError: The file cannot be written, as on a full disk.
     """
     tensors = {}
     for name, parameter in model.named_parameters():
-        tensors[f"parameter.{name}"] = parameter.detach()
+        # The library saves contiguous tensors only.
+        tensors[f"parameter.{name}"] = parameter.detach().contiguous()
         for key, value in adamw.state[parameter].items():
-            tensors[f"optimiser.{name}.{key}"] = value
+            tensors[f"optimiser.{name}.{key}"] = value.contiguous()
     state = {"run": json.dumps(run), "progress": json.dumps(progress)}
+    metadata = {**state, "sha256": _digest(tensors, state)}
     with temporary_sibling(path) as temporary:
         try:
-            contiguous = {name: tensor.contiguous() for name, tensor in tensors.items()}  # the library takes no other
-            save_file(contiguous, temporary, state | {"sha256": _digest(contiguous, state)})
-        except SafetensorError as error:  # as which the library reports a full disk
+            save_file(tensors, temporary, metadata)
+        except SafetensorError as error:
+            # The library reports a full disk as its own error.
             raise OSError(f"{path}: cannot be written ({error})") from None
 
 
-def load(path: Path, model: torch.nn.Module, adamw: torch.optim.AdamW, run: dict) -> dict | None:
+def load(
+    path: Path,
+    model: torch.nn.Module,
+    adamw: torch.optim.AdamW,
+    run: dict,
+) -> dict | None:
     """Restores model and optimiser.
 
     Args:
-        path: the file, which must exist.
-        model, adamw: a model and its optimiser; parameters and state are set to the saved ones.
-        run: the settings that the checkpoint must agree with, which JSON can hold.
+        path: The file, which must exist.
+        model: The model, whose parameters are set to the saved values.
+        adamw: The optimiser of the model, whose state is set to the saved state.
+        run: The settings that the checkpoint must agree with, as JSON.
 
     Returns:
         The saved progress; None for a damaged file, which is reported on the terminal.
 
     Raises:
-        ValueError: the checkpoint is of a run with other settings; the message lists those that differ.
+        ValueError: The checkpoint belongs to a run with other settings; the message lists the differences.
     """
     try:
-        with safe_open(path, framework="pt") as file, torch.no_grad():
-            state, tensors = file.metadata(), {key: file.get_tensor(key) for key in file.keys()}  # noqa: SIM118
-            if state.pop("sha256") != _digest(tensors, state):
-                raise KeyError("its content is not what was saved")
-            there, here = json.loads(state["run"]), json.loads(json.dumps(run))  # JSON has lists for tuples
-            there, here = (pd.json_normalize(settings).to_dict("records")[0] for settings in (there, here))  # keys a.b
-            if differing := [key for key in sorted(there | here) if there.get(key) != here.get(key)]:
-                lines = "\n".join(f"  {key}: {there.get(key)} there, {here.get(key)} here" for key in differing)
-                raise ValueError(
-                    f"{path}: the checkpoint of a run with other settings; delete it to begin anew\n{lines}"
-                )
-            saved = {name: tensors[f"parameter.{name}"] for name, _ in model.named_parameters()}  # all, or none is set
-            for name, parameter in model.named_parameters():
-                parameter.copy_(saved[name])
-                prefix = f"optimiser.{name}."
-                adamw.state[parameter] = {
-                    key.removeprefix(prefix): tensor.to(parameter.device)  # the step count, too: AdamW is fused
-                    for key, tensor in tensors.items()
-                    if key.startswith(prefix)
-                }
-            return json.loads(state["progress"])
-    except (SafetensorError, KeyError, TypeError, AttributeError) as error:
+        tensors, state = _read(path)
+        _require_equal_settings(path, json.loads(state["run"]), run)
+        _restore(model, adamw, tensors)
+        return json.loads(state["progress"])
+    except (SafetensorError, KeyError) as error:
         print(f"{path}: damaged, not a checkpoint of this run ({error}); the run begins anew", flush=True)
         return None
 
 
+def _read(path: Path) -> tuple[dict[str, torch.Tensor], dict[str, str]]:
+    """Returns tensors and state as `save` wrote them; KeyError where the content is not the saved content."""
+    with safe_open(path, framework="pt") as file:
+        state = file.metadata() or {}
+        tensors = {key: file.get_tensor(key) for key in file.keys()}  # noqa: SIM118
+    if state.pop("sha256") != _digest(tensors, state):
+        raise KeyError("its content is not what was saved")
+    return tensors, state
+
+
 def _digest(tensors: dict[str, torch.Tensor], state: dict[str, str]) -> str:
     """Returns the hexadecimal SHA-256 of the state and of the names, types, shapes and bytes of all tensors."""
-    hashed = hashlib.sha256(json.dumps(state, sort_keys=True).encode())
+    text = json.dumps(state, sort_keys=True)
+    hashed = hashlib.sha256(text.encode())
     for name, tensor in sorted(tensors.items()):
-        hashed.update(f"{name} {tensor.dtype} {list(tensor.shape)}".encode())
-        hashed.update(tensor.cpu().reshape(-1).view(torch.uint8).numpy())
+        description = f"{name} {tensor.dtype} {list(tensor.shape)}"
+        hashed.update(description.encode())
+        # Flat, because a scalar cannot be viewed as bytes.
+        flat = tensor.cpu().reshape(-1)
+        hashed.update(flat.view(torch.uint8).numpy())
     return hashed.hexdigest()
 
 
-def clear(folder: Path) -> None:
-    """Deletes what a killed process left half-written in a job's folder and its checkpoints/: names with a dot before.
+def _require_equal_settings(path: Path, saved: dict, run: dict) -> None:
+    """Raises ValueError, with a line for each differing setting, unless both settings are equal."""
+    lines = []
+    for key, here in run.items():
+        there = saved.get(key)
+        if there != here:
+            lines.append(f"  {key}: {there} there, {here} here")
+    if lines:
+        differences = "\n".join(lines)
+        raise ValueError(f"{path}: the checkpoint of a run with other settings; delete it to begin anew\n{differences}")
 
-    The caller holds the lock of the job, so that nobody is writing them.
+
+@torch.no_grad()
+def _restore(model: torch.nn.Module, adamw: torch.optim.AdamW, tensors: dict[str, torch.Tensor]) -> None:
+    """Sets parameters and optimiser to saved tensors; KeyError, with nothing set, if a parameter is missing."""
+    saved = {name: tensors[f"parameter.{name}"] for name, _ in model.named_parameters()}
+    for name, parameter in model.named_parameters():
+        parameter.copy_(saved[name])
+        prefix = f"optimiser.{name}."
+        state = adamw.state[parameter]
+        for key, tensor in tensors.items():
+            if key.startswith(prefix):
+                # The number of updates, too, goes to the device, because AdamW is fused.
+                state[key.removeprefix(prefix)] = tensor.to(parameter.device)
+
+
+def clear(folder: Path) -> None:
+    """Deletes temporary files that a killed process left in a job's folder and in the sub-folder checkpoints.
+
+    The names of these files begin with a dot. The caller holds the lock of the job, so nobody is writing the files.
     """
     for temporary in (*folder.glob(".*"), *folder.glob("checkpoints/.*")):
         delete(temporary)

@@ -1,7 +1,7 @@
-"""Several processes that train one model, one on each device, as `torchrun` and `accelerate launch` start them.
+"""Several processes that train the same model, each on a separate device, with `torchrun` or `accelerate launch`.
 
 Both launchers number the processes in the environment (RANK, WORLD_SIZE, LOCAL_RANK). Every process draws the same
-batch and trains on its part of it; only the first process writes files.
+batch and trains on a part of the batch; only the first process writes files.
 """
 
 import atexit
@@ -17,51 +17,58 @@ from stages.training.optimisation import device
 
 
 def join() -> None:
-    """Connects this process with the others, if there are any, and binds it to the GPU of its local rank."""
+    """Connects this process with all other processes, if any, and binds the process to the GPU of the local rank."""
     if processes() == 1 or distributed.is_initialized():
         return
+    backend = "gloo"
     if torch.cuda.is_available():
+        backend = "nccl"
         torch.cuda.set_device(int(os.environ.get("LOCAL_RANK", 0)))
-    distributed.init_process_group("nccl" if torch.cuda.is_available() else "gloo")
+    distributed.init_process_group(backend)
     atexit.register(distributed.destroy_process_group)
 
 
-def replicated(module: nn.Module) -> nn.Module:
-    """Wraps a module so that `backward` averages its gradients over all processes, except inside `alone`."""
-    return DistributedDataParallel(module) if processes() > 1 else module
+def replicate(module: nn.Module) -> nn.Module:
+    """Wraps a module so that `backward` averages the gradients over all processes, except in `keep_gradients`."""
+    if processes() == 1:
+        return module
+    return DistributedDataParallel(module)
 
 
-def alone(module: nn.Module) -> AbstractContextManager:
-    """Returns a context in which gradients of a `replicated` module add up in this process and are not exchanged."""
-    return module.no_sync() if processes() > 1 else nullcontext()
+def keep_gradients(module: nn.Module) -> AbstractContextManager:
+    """Returns a context in which gradients of a replicated module add up in this process without an exchange."""
+    if processes() == 1:
+        return nullcontext()
+    return module.no_sync()
 
 
-def share(rows: Tensor) -> Tensor:
-    """Returns this process's part of the rows of a batch, [rows, ...]; sizes of parts differ by one row at most."""
+def take_share(rows: Tensor) -> Tensor:
+    """Returns this process's part of the rows of a batch, [rows, ...]; sizes of parts differ by a row at most."""
     return rows.tensor_split(processes())[rank()]
 
 
-def added(values: Tensor) -> Tensor:
-    """Returns the sum of `values` over all processes, elementwise and in each of them; may overwrite `values`."""
+def sum_on_all(values: Tensor) -> Tensor:
+    """Returns the elementwise sum of `values` over all processes, in every process; may overwrite `values`."""
     if processes() > 1:
         values = values.to(device())
         distributed.all_reduce(values)
     return values
 
 
-def summed_on_first(value: float) -> float:
-    """Returns the sum of `value` over all processes in the first process, and 0 in the others.
+def sum_on_first(value: float) -> float:
+    """Returns the sum of `value` over all processes in the first process, and 0 in every other process.
 
-    Each process can add further values to its result, and the next call still gives the sum of all.
+    Each process can add further values to the result, and the next call still gives the sum of all values.
     """
-    total = added(torch.tensor(value, dtype=torch.float64)).item()
+    total = sum_on_all(torch.tensor(value, dtype=torch.float64)).item()
     return total if rank() == 0 else 0.0
 
 
-def require_equal(value: int, what: str) -> None:
-    """Raises ValueError unless all processes have read the same `value` in data/jobs; `what` names it in the error."""
-    if processes() > 1:
-        values = [None] * processes()
-        distributed.all_gather_object(values, value)
-        if len(set(values)) > 1:
-            raise ValueError(f"{what}: {values} by process; data/jobs must be one folder, shared by all machines")
+def require_equal(value: int, name: str) -> None:
+    """Raises ValueError, with `name`, unless all processes have read the same `value` in data/jobs."""
+    if processes() == 1:
+        return
+    values = [None] * processes()
+    distributed.all_gather_object(values, value)
+    if len(set(values)) > 1:
+        raise ValueError(f"{name}: {values} by process; data/jobs must be one folder, shared by all machines")

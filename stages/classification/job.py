@@ -1,0 +1,58 @@
+"""The job that fine-tunes a model on a task of GLUE, for stages finetuning and convergence, and the scores."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+
+from stages.benchmarks.glue import validation_tables
+from stages.benchmarks.metrics import scores
+from stages.classification.runs import FinetuningRun
+from stages.files.observations import Observation
+from stages.files.paths import TASK_FOLDER, TOKENIZER
+from stages.files.storage import read_once, write_atomically
+
+
+def finetune(run: FinetuningRun, folder: Path) -> dict:
+    """Job: fine-tunes the model of a run and predicts every validation split of the task.
+
+    The job leaves predictions.json and, if the run has a `keep`, the folder `model` in `folder`, the folder of the job.
+
+    Returns:
+        seconds: of training.
+    """
+    # Only the worker loads torch.
+    from stages.classification.training import train_and_predict
+
+    train = TASK_FOLDER / run.task / "train.parquet"
+    kept = folder / "model" if run.keep else None
+    predictions, seconds = train_and_predict(run, TOKENIZER, train, validation_tables(run.task), kept)
+    write_atomically(folder / "predictions.json", json.dumps(predictions))
+    return {"seconds": seconds}
+
+
+def read_predictions(folder: Path) -> dict[str, list]:
+    """Reads the predictions of `finetune`: for each validation split, by name in the papers, a number per example.
+
+    Example: {"mnli_m": [0.0, 2.0, ...], "mnli_mm": [1.0, 0.0, ...]}.
+    """
+    return json.loads((folder / "predictions.json").read_text())
+
+
+# The eight tasks have nine tables that are scored.
+@read_once(16)
+def read_examples(table: Path) -> pd.DataFrame:
+    """Reads the columns example_id and label of the table of a task, into a frame that all callers share."""
+    return pd.read_parquet(table, columns=["example_id", "label"])
+
+
+def measure_run(run: FinetuningRun, folder: Path) -> list[Observation]:
+    """Observes every metric of a run on every validation split. folder: the folder of the job."""
+    tables = validation_tables(run.task)
+    rows = []
+    for split, predicted in read_predictions(folder).items():
+        labels = read_examples(tables[split])["label"]
+        for metric, value in scores(run.task, np.array(predicted), labels).items():
+            rows.append(run.observed(split, metric, value, len(predicted)))
+    return rows
