@@ -6,7 +6,7 @@ for STS-B, the mean. A score is at chance if the score is not above the upper en
 the confidence of the report. The interval describes a new draw of as many examples:
 
 - accuracy, of two classes or more: Wilson's interval for the share of the most frequent class;
-- F1 of always positive: 2p / (1 + p), which grows with p, at the ends of Wilson's interval for the share p of positives;
+- F1 of always positive: 2p / (1 + p), which grows with the share p of positives, at the ends of Wilson's interval of p;
 - Matthews, Pearson and Spearman correlation: Fisher's interval for a correlation of zero;
 - exact match and F1 of answers: Wilson's interval, which is rather too wide for F1, a mean of fractions;
 - a column that is the mean of two metrics on the same examples: the means of the ends, as if both metrics erred
@@ -122,7 +122,8 @@ def references(rows: pd.DataFrame, confidence: float) -> pd.DataFrame:
     for protocol, metrics in wanted.groupby("protocol"):
         groups = metrics.groupby(["operator", "evaluated_on"], sort=False)
         columns = groups[["metric", "value", "low", "high"]].apply(_combine_metrics).reset_index()
-        for part in (columns, *(_average(columns, names, name) for name, names in scores.MEANS.items())):
+        averages = [_average(columns, names, name) for name, names in scores.MEANS.items()]
+        for part in (columns, *averages):
             parts.append(part.assign(protocol=protocol, metric="score"))
     return stack([part.reindex(columns=COLUMNS) for part in parts]).reset_index(drop=True)
 
@@ -142,12 +143,12 @@ def _add_intervals(rows: pd.DataFrame, metrics: pd.Series, confidence: float) ->
     """Adds `low` and `high`, by the rule for each row's metric in `metrics` [rows]; NaN except for MOST_FREQUENT."""
     ends = []
     for metric, row in zip(metrics, rows.itertuples(), strict=True):
+        end = (nan, nan)
         if row.operator == MOST_FREQUENT:
-            ends.append(interval(metric, row.value, int(row.n), confidence))
-        else:
-            ends.append((nan, nan))
-    ends = pd.DataFrame(ends, columns=["low", "high"], index=rows.index, dtype=float)
-    return rows.assign(low=ends["low"], high=ends["high"])
+            end = interval(metric, row.value, int(row.n), confidence)
+        ends.append(end)
+    intervals = pd.DataFrame(ends, columns=["low", "high"], index=rows.index, dtype=float)
+    return pd.concat([rows, intervals], axis=1)
 
 
 def _combine_metrics(metrics: pd.DataFrame) -> pd.Series:
@@ -197,8 +198,8 @@ def score_of(name: str, score: Mapping, baselines: WithoutModel) -> tuple[float,
     """
     metric = str(score.get("metric")).removeprefix("raw_").removesuffix("_under_noise")
     evaluated_on = score.get("evaluated_on")
-    tasks = (score.get("task"), TASK_OF.get(str(evaluated_on)))
-    if score.get("stage") == "cross_domain" and score.get("metric") == "accuracy" and tasks[0] != tasks[1]:
+    elsewhere = score.get("stage") == "cross_domain" and score.get("task") != TASK_OF.get(str(evaluated_on))
+    if elsewhere and metric == "accuracy":
         # On another task, the classes of a model become yes and no.
         metric = TRANSFERRED
     if metric == ELSEWHERE:
@@ -231,10 +232,10 @@ def nothing_to_compare(arms: Iterable[pd.DataFrame], score: str, lost: bool) -> 
     """
     chances = []
     for arm in arms:
-        if arm.empty or "most_frequent_high" not in arm:
-            chances.append(False)
-        else:
-            chances.append(at_chance(float(arm[score].mean()), float(arm["most_frequent_high"].iloc[0])) is True)
+        high = nan
+        if len(arm) and "most_frequent_high" in arm:
+            high = float(arm["most_frequent_high"].iloc[0])
+        chances.append(at_chance(float(arm[score].mean()), high) is True)
     return any(chances) if lost else all(chances)
 
 
@@ -253,11 +254,13 @@ def add_baselines(rows: pd.DataFrame, baselines: WithoutModel, value: str = "val
     added = []
     for row in rows.to_dict("records"):
         numbers = baselines_of(row, baselines)
-        added.append({**numbers, "at_chance": at_chance(row[value], numbers["most_frequent_high"])})
+        chance = at_chance(row[value], numbers["most_frequent_high"])
+        added.append({**numbers, "at_chance": chance})
     types = {
         "most_frequent": float,
         "most_frequent_high": float,
         "words_and_overlap": float,
         "at_chance": "boolean",
     }
-    return pd.concat([rows, pd.DataFrame(added, columns=list(types), index=rows.index).astype(types)], axis=1)
+    columns = pd.DataFrame(added, columns=list(types), index=rows.index).astype(types)
+    return pd.concat([rows, columns], axis=1)

@@ -44,12 +44,17 @@ def with_steps(rows: pd.DataFrame) -> pd.DataFrame:
 
 def validation_loss(rows: pd.DataFrame) -> pd.DataFrame:
     """Selects the validation losses of pre-training, in nats, with `step` as a number."""
-    return with_steps(rows[(rows["stage"] == "pretraining") & (rows["metric"] == "validation_loss")])
+    return with_steps(matching(rows, {"stage": "pretraining", "metric": "validation_loss"}))
 
 
 def scores_by_step(measured: pd.DataFrame) -> pd.DataFrame:
     """Selects the GLUE scores, fractions, of models fine-tuned from intermediate checkpoints, with a number `step`."""
-    return with_steps(matching(measured, {"stage": "convergence", "metric": "score", "evaluated_on": "glue_score"}))
+    select = {
+        "stage": "convergence",
+        "metric": "score",
+        "evaluated_on": "glue_score",
+    }
+    return with_steps(matching(measured, select))
 
 
 def loss_measures(rows: pd.DataFrame, levels: Sequence[float] = LEVELS) -> pd.DataFrame:
@@ -64,25 +69,33 @@ def loss_measures(rows: pd.DataFrame, levels: Sequence[float] = LEVELS) -> pd.Da
         `steps_to_loss` for each level (condition `loss=LEVEL`) and `plateau_end_step` for runs with a plateau. The late
         loss is the mean of the last ten evaluations, of runs with ten evaluations from half of their steps on.
     """
-    ends = {"final_validation_loss": [], "first_validation_loss": [], "late_loss": []}
-    milestones = []
-    for (operator, size, seed), run in validation_loss(rows).groupby(RUN, sort=False):
-        fields = {"stage": "pretraining", "operator": operator, "size": size, "pretraining_seed": seed}
+    finals, firsts, lates, milestones = [], [], [], []
+    for keys, run in validation_loss(rows).groupby(RUN, sort=False):
+        fields = {"stage": "pretraining", **dict(zip(RUN, keys, strict=True))}
         steps = run["step"].to_numpy()
         losses = run["value"].to_numpy(float)
-        ends["final_validation_loss"].append(fields | {"value": losses[-1]})
-        ends["first_validation_loss"].append(fields | {"value": losses[0]})
+        finals.append({**fields, "metric": "final_validation_loss", "value": losses[-1]})
+        firsts.append({**fields, "metric": "first_validation_loss", "value": losses[0]})
         second_half = losses[2 * steps >= steps[-1]]
         if len(second_half) >= LAST:
-            ends["late_loss"].append(fields | {"value": fsum(second_half[-LAST:]) / LAST})
+            mean = fsum(second_half[-LAST:]) / LAST
+            lates.append({**fields, "metric": "late_loss", "value": mean})
         for level in levels:
             crossing = survival.find_crossing(steps, losses, level)
-            milestones.append(fields | {"condition": f"loss={level:g}"} | _name_milestone("steps_to_loss", *crossing))
+            milestone = _name_milestone("steps_to_loss", *crossing)
+            milestones.append({**fields, **milestone, "condition": f"loss={level:g}"})
         plateau_end = find_plateau_end(steps, losses)
         if plateau_end is not None:
-            milestones.append(fields | _name_milestone("plateau_end_step", *plateau_end))
-    parts = [pd.DataFrame(measures, columns=FIELDS).assign(metric=metric) for metric, measures in ends.items()]
-    return stack([*parts, gains(parts[-1]), pd.DataFrame(milestones, columns=FIELDS)])
+            milestones.append({**fields, **_name_milestone("plateau_end_step", *plateau_end)})
+    late = pd.DataFrame(lates, columns=FIELDS)
+    return stack(
+        [
+            pd.DataFrame(finals + firsts, columns=FIELDS),
+            late,
+            gains(late),
+            pd.DataFrame(milestones, columns=FIELDS),
+        ]
+    )
 
 
 def _name_milestone(milestone: str, step: float, reached: bool) -> dict:
@@ -105,9 +118,9 @@ def find_plateau_end(steps: np.ndarray, losses: np.ndarray) -> tuple[float, bool
 
     Returns:
         The last step of the plateau and True, or the last step of the run and False if the run does not leave the
-        plateau. None if the run has fewer than twelve evaluations or no plateau: the loss is below PLATEAU_ABOVE where
-        the loss first falls slowly or, if the loss never falls slowly, at the end. A run that falls fast to the end, but
-        not below that level, does not leave a plateau.
+        plateau. None if the run has fewer than twelve evaluations, or no plateau: the loss is below PLATEAU_ABOVE where
+        the loss first falls slowly or, if the loss never falls slowly, at the end. A run that falls fast to the end,
+        but not below that level, does not leave a plateau.
     """
     if len(steps) < SHORTEST:
         return None
@@ -144,13 +157,16 @@ def steps_to_scores(whole: pd.DataFrame) -> pd.DataFrame:
         fields = {"stage": "convergence", **dict(zip(keys, values, strict=True))}
         steps = run["step"].to_numpy(float)
         scores = run["value"].to_numpy(float)
-        targets = {"steps_to_95_percent_of_own": scores[-1], "steps_to_95_percent": common_targets.get(fields["size"])}
+        targets = {
+            "steps_to_95_percent_of_own": scores[-1],
+            "steps_to_95_percent": common_targets.get(fields["size"]),
+        }
         for milestone, target in targets.items():
             if target is not None:
                 crossing = survival.find_crossing(steps, scores, SHARE * target, rising=True)
-                measures.append(fields | _name_milestone(milestone, *crossing))
+                measures.append({**fields, **_name_milestone(milestone, *crossing)})
         drops = np.maximum(-np.diff(scores), 0)
-        measures.append(fields | {"metric": "summed_drops", "value": float(drops.sum())})
+        measures.append({**fields, "metric": "summed_drops", "value": float(drops.sum())})
     return pd.DataFrame(measures, columns=FIELDS)
 
 
@@ -214,8 +230,9 @@ def crossings(rows: pd.DataFrame, level: float) -> pd.DataFrame:
     """
     measured = loss_measures(rows, [level])
     final = matching(measured, {"metric": "final_validation_loss"}).rename(columns={"value": "final_loss"})
-    runs = matching(events(measured), {"milestone": f"loss={level:g}"}).merge(final, on=RUN)
-    return runs[["operator", "pretraining_seed", "step", "reached", "final_loss"]].astype({"pretraining_seed": int})
+    steps = matching(events(measured), {"milestone": f"loss={level:g}"})
+    runs = steps.merge(final, on=RUN).astype({"pretraining_seed": int})
+    return runs[["operator", "pretraining_seed", "step", "reached", "final_loss"]]
 
 
 def milestones(measured: pd.DataFrame, by_step: pd.DataFrame, confidence: float) -> pd.DataFrame:

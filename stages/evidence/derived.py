@@ -3,9 +3,9 @@
 Differences and ratios are taken between runs of equal size, task and seeds, so that each is one number per run, and the
 mean of the differences is the difference of the means.
 
-Measurements have the form of observations (see files/observations.py) and the columns FIELDS. `value` is the number, for
-one run; the other fields say which number, or are missing. The functions below take observations or measurements as
-`rows`, and return measurements unless stated.
+Measurements have the form of observations (see files/observations.py) and the columns FIELDS. `value` is the number,
+for one run; the other fields say which number, or are missing. The functions below take observations or measurements
+as `rows`, and return measurements unless stated.
 """
 
 import numpy as np
@@ -44,12 +44,16 @@ def matching(rows: pd.DataFrame, select: dict[str, str]) -> pd.DataFrame:
     """Selects the rows that have these values in these fields; the value None selects rows whose field is missing."""
     kept = np.ones(len(rows), dtype=bool)
     for field, value in select.items():
+        agrees = rows[field] == value
         if value is None:
             agrees = rows[field].isna()
-        else:
-            agrees = (rows[field] == value).fillna(False)
-        kept &= agrees.to_numpy(bool)
+        kept &= agrees.fillna(False).to_numpy(bool)
     return rows[kept]
+
+
+def list_other_fields(*names: str) -> list[str]:
+    """Lists FIELDS without these."""
+    return [field for field in FIELDS if field not in names]
 
 
 def stack(parts: list[pd.DataFrame]) -> pd.DataFrame:
@@ -68,15 +72,17 @@ def pair_with_reference(rows: pd.DataFrame, references: pd.DataFrame) -> pd.Data
     Returns:
         FIELDS and `reference`.
     """
-    keys = [field for field in FIELDS if field not in ("operator", "value")]
     references = references.reindex(columns=FIELDS).rename(columns={"value": "reference"})
-    return rows.reindex(columns=FIELDS).merge(references.drop(columns="operator"), on=keys)
+    return rows.reindex(columns=FIELDS).merge(
+        references.drop(columns="operator"),
+        on=list_other_fields("operator", "value"),
+    )
 
 
 def pair_with_original(rows: pd.DataFrame, metric: str) -> pd.DataFrame:
     """Pairs the rows of a metric with the rows of the original, as `pair_with_reference` does."""
-    rows = rows[rows["metric"] == metric]
-    return pair_with_reference(rows, rows[rows["operator"] == REFERENCE])
+    rows = matching(rows, {"metric": metric})
+    return pair_with_reference(rows, matching(rows, {"operator": REFERENCE}))
 
 
 def savings(counts: pd.DataFrame) -> pd.DataFrame:
@@ -86,11 +92,11 @@ def savings(counts: pd.DataFrame) -> pd.DataFrame:
         FIELDS. The metrics are those of SAVINGS, in per cent, and `block_factor`: parameters of an attention block of
         the original divided by those of the operator.
     """
-    originals = counts[counts["operator"] == REFERENCE]
     parts = []
     for metric, (count, count_of_original) in SAVINGS.items():
-        compared = originals[originals["metric"] == count_of_original].assign(metric=metric)
-        pairs = pair_with_reference(counts[counts["metric"] == count].assign(metric=metric), compared)
+        counted = matching(counts, {"metric": count}).assign(metric=metric)
+        original = matching(counts, {"metric": count_of_original, "operator": REFERENCE}).assign(metric=metric)
+        pairs = pair_with_reference(counted, original)
         parts.append(pairs.assign(value=100 * (1 - pairs["value"] / pairs["reference"])))
     blocks = pair_with_original(counts, "attention_block_parameters")
     parts.append(blocks.assign(metric="block_factor", value=blocks["reference"] / blocks["value"]))
@@ -98,7 +104,7 @@ def savings(counts: pd.DataFrame) -> pd.DataFrame:
 
 
 def gains(rows: pd.DataFrame) -> pd.DataFrame:
-    """Subtracts the value of each of REFERENCES from every other operator's; the metric becomes `METRIC_over_REFERENCE`."""
+    """Subtracts the value of each of REFERENCES from every other operator's: `score` gives `score_over_original`."""
     parts = []
     for reference in REFERENCES:
         is_reference = rows["operator"] == reference
@@ -117,16 +123,16 @@ def question_answering(rows: pd.DataFrame) -> pd.DataFrame:
 
     condition: `single` for models fine-tuned on SQuAD directly, `triviaqa` for models fine-tuned on TriviaQA first.
     """
-    rows = rows[(rows["stage"] == "question_answering") & rows["task"].isin(QA_TASKS)]
-    rows = rows[rows["metric"].isin(("exact_match", "f1"))]
+    rows = matching(rows, {"stage": "question_answering"})
+    rows = rows[rows["task"].isin(QA_TASKS) & rows["metric"].isin(("exact_match", "f1"))]
     rows = rows.assign(
         condition=rows["task"].map(QA_TASKS),
         task=None,
         evaluated_on=rows["task"].str.removesuffix("_triviaqa"),
     )
-    keys = [field for field in FIELDS if field not in ("evaluated_on", "value")]
-    groups = rows.groupby(keys, dropna=False, sort=False)["value"].agg(["mean", "count"]).reset_index()
-    both = groups[groups["count"] == 2].rename(columns={"mean": "value"}).assign(evaluated_on="squad")
+    groups = rows.groupby(list_other_fields("evaluated_on", "value"), dropna=False, sort=False)
+    means = groups.agg(value=("value", "mean"), sets=("value", "size")).reset_index()
+    both = means[means["sets"] == 2].assign(evaluated_on="squad")
     return pd.concat([rows[FIELDS], both[FIELDS]])
 
 
@@ -163,10 +169,10 @@ def noise_measures(rows: pd.DataFrame) -> pd.DataFrame:
     Args:
         rows: of noise on the embeddings (condition `noise=0.05`). A run without both ends of the range is left out.
     """
-    rows = rows[rows["metric"] == "accuracy"]
+    rows = matching(rows, {"metric": "accuracy"})
     rows = rows.assign(level=rows["condition"].str.removeprefix("noise=").astype(float))
     rows = rows[rows["level"] <= LOUDEST]
-    keys = [field for field in FIELDS if field not in ("condition", "value")]
+    keys = list_other_fields("condition", "value")
     levels = rows.groupby(keys, dropna=False)["level"]
     whole = (levels.transform("min") == 0) & (levels.transform("max") == LOUDEST)
     measures = curve_measures(rows[whole], keys)
@@ -177,9 +183,9 @@ def noise_measures(rows: pd.DataFrame) -> pd.DataFrame:
 def transfer_measures(rows: pd.DataFrame) -> pd.DataFrame:
     """Averages the accuracy of a run of `cross_domain` over all pairs of different tasks; MNLI on the matched split."""
     away = rows["task"] != rows["evaluated_on"].map(TASK_OF)
-    rows = rows[away & (rows["metric"] == "accuracy") & (rows["evaluated_on"] != MISMATCHED)]
-    keys = [field for field in FIELDS if field not in ("task", "evaluated_on", "value")]
-    means = rows.groupby(keys, dropna=False, sort=False)["value"].mean().reset_index()
+    rows = matching(rows[away & (rows["evaluated_on"] != MISMATCHED)], {"metric": "accuracy"})
+    groups = rows.groupby(list_other_fields("task", "evaluated_on", "value"), dropna=False, sort=False)
+    means = groups["value"].mean().reset_index()
     return means.assign(metric="off_diagonal_accuracy").reindex(columns=FIELDS)
 
 
@@ -194,11 +200,20 @@ def time_measures(rows: pd.DataFrame) -> pd.DataFrame:
         rows: of `seconds_per_epoch` and `seconds_per_step`; the condition is the round.
     """
     epochs = pair_with_original(rows, "seconds_per_epoch")
-    shorter = epochs.assign(metric="time_saved_percent", value=100 * (1 - epochs["value"] / epochs["reference"]))
-    faster = epochs.assign(metric="faster_percent", value=100 * (epochs["reference"] / epochs["value"] - 1))
+    shorter = epochs.assign(
+        metric="time_saved_percent",
+        value=100 * (1 - epochs["value"] / epochs["reference"]),
+    )
+    faster = epochs.assign(
+        metric="faster_percent",
+        value=100 * (epochs["reference"] / epochs["value"] - 1),
+    )
     steps = pair_with_original(rows, "seconds_per_step")
-    steps = steps[steps["operator"] != REFERENCE]
-    longer = steps.assign(metric="longer_step_percent", value=100 * (steps["value"] / steps["reference"] - 1))
+    longer = steps.assign(
+        metric="longer_step_percent",
+        value=100 * (steps["value"] / steps["reference"] - 1),
+    )
+    longer = longer[longer["operator"] != REFERENCE]
     return pd.concat([shorter, faster, longer])[FIELDS]
 
 
@@ -209,7 +224,7 @@ def time_summaries(rows: pd.DataFrame) -> pd.DataFrame:
         TIME_KEYS, mean and sample standard deviation `sd`. stock: the precision of stock BERT; an empty text for our
         operators. task: empty for pre-training.
     """
-    rows = rows[rows["stage"] == "timing"]
+    rows = matching(rows, {"stage": "timing"})
     precision = rows["condition"].str.extract(STOCK, expand=False)
     rows = rows.assign(stock=precision.fillna(""), task=rows["task"].fillna(""))
     groups = rows.groupby(TIME_KEYS, sort=False)["value"].agg(["mean", "std"])

@@ -1,7 +1,8 @@
-"""The numbers that the papers print: data/published/, one CSV file a table, and the papers' protocols.
+"""The numbers that the papers print: data/published/, one CSV file for each table, and the papers' protocols.
 
-A row is a cell: the labels `row` and `column` as printed, our keys `row_key` and `column_key`, the characters `printed`,
-and the numbers `value` and `std` (NaN for formulas and labels). data/published/README.md describes all columns.
+A row is a cell: the labels `row` and `column` as printed, our keys `row_key` and `column_key`, the characters
+`printed`, and the numbers `value` and `std` (NaN for formulas and labels). data/published/README.md describes all
+columns.
 """
 
 from pathlib import Path

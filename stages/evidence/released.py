@@ -22,7 +22,7 @@ def glue() -> pd.DataFrame:
 
 
 def checkpoints() -> pd.DataFrame:
-    """Reads metrics of base models fine-tuned, with one seed, from 18 checkpoints; the condition is `step=N` (Figure 3)."""
+    """Reads metrics of base models fine-tuned, with one seed, from 18 checkpoints (Figure 3): condition `step=N`."""
     frame = _read_metrics("courtois2024_glue_by_checkpoint.csv")
     return frame.assign(stage="convergence", condition="step=" + frame["step"].astype(str), finetuning_seed=1)
 

@@ -1,6 +1,7 @@
 """tables.yaml as frozen records: every table and figure of the papers, and the measurements that fill the cells."""
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
@@ -77,10 +78,10 @@ class Table:
     row_key: str = ""
     row_label: str = ""
     rows: dict[str, Row]
-    columns: tuple[Column, ...]
+    columns: list[Column]
     entries: dict[str, Column] | None
     edition: str | None = None
-    notes: tuple[str, ...]
+    notes: Sequence[str] = ()
 
     @property
     def is_list(self) -> bool:
@@ -114,39 +115,41 @@ class Figure:
     kind: str
     quantity: str
     axis: str
-    beside: tuple[tuple[str, str], ...]
-    operators: tuple[str, ...]
-    notes: tuple[str, ...]
+    beside: Sequence[tuple[str, str]]
+    operators: Sequence[str] = ()
+    notes: Sequence[str] = ()
 
 
 @cache
 def load() -> tuple[dict[str, Table], dict[str, Figure]]:
     """Loads all tables and all figures, by name, in the order of the file."""
     content = yaml.safe_load(PATH.read_text(encoding="utf-8"))
-    sources = content["sources"]
-    tables = {}
-    for name, entry in content["tables"].items():
-        tables[name] = _make_table(name, entry | {"source": sources[entry["source"]]})
-    figures = {}
-    for name, entry in content["figures"].items():
-        entry["source"] = sources.get(entry["source"])
-        entry["beside"] = tuple((source, size) for source, sizes in entry["beside"].items() for size in sizes)
-        for key in ("operators", "notes"):
-            entry[key] = tuple(entry.get(key, ()))
-        figures[name] = Figure(name=name, **entry)
+    tables = {name: _make_table(name, **entry) for name, entry in content["tables"].items()}
+    figures = {name: Figure(name=name, **entry) for name, entry in content["figures"].items()}
     return tables, figures
 
 
-def _make_table(name: str, entry: dict) -> Table:
-    """Makes a table from an entry of tables.yaml, whose `scale` and `decimals` are defaults of columns and cells."""
-    defaults = {key: entry.pop(key) for key in ("scale", "decimals") if key in entry}
-    entry["rows"] = {key: Row(key=key, **row) for key, row in entry.get("rows", {}).items()}
-    entry["columns"] = tuple(Column(**defaults | column) for column in entry.get("columns", ()))
-    cells = entry.pop("cells", None)
+def _make_table(
+    name: str,
+    scale: float = 1,
+    decimals: int = 0,
+    rows: dict[str, dict] | None = None,
+    columns: Sequence[dict] = (),
+    cells: dict[str, dict] | None = None,
+    **entry,
+) -> Table:
+    """Makes a table from an entry of tables.yaml; `scale` and `decimals` are defaults of columns and cells."""
+    defaults = {"scale": scale, "decimals": decimals}
+    entries = None
     if cells is not None:
-        cells = {place: Column(**defaults | cell) for place, cell in cells.items()}
-    entry["notes"] = tuple(entry.get("notes", ()))
-    return Table(name=name, entries=cells, **entry)
+        entries = {place: Column(**defaults | cell) for place, cell in cells.items()}
+    return Table(
+        name=name,
+        rows={key: Row(key=key, **row) for key, row in (rows or {}).items()},
+        columns=[Column(**defaults | column) for column in columns],
+        entries=entries,
+        **entry,
+    )
 
 
 def fields(pattern: str, key: str) -> dict[str, str] | None:

@@ -146,7 +146,11 @@ def bands(rows: pd.DataFrame, keys: list[str]) -> pd.DataFrame:
 
 
 def mean_interval(values: np.ndarray, confidence: float) -> tuple[float, float, float, float]:
-    """Computes mean, sample standard deviation and both ends of the t interval of values [n]; NaN except the mean if n = 1."""
+    """Computes the mean, sample standard deviation and t interval of values [n]; a single value has a mean only.
+
+    Returns:
+        mean, standard deviation, lower end, upper end.
+    """
     n = len(values)
     mean = float(np.mean(values))
     if n == 1:

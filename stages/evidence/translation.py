@@ -30,8 +30,8 @@ def measures(rows: pd.DataFrame) -> pd.DataFrame:
 
     Returns:
         The columns of `rows`, without conditions. The metrics are `final_METRIC`, at the last epoch of protocol and
-        operator, for every metric by epoch; `peak_training_accuracy`, a run's highest; and all metrics that are measured
-        once, such as BLEU and the error of a sequence task.
+        operator, for every metric by epoch; `peak_training_accuracy`, a run's highest; and all metrics that are
+        measured once, such as BLEU and the error of a sequence task.
     """
     once = matching(rows, {"stage": STAGE, "condition": None})
     by_epoch = with_epochs(rows)
