@@ -180,7 +180,10 @@ def without_model(scores: pd.DataFrame) -> WithoutModel:
     """Turns the rows that `references` returns into the mapping in which `score_of` looks scores up."""
     known = {}
     for row in scores.fillna({"protocol": ""}).itertuples():
-        known[row.operator, row.protocol, row.evaluated_on, row.metric] = (row.value, row.high)
+        known[row.operator, row.protocol, row.evaluated_on, row.metric] = (
+            row.value,
+            row.high,
+        )
     return known
 
 
@@ -212,7 +215,11 @@ def baselines_of(score: Mapping, baselines: WithoutModel) -> dict[str, float]:
     """Looks up the numbers that `add_baselines` adds for a score (see `score_of`), by the names of their columns."""
     value, high = score_of(MOST_FREQUENT, score, baselines)
     overlap, _ = score_of(WORDS_AND_OVERLAP, score, baselines)
-    return {"most_frequent": value, "most_frequent_high": high, "words_and_overlap": overlap}
+    return {
+        "most_frequent": value,
+        "most_frequent_high": high,
+        "words_and_overlap": overlap,
+    }
 
 
 def at_chance(score: float, high: float) -> bool | None:

@@ -14,7 +14,14 @@ import pandas as pd
 from stages.evidence import baselines
 from stages.evidence.arithmetic import HOLDS, judge
 from stages.evidence.scores import GLUE_SCORE
-from stages.evidence.statistics import DIFFERENT, EXACT, INCONCLUSIVE, holm, too_few, units
+from stages.evidence.statistics import (
+    DIFFERENT,
+    EXACT,
+    INCONCLUSIVE,
+    holm,
+    too_few,
+    units,
+)
 
 NOT_RUN = "not run at this scale"
 NOT_MEASURED = "not measured"

@@ -128,7 +128,11 @@ def _fill_list(table: Table, paper: pd.DataFrame, evidence: Evidence) -> list[di
             own = replace(column, select={**select, "size": size})
             runs = matching(evidence.run, own.select)
             if size not in PAPER_SIZES and runs["pretraining_seed"].notna().any():
-                row = Row(key=f"{size}.{printed.row_key}", label=label.format(size=size), select={})
+                row = Row(
+                    key=f"{size}.{printed.row_key}",
+                    label=label.format(size=size),
+                    select={},
+                )
                 more.append(_fill_cell(table, row, own, None, evidence))
     return cells + more
 
@@ -154,7 +158,11 @@ def _find_row(table: Table, key: str) -> Row:
 
 def _make_row(table: Table, select: dict[str, str]) -> Row:
     """Makes the row of these fields: size base and operator shared give `base.shared`."""
-    return Row(key=table.row_key.format(**select), label=table.row_label.format(**select), select=select)
+    return Row(
+        key=table.row_key.format(**select),
+        label=table.row_label.format(**select),
+        select=select,
+    )
 
 
 def _list_own_rows(table: Table, columns: list[Column], evidence: Evidence, in_paper: list[dict]) -> list[Row]:
@@ -183,7 +191,10 @@ def _expand_columns(table: Table, run: pd.DataFrame) -> list[Column]:
             key = column.key.format(**values)
             label = column.label.format(**values)
             # A column that is listed precedes a pattern.
-            columns.setdefault(key, replace(column, key=key, label=label, select=column.select | values))
+            columns.setdefault(
+                key,
+                replace(column, key=key, label=label, select=column.select | values),
+            )
     return list(columns.values())
 
 
@@ -201,7 +212,11 @@ def _fill_baselines(table: Table, columns: list[Column], evidence: Evidence) -> 
             score = table.select | (column.select or {})
             value, high = baselines.score_of(name, score, evidence.without_model)
             if not isnan(value):
-                cell.update(reproduced=column.scale * value, interval_high=column.scale * high, status=REPRODUCED)
+                cell.update(
+                    reproduced=column.scale * value,
+                    interval_high=column.scale * high,
+                    status=REPRODUCED,
+                )
             cells_of_row.append(cell)
         if any(cell["status"] for cell in cells_of_row):
             cells += cells_of_row

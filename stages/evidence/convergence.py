@@ -31,7 +31,12 @@ PLATEAU_EVALUATIONS = 4
 SHORTEST = 12
 RUN = ["operator", "size", "pretraining_seed"]
 NOT_REACHED = "_not_reached"
-MILESTONES = ("plateau_end_step", "steps_to_loss", "steps_to_95_percent", "steps_to_95_percent_of_own")
+MILESTONES = (
+    "plateau_end_step",
+    "steps_to_loss",
+    "steps_to_95_percent",
+    "steps_to_95_percent_of_own",
+)
 # Metrics of milestones, reached or not.
 NAMES = (*MILESTONES, *(name + NOT_REACHED for name in MILESTONES))
 EVENTS = ["size", "operator", "milestone", "pretraining_seed", "step", "reached"]

@@ -15,7 +15,16 @@ from stages.benchmarks.glue import TASK_OF
 from stages.evidence.scores import MISMATCHED
 from stages.schema.settings import REFERENCE
 
-TEXTS = ["stage", "protocol", "operator", "size", "task", "evaluated_on", "condition", "metric"]
+TEXTS = [
+    "stage",
+    "protocol",
+    "operator",
+    "size",
+    "task",
+    "evaluated_on",
+    "condition",
+    "metric",
+]
 FIELDS = [*TEXTS, "pretraining_seed", "finetuning_seed", "value"]
 # By metric: the count of the operator, and the count of the original with which the saving compares.
 SAVINGS = {
@@ -34,7 +43,12 @@ LOUDEST = 0.4
 NOISE = {"lost": "accuracy_lost", "area": "accuracy_under_noise"}
 # Kowsher et al. state gains over each of these operators.
 REFERENCES = (REFERENCE, "symmetric", "pairwise")
-QA_TASKS = {"squad1": "single", "squad2": "single", "squad1_triviaqa": "triviaqa", "squad2_triviaqa": "triviaqa"}
+QA_TASKS = {
+    "squad1": "single",
+    "squad2": "single",
+    "squad1_triviaqa": "triviaqa",
+    "squad2_triviaqa": "triviaqa",
+}
 # Condition of the times of stock BERT.
 STOCK = r"implementation=trainer precision=(\w+) round=\d+"
 TIME_KEYS = ["size", "operator", "stock", "metric", "task"]

@@ -22,7 +22,18 @@ PAPERS = {
 EDITIONS = {"kowsher2024_arxiv": "arXiv 2024", "kowsher2025_naacl": "NAACL 2025"}
 # Numbers of the figures of Kowsher et al.; equal in both editions.
 FIGURES = "kowsher2025_naacl_text_and_figure_numbers"
-TEXTS = ("cell_id", "source", "table", "row", "row_key", "column", "column_key", "printed", "unit", "bold")
+TEXTS = (
+    "cell_id",
+    "source",
+    "table",
+    "row",
+    "row_key",
+    "column",
+    "column_key",
+    "printed",
+    "unit",
+    "bold",
+)
 BARS = ["source", "quantity", "operator", "size", "label", "value", "n"]
 
 

@@ -18,7 +18,15 @@ MEANS = {
     "glue_matched": tuple(column for column in COLUMNS if column != MISMATCHED),
 }
 STAGES = ("finetuning", "convergence")
-RUN = ["stage", "protocol", "operator", "size", "condition", "pretraining_seed", "finetuning_seed"]
+RUN = [
+    "stage",
+    "protocol",
+    "operator",
+    "size",
+    "condition",
+    "pretraining_seed",
+    "finetuning_seed",
+]
 
 _ALL = {column: TASKS[TASK_OF[column]].metrics for column in COLUMNS}
 # The raw metrics whose mean is a column, by protocol: the paper whose recipe fine-tuning follows.

@@ -171,7 +171,9 @@ def within_sd(rows: pd.DataFrame) -> float:
     return float(np.sqrt(squares.sum() / freedom))
 
 
-def _average_by_pretraining_seed(rows: pd.DataFrame) -> tuple[np.ndarray, np.ndarray, np.ndarray, pd.Index]:
+def _average_by_pretraining_seed(
+    rows: pd.DataFrame,
+) -> tuple[np.ndarray, np.ndarray, np.ndarray, pd.Index]:
     """Averages runs by pre-training seed; runs without a seed are left out.
 
     Returns:

@@ -114,5 +114,14 @@ def restricted_means(events: pd.DataFrame, by: list[str], confidence: float) -> 
         for operator, runs in group.groupby("operator", sort=False):
             times = runs["step"].clip(upper=horizon).to_numpy(float)
             never = int((~runs["reached"]).sum())
-            means.append((*keys, operator, *mean_interval(times, confidence), len(runs), never, horizon))
+            means.append(
+                (
+                    *keys,
+                    operator,
+                    *mean_interval(times, confidence),
+                    len(runs),
+                    never,
+                    horizon,
+                )
+            )
     return pd.DataFrame(means, columns=[*by, "operator", *MEANS])
