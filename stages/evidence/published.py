@@ -48,7 +48,7 @@ def texts(name: str) -> pd.DataFrame:
 
 
 def claims() -> list[dict]:
-    """Reads claims.yaml: every quantitative or directional claim, with its test and the numbers of its source."""
+    """Reads claims.yaml: every quantitative or directional claim, with the test and the numbers of the source."""
     return yaml.safe_load((FOLDER / "claims.yaml").read_text(encoding="utf-8"))["claims"]
 
 
@@ -58,7 +58,7 @@ def protocol() -> dict:
 
 
 def shared_curve() -> pd.DataFrame:
-    """Reads both ends of the loss curve of `shared` in Figure 2 of Kowsher et al., as `convergence.curves` has them."""
+    """Reads both ends of the loss curve of `shared` (Figure 2 of Kowsher et al.) in the form of `convergence.curves`."""
     numbers = table(FIGURES).set_index(["row_key", "column_key"])["value"].loc["pretrain"]
     loss = numbers[["initial_loss", "final_loss"]].to_numpy()
     return pd.DataFrame(
