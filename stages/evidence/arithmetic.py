@@ -1,45 +1,63 @@
-"""One rule of tolerance for printed numbers: each is as precise as its digits and the word before it."""
+"""The rule of tolerance for printed numbers: the digits and the word before a number show the precision."""
 
 from fractions import Fraction
 
-HOLDS, TRUNCATED, FAILS = "holds", "truncated", "fails"
-NOT_DECIDED = "not decided"  # where a source leaves open what a number would have to be
+HOLDS = "holds"
+TRUNCATED = "truncated"
+FAILS = "fails"
+# The source leaves open which value a number should have.
+NOT_DECIDED = "not decided"
 APPROXIMATELY = ("about", "approximately", "around")
 
 
-def unit(text: str) -> Fraction:
-    """Returns the worth of one unit in the last digit that counts in a printed number: 1/100 for `5.93`.
+def find_unit(text: str) -> Fraction:
+    """Finds the worth of one unit in the last significant digit of a printed number: 1/100 for `5.93`.
 
-    text: as for `judge`. Zeros that end a whole number show its size and not its precision, but its first two digits
-    always count: the unit of `30000` is 1,000 and that of `50` is 1, so that `50` is not taken for a rounded 48.
+    Zeros at the end of a whole number show the size and not the precision of the number, but the first two digits
+    always count: the unit of `30000` is 1,000. The unit of `50` is 1, so that `50` is not taken for a rounded 48.
+
+    Args:
+        text: the printed number, without separators.
     """
     digits = text.lstrip("+-")
     if "." in digits:
-        return Fraction(1, 10 ** len(digits.partition(".")[2]))
-    counting = max(len(digits.rstrip("0")), min(2, len(digits)))
-    return Fraction(10 ** (len(digits) - counting))
+        decimals = digits.partition(".")[2]
+        return Fraction(1, 10 ** len(decimals))
+    first_two = min(2, len(digits))
+    significant = max(len(digits.rstrip("0")), first_two)
+    return Fraction(10 ** (len(digits) - significant))
 
 
 def judge(text: str, exact: Fraction, word: str = "") -> str:
-    """Judges whether a printed number agrees with the exact one, by the digits printed and the word before them.
+    """Judges whether a printed number agrees with the exact number: `5.93` agrees with 5.934.
 
     Args:
         text: the printed number, without separators, such as `12.94` or `30000`.
-        exact: what it should be, in the same unit.
-        word: what the source says before it: one of APPROXIMATELY, `up to`, or nothing.
+        exact: the exact number, in the same unit.
+        word: the word of the source before the number: a word of APPROXIMATELY, `up to`, or an empty text.
 
     Returns:
-        HOLDS where the exact number rounds to the printed digits, a tie either way; after a word of APPROXIMATELY,
-        where it is at most a unit of the last digit away; after `up to`, also where it is less. TRUNCATED where it only
-        gives the printed digits if cut off there; a printed 0 counts as a positive number cut off. FAILS otherwise.
+        HOLDS if the exact number rounds to the printed digits; a tie may round up or down. After a word of
+        APPROXIMATELY, the exact number may be a whole unit of the last digit away. After `up to`, the exact number may
+        also be smaller. TRUNCATED if the exact number gives the printed digits only when cut off; a printed 0 is taken
+        for a positive number that was cut off. FAILS in all other cases.
 
     Raises:
-        ValueError: for a word that this rule does not know, and for a text that is no number.
+        ValueError: the word is unknown, or the text is no number.
     """
     if word not in ("", "up to", *APPROXIMATELY):
         raise ValueError(f"no tolerance for {word!r}; known are {', '.join(APPROXIMATELY)} and up to")
-    step, printed = unit(text), Fraction(text)
-    if abs(exact - printed) <= (step if word in APPROXIMATELY else step / 2) or (word == "up to" and exact < printed):
+    unit = find_unit(text)
+    printed = Fraction(text)
+    if word == "up to" and exact < printed:
         return HOLDS
-    away = exact - printed if printed >= 0 else printed - exact
-    return TRUNCATED if 0 <= away < step else FAILS
+    tolerance = unit if word in APPROXIMATELY else unit / 2
+    if abs(exact - printed) <= tolerance:
+        return HOLDS
+    # Digits are cut off towards zero.
+    cut = exact - printed
+    if printed < 0:
+        cut = -cut
+    if 0 <= cut < unit:
+        return TRUNCATED
+    return FAILS

@@ -1,87 +1,111 @@
-"""The verdict on a cell of a table: whether what this run measured is what the paper prints.
+"""The verdict on a cell of a table: whether this run measured the number that the paper prints.
 
-A cell gets its verdict at once, or it is tested: then its p value is adjusted over the family of cells that are tested
-together, and the adjusted one gives the verdict.
+Most cells get a verdict at once. For the other cells, the p values of a family of cells are adjusted together, and the
+adjusted p values decide.
 """
 
 import re
 from fractions import Fraction
 from math import isnan
 
+import numpy as np
 import pandas as pd
 
 from stages.evidence import baselines
 from stages.evidence.arithmetic import HOLDS, judge
 from stages.evidence.scores import GLUE_SCORE
-from stages.evidence.statistics import DIFFERENT, EXACT, INCONCLUSIVE, holm, p_of_difference, too_few, units
+from stages.evidence.statistics import (
+    DIFFERENT,
+    EXACT,
+    INCONCLUSIVE,
+    holm,
+    too_few,
+    units,
+)
 
 NOT_RUN = "not run at this scale"
 NOT_MEASURED = "not measured"
-NOT_JUDGED = "not judged"  # measured, but the paper prints no number that a test could be made against
+# The cell is measured, but the paper prints no number for a test.
+NOT_JUDGED = "not judged"
 NOT_IN_PAPER = "not in the paper"
 NOT_COMPARABLE = "not comparable: generated data"
-EQUAL = "equal"  # of a count
-NO_MODEL = "no model"  # of the rows of baselines
-WHOLE = (GLUE_SCORE, "average")  # columns that are a mean of the others
-TESTED = ""  # in place of a verdict, until the family of a cell, whose p values are adjusted together, is complete
+# Verdict on a count.
+EQUAL = "equal"
+# Verdict on the rows of baselines.
+NO_MODEL = "no model"
+# Columns that are a mean of the other columns.
+WHOLE = (GLUE_SCORE, "average")
+# Replaces the verdict until the p values of the family are adjusted.
+TESTED = ""
 
 
-def of_cell(printed, run: pd.DataFrame, tested: bool, comparable: bool, chance: bool | None) -> dict:
-    """Gives a cell its verdict, or the p value that it follows from once that is adjusted.
+def judge_cell(printed, run: pd.DataFrame, tested: bool, comparable: bool, at_chance: bool | None) -> str:
+    """Judges a cell, or decides that a test judges the cell.
 
-    Counts must give the printed digits. A published score comes from one pre-training run (the released results say so
-    of Courtois et al., and nothing else is said of the others), so it is one unit, set against several of this run's;
-    with fewer than three pre-training runs here nothing is tested. A score at chance is no result to compare.
+    Counts must give the printed digits. A published score comes from one pre-training run (the released results of
+    Courtois et al. show so, and the other sources do not say), so that a published score is a single unit of inference,
+    compared with several units of this run. With fewer than three pre-training runs here, nothing is tested. A score at
+    chance is no result to compare.
 
     Args:
-        printed: the published cell, with its text `printed` and its number `value` (NaN for a formula or label); None
-            for a cell that the paper does not have.
-        run: this run's measurements in the printed unit, as for `units`, with `stage`; one or more, but of a count one.
+        printed: the published cell, with the text `printed` and the number `value` (NaN for a formula or label); None
+            if the paper has no such cell.
+        run: measurements of this run in the printed unit; a count has a single measurement.
         tested: whether a test compares such a cell with the published number.
-        comparable: whether this run's data are of the papers' kind, and not generated.
-        chance: whether this run's mean is at chance; None where that is not known.
+        comparable: whether the data of this run are of the papers' kind, and not generated.
+        at_chance: whether the mean of this run is at chance; None if unknown.
 
     Returns:
-        `verdict`: a constant of this file, DIFFERENT or AT_CHANCE, or what `too_few` returns. Where it is TESTED, also
-        `p_difference`, as `p_of_difference` returns it.
+        The verdict, or TESTED.
     """
     if printed is None:
-        return {"verdict": NOT_IN_PAPER}
-    values, _, unit = units(run)
+        return NOT_IN_PAPER
     if isnan(printed.value):
-        return {"verdict": NOT_JUDGED}
-    if unit == EXACT and not comparable and (run["stage"] == "tasks").all():  # numbers of examples; parameters compare
-        return {"verdict": NOT_COMPARABLE}
+        return NOT_JUDGED
+    values, _, unit = units(run)
     if unit == EXACT:
-        # both are floats: the printed text, such as `66. 67%`, tells the decimals; rounding errors are taken off
-        digits = re.search(r"\.\s*(\d+)", printed.printed)
-        text = f"{printed.value:.{len(digits[1]) if digits else 0}f}"
-        count = Fraction(values[0]).limit_denominator(10**9)
-        return {"verdict": EQUAL if judge(text, count) == HOLDS else DIFFERENT}
+        # Numbers of examples depend on the data; parameters do not.
+        if not comparable and run["stage"].iloc[0] == "tasks":
+            return NOT_COMPARABLE
+        return _judge_count(printed, values[0])
     if not tested:
-        return {"verdict": NOT_JUDGED}
+        return NOT_JUDGED
     if not comparable:
-        return {"verdict": NOT_COMPARABLE}
-    if chance:
-        return {"verdict": baselines.AT_CHANCE}
-    if few := too_few(unit, len(values)):
-        return {"verdict": few}
-    return {"verdict": TESTED, "p_difference": p_of_difference(values, printed.value)}
+        return NOT_COMPARABLE
+    if at_chance:
+        return baselines.AT_CHANCE
+    return too_few(unit, len(values)) or TESTED
 
 
-def of_families(frame: pd.DataFrame, in_one: bool, alpha: float) -> pd.DataFrame:
-    """Adjusts the tested cells' p values by Holm's method and sets their verdicts; returns the frame, changed in place.
+def _judge_count(printed, count: float) -> str:
+    """Compares a count with a printed number by the decimals of the printed text, such as two for `66. 67%`."""
+    digits = re.search(r"\.\s*(\d+)", printed.printed)
+    decimals = len(digits[1]) if digits else 0
+    # The limit takes off the rounding error of a float, such as 100 / 3.
+    exact = Fraction(count).limit_denominator(10**9)
+    if judge(f"{printed.value:.{decimals}f}", exact) == HOLDS:
+        return EQUAL
+    return DIFFERENT
+
+
+def adjust_families(cells: pd.DataFrame, one_family: bool, alpha: float) -> pd.DataFrame:
+    """Adjusts the p values of tested cells by Holm's method, and sets the verdicts.
 
     Args:
-        frame: the cells of a table, each with what `of_cell` returns, `row_key` and `column_key`; its index is unique.
-        in_one: whether all tested cells are one family; otherwise those of each row are one. A cell in a column of
-            WHOLE belongs to no family, and its p value is not adjusted.
+        cells: the cells of a table with `row_key`, `column_key`, `verdict` and `p_difference`; the index is unique.
+        one_family: whether all tested cells are one family; if not, the tested cells of each row are a family. Cells in
+            the columns WHOLE belong to no family, and keep unadjusted p values.
         alpha: the level of the tests of a family together.
+
+    Returns:
+        The cells with adjusted p values and verdicts.
     """
-    tested = frame["verdict"] == TESTED
-    family = tested & (~frame["column_key"].isin(WHOLE))
-    for _, cells in frame[family].groupby(lambda place: 0 if in_one else frame["row_key"][place]):
-        frame.loc[cells.index, "p_difference"] = holm(cells["p_difference"].to_numpy(float))
-    different = frame["p_difference"].astype(float) < alpha
-    frame.loc[tested, "verdict"] = different[tested].map({True: DIFFERENT, False: INCONCLUSIVE})
-    return frame
+    tested = cells["verdict"] == TESTED
+    p_values = cells["p_difference"].astype(float)
+    families = cells["row_key"]
+    if one_family:
+        families = pd.Series("", cells.index)
+    members = p_values[tested & ~cells["column_key"].isin(WHOLE)]
+    p_values.loc[members.index] = members.groupby(families).transform(lambda family: holm(family.to_numpy()))
+    verdicts = np.where(p_values < alpha, DIFFERENT, INCONCLUSIVE)
+    return cells.assign(p_difference=p_values, verdict=cells["verdict"].mask(tested, verdicts))

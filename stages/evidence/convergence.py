@@ -1,235 +1,293 @@
-"""Curves over pre-training steps, and the steps at which they reach milestones.
+"""Curves over pre-training steps, and the steps at which runs reach milestones.
 
-Losses are validation losses; scores are GLUE scores of models fine-tuned from intermediate checkpoints. Crossings are
-interpolated linearly between evaluations. A run that never reaches a milestone has a row with its last step, whose
-metric ends in NOT_REACHED. `rows` are observations, `measured` and `whole` measurements (see derived.py).
+Losses are validation losses; scores are GLUE scores of models that were fine-tuned from intermediate checkpoints.
+Crossings are interpolated linearly between evaluations. If a run never reaches a milestone, the metric of the
+measurement ends in NOT_REACHED, and the value is the last step of the run. `rows` are observations, `measured` are
+measurements (see derived.py).
 """
 
 from collections.abc import Sequence
+from math import fsum
 
 import numpy as np
 import pandas as pd
 
 from stages.evidence import survival
-from stages.evidence.derived import FIELDS, gains, matching
+from stages.evidence.derived import FIELDS, gains, matching, stack
 from stages.evidence.statistics import bands
 
-LEVELS = (5.0, 3.0, 2.5, 2.0, 1.9, 1.8, 1.7)  # nats, of `steps_to_loss` in the released results
-PLATEAU_ABOVE = 5.0  # nats; a loss that first falls slowly below this level is at no plateau
-LAST = 10  # evaluations whose mean is the late loss, as single ones are noisy
-SHARE = 0.95  # of the final score (Courtois et al. 2024, section 4.3)
-PLATEAU_EVALUATIONS, PLATEAU_FALL = 4, 0.2  # nats within four evaluations: 1,000 steps in Courtois et al.
-SHORTEST = 12  # evaluations that a run must have for its plateau to be reported; chosen by us
+# Levels of `steps_to_loss` in the released results, nats.
+LEVELS = (5.0, 3.0, 2.5, 2.0, 1.9, 1.8, 1.7)
+# A loss that first falls slowly below this level is at no plateau, nats.
+PLATEAU_ABOVE = 5.0
+# The late loss is the mean of so many evaluations, as single evaluations are noisy.
+LAST = 10
+# Share of the final score (Courtois et al. 2024, section 4.3).
+SHARE = 0.95
+# A plateau falls by at most so many nats within so many evaluations: 1,000 steps in Courtois et al.
+PLATEAU_FALL = 0.2
+PLATEAU_EVALUATIONS = 4
+# Evaluations that a run must have for a plateau to be reported; chosen by us.
+SHORTEST = 12
 RUN = ["operator", "size", "pretraining_seed"]
 NOT_REACHED = "_not_reached"
-MILESTONES = ("plateau_end_step", "steps_to_loss", "steps_to_95_percent", "steps_to_95_percent_of_own")
-NAMES = {name + ending: name for name in MILESTONES for ending in ("", NOT_REACHED)}  # milestones by metric
+MILESTONES = (
+    "plateau_end_step",
+    "steps_to_loss",
+    "steps_to_95_percent",
+    "steps_to_95_percent_of_own",
+)
+# Metrics of milestones, reached or not.
+NAMES = (*MILESTONES, *(name + NOT_REACHED for name in MILESTONES))
 EVENTS = ["size", "operator", "milestone", "pretraining_seed", "step", "reached"]
 
 
 def with_steps(rows: pd.DataFrame) -> pd.DataFrame:
-    """Adds a column `step`, the number in the condition of every row, all of which are `step=NUMBER`."""
+    """Adds a column `step`, the number in the condition of every row: `step=250` gives 250."""
     return rows.assign(step=rows["condition"].str.removeprefix("step=").astype(int))
 
 
 def validation_loss(rows: pd.DataFrame) -> pd.DataFrame:
-    """Validation losses of pre-training, in nats, with their `step` as a number."""
-    return with_steps(rows[(rows["stage"] == "pretraining") & (rows["metric"] == "validation_loss")])
+    """Selects the validation losses of pre-training, in nats, with `step` as a number."""
+    return with_steps(matching(rows, {"stage": "pretraining", "metric": "validation_loss"}))
 
 
 def scores_by_step(measured: pd.DataFrame) -> pd.DataFrame:
-    """GLUE scores, fractions, of models that were fine-tuned from intermediate checkpoints, with a number `step`."""
-    return with_steps(matching(measured, {"stage": "convergence", "metric": "score", "evaluated_on": "glue_score"}))
+    """Selects the GLUE scores, fractions, of models fine-tuned from intermediate checkpoints, with a number `step`."""
+    select = {
+        "stage": "convergence",
+        "metric": "score",
+        "evaluated_on": "glue_score",
+    }
+    return with_steps(matching(measured, select))
 
 
 def loss_measures(rows: pd.DataFrame, levels: Sequence[float] = LEVELS) -> pd.DataFrame:
-    """Measures the validation loss of every pre-training run, in rows of FIELDS.
-
-    The metrics are `first_validation_loss`, `final_validation_loss`, `steps_to_loss` for each level (condition
-    `loss=LEVEL`), `plateau_end_step` for runs with a plateau and, for runs with ten evaluations from half of their
-    steps on, `late_loss`, the mean of the last ten, and its `gains`.
+    """Measures the validation loss of every pre-training run.
 
     Args:
         rows: observations, each run's in order of steps.
-        levels: in nats.
+        levels: of the loss, in nats.
+
+    Returns:
+        FIELDS. The metrics are `final_validation_loss`, `first_validation_loss`, `late_loss` with `gains`,
+        `steps_to_loss` for each level (condition `loss=LEVEL`) and `plateau_end_step` for runs with a plateau. The late
+        loss is the mean of the last ten evaluations, of runs with ten evaluations in the second half of the steps.
     """
-    rows = validation_loss(rows)
-    if rows.empty:
-        return rows.reindex(columns=FIELDS)
-    groups = rows.groupby(RUN, sort=False)
-    last, first = groups["step"].transform("max"), groups["step"].transform("min")
-    final = rows[rows["step"] == last].assign(metric="final_validation_loss", condition=None)
-    start = rows[rows["step"] == first].assign(metric="first_validation_loss", condition=None)
-    late = rows[(groups.cumcount(ascending=False) < LAST) & (2 * rows["step"] >= last)]
-    late = late.groupby(RUN, sort=False).agg(value=("value", "mean"), n=("value", "count")).reset_index()
-    late = late[late["n"] == LAST].assign(stage="pretraining", metric="late_loss").reindex(columns=FIELDS)
-    steps = pd.DataFrame([row for key, run in groups for row in _steps(key, run, levels)], columns=FIELDS)
-    return pd.concat([part[FIELDS] for part in (final, start, late, gains(late), steps) if len(part)])
+    finals, firsts, lates, milestones = [], [], [], []
+    for keys, run in validation_loss(rows).groupby(RUN, sort=False):
+        fields = {"stage": "pretraining", **dict(zip(RUN, keys, strict=True))}
+        steps = run["step"].to_numpy()
+        losses = run["value"].to_numpy(float)
+        finals.append({**fields, "metric": "final_validation_loss", "value": losses[-1]})
+        firsts.append({**fields, "metric": "first_validation_loss", "value": losses[0]})
+        # A run with few evaluations has no late loss.
+        second_half = losses[2 * steps >= steps[-1]]
+        if len(second_half) >= LAST:
+            mean = fsum(second_half[-LAST:]) / LAST
+            lates.append({**fields, "metric": "late_loss", "value": mean})
+        for level in levels:
+            crossing = survival.find_crossing(steps, losses, level)
+            milestone = _name_milestone("steps_to_loss", *crossing)
+            milestones.append({**fields, **milestone, "condition": f"loss={level:g}"})
+        plateau_end = find_plateau_end(steps, losses)
+        if plateau_end is not None:
+            milestones.append({**fields, **_name_milestone("plateau_end_step", *plateau_end)})
+    late = pd.DataFrame(lates, columns=FIELDS)
+    return stack(
+        [
+            pd.DataFrame(finals + firsts, columns=FIELDS),
+            late,
+            gains(late),
+            pd.DataFrame(milestones, columns=FIELDS),
+        ]
+    )
 
 
-def _steps(key: tuple, run: pd.DataFrame, levels: Sequence[float]) -> list[dict]:
-    """Measures when a run (`key`: RUN) crosses each level, and when its plateau ends, if it has one."""
-    operator, size, seed = key
-    fields = {"stage": "pretraining", "operator": operator, "size": size, "pretraining_seed": seed}
-    rows = []
-    for level in levels:
-        step, reached = survival.crossing(run["step"], run["value"], level)
-        rows.append(fields | _reaching("steps_to_loss", step, reached, f"loss={level:g}"))
-    span = plateau(run["step"].to_numpy(), run["value"].to_numpy(float))
-    if span is not None:
-        rows.append(fields | _reaching("plateau_end_step", span[1] or run["step"].max(), span[1] is not None))
-    return rows
+def _name_milestone(milestone: str, step: float, reached: bool) -> dict:
+    """Makes the metric and the value of a milestone; a run that never reached the milestone has the last step."""
+    metric = milestone if reached else milestone + NOT_REACHED
+    return {"metric": metric, "value": step}
 
 
-def _reaching(metric: str, step: float, reached: bool, condition: str | None = None) -> dict:
-    """Part of a measurement: the step at which a run reaches a milestone, or its last step where it never does."""
-    return {"metric": metric if reached else metric + NOT_REACHED, "condition": condition, "value": step}
+def find_plateau_end(steps: np.ndarray, losses: np.ndarray) -> tuple[float, bool] | None:
+    """Finds the end of the plateau that follows the first fall of the loss.
 
+    The plateau begins at the first evaluation from which the loss falls by 0.2 nats or less within four evaluations,
+    and ends at the next evaluation from which the loss falls by more. Losses are first smoothed by running medians of
+    five evaluations, fewer at both ends. The definition counts evaluations and no steps, so that the definition is the
+    same for runs of every length and learning rate.
 
-def plateau(step: np.ndarray, loss: np.ndarray) -> tuple[int, int | None] | None:
-    """Finds the first and the last step of the plateau that follows the first fall of the loss.
+    Args:
+        steps: in increasing order [evaluations].
+        losses: in nats [evaluations].
 
-    It begins at the first evaluation from which the loss falls by 0.2 nats or less within four evaluations, and ends
-    at the next one from which it falls by more; losses are running medians of five, of fewer at both ends. The
-    definition counts evaluations and no steps, so that it is the same for runs of every length and learning rate.
-
-    step, loss: [evaluations], in increasing order of steps; in nats. Returns the two steps, the second None where the
-    run does not leave its plateau. None in place of both: the run has fewer than twelve evaluations, or its loss is
-    below PLATEAU_ABOVE where it first falls slowly or, if it never does, at the end. A run that falls fast to
-    its end, but not below that level, counts as on a plateau that begins at its last step.
+    Returns:
+        The last step of the plateau and True, or the last step of the run and False if the run does not leave the
+        plateau. None if the run has fewer than twelve evaluations, or no plateau: the loss is below PLATEAU_ABOVE where
+        the loss first falls slowly or, if the loss never falls slowly, at the end. A run that falls fast to the end,
+        but not below that level, does not leave a plateau.
     """
-    if len(step) < SHORTEST:
+    if len(steps) < SHORTEST:
         return None
-    smooth = pd.Series(loss).rolling(5, center=True, min_periods=1).median().to_numpy()
-    fall = smooth[:-PLATEAU_EVALUATIONS] - smooth[PLATEAU_EVALUATIONS:]
-    slow = np.flatnonzero(fall <= PLATEAU_FALL)
-    start = slow[0] if len(slow) else len(step) - 1
+    # Single evaluations are noisy.
+    smooth = pd.Series(losses).rolling(5, center=True, min_periods=1).median().to_numpy()
+    falls = smooth[:-PLATEAU_EVALUATIONS] - smooth[PLATEAU_EVALUATIONS:]
+    slow = np.flatnonzero(falls <= PLATEAU_FALL)
+    start = slow[0] if len(slow) else len(steps) - 1
     if smooth[start] < PLATEAU_ABOVE:
         return None
-    leaves = np.flatnonzero(fall[start:] > PLATEAU_FALL)
-    return int(step[start]), int(step[start + leaves[0]]) if len(leaves) else None
+    fast = np.flatnonzero(falls[start:] > PLATEAU_FALL)
+    if len(fast) == 0:
+        return float(steps[-1]), False
+    return float(steps[start + fast[0]]), True
+
+
+def steps_to_scores(whole: pd.DataFrame) -> pd.DataFrame:
+    """Measures the curve of GLUE scores of every pre-training and fine-tuning seed.
+
+    Args:
+        whole: measurements of the GLUE score, a fraction.
+
+    Returns:
+        FIELDS. `steps_to_95_percent` is the step at 95 % of the mean score of `pairwise` of the same size at the last
+        step of all rows, the target of the authors; sizes without `pairwise` have no such step.
+        `steps_to_95_percent_of_own` is the step at 95 % of the run's last score. `summed_drops` is the sum of all falls
+        from one evaluation to the next, a fraction.
+    """
+    rows = scores_by_step(whole).sort_values("step")
+    # The common target of all operators, as in Figure 3 of Courtois et al.
+    at_end = rows[(rows["step"] == rows["step"].max()) & (rows["operator"] == "pairwise")]
+    common_targets = at_end.groupby("size")["value"].mean()
+    keys = [*RUN, "finetuning_seed"]
+    measures = []
+    for values, run in rows.groupby(keys, sort=False, dropna=False):
+        fields = {"stage": "convergence", **dict(zip(keys, values, strict=True))}
+        steps = run["step"].to_numpy(float)
+        scores = run["value"].to_numpy(float)
+        targets = {
+            "steps_to_95_percent_of_own": scores[-1],
+            "steps_to_95_percent": common_targets.get(fields["size"]),
+        }
+        for milestone, target in targets.items():
+            if target is not None:
+                crossing = survival.find_crossing(steps, scores, SHARE * target, rising=True)
+                measures.append({**fields, **_name_milestone(milestone, *crossing)})
+        drops = np.maximum(-np.diff(scores), 0)
+        measures.append({**fields, "metric": "summed_drops", "value": float(drops.sum())})
+    return pd.DataFrame(measures, columns=FIELDS)
 
 
 def events(measured: pd.DataFrame) -> pd.DataFrame:
-    """Determines when every pre-training run reached each of MILESTONES, or until when it had not. Columns: EVENTS.
+    """Collects when every pre-training run reached each milestone, or up to which step the run did not.
 
-    One row for every size, operator, milestone and seed of pre-training. measured: rows of MILESTONES are used, with or
-    without NOT_REACHED. milestone: its name in MILESTONES, or for `steps_to_loss` the condition (`loss=3`). reached:
-    whether the run reached it; if not, `step` is the last step up to which that is known. Where several fine-tuning
-    runs measure one pre-training run, it reached the milestone if all of them did, at the mean of their steps;
-    otherwise `step` is the mean of the last steps of those that did not.
+    If several fine-tuning runs measure one pre-training run, the pre-training run reached the milestone if all of them
+    did, at the mean of the steps. If not, `step` is the mean of the last steps of the fine-tuning runs that did not.
+
+    Args:
+        measured: measurements, of which the metrics NAMES are used.
+
+    Returns:
+        EVENTS, an event table (see survival.py). milestone: a name of MILESTONES, or the condition of `steps_to_loss`,
+        such as `loss=3`.
     """
     rows = measured[measured["metric"].isin(NAMES)]
-    kind = rows["metric"].map(NAMES)
+    kind = rows["metric"].str.removesuffix(NOT_REACHED)
     rows = rows.assign(
         milestone=rows["condition"].where(kind == "steps_to_loss", kind),
-        reached=~rows["metric"].str.endswith(NOT_REACHED),
+        reached=rows["metric"] == kind,
     )
     keys = ["size", "operator", "milestone", "pretraining_seed"]
+    # One fine-tuning run that never arrives makes the pre-training run censored.
     all_reached = rows.groupby(keys, sort=False)["reached"].transform("all")
-    groups = rows[all_reached | ~rows["reached"]].groupby(keys, sort=False)  # unless all did, those that did not
+    decisive = rows[all_reached | ~rows["reached"]]
+    groups = decisive.groupby(keys, sort=False)
     return groups.agg(step=("value", "mean"), reached=("reached", "all")).reset_index()[EVENTS]
 
 
 def milestone_events(measured: pd.DataFrame) -> pd.DataFrame:
-    """The `events`, without milestones that no run of a size reaches."""
+    """Collects the `events`, without milestones that no run of a size reaches."""
     every = events(measured)
-    return every[every.groupby(["size", "milestone"])["reached"].transform("any").astype(bool)]
+    reached = every.groupby(["size", "milestone"])["reached"].transform("any")
+    return every[reached.astype(bool)]
+
+
+def selected(measured: pd.DataFrame, select: dict[str, str]) -> pd.DataFrame:
+    """Selects measurements by their fields, as `matching` does, and adds `reached`, False for a censored time.
+
+    If `select` names a metric of MILESTONES, every pre-training run has a row, with `value` and `reached` as in
+    `events`. For other metrics, `reached` is True.
+    """
+    metric = select.get("metric")
+    if metric not in MILESTONES:
+        return matching(measured, select).assign(reached=True)
+    of_milestone = measured[measured["metric"].isin((metric, metric + NOT_REACHED))]
+    others = {field: value for field, value in select.items() if field != "metric"}
+    steps = events(matching(of_milestone, others)).rename(columns={"step": "value"})
+    return steps.reindex(columns=[*FIELDS, "reached"]).assign(stage="pretraining", metric=metric)
 
 
 def crossings(rows: pd.DataFrame, level: float) -> pd.DataFrame:
-    """Selects from the `events` when every run first falls below a level, and adds where its loss ends.
+    """Finds when every run first falls below a level of the loss, and where the loss ends.
 
     Args:
         rows: observations, each run's in order of steps; the runs have one size.
         level: of the validation loss, in nats.
 
     Returns:
-        One row for every run: operator, pretraining_seed, step, reached and final_loss, in nats.
+        One row for every run: operator, pretraining_seed, step, reached (as in `events`) and final_loss, in nats.
     """
     measured = loss_measures(rows, [level])
     final = matching(measured, {"metric": "final_validation_loss"}).rename(columns={"value": "final_loss"})
-    runs = matching(events(measured), {"milestone": f"loss={level:g}"}).merge(final, on=RUN)
-    return runs[["operator", "pretraining_seed", "step", "reached", "final_loss"]].astype({"pretraining_seed": int})
+    steps = matching(events(measured), {"milestone": f"loss={level:g}"})
+    runs = steps.merge(final, on=RUN).astype({"pretraining_seed": int})
+    return runs[["operator", "pretraining_seed", "step", "reached", "final_loss"]]
 
 
 def milestones(measured: pd.DataFrame, by_step: pd.DataFrame, confidence: float) -> pd.DataFrame:
     """Estimates when each operator reaches each milestone.
 
     Args:
-        measured: measurements, among them those of `events`.
-        by_step: as `curves` returns them, for the steps of the evaluations.
+        measured: measurements, as for `events`.
+        by_step: the `curves`, for the steps of the evaluations.
         confidence: of the intervals.
 
     Returns:
-        One row for every size, operator and milestone that at least one run of that size reaches, with survival.MEANS
-        over pre-training seeds (see `survival.restricted_means`). A milestone lies between two evaluations: after,
-        before: as `bracket` returns them for the runs that get there, missing where none does.
+        A row for every size, operator and milestone that at least one run of the size reaches, with survival.MEANS
+        over pre-training seeds. after, before: as `find_bracket` returns them for the runs that reach the milestone;
+        missing if no run does.
     """
     reaching = milestone_events(measured)
     means = survival.restricted_means(reaching, ["size", "milestone"], confidence)
-    ends = []
+    brackets = []
     for row in means.itertuples():
         place = {"size": row.size, "operator": row.operator}
         arrivals = matching(reaching, place | {"milestone": row.milestone, "reached": True})
-        quantity = "loss" if row.milestone.startswith(("loss=", "plateau")) else "glue_score"
-        evaluated = np.sort(matching(by_step, place | {"quantity": quantity})["step"].to_numpy())
-        steps = arrivals["step"].to_numpy(float)
-        ends.append(bracket(evaluated, steps) if len(steps) else (np.nan, np.nan))
-    ends = pd.DataFrame(ends, columns=["after", "before"], dtype="Int64")
-    return pd.concat([means, ends], axis=1)[["size", "operator", "milestone", *survival.MEANS, "after", "before"]]
+        of_loss = row.milestone.startswith(("loss=", "plateau"))
+        quantity = "loss" if of_loss else "glue_score"
+        evaluated = matching(by_step, place | {"quantity": quantity})["step"]
+        bracket = (None, None)
+        if len(arrivals):
+            bracket = find_bracket(np.sort(evaluated.to_numpy()), arrivals["step"].to_numpy(float))
+        brackets.append(bracket)
+    brackets = pd.DataFrame(brackets, columns=["after", "before"], dtype="Int64")
+    columns = ["size", "operator", "milestone", *survival.MEANS, "after", "before"]
+    return pd.concat([means, brackets], axis=1)[columns]
 
 
-def bracket(evaluated: np.ndarray, values: np.ndarray) -> tuple[int, int]:
-    """The last evaluation before the lowest of `values`, 0 without one, and the first that is not before the highest.
+def find_bracket(evaluated: np.ndarray, steps: np.ndarray) -> tuple[int, int]:
+    """Finds the evaluations around all steps: 150 and 260 lie between the evaluations at 100 and 300.
 
-    evaluated: steps, in increasing order. values: steps [runs], none of them beyond the last evaluation.
+    Args:
+        evaluated: steps of the evaluations, in increasing order.
+        steps: steps of a milestone [runs], at most the last evaluation.
+
+    Returns:
+        The last evaluation before the lowest step, 0 without one, and the first evaluation not before the highest.
     """
-    earlier = evaluated[evaluated < values.min()]
-    return int(earlier[-1]) if len(earlier) else 0, int(evaluated[np.searchsorted(evaluated, values.max())])
-
-
-def selected(measured: pd.DataFrame, select: dict[str, str]) -> pd.DataFrame:
-    """Selects measurements by their fields, as `matching` does, and adds `reached`, False where a time is censored.
-
-    If `select` names a metric in MILESTONES, this gives one row for every pre-training run, whichever stage measured it
-    and whether it gets there or not: `value` and `reached` are as `events` has them. Otherwise `reached` is True.
-    """
-    metric = select.get("metric")
-    if metric not in MILESTONES:
-        return matching(measured, select).assign(reached=True)
-    rows = matching(measured, {field: value for field, value in select.items() if field != "metric"})
-    steps = events(rows[rows["metric"].isin((metric, metric + NOT_REACHED))]).rename(columns={"step": "value"})
-    return steps.reindex(columns=[*FIELDS, "reached"]).assign(stage="pretraining", metric=metric)
-
-
-def steps_to_scores(whole: pd.DataFrame) -> pd.DataFrame:
-    """Measures the curve of GLUE scores of every pre-training and fine-tuning seed, in rows of FIELDS.
-
-    `steps_to_95_percent`: to 95 % of the mean score that `pairwise` of that size has at the last step of all rows (the
-    authors' own target), for sizes that have it; `steps_to_95_percent_of_own`: to 95 % of the run's own last score;
-    either with NOT_REACHED as above. `summed_drops`: the sum of all falls from one step to the next, a fraction.
-    """
-    rows = scores_by_step(whole).sort_values("step")
-    at_end = rows[(rows["step"] == rows["step"].max()) & (rows["operator"] == "pairwise")]
-    common = at_end.groupby("size")["value"].mean()
-    measures, keys = [], [*RUN, "finetuning_seed"]
-    for values, run in rows.groupby(keys, sort=False, dropna=False):
-        fields = {"stage": "convergence"} | dict(zip(keys, values, strict=True))
-        step, value = run["step"].to_numpy(float), run["value"].to_numpy(float)
-        targets = {"steps_to_95_percent_of_own": value[-1], "steps_to_95_percent": common.get(fields["size"])}
-        for metric, target in targets.items():
-            if target is None:
-                continue
-            above, reaches = np.flatnonzero(value >= SHARE * target), step[-1]
-            if len(above):
-                # between the first evaluation not below the target and the one before, or at the first of all
-                around = slice(max(above[0] - 1, 0), above[0] + 1)
-                reaches = np.interp(SHARE * target, value[around], step[around])
-            measures.append(fields | _reaching(metric, reaches, len(above) > 0))
-        drops = float(np.maximum(-np.diff(value), 0).sum())
-        measures.append(fields | {"metric": "summed_drops", "value": drops})
-    return pd.DataFrame(measures, columns=FIELDS)
+    earlier = evaluated[evaluated < steps.min()]
+    after = int(earlier[-1]) if len(earlier) else 0
+    return after, int(evaluated[np.searchsorted(evaluated, steps.max())])
 
 
 def curves(rows: pd.DataFrame, whole: pd.DataFrame) -> pd.DataFrame:
@@ -237,8 +295,7 @@ def curves(rows: pd.DataFrame, whole: pd.DataFrame) -> pd.DataFrame:
 
     quantity: `loss`, in nats, from the observations `rows`; `glue_score`, times 100, from the measurements `whole`.
     """
+    losses = validation_loss(rows).assign(quantity="loss")
     scores = scores_by_step(whole).sort_values(["size", "operator", "step"], kind="stable")
-    scores = scores.assign(value=100 * scores["value"])
-    parts = [validation_loss(rows).assign(quantity="loss"), scores.assign(quantity="glue_score")]
-    both = pd.concat([part for part in parts if len(part)] or parts)  # an empty part would decide types of columns
-    return bands(both, ["quantity", "operator", "size", "step"])
+    scores = scores.assign(quantity="glue_score", value=100 * scores["value"])
+    return bands(stack([losses, scores]), ["quantity", "operator", "size", "step"])

@@ -106,7 +106,10 @@ class Estimate:
         if self.exact:  # known without error
             return float(self.value < bound if upper else self.value > bound)
         if self.sides is not None:
-            arm, reference = self.sides[0] - (log(bound) if self.log else bound), self.sides[1]
+            arm, reference = (
+                self.sides[0] - (log(bound) if self.log else bound),
+                self.sides[1],
+            )
             return permutation_p(arm, reference) if upper else permutation_p(reference, arm)
         if not self.has_interval:
             return nan
@@ -143,7 +146,10 @@ def between(
         checkpoint, and the unit is FINETUNING. If an arm has fewer units than FEWEST and these are no timed repeats, it
         is the value alone, without an interval and, unless it is exact, without a test.
     """
-    (values, draws, unit), (other_values, other_draws, other_unit) = units(arm), units(reference)
+    (values, draws, unit), (other_values, other_draws, other_unit) = (
+        units(arm),
+        units(reference),
+    )
     unit = unit if unit == other_unit else FINETUNING
     shared = unit == other_unit and unit != FINETUNING  # seeds or rounds that mean the same in both arms
     same = shared and draws.is_unique and len(draws) == len(other_draws) and set(draws) == set(other_draws)
@@ -180,13 +186,26 @@ def welch(arm: np.ndarray, reference: np.ndarray, confidence: float, ratio: bool
         sides = (arm, reference) if min(n) > 1 else None
         value = exp(difference) if ratio else difference
         return Estimate(value, unit=PRETRAINING, n=n, log=ratio, sides=sides)
-    means = of_means(*((np.mean(side), np.var(side, ddof=1), len(side)) for side in (arm, reference)), confidence)
+    means = of_means(
+        *((np.mean(side), np.var(side, ddof=1), len(side)) for side in (arm, reference)),
+        confidence,
+    )
     if not ratio:
         return means
-    return replace(means, value=exp(means.value), low=exp(means.low), high=exp(means.high), log=True)
+    return replace(
+        means,
+        value=exp(means.value),
+        low=exp(means.low),
+        high=exp(means.high),
+        log=True,
+    )
 
 
-def of_means(arm: tuple[float, float, int], reference: tuple[float, float, int], confidence: float) -> Estimate:
+def of_means(
+    arm: tuple[float, float, int],
+    reference: tuple[float, float, int],
+    confidence: float,
+) -> Estimate:
     """Computes the difference of two means by Welch's t from means and variances alone; its unit is that of `welch`.
 
     Args:
@@ -199,7 +218,15 @@ def of_means(arm: tuple[float, float, int], reference: tuple[float, float, int],
     freedom = float(sum(squares) ** 2 / (squares[0] ** 2 / (n - 1) + squares[1] ** 2 / (m - 1)))
     value, error = float(mean - reference_mean), sqrt(sum(squares))
     half = float(stats.t.ppf((1 + confidence) / 2, freedom)) * error
-    return Estimate(value, value - half, value + half, PRETRAINING, (n, m), error=error, freedom=freedom)
+    return Estimate(
+        value,
+        value - half,
+        value + half,
+        PRETRAINING,
+        (n, m),
+        error=error,
+        freedom=freedom,
+    )
 
 
 def paired(arm: np.ndarray, reference: np.ndarray, confidence: float, ratio: bool = False) -> Estimate:

@@ -1,6 +1,7 @@
-"""tables.yaml as frozen records: what every table and figure is, and which measurements fill its cells."""
+"""tables.yaml as frozen records: every table and figure of the papers, and the measurements that fill the cells."""
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
@@ -12,11 +13,16 @@ PATH = Path(__file__).with_name("tables.yaml")
 
 @dataclass(frozen=True, kw_only=True)
 class Column:
-    """A column of a table, or a cell of a list. key: the published column key, or a pattern that `fields` reads.
+    """A column of a table, or a cell of a list.
 
-    label: its heading, or the cell's text. meaning: what it holds. select: fields of measurements and their values;
-    None if nothing measures it. scale: to the printed unit. decimals: of measured values. tested: whether a test
-    compares it with the published number; otherwise it is compared exactly or not at all.
+    Attributes:
+        key: the published column key, or a pattern over measurement fields, such as `counted.{size}`.
+        label: heading of the column, or text of the cell.
+        meaning: the quantity in the column.
+        select: values by field of measurements; None if nothing measures the column.
+        scale: factor to the printed unit.
+        decimals: of measured values.
+        tested: whether a test compares measured values with the published numbers.
     """
 
     key: str = ""
@@ -30,7 +36,7 @@ class Column:
 
 @dataclass(frozen=True, kw_only=True)
 class Row:
-    """A row of a table. key: as published; select: as in Column; scale, decimals: in place of a column's if given."""
+    """A row of a table, with attributes as in Column; scale and decimals, if given, override those of a column."""
 
     key: str
     label: str
@@ -41,13 +47,24 @@ class Row:
 
 @dataclass(frozen=True, kw_only=True)
 class Table:
-    """A table of the papers. source, number, title: its paper and name; stage: what measures it; notes: below it.
+    """A table of the papers.
 
-    row_key, row_label: patterns over measurement fields, such as `{size}.{operator}`; first: the rows' heading. rows:
-    those of the paper whose key the pattern does not read, by key. select: fields of the measurements of all cells;
-    released: those that released results have otherwise. edition: the same table in the paper's other edition. entries:
-    None but for a list, a table whose cells have no common rows and columns: by row key and column key, its cells that
-    are measured or labelled here; others have the published label.
+    Attributes:
+        name: of the file in data/published.
+        source: the paper.
+        number: of the table in the paper.
+        title: of the table.
+        stage: the stage that measures the cells.
+        select: fields that the measurements of all cells have.
+        released: fields that differ in the released results.
+        first: heading of the rows.
+        row_key: pattern over measurement fields for the keys of rows, such as `{size}.{operator}`.
+        row_label: pattern for the labels of rows.
+        rows: rows of the paper whose key `row_key` does not read, by key.
+        columns: of a table with common columns.
+        entries: the measured or labelled cells of a list, by `ROW KEY / COLUMN KEY`; None for a table with columns.
+        edition: the same table in the paper's other edition.
+        notes: below the table.
     """
 
     name: str
@@ -56,15 +73,15 @@ class Table:
     title: str
     stage: str
     select: dict[str, str]
+    released: dict[str, str] = field(default_factory=dict)
     first: str = "Model"
     row_key: str = ""
     row_label: str = ""
     rows: dict[str, Row]
-    released: dict[str, str] = field(default_factory=dict)
-    columns: tuple[Column, ...]
-    entries: dict[tuple[str, ...], Column] | None
+    columns: list[Column]
+    entries: dict[str, Column] | None
     edition: str | None = None
-    notes: tuple[str, ...]
+    notes: Sequence[str] = ()
 
     @property
     def is_list(self) -> bool:
@@ -74,10 +91,20 @@ class Table:
 
 @dataclass(frozen=True, kw_only=True)
 class Figure:
-    """A figure. kind: `curves` (mean by step), `dots` (one per run) or `bars`. source, number: None for our own ones.
+    """A figure.
 
-    stage: what measures it; notes: below it. quantity: rows with this value in the column `quantity` are drawn; axis:
-    their label. beside: panels beside those of this run, as (source, size). operators: those drawn, empty for all.
+    Attributes:
+        name: of the figure.
+        source: the paper; None for a figure of ours.
+        number: of the figure in the paper; None for a figure of ours.
+        title: of the figure.
+        stage: the stage that measures the quantity.
+        kind: `curves` (means by step), `dots` (one for each run) or `bars`.
+        quantity: the rows with this value in the column `quantity` are drawn.
+        axis: label of the quantity.
+        beside: panels beside the panels of this run, as (source, size).
+        operators: the operators that are drawn; empty for all.
+        notes: below the figure.
     """
 
     name: str
@@ -88,67 +115,52 @@ class Figure:
     kind: str
     quantity: str
     axis: str
-    beside: tuple[tuple[str, str], ...]
-    operators: tuple[str, ...]
-    notes: tuple[str, ...]
+    beside: Sequence[tuple[str, str]]
+    operators: Sequence[str] = ()
+    notes: Sequence[str] = ()
 
 
 @cache
 def load() -> tuple[dict[str, Table], dict[str, Figure]]:
-    """Loads all tables and all figures, by name, in the order of the file; ValueError for a wrong entry of a table."""
+    """Loads all tables and all figures, by name, in the order of the file."""
     content = yaml.safe_load(PATH.read_text(encoding="utf-8"))
-    sources = content["sources"] | {None: None}
-    tables, figures, entries = {}, {}, {}
-    for name, entry in content["tables"].items():
-        try:
-            # `like` names an entry above, whose keys this one takes over where it has none of its own
-            entries[name] = entry = (entries[entry.pop("like")] if "like" in entry else {}) | entry
-            tables[name] = _table(name, **entry | {"source": sources[entry["source"]]})
-        except (KeyError, TypeError) as error:
-            raise ValueError(f"{PATH}: table {name}: {error!r}; the entry above it shows every key") from None
-    for name, entry in content["figures"].items():
-        beside = tuple((group, size) for group, sizes in entry["beside"].items() for size in sizes)
-        lists = {key: tuple(entry.get(key, ())) for key in ("operators", "notes")}
-        figures[name] = Figure(name=name, **entry | lists | {"source": sources[entry["source"]], "beside": beside})
+    tables = {name: _make_table(name, **entry) for name, entry in content["tables"].items()}
+    figures = {name: Figure(name=name, **entry) for name, entry in content["figures"].items()}
     return tables, figures
 
 
-def _table(
+def _make_table(
     name: str,
-    rows: dict | None = None,  # the patterns `key` and `label`, and rows by their keys as `printed`
-    columns: list[dict] = (),
-    cells: dict[str, dict] | None = None,  # by `ROW KEY / COLUMN KEY`
-    notes: list[str] = (),
-    scale: float = Column.scale,
-    decimals: int = Column.decimals,
-    **others,
+    scale: float = 1,
+    decimals: int = 0,
+    rows: dict[str, dict] | None = None,
+    columns: Sequence[dict] = (),
+    cells: dict[str, dict] | None = None,
+    **entry,
 ) -> Table:
-    """Builds a table from the keys of its entry; `scale` and `decimals` are defaults of its columns and cells."""
-    patterns, defaults = dict(rows or {}), {"scale": scale, "decimals": decimals}
-    printed = patterns.pop("printed", {})
-    entries = {
-        (*place.split(" / "),): Column(key=place.split(" / ")[1], **defaults | cell)
-        for place, cell in (cells or {}).items()
-    }
+    """Makes a table from an entry of tables.yaml; `scale` and `decimals` are defaults of columns and cells."""
+    # Most tables have one unit for all cells.
+    defaults = {"scale": scale, "decimals": decimals}
+    entries = None
+    if cells is not None:
+        entries = {place: Column(**defaults | cell) for place, cell in cells.items()}
     return Table(
         name=name,
-        rows={key: Row(key=key, **row) for key, row in printed.items()},
-        columns=tuple(Column(**defaults | column) for column in columns),
-        entries=None if cells is None else entries,
-        notes=tuple(notes),
-        **{f"row_{part}": pattern for part, pattern in patterns.items()},
-        **others,
+        rows={key: Row(key=key, **row) for key, row in (rows or {}).items()},
+        columns=[Column(**defaults | column) for column in columns],
+        entries=entries,
+        **entry,
     )
 
 
 def fields(pattern: str, key: str) -> dict[str, str] | None:
-    """Reads `base.shared` by `{size}.{operator}` as size base, operator shared; None where the pattern does not fit."""
-    # each field, escaped to `\{size\}`, becomes a group of that name, which takes a text without dots
+    """Reads `base.shared` by `{size}.{operator}` as size base, operator shared; None if the pattern does not fit."""
+    # Each field, escaped to `\{size\}`, becomes a group that takes a text without dots.
     expression = re.sub(r"\\{(\w+)\\}", r"(?P<\1>[^.]+)", re.escape(pattern))
     match = re.fullmatch(expression, key)
     return match.groupdict() if match else None
 
 
 def names(pattern: str) -> list[str]:
-    """The names of the fields in a pattern, in order."""
+    """Lists the names of the fields in a pattern, in order."""
     return re.findall(r"\{(\w+)\}", pattern)

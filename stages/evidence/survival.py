@@ -1,13 +1,12 @@
-"""Times that may never come: steps to an event that some runs do not reach before their end.
+"""Times that may never come: the step of an event that some runs do not reach before their last step.
 
-Such a run is right-censored: its time is longer than the run, and to leave it out would favour whatever fails most
-often. An event table has one row for every run: its arm (such as the operator), the `step` of the event, and whether it
-was `reached`; where it was not, `step` is the last one of the run. Further columns may group runs or describe them.
+A run that ends before the event is right-censored: the time to the event is longer than the run. To leave such runs out
+would favour the operator that fails most often. An event table has a row for every run: `operator`, the `step` of the
+event, and whether the event was `reached`; if not, `step` is the last step of the run. Further columns group the runs.
 
-One rule holds wherever such times are compared: every run counts with the time that it spends before the event, up to
-the common horizon of the arms (`restrict_times`). A restricted mean is a mean of these. Of the time itself, with no
-horizon, it is only a bound where a run never got there: a claim about it has an interval that is open at that end, and
-a number that is printed for it is not judged.
+All comparisons of such times follow one rule. Every run counts with the time that the run spends before the event, up
+to the common horizon of the arms: the last step up to which all runs are known. A restricted mean is a mean of these
+times.
 """
 
 import numpy as np
@@ -16,87 +15,115 @@ from statsmodels.duration.survfunc import SurvfuncRight
 
 from stages.evidence.statistics import mean_interval
 
-CURVE = ["step", "waiting", "at_risk", "reached"]  # see `curves`
+CURVE = ["step", "waiting", "at_risk", "reached"]
 MEANS = ["mean", "sd", "low", "high", "runs", "never", "horizon"]
 
 
-def first_below(steps: pd.Series, losses: pd.Series, threshold: float) -> tuple[int, bool]:
-    """Returns the step of the first evaluation of a run below a threshold and True, or its last step and False.
+def find_crossing(steps: np.ndarray, values: np.ndarray, level: float, rising: bool = False) -> tuple[float, bool]:
+    """Finds the step at which the values of a run first cross a level.
+
+    The step is interpolated linearly between the first evaluation at or beyond the level and the evaluation before:
+    losses of 6 and 5 nats at steps 100 and 200 cross 5.5 at step 150. A run that begins beyond the level crosses the
+    level at the first evaluation.
 
     Args:
-        steps, losses: of its evaluations, one or more, in increasing order, with one index; NaN is not below.
-        threshold: in the unit of the losses.
+        steps: steps of the evaluations, in increasing order [evaluations].
+        values: losses or scores [evaluations]; NaN is never beyond the level.
+        level: in the unit of the values.
+        rising: whether values cross the level upwards, as scores do; losses cross a level downwards.
+
+    Returns:
+        The step of the crossing and True; the last step and False if the run never crosses the level.
     """
-    below = steps[losses < threshold]
-    return (int(below.iloc[0]), True) if len(below) else (int(steps.iloc[-1]), False)
+    beyond = values >= level if rising else values <= level
+    places = np.flatnonzero(beyond)
+    if len(places) == 0:
+        return float(steps[-1]), False
+    first = places[0]
+    if first == 0 or np.isnan(values[first - 1]):
+        return float(steps[first]), True
+    around = np.array([first - 1, first])
+    # np.interp takes values in increasing order.
+    around = around[np.argsort(values[around])]
+    return float(np.interp(level, values[around], steps[around])), True
 
 
-def crossing(steps: pd.Series, losses: pd.Series, level: float) -> tuple[float, bool]:
-    """Returns the step at which a run first crosses a level, and True; or its last step and False.
-
-    The step is interpolated linearly between the first evaluation at or below the level and the evaluation before:
-    losses of 6 and 5 nats at steps 100 and 200 cross 5.5 at step 150. A run that begins below crosses at its first
-    evaluation.
+def find_horizon(steps: pd.Series, reached: pd.Series) -> float:
+    """Finds the last step up to which all runs are known: the end of the shortest censored run, or the last event.
 
     Args:
-        steps, losses: of the evaluations of a run, one or more, in increasing order; NaN is not below.
-        level: in the unit of the losses.
+        steps: step of the event, or of the end of the run [runs].
+        reached: whether each run reached the event [runs].
     """
-    step, loss = steps.to_numpy(float), losses.to_numpy(float)
-    below = np.flatnonzero(loss <= level)
-    if not len(below):
-        return float(step[-1]), False
-    first = below[0]
-    if first == 0 or np.isnan(loss[first - 1]):
-        return float(step[first]), True
-    around = [first, first - 1]
-    return float(np.interp(level, loss[around], step[around])), True
-
-
-def horizon(events: pd.DataFrame) -> float:
-    """The last step up to which all runs are known: the end of the shortest that never got there, or the last event."""
-    never = events.loc[~events["reached"], "step"]
-    return float(never.min() if len(never) else events["step"].max())
+    # Nothing is known of a censored run after its last step.
+    censored = steps[~reached]
+    if len(censored):
+        return float(censored.min())
+    return float(steps.max())
 
 
 def restrict_times(arms: list[pd.DataFrame]) -> tuple[list[pd.DataFrame], float]:
-    """Cuts the times of arms (column `value`, with `reached`) at their common horizon; returns arms and horizon."""
-    both = pd.concat(arms)
-    until = horizon(both.assign(step=both["value"]))
-    return [arm.assign(value=arm["value"].clip(upper=until)) for arm in arms], until
+    """Cuts times at the common horizon of several arms.
+
+    Args:
+        arms: the runs of each arm, with the columns `value`, the step, and `reached`.
+
+    Returns:
+        The arms with restricted times, and the horizon.
+    """
+    runs = pd.concat(arms)
+    horizon = find_horizon(runs["value"], runs["reached"])
+    restricted = [arm.assign(value=arm["value"].clip(upper=horizon)) for arm in arms]
+    return restricted, horizon
 
 
 def curves(events: pd.DataFrame, by: list[str]) -> pd.DataFrame:
-    """Kaplan-Meier curves: the share of runs still `waiting` after each step with an event, for every group of `by`.
+    """Computes Kaplan-Meier curves: the share of runs that still wait for the event after each step with an event.
 
-    Columns: `by` and CURVE. at_risk: the runs known to wait until that step; reached: those with their event at it.
-    Each curve begins at step 0 with all of its runs waiting.
+    Args:
+        events: an event table.
+        by: the columns that the runs of a curve agree in.
+
+    Returns:
+        The columns `by` and CURVE. waiting: the share of runs, from 1 at step 0. at_risk: the number of runs known to
+        wait until the step. reached: the number of runs with an event at the step.
     """
     points = []
     for keys, runs in events.groupby(by, sort=False, dropna=False):
         fit = SurvfuncRight(runs["step"].to_numpy(float), runs["reached"].to_numpy(int))
+        # statsmodels begins a curve at the first event.
         points.append((*keys, 0.0, 1.0, len(runs), 0))
-        steps = zip(fit.surv_times, fit.surv_prob, fit.n_risk, fit.n_events, strict=True)
-        points += [(*keys, *step) for step in steps]
+        for point in zip(fit.surv_times, fit.surv_prob, fit.n_risk, fit.n_events, strict=True):
+            points.append((*keys, *point))
     return pd.DataFrame(points, columns=[*by, *CURVE])
 
 
-def restricted_means(events: pd.DataFrame, by: list[str], confidence: float, arm: str = "operator") -> pd.DataFrame:
-    """Estimates the restricted mean of every arm, with its t interval; arms of one group share a horizon.
+def restricted_means(events: pd.DataFrame, by: list[str], confidence: float) -> pd.DataFrame:
+    """Estimates the restricted mean of every operator, with a t interval. The operators of one group share a horizon.
 
     Args:
-        events: an event table, as the head of this file describes it.
-        by, arm: the columns that the rows of one group agree in; the column that tells its arms apart.
-        confidence: of the intervals.
+        events: an event table.
+        by: the columns that the runs of a group agree in.
+        confidence: of the intervals, such as 0.95.
 
     Returns:
-        `by`, the arm and MEANS, one row for each arm of a group. mean, sd, low, high: of the restricted times, in
-        steps. never: how many of the `runs` end before the event; horizon: the step at which the group's times are cut.
+        The columns `by`, `operator` and MEANS, a row for each operator of a group. mean, sd, low, high: of the
+        restricted times, in steps. runs, never: the number of runs, and of runs that end before the event.
     """
     means = []
     for keys, group in events.groupby(by, sort=False):
-        until = horizon(group)
-        for name, runs in group.groupby(arm, sort=False):
-            interval = mean_interval(runs["step"].clip(upper=until).to_numpy(float), confidence)
-            means.append((*keys, name, *interval, len(runs), int((~runs["reached"]).sum()), until))
-    return pd.DataFrame(means, columns=[*by, arm, *MEANS])
+        horizon = find_horizon(group["step"], group["reached"])
+        for operator, runs in group.groupby("operator", sort=False):
+            times = runs["step"].clip(upper=horizon).to_numpy(float)
+            never = int((~runs["reached"]).sum())
+            means.append(
+                (
+                    *keys,
+                    operator,
+                    *mean_interval(times, confidence),
+                    len(runs),
+                    never,
+                    horizon,
+                )
+            )
+    return pd.DataFrame(means, columns=[*by, "operator", *MEANS])

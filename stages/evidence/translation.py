@@ -1,4 +1,4 @@
-"""Quantities of stage translation: what a run reaches at its best and at its end, and its curves by epoch.
+"""Quantities of stage translation: the best and the last value of a run, and curves by epoch.
 
 The stage trains Transformers by protocols (recipes of two sources) and, as the protocol `sequences`, on sequence tasks.
 """
@@ -6,45 +6,56 @@ The stage trains Transformers by protocols (recipes of two sources) and, as the 
 import pandas as pd
 
 from stages.evidence import statistics
+from stages.evidence.derived import matching
 
 STAGE = "translation"
-STEPS = ("seconds_per_step", "longer_step_percent")  # as the stage `timing` measures them, by protocol
-SIZES = ("blog", "draft", "sequences")  # of these models: their protocols
-BY_EPOCH = r"epoch=(\d+)"  # condition of what is measured after every epoch
-PEAK = "training_accuracy"  # the blog post prints the best of all epochs
-# accuracy_ceiling: what training_accuracy would be if all real tokens were right, as it counts padding as wrong
+# Metrics of the stage `timing` for translation models.
+STEPS = ("seconds_per_step", "longer_step_percent")
+# Sizes of these models: their protocols.
+SIZES = ("blog", "draft", "sequences")
+# Condition of a value that is measured after every epoch.
+BY_EPOCH = r"epoch=(\d+)"
+# The blog post prints the best of all epochs.
+PEAK = "training_accuracy"
+# accuracy_ceiling is the training_accuracy with all real tokens right, as training_accuracy counts padding as wrong.
 CURVES = ("training_accuracy", "accuracy_ceiling", "accuracy", "perplexity")
 SUMMARY = ["protocol", "operator", "metric", "n", "mean", "sd", "low", "high"]
 
 
 def measures(rows: pd.DataFrame) -> pd.DataFrame:
-    """Makes, from observations, the quantities of translation of which every run has one number.
+    """Makes the quantities of translation of which every run has a single number.
 
-    The rows returned have no condition: for every metric by epoch `final_METRIC`, of the last epoch of protocol and
-    operator; `peak_training_accuracy`, a run's highest; and what is measured once (BLEU; the error of a sequence task).
+    Args:
+        rows: observations.
+
+    Returns:
+        The columns of `rows`, without conditions. The metrics are `final_METRIC`, at the last epoch of protocol and
+        operator, for every metric by epoch; `peak_training_accuracy`, a run's highest; and all metrics that are
+        measured once, such as BLEU and the error of a sequence task.
     """
-    rows = rows[rows["stage"] == STAGE]
+    once = matching(rows, {"stage": STAGE, "condition": None})
     by_epoch = with_epochs(rows)
-    once = rows[rows["condition"].isna()]
-    if by_epoch.empty:
-        return once
-    last = by_epoch[by_epoch["epoch"] == by_epoch.groupby(["protocol", "operator"])["epoch"].transform("max")]
-    run = ["protocol", "operator", "pretraining_seed"]
-    peaks = by_epoch[by_epoch["metric"] == PEAK].sort_values("value", kind="stable").groupby(run, sort=False).tail(1)
-    parts = [last.assign(metric="final_" + last["metric"]), peaks.assign(metric=f"peak_{PEAK}")]
-    ends = pd.concat(parts).assign(condition=None).drop(columns="epoch")
-    return pd.concat([ends, once])[list(rows.columns)]
+    last_epochs = by_epoch.groupby(["protocol", "operator"])["epoch"].transform("max")
+    last = by_epoch[by_epoch["epoch"] == last_epochs]
+    peaks = by_epoch[by_epoch["metric"] == PEAK].sort_values("value", kind="stable")
+    peaks = peaks.groupby(["protocol", "operator", "pretraining_seed"], sort=False).tail(1)
+    ends = [
+        last.assign(metric="final_" + last["metric"], condition=None),
+        peaks.assign(metric=f"peak_{PEAK}", condition=None),
+    ]
+    return pd.concat([*ends, once])[list(rows.columns)]
 
 
 def with_epochs(rows: pd.DataFrame) -> pd.DataFrame:
-    """The rows of stage translation that belong to an epoch, with its number as a column `epoch`."""
+    """Selects the observations of translation that belong to an epoch, with a number `epoch`: `epoch=3` gives 3."""
+    rows = matching(rows, {"stage": STAGE})
     epochs = rows["condition"].str.extract(BY_EPOCH, expand=False)
-    kept = (rows["stage"] == STAGE) & epochs.notna()
-    return rows[kept].assign(epoch=epochs[kept].astype(int))
+    by_epoch = epochs.notna()
+    return rows[by_epoch].assign(epoch=epochs[by_epoch].astype(int))
 
 
 def model(size: str) -> str:
-    """Names a model by its size: a Transformer by one of the stage translation (SIZES), BERT by any other."""
+    """Names the model of a size: `Transformer, blog` for a size of translation (SIZES), `BERT-tiny` for BERT."""
     return f"Transformer, {size}" if size in SIZES else f"BERT-{size}"
 
 
@@ -56,10 +67,13 @@ def curves(rows: pd.DataFrame) -> pd.DataFrame:
 
 
 def summaries(measured: pd.DataFrame, confidence: float) -> pd.DataFrame:
-    """Summarises measurements of the stage translation and times per step (STEPS) over seeds or rounds.
+    """Summarises measurements of the stage translation, and times per step (STEPS), over seeds or rounds.
 
-    Columns: SUMMARY. protocol: of errors of sequence tasks, the task. sd, low, high: as in `Summary`, NaN for one run.
+    Returns:
+        SUMMARY. protocol: for errors of sequence tasks, the task. sd, low, high: as in statistics.Summary.
     """
     measured = measured[(measured["stage"] == STAGE) | measured["metric"].isin(STEPS)]
-    names = measured["protocol"].where(measured["metric"] != "error", measured["task"])
-    return statistics.summaries(measured.assign(protocol=names), SUMMARY[:3], confidence)[SUMMARY]
+    # Sequence tasks are told apart by the task, as all have one protocol.
+    is_error = measured["metric"] == "error"
+    measured = measured.assign(protocol=measured["protocol"].mask(is_error, measured["task"]))
+    return statistics.summaries(measured, ["protocol", "operator", "metric"], confidence)[SUMMARY]

@@ -1,8 +1,8 @@
 """Measures how much attention a token spends on itself before training: `python -m stages.tools.first_self_weight`.
 
-Builds untrained models of every operator in params.yaml, and feeds them validation sequences of data/tokens. Writes a
-CSV to the standard output: the tokens of a sequence, the operator, the mean `self_weight` over models, layers, heads
-and tokens, the standard deviation over models, and the number of models.
+Builds untrained models of every operator in params.yaml, and feeds the models validation sequences of data/tokens.
+Writes a CSV to the standard output: the tokens of a sequence, the operator, the mean `self_weight` over models, layers,
+heads and tokens, the standard deviation over models, and the number of models.
 """
 
 import sys
@@ -20,7 +20,8 @@ from stages.report.tables import csv_of
 from stages.runner.errors import clear_errors
 from stages.schema.settings import Settings, load_settings
 
-SEEDS = range(101, 109)  # of the untrained models; no run of a study has them
+# Seeds of the untrained models; no run of a study has such a seed.
+SEEDS = range(101, 109)
 
 
 def measure(run: PretrainingRun, corpus: Corpus) -> float:
@@ -36,7 +37,15 @@ def measure_operators(settings: Settings, corpus: Corpus) -> pd.DataFrame:
         if run.seed != settings.pretraining.seeds[0]:
             continue
         weights = [measure(run.model_copy(update={"seed": seed}), corpus) for seed in SEEDS]
-        rows.append((corpus.train.sequence_length, run.operator, np.mean(weights), np.std(weights, ddof=1), len(SEEDS)))
+        rows.append(
+            (
+                corpus.train.sequence_length,
+                run.operator,
+                np.mean(weights),
+                np.std(weights, ddof=1),
+                len(SEEDS),
+            )
+        )
     return pd.DataFrame(rows, columns=["tokens", "operator", "self_weight", "sd", "models"])
 
 

@@ -1,11 +1,11 @@
 """Judges the studies by the ordinary analysis and renders their pages: `python -m stages.tools.pages`.
 
-A study is a folder below reports/examples with `params.yaml` (how its models were trained), `analysis.yaml` (the
-section `analysis` by which it is judged) and `observations`. Its comparisons go to `contrasts.csv`, as the stage
-`analysis` makes them, and the means of its arms to `means.csv`; the comparisons of the released results go to
-reports/examples/released.csv. The study of English also lists its runs at every learning rate, and the study of
-self-attention compares two lengths. A page is a Jinja template in reports/pages, where macros.md has
-what several pages use; its numbers come from these files and from the tables of the example reports.
+A study is a folder below reports/examples with `params.yaml` (the settings of training), `analysis.yaml` (the section
+`analysis` that judges the study) and `observations`. The comparisons of a study go to `contrasts.csv`, as the stage
+`analysis` makes them, and the means of the arms to `means.csv`; the comparisons of the released results go to
+reports/examples/released.csv. The study of English also lists the runs at every learning rate, and the study of
+self-attention compares two lengths. A page is a Jinja template in reports/pages, where macros.md has the macros of
+several pages; the numbers come from these files and from the tables of the example reports.
 """
 
 from functools import cache
@@ -28,19 +28,28 @@ from stages.report.tables import csv_of
 from stages.report.words import ENVIRONMENT
 from stages.tools import study_figures
 
-EXAMPLES, TEMPLATES = REPORTS / "examples", REPORTS / "pages"
-PAGES = {  # by the name of the template
+EXAMPLES = REPORTS / "examples"
+TEMPLATES = REPORTS / "pages"
+# By the name of the template.
+PAGES = {
     "readme": Path("README.md"),
     "findings": EXAMPLES / "README.md",
     "related_work": EXAMPLES / "related_work.md",
     "english": EXAMPLES / "english/README.md",
     "self_score": EXAMPLES / "self_score/README.md",
 }
-FIGURES = {  # by the folder of a study: the arms whose losses are drawn
-    "self_score/8_tokens": ("original", "original_self", "symmetric_centred", "symmetric"),
+# The arms whose losses are drawn, by the folder of a study.
+FIGURES = {
+    "self_score/8_tokens": (
+        "original",
+        "original_self",
+        "symmetric_centred",
+        "symmetric",
+    ),
     "self_score/16_tokens": ("original", "symmetric_centred", "symmetric"),
 }
-ENGLISH, SELF_SCORE = EXAMPLES / "english", EXAMPLES / "self_score"
+ENGLISH = EXAMPLES / "english"
+SELF_SCORE = EXAMPLES / "self_score"
 LAPTOP = Path("stages/scales/laptop.yaml")
 MEANS = ["arm", "at", "mean", "sd", "low", "high", "runs", "never"]
 RUNS = ["learning_rate", "arm", "seed", "step", "reached", "final_loss"]
@@ -54,29 +63,46 @@ def find_studies() -> list[Path]:
 
 def read_observations(folder: Path) -> pd.DataFrame:
     """Reads all observations of a study."""
-    return observations.read(sorted((folder / "observations").iterdir()))
+    files = sorted((folder / "observations").iterdir())
+    return observations.read(files)
 
 
 def judge(folder: Path) -> dict[str, pd.DataFrame]:
-    """Computes the comparisons (`contrasts`) and the means of the arms (`means`, MEANS) of a study.
+    """Computes the comparisons and the means of a study.
 
-    The means are of the final loss in nats (`at` is validation_loss) and of the steps to each level; a run that never
-    gets there counts with the last step at which all runs are known.
+    Returns:
+        `contrasts`, the comparisons, and `means`, with the columns MEANS: of the final loss in nats (`at` is
+        validation_loss) and of the steps to each level, where a run that never reaches the level counts with the last
+        step at which all runs are known.
     """
-    options, operators = read_yaml(folder / "analysis.yaml"), read_yaml(folder / "params.yaml")["operators"]
-    rows = read_observations(folder)
-    rows = rows[rows["operator"].isin(operators)]
-    rows = rows.sort_values("operator", key=lambda names: names.map(operators.index), kind="stable")
+    options = read_yaml(folder / "analysis.yaml")
+    confidence = options["confidence"]
+    rows = read_in_order(folder)
     measured = measurements.measurements(rows, options["levels"])
     quantities = contrasts.quantities(rows, measured, {})
-    confidence, alpha = options["confidence"], options["alpha"]
-    compared = contrasts.table({contrasts.REPRODUCED: quantities}, confidence, alpha, options["pairs"])
-    losses = summaries(measured[measured["metric"] == "final_validation_loss"], ["operator"], confidence)
-    losses = losses.assign(at=contrasts.FINAL_LOSS, never=0).rename(columns={"operator": "arm"})[MEANS]
-    events = convergence.milestone_events(measured)
-    steps = survival.restricted_means(events, ["milestone"], confidence)
-    steps = steps.rename(columns={"operator": "arm", "milestone": "at"})[MEANS]
-    return {"contrasts": compared, "means": pd.concat([losses, steps])}
+    compared = contrasts.table(
+        {contrasts.REPRODUCED: quantities},
+        confidence,
+        options["alpha"],
+        options["pairs"],
+    )
+    final = measured[measured["metric"] == "final_validation_loss"]
+    losses = summaries(final, ["operator"], confidence).assign(milestone=contrasts.FINAL_LOSS, never=0)
+    steps = survival.restricted_means(convergence.milestone_events(measured), ["milestone"], confidence)
+    means = pd.concat([losses, steps]).rename(columns={"operator": "arm", "milestone": "at"})[MEANS]
+    return {"contrasts": compared, "means": means}
+
+
+def read_in_order(folder: Path) -> pd.DataFrame:
+    """Reads the observations of the operators in params.yaml of a study, in the order of params.yaml."""
+    operators = read_yaml(folder / "params.yaml")["operators"]
+    rows = read_observations(folder)
+    rows = rows[rows["operator"].isin(operators)]
+    return rows.sort_values(
+        "operator",
+        key=lambda names: names.map(operators.index),
+        kind="stable",
+    )
 
 
 def judge_released() -> pd.DataFrame:
@@ -90,28 +116,37 @@ def judge_released() -> pd.DataFrame:
 def list_english_runs() -> pd.DataFrame:
     """Lists all runs of the study of English, with the columns RUNS, by learning rate.
 
-    step, reached, final_loss: as `convergence.crossings` returns them for the first level of the study. original and
-    symmetric at 1e-3 were trained for part 2 of the study of self-attention.
+    step, reached, final_loss: as `convergence.crossings` returns these columns for the first level of the study.
+    original and symmetric at 1e-3 were trained for part 2 of the study of self-attention.
     """
-    level = read_yaml(ENGLISH / "analysis.yaml")["levels"][0]
+    level = read_first_level(ENGLISH)
     lists = []
-    for folder in (ENGLISH, *sorted((ENGLISH / "rates").iterdir()), SELF_SCORE / "rate_1e-3"):
+    for folder in (
+        ENGLISH,
+        *sorted((ENGLISH / "rates").iterdir()),
+        SELF_SCORE / "rate_1e-3",
+    ):
         learning_rate = read_yaml(folder / "params.yaml")["pretraining"]["learning_rate"]
         runs = convergence.crossings(read_observations(folder), level)
         lists.append(runs.assign(learning_rate=learning_rate))
     runs = pd.concat(lists).rename(columns={"operator": "arm", "pretraining_seed": "seed"})[RUNS]
-    runs = runs.drop_duplicates(["learning_rate", "arm", "seed"])  # part 2 has runs of rates/1e-3, too
-    return runs.sort_values(["learning_rate", "arm", "seed"])
+    keys = ["learning_rate", "arm", "seed"]
+    # Part 2 repeats runs of rates/1e-3.
+    return runs.drop_duplicates(keys).sort_values(keys)
+
+
+def read_first_level(folder: Path) -> float:
+    """Reads the first level of the validation loss in analysis.yaml of a study, in nats."""
+    return read_yaml(folder / "analysis.yaml")["levels"][0]
 
 
 def compute_step_ratios(folder: Path) -> np.ndarray:
     """Computes the step ratio of every seed of a study: the relative delay of the plan in scale `self_score`.
 
     A step ratio is the step at which the symmetric run of a seed falls below the first level, divided by the step of
-    its original run. A run that never falls below counts with its last step.
+    the original run. A run that never falls below the level counts with the last step of the run.
     """
-    level = read_yaml(folder / "analysis.yaml")["levels"][0]
-    runs = convergence.crossings(read_observations(folder), level)
+    runs = convergence.crossings(read_observations(folder), read_first_level(folder))
     steps = runs.pivot(index="pretraining_seed", columns="operator", values="step")
     return (steps["symmetric"] / steps["original"]).to_numpy()
 
@@ -124,25 +159,27 @@ def compare_step_ratios() -> pd.DataFrame:
         means, with its p. low, high: intervals of a single comparison.
     """
     confidence = read_yaml(SELF_SCORE / "16_tokens/analysis.yaml")["confidence"]
-    ratios = {tokens: compute_step_ratios(SELF_SCORE / f"{tokens}_tokens") for tokens in ("8", "16")}
+    logarithms = {}
     rows = []
-    for tokens, values in ratios.items():
-        mean, _, low, high = mean_interval(np.log(values), confidence)
+    for tokens in ("8", "16"):
+        values = np.log(compute_step_ratios(SELF_SCORE / f"{tokens}_tokens"))
+        mean, _, low, high = mean_interval(values, confidence)
         rows.append((tokens, exp(mean), exp(low), exp(high), None, len(values)))
-    change = welch(ratios["16"], ratios["8"], confidence, ratio=True)
-    rows.append(("16 / 8", change.value, change.low, change.high, change.p, None))
+        logarithms[tokens] = values
+    change = welch(logarithms["16"], logarithms["8"], confidence)
+    rows.append(("16 / 8", exp(change.value), exp(change.low), exp(change.high), change.p, None))
     return pd.DataFrame(rows, columns=STEP_RATIOS).astype({"seeds": "Int64"})
 
 
 def draw_figure(folder: Path, curves: tuple[str, ...]) -> bytes:
     """Draws the figure of a study, with the losses of the arms `curves`."""
-    params, level = read_yaml(folder / "params.yaml"), read_yaml(folder / "analysis.yaml")["levels"][0]
-    return study_figures.draw(read_observations(folder), params, level, curves)
+    params = read_yaml(folder / "params.yaml")
+    return study_figures.draw(read_observations(folder), params, read_first_level(folder), curves)
 
 
 @cache
 def _read(path: str) -> pd.DataFrame:
-    """Reads a CSV file below reports/examples, once."""
+    """Reads a CSV file below reports/examples and keeps the rows for the next look-up."""
     return pd.read_csv(EXAMPLES / path)
 
 
@@ -168,18 +205,22 @@ def look_up(path: str, **where: str | float) -> dict:
 
 
 def look_up_contrast(folder: str, arm: str, at: str, reference: str = "original") -> dict:
-    """Looks up one comparison of a study: a row of its contrasts.csv. `direction` is empty without a verdict.
+    """Looks up one comparison of a study: a row of contrasts.csv. `direction` is empty without a verdict.
 
     Args:
         folder: below reports/examples, such as `self_score/8_tokens`.
-        arm, reference: as contrasts.csv names them, such as `symmetric` and `original`.
+        arm: as in contrasts.csv, such as `symmetric`.
         at: `validation_loss`, or a milestone such as `loss=5.5`.
+        reference: as in contrasts.csv, such as `original`.
 
     Raises:
         ValueError: the study has no such comparison.
     """
     row = look_up(f"{folder}/contrasts.csv", arm=arm, reference=reference, at=at)
-    return row | {"direction": row["direction"] if isinstance(row["direction"], str) else ""}
+    # An empty text in a CSV file is read as NaN.
+    if not isinstance(row["direction"], str):
+        row["direction"] = ""
+    return row
 
 
 def look_up_mean(folder: str, arm: str, at: str) -> dict:
@@ -188,9 +229,14 @@ def look_up_mean(folder: str, arm: str, at: str) -> dict:
 
 
 def render(name: str) -> str:
-    """Renders a page from its template and the CSV files of its studies. name: a key of PAGES."""
+    """Renders a page, a key of PAGES, from the template and the CSV files of the studies."""
     environment = ENVIRONMENT.overlay(loader=jinja2.FileSystemLoader(TEMPLATES))
-    facts = {"contrast": look_up_contrast, "mean": look_up_mean, "look_up": look_up, "exp": exp}
+    facts = {
+        "contrast": look_up_contrast,
+        "mean": look_up_mean,
+        "look_up": look_up,
+        "exp": exp,
+    }
     return environment.get_template(f"{name}.md").render(facts).rstrip() + "\n"
 
 
