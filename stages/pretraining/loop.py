@@ -13,15 +13,17 @@ import pandas as pd
 from filelock import FileLock, Timeout
 from transformers.utils import logging
 
+from stages.attention.counts import training_flops
 from stages.files.storage import temporary_sibling, write_table
 from stages.masked_lm.corpus import Corpus
-from stages.masked_lm.run import PretrainingRun
+from stages.masked_lm.run import PretrainingRun, sequence_length
 from stages.masked_lm.steps import Trainer, Update, validate
 from stages.pretraining.probes import Probes
 from stages.runner.bars import Bar
-from stages.runner.jobs import rank
+from stages.runner.jobs import processes, rank
 from stages.runner.results import CHECKPOINT
 from stages.training import checkpoints, distributed
+from stages.training.machine import peak
 
 # Seconds between two writings of the table of all runs: for hundreds of runs, one takes a core a third of a second.
 JOIN_SECONDS = 10.0
@@ -50,9 +52,9 @@ def train(
         seconds: of training and evaluation, also before an interruption.
         log: an entry per evaluation, with the keys step (updates done), training_loss (mean since the last evaluation)
         and validation_loss in nats per masked token, masked_tokens (of the validation), learning_rate (before a variant
-        multiplies it), gradient_norm, tokens_per_second (of training, without evaluations) and probes (names as in
-        probes.py; empty if `pretraining.probes` is false). Of several processes, only the first returns the true
-        training_loss.
+        multiplies it), gradient_norm, tokens_per_second and model_flop_utilisation (share of the measured peak of
+        matrix products), both of training without evaluations, and probes (names as in probes.py; empty if
+        `pretraining.probes` is false). Of several processes, only the first returns the true training_loss.
 
     Raises:
         ValueError: The run diverges or ends before a step of `run.leaves`, a batch has no masked token, the
@@ -134,6 +136,8 @@ class Loop:
         self.probes = None
         if trainer.run.training.probes:
             self.probes = Probes(trainer.run, trainer.corpus)
+        # Operations per second of all processes; other jobs may use the device while the peak is measured.
+        self.peak = peak(trainer.run.training.precision) * processes()
 
     def resume(self) -> None:
         """Restores the state of the run from the checkpoint; without a checkpoint, the run begins at step 0."""
@@ -173,6 +177,7 @@ class Loop:
             progress["step"] = done
             progress["loss"] += update.loss
             progress["masked"] += update.masked
+            self._operations += self._count_operations(step)
             # 2. Evaluate at the recipe's intervals and at the end.
             is_last = done == trainer.steps
             if is_last or done % recipe.evaluation_interval == 0:
@@ -195,9 +200,19 @@ class Loop:
                     )
 
     def _begin_interval(self) -> None:
-        """Begins the interval over which tokens_per_second is measured."""
+        """Begins the interval over which speed is measured."""
+        self._operations = 0.0
         self._first_step = self.progress["step"]
         self._first_second = time.perf_counter()
+
+    def _count_operations(self, step: int) -> float:
+        """Counts the floating-point operations of an update, forward and backward."""
+        run, corpus = self.trainer.run, self.trainer.corpus
+        recipe, longest = run.training, corpus.train.sequence_length
+        length = sequence_length(recipe, step, self.trainer.steps, longest)
+        size = run.model.model_dump()
+        per_token = training_flops(run.variant, size, corpus.vocabulary_size, length, recipe.mask_probability)
+        return per_token * recipe.batch_size * longest
 
     def _evaluate(self, update: Update) -> None:
         """Adds an entry to the log, and starts new sums of the training loss. update: the last update."""
@@ -206,13 +221,15 @@ class Loop:
         steps = progress["step"] - self._first_step
         tokens = steps * run.training.batch_size * corpus.train.sequence_length
         loss = distributed.sum_on_first(progress["loss"])
+        # Before the validation, because the speed is the speed of training.
+        seconds = time.perf_counter() - self._first_second
         entry = {
             "step": progress["step"],
             "training_loss": loss / progress["masked"],
             "learning_rate": update.rate,
             "gradient_norm": update.gradient_norm,
-            # Before the validation, because the speed is the speed of training.
-            "tokens_per_second": tokens / (time.perf_counter() - self._first_second),
+            "tokens_per_second": tokens / seconds,
+            "model_flop_utilisation": self._operations / seconds / self.peak,
             **validate(model, corpus, run.training),
         }
         infinite = [f"{key} is {value}" for key, value in entry.items() if not math.isfinite(value)]
