@@ -376,17 +376,17 @@ def test_files_of_operators_that_are_not_asked_for_are_left_alone(reports, monke
     monkeypatch.chdir(reports.parent)
     (observations.FOLDER / "pretraining-removed-tiny.csv").write_text("not an observation")
     settings = load_settings()
-    trained = inputs.observed(settings)["operator"].dropna()
+    trained = inputs.read_observations(settings)["operator"].dropna()
     assert set(trained) - set(baselines.LABELS) == set(OPERATORS)
 
 
 def test_a_copied_file_of_observations_is_not_counted_twice(reports, monkeypatch):
     monkeypatch.chdir(reports.parent)
-    before = inputs.observed(load_settings())
+    before = inputs.read_observations(load_settings())
     assert {"noise", "question_answering"} <= set(before["stage"])
     for path in list(observations.FOLDER.glob("*.csv")):
         shutil.copyfile(path, path.with_name(f"{path.stem} (copy).csv"))
-    pd.testing.assert_frame_equal(inputs.observed(load_settings()), before)
+    pd.testing.assert_frame_equal(inputs.read_observations(load_settings()), before)
 
 
 def test_a_run_of_few_tasks_has_a_report_without_a_glue_score(tmp_path, monkeypatch):

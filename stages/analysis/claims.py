@@ -1,181 +1,226 @@
 """The ledger of claims, in three parts that are never summed: counts, released data, training.
 
-`counts` holds what arithmetic decides: printed numbers against each other and against counted parameters. `released`
-holds what the raw results that Courtois et al. released say of their own claims. `training` holds what this run says.
-The claims are those of data/published/claims.yaml; the tests that decide them stand in claim_rules.yaml and are done by
-claim_tests.py. A run at another size, by another protocol of translation than the source's, or on generated data, tests
-no claim about scores, losses or times: what it found stands next to the verdict `not tested`.
+`counts` has claims that counted parameters or printed numbers decide. `released` has claims about the raw results that
+Courtois et al. released, judged by these. `training` has claims that only a run can decide. claims.yaml states what
+decides each claim, and claim_verdicts.py judges the selected rows.
 """
 
+from dataclasses import dataclass
 from pathlib import Path
 
 import pandas as pd
 import yaml
 
-from stages.analysis import claim_scope, claim_words
-from stages.analysis.claim_scope import Scope
-from stages.analysis.claim_tests import AS_CLAIMED, Outcome, evaluate
+from stages.analysis import contrasts
+from stages.analysis.claim_verdicts import Finding, decide, expand, judge_contrast, judge_number, read
 from stages.evidence.arithmetic import FAILS, HOLDS
 from stages.evidence.statistics import NOT_TESTED
+from stages.evidence.translation import model
 
-PATH = Path(__file__).with_name("claim_rules.yaml")
+PATH = Path(__file__).with_name("claims.yaml")
 COUNTS, RELEASED, TRAINING = "counts", "released", "training"
-
-OF_RUN = {HOLDS: "reproduced", FAILS: "contradicted"}  # what the verdicts of this run are called
-DECIDED_BY_READING = ("ARITH", "PARAM", "LIT")  # procedures without training: arithmetic, counts, reading
-WORST_FIRST = (  # verdicts of this run, of the released results, and of claims.yaml on the printed numbers
-    *("contradicted", "fails", "partly", "truncated", "unsupported", "not-checkable", "not tested", "at chance"),
-    *("one checkpoint per arm", "too few seeds", "inconclusive", "holds", "reproduced"),
+OF_RUN = {HOLDS: "reproduced", FAILS: "contradicted"}  # names of these verdicts in the ledger TRAINING
+# verdicts of this run, of the released results, and of data/published/claims.yaml on the printed numbers
+WORST_FIRST = (
+    "contradicted",
+    "fails",
+    "partly",
+    "truncated",
+    "unsupported",
+    "not-checkable",
+    "not tested",
+    "at chance",
+    "one checkpoint per arm",
+    "too few seeds",
+    "inconclusive",
+    "holds",
+    "reproduced",
 )
-# id to claim: from claims.yaml. fact: what several claims state, or the id. verdict to power: as `claim_words.fields`
-# says them. rule: the tests in words. numbers: the verdict on the printed numbers; audit_ids: the audit's checks.
 COLUMNS = [
-    *("id", "paper", "where", "kind", "claim", "fact", "ledger", "verdict", "reading", "because"),
-    *("unit_of_inference", "estimate", "interval", "power", "rule", "numbers", "numbers_because", "audit_ids"),
+    "id",
+    "paper",
+    "where",
+    "kind",
+    "claim",
+    "ledger",
+    "verdict",
+    "reading",
+    "because",
+    "unit_of_inference",
+    "estimate",
+    "rule",
+    "numbers",
+    "numbers_because",
+    "audit_ids",
 ]
 
 
-def rules() -> dict:
-    """The content of claim_rules.yaml."""
+@dataclass(frozen=True)
+class Evidence:
+    """The data by which claims are judged.
+
+    Attributes:
+        checks: of the published numbers, as the stage `audit` writes them.
+        contrasts: as `contrasts.table` returns them.
+        run: measurements of this run (see evidence/derived.py).
+        released: measurements of the results that Courtois et al. released.
+        generated: whether this run's data are generated, so that they test no claim about scores or losses.
+    """
+
+    checks: pd.DataFrame
+    contrasts: pd.DataFrame
+    run: pd.DataFrame
+    released: pd.DataFrame
+    generated: bool
+
+
+def load_rules() -> dict:
+    """Reads claims.yaml."""
     return yaml.safe_load(PATH.read_text(encoding="utf-8"))
 
 
-def ledger(
-    claims: list[dict],
-    content: dict,
-    audit: pd.DataFrame,
-    released: pd.DataFrame,
-    run: pd.DataFrame,
-    scope: Scope,
-) -> pd.DataFrame:
-    """Judges every claim, in each of the three ledgers (COUNTS, RELEASED, TRAINING) that it belongs to.
+def build_ledger(claims: list[dict], rules: dict, evidence: Evidence) -> pd.DataFrame:
+    """Judges every claim, in each of the ledgers COUNTS, RELEASED and TRAINING that it belongs to.
 
     Args:
-        claims: the entries of claims.yaml; `published_audit` is what the printed numbers alone say.
-        content: of claim_rules.yaml, which explains it.
-        audit: the checks of the published numbers, as the stage `audit` writes them.
-        released, run: measurements of the results that Courtois et al. released, and of this run.
-        scope: what this run can speak of.
+        claims: the entries of data/published/claims.yaml; `published_audit` holds the verdict on the printed numbers.
+        rules: the content of claims.yaml of this folder.
+        evidence: the data of this run and of the sources.
 
     Returns:
-        A frame of COLUMNS, one row for every claim and ledger, with its `verdict`. What a row lacks is NaN.
+        A frame of COLUMNS, one row for each claim and ledger. `numbers` is the verdict on the printed numbers, and
+        `audit_ids` names the checks of the audit behind that verdict. An empty text stands for a missing value.
 
     Raises:
-        ValueError: claim_rules.yaml names, in `rules`, `untested` or `facts`, a claim that does not exist.
+        ValueError: the rules lack a claim, or name a claim twice or a claim that does not exist.
     """
-    names_of_claims = {claim["id"] for claim in claims}
-    named = [name for names in content["facts"].values() for name in names]
-    for name in (*content["rules"], *content["untested"], *named):
-        if name not in names_of_claims:
-            raise ValueError(f"{PATH.name}: {name} is no claim of claims.yaml")
-    facts = {name: fact for fact, names in content["facts"].items() for name in names}
-    rows = [row for claim in claims for row in _rows(claim, content, audit, released, run, scope)]
-    return pd.DataFrame([{"fact": facts.get(row["id"], row["id"])} | row for row in rows], columns=COLUMNS)
+    _require_each_once([claim["id"] for claim in claims], rules)
+    reasons = {}
+    for group in rules["untested"]:
+        for name in group["claims"]:
+            reasons[name] = group["reason"]
+    rows = []
+    for claim in claims:
+        name, status = claim["id"], claim["published_audit"]["status"]
+        entries = []
+        if name in rules["counts"]:
+            entries = rules["counts"][name]
+            judged = [_judge_counts(entries, status, evidence.run)]
+        elif name in rules["released"]:
+            entries = rules["released"][name]
+            judged = [_judge_released_number(entries, evidence.released)]
+        elif name in rules["contrasts"]:
+            entries = rules["contrasts"][name]
+            judged = _judge_contrasts(entries, evidence)
+        elif name in reasons:
+            judged = [{"ledger": TRAINING, "verdict": NOT_TESTED, "because": reasons[name]}]
+        else:
+            judged = [_read_numbers(status)]
+        described = _describe_claim(claim, entries, evidence.checks)
+        rows += [described | row for row in judged]
+    return pd.DataFrame(rows, columns=COLUMNS).fillna("")
 
 
-def tally(entries: pd.DataFrame) -> pd.DataFrame:
-    """How many facts, and how many claims that state them, got each verdict. Columns: ledger, verdict, facts, claims.
-
-    A fact counts once in a ledger, with the worst verdict of its claims: a number printed wrongly once is wrong.
-    So `facts` is 0 where other claims give each of these facts a worse one. Rows are sorted by ledger and WORST_FIRST.
-    """
-    places = {"ledger": (COUNTS, RELEASED, TRAINING), "verdict": WORST_FIRST}
-    order = entries.assign(**{name: pd.Categorical(entries[name], values) for name, values in places.items()})
-    worst = order.sort_values("verdict", kind="stable").drop_duplicates(["ledger", "fact"])
-    facts, claims = (rows.groupby([*places], observed=True).size() for rows in (worst, order))
-    counts = pd.DataFrame({"facts": facts.reindex(claims.index, fill_value=0), "claims": claims})
-    return counts.reset_index().astype(dict.fromkeys(places, "str"))
+def count_verdicts(entries: pd.DataFrame) -> pd.DataFrame:
+    """Counts the claims of each verdict. Columns: ledger, verdict, claims; sorted by ledger and WORST_FIRST."""
+    entries = entries.assign(
+        ledger=pd.Categorical(entries["ledger"], (COUNTS, RELEASED, TRAINING)),
+        verdict=pd.Categorical(entries["verdict"], WORST_FIRST),
+    )
+    counts = entries.groupby(["ledger", "verdict"], observed=True).size()
+    return counts.reset_index(name="claims").astype({"ledger": "str", "verdict": "str"})
 
 
-def _rows(
-    claim: dict, content: dict, audit: pd.DataFrame, released: pd.DataFrame, run: pd.DataFrame, scope: Scope
-) -> list[dict]:
-    """The rows of one claim, dicts of COLUMNS but for `fact` and for what a row lacks. Arguments as for `ledger`.
+def _require_each_once(names: list[str], rules: dict) -> None:
+    """Raises ValueError unless the rules name every claim exactly once."""
+    ruled = [*rules["counts"], *rules["released"], *rules["contrasts"], *rules["read"]]
+    for group in rules["untested"]:
+        ruled += group["claims"]
+    for name in sorted({*names, *ruled}):
+        if name not in names:
+            raise ValueError(f"{PATH.name}: {name} is no claim of data/published/claims.yaml")
+        if ruled.count(name) != 1:
+            raise ValueError(f"{PATH.name}: {name} stands there {ruled.count(name)} times; expected once")
 
-    One is of counts or printed numbers or, failing these, of this run; another, or the only one, of released results.
-    """
-    source, published_audit, name = claim["source"], claim["published_audit"], claim["id"]
-    procedure = claim["test"]["procedure"]
-    checks = audit[_named(audit["check"], published_audit["checks"])]
-    arithmetic = claim_words.say("arithmetic", checks=checks.to_dict("records"))
-    tests = content["rules"].get(name, [])
-    common = {
-        "id": name,
+
+def _describe_claim(claim: dict, entries: list[dict], checks: pd.DataFrame) -> dict:
+    """The columns of a claim that are the same in every ledger; entries: those of claims.yaml, which may be none."""
+    rule = yaml.safe_dump(entries, default_flow_style=True, sort_keys=False, width=1000).strip()
+    source, audit = claim["source"], claim["published_audit"]
+    where = source["section"]
+    if source["paper"] == "kowsher":
+        where = f"{source['version']}: {where}"
+    # A check `C.AVG` stands for the checks below it, such as `C.AVG.base.original`, too.
+    below = tuple(name + separator for name in audit["checks"] for separator in "._")
+    named = checks["check"].isin(audit["checks"]) | checks["check"].str.startswith(below)
+    return {
+        "id": claim["id"],
         "paper": source["paper"],
-        "where": f"{source['version']}: {source['section']}" if source["paper"] == "kowsher" else source["section"],
+        "where": where,
         "kind": claim["kind"],
         "claim": claim["paraphrase"],
-        "rule": "; ".join(dict.fromkeys(claim_words.say("rule", test=test) for test in tests)),
-        "numbers": published_audit["status"],
-        "numbers_because": f"{published_audit['note']} {arithmetic}".strip(),
-        "audit_ids": ", ".join(checks["check"]),
+        "rule": rule if entries else "",
+        "numbers": audit["status"],
+        "numbers_because": audit["note"],
+        "audit_ids": ", ".join(checks.loc[named, "check"]),
     }
-    of_run = [test for test in tests if test.get("run", True)]
+
+
+def _read_numbers(status: str, because: str = "By its own numbers.") -> dict:
+    """The row of a claim that the published numbers decide, with the verdict of data/published/claims.yaml."""
+    return {"ledger": COUNTS, "verdict": status, "because": because}
+
+
+def _judge_counts(entries: list[dict], status: str, run: pd.DataFrame) -> dict:
+    """The row of a claim about counted parameters; status: the verdict if this run counted too little."""
+    selections = [{"stage": "parameters"} | entry for entry in expand(entries)]
+    findings = [judge_number(selection, run) for selection in selections]
+    if None in findings:
+        return _read_numbers(status, "By its own numbers; this run counted too little.")
+    row = {"ledger": COUNTS, "verdict": decide(findings), "because": "Counted on the built models."}
+    return row | _describe_findings(findings)
+
+
+def _judge_released_number(entries: list[dict], released: pd.DataFrame) -> dict:
+    """The row of a claim about the released results themselves."""
+    findings = [judge_number(entry, released) for entry in expand(entries)]
+    because = "The claim is about these results, whose values decide it."
+    row = {"ledger": RELEASED, "verdict": decide(findings), "because": because}
+    return row | _describe_findings(findings)
+
+
+def _judge_contrasts(entries: list[dict], evidence: Evidence) -> list[dict]:
+    """The rows of a claim about operators: by this run and, if these have the contrasts, by the released results."""
+    selections = expand(entries)
     rows = []
-    if tests and all(map(claim_scope.is_count, tests)):
-        rows.append(_counted(tests, run, published_audit["status"], scope))
-    elif not tests and procedure in DECIDED_BY_READING:
-        rows.append({"ledger": COUNTS, "verdict": published_audit["status"], "because": claim_words.say("read")})
-    elif of_run:
-        rows.append(_trained(of_run, run, scope))
-    elif not tests:
-        reason = content["untested"].get(name) or content["reasons"][procedure]
-        rows.append({"ledger": TRAINING, "verdict": NOT_TESTED, "because": reason})
-    if name.startswith("C24"):  # of Courtois et al., who released their results
-        asked = [test for test in tests if not claim_scope.is_count(test)]
-        rows += _released(asked, released, scope)
-    return [common | row for row in rows]
+    for ledger, source in ((TRAINING, contrasts.REPRODUCED), (RELEASED, contrasts.RELEASED)):
+        of_source = evidence.contrasts[evidence.contrasts["source"] == source]
+        findings = [judge_contrast(selection, of_source) for selection in selections]
+        verdict = decide(findings)
+        if ledger == TRAINING and (verdict == NOT_TESTED or evidence.generated):
+            because = _say_why_not_tested(selections, findings)
+            rows.append({"ledger": TRAINING, "verdict": NOT_TESTED, "because": because})
+        elif verdict != NOT_TESTED:
+            found = [finding for finding in findings if finding is not None]
+            obstacles = dict.fromkeys(finding.because for finding in found if finding.because)
+            row = {"ledger": ledger, "verdict": OF_RUN.get(verdict, verdict), "because": " ".join(obstacles)}
+            rows.append(row | {"reading": read(found)} | _describe_findings(found))
+    return rows
 
 
-def _named(checks: pd.Series, names: list[str]) -> pd.Series:
-    """Checks of these names, and those below them: `C.AVG` stands for `C.AVG.base.original` too."""
-    below = tuple(name + separator for name in names for separator in "._")
-    return checks.isin(names) | checks.str.startswith(below)
+def _say_why_not_tested(selections: list[dict], findings: list[Finding | None]) -> str:
+    """A sentence: either the sizes whose contrasts are missing, or that all contrasts are of generated data."""
+    missing = set()
+    for selection, finding in zip(selections, findings, strict=True):
+        if finding is None:
+            missing.add(model(selection["size"]))
+    if missing:
+        return f"This run has no such contrast of {' and '.join(sorted(missing))}."
+    return "The data are generated."
 
 
-def _counted(tests: list[dict], run: pd.DataFrame, status: str, scope: Scope) -> dict:
-    """The row of what the counted parameters say; if some were not counted, of `status`, what printed numbers say."""
-    outcome = evaluate(tests, run, scope.confidence, scope.alpha)
-    if outcome.verdict == NOT_TESTED:
-        return {"ledger": COUNTS, "verdict": status, "because": claim_words.say("counted_too_little")}
-    return _described(outcome, scope) | {"ledger": COUNTS, "because": claim_words.say("counted")}
-
-
-def _described(outcome: Outcome, scope: Scope) -> dict:
-    """Puts an outcome into the columns `verdict` to `power`, in words."""
-    return claim_words.fields(outcome, scope.confidence, scope.alpha)
-
-
-def _released(tests: list[dict], released: pd.DataFrame, scope: Scope) -> list[dict]:
-    """The row of what the released results say; none where they have no such measurement.
-
-    Their values decide a claim about the printed numbers themselves, which no new run can test (`run: false`), but none
-    about an operator, as every operator has one pre-training run there.
-    """
-    outcome = evaluate(tests, released, scope.confidence, scope.alpha, single=True)
-    if outcome.verdict == NOT_TESTED:
-        return []
-    row = _described(outcome, scope) | {"ledger": RELEASED}
-    if not any(test.get("run", True) for test in tests):
-        verdict = HOLDS if outcome.reading == AS_CLAIMED else FAILS
-        row |= {"verdict": verdict, "because": claim_words.say("values"), "power": ""}
-    return [row]
-
-
-def _trained(tests: list[dict], run: pd.DataFrame, scope: Scope) -> dict:
-    """The row of what this run says: a verdict or, after what keeps it from testing the claim, readings by size."""
-    obstacle = claim_scope.obstacle(tests, run, scope)
-    if not obstacle:
-        outcome = evaluate(tests, run, scope.confidence, scope.alpha)
-        verdict = OF_RUN.get(outcome.verdict, outcome.verdict)
-        return _described(outcome, scope) | {"ledger": TRAINING, "verdict": verdict}
-    sizes = scope.sizes if any("sizes" in test for test in tests) else (None,)
-    relative = all(test["test"] != "value" for test in tests)  # elsewhere, an absolute number says nothing
-    outcomes = {size: evaluate(tests, run, scope.confidence, scope.alpha, size) for size in sizes if relative}
-    outcomes = {size: outcome for size, outcome in outcomes.items() if outcome.verdict != NOT_TESTED}
-    readings = [
-        claim_words.say("elsewhere", outcome=outcome, size=size, comparable=scope.comparable)
-        for size, outcome in outcomes.items()
-    ]
-    row = _described(*outcomes.values(), scope) if len(outcomes) == 1 else {}  # columns have room for one
-    return row | {"ledger": TRAINING, "verdict": NOT_TESTED, "because": " ".join([obstacle, *readings])}
+def _describe_findings(findings: list[Finding]) -> dict:
+    """The columns `unit_of_inference` and `estimate`, each distinct text once."""
+    units = dict.fromkeys(finding.unit for finding in findings)
+    estimates = [finding.estimate for finding in findings]
+    return {"unit_of_inference": "; ".join(units), "estimate": "; ".join(estimates)}

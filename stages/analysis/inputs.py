@@ -5,10 +5,8 @@ from pathlib import Path
 
 import pandas as pd
 
-from stages.analysis import multibootstrap
-from stages.evidence import scores
 from stages.files import observations
-from stages.files.paths import PREDICTIONS, STATISTICS
+from stages.files.paths import STATISTICS
 from stages.runner import handover
 from stages.schema.settings import Settings
 
@@ -18,7 +16,7 @@ APART = ("parameters", "baselines", TUNED, "translation")  # stages that are rea
 FIRST = (*ONE_PROTOCOL, "noise", "cross_domain", "timing")  # read in this order, then what else dvc.yaml names
 
 
-def observed(settings: Settings) -> pd.DataFrame:
+def read_observations(settings: Settings) -> pd.DataFrame:
     """Reads all observations of what params.yaml asks for, and the sizes of the tasks, as a frame of their COLUMNS.
 
     Fine-tuning may be left out with its baselines, as to study pre-training; so may translation and what `further`
@@ -76,17 +74,3 @@ def task_sizes() -> pd.DataFrame:
     rows = pd.DataFrame({"stage": "tasks", "task": frame["task"], "condition": split, "metric": "examples"})
     rows["value"] = frame["available"].astype(float)
     return rows.reindex(columns=list(observations.COLUMNS)).astype(observations.TYPES)
-
-
-def predictions(settings: Settings) -> pd.DataFrame:
-    """Reads the kept predictions for `multibootstrap.against_original`; without any, a frame of its keys alone."""
-    frames = []
-    for protocol, operator, size in settings.finetuned():
-        path = PREDICTIONS / f"{protocol}-{operator}-{size}.parquet"
-        if path.exists():
-            frame = pd.read_parquet(path)
-            frame = frame[frame["evaluated_on"].isin(scores.COLUMNS)]
-            frames.append(frame.assign(protocol=protocol, operator=operator, size=size))
-    if not frames:
-        return pd.DataFrame(columns=["evaluated_on", *multibootstrap.KEYS, "operator", "pretraining_seed"])
-    return pd.concat(frames, ignore_index=True)
