@@ -1,58 +1,39 @@
 """The ledger of claims, in three parts that are never summed: counts, released data, training.
 
-`counts` has claims that counted parameters or printed numbers decide. `released` has claims about the raw results that
-Courtois et al. released, judged by these. `training` has claims that only a run can decide. claims.yaml states what
-decides each claim, and claim_verdicts.py judges the selected rows.
+COUNTS has claims that counted parameters or printed numbers decide. RELEASED judges claims by the raw results that
+Courtois et al. released, and TRAINING by this run. claims.yaml states for each claim which rows decide it.
 """
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from itertools import product
+from math import inf, isnan
 from pathlib import Path
 
 import pandas as pd
 import yaml
 
 from stages.analysis import contrasts
-from stages.analysis.claim_verdicts import Finding, decide, expand, judge_contrast, judge_number, read
-from stages.evidence.arithmetic import FAILS, HOLDS
-from stages.evidence.statistics import NOT_TESTED
+from stages.evidence.arithmetic import FAILS, HOLDS, TRUNCATED, judge
+from stages.evidence.baselines import AT_CHANCE
+from stages.evidence.derived import matching
+from stages.evidence.statistics import INCONCLUSIVE, NOT_TESTED, ONE_CHECKPOINT, TOO_FEW
 from stages.evidence.translation import model
+from stages.schema.settings import REFERENCE
 
 PATH = Path(__file__).with_name("claims.yaml")
 COUNTS, RELEASED, TRAINING = "counts", "released", "training"
-OF_RUN = {HOLDS: "reproduced", FAILS: "contradicted"}  # names of these verdicts in the ledger TRAINING
-# verdicts of this run, of the released results, and of data/published/claims.yaml on the printed numbers
-WORST_FIRST = (
-    "contradicted",
-    "fails",
-    "partly",
-    "truncated",
-    "unsupported",
-    "not-checkable",
-    "not tested",
-    "at chance",
-    "one checkpoint per arm",
-    "too few seeds",
-    "inconclusive",
-    "holds",
-    "reproduced",
-)
-COLUMNS = [
-    "id",
-    "paper",
-    "where",
-    "kind",
-    "claim",
-    "ledger",
-    "verdict",
-    "reading",
-    "because",
-    "unit_of_inference",
-    "estimate",
-    "rule",
-    "numbers",
-    "numbers_because",
-    "audit_ids",
-]
+PARTLY, REPRODUCED, CONTRADICTED = "partly", "reproduced", "contradicted"
+# reasons why a contrast allows no verdict on an operator
+OBSTACLES = (AT_CHANCE, ONE_CHECKPOINT, TOO_FEW)
+PRINTED_ONLY = (PARTLY, TRUNCATED, "unsupported", "not-checkable")
+WORST_FIRST = (CONTRADICTED, FAILS, *PRINTED_ONLY, NOT_TESTED, *OBSTACLES, INCONCLUSIVE, HOLDS, REPRODUCED)
+# names of verdicts in the ledger TRAINING
+NAMES_OF_RUN = {HOLDS: REPRODUCED, FAILS: CONTRADICTED}
+READINGS = {HOLDS: "as claimed", FAILS: "not as claimed", INCONCLUSIVE: "undecided"}
+# keys of an entry of claims.yaml that select nothing
+REQUIREMENTS = ("printed", "word", "scale", "above", "below")
 
 
 @dataclass(frozen=True)
@@ -64,7 +45,7 @@ class Evidence:
         contrasts: as `contrasts.table` returns them.
         run: measurements of this run (see evidence/derived.py).
         released: measurements of the results that Courtois et al. released.
-        generated: whether this run's data are generated, so that they test no claim about scores or losses.
+        generated: whether this run's data are generated, so that the run tests no claim about scores or losses.
     """
 
     checks: pd.DataFrame
@@ -74,78 +55,181 @@ class Evidence:
     generated: bool
 
 
+@dataclass(frozen=True)
+class Finding:
+    """The judgement of one row that claims.yaml selects.
+
+    Attributes:
+        verdict: HOLDS, TRUNCATED, FAILS, INCONCLUSIVE, or NOT_TESTED where the row is missing.
+        estimate: the number with its label and its interval, in words.
+        obstacle: one of OBSTACLES, or empty.
+        reason: why the row is missing, or the obstacle, as a sentence.
+    """
+
+    verdict: str
+    estimate: str = ""
+    obstacle: str = ""
+    reason: str = ""
+
+
 def load_rules() -> dict:
     """Reads claims.yaml."""
     return yaml.safe_load(PATH.read_text(encoding="utf-8"))
 
 
 def build_ledger(claims: list[dict], rules: dict, evidence: Evidence) -> pd.DataFrame:
-    """Judges every claim, in each of the ledgers COUNTS, RELEASED and TRAINING that it belongs to.
+    """Judges every claim, in each of the ledgers COUNTS, RELEASED and TRAINING that the claim belongs to.
 
     Args:
         claims: the entries of data/published/claims.yaml; `published_audit` holds the verdict on the printed numbers.
-        rules: the content of claims.yaml of this folder.
+        rules: the content of claims.yaml in this folder.
         evidence: the data of this run and of the sources.
 
     Returns:
-        A frame of COLUMNS, one row for each claim and ledger. `numbers` is the verdict on the printed numbers, and
-        `audit_ids` names the checks of the audit behind that verdict. An empty text stands for a missing value.
-
-    Raises:
-        ValueError: the rules lack a claim, or name a claim twice or a claim that does not exist.
+        One row for each claim and ledger: id, paper, where, kind, claim (in words), numbers (the verdict on the printed
+        numbers), numbers_because, audit_ids (names of checks, joined by ", "), ledger, verdict, because, and, where
+        rows were selected, estimate (the rows' numbers, joined by "; ") and reading (the verdict of READINGS if there
+        were no obstacle). A missing value is an empty text.
     """
-    _require_each_once([claim["id"] for claim in claims], rules)
-    reasons = {}
-    for group in rules["untested"]:
-        for name in group["claims"]:
-            reasons[name] = group["reason"]
+    reasons = {name: group["reason"] for group in rules["untested"] for name in group["claims"]}
     rows = []
     for claim in claims:
         name, status = claim["id"], claim["published_audit"]["status"]
-        entries = []
-        if name in rules["counts"]:
-            entries = rules["counts"][name]
-            judged = [_judge_counts(entries, status, evidence.run)]
-        elif name in rules["released"]:
-            entries = rules["released"][name]
-            judged = [_judge_released_number(entries, evidence.released)]
-        elif name in rules["contrasts"]:
-            entries = rules["contrasts"][name]
-            judged = _judge_contrasts(entries, evidence)
-        elif name in reasons:
+        judged = [{"ledger": COUNTS, "verdict": status, "because": "By its own numbers."}]
+        if name in reasons:
             judged = [{"ledger": TRAINING, "verdict": NOT_TESTED, "because": reasons[name]}]
-        else:
-            judged = [_read_numbers(status)]
-        described = _describe_claim(claim, entries, evidence.checks)
-        rows += [described | row for row in judged]
-    return pd.DataFrame(rows, columns=COLUMNS).fillna("")
+        elif name in rules["counts"]:
+            counted = _judge_numbers(rules["counts"][name], evidence.run)
+            if counted["verdict"] != NOT_TESTED:
+                judged = [{"ledger": COUNTS, "because": "Counted on the built models."} | counted]
+        elif name in rules["released"]:
+            because = "The claim is about these results, whose values decide it."
+            judged = [
+                {"ledger": RELEASED, "because": because} | _judge_numbers(rules["released"][name], evidence.released)
+            ]
+        elif name in rules["contrasts"]:
+            judged = _judge_contrasts(rules["contrasts"][name], evidence)
+        rows += [_describe_claim(claim, evidence.checks) | row for row in judged]
+    return pd.DataFrame(rows).fillna("")
 
 
-def count_verdicts(entries: pd.DataFrame) -> pd.DataFrame:
+def count_verdicts(ledger: pd.DataFrame) -> pd.DataFrame:
     """Counts the claims of each verdict. Columns: ledger, verdict, claims; sorted by ledger and WORST_FIRST."""
-    entries = entries.assign(
-        ledger=pd.Categorical(entries["ledger"], (COUNTS, RELEASED, TRAINING)),
-        verdict=pd.Categorical(entries["verdict"], WORST_FIRST),
-    )
-    counts = entries.groupby(["ledger", "verdict"], observed=True).size()
-    return counts.reset_index(name="claims").astype({"ledger": "str", "verdict": "str"})
+    ledgers = pd.Categorical(ledger["ledger"], (COUNTS, RELEASED, TRAINING))
+    verdicts = pd.Categorical(ledger["verdict"], WORST_FIRST)
+    counts = ledger.groupby([ledgers, verdicts], observed=True).size()
+    return counts.rename_axis(["ledger", "verdict"]).reset_index(name="claims")
 
 
-def _require_each_once(names: list[str], rules: dict) -> None:
-    """Raises ValueError unless the rules name every claim exactly once."""
-    ruled = [*rules["counts"], *rules["released"], *rules["contrasts"], *rules["read"]]
-    for group in rules["untested"]:
-        ruled += group["claims"]
-    for name in sorted({*names, *ruled}):
-        if name not in names:
-            raise ValueError(f"{PATH.name}: {name} is no claim of data/published/claims.yaml")
-        if ruled.count(name) != 1:
-            raise ValueError(f"{PATH.name}: {name} stands there {ruled.count(name)} times; expected once")
+def decide(findings: Sequence[Finding]) -> str:
+    """Decides a claim, which holds if it holds in every row and fails if it fails in any row.
+
+    Returns:
+        FAILS, even if rows are missing; else NOT_TESTED if a row is missing; else the obstacle of a row; else
+        INCONCLUSIVE, TRUNCATED or HOLDS.
+    """
+    verdicts = {finding.obstacle or finding.verdict for finding in findings}
+    for verdict in (FAILS, NOT_TESTED, *OBSTACLES, INCONCLUSIVE, TRUNCATED):
+        if verdict in verdicts:
+            return verdict
+    return HOLDS
 
 
-def _describe_claim(claim: dict, entries: list[dict], checks: pd.DataFrame) -> dict:
-    """The columns of a claim that are the same in every ledger; entries: those of claims.yaml, which may be none."""
-    rule = yaml.safe_dump(entries, default_flow_style=True, sort_keys=False, width=1000).strip()
+def judge_number(entry: dict, rows: pd.DataFrame) -> Finding:
+    """Judges a number that is known without error.
+
+    Args:
+        entry: of claims.yaml, without lists.
+        rows: measurements; those of one number are averaged.
+    """
+    runs = matching(rows, {"condition": None} | _select_keys(entry))
+    if runs.empty:
+        return Finding(NOT_TESTED)
+    value = entry.get("scale", 1) * runs["value"].mean()
+    if "printed" in entry:
+        # makes 100/3 of the float 33.33...
+        exact = Fraction(value).limit_denominator(10**9)
+        verdict = judge(str(entry["printed"]), exact, entry.get("word", ""))
+    else:
+        verdict = _judge_range(entry, value, value)
+    operator = entry["operator"].replace("_", " ")
+    return Finding(verdict, f"{model(entry['size'])} {operator}: {_format(value)}")
+
+
+def judge_contrast(entry: dict, rows: pd.DataFrame) -> Finding:
+    """Judges a claim by all differences that a contrast leaves possible.
+
+    Args:
+        entry: of claims.yaml, without lists.
+        rows: of contrasts.csv, from one source.
+    """
+    rows = matching(rows, {"reference": REFERENCE} | _select_keys(entry))
+    if rows.empty:
+        return Finding(NOT_TESTED, reason=f"This run has no such comparison of {model(entry['size'])} models.")
+    [row] = rows.itertuples()
+    low, high = -inf, inf
+    interval = ""
+    if not isnan(row.low):
+        low, high = row.low, row.high
+        interval = f" ({_format(low)} to {_format(high)})"
+    elif row.n == row.n_reference == 1:
+        # Two single runs have no interval. Their values show how these two runs compare.
+        low = high = row.estimate
+    # Holm's method may show a direction although the simultaneous interval contains 0.
+    if row.direction == "higher":
+        low = max(low, 0.0)
+    elif row.direction == "lower":
+        high = min(high, 0.0)
+    verdict = INCONCLUSIVE if row.verdict == AT_CHANCE else _judge_range(entry, low, high)
+    estimate = f"{model(row.size)} {row.arm} − {row.reference}, {row.at}: {_format(row.estimate)}{interval}"
+    if row.verdict not in OBSTACLES:
+        return Finding(verdict, estimate)
+    return Finding(verdict, estimate, row.verdict, f"{row.reason[0].upper()}{row.reason[1:]}.")
+
+
+def _judge_range(entry: dict, low: float, high: float) -> str:
+    """Judges whether the values from `low` to `high` lie in the claimed range (HOLDS), outside (FAILS), or in both."""
+    above, below = entry.get("above", -inf), entry.get("below", inf)
+    if above <= low and high <= below:
+        return HOLDS
+    return FAILS if high <= above or low >= below else INCONCLUSIVE
+
+
+def _judge_numbers(entries: list[dict], rows: pd.DataFrame) -> dict:
+    """The columns `verdict` and `estimate` of a claim about numbers, which may hold in part."""
+    findings = [judge_number(entry, rows) for entry in _expand(entries)]
+    verdicts = {finding.verdict for finding in findings}
+    verdict = decide(findings)
+    if NOT_TESTED in verdicts:
+        verdict = NOT_TESTED
+    elif FAILS in verdicts and len(verdicts) > 1:
+        verdict = PARTLY
+    return {"verdict": verdict, "estimate": "; ".join(finding.estimate for finding in findings)}
+
+
+def _judge_contrasts(entries: list[dict], evidence: Evidence) -> list[dict]:
+    """The rows of a claim about operators: by this run and, if these have the contrasts, by the released results."""
+    rows = []
+    for ledger, source in ((TRAINING, contrasts.REPRODUCED), (RELEASED, contrasts.RELEASED)):
+        of_source = evidence.contrasts[evidence.contrasts["source"] == source]
+        findings = [judge_contrast(entry, of_source) for entry in _expand(entries)]
+        reasons = dict.fromkeys(finding.reason for finding in findings if finding.reason)
+        row = {"ledger": ledger, "verdict": decide(findings), "because": " ".join(reasons)}
+        tested = row["verdict"] != NOT_TESTED
+        if tested and ledger == TRAINING and evidence.generated:
+            row |= {"verdict": NOT_TESTED, "because": "The data are generated."}
+        elif tested:
+            if ledger == TRAINING:
+                row["verdict"] = NAMES_OF_RUN.get(row["verdict"], row["verdict"])
+            row["estimate"] = "; ".join(finding.estimate for finding in findings)
+            row["reading"] = READINGS[decide([replace(finding, obstacle="") for finding in findings])]
+        if tested or ledger == TRAINING:
+            rows.append(row)
+    return rows
+
+
+def _describe_claim(claim: dict, checks: pd.DataFrame) -> dict:
+    """The columns of a claim that are the same in every ledger."""
     source, audit = claim["source"], claim["published_audit"]
     where = source["section"]
     if source["paper"] == "kowsher":
@@ -159,68 +243,31 @@ def _describe_claim(claim: dict, entries: list[dict], checks: pd.DataFrame) -> d
         "where": where,
         "kind": claim["kind"],
         "claim": claim["paraphrase"],
-        "rule": rule if entries else "",
         "numbers": audit["status"],
         "numbers_because": audit["note"],
         "audit_ids": ", ".join(checks.loc[named, "check"]),
     }
 
 
-def _read_numbers(status: str, because: str = "By its own numbers.") -> dict:
-    """The row of a claim that the published numbers decide, with the verdict of data/published/claims.yaml."""
-    return {"ledger": COUNTS, "verdict": status, "because": because}
+def _expand(entries: list[dict]) -> list[dict]:
+    """Expands entries with lists of values, `{size: [small, base]}`, into one entry a row, `{size: small}` and so on."""
+    expanded = []
+    for entry in entries:
+        choices = [values if isinstance(values, list) else [values] for values in entry.values()]
+        expanded += [dict(zip(entry, values, strict=True)) for values in product(*choices)]
+    return expanded
 
 
-def _judge_counts(entries: list[dict], status: str, run: pd.DataFrame) -> dict:
-    """The row of a claim about counted parameters; status: the verdict if this run counted too little."""
-    selections = [{"stage": "parameters"} | entry for entry in expand(entries)]
-    findings = [judge_number(selection, run) for selection in selections]
-    if None in findings:
-        return _read_numbers(status, "By its own numbers; this run counted too little.")
-    row = {"ledger": COUNTS, "verdict": decide(findings), "because": "Counted on the built models."}
-    return row | _describe_findings(findings)
+def _select_keys(entry: dict) -> dict:
+    """The fields, with their values, by which an entry selects rows."""
+    return {key: value for key, value in entry.items() if key not in REQUIREMENTS}
 
 
-def _judge_released_number(entries: list[dict], released: pd.DataFrame) -> dict:
-    """The row of a claim about the released results themselves."""
-    findings = [judge_number(entry, released) for entry in expand(entries)]
-    because = "The claim is about these results, whose values decide it."
-    row = {"ledger": RELEASED, "verdict": decide(findings), "because": because}
-    return row | _describe_findings(findings)
-
-
-def _judge_contrasts(entries: list[dict], evidence: Evidence) -> list[dict]:
-    """The rows of a claim about operators: by this run and, if these have the contrasts, by the released results."""
-    selections = expand(entries)
-    rows = []
-    for ledger, source in ((TRAINING, contrasts.REPRODUCED), (RELEASED, contrasts.RELEASED)):
-        of_source = evidence.contrasts[evidence.contrasts["source"] == source]
-        findings = [judge_contrast(selection, of_source) for selection in selections]
-        verdict = decide(findings)
-        if ledger == TRAINING and (verdict == NOT_TESTED or evidence.generated):
-            because = _say_why_not_tested(selections, findings)
-            rows.append({"ledger": TRAINING, "verdict": NOT_TESTED, "because": because})
-        elif verdict != NOT_TESTED:
-            found = [finding for finding in findings if finding is not None]
-            obstacles = dict.fromkeys(finding.because for finding in found if finding.because)
-            row = {"ledger": ledger, "verdict": OF_RUN.get(verdict, verdict), "because": " ".join(obstacles)}
-            rows.append(row | {"reading": read(found)} | _describe_findings(found))
-    return rows
-
-
-def _say_why_not_tested(selections: list[dict], findings: list[Finding | None]) -> str:
-    """A sentence: either the sizes whose contrasts are missing, or that all contrasts are of generated data."""
-    missing = set()
-    for selection, finding in zip(selections, findings, strict=True):
-        if finding is None:
-            missing.add(model(selection["size"]))
-    if missing:
-        return f"This run has no such contrast of {' and '.join(sorted(missing))}."
-    return "The data are generated."
-
-
-def _describe_findings(findings: list[Finding]) -> dict:
-    """The columns `unit_of_inference` and `estimate`, each distinct text once."""
-    units = dict.fromkeys(finding.unit for finding in findings)
-    estimates = [finding.estimate for finding in findings]
-    return {"unit_of_inference": "; ".join(units), "estimate": "; ".join(estimates)}
+def _format(value: float) -> str:
+    """Formats a number for a text, such as `1,769,472`, `−13.04` or `0.625`."""
+    digits = ".2f"
+    if abs(value) >= 1000:
+        digits = ",.0f"
+    elif abs(value) < 1:
+        digits = ".3g"
+    return f"{value:{digits}}".replace("-", "−")

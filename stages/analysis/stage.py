@@ -80,7 +80,10 @@ def build_tables(
     generated = settings.data.generated
     evidence = cells.Evidence(run, raw, settings.operators, settings.sizes, options, not generated, without_model)
     filled = [cells.fill(table, evidence) for table in specifications.load()[0].values()]
-    ledger = judge_claims(compared, run, raw, generated)
+    # A check without a value in a column has an empty text there.
+    checks = pd.read_csv(AUDIT, keep_default_na=False)
+    judged = claims.Evidence(checks, compared, run, raw, generated)
+    ledger = claims.build_ledger(published.claims(), claims.load_rules(), judged)
     # one curve of the share of runs that have yet to reach a milestone, by
     arms = ["size", "milestone", "operator"]
     return {
@@ -110,21 +113,6 @@ def build_tables(
         "claims": ledger,
         "tally": claims.count_verdicts(ledger),
     }
-
-
-def judge_claims(compared: pd.DataFrame, run: pd.DataFrame, raw: pd.DataFrame, generated: bool) -> pd.DataFrame:
-    """Judges all claims of the sources, and returns the ledger of `claims.build_ledger`.
-
-    Args:
-        compared: the contrasts of all sources.
-        run: measurements of this run.
-        raw: measurements of the released results.
-        generated: whether this run's data are generated.
-    """
-    # A check without a value in a column has an empty text there.
-    checks = pd.read_csv(AUDIT, keep_default_na=False)
-    evidence = claims.Evidence(checks, compared, run, raw, generated)
-    return claims.build_ledger(published.claims(), claims.load_rules(), evidence)
 
 
 def join_sources(run: pd.DataFrame, raw: pd.DataFrame) -> pd.DataFrame:

@@ -234,8 +234,6 @@ class Analysis(Record):
     alpha: Annotated[float, Field(gt=0, lt=0.5)] = key("Level of tests")
     levels: Several[Rate] = key("Levels of the validation loss whose steps are compared")
     pairs: Annotated[tuple[Pair[Arm], ...], BeforeValidator(_tuples)] = key("Further pairs of arms that are compared")
-    resamples: Annotated[Count, Field(ge=100)] = key("Resamples of the bootstrap")
-    seed: Seed = key("Seed of the bootstrap")
 
 
 class Report(Record):
