@@ -26,14 +26,47 @@ PATH = Path(__file__).with_name("claims.yaml")
 COUNTS, RELEASED, TRAINING = "counts", "released", "training"
 PARTLY, REPRODUCED, CONTRADICTED = "partly", "reproduced", "contradicted"
 # reasons why a contrast allows no verdict on an operator
-OBSTACLES = (AT_CHANCE, ONE_CHECKPOINT, TOO_FEW)
-PRINTED_ONLY = (PARTLY, TRUNCATED, "unsupported", "not-checkable")
-WORST_FIRST = (CONTRADICTED, FAILS, *PRINTED_ONLY, NOT_TESTED, *OBSTACLES, INCONCLUSIVE, HOLDS, REPRODUCED)
+OBSTACLES = (
+    AT_CHANCE,
+    ONE_CHECKPOINT,
+    TOO_FEW,
+)
+# all verdicts, with the verdicts of data/published/claims.yaml on printed numbers
+WORST_FIRST = (
+    CONTRADICTED,
+    FAILS,
+    PARTLY,
+    TRUNCATED,
+    "unsupported",
+    "not-checkable",
+    NOT_TESTED,
+    *OBSTACLES,
+    INCONCLUSIVE,
+    HOLDS,
+    REPRODUCED,
+)
 # names of verdicts in the ledger TRAINING
-NAMES_OF_RUN = {HOLDS: REPRODUCED, FAILS: CONTRADICTED}
-READINGS = {HOLDS: "as claimed", FAILS: "not as claimed", INCONCLUSIVE: "undecided"}
+NAMES_OF_RUN = {
+    HOLDS: REPRODUCED,
+    FAILS: CONTRADICTED,
+}
+READINGS = {
+    HOLDS: "as claimed",
+    FAILS: "not as claimed",
+    INCONCLUSIVE: "undecided",
+}
+BECAUSE = {
+    COUNTS: "Counted on the built models.",
+    RELEASED: "The claim is about these results, whose values decide it.",
+}
 # keys of an entry of claims.yaml that select nothing
-REQUIREMENTS = ("printed", "word", "scale", "above", "below")
+REQUIREMENTS = (
+    "printed",
+    "word",
+    "scale",
+    "above",
+    "below",
+)
 
 
 @dataclass(frozen=True)
@@ -57,12 +90,12 @@ class Evidence:
 
 @dataclass(frozen=True)
 class Finding:
-    """The judgement of one row that claims.yaml selects.
+    """The judgement of a row that claims.yaml selects.
 
     Attributes:
         verdict: HOLDS, TRUNCATED, FAILS, INCONCLUSIVE, or NOT_TESTED where the row is missing.
-        estimate: the number with its label and its interval, in words.
-        obstacle: one of OBSTACLES, or empty.
+        estimate: the number with a label and the interval, in words.
+        obstacle: a value of OBSTACLES, or empty.
         reason: why the row is missing, or the obstacle, as a sentence.
     """
 
@@ -86,30 +119,29 @@ def build_ledger(claims: list[dict], rules: dict, evidence: Evidence) -> pd.Data
         evidence: the data of this run and of the sources.
 
     Returns:
-        One row for each claim and ledger: id, paper, where, kind, claim (in words), numbers (the verdict on the printed
-        numbers), numbers_because, audit_ids (names of checks, joined by ", "), ledger, verdict, because, and, where
-        rows were selected, estimate (the rows' numbers, joined by "; ") and reading (the verdict of READINGS if there
-        were no obstacle). A missing value is an empty text.
+        A row for each claim and ledger: id, paper, where, kind, claim (in words), numbers (the verdict on the printed
+        numbers), numbers_because, audit_ids (names of checks, joined by ", "), ledger, verdict, because, estimate (the
+        numbers of the selected rows, joined by "; ") and, in RELEASED, reading: the verdict on the
+        released runs by the numbers only, a value of READINGS. A missing value is an empty text.
     """
     reasons = {name: group["reason"] for group in rules["untested"] for name in group["claims"]}
     rows = []
     for claim in claims:
-        name, status = claim["id"], claim["published_audit"]["status"]
-        judged = [{"ledger": COUNTS, "verdict": status, "because": "By its own numbers."}]
+        name = claim["id"]
+        judged = [{"ledger": COUNTS, "verdict": claim["published_audit"]["status"], "because": "By its own numbers."}]
         if name in reasons:
             judged = [{"ledger": TRAINING, "verdict": NOT_TESTED, "because": reasons[name]}]
-        elif name in rules["counts"]:
-            counted = _judge_numbers(rules["counts"][name], evidence.run)
-            if counted["verdict"] != NOT_TESTED:
-                judged = [{"ledger": COUNTS, "because": "Counted on the built models."} | counted]
-        elif name in rules["released"]:
-            because = "The claim is about these results, whose values decide it."
-            judged = [
-                {"ledger": RELEASED, "because": because} | _judge_numbers(rules["released"][name], evidence.released)
-            ]
         elif name in rules["contrasts"]:
             judged = _judge_contrasts(rules["contrasts"][name], evidence)
-        rows += [_describe_claim(claim, evidence.checks) | row for row in judged]
+        elif name in rules["released"]:
+            judged = [_judge_numbers(rules["released"][name], evidence.released, RELEASED)]
+        elif name in rules["counts"]:
+            counted = _judge_numbers(rules["counts"][name], evidence.run, COUNTS)
+            # A run that counted too little leaves the verdict on the printed numbers.
+            if counted["verdict"] != NOT_TESTED:
+                judged = [counted]
+        described = _describe_claim(claim, evidence.checks)
+        rows += [described | row for row in judged]
     return pd.DataFrame(rows).fillna("")
 
 
@@ -122,7 +154,7 @@ def count_verdicts(ledger: pd.DataFrame) -> pd.DataFrame:
 
 
 def decide(findings: Sequence[Finding]) -> str:
-    """Decides a claim, which holds if it holds in every row and fails if it fails in any row.
+    """Decides a claim, which holds if all selected rows show the claim, and fails if any row refutes the claim.
 
     Returns:
         FAILS, even if rows are missing; else NOT_TESTED if a row is missing; else the obstacle of a row; else
@@ -136,24 +168,24 @@ def decide(findings: Sequence[Finding]) -> str:
 
 
 def judge_number(entry: dict, rows: pd.DataFrame) -> Finding:
-    """Judges a number that is known without error.
+    """Judges a number that is known without error, such as a count.
 
     Args:
         entry: of claims.yaml, without lists.
-        rows: measurements; those of one number are averaged.
+        rows: measurements. Several runs with the number are averaged.
     """
     runs = matching(rows, {"condition": None} | _select_keys(entry))
     if runs.empty:
         return Finding(NOT_TESTED)
     value = entry.get("scale", 1) * runs["value"].mean()
     if "printed" in entry:
-        # makes 100/3 of the float 33.33...
+        # Makes 100/3 of the float 33.33...
         exact = Fraction(value).limit_denominator(10**9)
         verdict = judge(str(entry["printed"]), exact, entry.get("word", ""))
     else:
         verdict = _judge_range(entry, value, value)
-    operator = entry["operator"].replace("_", " ")
-    return Finding(verdict, f"{model(entry['size'])} {operator}: {_format(value)}")
+    label = f"{model(entry['size'])} {entry['operator']}".replace("_", " ")
+    return Finding(verdict, f"{label}: {_format(value)}")
 
 
 def judge_contrast(entry: dict, rows: pd.DataFrame) -> Finding:
@@ -161,17 +193,17 @@ def judge_contrast(entry: dict, rows: pd.DataFrame) -> Finding:
 
     Args:
         entry: of claims.yaml, without lists.
-        rows: of contrasts.csv, from one source.
+        rows: of contrasts.csv, from a single source.
     """
     rows = matching(rows, {"reference": REFERENCE} | _select_keys(entry))
     if rows.empty:
         return Finding(NOT_TESTED, reason=f"This run has no such comparison of {model(entry['size'])} models.")
     [row] = rows.itertuples()
+    estimate = f"{model(row.size)} {row.arm} − {row.reference}, {row.at}: {_format(row.estimate)}"
     low, high = -inf, inf
-    interval = ""
     if not isnan(row.low):
         low, high = row.low, row.high
-        interval = f" ({_format(low)} to {_format(high)})"
+        estimate += f" ({_format(low)} to {_format(high)})"
     elif row.n == row.n_reference == 1:
         # Two single runs have no interval. Their values show how these two runs compare.
         low = high = row.estimate
@@ -180,58 +212,75 @@ def judge_contrast(entry: dict, rows: pd.DataFrame) -> Finding:
         low = max(low, 0.0)
     elif row.direction == "lower":
         high = min(high, 0.0)
-    verdict = INCONCLUSIVE if row.verdict == AT_CHANCE else _judge_range(entry, low, high)
-    estimate = f"{model(row.size)} {row.arm} − {row.reference}, {row.at}: {_format(row.estimate)}{interval}"
-    if row.verdict not in OBSTACLES:
-        return Finding(verdict, estimate)
-    return Finding(verdict, estimate, row.verdict, f"{row.reason[0].upper()}{row.reason[1:]}.")
+    verdict = _judge_range(entry, low, high)
+    if row.verdict in OBSTACLES:
+        return Finding(verdict, estimate, row.verdict, f"{row.reason.capitalize()}.")
+    return Finding(verdict, estimate)
 
 
 def _judge_range(entry: dict, low: float, high: float) -> str:
     """Judges whether the values from `low` to `high` lie in the claimed range (HOLDS), outside (FAILS), or in both."""
-    above, below = entry.get("above", -inf), entry.get("below", inf)
+    above = entry.get("above", -inf)
+    below = entry.get("below", inf)
     if above <= low and high <= below:
         return HOLDS
-    return FAILS if high <= above or low >= below else INCONCLUSIVE
+    if high <= above or low >= below:
+        return FAILS
+    return INCONCLUSIVE
 
 
-def _judge_numbers(entries: list[dict], rows: pd.DataFrame) -> dict:
-    """The columns `verdict` and `estimate` of a claim about numbers, which may hold in part."""
+def _judge_numbers(entries: list[dict], rows: pd.DataFrame, ledger: str) -> dict:
+    """Judges a claim about numbers without error, which may hold in part: the columns from `ledger` on."""
     findings = [judge_number(entry, rows) for entry in _expand(entries)]
-    verdicts = {finding.verdict for finding in findings}
     verdict = decide(findings)
+    verdicts = {finding.verdict for finding in findings}
+    # Too few counts say nothing, whereas a claim about operators fails at the first comparison that refutes the claim.
     if NOT_TESTED in verdicts:
         verdict = NOT_TESTED
-    elif FAILS in verdicts and len(verdicts) > 1:
+    elif verdict == FAILS and len(verdicts) > 1:
         verdict = PARTLY
-    return {"verdict": verdict, "estimate": "; ".join(finding.estimate for finding in findings)}
+    return _describe_findings(ledger, verdict, findings) | {"because": BECAUSE[ledger]}
 
 
 def _judge_contrasts(entries: list[dict], evidence: Evidence) -> list[dict]:
-    """The rows of a claim about operators: by this run and, if these have the contrasts, by the released results."""
-    rows = []
-    for ledger, source in ((TRAINING, contrasts.REPRODUCED), (RELEASED, contrasts.RELEASED)):
-        of_source = evidence.contrasts[evidence.contrasts["source"] == source]
-        findings = [judge_contrast(entry, of_source) for entry in _expand(entries)]
-        reasons = dict.fromkeys(finding.reason for finding in findings if finding.reason)
-        row = {"ledger": ledger, "verdict": decide(findings), "because": " ".join(reasons)}
-        tested = row["verdict"] != NOT_TESTED
-        if tested and ledger == TRAINING and evidence.generated:
-            row |= {"verdict": NOT_TESTED, "because": "The data are generated."}
-        elif tested:
-            if ledger == TRAINING:
-                row["verdict"] = NAMES_OF_RUN.get(row["verdict"], row["verdict"])
-            row["estimate"] = "; ".join(finding.estimate for finding in findings)
-            row["reading"] = READINGS[decide([replace(finding, obstacle="") for finding in findings])]
-        if tested or ledger == TRAINING:
-            rows.append(row)
-    return rows
+    """Judges a claim about operators by this run and, if these have the contrasts, by the released results."""
+    findings = {}
+    for source in (contrasts.REPRODUCED, contrasts.RELEASED):
+        rows = evidence.contrasts[evidence.contrasts["source"] == source]
+        findings[source] = [judge_contrast(entry, rows) for entry in _expand(entries)]
+    by_run = findings[contrasts.REPRODUCED]
+    verdict = decide(by_run)
+    judged = [_describe_findings(TRAINING, NAMES_OF_RUN.get(verdict, verdict), by_run)]
+    if evidence.generated:
+        # The papers' claims are about natural language.
+        judged = [{"ledger": TRAINING, "verdict": NOT_TESTED, "because": "The data are generated."}]
+    by_released = findings[contrasts.RELEASED]
+    verdict = decide(by_released)
+    if verdict != NOT_TESTED:
+        reading = decide([replace(finding, obstacle="") for finding in by_released])
+        row = _describe_findings(RELEASED, verdict, by_released)
+        judged.append(row | {"reading": READINGS[reading]})
+    return judged
+
+
+def _describe_findings(ledger: str, verdict: str, findings: list[Finding]) -> dict:
+    """The columns `ledger`, `verdict`, `because` and `estimate`."""
+    reasons = dict.fromkeys(finding.reason for finding in findings if finding.reason)
+    estimates = [finding.estimate for finding in findings if finding.estimate]
+    return {
+        "ledger": ledger,
+        "verdict": verdict,
+        "because": " ".join(reasons),
+        "estimate": "; ".join(estimates),
+    }
 
 
 def _describe_claim(claim: dict, checks: pd.DataFrame) -> dict:
     """The columns of a claim that are the same in every ledger."""
-    source, audit = claim["source"], claim["published_audit"]
+    source = claim["source"]
+    audit = claim["published_audit"]
     where = source["section"]
+    # of the two versions of one paper
     if source["paper"] == "kowsher":
         where = f"{source['version']}: {where}"
     # A check `C.AVG` stands for the checks below it, such as `C.AVG.base.original`, too.
@@ -250,11 +299,12 @@ def _describe_claim(claim: dict, checks: pd.DataFrame) -> dict:
 
 
 def _expand(entries: list[dict]) -> list[dict]:
-    """Expands entries with lists of values, `{size: [small, base]}`, into one entry a row, `{size: small}` and so on."""
+    """Expands entries with lists of values, `{size: [small, base]}`, into an entry for each row, `{size: small}`."""
     expanded = []
     for entry in entries:
         choices = [values if isinstance(values, list) else [values] for values in entry.values()]
-        expanded += [dict(zip(entry, values, strict=True)) for values in product(*choices)]
+        for combination in product(*choices):
+            expanded.append(dict(zip(entry, combination, strict=True)))
     return expanded
 
 

@@ -1,10 +1,10 @@
-"""Every comparison of two arms as one row of contrasts.csv, whatever was measured.
+"""Every comparison of two arms as a row of contrasts.csv, for every kind of measurement.
 
 Every operator is compared with the original, and the further pairs that `analysis.pairs` names with each other. A
 comparison is of runs of one source (this run, or the released results), protocol and size: scores, the final loss, the
 accuracy that noise takes, and steps to a milestone such as a level of the loss. A run that never gets to a milestone
 counts with the last step at which all runs are known (stages.evidence.survival). Holm's method adjusts the p values of
-one family, and the intervals cover the family simultaneously. contrasts.yaml describes every column.
+a family, and the intervals cover the family simultaneously. contrasts.yaml describes every column.
 """
 
 from collections.abc import Sequence
@@ -45,7 +45,6 @@ RUN = ["operator", "stage", "pretraining_seed", "finetuning_seed", "value", "rea
 CHANCE = ["score", "most_frequent_high"]
 # one side of a comparison: an operator, or a pair of operators, whose difference is compared
 Arm = str | Sequence[str]
-Runs = dict[str, pd.DataFrame]
 
 
 def column_meanings() -> pd.DataFrame:
@@ -54,7 +53,7 @@ def column_meanings() -> pd.DataFrame:
 
 
 def quantities(rows: pd.DataFrame, measured: pd.DataFrame, without_model: baselines.WithoutModel) -> pd.DataFrame:
-    """Collects all numbers of one source that are compared: one row for each run, quantity and `at`.
+    """Collects all numbers of a source that are compared: a row for each run, quantity and `at`.
 
     Args:
         rows: observations.
@@ -64,7 +63,7 @@ def quantities(rows: pd.DataFrame, measured: pd.DataFrame, without_model: baseli
 
     Returns:
         KEYS without the source, RUN (`value` in points, nats or steps; `reached`: whether the milestone was reached, or
-        missing) and CHANCE, both in one unit, and NaN where the value depends on no score.
+        missing) and CHANCE, both in the same unit, and NaN where the value depends on no score.
     """
     measured = measured.assign(most_frequent_high=measured.get("most_frequent_high", nan))
     tuned = _collect_scores(measured)
@@ -86,25 +85,26 @@ def table(
     """Compares every operator with the original, and each further pair of arms.
 
     Args:
-        sources: the `quantities` of each source, by its name: REPRODUCED, RELEASED.
-        confidence: of the interval of one comparison, such as 0.95.
-        alpha: of the tests of one family together.
+        sources: the `quantities` of each source, by the name REPRODUCED or RELEASED.
+        confidence: of the interval of a single comparison, such as 0.95.
+        alpha: of the tests of a family together.
         pairs: further comparisons (arm, reference) of REPRODUCED. A side that is itself a pair stands for the
             difference of two operators: ((symmetric, original), (shared, pairwise)) asks if two differences differ.
 
     Returns:
-        One row per comparison, with the columns of contrasts.yaml; none of arms without runs.
+        A row for each comparison with runs of both arms. Columns: as contrasts.yaml lists.
     """
     contrasts = []
     for source, rows in sources.items():
         further = pairs if source == REPRODUCED else ()
         for keys, runs in rows.assign(source=source).groupby(KEYS, sort=False, dropna=False):
             place = dict(zip(KEYS, keys, strict=True))
-            by_operator = dict(iter(runs.groupby("operator", sort=False)))
-            against_original = [(operator, REFERENCE) for operator in by_operator if operator != REFERENCE]
-            for arm, reference in (*against_original, *further):
-                if len(_select_runs(arm, by_operator)) and len(_select_runs(reference, by_operator)):
-                    contrasts.append(place | _compare(arm, reference, by_operator, confidence))
+            operators = [name for name in runs["operator"].unique() if name != REFERENCE]
+            against_original = [(operator, REFERENCE) for operator in operators]
+            for sides in (*against_original, *further):
+                arm, reference = (_list_operators(side) for side in sides)
+                if _is_comparable(arm, runs) and _is_comparable(reference, runs):
+                    contrasts.append(place | _compare(arm, reference, runs, confidence))
     columns = list(column_meanings()["column"])
     if not contrasts:
         return pd.DataFrame(columns=columns)
@@ -145,49 +145,58 @@ def _collect_losses_to_noise(rows: pd.DataFrame, without_model: baselines.Withou
 
 
 def _list_operators(side: Arm) -> list[str]:
-    """Lists the operators of one side of a comparison."""
+    """Lists the operators of a side of a comparison."""
     return [side] if isinstance(side, str) else list(side)
 
 
-def _select_runs(side: Arm, runs: Runs) -> pd.DataFrame:
-    """Selects the runs of an operator, or computes the differences of two operators by pre-training seed.
+def _is_comparable(operators: list[str], runs: pd.DataFrame) -> bool:
+    """Whether there are runs of the operators of a side, which for a difference share pre-training seeds."""
+    if not set(operators) <= set(runs["operator"]):
+        return False
+    return not _select_runs(operators, runs).empty
 
-    The frame is empty if an operator has no runs, or if the two operators have no pre-training seeds in common.
-    """
-    if isinstance(side, str):
-        return runs.get(side, pd.DataFrame())
-    if not set(side) <= set(runs):
-        return pd.DataFrame()
-    first, second = (runs[operator] for operator in side)
+
+def _select_runs(operators: list[str], runs: pd.DataFrame) -> pd.DataFrame:
+    """Selects the runs of a single operator, or computes the differences of two operators by pre-training seed."""
+    if len(operators) == 1:
+        return runs[runs["operator"] == operators[0]]
+    first, second = (runs[runs["operator"] == operator] for operator in operators)
     values, seeds, unit = units(first)
     other_values, other_seeds, other_unit = units(second)
     if FINETUNING in (unit, other_unit):
         return pd.DataFrame()
     common = seeds.intersection(other_seeds)
     differences = values[seeds.get_indexer(common)] - other_values[other_seeds.get_indexer(common)]
-    stage = first["stage"].iloc[0]
-    return pd.DataFrame({"stage": stage, "pretraining_seed": common, "finetuning_seed": nan, "value": differences})
+    return pd.DataFrame(
+        {
+            "stage": first["stage"].iloc[0],
+            "pretraining_seed": common,
+            "finetuning_seed": nan,
+            "value": differences,
+        }
+    )
 
 
-def _compare(arm: Arm, reference: Arm, by_operator: Runs, confidence: float) -> dict:
+def _compare(arm: list[str], reference: list[str], runs: pd.DataFrame, confidence: float) -> dict:
     """Compares two sides: columns of `table`, without KEYS and without the columns that depend on the family of tests.
 
-    by_operator: rows of `quantities` with equal KEYS.
+    runs: rows of `quantities` with equal KEYS.
     """
-    sides = _list_operators(arm), _list_operators(reference)
-    runs = {operator: by_operator[operator] for operator in (*sides[0], *sides[1])}
-    quantity = next(iter(runs.values()))["quantity"].iloc[0]
-    horizon, never = nan, [nan, nan]
+    runs = runs[runs["operator"].isin([*arm, *reference])]
+    quantity = runs["quantity"].iloc[0]
+    horizon, never, never_reference = nan, nan, nan
     if quantity == STEPS:
-        arms = [rows.astype({"reached": bool}) for rows in runs.values()]
-        arms, horizon = survival.restrict_times(arms)
-        runs = dict(zip(runs, arms, strict=True))
-        never = [_count_never(side, runs) for side in sides]
+        runs = runs.astype({"reached": bool})
+        [runs], horizon = survival.restrict_times([runs])
+        waiting = runs.loc[~runs["reached"], "operator"]
+        never = waiting.isin(arm).sum()
+        never_reference = waiting.isin(reference).sum()
+    by_operator = [rows for _, rows in runs.groupby("operator")]
     estimate = between(_select_runs(arm, runs), _select_runs(reference, runs), confidence)
     n, n_reference = estimate.n
     return {
-        "arm": " - ".join(sides[0]),
-        "reference": " - ".join(sides[1]),
+        "arm": " - ".join(arm),
+        "reference": " - ".join(reference),
         "unit_of_inference": estimate.unit,
         "estimate": estimate.value,
         "low_unadjusted": estimate.low,
@@ -198,23 +207,18 @@ def _compare(arm: Arm, reference: Arm, by_operator: Runs, confidence: float) -> 
         "p": estimate.p,
         "n": n,
         "n_reference": n_reference,
-        "never": never[0],
-        "never_reference": never[1],
+        "never": never,
+        "never_reference": never_reference,
         "horizon": horizon,
-        "at_chance": baselines.nothing_to_compare(runs.values(), "score", lost=quantity.startswith(LOST)),
+        "at_chance": baselines.nothing_to_compare(by_operator, "score", lost=quantity.startswith(LOST)),
     }
-
-
-def _count_never(operators: list[str], runs: Runs) -> int:
-    """Counts the runs of these operators that never reach the milestone."""
-    return sum(int((~runs[operator]["reached"]).sum()) for operator in operators)
 
 
 def _name_family(row) -> str:
     """Names the family of tests, adjusted together by Holm's method, of a row of `table`: `steps released base loss=5`.
 
     The scores of an operator in single columns are a family, and so are the steps of all operators to a milestone. The
-    GLUE score and every other quantity have one family of all comparisons, over all tasks.
+    GLUE score and every other quantity have a family of all comparisons, over all tasks.
     """
     names = [row.quantity, row.source, row.protocol, row.size]
     if row.quantity == SCORE and row.at != scores.GLUE_SCORE:

@@ -12,11 +12,24 @@ from stages.schema.settings import Settings
 
 TUNED = "finetuning"
 # stages with a protocol of their own, which `protocols` of params.yaml does not name
-ONE_PROTOCOL = ("question_answering", "convergence")
+ONE_PROTOCOL = (
+    "question_answering",
+    "convergence",
+)
 # stages that `read_observations` reads by rules of their own
-APART = ("parameters", "baselines", TUNED, "translation")
+APART = (
+    "parameters",
+    "baselines",
+    TUNED,
+    "translation",
+)
 # stages that are read first, in this order, before the other stages of dvc.yaml
-FIRST = (*ONE_PROTOCOL, "noise", "cross_domain", "timing")
+FIRST = (
+    *ONE_PROTOCOL,
+    "noise",
+    "cross_domain",
+    "timing",
+)
 
 
 def read_observations(settings: Settings) -> pd.DataFrame:
@@ -32,22 +45,23 @@ def read_observations(settings: Settings) -> pd.DataFrame:
         ValueError: other observations are missing, or there is no fine-tuning of a model that params.yaml asks for.
     """
     trained = [f"pretraining-{'-'.join(model)}" for model in settings.pretrained()]
-    parts = [observations.read(list_files(["parameters", *trained]))]
-    path = observations.FOLDER / f"{TUNED}.csv"
-    if path.exists():
-        parts.append(observations.read(list_files(["baselines"])))
-        parts.append(_read_finetuning(path, settings))
+    parts = [_read_files(["parameters", *trained])]
+    tuned = observations.FOLDER / f"{TUNED}.csv"
+    if tuned.exists():
+        parts.append(_read_files(["baselines"]))
+        parts.append(_read_finetuning(tuned, settings))
     further = _select_asked(_read_existing(list_further_stages()), settings)
+    # A stable sort keeps the rows of an operator in the order of the files.
     ranks = further["operator"].map(settings.operators.index)
     parts.append(further.loc[ranks.sort_values(kind="stable").index])
     parts.append(_read_translation(settings))
     parts.append(read_task_sizes())
-    # an empty part would change the types of columns
+    # An empty part would change the types of columns.
     filled = [part for part in parts if len(part)]
     return pd.concat(filled, ignore_index=True)
 
 
-def list_further_stages() -> tuple[str, ...]:
+def list_further_stages() -> list[str]:
     """Lists the stages that write data/observations/STAGE.csv, without APART: FIRST, then the order of dvc.yaml."""
     written = []
     for stage in handover.pipeline().values():
@@ -55,8 +69,9 @@ def list_further_stages() -> tuple[str, ...]:
             # A stage with a matrix writes a file for each command. The name in dvc.yaml then holds `${item.NAME}`.
             if out.parent == observations.FOLDER and "$" not in out.name:
                 written.append(out.stem)
-    ordered = dict.fromkeys((*FIRST, *written))
-    return tuple(name for name in ordered if name in written and name not in APART)
+    ordered = [name for name in FIRST if name in written]
+    ordered += [name for name in written if name not in (*FIRST, *APART)]
+    return ordered
 
 
 def list_files(names: Iterable[str]) -> list[Path]:
@@ -69,26 +84,38 @@ def read_task_sizes() -> pd.DataFrame:
 
     Without tasks, as in a study of pre-training, there are no rows.
     """
+    columns = list(observations.COLUMNS)
     if not STATISTICS.exists():
-        return pd.DataFrame(columns=list(observations.COLUMNS)).astype(observations.TYPES)
+        return pd.DataFrame(columns=columns).astype(observations.TYPES)
     frame = pd.read_csv(STATISTICS)
-    # MNLI has two validation splits; the matched split stands for the validation split of the other tasks
+    # MNLI has two validation splits. The matched split stands for the validation split of the other tasks.
     split = frame["split"].replace("validation_matched", "validation")
-    rows = pd.DataFrame({"stage": "tasks", "task": frame["task"], "condition": split, "metric": "examples"})
-    rows["value"] = frame["available"].astype(float)
-    return rows.reindex(columns=list(observations.COLUMNS)).astype(observations.TYPES)
+    rows = pd.DataFrame(
+        {
+            "stage": "tasks",
+            "task": frame["task"],
+            "condition": split,
+            "metric": "examples",
+            "value": frame["available"],
+        }
+    )
+    return rows.reindex(columns=columns).astype(observations.TYPES)
+
+
+def _read_files(names: Iterable[str]) -> pd.DataFrame:
+    """Reads the observations with these names; ValueError for a missing file."""
+    return observations.read(list_files(names))
 
 
 def _read_existing(names: Iterable[str]) -> pd.DataFrame:
-    """Reads the observations with these names, as far as their files exist."""
+    """Reads the observations with these names, as far as the files exist."""
     return observations.read(path for path in list_files(names) if path.exists())
 
 
 def _read_finetuning(path: Path, settings: Settings) -> pd.DataFrame:
     """Reads the fine-tuning of all models that params.yaml asks for; ValueError where a model is missing."""
     rows = _select_asked(observations.read([path]), settings)
-    models = rows[["protocol", "operator", "size"]].drop_duplicates()
-    found = set(models.itertuples(index=False, name=None))
+    found = set(zip(rows["protocol"], rows["operator"], rows["size"], strict=True))
     for model in settings.finetuned():
         if model not in found:
             raise ValueError(f"{path}: nothing of {'-'.join(model)}; run `dvc repro {TUNED}`")
@@ -98,16 +125,19 @@ def _read_finetuning(path: Path, settings: Settings) -> pd.DataFrame:
 def _read_translation(settings: Settings) -> pd.DataFrame:
     """Reads the stage translation, and the times of its steps by the stage timing.
 
-    Both have operators and protocols of their own; the protocol `sequences` has the generated sequence tasks.
+    Both have separate operators and protocols; the protocol `sequences` has the generated sequence tasks.
     """
-    rows = _read_existing(("translation", "timing"))
-    rows = rows[rows["protocol"].isin((*settings.translation.protocols, "sequences"))]
-    return rows[rows["operator"].isin(settings.translation.operators)]
+    options = settings.translation
+    rows = _read_existing(["translation", "timing"])
+    rows = rows[rows["protocol"].isin([*options.protocols, "sequences"])]
+    return rows[rows["operator"].isin(options.operators)]
 
 
 def _select_asked(rows: pd.DataFrame, settings: Settings) -> pd.DataFrame:
     """Selects the rows of operators (or baselines), sizes and protocols (or of no protocol) that params.yaml names."""
-    operator_asked = rows["operator"].isin(settings.operators) | (rows["stage"] == "baselines")
-    protocol_asked = rows["protocol"].isin(settings.protocols) | rows["protocol"].isna()
-    protocol_asked |= rows["stage"].isin(ONE_PROTOCOL)
-    return rows[operator_asked & rows["size"].isin(settings.sizes) & protocol_asked]
+    stage = rows["stage"]
+    protocol = rows["protocol"]
+    operator_asked = rows["operator"].isin(settings.operators) | (stage == "baselines")
+    protocol_asked = protocol.isin(settings.protocols) | protocol.isna() | stage.isin(ONE_PROTOCOL)
+    size_asked = rows["size"].isin(settings.sizes)
+    return rows[operator_asked & protocol_asked & size_asked]

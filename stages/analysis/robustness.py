@@ -10,8 +10,19 @@ import pandas as pd
 from stages.evidence import baselines, derived
 from stages.evidence.statistics import summaries
 
-CURVE = ["protocol", "size", "operator", "evaluated_on", "kind"]
-RUN = ["pretraining_seed", "finetuning_seed"]
+CURVE = [
+    "protocol",
+    "size",
+    "operator",
+    "evaluated_on",
+    "kind",
+]
+RUN = [
+    "pretraining_seed",
+    "finetuning_seed",
+]
+KIND_AND_LEVEL = r"^(?P<kind>[a-z_]+)=(?P<level>[\d.]+)$"
+PROBED = r"(layer=\d+|model)$"
 
 
 def levels(rows: pd.DataFrame) -> pd.DataFrame:
@@ -21,8 +32,11 @@ def levels(rows: pd.DataFrame) -> pd.DataFrame:
     embeddings, every other kind is noise in the text. Each kind has the clean accuracy, `noise=0`, as level 0.
     """
     rows = rows[(rows["stage"] == "noise") & (rows["metric"] == "accuracy")]
-    parts = rows["condition"].str.extract(r"^(?P<kind>[a-z_]+)=(?P<level>[\d.]+)$")
-    rows = rows.assign(kind=parts["kind"], level=parts["level"].astype(float))
+    parts = rows["condition"].str.extract(KIND_AND_LEVEL)
+    rows = rows.assign(
+        kind=parts["kind"],
+        level=parts["level"].astype(float),
+    )
     clean = rows[(rows["kind"] == "noise") & (rows["level"] == 0)]
     frames = [rows]
     for kind in rows["kind"].unique():
@@ -43,15 +57,21 @@ def tables(rows: pd.DataFrame, without_model: baselines.WithoutModel, confidence
         A table by the name of its file, with the columns that group the runs and the fields of statistics.Summary.
     """
     noisy = levels(rows)
-    transferred = rows[rows["stage"] == "cross_domain"]
-    probed = rows[(rows["stage"] == "noise") & rows["condition"].str.match(r"(layer=\d+|model)$", na=False)]
-    place = ["protocol", "size", "operator"]
-    # `add_baselines` selects a baseline's score by the metric
-    curves = summaries(noisy, [*CURVE, "level"], confidence).assign(metric="accuracy")
-    curves = baselines.add_baselines(curves, without_model, "mean").drop(columns="metric")
+    curves = summaries(noisy, [*CURVE, "level"], confidence)
+    # `add_baselines` selects the score of a baseline by the metric.
+    curves = baselines.add_baselines(curves.assign(metric="accuracy"), without_model, "mean")
     measures = derived.curve_measures(noisy, [*CURVE, *RUN])
+    transferred = rows[rows["stage"] == "cross_domain"]
+    # the stage noise also probes attention, under conditions of other names
+    probes = rows["condition"].str.match(PROBED, na=False)
+    probed = rows[(rows["stage"] == "noise") & probes]
+    place = [
+        "protocol",
+        "size",
+        "operator",
+    ]
     return {
-        "noise_curves": curves,
+        "noise_curves": curves.drop(columns="metric"),
         "noise_measures": summaries(measures, [*CURVE, "measure"], confidence),
         "transfer": summaries(transferred, [*place, "task", "evaluated_on", "metric"], confidence),
         "probes": summaries(probed, [*place, "evaluated_on", "condition", "metric"], confidence),
