@@ -4,6 +4,8 @@ A claim is a statement of a paper. A check of the audit, such as `C.AVG.base`, c
 with numbers from elsewhere; a fact is a group of checks that hold or fail for one reason.
 """
 
+from collections.abc import Sequence
+
 import pandas as pd
 
 from stages.evidence import published
@@ -104,13 +106,14 @@ def audit(checks: pd.DataFrame) -> Grid:
         checks: of `inputs.audited`.
     """
     findings = [entry["check"] for entry in content("sections")["findings"]]
-    ranked = checks.assign(
-        by_verdict=pd.Categorical(checks["verdict"], WORST, ordered=True),
-        by_finding=pd.Categorical(checks["check"], findings, ordered=True),
+    ranks = pd.DataFrame(
+        {
+            "verdict": checks["verdict"].map(_rank(WORST)),
+            "finding": checks["check"].map(_rank(findings)),
+        }
     )
-    # a verdict or a check that is not listed comes last
-    order = ranked.sort_values(["by_verdict", "by_finding"], kind="stable").index
-    rows = checks.loc[order]
+    # A verdict or a check without a rank comes last.
+    rows = checks.loc[ranks.sort_values(["verdict", "finding"], kind="stable").index]
     groups = []
     for row in rows.itertuples():
         values = (
@@ -143,7 +146,7 @@ def audit_totals(checks: pd.DataFrame) -> pd.DataFrame:
     for paper, of_source in checks.groupby(sources, sort=False):
         failing = of_source["verdict"] == FAILS
         computed = of_source[(of_source["by"] == "arithmetic") & of_source["verdict"].isin(WORST)]
-        ranks = computed["verdict"].map(WORST.index)
+        ranks = computed["verdict"].map(_rank(WORST))
         facts = ranks.groupby(computed["fact"]).min().map(dict(enumerate(WORST))).value_counts()
         counts = facts.reindex(WORST, fill_value=0)
         totals.append(
@@ -184,6 +187,11 @@ def _put_side_by_side(ledger: pd.DataFrame) -> pd.DataFrame:
         claims[f"{name}_shown"] = rows["shown"]
         claims[f"{name}_because"] = rows["because"]
     return claims.fillna("").reset_index()
+
+
+def _rank(values: Sequence[str]) -> dict[str, int]:
+    """Numbers the values in order, from 0."""
+    return {value: place for place, value in enumerate(values)}
 
 
 def _list_checks(audit_ids: str, verdict_of: dict[str, str]) -> tuple[tuple[str, str], ...]:
