@@ -1,7 +1,7 @@
 """The ledgers: every claim and every check of the published numbers, and how many of each source hold.
 
-A claim is a statement of a paper. A check of the audit, such as `C.AVG.base`, compares one printed number or sentence
-with numbers from elsewhere; a fact is a group of checks that hold or fail for one reason.
+A claim is a statement of a paper. A check of the audit, such as `C.AVG.base`, compares a printed number or sentence
+with numbers from elsewhere; a fact is a group of checks that hold or fail for the same reason.
 """
 
 from collections.abc import Sequence
@@ -16,9 +16,21 @@ from stages.report.tables import Grid, Group, Heading, Line, Value
 from stages.report.words import content
 
 # source of a check (a key of published.PAPERS) by the first part of the name
-PAPER_OF = {"C": "courtois2024", "K": "kowsher", "K24": "kowsher", "K25": "kowsher", "H": "hadamard_blog", "AOP": "aop"}
+PAPER_OF = {
+    "C": "courtois2024",
+    "K": "kowsher",
+    "K24": "kowsher",
+    "K25": "kowsher",
+    "H": "hadamard_blog",
+    "AOP": "aop",
+}
 # A fact has the worst verdict of its checks.
-WORST = (FAILS, NOT_DECIDED, TRUNCATED, HOLDS)
+WORST = (
+    FAILS,
+    NOT_DECIDED,
+    TRUNCATED,
+    HOLDS,
+)
 # Columns of `claim_totals` that count decided claims, and their verdicts. Any other verdict leaves a claim open.
 DECIDED = {
     "holds": (HOLDS, "reproduced"),
@@ -40,34 +52,33 @@ LEDGERS = {
 
 
 def claims(ledger: pd.DataFrame, checks: pd.DataFrame) -> Grid:
-    """Builds the table of claims with their judgements, each with the checks of the audit behind the judgement.
+    """Builds the table of claims with the verdicts, and with the checks of the audit behind each verdict.
 
     Args:
         ledger: the claims as the stage analysis judged them, texts only; see `claims.build_ledger` there.
         checks: of `inputs.audited`.
     """
     verdict_of = checks.set_index("check")["verdict"].to_dict()
+    headings = [Heading("What it says", "and where")]
+    headings += [Heading(*texts) for texts in LEDGERS.values()]
     groups = []
     for row in _put_side_by_side(ledger).to_dict("records"):
         values = [Value(names.prose(row["claim"]), because=row["where"], kind="text")]
+        # the menus by which a reader filters the table
         words = [("Paper", published.PAPERS[row["paper"]])]
         for column, (heading, _) in LEDGERS.items():
+            because = names.prose(row[f"{column}_because"]).replace("_", " ")
+            ids = row["audit_ids"].split(", ") if column == "numbers" else []
+            behind = tuple((name, verdict_of[name]) for name in ids if name in verdict_of)
             words.append((heading, row[column]))
-            values.append(
-                Value(
-                    row[f"{column}_shown"],
-                    because=names.prose(row[f"{column}_because"]).replace("_", " "),
-                    kind="verdict",
-                    checks=_list_checks(row["audit_ids"], verdict_of) if column == "numbers" else (),
-                )
-            )
+            values.append(Value(row[f"{column}_shown"], because=because, kind="verdict", checks=behind))
         groups.append(Group(row["id"], (Line("", tuple(values)),), anchor=row["id"], words=tuple(words)))
     return Grid(
         name="claims",
         title="Claims of the four sources",
         stage="analysis",
         first="Claim",
-        headings=(Heading("What it says", "and where"), *(Heading(*texts) for texts in LEDGERS.values())),
+        headings=tuple(headings),
         groups=tuple(groups),
         notes=("The CSV has a line for each claim and ledger, with the checks behind it in a column of their own.",),
         csv=ledger,
@@ -92,7 +103,11 @@ def claim_totals(ledger: pd.DataFrame) -> pd.DataFrame:
             counts = {name: int(verdicts.isin(kinds).sum()) for name, kinds in DECIDED.items()}
             counts["open"] = len(verdicts) - sum(counts.values())
             if len(verdicts):
-                place = {"source": published.PAPERS[paper], "ledger": heading, "claims": len(verdicts)}
+                place = {
+                    "source": published.PAPERS[paper],
+                    "ledger": heading,
+                    "claims": len(verdicts),
+                }
                 totals.append(place | counts)
     return pd.DataFrame(totals)
 
@@ -100,7 +115,7 @@ def claim_totals(ledger: pd.DataFrame) -> pd.DataFrame:
 def audit(checks: pd.DataFrame) -> Grid:
     """Builds the table of all checks of the published numbers, in the order of WORST; any other verdict comes last.
 
-    Among checks of one verdict, the `findings` of sections.yaml come first, in the order there.
+    Among checks of equal verdict, the `findings` of sections.yaml come first, in the order there.
 
     Args:
         checks: of `inputs.audited`.
@@ -121,21 +136,29 @@ def audit(checks: pd.DataFrame) -> Grid:
             Value(names.prose(row.statement), kind="text"),
             Value(names.prose(row.arithmetic), kind="text"),
         )
-        words = (("Paper", row.source), ("Verdict", row.verdict), ("By", row.by))
+        words = (
+            ("Paper", row.source),
+            ("Verdict", row.verdict),
+            ("By", row.by),
+        )
         groups.append(Group(row.check, (Line("", values),), anchor=row.check, words=words))
     return Grid(
         name="audit",
         title="All checks of the published numbers",
         stage="audit",
         first="Check",
-        headings=(Heading("Verdict"), Heading("Statement"), Heading("Arithmetic")),
+        headings=(
+            Heading("Verdict"),
+            Heading("Statement"),
+            Heading("Arithmetic"),
+        ),
         groups=tuple(groups),
         csv=rows,
     )
 
 
 def audit_totals(checks: pd.DataFrame) -> pd.DataFrame:
-    """Counts the facts of every source by verdict: checks that one reason decides are one fact.
+    """Counts the facts of every source by verdict: checks that hold or fail for the same reason are a fact.
 
     Returns:
         A row for each source: facts (that arithmetic decides: holds + truncated + fails), failing_checks (the checks
@@ -165,7 +188,7 @@ def audit_totals(checks: pd.DataFrame) -> pd.DataFrame:
 
 
 def _put_side_by_side(ledger: pd.DataFrame) -> pd.DataFrame:
-    """Puts the rows of every claim into one row.
+    """Puts the rows of every claim into a single row.
 
     Returns:
         A row for each claim: id, paper, where, claim, audit_ids, and for each NAME of LEDGERS the verdict under NAME,
@@ -177,7 +200,10 @@ def _put_side_by_side(ledger: pd.DataFrame) -> pd.DataFrame:
     # The head of the column says that nearly all released results have one checkpoint per operator.
     single = judged["verdict"] == ONE_CHECKPOINT
     because = judged["because"].mask(single, "") + found.where(judged["estimate"] != "", "")
-    judged = judged.assign(shown=judged["verdict"].mask(single, judged["reading"]), because=because.str.strip())
+    judged = judged.assign(
+        shown=judged["verdict"].mask(single, judged["reading"]),
+        because=because.str.strip(),
+    )
     claims = ledger.drop_duplicates("id").set_index("id")
     claims["numbers_shown"] = claims["numbers"]
     released = judged["ledger"] == "released"
@@ -192,9 +218,3 @@ def _put_side_by_side(ledger: pd.DataFrame) -> pd.DataFrame:
 def _rank(values: Sequence[str]) -> dict[str, int]:
     """Numbers the values in order, from 0."""
     return {value: place for place, value in enumerate(values)}
-
-
-def _list_checks(audit_ids: str, verdict_of: dict[str, str]) -> tuple[tuple[str, str], ...]:
-    """Lists the checks, as `C.SIX, K.TIME` names them, with their verdicts."""
-    ids = audit_ids.split(", ")
-    return tuple((name, verdict_of[name]) for name in ids if name in verdict_of)
