@@ -150,6 +150,7 @@ def test_a_stage_is_a_folder_and_an_entry_of_dvc_yaml(copy):
     reader = """
 from stages.analysis import inputs
 from stages.files import observations
-print(inputs.further()[-1], *observations.read(inputs._paths(inputs.further()[-1:]))["value"])
+*_, last = inputs.list_further_stages()
+print(last, *observations.read(inputs.list_files([last]))["value"])
 """
     assert says(copy, "-c", reader) == "lengths 3.0\n"

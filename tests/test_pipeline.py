@@ -123,7 +123,7 @@ def test_what_a_remote_hands_on_serves_experiments_that_keep_their_metrics(finis
     run(folder, "dvc", "exp", "run", "--run-all", "--jobs", "2")
     head, *rows = csv.reader(run(folder, "dvc", "exp", "show", "--only-changed", "--csv").splitlines())
     assert {"fewer", "strict", "wide"} < {row[0] for row in rows}
-    assert {"analysis.alpha", "shared.tiny.validation_loss"} < set(head) and "analysis.seed" not in head
+    assert {"analysis.alpha", "shared.tiny.validation_loss"} < set(head) and "corpus.seed" not in head
     assert "shared.tiny.validation_loss" in run(folder, "dvc", "metrics", "diff", "HEAD", "fewer")
     assert run(folder, "dvc", "metrics", "diff", "HEAD", "strict") == ""  # of the scores, none depends on it
     assert "original.tiny.validation_loss" in run(folder, "dvc", "metrics", "diff", "--all", "HEAD", "strict")

@@ -1,22 +1,14 @@
-"""From observations of translation to its quantities, its claims and its part of the report."""
+"""From observations of translation to its quantities and its part of the report."""
 
 from dataclasses import asdict
-from pathlib import Path
 
-import numpy as np
 import pandas as pd
 import pytest
-import yaml
 
-from stages.analysis import claim_scope, claims
-from stages.evidence import measurements, published, translation
-from stages.files import observations
+from stages.evidence import measurements, translation
 from stages.files.observations import COLUMNS, TYPES, Observation
 from stages.report import own_figures, own_tables
-from stages.schema import scales
-from stages.schema.settings import Settings
 
-ROOT = Path(__file__).parents[1]
 BY_EPOCH = {
     "training_accuracy": (0.2, 0.31, 0.3),
     "accuracy_ceiling": (0.4, 0.4, 0.4),
@@ -67,61 +59,6 @@ def test_a_run_counts_by_its_best_and_by_its_last_epoch():
     assert made["condition"].isna().all()
 
 
-def judged(rows: pd.DataFrame, comparable: bool, differing: dict | None = None) -> pd.DataFrame:
-    made = measurements.measurements(rows)
-    scope = claim_scope.Scope(("tiny",), comparable, 0.95, 0.05, differing or {})
-    audit = pd.DataFrame(columns=["check", "verdict", "statement", "arithmetic"], dtype="str")
-    ledger = claims.ledger(published.claims(), claims.rules(), audit, made.iloc[:0], made, scope)
-    return ledger[ledger["ledger"] == claims.TRAINING].set_index("id")
-
-
-def test_claims_on_translation_are_not_judged_on_generated_data():
-    ledger = judged(observed(BLEU, ERRORS), comparable=False)
-    assert set(ledger.loc[["H-02", "H-10"], "verdict"]) == {"not tested"}
-    assert "The data are generated. Reading generated data:" in ledger.loc["H-10", "because"]
-
-
-def test_position_that_solves_the_copy_contradicts_the_claim():
-    ledger = judged(observed(BLEU, ERRORS | {"fixed": (0.11, -0.5)}), comparable=True)
-    assert ledger.loc["H-02", "verdict"] == "contradicted"
-
-
-def test_fixed_attention_that_translates_contradicts_the_claim_that_only_positions_suit_it():
-    ledger = judged(observed(BLEU | {"fixed": 25.0}, ERRORS), comparable=True)
-    assert ledger.loc["H-02", ["verdict", "reading"]].tolist() == ["contradicted", "not as claimed"]
-    committed = observations.read([ROOT / "reports/examples/translation/observations.csv"])
-    here = {"blog": [("layers", 2, 4)]}  # a counterexample needs neither the protocol of the source nor three seeds
-    found = judged(committed, comparable=True, differing=here).loc["H-02"]
-    assert (found["verdict"], found["reading"]) == ("contradicted", "not as claimed")
-    assert found["estimate"].endswith("fixed − untranslated source BLEU: +26.42")
-
-
-def test_translation_claims_are_judged_on_real_sentences():
-    scores = {"original": 30.0, "over_parameters": 28.0, "over_parameters_wide": 33.0}
-    ledger = judged(observed(scores, {}, protocol="draft"), comparable=True)
-    assert ledger.loc["A-07", "verdict"] == "contradicted"
-    ledger = judged(observed(BLEU, ERRORS), comparable=True)
-    assert ledger.loc["H-04", "verdict"] == "reproduced"
-
-
-def test_a_protocol_that_ran_otherwise_than_its_source_tests_no_claim_of_it():
-    asked = {"blog": {"source": "pt", "layers": 4}, "draft": {"layers": 6}}
-    run = {"blog": {"source": "en", "layers": 4, "heads": 8}, "draft": {"layers": 6, "heads": 8}}
-    differing = claim_scope.differing_keys(asked, run)
-    assert differing == {"blog": [("source", "en", "pt")], "draft": []}
-    ledger = judged(observed(BLEU, ERRORS), comparable=True, differing=differing)
-    assert ledger.loc["H-10", "verdict"] == "not tested"
-    because = ledger.loc["H-10", "because"]
-    assert because.startswith("The protocol is not the source's: source en (there: pt). Reading: ")
-    assert ledger.loc["H-02", "verdict"] == "reproduced"
-
-
-def test_the_protocols_that_a_claim_asks_for_are_those_of_the_papers_own_scale():
-    settings = Settings.model_validate(yaml.safe_load(scales.read("courtois")))
-    protocols = {name: protocol.model_dump() for name, protocol in settings.translation.protocols.items()}
-    assert claim_scope.differing_keys(claims.rules()["translation"], protocols) == {"blog": [], "draft": []}
-
-
 def times(seconds: dict[str, float], rounds: tuple[float, ...] = (1.0, 2.0)) -> pd.DataFrame:
     """Times of a step in rounds that are so many times as slow for all."""
     timed = {"stage": "timing", "size": "draft", "protocol": "draft", "metric": "seconds_per_step"}
@@ -143,15 +80,6 @@ def test_a_longer_step_is_told_against_the_originals_of_the_same_round():
     assert first.label == "draft, original"
     assert second.label == "draft, attention over parameters"
     assert [value.text for value in second.lines[0].values[-2:]] == ["195.0", "30"]
-
-
-@pytest.mark.parametrize(("longer", "verdict"), [(0.13, "reproduced"), (0.3, "contradicted"), (0.101, "contradicted")])
-def test_a_step_that_is_longer_by_another_share_than_claimed_contradicts_the_claim(longer, verdict):
-    rows = times({"original": 0.1, "over_parameters": longer, "over_parameters_wide": longer}, (1.0, 1.5, 2.0, 3.0))
-    rows["value"] *= np.tile([1, 1.01], len(rows) // 2) ** (rows["operator"] == "original")
-    fewer_epochs, fewer_layers = {"draft": [("epochs", 3, 20)]}, {"draft": [("layers", 2, 6)]}
-    assert judged(rows, comparable=True, differing=fewer_epochs).loc["A-05", "verdict"] == verdict
-    assert judged(rows, comparable=True, differing=fewer_layers).loc["A-05", "verdict"] == "not tested"
 
 
 def test_the_tables_show_every_operator_with_its_spread_over_seeds():

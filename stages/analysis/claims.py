@@ -1,181 +1,323 @@
 """The ledger of claims, in three parts that are never summed: counts, released data, training.
 
-`counts` holds what arithmetic decides: printed numbers against each other and against counted parameters. `released`
-holds what the raw results that Courtois et al. released say of their own claims. `training` holds what this run says.
-The claims are those of data/published/claims.yaml; the tests that decide them stand in claim_rules.yaml and are done by
-claim_tests.py. A run at another size, by another protocol of translation than the source's, or on generated data, tests
-no claim about scores, losses or times: what it found stands next to the verdict `not tested`.
+COUNTS has claims that counted parameters or printed numbers decide. RELEASED judges claims by the raw results that
+Courtois et al. released, and TRAINING by this run. claims.yaml states for each claim which rows decide it.
 """
 
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from itertools import product
+from math import inf, isnan
 from pathlib import Path
 
 import pandas as pd
 import yaml
 
-from stages.analysis import claim_scope, claim_words
-from stages.analysis.claim_scope import Scope
-from stages.analysis.claim_tests import AS_CLAIMED, Outcome, evaluate
-from stages.evidence.arithmetic import FAILS, HOLDS
-from stages.evidence.statistics import NOT_TESTED
+from stages.analysis import contrasts
+from stages.evidence.arithmetic import FAILS, HOLDS, TRUNCATED, judge
+from stages.evidence.baselines import AT_CHANCE
+from stages.evidence.derived import matching
+from stages.evidence.statistics import INCONCLUSIVE, NOT_TESTED, ONE_CHECKPOINT, TOO_FEW
+from stages.evidence.translation import model
+from stages.schema.settings import REFERENCE
 
-PATH = Path(__file__).with_name("claim_rules.yaml")
+PATH = Path(__file__).with_name("claims.yaml")
 COUNTS, RELEASED, TRAINING = "counts", "released", "training"
-
-OF_RUN = {HOLDS: "reproduced", FAILS: "contradicted"}  # what the verdicts of this run are called
-DECIDED_BY_READING = ("ARITH", "PARAM", "LIT")  # procedures without training: arithmetic, counts, reading
-WORST_FIRST = (  # verdicts of this run, of the released results, and of claims.yaml on the printed numbers
-    *("contradicted", "fails", "partly", "truncated", "unsupported", "not-checkable", "not tested", "at chance"),
-    *("one checkpoint per arm", "too few seeds", "inconclusive", "holds", "reproduced"),
+PARTLY, REPRODUCED, CONTRADICTED = "partly", "reproduced", "contradicted"
+# reasons why a contrast allows no verdict on an operator
+OBSTACLES = (
+    AT_CHANCE,
+    ONE_CHECKPOINT,
+    TOO_FEW,
 )
-# id to claim: from claims.yaml. fact: what several claims state, or the id. verdict to power: as `claim_words.fields`
-# says them. rule: the tests in words. numbers: the verdict on the printed numbers; audit_ids: the audit's checks.
-COLUMNS = [
-    *("id", "paper", "where", "kind", "claim", "fact", "ledger", "verdict", "reading", "because"),
-    *("unit_of_inference", "estimate", "interval", "power", "rule", "numbers", "numbers_because", "audit_ids"),
-]
+# all verdicts, with the verdicts of data/published/claims.yaml on printed numbers
+WORST_FIRST = (
+    CONTRADICTED,
+    FAILS,
+    PARTLY,
+    TRUNCATED,
+    "unsupported",
+    "not-checkable",
+    NOT_TESTED,
+    *OBSTACLES,
+    INCONCLUSIVE,
+    HOLDS,
+    REPRODUCED,
+)
+# names of verdicts in the ledger TRAINING
+NAMES_OF_RUN = {
+    HOLDS: REPRODUCED,
+    FAILS: CONTRADICTED,
+}
+READINGS = {
+    HOLDS: "as claimed",
+    FAILS: "not as claimed",
+    INCONCLUSIVE: "undecided",
+}
+BECAUSE = {
+    COUNTS: "Counted on the built models.",
+    RELEASED: "The claim is about these results, whose values decide it.",
+}
+# keys of an entry of claims.yaml that select nothing
+REQUIREMENTS = (
+    "printed",
+    "word",
+    "scale",
+    "above",
+    "below",
+)
 
 
-def rules() -> dict:
-    """The content of claim_rules.yaml."""
+@dataclass(frozen=True)
+class Evidence:
+    """The data by which claims are judged.
+
+    Attributes:
+        checks: of the published numbers, as the stage `audit` writes them.
+        contrasts: as `contrasts.table` returns them.
+        run: measurements of this run (see evidence/derived.py).
+        released: measurements of the results that Courtois et al. released.
+        generated: whether this run's data are generated, so that the run tests no claim about scores or losses.
+    """
+
+    checks: pd.DataFrame
+    contrasts: pd.DataFrame
+    run: pd.DataFrame
+    released: pd.DataFrame
+    generated: bool
+
+
+@dataclass(frozen=True)
+class Finding:
+    """The judgement of a row that claims.yaml selects.
+
+    Attributes:
+        verdict: HOLDS, TRUNCATED, FAILS, INCONCLUSIVE, or NOT_TESTED where the row is missing.
+        estimate: the number with a label and the interval, in words.
+        obstacle: a value of OBSTACLES, or empty.
+        reason: why the row is missing, or the obstacle, as a sentence.
+    """
+
+    verdict: str
+    estimate: str = ""
+    obstacle: str = ""
+    reason: str = ""
+
+
+def load_rules() -> dict:
+    """Reads claims.yaml."""
     return yaml.safe_load(PATH.read_text(encoding="utf-8"))
 
 
-def ledger(
-    claims: list[dict],
-    content: dict,
-    audit: pd.DataFrame,
-    released: pd.DataFrame,
-    run: pd.DataFrame,
-    scope: Scope,
-) -> pd.DataFrame:
-    """Judges every claim, in each of the three ledgers (COUNTS, RELEASED, TRAINING) that it belongs to.
+def build_ledger(claims: list[dict], rules: dict, evidence: Evidence) -> pd.DataFrame:
+    """Judges every claim, in each of the ledgers COUNTS, RELEASED and TRAINING that the claim belongs to.
 
     Args:
-        claims: the entries of claims.yaml; `published_audit` is what the printed numbers alone say.
-        content: of claim_rules.yaml, which explains it.
-        audit: the checks of the published numbers, as the stage `audit` writes them.
-        released, run: measurements of the results that Courtois et al. released, and of this run.
-        scope: what this run can speak of.
+        claims: the entries of data/published/claims.yaml; `published_audit` holds the verdict on the printed numbers.
+        rules: the content of claims.yaml in this folder.
+        evidence: the data of this run and of the sources.
 
     Returns:
-        A frame of COLUMNS, one row for every claim and ledger, with its `verdict`. What a row lacks is NaN.
-
-    Raises:
-        ValueError: claim_rules.yaml names, in `rules`, `untested` or `facts`, a claim that does not exist.
+        A row for each claim and ledger: id, paper, where, kind, claim (in words), numbers (the verdict on the printed
+        numbers), numbers_because, audit_ids (names of checks, joined by ", "), ledger, verdict, because, estimate (the
+        numbers of the selected rows, joined by "; ") and, in RELEASED, reading: the verdict on the
+        released runs by the numbers only, a value of READINGS. A missing value is an empty text.
     """
-    names_of_claims = {claim["id"] for claim in claims}
-    named = [name for names in content["facts"].values() for name in names]
-    for name in (*content["rules"], *content["untested"], *named):
-        if name not in names_of_claims:
-            raise ValueError(f"{PATH.name}: {name} is no claim of claims.yaml")
-    facts = {name: fact for fact, names in content["facts"].items() for name in names}
-    rows = [row for claim in claims for row in _rows(claim, content, audit, released, run, scope)]
-    return pd.DataFrame([{"fact": facts.get(row["id"], row["id"])} | row for row in rows], columns=COLUMNS)
+    reasons = {name: group["reason"] for group in rules["untested"] for name in group["claims"]}
+    rows = []
+    for claim in claims:
+        name = claim["id"]
+        judged = [{"ledger": COUNTS, "verdict": claim["published_audit"]["status"], "because": "By its own numbers."}]
+        if name in reasons:
+            judged = [{"ledger": TRAINING, "verdict": NOT_TESTED, "because": reasons[name]}]
+        elif name in rules["contrasts"]:
+            judged = _judge_contrasts(rules["contrasts"][name], evidence)
+        elif name in rules["released"]:
+            judged = [_judge_numbers(rules["released"][name], evidence.released, RELEASED)]
+        elif name in rules["counts"]:
+            counted = _judge_numbers(rules["counts"][name], evidence.run, COUNTS)
+            # A run that counted too little leaves the verdict on the printed numbers.
+            if counted["verdict"] != NOT_TESTED:
+                judged = [counted]
+        described = _describe_claim(claim, evidence.checks)
+        rows += [described | row for row in judged]
+    return pd.DataFrame(rows).fillna("")
 
 
-def tally(entries: pd.DataFrame) -> pd.DataFrame:
-    """How many facts, and how many claims that state them, got each verdict. Columns: ledger, verdict, facts, claims.
+def count_verdicts(ledger: pd.DataFrame) -> pd.DataFrame:
+    """Counts the claims of each verdict. Columns: ledger, verdict, claims; sorted by ledger and WORST_FIRST."""
+    ledgers = pd.Categorical(ledger["ledger"], (COUNTS, RELEASED, TRAINING))
+    verdicts = pd.Categorical(ledger["verdict"], WORST_FIRST)
+    counts = ledger.groupby([ledgers, verdicts], observed=True).size()
+    return counts.rename_axis(["ledger", "verdict"]).reset_index(name="claims")
 
-    A fact counts once in a ledger, with the worst verdict of its claims: a number printed wrongly once is wrong.
-    So `facts` is 0 where other claims give each of these facts a worse one. Rows are sorted by ledger and WORST_FIRST.
+
+def decide(findings: Sequence[Finding]) -> str:
+    """Decides a claim, which holds if all selected rows show the claim, and fails if any row refutes the claim.
+
+    Returns:
+        FAILS, even if rows are missing; else NOT_TESTED if a row is missing; else the obstacle of a row; else
+        INCONCLUSIVE, TRUNCATED or HOLDS.
     """
-    places = {"ledger": (COUNTS, RELEASED, TRAINING), "verdict": WORST_FIRST}
-    order = entries.assign(**{name: pd.Categorical(entries[name], values) for name, values in places.items()})
-    worst = order.sort_values("verdict", kind="stable").drop_duplicates(["ledger", "fact"])
-    facts, claims = (rows.groupby([*places], observed=True).size() for rows in (worst, order))
-    counts = pd.DataFrame({"facts": facts.reindex(claims.index, fill_value=0), "claims": claims})
-    return counts.reset_index().astype(dict.fromkeys(places, "str"))
+    verdicts = {finding.obstacle or finding.verdict for finding in findings}
+    for verdict in (FAILS, NOT_TESTED, *OBSTACLES, INCONCLUSIVE, TRUNCATED):
+        if verdict in verdicts:
+            return verdict
+    return HOLDS
 
 
-def _rows(
-    claim: dict, content: dict, audit: pd.DataFrame, released: pd.DataFrame, run: pd.DataFrame, scope: Scope
-) -> list[dict]:
-    """The rows of one claim, dicts of COLUMNS but for `fact` and for what a row lacks. Arguments as for `ledger`.
+def judge_number(entry: dict, rows: pd.DataFrame) -> Finding:
+    """Judges a number that is known without error, such as a count.
 
-    One is of counts or printed numbers or, failing these, of this run; another, or the only one, of released results.
+    Args:
+        entry: of claims.yaml, without lists.
+        rows: measurements. Several runs with the number are averaged.
     """
-    source, published_audit, name = claim["source"], claim["published_audit"], claim["id"]
-    procedure = claim["test"]["procedure"]
-    checks = audit[_named(audit["check"], published_audit["checks"])]
-    arithmetic = claim_words.say("arithmetic", checks=checks.to_dict("records"))
-    tests = content["rules"].get(name, [])
-    common = {
-        "id": name,
+    runs = matching(rows, {"condition": None} | _select_keys(entry))
+    if runs.empty:
+        return Finding(NOT_TESTED)
+    value = entry.get("scale", 1) * runs["value"].mean()
+    if "printed" in entry:
+        # Makes 100/3 of the float 33.33...
+        exact = Fraction(value).limit_denominator(10**9)
+        verdict = judge(str(entry["printed"]), exact, entry.get("word", ""))
+    else:
+        verdict = _judge_range(entry, value, value)
+    label = f"{model(entry['size'])} {entry['operator']}".replace("_", " ")
+    return Finding(verdict, f"{label}: {_format(value)}")
+
+
+def judge_contrast(entry: dict, rows: pd.DataFrame) -> Finding:
+    """Judges a claim by all differences that a contrast leaves possible.
+
+    Args:
+        entry: of claims.yaml, without lists.
+        rows: of contrasts.csv, from a single source.
+    """
+    rows = matching(rows, {"reference": REFERENCE} | _select_keys(entry))
+    if rows.empty:
+        return Finding(NOT_TESTED, reason=f"This run has no such comparison of {model(entry['size'])} models.")
+    [row] = rows.itertuples()
+    estimate = f"{model(row.size)} {row.arm} − {row.reference}, {row.at}: {_format(row.estimate)}"
+    low, high = -inf, inf
+    if not isnan(row.low):
+        low, high = row.low, row.high
+        estimate += f" ({_format(low)} to {_format(high)})"
+    elif row.n == row.n_reference == 1:
+        # Two single runs have no interval. Their values show how these two runs compare.
+        low = high = row.estimate
+    # Holm's method may show a direction although the simultaneous interval contains 0.
+    if row.direction == "higher":
+        low = max(low, 0.0)
+    elif row.direction == "lower":
+        high = min(high, 0.0)
+    verdict = _judge_range(entry, low, high)
+    if row.verdict in OBSTACLES:
+        return Finding(verdict, estimate, row.verdict, f"{row.reason.capitalize()}.")
+    return Finding(verdict, estimate)
+
+
+def _judge_range(entry: dict, low: float, high: float) -> str:
+    """Judges whether the values from `low` to `high` lie in the claimed range (HOLDS), outside (FAILS), or in both."""
+    above = entry.get("above", -inf)
+    below = entry.get("below", inf)
+    if above <= low and high <= below:
+        return HOLDS
+    if high <= above or low >= below:
+        return FAILS
+    return INCONCLUSIVE
+
+
+def _judge_numbers(entries: list[dict], rows: pd.DataFrame, ledger: str) -> dict:
+    """Judges a claim about numbers without error, which may hold in part: the columns from `ledger` on."""
+    findings = [judge_number(entry, rows) for entry in _expand(entries)]
+    verdict = decide(findings)
+    verdicts = {finding.verdict for finding in findings}
+    # Too few counts say nothing, whereas a claim about operators fails at the first comparison that refutes the claim.
+    if NOT_TESTED in verdicts:
+        verdict = NOT_TESTED
+    elif verdict == FAILS and len(verdicts) > 1:
+        verdict = PARTLY
+    return _describe_findings(ledger, verdict, findings) | {"because": BECAUSE[ledger]}
+
+
+def _judge_contrasts(entries: list[dict], evidence: Evidence) -> list[dict]:
+    """Judges a claim about operators by this run and, if these have the contrasts, by the released results."""
+    findings = {}
+    for source in (contrasts.REPRODUCED, contrasts.RELEASED):
+        rows = evidence.contrasts[evidence.contrasts["source"] == source]
+        findings[source] = [judge_contrast(entry, rows) for entry in _expand(entries)]
+    by_run = findings[contrasts.REPRODUCED]
+    verdict = decide(by_run)
+    judged = [_describe_findings(TRAINING, NAMES_OF_RUN.get(verdict, verdict), by_run)]
+    if evidence.generated:
+        # The papers' claims are about natural language.
+        judged = [{"ledger": TRAINING, "verdict": NOT_TESTED, "because": "The data are generated."}]
+    by_released = findings[contrasts.RELEASED]
+    verdict = decide(by_released)
+    if verdict != NOT_TESTED:
+        reading = decide([replace(finding, obstacle="") for finding in by_released])
+        row = _describe_findings(RELEASED, verdict, by_released)
+        judged.append(row | {"reading": READINGS[reading]})
+    return judged
+
+
+def _describe_findings(ledger: str, verdict: str, findings: list[Finding]) -> dict:
+    """The columns `ledger`, `verdict`, `because` and `estimate`."""
+    reasons = dict.fromkeys(finding.reason for finding in findings if finding.reason)
+    estimates = [finding.estimate for finding in findings if finding.estimate]
+    return {
+        "ledger": ledger,
+        "verdict": verdict,
+        "because": " ".join(reasons),
+        "estimate": "; ".join(estimates),
+    }
+
+
+def _describe_claim(claim: dict, checks: pd.DataFrame) -> dict:
+    """The columns of a claim that are the same in every ledger."""
+    source = claim["source"]
+    audit = claim["published_audit"]
+    where = source["section"]
+    # of the two versions of one paper
+    if source["paper"] == "kowsher":
+        where = f"{source['version']}: {where}"
+    # A check `C.AVG` stands for the checks below it, such as `C.AVG.base.original`, too.
+    below = tuple(name + separator for name in audit["checks"] for separator in "._")
+    named = checks["check"].isin(audit["checks"]) | checks["check"].str.startswith(below)
+    return {
+        "id": claim["id"],
         "paper": source["paper"],
-        "where": f"{source['version']}: {source['section']}" if source["paper"] == "kowsher" else source["section"],
+        "where": where,
         "kind": claim["kind"],
         "claim": claim["paraphrase"],
-        "rule": "; ".join(dict.fromkeys(claim_words.say("rule", test=test) for test in tests)),
-        "numbers": published_audit["status"],
-        "numbers_because": f"{published_audit['note']} {arithmetic}".strip(),
-        "audit_ids": ", ".join(checks["check"]),
+        "numbers": audit["status"],
+        "numbers_because": audit["note"],
+        "audit_ids": ", ".join(checks.loc[named, "check"]),
     }
-    of_run = [test for test in tests if test.get("run", True)]
-    rows = []
-    if tests and all(map(claim_scope.is_count, tests)):
-        rows.append(_counted(tests, run, published_audit["status"], scope))
-    elif not tests and procedure in DECIDED_BY_READING:
-        rows.append({"ledger": COUNTS, "verdict": published_audit["status"], "because": claim_words.say("read")})
-    elif of_run:
-        rows.append(_trained(of_run, run, scope))
-    elif not tests:
-        reason = content["untested"].get(name) or content["reasons"][procedure]
-        rows.append({"ledger": TRAINING, "verdict": NOT_TESTED, "because": reason})
-    if name.startswith("C24"):  # of Courtois et al., who released their results
-        asked = [test for test in tests if not claim_scope.is_count(test)]
-        rows += _released(asked, released, scope)
-    return [common | row for row in rows]
 
 
-def _named(checks: pd.Series, names: list[str]) -> pd.Series:
-    """Checks of these names, and those below them: `C.AVG` stands for `C.AVG.base.original` too."""
-    below = tuple(name + separator for name in names for separator in "._")
-    return checks.isin(names) | checks.str.startswith(below)
+def _expand(entries: list[dict]) -> list[dict]:
+    """Expands entries with lists of values, `{size: [small, base]}`, into an entry for each row, `{size: small}`."""
+    expanded = []
+    for entry in entries:
+        choices = [values if isinstance(values, list) else [values] for values in entry.values()]
+        for combination in product(*choices):
+            expanded.append(dict(zip(entry, combination, strict=True)))
+    return expanded
 
 
-def _counted(tests: list[dict], run: pd.DataFrame, status: str, scope: Scope) -> dict:
-    """The row of what the counted parameters say; if some were not counted, of `status`, what printed numbers say."""
-    outcome = evaluate(tests, run, scope.confidence, scope.alpha)
-    if outcome.verdict == NOT_TESTED:
-        return {"ledger": COUNTS, "verdict": status, "because": claim_words.say("counted_too_little")}
-    return _described(outcome, scope) | {"ledger": COUNTS, "because": claim_words.say("counted")}
+def _select_keys(entry: dict) -> dict:
+    """The fields, with their values, by which an entry selects rows."""
+    return {key: value for key, value in entry.items() if key not in REQUIREMENTS}
 
 
-def _described(outcome: Outcome, scope: Scope) -> dict:
-    """Puts an outcome into the columns `verdict` to `power`, in words."""
-    return claim_words.fields(outcome, scope.confidence, scope.alpha)
-
-
-def _released(tests: list[dict], released: pd.DataFrame, scope: Scope) -> list[dict]:
-    """The row of what the released results say; none where they have no such measurement.
-
-    Their values decide a claim about the printed numbers themselves, which no new run can test (`run: false`), but none
-    about an operator, as every operator has one pre-training run there.
-    """
-    outcome = evaluate(tests, released, scope.confidence, scope.alpha, single=True)
-    if outcome.verdict == NOT_TESTED:
-        return []
-    row = _described(outcome, scope) | {"ledger": RELEASED}
-    if not any(test.get("run", True) for test in tests):
-        verdict = HOLDS if outcome.reading == AS_CLAIMED else FAILS
-        row |= {"verdict": verdict, "because": claim_words.say("values"), "power": ""}
-    return [row]
-
-
-def _trained(tests: list[dict], run: pd.DataFrame, scope: Scope) -> dict:
-    """The row of what this run says: a verdict or, after what keeps it from testing the claim, readings by size."""
-    obstacle = claim_scope.obstacle(tests, run, scope)
-    if not obstacle:
-        outcome = evaluate(tests, run, scope.confidence, scope.alpha)
-        verdict = OF_RUN.get(outcome.verdict, outcome.verdict)
-        return _described(outcome, scope) | {"ledger": TRAINING, "verdict": verdict}
-    sizes = scope.sizes if any("sizes" in test for test in tests) else (None,)
-    relative = all(test["test"] != "value" for test in tests)  # elsewhere, an absolute number says nothing
-    outcomes = {size: evaluate(tests, run, scope.confidence, scope.alpha, size) for size in sizes if relative}
-    outcomes = {size: outcome for size, outcome in outcomes.items() if outcome.verdict != NOT_TESTED}
-    readings = [
-        claim_words.say("elsewhere", outcome=outcome, size=size, comparable=scope.comparable)
-        for size, outcome in outcomes.items()
-    ]
-    row = _described(*outcomes.values(), scope) if len(outcomes) == 1 else {}  # columns have room for one
-    return row | {"ledger": TRAINING, "verdict": NOT_TESTED, "because": " ".join([obstacle, *readings])}
+def _format(value: float) -> str:
+    """Formats a number for a text, such as `1,769,472`, `−13.04` or `0.625`."""
+    digits = ".2f"
+    if abs(value) >= 1000:
+        digits = ",.0f"
+    elif abs(value) < 1:
+        digits = ".3g"
+    return f"{value:{digits}}".replace("-", "−")

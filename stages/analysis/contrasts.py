@@ -1,10 +1,10 @@
-"""Every comparison of two arms as one row, whatever was measured: the one table that all read.
+"""Every comparison of two arms as a row of contrasts.csv, for every kind of measurement.
 
 Every operator is compared with the original, and the further pairs that `analysis.pairs` names with each other. A
 comparison is of runs of one source (this run, or the released results), protocol and size: scores, the final loss, the
-accuracy that noise takes, and steps to a milestone such as a level of the loss, where a run that never gets there
+accuracy that noise takes, and steps to a milestone such as a level of the loss. A run that never gets to a milestone
 counts with the last step at which all runs are known (stages.evidence.survival). Holm's method adjusts the p values of
-one family, and the intervals cover it simultaneously. contrasts.yaml describes every column.
+a family, and the intervals cover the family simultaneously. contrasts.yaml describes every column.
 """
 
 from collections.abc import Sequence
@@ -12,7 +12,6 @@ from functools import cache
 from math import nan
 from pathlib import Path
 
-import numpy as np
 import pandas as pd
 import yaml
 from scipy import stats
@@ -34,57 +33,50 @@ from stages.evidence.statistics import (
 from stages.schema.settings import REFERENCE
 
 DESCRIBED = Path(__file__).with_name("contrasts.yaml")
-REPRODUCED, RELEASED = "reproduced", "released"  # sources
-KEYS = ["quantity", "source", "protocol", "size", "at"]  # at: the column, the milestone, or FINAL_LOSS
-RUN = ["operator", "stage", "pretraining_seed", "finetuning_seed", "value", "reached"]
-SCORE, LOSS, LOST, STEPS = "score", "loss", "lost_", "steps"  # quantities; LOST is followed by the kind of noise
+# sources
+REPRODUCED, RELEASED = "reproduced", "released"
+# quantities; LOST is followed by the kind of noise
+SCORE, LOSS, LOST, STEPS = "score", "loss", "lost_", "steps"
 FINAL_LOSS = "validation_loss"
-Arm = str | Sequence[str]  # one side of a comparison: an operator, or a pair of operators, whose difference is compared
-
-
-@cache
-def _words() -> dict[str, dict[str, str]]:
-    """contrasts.yaml: `columns`, the meaning of each, and `reasons`, each verdict in words."""
-    return yaml.safe_load(DESCRIBED.read_text(encoding="utf-8"))
+# `at` is a column of the GLUE tables, a split, a milestone or FINAL_LOSS
+KEYS = ["quantity", "source", "protocol", "size", "at"]
+RUN = ["operator", "stage", "pretraining_seed", "finetuning_seed", "value", "reached"]
+# the score that has to exceed chance for a value to be informative, and the upper end of chance
+CHANCE = ["score", "most_frequent_high"]
+# one side of a comparison: an operator, or a pair of operators, whose difference is compared
+Arm = str | Sequence[str]
 
 
 def column_meanings() -> pd.DataFrame:
-    """What the table holds: a row for each `column`, in order, with its `meaning`."""
-    return pd.DataFrame(_words()["columns"].items(), columns=["column", "meaning"])
+    """Describes the table: a row for each `column`, in order, with its `meaning`."""
+    return pd.DataFrame(_read_descriptions()["columns"].items(), columns=["column", "meaning"])
 
 
 def quantities(rows: pd.DataFrame, measured: pd.DataFrame, without_model: baselines.WithoutModel) -> pd.DataFrame:
-    """Collects all that is compared of one source: one row for every run, quantity and `at`.
+    """Collects all numbers of a source that are compared: a row for each run, quantity and `at`.
 
     Args:
-        rows, measured: observations, and the measurements made of them (see evidence/derived.py), where known
-            with `most_frequent_high`, a fraction: the upper end of the interval of a constant answer's score.
+        rows: observations.
+        measured: the measurements made of the observations (see evidence/derived.py), where known with
+            `most_frequent_high`, a fraction: the upper end of the interval of a constant answer's score.
         without_model: the scores of answers without a model, as `baselines.without_model` returns them; may be empty.
 
     Returns:
-        KEYS but for the source, RUN (value: points, nats or steps; reached: whether the milestone was, or missing), and
-        `score` with `most_frequent_high`: the score that has to exceed chance for the value to be informative, and the
-        upper end of chance; both in one unit, and NaN where the value depends on no score.
+        KEYS without the source, RUN (`value` in points, nats or steps; `reached`: whether the milestone was reached, or
+        missing) and CHANCE, both in the same unit, and NaN where the value depends on no score.
     """
     measured = measured.assign(most_frequent_high=measured.get("most_frequent_high", nan))
-    tuned = matching(measured, {"metric": "score", "stage": "finetuning"})
-    tuned = tuned[tuned["evaluated_on"].isin((scores.GLUE_SCORE, *scores.COLUMNS))]
-    points = {name: 100 * tuned[name] for name in ("value", "most_frequent_high")}
-    tuned = tuned.assign(quantity=SCORE, at=tuned["evaluated_on"], score=points["value"], **points)
+    tuned = _collect_scores(measured)
     losses = measured[measured["metric"] == "final_validation_loss"].assign(quantity=LOSS, at=FINAL_LOSS)
+    lost = _collect_losses_to_noise(rows, without_model)
     steps = convergence.milestone_events(measured).rename(columns={"milestone": "at", "step": "value"})
-    # what the strongest noise of each kind takes, in points; `score`, a fraction, is without noise
-    levels, curve = robustness.levels(rows), [*robustness.CURVE, *robustness.RUN]
-    clean = baselines.add_baselines(levels[levels["level"] == 0], without_model).rename(columns={"value": "score"})
-    lost = derived.curve_measures(levels, curve).query("measure == 'lost'")
-    lost = lost.merge(clean[[*curve, "score", "most_frequent_high"]], on=curve)
-    lost = lost.assign(quantity=LOST + lost["kind"], at=lost["evaluated_on"], stage="noise", value=100 * lost["value"])
-    parts = [tuned, losses, lost, steps.assign(quantity=STEPS, stage="pretraining")]
-    names = [name for name in (*KEYS, *RUN, "score", "most_frequent_high") if name != "source"]
-    # as objects, since a column that one part lacks would change the type of the others; `tuned` where all are empty
-    return pd.concat([part.reindex(columns=names).astype(object) for part in parts if len(part)] or [tuned]).astype(
-        dict.fromkeys(("value", "score", "most_frequent_high"), float)
-    )
+    steps = steps.assign(quantity=STEPS, stage="pretraining")
+    names = [*KEYS, *RUN, *CHANCE]
+    names.remove("source")
+    # As objects, because a column that only one part lacks would change the type of the other parts.
+    parts = [part.reindex(columns=names).astype(object) for part in (tuned, losses, lost, steps) if len(part)]
+    collected = pd.concat(parts) if parts else tuned.reindex(columns=names)
+    return collected.astype(dict.fromkeys(("value", *CHANCE), float))
 
 
 def table(
@@ -93,132 +85,188 @@ def table(
     """Compares every operator with the original, and each further pair of arms.
 
     Args:
-        sources: the `quantities` of each source, by its name: REPRODUCED, RELEASED.
-        confidence, alpha: of the interval of one comparison, such as 0.95, and of the tests of one family together.
+        sources: the `quantities` of each source, by the name REPRODUCED or RELEASED.
+        confidence: of the interval of a single comparison, such as 0.95.
+        alpha: of the tests of a family together.
         pairs: further comparisons (arm, reference) of REPRODUCED. A side that is itself a pair stands for the
             difference of two operators: ((symmetric, original), (shared, pairwise)) asks if two differences differ.
 
     Returns:
-        One row per comparison, with the columns of contrasts.yaml; none of arms without runs.
+        A row for each comparison with runs of both arms. Columns: as contrasts.yaml lists.
     """
-    columns = list(column_meanings()["column"])
     contrasts = []
     for source, rows in sources.items():
         further = pairs if source == REPRODUCED else ()
         for keys, runs in rows.assign(source=source).groupby(KEYS, sort=False, dropna=False):
             place = dict(zip(KEYS, keys, strict=True))
-            arms = dict(iter(runs.groupby("operator", sort=False)))
-            against_original = [(operator, REFERENCE) for operator in arms if operator != REFERENCE]
-            for arm, reference in (*against_original, *further):
-                involved = {*_operators(arm), *_operators(reference)}
-                if involved <= set(arms) and _comparable(arms, arm, reference):
-                    contrasts.append(place | _contrast(arms, arm, reference, confidence))
+            operators = [name for name in runs["operator"].unique() if name != REFERENCE]
+            against_original = [(operator, REFERENCE) for operator in operators]
+            for sides in (*against_original, *further):
+                arm, reference = (_list_operators(side) for side in sides)
+                if _is_comparable(arm, runs) and _is_comparable(reference, runs):
+                    contrasts.append(place | _compare(arm, reference, runs, confidence))
+    columns = list(column_meanings()["column"])
     if not contrasts:
         return pd.DataFrame(columns=columns)
     frame = pd.DataFrame(contrasts)
-    families = frame.assign(family=[_family(row) for row in frame.itertuples()]).groupby("family", sort=False)
-    return pd.concat([_with_verdicts(family, alpha) for _, family in families])[columns]
+    frame["family"] = [_name_family(row) for row in frame.itertuples()]
+    families = [_add_verdicts(family, alpha) for _, family in frame.groupby("family", sort=False)]
+    return pd.concat(families)[columns]
 
 
-def _operators(arm: Arm) -> tuple[str, ...]:
-    """Returns the operators of one side of a comparison."""
-    return (arm,) if isinstance(arm, str) else tuple(arm)
+def _collect_scores(measured: pd.DataFrame) -> pd.DataFrame:
+    """Selects the scores on the columns of the GLUE tables, in points."""
+    rows = matching(measured, {"metric": "score", "stage": "finetuning"})
+    rows = rows[rows["evaluated_on"].isin((scores.GLUE_SCORE, *scores.COLUMNS))]
+    points = 100 * rows["value"]
+    return rows.assign(
+        quantity=SCORE,
+        at=rows["evaluated_on"],
+        value=points,
+        score=points,
+        most_frequent_high=100 * rows["most_frequent_high"],
+    )
 
 
-def _comparable(arms: dict[str, pd.DataFrame], *sides: Arm) -> bool:
-    """Whether the sides can be compared: a difference of two operators needs pre-training seeds that both have."""
-    for side in sides:
-        if isinstance(side, str):
-            continue
-        (_, seeds, unit), (_, other_seeds, other_unit) = (units(arms[operator]) for operator in side)
-        if FINETUNING in (unit, other_unit) or seeds.intersection(other_seeds).empty:
-            return False
-    return True
+def _collect_losses_to_noise(rows: pd.DataFrame, without_model: baselines.WithoutModel) -> pd.DataFrame:
+    """Computes the accuracy that the strongest noise of each kind takes, in points; CHANCE is of the clean accuracy."""
+    levels = robustness.levels(rows)
+    curve = [*robustness.CURVE, *robustness.RUN]
+    clean = baselines.add_baselines(levels[levels["level"] == 0], without_model)
+    clean = clean.rename(columns={"value": "score"})
+    lost = derived.curve_measures(levels, curve)
+    lost = lost[lost["measure"] == "lost"].merge(clean[[*curve, *CHANCE]], on=curve)
+    return lost.assign(
+        quantity=LOST + lost["kind"],
+        at=lost["evaluated_on"],
+        stage="noise",
+        value=100 * lost["value"],
+    )
 
 
-def _runs_of(side: Arm, arms: dict[str, pd.DataFrame]) -> pd.DataFrame:
-    """Returns the runs of one side: those of an operator, or the differences of two operators by pre-training seed."""
-    if isinstance(side, str):
-        return arms[side]
-    first, second = (arms[operator] for operator in side)
-    (values, seeds, _), (other_values, other_seeds, _) = units(first), units(second)
+def _list_operators(side: Arm) -> list[str]:
+    """Lists the operators of a side of a comparison."""
+    return [side] if isinstance(side, str) else list(side)
+
+
+def _is_comparable(operators: list[str], runs: pd.DataFrame) -> bool:
+    """Whether there are runs of the operators of a side, which for a difference share pre-training seeds."""
+    if not set(operators) <= set(runs["operator"]):
+        return False
+    return not _select_runs(operators, runs).empty
+
+
+def _select_runs(operators: list[str], runs: pd.DataFrame) -> pd.DataFrame:
+    """Selects the runs of a single operator, or computes the differences of two operators by pre-training seed."""
+    if len(operators) == 1:
+        return runs[runs["operator"] == operators[0]]
+    first, second = (runs[runs["operator"] == operator] for operator in operators)
+    values, seeds, unit = units(first)
+    other_values, other_seeds, other_unit = units(second)
+    if FINETUNING in (unit, other_unit):
+        return pd.DataFrame()
     common = seeds.intersection(other_seeds)
     differences = values[seeds.get_indexer(common)] - other_values[other_seeds.get_indexer(common)]
-    stage = first["stage"].iloc[0]
-    return pd.DataFrame({"stage": stage, "pretraining_seed": common, "finetuning_seed": nan, "value": differences})
+    return pd.DataFrame(
+        {
+            "stage": first["stage"].iloc[0],
+            "pretraining_seed": common,
+            "finetuning_seed": nan,
+            "value": differences,
+        }
+    )
 
 
-def _contrast(arms: dict[str, pd.DataFrame], arm: Arm, reference: Arm, confidence: float) -> dict:
-    """Compares two sides: columns of `table` but for KEYS and for what depends on the family of tests.
+def _compare(arm: list[str], reference: list[str], runs: pd.DataFrame, confidence: float) -> dict:
+    """Compares two sides: columns of `table`, without KEYS and without the columns that depend on the family of tests.
 
-    arms: rows of `quantities` with equal KEYS, by operator, with all operators of both sides.
+    runs: rows of `quantities` with equal KEYS.
     """
-    sides = [_operators(arm), _operators(reference)]
-    operators = list(dict.fromkeys(sides[0] + sides[1]))
-    runs, until, never = [arms[operator] for operator in operators], nan, [nan, nan]
-    quantity = runs[0]["quantity"].iloc[0]
+    runs = runs[runs["operator"].isin([*arm, *reference])]
+    quantity = runs["quantity"].iloc[0]
+    horizon, never, never_reference = nan, nan, nan
     if quantity == STEPS:
-        runs, until = survival.restrict_times([rows.astype({"reached": bool}) for rows in runs])
-        waiting = {operator: int((~rows["reached"]).sum()) for operator, rows in zip(operators, runs, strict=True)}
-        never = [sum(waiting[operator] for operator in side) for side in sides]
-    restricted = dict(zip(operators, runs, strict=True))
-    estimate = between(_runs_of(arm, restricted), _runs_of(reference, restricted), confidence)
+        runs = runs.astype({"reached": bool})
+        [runs], horizon = survival.restrict_times([runs])
+        waiting = runs.loc[~runs["reached"], "operator"]
+        never = waiting.isin(arm).sum()
+        never_reference = waiting.isin(reference).sum()
+    by_operator = [rows for _, rows in runs.groupby("operator")]
+    estimate = between(_select_runs(arm, runs), _select_runs(reference, runs), confidence)
+    n, n_reference = estimate.n
     return {
-        "arm": " - ".join(sides[0]),
-        "reference": " - ".join(sides[1]),
+        "arm": " - ".join(arm),
+        "reference": " - ".join(reference),
         "unit_of_inference": estimate.unit,
         "estimate": estimate.value,
         "low_unadjusted": estimate.low,
         "high_unadjusted": estimate.high,
-        **{name: getattr(estimate, name) for name in ("paired", "error", "freedom", "p")},
-        **dict(zip(("n", "n_reference"), estimate.n, strict=True)),
-        **dict(zip(("never", "never_reference"), never, strict=True)),
-        "horizon": until,
-        "at_chance": baselines.nothing_to_compare(runs, "score", lost=quantity.startswith(LOST)),
+        "paired": estimate.paired,
+        "error": estimate.error,
+        "freedom": estimate.freedom,
+        "p": estimate.p,
+        "n": n,
+        "n_reference": n_reference,
+        "never": never,
+        "never_reference": never_reference,
+        "horizon": horizon,
+        "at_chance": baselines.nothing_to_compare(by_operator, "score", lost=quantity.startswith(LOST)),
     }
 
 
-def _family(row) -> str:
-    """Names the family of tests, adjusted together by Holm's method, that a row of `table` belongs to.
+def _name_family(row) -> str:
+    """Names the family of tests, adjusted together by Holm's method, of a row of `table`: `steps released base loss=5`.
 
-    A score in a single column is in that of its operator's columns, a time in that of its milestone; the GLUE score and
-    every other quantity are in one of all comparisons, and all tasks, of that quantity.
+    The scores of an operator in single columns are a family, and so are the steps of all operators to a milestone. The
+    GLUE score and every other quantity have a family of all comparisons, over all tasks.
     """
-    part = ""
+    names = [row.quantity, row.source, row.protocol, row.size]
     if row.quantity == SCORE and row.at != scores.GLUE_SCORE:
-        part = row.arm
+        names.append(row.arm)
     elif row.quantity == STEPS:
-        part = row.at
-    names = [row.quantity, row.source, row.protocol, row.size, part]  # a missing one is NaN
-    return " ".join(name for name in names if isinstance(name, str) and name)
+        names.append(row.at)
+    # a missing protocol is NaN
+    return " ".join(name for name in names if isinstance(name, str))
 
 
-def _with_verdicts(family: pd.DataFrame, alpha: float) -> pd.DataFrame:
-    """Adds what the rows of a family decide as a whole: tests, p_holm, detectable, low, high, and verdict to reason."""
-    p_values = family["p"].to_numpy(float)
-    tests, detectable = int(family["p"].notna().sum()), power.smallest_effects(family, alpha)
-    family = family.assign(p_holm=holm(p_values), tests=tests, detectable=detectable)
-    family[["low", "high"]] = _simultaneous_intervals(family, alpha)
-    significant = family["p_holm"] < alpha
-    verdicts = pd.Series(np.where(significant, DIFFERENT, INCONCLUSIVE), family.index)
-    reasons = [too_few(row.unit_of_inference, row.n, row.n_reference) for row in family.itertuples()]
-    few = pd.Series(reasons, family.index)
-    verdicts = verdicts.mask(few != "", few)
-    family["verdict"] = verdicts.mask(family["at_chance"].astype(bool), baselines.AT_CHANCE)
-    signs = np.where(family["estimate"] > 0, "higher", "lower")  # of single checkpoints, too, which have no verdict
-    shown = significant & ~family["verdict"].isin((TOO_FEW, baselines.AT_CHANCE))
-    words = {name: text.format(fewest=FEWEST) for name, text in _words()["reasons"].items()}
-    return family.assign(direction=np.where(shown, signs, ""), reason=family["verdict"].map(words))
+def _add_verdicts(family: pd.DataFrame, alpha: float) -> pd.DataFrame:
+    """Adds the columns that a family decides as a whole: tests, p_holm, detectable, low, high, verdict and direction.
 
-
-def _simultaneous_intervals(family: pd.DataFrame, alpha: float) -> np.ndarray:
-    """Computes the ends [rows, 2] of intervals that cover all true differences of a family with 1 - alpha together.
-
-    By Bonferroni's inequality each of n tests has an interval of confidence 1 - alpha / n. An interval that excludes 0
-    is always significant after Holm's correction; Holm may also reject where the interval still contains 0.
+    The intervals cover all true differences of the family with 1 - alpha together: by Bonferroni's inequality, each of
+    n tests has an interval of confidence 1 - alpha / n. An interval that excludes 0 is always significant after Holm's
+    correction. Holm's method may also reject where the interval still contains 0.
     """
-    tests = max(int(family["p"].notna().sum()), 1)
-    error, freedom = family["error"].to_numpy(float), family["freedom"].to_numpy(float)
-    half = stats.t.isf(alpha / tests / 2, freedom) * error
-    estimate = family["estimate"].to_numpy(float)
-    return np.column_stack([estimate - half, estimate + half])
+    tests = int(family["p"].notna().sum())
+    half = stats.t.isf(alpha / max(tests, 1) / 2, family["freedom"].astype(float)) * family["error"]
+    family = family.assign(
+        tests=tests,
+        p_holm=holm(family["p"].to_numpy(float)),
+        detectable=power.smallest_effects(family, alpha),
+        low=family["estimate"] - half,
+        high=family["estimate"] + half,
+    )
+    verdicts, directions = [], []
+    for row in family.itertuples():
+        significant = row.p_holm < alpha
+        verdict = DIFFERENT if significant else INCONCLUSIVE
+        verdict = too_few(row.unit_of_inference, row.n, row.n_reference) or verdict
+        if row.at_chance:
+            verdict = baselines.AT_CHANCE
+        direction = ""
+        # Single checkpoints have no verdict on an operator, but differ in a direction.
+        if significant and verdict not in (TOO_FEW, baselines.AT_CHANCE):
+            direction = "higher" if row.estimate > 0 else "lower"
+        verdicts.append(verdict)
+        directions.append(direction)
+    reasons = _read_descriptions()["reasons"]
+    return family.assign(
+        verdict=verdicts,
+        direction=directions,
+        reason=[reasons[verdict].format(fewest=FEWEST) for verdict in verdicts],
+    )
+
+
+@cache
+def _read_descriptions() -> dict[str, dict[str, str]]:
+    """Reads contrasts.yaml: `columns`, the meaning of each column, and `reasons`, each verdict in words."""
+    return yaml.safe_load(DESCRIBED.read_text(encoding="utf-8"))

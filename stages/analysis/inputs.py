@@ -1,92 +1,143 @@
-"""What the stage analysis reads: observations, predictions and labels of what params.yaml asks for, no others."""
+"""Input of the stage analysis: the observations of the runs that params.yaml asks for."""
 
 from collections.abc import Iterable
 from pathlib import Path
 
 import pandas as pd
 
-from stages.analysis import multibootstrap
-from stages.evidence import scores
 from stages.files import observations
-from stages.files.paths import PREDICTIONS, STATISTICS
+from stages.files.paths import STATISTICS
 from stages.runner import handover
 from stages.schema.settings import Settings
 
-ONE_PROTOCOL = ("question_answering", "convergence")  # stages with a protocol of their own, whatever `protocols` names
 TUNED = "finetuning"
-APART = ("parameters", "baselines", TUNED, "translation")  # stages that are read by rules of their own
-FIRST = (*ONE_PROTOCOL, "noise", "cross_domain", "timing")  # read in this order, then what else dvc.yaml names
+# stages with a protocol of their own, which `protocols` of params.yaml does not name
+ONE_PROTOCOL = (
+    "question_answering",
+    "convergence",
+)
+# stages that `read_observations` reads by rules of their own
+APART = (
+    "parameters",
+    "baselines",
+    TUNED,
+    "translation",
+)
+# stages that are read first, in this order, before the other stages of dvc.yaml
+FIRST = (
+    *ONE_PROTOCOL,
+    "noise",
+    "cross_domain",
+    "timing",
+)
 
 
-def observed(settings: Settings) -> pd.DataFrame:
-    """Reads all observations of what params.yaml asks for, and the sizes of the tasks, as a frame of their COLUMNS.
+def read_observations(settings: Settings) -> pd.DataFrame:
+    """Reads the observations of all runs that params.yaml asks for, and the sizes of the tasks.
 
-    Fine-tuning may be left out with its baselines, as to study pre-training; so may translation and what `further`
-    names. ValueError where other observations are missing, or a model that is asked for was not fine-tuned.
+    Fine-tuning and its baselines may be missing, as in a study of pre-training, and so may translation and the stages
+    of `list_further_stages`.
+
+    Returns:
+        A frame with the columns of observations. Operators have the order of params.yaml within each part.
+
+    Raises:
+        ValueError: other observations are missing, or there is no fine-tuning of a model that params.yaml asks for.
     """
-    names = ["parameters", *(f"pretraining-{'-'.join(model)}" for model in settings.pretrained())]
-    parts = [observations.read(_paths(names))]
-    if (path := observations.FOLDER / f"{TUNED}.csv").exists():
-        tuned = _asked(observations.read([path]), settings)
-        models = set(tuned[["protocol", "operator", "size"]].itertuples(index=False, name=None))
-        for model in settings.finetuned():
-            if model not in models:
-                raise ValueError(f"{path}: nothing of {'-'.join(model)}; run `dvc repro {TUNED}`")
-        parts += [observations.read(_paths(["baselines"])), tuned]
-    rest = observations.read(path for path in _paths(further()) if path.exists())
-    order = {"by": "operator", "key": lambda names: names.map(settings.operators.index), "kind": "stable"}
-    # translation, and its times by `timing`, for its own operators and protocols; `sequences` are its generated tasks
-    translated = observations.read(path for path in _paths(("translation", "timing")) if path.exists())
-    translated = translated[translated["protocol"].isin((*settings.translation.protocols, "sequences"))]
-    translated = translated[translated["operator"].isin(settings.translation.operators)]
-    parts += [_asked(rest, settings).sort_values(**order), translated, task_sizes()]  # operators as in params.yaml
-    return pd.concat([part for part in parts if len(part)], ignore_index=True)
+    trained = [f"pretraining-{'-'.join(model)}" for model in settings.pretrained()]
+    parts = [_read_files(["parameters", *trained])]
+    tuned = observations.FOLDER / f"{TUNED}.csv"
+    if tuned.exists():
+        parts.append(_read_files(["baselines"]))
+        parts.append(_read_finetuning(tuned, settings))
+    further = _select_asked(_read_existing(list_further_stages()), settings)
+    # A stable sort keeps the rows of an operator in the order of the files.
+    ranks = further["operator"].map(settings.operators.index)
+    parts.append(further.loc[ranks.sort_values(kind="stable").index])
+    parts.append(_read_translation(settings))
+    parts.append(read_task_sizes())
+    # An empty part would change the types of columns.
+    filled = [part for part in parts if len(part)]
+    return pd.concat(filled, ignore_index=True)
 
 
-def further() -> tuple[str, ...]:
-    """Names the stages that write data/observations/STAGE.csv, without APART: FIRST, then the rest as in dvc.yaml."""
-    outs = [out for stage in handover.pipeline().values() for out in handover.paths(stage["outs"], {})]
-    # a stage with a matrix has one file per command, whose name holds `${item.NAME}`
-    named = [out.stem for out in outs if out.parent == observations.FOLDER and "$" not in out.name]
-    return tuple(name for name in dict.fromkeys((*FIRST, *named)) if name in named and name not in APART)
+def list_further_stages() -> list[str]:
+    """Lists the stages that write data/observations/STAGE.csv, without APART: FIRST, then the order of dvc.yaml."""
+    written = []
+    for stage in handover.pipeline().values():
+        for out in handover.paths(stage["outs"], {}):
+            # A stage with a matrix writes a file for each command. The name in dvc.yaml then holds `${item.NAME}`.
+            if out.parent == observations.FOLDER and "$" not in out.name:
+                written.append(out.stem)
+    ordered = [name for name in FIRST if name in written]
+    ordered += [name for name in written if name not in (*FIRST, *APART)]
+    return ordered
 
 
-def _paths(names: Iterable[str]) -> list[Path]:
+def list_files(names: Iterable[str]) -> list[Path]:
+    """Lists the files of observations with these names, such as `data/observations/noise.csv`."""
     return [observations.FOLDER / f"{name}.csv" for name in names]
 
 
-def _asked(rows: pd.DataFrame, settings: Settings) -> pd.DataFrame:
-    """The rows of operators (or baselines), sizes and protocols (or none, or ONE_PROTOCOL) that params.yaml names."""
-    asked = rows["operator"].isin(settings.operators) | (rows["stage"] == "baselines")
-    asked &= rows["size"].isin(settings.sizes)
-    return rows[
-        asked & (rows["protocol"].isin(settings.protocols) | rows["protocol"].isna() | rows["stage"].isin(ONE_PROTOCOL))
-    ]
-
-
-def task_sizes() -> pd.DataFrame:
-    """The number of examples that the data source holds, as observations: by task, with the split as condition.
+def read_task_sizes() -> pd.DataFrame:
+    """Reads how many examples the data source holds, as observations: by task, with the split as condition.
 
     Without tasks, as in a study of pre-training, there are no rows.
     """
+    columns = list(observations.COLUMNS)
     if not STATISTICS.exists():
-        return pd.DataFrame(columns=list(observations.COLUMNS)).astype(observations.TYPES)
+        return pd.DataFrame(columns=columns).astype(observations.TYPES)
     frame = pd.read_csv(STATISTICS)
-    split = frame["split"].replace("validation_matched", "validation")  # of MNLI, which has two; as other tasks call it
-    rows = pd.DataFrame({"stage": "tasks", "task": frame["task"], "condition": split, "metric": "examples"})
-    rows["value"] = frame["available"].astype(float)
-    return rows.reindex(columns=list(observations.COLUMNS)).astype(observations.TYPES)
+    # MNLI has two validation splits. The matched split stands for the validation split of the other tasks.
+    split = frame["split"].replace("validation_matched", "validation")
+    rows = pd.DataFrame(
+        {
+            "stage": "tasks",
+            "task": frame["task"],
+            "condition": split,
+            "metric": "examples",
+            "value": frame["available"],
+        }
+    )
+    return rows.reindex(columns=columns).astype(observations.TYPES)
 
 
-def predictions(settings: Settings) -> pd.DataFrame:
-    """Reads the kept predictions for `multibootstrap.against_original`; without any, a frame of its keys alone."""
-    frames = []
-    for protocol, operator, size in settings.finetuned():
-        path = PREDICTIONS / f"{protocol}-{operator}-{size}.parquet"
-        if path.exists():
-            frame = pd.read_parquet(path)
-            frame = frame[frame["evaluated_on"].isin(scores.COLUMNS)]
-            frames.append(frame.assign(protocol=protocol, operator=operator, size=size))
-    if not frames:
-        return pd.DataFrame(columns=["evaluated_on", *multibootstrap.KEYS, "operator", "pretraining_seed"])
-    return pd.concat(frames, ignore_index=True)
+def _read_files(names: Iterable[str]) -> pd.DataFrame:
+    """Reads the observations with these names; ValueError for a missing file."""
+    return observations.read(list_files(names))
+
+
+def _read_existing(names: Iterable[str]) -> pd.DataFrame:
+    """Reads the observations with these names, as far as the files exist."""
+    return observations.read(path for path in list_files(names) if path.exists())
+
+
+def _read_finetuning(path: Path, settings: Settings) -> pd.DataFrame:
+    """Reads the fine-tuning of all models that params.yaml asks for; ValueError where a model is missing."""
+    rows = _select_asked(observations.read([path]), settings)
+    found = set(zip(rows["protocol"], rows["operator"], rows["size"], strict=True))
+    for model in settings.finetuned():
+        if model not in found:
+            raise ValueError(f"{path}: nothing of {'-'.join(model)}; run `dvc repro {TUNED}`")
+    return rows
+
+
+def _read_translation(settings: Settings) -> pd.DataFrame:
+    """Reads the stage translation, and the times of its steps by the stage timing.
+
+    Both have separate operators and protocols; the protocol `sequences` has the generated sequence tasks.
+    """
+    options = settings.translation
+    rows = _read_existing(["translation", "timing"])
+    rows = rows[rows["protocol"].isin([*options.protocols, "sequences"])]
+    return rows[rows["operator"].isin(options.operators)]
+
+
+def _select_asked(rows: pd.DataFrame, settings: Settings) -> pd.DataFrame:
+    """Selects the rows of operators (or baselines), sizes and protocols (or of no protocol) that params.yaml names."""
+    stage = rows["stage"]
+    protocol = rows["protocol"]
+    operator_asked = rows["operator"].isin(settings.operators) | (stage == "baselines")
+    protocol_asked = protocol.isin(settings.protocols) | protocol.isna() | stage.isin(ONE_PROTOCOL)
+    size_asked = rows["size"].isin(settings.sizes)
+    return rows[operator_asked & protocol_asked & size_asked]

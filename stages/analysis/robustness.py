@@ -1,26 +1,48 @@
-"""How models stand noise, and how they travel between tasks: statistics over the observations of both stages.
+"""Robustness under noise, and transfer between tasks: statistics over the observations of both stages.
 
-Noise: the accuracy by level, and what a run loses from clean to the strongest noise, the area under its curve and its
-slope. Each is computed for every run and then summarised over the units of inference (stages.evidence.statistics). What
-is lost is compared with `original` in contrasts.py: the score under noise would repeat what the clean score says.
+Noise: the accuracy by level, and for each run the accuracy lost from clean input to the strongest noise, the area under
+the curve and the slope. These are summarised over the units of inference (stages.evidence.statistics). contrasts.py
+compares the lost accuracy with `original`, because the score under noise would repeat the clean score.
 """
 
 import pandas as pd
 
-from stages.evidence import baselines, derived, statistics
+from stages.evidence import baselines, derived
+from stages.evidence.statistics import summaries
 
-CURVE = ["protocol", "size", "operator", "evaluated_on", "kind"]
-RUN = ["pretraining_seed", "finetuning_seed"]
+CURVE = [
+    "protocol",
+    "size",
+    "operator",
+    "evaluated_on",
+    "kind",
+]
+RUN = [
+    "pretraining_seed",
+    "finetuning_seed",
+]
+KIND_AND_LEVEL = r"^(?P<kind>[a-z_]+)=(?P<level>[\d.]+)$"
+PROBED = r"(layer=\d+|model)$"
 
 
 def levels(rows: pd.DataFrame) -> pd.DataFrame:
-    """Accuracies by `kind` of noise (noise: on embeddings; typos, ...: in the text) and `level`; all have `noise=0`."""
+    """Selects accuracies under noise from observations.
+
+    The condition `typos=0.4` becomes the `kind` of noise, `typos`, and the `level`, 0.4. The kind `noise` is noise on
+    embeddings, every other kind is noise in the text. Each kind has the clean accuracy, `noise=0`, as level 0.
+    """
     rows = rows[(rows["stage"] == "noise") & (rows["metric"] == "accuracy")]
-    parts = rows["condition"].str.extract(r"^(?P<kind>[a-z_]+)=(?P<level>[\d.]+)$")
-    rows = rows.assign(kind=parts["kind"], level=parts["level"].astype(float))
+    parts = rows["condition"].str.extract(KIND_AND_LEVEL)
+    rows = rows.assign(
+        kind=parts["kind"],
+        level=parts["level"].astype(float),
+    )
     clean = rows[(rows["kind"] == "noise") & (rows["level"] == 0)]
-    others = [clean.assign(kind=kind) for kind in rows["kind"].unique() if kind != "noise"]
-    return pd.concat([rows, *others], ignore_index=True)
+    frames = [rows]
+    for kind in rows["kind"].unique():
+        if kind != "noise":
+            frames.append(clean.assign(kind=kind))
+    return pd.concat(frames, ignore_index=True)
 
 
 def tables(rows: pd.DataFrame, without_model: baselines.WithoutModel, confidence: float) -> dict[str, pd.DataFrame]:
@@ -32,16 +54,25 @@ def tables(rows: pd.DataFrame, without_model: baselines.WithoutModel, confidence
         confidence: of the intervals, such as 0.95.
 
     Returns:
-        By the name of its file, a table of the columns that it is grouped by and the fields of statistics.Summary.
+        A table by the name of its file, with the columns that group the runs and the fields of statistics.Summary.
     """
-    noisy, transferred = levels(rows), rows[rows["stage"] == "cross_domain"]
-    probed = rows[(rows["stage"] == "noise") & rows["condition"].str.match(r"(layer=\d+|model)$", na=False)]
-    place = ["protocol", "size", "operator"]
-    curves = statistics.summaries(noisy, [*CURVE, "level"], confidence).assign(metric="accuracy")  # for add_baselines
+    noisy = levels(rows)
+    curves = summaries(noisy, [*CURVE, "level"], confidence)
+    # `add_baselines` selects the score of a baseline by the metric.
+    curves = baselines.add_baselines(curves.assign(metric="accuracy"), without_model, "mean")
     measures = derived.curve_measures(noisy, [*CURVE, *RUN])
+    transferred = rows[rows["stage"] == "cross_domain"]
+    # the stage noise also probes attention, under conditions of other names
+    probes = rows["condition"].str.match(PROBED, na=False)
+    probed = rows[(rows["stage"] == "noise") & probes]
+    place = [
+        "protocol",
+        "size",
+        "operator",
+    ]
     return {
-        "noise_curves": baselines.add_baselines(curves, without_model, "mean").drop(columns="metric"),
-        "noise_measures": statistics.summaries(measures, [*CURVE, "measure"], confidence),
-        "transfer": statistics.summaries(transferred, [*place, "task", "evaluated_on", "metric"], confidence),
-        "probes": statistics.summaries(probed, [*place, "evaluated_on", "condition", "metric"], confidence),
+        "noise_curves": curves.drop(columns="metric"),
+        "noise_measures": summaries(measures, [*CURVE, "measure"], confidence),
+        "transfer": summaries(transferred, [*place, "task", "evaluated_on", "metric"], confidence),
+        "probes": summaries(probed, [*place, "evaluated_on", "condition", "metric"], confidence),
     }

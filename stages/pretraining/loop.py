@@ -16,7 +16,7 @@ from transformers.utils import logging
 from stages.attention.counts import training_flops
 from stages.files.storage import temporary_sibling, write_table
 from stages.masked_lm.corpus import Corpus
-from stages.masked_lm.run import PretrainingRun, sequence_length
+from stages.masked_lm.run import PretrainingRun, choose_length
 from stages.masked_lm.steps import Trainer, Update, validate
 from stages.pretraining.probes import Probes
 from stages.runner.bars import Bar
@@ -209,7 +209,7 @@ class Loop:
         """Counts the floating-point operations of an update, forward and backward."""
         run, corpus = self.trainer.run, self.trainer.corpus
         recipe, longest = run.training, corpus.train.sequence_length
-        length = sequence_length(recipe, step, self.trainer.steps, longest)
+        length = choose_length(recipe, step, self.trainer.steps, longest)
         size = run.model.model_dump()
         per_token = training_flops(run.variant, size, corpus.vocabulary_size, length, recipe.mask_probability)
         return per_token * recipe.batch_size * longest

@@ -201,8 +201,6 @@ class Analysis(Record):
     alpha: Annotated[float, Field(gt=0, lt=0.5)]
     levels: Several[Rate]
     pairs: Annotated[tuple[Pair[Arm], ...], BeforeValidator(_make_tuple)]
-    resamples: Annotated[Count, Field(ge=100)]
-    seed: Seed
 
 
 class Report(Record):
