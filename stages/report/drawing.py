@@ -1,4 +1,4 @@
-"""What every figure shares: panels as SVG and PDF, of equal bytes for equal numbers; colours; SVG for a page.
+"""The parts that every figure shares: panels as SVG and PDF, of equal bytes for equal numbers; colours; SVG for a page.
 
 Inside a page the colours are CSS variables, so that a figure is legible in light and dark schemes; text stays text.
 """
@@ -7,6 +7,7 @@ import re
 import zlib
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from functools import partial
 from io import BytesIO
 from pathlib import Path
 from typing import ClassVar
@@ -19,24 +20,44 @@ from matplotlib.figure import Figure
 from stages.files.storage import temporary_sibling, write_atomically
 from stages.report import names
 from stages.report.tables import Shown, csv_of
+from stages.report.text_templates import describe_panel
 from stages.schema.operators import described
 
 SETTINGS = mpl.rc_params_from_file(Path(__file__).with_name("figures.mplstyle"), use_default_template=False)
-INK, GRID = SETTINGS["text.color"], SETTINGS["grid.color"]
-HEAT = "#3d5a98"  # of heat maps, whose values are its opacity
-# colour-blind safe (Okabe and Ito), and told apart in print by their strokes
+INK = SETTINGS["text.color"]
+GRID = SETTINGS["grid.color"]
+# the colour of heat maps, whose values are its opacity
+HEAT = "#3d5a98"
+# colours that colour-blind readers can tell apart (Okabe and Ito), with strokes that differ in print
 STYLES = {name: operator.look for name, operator in described().items() if operator.look}
-OTHERS = tuple(("#767676", stroke) for stroke in ("solid", "dashed", "dashdot", (0, (1, 1))))  # of further operators
-WIDTH, HEIGHT, ROW = 3.3, 2.7, 2  # inches per panel; panels per row, which fill a printed line of 170 mm
-NAMES = 6  # in a row of the legend, at most
-COORDINATES = re.compile(rb' d="[^"]*"')  # of an SVG's paths
-DIGITS = re.compile(rb"(\.\d\d)\d+")  # more digits than the hundredth of a point has
-DASHED, CONSTANT = (0, (4, 3)), "constant answer"  # a stroke, and the label of the line with a constant answer's score
+# strokes of operators without a look, all grey
+OTHERS = ("solid", "dashed", "dashdot", (0, (1, 1)))
+GREY = "#767676"
+# inches per panel; panels per row, which fill a printed line of 170 mm
+WIDTH, HEIGHT, ROW = 3.3, 2.7, 2
+# names in a row of the legend, at most
+NAMES = 6
+# coordinates of an SVG's paths, and digits beyond the hundredth of a point
+COORDINATES = re.compile(rb' d="[^"]*"')
+DIGITS = re.compile(rb"(\.\d\d)\d+")
+# the stroke of reference lines, and the label of the score of a constant answer
+DASHED = (0, (4, 3))
+CONSTANT = "constant answer"
+
+# title and rows of every panel, and a function that draws the rows of one panel
+Groups = list[tuple[str, pd.DataFrame]]
+Painter = Callable[[Axes, pd.DataFrame], None]
 
 
 @dataclass(frozen=True, kw_only=True)
 class Drawing(Shown):
-    """A figure. alternative: in words. files: by format (svg, pdf). pieces: each panel as SVG, and any legend last."""
+    """A figure.
+
+    Args:
+        alternative: the figure in words.
+        files: by format (svg, pdf), the whole figure.
+        pieces: each panel as SVG, and the legend, if any, last.
+    """
 
     alternative: str
     files: dict[str, bytes]
@@ -50,37 +71,20 @@ class Drawing(Shown):
 
 
 def style(operator: str) -> tuple:
-    """Returns colour and stroke of an operator, the same in every figure; one without a look gets one of OTHERS."""
-    return STYLES.get(operator) or OTHERS[zlib.crc32(operator.encode()) % len(OTHERS)]  # as `hash` varies by process
+    """Returns colour and stroke of an operator, the same in every figure."""
+    if operator in STYLES:
+        return STYLES[operator]
+    # a checksum, because `hash` differs between processes
+    return GREY, OTHERS[zlib.crc32(operator.encode()) % len(OTHERS)]
 
 
-@mpl.rc_context(SETTINGS)
-def panels(
-    groups: list[tuple[str, pd.DataFrame]], draw: Callable[[Axes, pd.DataFrame], None], width: float, height: float
-) -> dict:
-    """Draws a panel per group, and one legend; returns `files` (of all panels together) and `pieces` of a Drawing.
-
-    Args:
-        groups, draw: as for `drawing`.
-        width, height: of a panel, in inches.
-    """
-    whole, handles = _figure(groups, draw, width, height)
-    _add_legend(whole, handles, min(ROW, len(groups)))
-    drawn = [_saved(_figure([group], draw, width, height)[0], "svg") for group in groups]
-    if handles:
-        legend = Figure()
-        _add_legend(legend, handles, ROW)
-        drawn.append(_saved(legend, "svg", bbox_inches="tight"))  # with empty sides a page would shrink it
-    return {"files": {form: _saved(whole, form) for form in ("svg", "pdf")}, "pieces": tuple(drawn)}
-
-
-def drawing(
+def draw_figure(
     name: str,
     title: str,
     stage: str,
-    groups: list[tuple[str, pd.DataFrame]],
-    draw: Callable[[Axes, pd.DataFrame], None],
-    describe: Callable[[pd.DataFrame], str],
+    groups: Groups,
+    painter: Painter,
+    kind: str,
     size: tuple[float, float],
     csv: pd.DataFrame,
     **more,
@@ -88,23 +92,119 @@ def drawing(
     """Draws a figure with a panel for each group of rows.
 
     Args:
-        name, title: the name of its files, and the title of the figure.
-        stage: the stage of the pipeline whose numbers it shows.
-        groups: (title, rows) of each panel; without any, the figure is empty.
-        draw: draws the rows of a panel into its axes.
-        describe: says in words, without a full stop, what a panel of these rows shows.
+        name: the name of the files.
+        title: the caption.
+        stage: the stage of the pipeline that computes the numbers.
+        groups: the panels; without panels the figure is empty.
+        painter: draws a panel.
+        kind: the template in `alternatives` of sentences.yaml that describes a panel.
         size: width and height of a panel, in inches.
-        csv, more: the numbers drawn, and further fields of Drawing.
+        csv: the numbers drawn.
+        more: further fields of Drawing.
     """
-    drawn = panels(groups, draw, *size) if groups else {"files": {}, "pieces": ()}
-    words = " ".join(f"{label + ': ' if label else ''}{describe(rows)}." for label, rows in groups)
-    return Drawing(name=name, title=title, stage=stage, alternative=words, csv=csv, **drawn, **more)
+    drawn = {"files": {}, "pieces": ()}
+    if groups:
+        drawn = panels(groups, painter, *size)
+    sentences = []
+    for label, rows in groups:
+        start = f"{label}: " if label else ""
+        sentences.append(f"{start}{describe_panel(kind, rows)}.")
+    return Drawing(name=name, title=title, stage=stage, alternative=" ".join(sentences), csv=csv, **drawn, **more)
 
 
-def write(folder: Path, drawings: Iterable[Drawing]) -> None:
+@mpl.rc_context(SETTINGS)
+def panels(groups: Groups, draw: Painter, width: float, height: float) -> dict:
+    """Draws a panel per group and one legend.
+
+    Args:
+        groups: the panels.
+        draw: draws a panel.
+        width: of a panel, in inches.
+        height: of a panel, in inches.
+
+    Returns:
+        `files` (of all panels together) and `pieces` of a Drawing.
+    """
+    whole, handles = draw_panels(groups, draw, width, height)
+    add_legend(whole, handles, min(ROW, len(groups)))
+    pieces = []
+    for group in groups:
+        single, _ = draw_panels([group], draw, width, height)
+        pieces.append(_save(single, "svg"))
+    if handles:
+        legend = Figure()
+        add_legend(legend, handles, ROW)
+        # with empty sides a page would shrink the legend
+        pieces.append(_save(legend, "svg", bbox_inches="tight"))
+    return {"files": {form: _save(whole, form) for form in ("svg", "pdf")}, "pieces": tuple(pieces)}
+
+
+def draw_panels(groups: Groups, draw: Painter, width: float, height: float) -> tuple[Figure, dict]:
+    """Draws panels, at most ROW side by side, without a legend; arguments as for `panels`.
+
+    Returns:
+        The figure, and label -> handle for a legend.
+    """
+    columns = min(ROW, len(groups))
+    # rounded up
+    rows = -(-len(groups) // columns)
+    figure = Figure(figsize=(width * columns, height * rows), layout="constrained")
+    places = list(figure.subplots(rows, columns, squeeze=False).flat)
+    handles = {}
+    for axes, (title, frame) in zip(places, groups, strict=False):
+        # names of operators may be long
+        axes.set_title(title, loc="left", wrap=True)
+        axes.grid(axis="y", linewidth=0.6)
+        axes.set_axisbelow(True)
+        draw(axes, frame)
+        drawn, labels = axes.get_legend_handles_labels()
+        handles.update(zip(labels, drawn, strict=True))
+    # the last row may have places without a panel
+    for axes in places[len(groups) :]:
+        axes.set_axis_off()
+    return figure, handles
+
+
+def add_legend(figure: Figure, handles: dict, columns: int) -> None:
+    """Adds a legend below the panels, or alone, in the longest rows that fit; the figure grows by its height.
+
+    Args:
+        figure: a figure with panels or without.
+        handles: label -> handle; without handles there is no legend.
+        columns: the number of panels side by side.
+    """
+    if not handles:
+        return
+    location = "outside lower center" if figure.axes else "center"
+    for number in range(min(len(handles), NAMES, 2 * columns), 0, -1):
+        legend = figure.legend(handles.values(), handles.keys(), ncols=number, loc=location)
+        extent = legend.get_window_extent()
+        fits = not figure.axes or extent.width <= figure.bbox.width
+        if fits or number == 1:
+            break
+        legend.remove()
+    # the panels keep their height
+    figure.set_figheight(figure.get_figheight() + extent.height / figure.dpi)
+
+
+def _save(figure: Figure, form: str, **cut: str) -> bytes:
+    """Saves a figure as `svg` or `pdf`, without a date and with few digits in paths. cut: margins, as in `savefig`."""
+    buffer = BytesIO()
+    date = {"svg": "Date", "pdf": "CreationDate"}[form]
+    figure.savefig(buffer, format=form, metadata={date: None}, **cut)
+    return COORDINATES.sub(_shorten_digits, buffer.getvalue())
+
+
+def _shorten_digits(path: re.Match) -> bytes:
+    """Cuts the coordinates of a path after the hundredth of a point: `1.23456` is `1.23`."""
+    return DIGITS.sub(rb"\1", path[0])
+
+
+def write_figures(folder: Path, drawings: Iterable[Drawing]) -> None:
     """Writes the numbers and the files of all figures into a folder, which is replaced as a whole."""
     with temporary_sibling(folder) as new:
-        new.mkdir()  # also where there is no figure
+        # also without any figure
+        new.mkdir()
         for drawing in drawings:
             write_atomically(new / f"{drawing.name}.csv", csv_of(drawing.csv))
             for form, content in drawing.files.items():
@@ -114,61 +214,21 @@ def write(folder: Path, drawings: Iterable[Drawing]) -> None:
 def curve(
     axes: Axes, rows: pd.DataFrame, operator: str, across: str = "step", stroked: tuple | None = None, **look
 ) -> None:
-    """Draws the mean over an operator's runs as a line, and where there are several, a band between their extremes.
+    """Draws the mean over an operator's runs as a line, and a band between the extremes of several runs.
 
     Args:
-        axes, operator: where the line is drawn, and whose colour, stroke and name it has.
+        axes: the panel.
         rows: mean, minimum, maximum and n (the number of runs), in increasing order of `across`.
-        across, look: the column of the horizontal axis, and further properties of the line.
-        stroked: colour and stroke. None: those of the operator.
+        operator: the operator, whose colour, stroke and name the line has.
+        across: the column of the horizontal axis.
+        stroked: colour and stroke, if not the operator's.
+        look: further properties of the line.
     """
     colour, stroke = stroked or style(operator)
     if (rows["n"] > 1).any():
         axes.fill_between(rows[across], rows["minimum"], rows["maximum"], color=colour, alpha=0.18, linewidth=0)
     name = names.operator(operator)
     axes.plot(rows[across], rows["mean"], color=colour, linestyle=stroke, linewidth=1.4, label=name, **look)
-
-
-def _figure(
-    groups: list[tuple[str, pd.DataFrame]], draw: Callable[[Axes, pd.DataFrame], None], width: float, height: float
-) -> tuple[Figure, dict]:
-    """Draws the panels, at most ROW side by side, without a legend; returns the figure, and label -> handle for one."""
-    columns = min(ROW, len(groups))
-    rows = -(-len(groups) // columns)  # rounded up
-    figure = Figure(figsize=(width * columns, height * rows), layout="constrained")
-    grid = figure.subplots(rows, columns, squeeze=False).flat
-    for axes, (title, frame) in zip(grid, groups, strict=False):
-        axes.set_title(title, loc="left", wrap=True)  # names of operators may be long
-        axes.grid(axis="y", linewidth=0.6)
-        axes.set_axisbelow(True)
-        draw(axes, frame)
-    for axes in grid[len(groups) :]:  # places of the last row without a panel
-        axes.set_axis_off()
-    handles = {
-        label: handle for axes in figure.axes for handle, label in zip(*axes.get_legend_handles_labels(), strict=True)
-    }
-    return figure, handles
-
-
-def _add_legend(figure: Figure, handles: dict, columns: int) -> None:
-    """Adds a legend below `columns` panels, or alone, in the longest rows that fit; the figure grows by its height."""
-    if not handles:
-        return
-    place = {"loc": "outside lower center"} if figure.axes else {"loc": "center"}
-    for number in range(min(len(handles), NAMES, 2 * columns), 0, -1):
-        legend = figure.legend(handles.values(), handles.keys(), ncols=number, **place)
-        extent = legend.get_window_extent()
-        if not figure.axes or extent.width <= figure.bbox.width or number == 1:
-            break
-        legend.remove()
-    figure.set_figheight(figure.get_figheight() + extent.height / figure.dpi)  # the panels keep theirs
-
-
-def _saved(figure: Figure, form: str, **cut: str) -> bytes:
-    """Returns a figure as `svg` or `pdf`, with no date and few digits in paths: equal bytes for equal numbers."""
-    buffer, date = BytesIO(), {"svg": "Date", "pdf": "CreationDate"}[form]  # cut: of `savefig`, which margins to cut
-    figure.savefig(buffer, format=form, metadata={date: None}, **cut)  # on white, for dark pages, too
-    return COORDINATES.sub(lambda path: DIGITS.sub(rb"\1", path[0]), buffer.getvalue())
 
 
 def steps_axis(axes: Axes) -> None:
@@ -179,22 +239,32 @@ def steps_axis(axes: Axes) -> None:
 
 
 def inline(svg: bytes, name: str) -> str:
-    """Cuts out the SVG element for use inside a page: colours are CSS variables, identifiers begin with `name`."""
+    """Cuts out the SVG element for use inside a page.
+
+    Args:
+        svg: the file.
+        name: the beginning of all identifiers, so that they are unique in the page.
+
+    Returns:
+        The element; colours are CSS variables.
+    """
     text = svg.decode()
     text = text[text.index("<svg") :]
     text = re.sub(r"<metadata>.*?</metadata>", "", text, flags=re.DOTALL)
-    text = re.sub(r'(\bid="|url\(#|href="#)', rf"\g<1>{name}-", text)  # identifiers and references: unique in a page
+    text = re.sub(r'(\bid="|url\(#|href="#)', rf"\g<1>{name}-", text)
+    # points on paper; style.css computes a size that fits a screen
     width = float(re.search(r'viewBox="0 0 ([\d.]+)', text)[1])
-    size = f"--wide: {width:.0f}"  # points on paper; style.css makes of it what fits a screen
-    text = re.sub(  # of the attributes only viewBox is kept; the words of the page describe the figure
-        r'<svg [^>]*?(viewBox="[^"]*")[^>]*>',
-        rf'<svg \1 aria-hidden="true" focusable="false" style="{size}">',
-        text,
-        count=1,
-    )
-    text = text.replace("fill: #ffffff", "fill: none")  # a page has a background of its own
+    # the page describes the figure in words, so the element is hidden from screen readers
+    start = rf'<svg \1 aria-hidden="true" focusable="false" style="--wide: {width:.0f}">'
+    text = re.sub(r'<svg [^>]*?(viewBox="[^"]*")[^>]*>', start, text, count=1)
+    # a page has its own background
+    text = text.replace("fill: #ffffff", "fill: none")
     colours = {INK: "currentColor", GRID: "var(--rule)", HEAT: f"var(--heat, {HEAT})"}
-    colours |= {colour: f"var(--{operator}, {colour})" for operator, (colour, _) in STYLES.items()}
-    for colour, variable in colours.items():  # matplotlib writes `fill: #24292f` or `stroke: #24292f`
-        text = re.sub(rf"(: ?){colour}\b", rf"\g<1>{variable}", text)
-    return text
+    for operator, (colour, _) in STYLES.items():
+        colours[colour] = f"var(--{operator}, {colour})"
+    return re.sub(r"(: ?)(#[0-9a-f]{6})\b", partial(_replace_colour, colours), text)
+
+
+def _replace_colour(colours: dict[str, str], match: re.Match) -> str:
+    """Replaces a colour such as `: #24292f` by its CSS variable, if `colours` has one."""
+    return match[1] + colours.get(match[2], match[2])

@@ -2,66 +2,101 @@
 
 from stages.report.drawing import Drawing
 from stages.report.tables import Grid
-from stages.report.words import say
+from stages.report.text_templates import fill_template
 
-MAIN, REST = "report", "appendix"  # names of pages, and of their HTML files
+# names of pages, and of their HTML files
+MAIN, REST = "report", "appendix"
 LEFT_OUT = {"id": "published_only", "title": "Published, with nothing of this run beside it", "text": []}
 
 
-def pages(content: dict, grids: dict[str, Grid], figures: dict[str, Drawing], values: dict) -> list[dict]:
-    """Fills the pages with their sections: the main page has what holds a number of this run or of released results.
+def fill_pages(layout: dict, grids: dict[str, Grid], figures: dict[str, Drawing], facts: dict) -> list[dict]:
+    """Fills the pages with their sections.
 
-    Of the rest, what the papers have moves to the appendix, a later page, and what is ours is left out; so is a figure
-    with nothing to draw, such as that of a filter that drops nothing, and a section without a table or figure.
+    The main page has the tables and figures with a number of this run or of released results. All others of the papers
+    move to the appendix, and all others of our own are left out. A figure with nothing to draw and a section without a
+    table or figure are left out, too.
 
     Args:
-        content: of sections.yaml; its `pages` have, in order, their name as `file`, and `sections`, each with a list
-            `text` of templates, and lists `tables` and `figures` of names.
-        grids, figures, values: every table and every figure, by name, and what the templates in `text` may name.
+        layout: the content of sections.yaml; its `pages` have a name, `file`, and `sections`, each with a list `text`
+            of templates, and lists `tables` and `figures` of names.
+        grids: every table by name.
+        figures: every figure by name.
+        facts: the values that the templates in `text` may name.
 
     Returns:
-        The pages of `content`; of each section, `text` has its paragraphs and `shown` its tables and figures in order.
+        The pages of `layout`; of each section, `text` has the paragraphs and `shown` the tables and figures in order.
     """
-    filled, published = [], []
-    for page in content["pages"]:
+    published = []
+    filled = []
+    for page in layout["pages"]:
         sections = []
-        for section in page["sections"]:  # a paragraph whose template says nothing is left out
-            text = [paragraph for template in section["text"] if (paragraph := say(template, **values))]
-            sections.append(section | {"text": text, "shown": _shown(section, grids, figures)})
-        if page["file"] == MAIN:
-            published = [item for section in sections for item in section["shown"] if not item.measured and item.place]
-            sections = [section | {"shown": [i for i in section["shown"] if i.measured]} for section in sections]
+        for section in page["sections"]:
+            shown = find_shown(section, grids, figures)
+            if page["file"] == MAIN:
+                published += [item for item in shown if item.place and not item.measured]
+                shown = [item for item in shown if item.measured]
+            paragraphs = [fill_template(template, **facts) for template in section["text"]]
+            sections.append({**section, "text": [text for text in paragraphs if text], "shown": shown})
         if page["file"] == REST:
-            sections.append(LEFT_OUT | {"shown": published})
-        sections = [section | {"shown": [i for i in section["shown"] if not i.empty]} for section in sections]
-        filled.append(page | {"sections": [section for section in sections if section["shown"]]})
+            sections.append({**LEFT_OUT, "shown": published})
+        for section in sections:
+            section["shown"] = [item for item in section["shown"] if not item.empty]
+        filled.append({**page, "sections": [section for section in sections if section["shown"]]})
     return filled
 
 
-def places(filled: list[dict]) -> dict[str, str]:
+def map_places(filled: list[dict]) -> dict[str, str]:
     """Maps every table and figure on these pages to its address, `FILE.html#NAME`; on the main page `#NAME`."""
-    return {
-        item.name: f"{'' if page['file'] == MAIN else page['file'] + '.html'}#{item.name}"
-        for page in filled
-        for section in page["sections"]
-        for item in section["shown"]
-    }
+    places = {}
+    for page in filled:
+        file = "" if page["file"] == MAIN else f"{page['file']}.html"
+        for section in page["sections"]:
+            for item in section["shown"]:
+                places[item.name] = f"{file}#{item.name}"
+    return places
 
 
-def not_run(content: dict, grids: dict[str, Grid], figures: dict[str, Drawing]) -> list[Grid | Drawing]:
+def list_not_run(layout: dict, grids: dict[str, Grid], figures: dict[str, Drawing]) -> list[Grid | Drawing]:
     """Lists, each once, the tables and figures without a number of this run or of released results.
 
-    Those of the stages analysis and report are left out: both ran, and to run them again would fill nothing.
+    Tables of the stages analysis and report are left out: both stages ran, and running them again would fill nothing.
 
     Args:
-        content, grids, figures: those of `pages`.
+        layout: the content of sections.yaml.
+        grids: every table by name.
+        figures: every figure by name.
     """
-    sections = (section for page in content["pages"] for section in page["sections"])
-    items = {item.name: item for section in sections for item in _shown(section, grids, figures)}
-    return [item for item in items.values() if not item.measured and item.stage not in ("analysis", "report")]
+    items = {}
+    for page in layout["pages"]:
+        for section in page["sections"]:
+            for item in find_shown(section, grids, figures):
+                if not item.measured and item.stage not in ("analysis", "report"):
+                    items[item.name] = item
+    return list(items.values())
 
 
-def _shown(section: dict, grids: dict[str, Grid], figures: dict[str, Drawing]) -> list[Grid | Drawing]:
-    """The tables and then the figures of a section that this run has; NAME stands for all `NAME-PROTOCOL-SIZE`, too."""
-    named = [drawing for name in section["figures"] for key, drawing in figures.items() if key.split("-")[0] == name]
-    return [grids[name] for name in section["tables"]] + named
+def select_printed(filled: list[dict]) -> list[dict]:
+    """Selects the sections of report.tex: the main page whole, and of the appendix what stands in a paper.
+
+    Args:
+        filled: the result of `fill_pages`.
+    """
+    sections = []
+    for page in filled:
+        for section in page["sections"]:
+            if page["file"] == MAIN:
+                sections.append(section)
+            elif page["file"] == REST:
+                of_papers = [item for item in section["shown"] if item.place]
+                sections.append({**section, "text": [], "shown": of_papers})
+    return [section for section in sections if section["shown"]]
+
+
+def find_shown(section: dict, grids: dict[str, Grid], figures: dict[str, Drawing]) -> list[Grid | Drawing]:
+    """Finds the tables and then the figures of a section; a figure NAME stands for all `NAME-PROTOCOL-SIZE`, too."""
+    shown = [grids[name] for name in section["tables"]]
+    for name in section["figures"]:
+        for key, drawing in figures.items():
+            if key.split("-")[0] == name:
+                shown.append(drawing)
+    return shown

@@ -14,7 +14,7 @@ from stages.evidence.arithmetic import FAILS, HOLDS, NOT_DECIDED, TRUNCATED
 from stages.evidence.statistics import ONE_CHECKPOINT
 from stages.report import names
 from stages.report.tables import Grid, Group, Heading, Line, Value
-from stages.report.words import content
+from stages.report.text_templates import content
 
 # by the first part of a check's name: a key of published.PAPERS
 PAPER_OF = {"C": "courtois2024", "K": "kowsher", "K24": "kowsher", "K25": "kowsher", "H": "hadamard_blog", "AOP": "aop"}

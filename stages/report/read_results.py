@@ -1,0 +1,179 @@
+"""Reads the files that earlier stages left: results of the analysis, checks of the audit, records of the run.
+
+A frame that is read as it is belongs here; a frame that is computed for a table belongs into table_rows.py.
+"""
+
+import hashlib
+import json
+from collections.abc import Iterable
+from pathlib import Path
+
+import pandas as pd
+import yaml
+
+from stages.evidence import cells, published
+from stages.files.paths import ANALYSIS, AUDIT, RUNS, SENTENCE_PAIRS, STATISTICS
+from stages.runner import handover
+from stages.schema.settings import REFERENCE, Settings
+
+# columns of the summaries and of the contrasts that are texts, and may be empty
+KEYS = {name: "str" for name in ("stage", "metric", "protocol", "evaluated_on", "operator", "size")}
+TEXTS = {"protocol": "str", "direction": "str"}
+# facts of a record about the machine
+FACTS = ("commit", "python", "system", "processor", "cores", "device")
+
+
+def read_table(name: str, **options) -> pd.DataFrame:
+    """Reads one table that the stage analysis left. name: of the file; options: of pandas.read_csv."""
+    return pd.read_csv(ANALYSIS / f"{name}.csv", **options)
+
+
+def select(rows: pd.DataFrame, **wanted: object) -> pd.DataFrame:
+    """Selects rows by the values of columns.
+
+    Args:
+        rows: any frame; a frame without rows may lack the columns.
+        wanted: by column, the value, or a list or tuple of allowed values.
+    """
+    if rows.empty:
+        return rows
+    for field, value in wanted.items():
+        allowed = value if isinstance(value, (list, tuple)) else [value]
+        rows = rows[rows[field].isin(allowed)]
+    return rows
+
+
+def read_summaries() -> pd.DataFrame:
+    """Reads the summaries of the counts, losses and scores of this run.
+
+    Returns:
+        A row per quantity. KEYS that do not apply are empty texts. Scores are fractions. mean, sd, low and high are
+        over n units (`unit`, such as pre-training seeds). at_chance: whether a score is no better than the score of a
+        constant answer. words_and_overlap: the score of a linear model of words.
+    """
+    return read_table("summaries", dtype=KEYS).fillna(dict.fromkeys(KEYS, ""))
+
+
+def read_cells() -> pd.DataFrame:
+    """Reads the filled cells of the published tables; stages/evidence/cells.py describes the columns."""
+    return read_table("cells", dtype=cells.TYPES)
+
+
+def read_claims() -> pd.DataFrame:
+    """Reads the judged claims, all texts; an empty text is no gap here."""
+    return read_table("claims").fillna("")
+
+
+def audited() -> pd.DataFrame:
+    """Reads the checks of the published numbers: check (its name), source, statement, verdict, arithmetic, by, fact."""
+    return pd.read_csv(AUDIT, keep_default_na=False)
+
+
+def read_contrasts(further: bool = False, **wanted: object) -> pd.DataFrame:
+    """Selects comparisons; stages/analysis/contrasts.yaml describes the columns.
+
+    Args:
+        further: whether the further pairs of `analysis.pairs` are selected, not the comparisons with the original.
+        wanted: as for `select`.
+    """
+    rows = read_table("contrasts", dtype=TEXTS).fillna(dict.fromkeys(TEXTS, ""))
+    # an arm such as `symmetric - original` is a difference of two arms
+    single = ~rows["arm"].str.contains(" - ", regex=False)
+    with_original = single & (rows["reference"] == REFERENCE)
+    return select(rows[with_original != further], **wanted)
+
+
+def read_studies() -> pd.DataFrame:
+    """Reads the differences that finished studies of this repository found, without the differences of this run.
+
+    A run of the pipeline can be such a study. Its differences have equal estimates and lower ends, to the last digit.
+    """
+    found = pd.read_csv(published.FOLDER / "studies.csv")
+    run = select(read_table("contrasts"), source="reproduced")
+    ends = ["estimate", "low"]
+    in_run = pd.MultiIndex.from_frame(found[ends]).isin(pd.MultiIndex.from_frame(run[ends]))
+    return found[~in_run]
+
+
+def read_tasks() -> pd.DataFrame:
+    """Reads the statistics of every split of every task: task, split, examples, subset (of the original data), ..."""
+    return pd.read_csv(STATISTICS)
+
+
+def read_sentence_pairs() -> pd.DataFrame:
+    """Reads the ledger of sentence pairs; the frame is empty if this run has no sentence pairs."""
+    path = SENTENCE_PAIRS / "ledger.csv"
+    if path.exists():
+        return pd.read_csv(path)
+    return pd.DataFrame(columns=["protocol", "split", "fate", "reason", "pairs"])
+
+
+def read_baseline_scores(name: str, metric: str, protocol: str = "") -> dict[str, float]:
+    """Selects the scores of a baseline, in per cent, by column or split.
+
+    Args:
+        name: a key of LABELS of stages/evidence/baselines.py.
+        metric: `score`, which belongs to a protocol, or a raw metric such as `accuracy`, which belongs to none.
+        protocol: the protocol of the score.
+    """
+    rows = read_table("baselines").fillna({"protocol": ""})
+    rows = select(rows, operator=name, metric=metric, protocol=protocol)
+    return (100 * rows.set_index("evaluated_on")["value"]).to_dict()
+
+
+def read_run_records(settings: Settings) -> list[dict]:
+    """Reads the records of the commands of this run, in the order of the pipeline."""
+    commands = handover.commands(settings)
+    return records(handover.record_of(command).stem for command in commands)
+
+
+def records(names: Iterable[str]) -> list[dict]:
+    """Reads the records of data/runs with these names, such as `corpus`, in order; a missing record is left out."""
+    found = []
+    for name in names:
+        path = RUNS / f"{name}.json"
+        if path.exists():
+            found.append(json.loads(path.read_text(encoding="utf-8")))
+    return found
+
+
+def list_environment(runs: list[dict], lock: Path) -> pd.DataFrame:
+    """Lists the commit, the digest of dvc.lock, versions, machine and inputs of a run.
+
+    Args:
+        runs: records of stages.
+        lock: the path of dvc.lock.
+
+    Returns:
+        A row (fact, value) for every fact that is known; values that differ between stages are joined by "; ".
+    """
+    rows = []
+    for key in FACTS:
+        rows.append((key.capitalize(), _join_distinct(run.get(key) for run in runs)))
+        if key == "commit":
+            rows.append(("dvc.lock", describe_lock(lock)))
+    packages = set()
+    for run in runs:
+        packages.update(run.get("packages", {}))
+    for name in sorted(packages):
+        rows.append((name, _join_distinct(run.get("packages", {}).get(name) for run in runs)))
+    for run in runs:
+        rows.append((f"Read by {run['stage']}", "; ".join(run.get("read", ()))))
+    frame = pd.DataFrame(rows, columns=["fact", "value"])
+    return frame[frame["value"] != ""]
+
+
+def describe_lock(lock: Path) -> str:
+    """Describes dvc.lock by its SHA-256, without the entry of this stage, which DVC writes after the report."""
+    if not lock.exists():
+        return "none: this run was not made by `dvc repro`"
+    stages = yaml.safe_load(lock.read_text(encoding="utf-8")).get("stages", {})
+    stages.pop("report", None)
+    digest = hashlib.sha256(json.dumps(stages, sort_keys=True).encode()).hexdigest()
+    return f"SHA-256 {digest} ({len(stages)} stages, without `report`)"
+
+
+def _join_distinct(values: Iterable) -> str:
+    """Joins the distinct values, None left out, in the order of their first appearance."""
+    texts = [str(value) for value in values if value is not None]
+    return "; ".join(dict.fromkeys(texts))

@@ -1,0 +1,151 @@
+"""Texts of the report: Jinja templates over numbers and keys, from the YAML files of reports/templates.
+
+The texts are plain; HTML and LaTeX templates escape the texts where they are shown.
+"""
+
+import re
+from collections.abc import Callable, Iterable
+from functools import cache
+from math import nan
+
+import jinja2
+import pandas as pd
+import yaml
+
+from stages.evidence.statistics import FEWEST
+from stages.files.paths import REPORTS
+from stages.report import names, tables
+from stages.schema.settings import Settings
+
+TEMPLATES = REPORTS / "templates"
+# in a plain-text formula, a raised or lowered character
+RAISED = re.compile(r"([\^_])(\w)")
+
+
+def fill_template(template: str, **values: object) -> str:
+    """Fills a Jinja template and returns one line: `{{ n }} runs` with n = 3 is `3 runs`.
+
+    Raises:
+        jinja2.UndefinedError: the template needs a value that is not given.
+    """
+    filled = _compile(template).render(values)
+    return names.unbroken(" ".join(filled.split()))
+
+
+def fill_sentence(name: str, **values: object) -> str:
+    """Fills a text of sentences.yaml; the result is empty if the template has nothing to say."""
+    return fill_template(content("sentences")[name], **values)
+
+
+@cache
+def content(name: str) -> dict:
+    """Reads NAME.yaml of reports/templates, once; the checklist is a list, all other files are dictionaries."""
+    return yaml.safe_load((TEMPLATES / f"{name}.yaml").read_text(encoding="utf-8"))
+
+
+def facts_of(settings: Settings) -> dict[str, object]:
+    """Gathers facts that most texts may name: the settings, and the confidence of single and simultaneous intervals."""
+    options = settings.analysis
+    return {
+        "settings": settings,
+        "confidence": f"{100 * options.confidence:g} %",
+        "simultaneous": f"simultaneous {100 * (1 - options.alpha):g} %",
+    }
+
+
+def describe_panel(kind: str, rows: pd.DataFrame) -> str:
+    """Describes in words, without a full stop, the panel of a figure. kind: a key of `alternatives`."""
+    template = content("sentences")["alternatives"][kind]
+    return fill_template(template, rows=rows.to_dict("records"))
+
+
+def describe_banner(settings: Settings) -> str:
+    """Describes scale, models and data of a run, such as `Scale laptop: BERT-tiny (2 layers, width 64) on ...`."""
+    data = settings.report.data or content("sentences")["sources"][settings.data.source]
+    return fill_sentence("banner", settings=settings, data=data)
+
+
+def mark_formula(text: str, escape: Callable[[str], str], marks: dict[str, str]) -> str:
+    """Writes a formula such as `h^2/n` in a markup language: `h<sup>2</sup>/n`.
+
+    Args:
+        text: the formula; `^` raises the one character after it, `_` lowers it.
+        escape: escapes plain text for the markup language.
+        marks: by `^` and `_`, the markup, with `{}` in the place of the character.
+    """
+    parts = []
+    end = 0
+    for match in RAISED.finditer(text):
+        mark, character = match.groups()
+        parts.append(escape(text[end : match.start()]))
+        parts.append(marks[mark].format(escape(character)))
+        end = match.end()
+    parts.append(escape(text[end:]))
+    return "".join(map(str, parts))
+
+
+def group_rows(rows: Iterable[dict], field: str) -> list[tuple[object, list[dict]]]:
+    """Groups rows by a field in order of appearance; Jinja's own `groupby` sorts the values."""
+    groups: dict[object, list[dict]] = {}
+    for row in rows:
+        groups.setdefault(row[field], []).append(row)
+    return list(groups.items())
+
+
+@cache
+def _compile(template: str) -> jinja2.Template:
+    """Parses a template, once."""
+    return ENVIRONMENT.from_string(template)
+
+
+def _scale(value: object, scale: float = 1) -> float:
+    """Returns a number times `scale`; a gap of a table, an empty text, is NaN."""
+    if isinstance(value, (int, float)):
+        return float(value) * scale
+    return nan
+
+
+def format_number(value: object, decimals: int = 0, scale: float = 1) -> str:
+    """Formats a number as `tables.number` does, times `scale`."""
+    return tables.number(_scale(value, scale), decimals)
+
+
+def format_spread(value: object, decimals: int = 0, scale: float = 1) -> str:
+    """Formats a standard deviation as `tables.spread` does, times `scale`."""
+    return tables.spread(_scale(value, scale), decimals)
+
+
+def format_signed(value: object, decimals: int = 0, scale: float = 1) -> str:
+    """Formats a difference as `tables.signed` does, times `scale`."""
+    return tables.signed(_scale(value, scale), decimals)
+
+
+def format_interval(low: object, high: object, decimals: int = 0, scale: float = 1) -> str:
+    """Formats an interval as `tables.interval` does, times `scale`."""
+    return tables.interval(_scale(low, scale), _scale(high, scale), decimals)
+
+
+def format_probability(value: object) -> str:
+    """Formats a probability as `tables.probability` does."""
+    return tables.probability(_scale(value))
+
+
+FILTERS = {
+    "number": format_number,
+    "spread": format_spread,
+    "signed": format_signed,
+    "to": format_interval,
+    "p": format_probability,
+    "in_words": tables.in_words,
+    "detectable": tables.detectable,
+    "by": group_rows,
+    "task": names.task,
+    "label": names.label,
+    "operator": names.operator,
+    "protocol": names.protocol,
+    "milestone": names.milestone,
+}
+# templates make text and no markup, so nothing is escaped here
+ENVIRONMENT = jinja2.Environment(undefined=jinja2.StrictUndefined)
+ENVIRONMENT.filters.update(FILTERS)
+ENVIRONMENT.globals.update(fewest=FEWEST, model=names.model)
