@@ -14,6 +14,7 @@ from typing import ClassVar
 
 import matplotlib as mpl
 import pandas as pd
+from markupsafe import Markup
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
@@ -55,19 +56,17 @@ class Drawing(Shown):
 
     Args:
         alternative: the figure in words.
-        files: by format (svg, pdf), the whole figure.
-        pieces: each panel as SVG, and the legend, if any, last.
+        files: by format, svg and pdf; none without panels.
     """
 
     alternative: str
     files: dict[str, bytes]
-    pieces: tuple[bytes, ...]
     kind: ClassVar[str] = "figure"
 
     @property
     def empty(self) -> bool:
         """Whether there is nothing to draw."""
-        return not self.pieces
+        return not self.files
 
 
 def style(operator: str) -> tuple:
@@ -102,19 +101,17 @@ def draw_figure(
         csv: the numbers drawn.
         more: further fields of Drawing.
     """
-    drawn = {"files": {}, "pieces": ()}
-    if groups:
-        drawn = panels(groups, painter, *size)
+    files = render_panels(groups, painter, *size) if groups else {}
     sentences = []
     for label, rows in groups:
         start = f"{label}: " if label else ""
         sentences.append(f"{start}{describe_panel(kind, rows)}.")
-    return Drawing(name=name, title=title, stage=stage, alternative=" ".join(sentences), csv=csv, **drawn, **more)
+    return Drawing(name=name, title=title, stage=stage, alternative=" ".join(sentences), files=files, csv=csv, **more)
 
 
 @mpl.rc_context(SETTINGS)
-def panels(groups: Groups, draw: Painter, width: float, height: float) -> dict:
-    """Draws a panel per group and one legend.
+def render_panels(groups: Groups, draw: Painter, width: float, height: float) -> dict[str, bytes]:
+    """Draws a panel per group, at most ROW side by side, and one legend below.
 
     Args:
         groups: the panels.
@@ -123,75 +120,54 @@ def panels(groups: Groups, draw: Painter, width: float, height: float) -> dict:
         height: of a panel, in inches.
 
     Returns:
-        `files` (of all panels together) and `pieces` of a Drawing.
-    """
-    whole, handles = draw_panels(groups, draw, width, height)
-    add_legend(whole, handles, min(ROW, len(groups)))
-    pieces = []
-    for group in groups:
-        single, _ = draw_panels([group], draw, width, height)
-        pieces.append(_save(single, "svg"))
-    if handles:
-        legend = Figure()
-        add_legend(legend, handles, ROW)
-        # with empty sides a page would shrink the legend
-        pieces.append(_save(legend, "svg", bbox_inches="tight"))
-    return {"files": {form: _save(whole, form) for form in ("svg", "pdf")}, "pieces": tuple(pieces)}
-
-
-def draw_panels(groups: Groups, draw: Painter, width: float, height: float) -> tuple[Figure, dict]:
-    """Draws panels, at most ROW side by side, without a legend; arguments as for `panels`.
-
-    Returns:
-        The figure, and label -> handle for a legend.
+        The figure by format, svg and pdf.
     """
     columns = min(ROW, len(groups))
     # rounded up
     rows = -(-len(groups) // columns)
     figure = Figure(figsize=(width * columns, height * rows), layout="constrained")
     places = list(figure.subplots(rows, columns, squeeze=False).flat)
-    handles = {}
     for axes, (title, frame) in zip(places, groups, strict=False):
         # names of operators may be long
         axes.set_title(title, loc="left", wrap=True)
         axes.grid(axis="y", linewidth=0.6)
         axes.set_axisbelow(True)
         draw(axes, frame)
-        drawn, labels = axes.get_legend_handles_labels()
-        handles.update(zip(labels, drawn, strict=True))
     # the last row may have places without a panel
     for axes in places[len(groups) :]:
         axes.set_axis_off()
-    return figure, handles
+    add_legend(figure, 2 * columns)
+    return {"svg": _save(figure, "svg"), "pdf": _save(figure, "pdf")}
 
 
-def add_legend(figure: Figure, handles: dict, columns: int) -> None:
-    """Adds a legend below the panels, or alone, in the longest rows that fit; the figure grows by its height.
+def add_legend(figure: Figure, most: int) -> None:
+    """Adds a legend below the panels, in the longest rows that fit; the figure grows by the height of the legend.
 
     Args:
-        figure: a figure with panels or without.
-        handles: label -> handle; without handles there is no legend.
-        columns: the number of panels side by side.
+        figure: a figure with panels.
+        most: names in a row.
     """
+    handles = {}
+    for axes in figure.axes:
+        drawn, labels = axes.get_legend_handles_labels()
+        handles.update(zip(labels, drawn, strict=True))
     if not handles:
         return
-    location = "outside lower center" if figure.axes else "center"
-    for number in range(min(len(handles), NAMES, 2 * columns), 0, -1):
-        legend = figure.legend(handles.values(), handles.keys(), ncols=number, loc=location)
+    for number in range(min(len(handles), NAMES, most), 0, -1):
+        legend = figure.legend(handles.values(), handles.keys(), ncols=number, loc="outside lower center")
         extent = legend.get_window_extent()
-        fits = not figure.axes or extent.width <= figure.bbox.width
-        if fits or number == 1:
+        if extent.width <= figure.bbox.width or number == 1:
             break
         legend.remove()
     # the panels keep their height
     figure.set_figheight(figure.get_figheight() + extent.height / figure.dpi)
 
 
-def _save(figure: Figure, form: str, **cut: str) -> bytes:
-    """Saves a figure as `svg` or `pdf`, without a date and with few digits in paths. cut: margins, as in `savefig`."""
+def _save(figure: Figure, form: str) -> bytes:
+    """Saves a figure as `svg` or `pdf`, without a date and with few digits in paths."""
     buffer = BytesIO()
     date = {"svg": "Date", "pdf": "CreationDate"}[form]
-    figure.savefig(buffer, format=form, metadata={date: None}, **cut)
+    figure.savefig(buffer, format=form, metadata={date: None})
     return COORDINATES.sub(_shorten_digits, buffer.getvalue())
 
 
@@ -238,7 +214,7 @@ def steps_axis(axes: Axes) -> None:
     axes.xaxis.set_major_formatter(mpl.ticker.StrMethodFormatter("{x:,.0f}"))
 
 
-def inline(svg: bytes, name: str) -> str:
+def inline(svg: bytes, name: str) -> Markup:
     """Cuts out the SVG element for use inside a page.
 
     Args:
@@ -262,7 +238,7 @@ def inline(svg: bytes, name: str) -> str:
     colours = {INK: "currentColor", GRID: "var(--rule)", HEAT: f"var(--heat, {HEAT})"}
     for operator, (colour, _) in STYLES.items():
         colours[colour] = f"var(--{operator}, {colour})"
-    return re.sub(r"(: ?)(#[0-9a-f]{6})\b", partial(_replace_colour, colours), text)
+    return Markup(re.sub(r"(: ?)(#[0-9a-f]{6})\b", partial(_replace_colour, colours), text))
 
 
 def _replace_colour(colours: dict[str, str], match: re.Match) -> str:

@@ -47,17 +47,13 @@ def build_rows(settings: Settings) -> list[dict]:
     # the first protocol of the run, or the empty protocol of pre-training
     protocols = ["", settings.protocols[0]]
     contrasts = read_results.read_contrasts(protocol=protocols)
-    contrasts = pd.concat(
-        [
-            select(contrasts, source="released", size=BIGGEST),
-            select(contrasts, source="reproduced", size=size),
-        ]
-    )
+    sizes = contrasts["source"].map({"released": BIGGEST, "reproduced": size})
+    contrasts = contrasts[contrasts["size"] == sizes]
     elsewhere = table_rows.average_elsewhere(read_results.read_table("transfer"))
     elsewhere = select(elsewhere, size=size, protocol=protocols)
     # `stock` names the precision of a stock BERT, which is none of our operators
-    speed = read_results.read_table("speed")
-    speed = select(speed[speed["stock"].isna()], metric="tokens_per_second", size=size)
+    speed = select(read_results.read_table("speed"), metric="tokens_per_second", size=size)
+    speed = speed[speed["stock"].isna()]
     summaries = read_results.read_summaries()
     described = content("sections")["operators"]
     rows = []
@@ -82,18 +78,16 @@ def list_findings(rows: pd.DataFrame, decimals: int, by_task: bool = False) -> l
     Args:
         rows: the comparisons of one operator and one quantity.
         decimals: of the difference and its interval.
-        by_task: whether the label names the task.
+        by_task: whether the label names the task, not the model.
     """
     findings = []
     for row in rows.to_dict("records"):
-        label = f"{SOURCES[row['source']]}, BERT-{row['size']}"
-        if by_task:
-            label += f", {names.task(row['at'])}"
+        place = names.task(row["at"]) if by_task else f"BERT-{row['size']}"
         text = signed(row["estimate"], decimals)
         if pd.notna(row["low"]):
             text += f" [{number(row['low'], decimals)}, {number(row['high'], decimals)}]"
         verdict = ", ".join(filter(None, [row["verdict"], row["direction"]]))
-        findings.append(Finding(label, text, verdict))
+        findings.append(Finding(f"{SOURCES[row['source']]}, {place}", text, verdict))
     return findings
 
 

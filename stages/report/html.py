@@ -1,6 +1,6 @@
 """The pages of the report: each is one file that needs no network, and can be read without its script.
 
-Templates: reports/templates/*.html, style.css and tables.js. All data is escaped: for HTML or, in style.css, for CSS.
+Templates: reports/templates/*.html, style.css and tables.js. All data is escaped.
 """
 
 from pathlib import Path
@@ -42,13 +42,7 @@ def environment(folder: Path) -> jinja2.Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    templates.filters.update(FILTERS)
-    templates.filters.update(
-        css_string=escape_css,
-        tone=choose_tone,
-        formula=format_formula,
-        inline_svg=inline_svg,
-    )
+    templates.filters.update(FILTERS, tone=choose_tone, formula=format_formula, inline_svg=drawing.inline)
     return templates
 
 
@@ -63,19 +57,3 @@ def choose_tone(verdict: str) -> str:
 def format_formula(text: str) -> Markup:
     """Writes a formula in HTML: `h^2` is `h<sup>2</sup>`."""
     return Markup(mark_formula(text, escape, RAISED))
-
-
-def inline_svg(svg: bytes, name: str) -> Markup:
-    """Returns a figure as part of a page, as `drawing.inline` does."""
-    return Markup(drawing.inline(svg, name))
-
-
-def escape_css(value: object) -> Markup:
-    """Writes a CSS string literal; any character but ASCII letters and digits is a code point: `a<` is `"a\\3c "`."""
-    parts = []
-    for character in str(value):
-        if character.isascii() and character.isalnum():
-            parts.append(character)
-        else:
-            parts.append(f"\\{ord(character):x} ")
-    return Markup(f'"{"".join(parts)}"')

@@ -13,7 +13,6 @@ from pathlib import Path
 
 import jinja2
 
-from stages.files.storage import temporary_sibling
 from stages.report.tables import Grid
 from stages.report.text_templates import mark_formula
 
@@ -52,8 +51,7 @@ ESCAPES = {
 RAISED = {"^": "\\textsuperscript{{{}}}", "_": "\\textsubscript{{{}}}"}
 # runs of pdflatex until the contents and the widths of long tables have settled
 RUNS = 3
-# shares of the width of the line, 170 mm: a letter of 7 points, and the space around a column
-LETTER = 0.0088
+# the space around a column, a share of the width of the line
 GAP = 0.014
 # an identifier in a text: it may break after a full stop, an underscore (escaped) or a slash
 BREAK = re.compile(r"(?<=\w)(\.(?!\d)|\\_|/)(?=\w)")
@@ -79,14 +77,7 @@ def environment(folder: Path) -> jinja2.Environment:
         lstrip_blocks=True,
         keep_trailing_newline=True,
     )
-    templates.filters.update(
-        path=path,
-        address=address,
-        tex=Latex,
-        breakable=breakable,
-        formula=format_formula,
-        columns=choose_columns,
-    )
+    templates.filters.update(tex=Latex, breakable=breakable, formula=format_formula, columns=choose_columns)
     return templates
 
 
@@ -109,71 +100,39 @@ def breakable(text: str) -> Latex:
     return Latex(BREAK.sub(r"\1\\allowbreak{}", escape(text)))
 
 
-def address(url: str) -> Latex:
-    """Returns an address for `href` as it is. ValueError for any character that our addresses do not have."""
-    if not re.fullmatch(r"https://[\w./-]+", url, re.ASCII):
-        raise ValueError(f"{url!r} cannot stand in LaTeX as an address")
-    return Latex(url)
-
-
-def path(name: str) -> Latex:
-    """Returns the name of a file or a label as it is. ValueError for any character but letters, digits and `_.-`."""
-    if not re.fullmatch(r"[\w.-]+", name, re.ASCII):
-        raise ValueError(f"{name!r} cannot name a file or label in LaTeX; allowed: letters, digits, `_`, `.`, `-`")
-    return Latex(name)
-
-
 def choose_columns(grid: Grid) -> Latex:
-    """Chooses the column types of a table.
+    """Chooses the column types of a table: paragraphs that fill the line together, numbers flush right.
 
-    Returns:
-        `lrr` and so on if all cells fit the line, otherwise paragraphs that fill the line together. The width of a
-        paragraph is the longest word of the column, and a part of the rest by the square root of the mean length.
+    The width of a column follows from its longest word and from the square root of the mean length of its cells.
     """
     columns = _list_cells(grid)
-    numeric = [kind == "number" for kind in grid.kinds]
-    # labels of groups and of lines come first
-    numeric = [False] * (len(columns) - len(numeric)) + numeric
-    natural = sum(max(map(len, column)) for column in columns)
-    if LETTER * natural + GAP * len(columns) < 1:
-        return Latex("".join("r" if flag else "l" for flag in numeric))
-    words = [max(map(_longest_word, column)) for column in columns]
-    weights = [(sum(map(len, column)) / len(column)) ** 0.5 for column in columns]
+    weights = []
+    for column in columns:
+        words = " ".join(column).split()
+        mean = sum(map(len, column)) / len(column)
+        weights.append(max(map(len, words)) + 2 * mean**0.5)
     free = 1 - GAP * len(columns)
-    rest = max(free - LETTER * sum(words), 0)
-    widths = []
-    for word, weight in zip(words, weights, strict=True):
-        widths.append(LETTER * word + rest * weight / sum(weights))
-    # words that need more than the line share it
-    shrink = min(free / sum(widths), 1)
+    # labels of groups and of lines come first, and have no kind
+    kinds = ["text"] * (len(columns) - len(grid.kinds)) + grid.kinds
     types = []
-    for width, flag in zip(widths, numeric, strict=True):
-        side = "raggedleft" if flag else "raggedright"
-        types.append(rf">{{\{side}\arraybackslash}}p{{{width * shrink:.3f}\linewidth}}")
+    for kind, weight in zip(kinds, weights, strict=True):
+        side = "raggedleft" if kind == "number" else "raggedright"
+        types.append(rf">{{\{side}\arraybackslash}}p{{{free * weight / sum(weights):.3f}\linewidth}}")
     return Latex("".join(types))
 
 
 def _list_cells(grid: Grid) -> list[list[str]]:
     """Lists the texts of every column, the heading first."""
     labels = [grid.first, "Source"] if grid.labelled else [grid.first]
-    columns = [[text] for text in labels]
-    columns += [[heading.label] for heading in grid.headings]
+    columns = [[text] for text in [*labels, *(heading.label for heading in grid.headings)]]
     for group in grid.groups:
         for line in group.lines:
-            texts = [f"{group.label} {group.remark}"]
-            if grid.labelled:
-                texts.append(line.label)
+            texts = [group.label, line.label] if grid.labelled else [group.label]
             texts += [value.whole for value in line.values]
             # a line with a remark has no values
             for column, text in zip(columns, texts, strict=False):
                 column.append(text)
     return columns
-
-
-def _longest_word(text: str) -> int:
-    """Counts the letters of the longest word; identifiers break, so their parts are words."""
-    parts = re.split(r"[ \t\n_/]+|\.(?!\d)", text)
-    return max(map(len, parts))
 
 
 def _escape_character(character: str) -> str:
@@ -205,8 +164,7 @@ def compile_pdf(folder: Path, name: str) -> None:
         raise ValueError("report.pdf: true needs pdflatex (TeX Live); install it, or set report.pdf to false")
     # pdflatex runs in `folder`; its other files go elsewhere
     with tempfile.TemporaryDirectory() as build:
-        options = ["-interaction=nonstopmode", "-halt-on-error", f"-output-directory={build}"]
-        command = ["pdflatex", *options, f"{name}.tex"]
+        command = ["pdflatex", "-interaction=nonstopmode", "-halt-on-error", f"-output-directory={build}", name]
         for _ in range(RUNS):
             done = subprocess.run(command, cwd=folder, capture_output=True, text=True, errors="replace")
             if done.returncode:
@@ -214,5 +172,4 @@ def compile_pdf(folder: Path, name: str) -> None:
                     f"{folder / name}.tex: pdflatex ended with an error; install what its last lines miss, or set "
                     f"report.pdf to false: {done.stdout[-1000:]}"
                 )
-        with temporary_sibling(folder / f"{name}.pdf") as target:
-            shutil.copyfile(Path(build) / f"{name}.pdf", target)
+        shutil.copyfile(Path(build) / f"{name}.pdf", folder / f"{name}.pdf")

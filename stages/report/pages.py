@@ -4,17 +4,15 @@ from stages.report.drawing import Drawing
 from stages.report.tables import Grid
 from stages.report.text_templates import fill_template
 
-# names of pages, and of their HTML files
-MAIN, REST = "report", "appendix"
-LEFT_OUT = {"id": "published_only", "title": "Published, with nothing of this run beside it", "text": []}
+# the main page, and the page with further tables of the papers
+MAIN, APPENDIX = "report", "appendix"
 
 
 def fill_pages(layout: dict, grids: dict[str, Grid], figures: dict[str, Drawing], facts: dict) -> list[dict]:
     """Fills the pages with their sections.
 
-    The main page has the tables and figures with a number of this run or of released results. All others of the papers
-    move to the appendix, and all others of our own are left out. A figure with nothing to draw and a section without a
-    table or figure are left out, too.
+    Our own tables and figures without a number of this run or of released results are left out, and so are figures with
+    nothing to draw, and sections without a table or figure.
 
     Args:
         layout: the content of sections.yaml; its `pages` have a name, `file`, and `sections`, each with a list `text`
@@ -26,22 +24,15 @@ def fill_pages(layout: dict, grids: dict[str, Grid], figures: dict[str, Drawing]
     Returns:
         The pages of `layout`; of each section, `text` has the paragraphs and `shown` the tables and figures in order.
     """
-    published = []
     filled = []
     for page in layout["pages"]:
         sections = []
         for section in page["sections"]:
             shown = find_shown(section, grids, figures)
-            if page["file"] == MAIN:
-                published += [item for item in shown if item.place and not item.measured]
-                shown = [item for item in shown if item.measured]
-            paragraphs = [fill_template(template, **facts) for template in section["text"]]
-            sections.append({**section, "text": [text for text in paragraphs if text], "shown": shown})
-        if page["file"] == REST:
-            sections.append({**LEFT_OUT, "shown": published})
-        for section in sections:
-            section["shown"] = [item for item in section["shown"] if not item.empty]
-        filled.append({**page, "sections": [section for section in sections if section["shown"]]})
+            if shown:
+                paragraphs = [fill_template(template, **facts) for template in section["text"]]
+                sections.append({**section, "text": [text for text in paragraphs if text], "shown": shown})
+        filled.append({**page, "sections": sections})
     return filled
 
 
@@ -56,25 +47,6 @@ def map_places(filled: list[dict]) -> dict[str, str]:
     return places
 
 
-def list_not_run(layout: dict, grids: dict[str, Grid], figures: dict[str, Drawing]) -> list[Grid | Drawing]:
-    """Lists, each once, the tables and figures without a number of this run or of released results.
-
-    Tables of the stages analysis and report are left out: both stages ran, and running them again would fill nothing.
-
-    Args:
-        layout: the content of sections.yaml.
-        grids: every table by name.
-        figures: every figure by name.
-    """
-    items = {}
-    for page in layout["pages"]:
-        for section in page["sections"]:
-            for item in find_shown(section, grids, figures):
-                if not item.measured and item.stage not in ("analysis", "report"):
-                    items[item.name] = item
-    return list(items.values())
-
-
 def select_printed(filled: list[dict]) -> list[dict]:
     """Selects the sections of report.tex: the main page whole, and of the appendix what stands in a paper.
 
@@ -86,7 +58,7 @@ def select_printed(filled: list[dict]) -> list[dict]:
         for section in page["sections"]:
             if page["file"] == MAIN:
                 sections.append(section)
-            elif page["file"] == REST:
+            elif page["file"] == APPENDIX:
                 of_papers = [item for item in section["shown"] if item.place]
                 sections.append({**section, "text": [], "shown": of_papers})
     return [section for section in sections if section["shown"]]
@@ -94,9 +66,7 @@ def select_printed(filled: list[dict]) -> list[dict]:
 
 def find_shown(section: dict, grids: dict[str, Grid], figures: dict[str, Drawing]) -> list[Grid | Drawing]:
     """Finds the tables and then the figures of a section; a figure NAME stands for all `NAME-PROTOCOL-SIZE`, too."""
-    shown = [grids[name] for name in section["tables"]]
+    items = [grids[name] for name in section["tables"]]
     for name in section["figures"]:
-        for key, drawing in figures.items():
-            if key.split("-")[0] == name:
-                shown.append(drawing)
-    return shown
+        items += [drawing for key, drawing in figures.items() if key.split("-")[0] == name]
+    return [item for item in items if not item.empty and (item.place or item.measured)]

@@ -24,12 +24,6 @@ from stages.report import names
 from stages.report.tables import MISSING, Grid, Group, Heading, Line, Value, command, number, spread
 from stages.report.text_templates import fill_sentence
 
-# where a source can be read, by the beginning of a table's name: text and address
-LINKS = {
-    "courtois2024": ("ACL Anthology", "https://aclanthology.org/2024.findings-acl.476/"),
-    "kowsher2024_arxiv": ("arXiv", "https://arxiv.org/abs/2412.00359v1"),
-    "kowsher2025_naacl": ("ACL Anthology", "https://aclanthology.org/2025.naacl-industry.44/"),
-}
 # columns of the CSV: names in the cells, and names in the file
 CSV = {
     "edition": "edition",
@@ -98,7 +92,6 @@ def paper_table(tables: tuple[Table, ...], cells: pd.DataFrame, sizes: Iterable[
         notes=_write_notes(tables, latest),
         labelled=not table.is_list,
         measured=bool(measured.any(axis=None)),
-        links=_list_links(tables, labels),
         parts=tuple(part.name for part in tables) if merged else (),
         csv=csv,
     )
@@ -110,16 +103,6 @@ def merge_name(name: str) -> str:
         if name.startswith(edition):
             return f"kowsher{name.removeprefix(edition)}"
     return name
-
-
-def _list_links(tables: tuple[Table, ...], labels: list[str]) -> tuple[tuple[str, str], ...]:
-    """Lists (text, address) of each table's paper; the label of an edition, if not empty, replaces the text."""
-    links = []
-    for table, label in zip(tables, labels, strict=True):
-        for start, (text, address) in LINKS.items():
-            if table.name.startswith(start):
-                links.append((label or text, address))
-    return tuple(links)
 
 
 def _drop_other_sizes(table: Table, cells: pd.DataFrame, sizes: Iterable[str]) -> pd.DataFrame:

@@ -3,13 +3,10 @@
 A frame that is read as it is belongs here; a frame that is computed for a table belongs into table_rows.py.
 """
 
-import hashlib
 import json
 from collections.abc import Iterable
-from pathlib import Path
 
 import pandas as pd
-import yaml
 
 from stages.evidence import cells, published
 from stages.files.paths import ANALYSIS, AUDIT, RUNS, SENTENCE_PAIRS, STATISTICS
@@ -84,15 +81,8 @@ def read_contrasts(further: bool = False, **wanted: object) -> pd.DataFrame:
 
 
 def read_studies() -> pd.DataFrame:
-    """Reads the differences that finished studies of this repository found, without the differences of this run.
-
-    A run of the pipeline can be such a study. Its differences have equal estimates and lower ends, to the last digit.
-    """
-    found = pd.read_csv(published.FOLDER / "studies.csv")
-    run = select(read_table("contrasts"), source="reproduced")
-    ends = ["estimate", "low"]
-    in_run = pd.MultiIndex.from_frame(found[ends]).isin(pd.MultiIndex.from_frame(run[ends]))
-    return found[~in_run]
+    """Reads the differences from the original that finished studies of this repository found."""
+    return pd.read_csv(published.FOLDER / "studies.csv")
 
 
 def read_tasks() -> pd.DataFrame:
@@ -137,43 +127,23 @@ def records(names: Iterable[str]) -> list[dict]:
     return found
 
 
-def list_environment(runs: list[dict], lock: Path) -> pd.DataFrame:
-    """Lists the commit, the digest of dvc.lock, versions, machine and inputs of a run.
+def list_environment(runs: list[dict]) -> pd.DataFrame:
+    """Lists commit, machine, versions and inputs of a run.
 
     Args:
         runs: records of stages.
-        lock: the path of dvc.lock.
 
     Returns:
         A row (fact, value) for every fact that is known; values that differ between stages are joined by "; ".
     """
+    facts = []
+    for run in runs:
+        known = {key.capitalize(): run.get(key) for key in FACTS}
+        facts.append({**known, **run.get("packages", {})})
     rows = []
-    for key in FACTS:
-        rows.append((key.capitalize(), _join_distinct(run.get(key) for run in runs)))
-        if key == "commit":
-            rows.append(("dvc.lock", describe_lock(lock)))
-    packages = set()
+    for fact, values in pd.DataFrame(facts, dtype=object).items():
+        rows.append((fact, "; ".join(values.dropna().astype(str).unique())))
     for run in runs:
-        packages.update(run.get("packages", {}))
-    for name in sorted(packages):
-        rows.append((name, _join_distinct(run.get("packages", {}).get(name) for run in runs)))
-    for run in runs:
-        rows.append((f"Read by {run['stage']}", "; ".join(run.get("read", ()))))
-    frame = pd.DataFrame(rows, columns=["fact", "value"])
-    return frame[frame["value"] != ""]
-
-
-def describe_lock(lock: Path) -> str:
-    """Describes dvc.lock by its SHA-256, without the entry of this stage, which DVC writes after the report."""
-    if not lock.exists():
-        return "none: this run was not made by `dvc repro`"
-    stages = yaml.safe_load(lock.read_text(encoding="utf-8")).get("stages", {})
-    stages.pop("report", None)
-    digest = hashlib.sha256(json.dumps(stages, sort_keys=True).encode()).hexdigest()
-    return f"SHA-256 {digest} ({len(stages)} stages, without `report`)"
-
-
-def _join_distinct(values: Iterable) -> str:
-    """Joins the distinct values, None left out, in the order of their first appearance."""
-    texts = [str(value) for value in values if value is not None]
-    return "; ".join(dict.fromkeys(texts))
+        if "read" in run:
+            rows.append((f"Read by {run['stage']}", "; ".join(run["read"])))
+    return pd.DataFrame(rows, columns=["fact", "value"])

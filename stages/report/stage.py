@@ -119,7 +119,6 @@ def draw_figures(settings: Settings) -> dict[str, Drawing]:
     drawings += robustness_figures.draw_noise(read_results.read_table("noise_curves"), cells, constant)
     drawings += robustness_figures.draw_transfer(read_results.read_table("transfer"), cells)
     drawings += own_figures.draw_translation(read_results.read_table("translation_curves"))
-    drawings += own_figures.draw_waiting(read_results.read_table("waiting"))
     return {figure.name: figure for figure in drawings}
 
 
@@ -158,7 +157,6 @@ def fill_context(settings: Settings, grids: dict[str, Grid], drawings: dict[str,
         "places": pages.map_places(filled),
         "pages": filled,
         "printed": pages.select_printed(filled),
-        "not_run": pages.list_not_run(layout, grids, drawings),
     }
 
 

@@ -8,7 +8,6 @@ import json
 from collections.abc import Callable
 from functools import partial
 from itertools import product
-from pathlib import Path
 
 import pandas as pd
 
@@ -256,7 +255,7 @@ def checklist_facts(settings: Settings) -> dict[str, object]:
 
 def environment(settings: Settings) -> pd.DataFrame:
     """Lists software and hardware of the run, as `read_results.list_environment` does."""
-    return read_results.list_environment(read_results.read_run_records(settings), Path("dvc.lock"))
+    return read_results.list_environment(read_results.read_run_records(settings))
 
 
 def stages(settings: Settings) -> pd.DataFrame:

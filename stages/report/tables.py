@@ -119,7 +119,6 @@ class Grid(Shown):
         headings: the headings of the columns of values.
         groups: the rows.
         labelled: whether lines have labels.
-        links: addresses of the paper, each as (text, address).
         parts: names of the tables that hold one edition each.
     """
 
@@ -127,7 +126,6 @@ class Grid(Shown):
     headings: tuple[Heading, ...]
     groups: tuple[Group, ...]
     labelled: bool = False
-    links: tuple[tuple[str, str], ...] = ()
     parts: tuple[str, ...] = ()
     kind: ClassVar[str] = "table"
     empty: ClassVar[bool] = False

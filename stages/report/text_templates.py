@@ -98,42 +98,36 @@ def _compile(template: str) -> jinja2.Template:
     return ENVIRONMENT.from_string(template)
 
 
-def _scale(value: object, scale: float = 1) -> float:
-    """Returns a number times `scale`; a gap of a table, an empty text, is NaN."""
+def _to_number(value: object) -> float:
+    """Returns a number as it is; a gap of a table, an empty text, is NaN."""
     if isinstance(value, (int, float)):
-        return float(value) * scale
+        return float(value)
     return nan
 
 
-def format_number(value: object, decimals: int = 0, scale: float = 1) -> str:
-    """Formats a number as `tables.number` does, times `scale`."""
-    return tables.number(_scale(value, scale), decimals)
+def scale_first(format_value: Callable[[float, int], str]) -> Callable[..., str]:
+    """Makes a filter of a function of tables.py: the value is multiplied by `scale` before it is formatted."""
 
+    def format_scaled(value: object, decimals: int = 0, scale: float = 1) -> str:
+        return format_value(_to_number(value) * scale, decimals)
 
-def format_spread(value: object, decimals: int = 0, scale: float = 1) -> str:
-    """Formats a standard deviation as `tables.spread` does, times `scale`."""
-    return tables.spread(_scale(value, scale), decimals)
-
-
-def format_signed(value: object, decimals: int = 0, scale: float = 1) -> str:
-    """Formats a difference as `tables.signed` does, times `scale`."""
-    return tables.signed(_scale(value, scale), decimals)
+    return format_scaled
 
 
 def format_interval(low: object, high: object, decimals: int = 0, scale: float = 1) -> str:
     """Formats an interval as `tables.interval` does, times `scale`."""
-    return tables.interval(_scale(low, scale), _scale(high, scale), decimals)
+    return tables.interval(_to_number(low) * scale, _to_number(high) * scale, decimals)
 
 
 def format_probability(value: object) -> str:
     """Formats a probability as `tables.probability` does."""
-    return tables.probability(_scale(value))
+    return tables.probability(_to_number(value))
 
 
 FILTERS = {
-    "number": format_number,
-    "spread": format_spread,
-    "signed": format_signed,
+    "number": scale_first(tables.number),
+    "spread": scale_first(tables.spread),
+    "signed": scale_first(tables.signed),
     "to": format_interval,
     "p": format_probability,
     "in_words": tables.in_words,
