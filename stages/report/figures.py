@@ -47,7 +47,7 @@ def draw_specified(figure: specifications.Figure, frame: pd.DataFrame) -> Drawin
     groups = split_panels(figure, frame)
     csv = frame
     if groups:
-        csv = pd.concat([rows for _, rows in groups]).drop(columns="quantity")
+        csv = pd.concat([rows for _, rows in groups])[frame.columns.drop("quantity")]
     measured = [(rows["source"] != "published").any() for _, rows in groups]
 
     def paint(axes: Axes, rows: pd.DataFrame) -> None:
@@ -83,16 +83,16 @@ def draw_specified(figure: specifications.Figure, frame: pd.DataFrame) -> Drawin
 def split_panels(figure: specifications.Figure, frame: pd.DataFrame) -> Groups:
     """Splits the rows of a figure into panels: the sources beside, then the sizes and recipes of this run."""
     run = frame.loc[frame["source"] == "reproduced", "size"].drop_duplicates()
-    places = [*figure.beside, *(("reproduced", size) for size in run)]
+    if "protocol" not in frame:
+        frame = frame.assign(protocol="")
     groups = []
-    for source, size in places:
-        rows = frame[(frame["source"] == source) & (frame["size"] == size)]
-        title = f"BERT-{size}, {SOURCES[source]}" if size else ""
-        if "protocol" in rows and rows["protocol"].nunique() > 1:
-            for protocol, of_recipe in rows.groupby("protocol", sort=False):
-                groups.append((f"{title}, {names.protocol(protocol)}", of_recipe))
-        elif len(rows):
-            groups.append((title, rows))
+    for source, size in [*figure.beside, *(("reproduced", size) for size in run)]:
+        rows = select(frame, source=source, size=size)
+        for protocol, of_recipe in rows.groupby("protocol", sort=False):
+            title = f"BERT-{size}, {SOURCES[source]}" if size else ""
+            if rows["protocol"].nunique() > 1:
+                title += f", {names.protocol(protocol)}"
+            groups.append((title, of_recipe))
     return groups
 
 

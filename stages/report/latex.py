@@ -105,34 +105,24 @@ def choose_columns(grid: Grid) -> Latex:
 
     The width of a column follows from its longest word and from the square root of the mean length of its cells.
     """
-    columns = _list_cells(grid)
+    columns = [[grid.first, *(group.label for group in grid.groups)]]
+    if grid.labelled:
+        columns.append([line.label for group in grid.groups for line in group.lines])
+    # labels of groups and of lines have no kind
+    kinds = ["text" for _ in columns] + grid.kinds
+    for heading, values in zip(grid.headings, grid.columns, strict=True):
+        columns.append([heading.label, *(value.whole for value in values)])
     weights = []
     for column in columns:
         words = " ".join(column).split()
         mean = sum(map(len, column)) / len(column)
         weights.append(max(map(len, words)) + 2 * mean**0.5)
     free = 1 - GAP * len(columns)
-    # labels of groups and of lines come first, and have no kind
-    kinds = ["text"] * (len(columns) - len(grid.kinds)) + grid.kinds
     types = []
     for kind, weight in zip(kinds, weights, strict=True):
         side = "raggedleft" if kind == "number" else "raggedright"
         types.append(rf">{{\{side}\arraybackslash}}p{{{free * weight / sum(weights):.3f}\linewidth}}")
     return Latex("".join(types))
-
-
-def _list_cells(grid: Grid) -> list[list[str]]:
-    """Lists the texts of every column, the heading first."""
-    labels = [grid.first, "Source"] if grid.labelled else [grid.first]
-    columns = [[text] for text in [*labels, *(heading.label for heading in grid.headings)]]
-    for group in grid.groups:
-        for line in group.lines:
-            texts = [group.label, line.label] if grid.labelled else [group.label]
-            texts += [value.whole for value in line.values]
-            # a line with a remark has no values
-            for column, text in zip(columns, texts, strict=False):
-                column.append(text)
-    return columns
 
 
 def _escape_character(character: str) -> str:

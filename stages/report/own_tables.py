@@ -17,7 +17,11 @@ from stages.report.read_results import select
 from stages.report.tables import MISSING, Grid, Group, Heading, Line, Value
 from stages.report.text_templates import content, fill_template
 
+# parts of a cell, and the keys that a column may leave out
 PARTS = ("text", "spread", "detail")
+DEFAULTS = {"kind": "number", "meaning": "", "where": {}}
+# the row of a table without rows
+NOTHING = (Group("This run", (Line("", (), note=NOT_RUN),)),)
 
 
 def build_table(name: str, read: Callable[[str], pd.DataFrame], entry: dict | None = None, **facts: object) -> Grid:
@@ -33,34 +37,32 @@ def build_table(name: str, read: Callable[[str], pd.DataFrame], entry: dict | No
     csv = select(_read_frames(entry["frame"], read), **entry.get("where", {}))
     # templates read a gap as an empty text
     rows = csv.astype(object).where(csv.notna(), "")
-    facts["several"] = _find_several(rows)
+    values = rows.mask(rows == "").nunique()
+    facts["several"] = set(values.index[values > 1])
     columns = _list_columns(entry, rows, facts)
     groups = []
-    for line in _split_lines(rows, entry):
+    # without fields that tell lines apart, every row is a line
+    by = entry.get("line") or list(range(len(rows)))
+    for _, line in rows.groupby(by, sort=False) if len(rows) else ():
         label = fill_template(entry["label"], **{**facts, **line.iloc[0].to_dict()})
-        values = tuple(_fill_value(column, line) for column in columns)
-        groups.append(Group(label, (Line("", values),)))
+        cells = tuple(_fill_value(column, line) for column in columns)
+        groups.append(Group(label, (Line("", cells),)))
     headings = []
     for column in columns:
-        label, meaning = column["label"], column.get("meaning", "")
-        headings.append(Heading(fill_template(label, **column), fill_template(meaning, **column)))
-    notes = []
-    for template in entry.get("notes", ()):
-        notes.append(fill_template(template, rows=rows.to_dict("records"), **facts))
-    measured = bool(groups)
-    if "wide" in entry and measured:
+        label = fill_template(column["label"], **column)
+        headings.append(Heading(label, fill_template(column["meaning"], **column)))
+    notes = [fill_template(note, rows=rows.to_dict("records"), **facts) for note in entry.get("notes", ())]
+    if groups and "wide" in entry:
         csv = _widen(csv, entry["line"], **entry["wide"])
-    if not measured:
-        groups = [Group("This run", (Line("", (), note=NOT_RUN),))]
     return Grid(
         name=name,
         title=fill_template(entry["title"], **facts),
         stage=entry["stage"],
         first=entry["first"],
         headings=tuple(headings),
-        groups=tuple(groups),
+        groups=tuple(groups) or NOTHING,
         notes=tuple(note for note in notes if note),
-        measured=measured,
+        measured=bool(groups),
         csv=csv,
     )
 
@@ -76,16 +78,6 @@ def _read_frames(named: str | list[str], read: Callable[[str], pd.DataFrame]) ->
     return pd.concat(frames, ignore_index=True)
 
 
-def _find_several(rows: pd.DataFrame) -> set[str]:
-    """Finds the fields that have several values, gaps left out."""
-    several = set()
-    for field in rows:
-        values = rows[field]
-        if values[values != ""].nunique() > 1:
-            several.add(str(field))
-    return several
-
-
 def _list_columns(entry: dict, rows: pd.DataFrame, facts: dict) -> list[dict]:
     """Lists the columns of a table, `optional`, `form` and `each` resolved."""
     columns = []
@@ -93,38 +85,28 @@ def _list_columns(entry: dict, rows: pd.DataFrame, facts: dict) -> list[dict]:
         if "optional" in column and (rows[column["optional"]] == "").all():
             continue
         form = content("tables")["forms"].get(column.get("form"), {})
-        column = {**facts, **form, **column}
+        column = {**DEFAULTS, **facts, **form, **column}
         if "each" not in column:
             columns.append(column)
             continue
-        where = column.get("where", {})
-        selected = select(rows, **where)
+        selected = select(rows, **column["where"])
         if selected.empty:
             continue
         for values in selected[column["each"]].drop_duplicates().to_dict("records"):
             # the values select the rows, and texts may name them
-            columns.append({**column, **values, "where": {**where, **values}})
+            columns.append({**column, **values, "where": {**column["where"], **values}})
     return columns
-
-
-def _split_lines(rows: pd.DataFrame, entry: dict) -> list[pd.DataFrame]:
-    """Splits rows by the fields that tell lines apart; without such fields every row is a line."""
-    if rows.empty:
-        return []
-    by = entry.get("line") or list(range(len(rows)))
-    return [line for _, line in rows.groupby(by, sort=False)]
 
 
 def _fill_value(column: dict, line: pd.DataFrame) -> Value:
     """Fills the texts of a column from the first row of a line that the column selects, if any."""
-    rows = select(line, **column.get("where", {}))
-    kind = column.get("kind", "number")
+    rows = select(line, **column["where"])
     if rows.empty:
-        return Value(MISSING, kind=kind)
+        return Value(MISSING, kind=column["kind"])
     values = {**column, **rows.iloc[0].to_dict()}
     parts = {part: fill_template(column[part], **values) for part in PARTS if part in column}
     parts["text"] = parts["text"] or MISSING
-    return Value(kind=kind, **parts)
+    return Value(kind=column["kind"], **parts)
 
 
 def _widen(rows: pd.DataFrame, line: list[str], across: str, of: list[str]) -> pd.DataFrame:

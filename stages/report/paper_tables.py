@@ -220,16 +220,11 @@ def _build_list(by_edition: Editions) -> tuple[list[Group], list[Heading]]:
 
 def _list_published(rows: dict[str, list]) -> list[Line]:
     """Lists a line per edition, or one if all print the same. rows: cells of a row by edition, the later one last."""
-    texts = set()
-    for row in rows.values():
-        texts.add(tuple(str(cell.printed) if cell else "None" for cell in row))
-    if len(texts) == 1:
-        rows = {"": list(rows.values())[-1]}
-    lines = []
-    for edition, row in rows.items():
-        label = f"published, {edition}" if edition else "published"
-        lines.append(Line(label, tuple(_format_printed(cell) for cell in row)))
-    return lines
+    printed = {edition: tuple(map(_format_printed, row)) for edition, row in rows.items()}
+    different = set(printed.values())
+    if len(different) == 1:
+        return [Line("published", different.pop())]
+    return [Line(f"published, {edition}", values) for edition, values in printed.items()]
 
 
 def _format_printed(cell) -> Value:

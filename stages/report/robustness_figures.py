@@ -29,10 +29,20 @@ from stages.report.drawing import (
     style,
 )
 from stages.report.read_results import select
-from stages.report.text_templates import content, fill_template
+from stages.report.text_templates import content
 
 NOISE = "kowsher2025_naacl_table5_noise"
 TRANSFER = "kowsher2025_naacl_table6_cross_domain"
+# title, stage that measures, published table, and height of a panel in inches
+FIGURES = {
+    "noise_curves": ("Accuracy under noise", "noise", NOISE, 2.5),
+    "transfer_matrices": (
+        "Accuracy (%) by the task trained on and the task tested on",
+        "cross_domain",
+        TRANSFER,
+        2.9,
+    ),
+}
 MODEL = ["protocol", "size"]
 # per cent, from the faintest to the strongest colour: the toss of a coin, and all answers right
 LOW, HIGH = 50.0, 100.0
@@ -69,22 +79,8 @@ def draw_noise(curves: pd.DataFrame, cells: pd.DataFrame, constant: dict[str, fl
         for keys, rows in frame.groupby(["size", "kind", "evaluated_on"], sort=False):
             groups.append((_title_noise(*keys, rows), rows))
         painter = partial(_paint_noise, constant=constant, scale=_find_scale(frame, constant))
-        units = []
-        for n, unit in run[["n", "unit"]].drop_duplicates().itertuples(index=False):
-            units.append(f"{n} {unit}")
-        drawing = _draw(
-            "noise_curves",
-            model,
-            "Accuracy under noise",
-            "noise",
-            NOISE,
-            groups,
-            painter,
-            2.5,
-            frame.reindex(columns=NOISE_CSV),
-            units=units,
-        )
-        drawings.append(drawing)
+        csv = frame.reindex(columns=NOISE_CSV)
+        drawings.append(_draw("noise_curves", model, groups, painter, csv))
     return drawings
 
 
@@ -112,18 +108,8 @@ def draw_transfer(means: pd.DataFrame, cells: pd.DataFrame) -> list[Drawing]:
         for (source, size, operator), rows in frame.groupby(["source", "size", "operator"], sort=False):
             end = ", published" if source == "published" else ""
             groups.append((f"{names.model(size, operator)}{end}", rows))
-        drawing = _draw(
-            "transfer_matrices",
-            model,
-            "Accuracy (%) by the task trained on and the task tested on",
-            "cross_domain",
-            TRANSFER,
-            groups,
-            _paint_matrix,
-            2.9,
-            frame.reindex(columns=TRANSFER_CSV),
-        )
-        drawings.append(drawing)
+        csv = frame.reindex(columns=TRANSFER_CSV)
+        drawings.append(_draw("transfer_matrices", model, groups, _paint_matrix, csv))
     return drawings
 
 
@@ -151,37 +137,21 @@ def read_printed(cells: pd.DataFrame, table: str) -> pd.DataFrame:
     return parts.assign(source="published", size="base", row=row, mean=rows["published"])
 
 
-def _draw(
-    name: str,
-    model: tuple[str, str] | None,
-    title: str,
-    stage: str,
-    table: str,
-    groups: Groups,
-    painter: Painter,
-    height: float,
-    csv: pd.DataFrame,
-    **facts: object,
-) -> Drawing:
+def _draw(name: str, model: tuple[str, str] | None, groups: Groups, painter: Painter, csv: pd.DataFrame) -> Drawing:
     """Draws a figure of a model of this run, or of the published numbers only.
 
     Args:
-        name: of the figure, without the model.
+        name: a key of FIGURES.
         model: protocol and size, or None.
-        title: the caption, without the model.
-        stage: the stage that measures.
-        table: the published table beside.
         groups: the panels.
         painter: draws a panel.
-        height: of a panel, in inches.
         csv: the numbers drawn.
-        facts: values that the notes name.
     """
+    title, stage, table, height = FIGURES[name]
     if model:
         protocol, size = model
         title += f", published (BERT-base) and of this run, BERT-{size} by the recipe of {names.protocol(protocol)}"
     specified = specifications.load()[0][table]
-    notes = [fill_template(note, **facts) for note in content("sentences")["notes"][name]]
     return draw_figure(
         "-".join([name, *(model or ())]),
         title,
@@ -192,7 +162,7 @@ def _draw(
         (WIDTH, height),
         csv.astype({"n": "Int64"}),
         place=f"{specified.source}, {specified.number}",
-        notes=tuple(note for note in notes if note),
+        notes=tuple(content("sentences")["notes"][name]),
         measured=model is not None,
     )
 
@@ -213,9 +183,9 @@ def _title_noise(size: str, kind: str, evaluated_on: str, rows: pd.DataFrame) ->
 
 def _find_scale(frame: pd.DataFrame, constant: dict[str, float]) -> tuple[float, float]:
     """Finds the limits of the vertical axis, equal for all panels, with a margin of two points."""
-    columns = [name for name in ("mean", "minimum", "maximum") if name in frame]
-    values = pd.concat([frame[columns].stack(), pd.Series(constant.values(), dtype=float)])
-    return values.min() - 2, values.max() + 2
+    values = frame.reindex(columns=["mean", "minimum", "maximum"]).astype(float)
+    numbers = [*constant.values(), values.min().min(), values.max().max()]
+    return min(numbers) - 2, max(numbers) + 2
 
 
 def _paint_noise(axes: Axes, frame: pd.DataFrame, constant: dict[str, float], scale: tuple[float, float]) -> None:

@@ -58,9 +58,10 @@ def list_paper_tables() -> list[tuple[specifications.Table, ...]]:
     """Lists the tables of the papers: each by itself, and the tables of two editions also as a pair."""
     specified = specifications.load()[0]
     earlier_edition = next(iter(published.EDITIONS))
-    listed: list[tuple[specifications.Table, ...]] = [(table,) for table in specified.values()]
-    for name, table in specified.items():
-        if table.edition and name.startswith(earlier_edition):
+    listed = []
+    for table in specified.values():
+        listed.append((table,))
+        if table.edition and table.name.startswith(earlier_edition):
             listed.append((table, specified[table.edition]))
     return listed
 

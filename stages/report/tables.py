@@ -133,13 +133,21 @@ class Grid(Shown):
     @property
     def kinds(self) -> list[str]:
         """The kind of every column of values: the kind of its first value that is not missing."""
-        kinds = ["" for _ in self.headings]
+        kinds = []
+        for column in self.columns:
+            present = [value.kind for value in column if value.text != MISSING]
+            kinds.append(present[0] if present else "number")
+        return kinds
+
+    @property
+    def columns(self) -> list[list[Value]]:
+        """The values of every column; a line with a remark has no values."""
+        columns = [[] for _ in self.headings]
         for group in self.groups:
             for line in group.lines:
-                for place, value in enumerate(line.values):
-                    if value.text != MISSING and not kinds[place]:
-                        kinds[place] = value.kind
-        return [kind or "number" for kind in kinds]
+                for column, value in zip(columns, line.values, strict=False):
+                    column.append(value)
+        return columns
 
 
 def command(stage: str) -> str:

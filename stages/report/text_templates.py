@@ -73,15 +73,14 @@ def mark_formula(text: str, escape: Callable[[str], str], marks: dict[str, str])
         escape: escapes plain text for the markup language.
         marks: by `^` and `_`, the markup, with `{}` in the place of the character.
     """
-    parts = []
-    end = 0
-    for match in RAISED.finditer(text):
-        mark, character = match.groups()
-        parts.append(escape(text[end : match.start()]))
-        parts.append(marks[mark].format(escape(character)))
-        end = match.end()
-    parts.append(escape(text[end:]))
-    return "".join(map(str, parts))
+    first, *rest = RAISED.split(text)
+    written = str(escape(first))
+    # a mark, its character, and the plain text behind, in turn
+    while rest:
+        mark, character, plain, *rest = rest
+        written += marks[mark].format(escape(character))
+        written += str(escape(plain))
+    return written
 
 
 def group_rows(rows: Iterable[dict], field: str) -> list[tuple[object, list[dict]]]:
