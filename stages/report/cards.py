@@ -1,11 +1,9 @@
-"""Files beside the report: a model card for every pre-trained operator and size, and the page of results.parquet.
+"""A model card for every pre-trained operator and size.
 
-The templates are Markdown, which may hold HTML: values such as `report.data` are escaped.
+The template is Markdown, which may hold HTML: values such as `report.data` are escaped.
 """
 
 from pathlib import Path
-
-import pandas as pd
 
 from stages.files.model_folders import card
 from stages.files.paths import pretrained
@@ -42,10 +40,3 @@ def render_cards(settings: Settings) -> dict[str, str]:
             title = f"BERT-{size} with {names.operator(operator)} attention"
             texts[f"{operator}-{size}"] = card(folder, title, text.strip(), operator, variant, "fill-mask", {})
     return texts
-
-
-def render_results_page(results: pd.DataFrame) -> str:
-    """Renders the Markdown page on results.parquet. results: its content, all observations of the run."""
-    stages = list(results["stage"].value_counts(sort=False).items())
-    template = html.environment(TEMPLATES).get_template("results.md")
-    return template.render(rows=len(results), stages=stages, columns=list(results.columns))

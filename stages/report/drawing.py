@@ -1,20 +1,16 @@
-"""The parts that every figure shares: panels as SVG and PDF, of equal bytes for equal numbers; colours; SVG for a page.
-
-Inside a page the colours are CSS variables, so that a figure is legible in light and dark schemes; text stays text.
-"""
+"""The parts that every figure shares: panels as SVG and PDF, of equal bytes for equal numbers, and colours."""
 
 import re
 import zlib
+from base64 import b64encode
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from functools import partial
 from io import BytesIO
 from pathlib import Path
 from typing import ClassVar
 
 import matplotlib as mpl
 import pandas as pd
-from markupsafe import Markup
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
@@ -26,9 +22,6 @@ from stages.schema.operators import described
 
 SETTINGS = mpl.rc_params_from_file(Path(__file__).with_name("figures.mplstyle"), use_default_template=False)
 INK = SETTINGS["text.color"]
-GRID = SETTINGS["grid.color"]
-# the colour of heat maps, whose values are its opacity
-HEAT = "#3d5a98"
 # colours that colour-blind readers can tell apart (Okabe and Ito), with strokes that differ in print
 STYLES = {name: operator.look for name, operator in described().items() if operator.look}
 # strokes of operators without a look, all grey
@@ -214,33 +207,6 @@ def steps_axis(axes: Axes) -> None:
     axes.xaxis.set_major_formatter(mpl.ticker.StrMethodFormatter("{x:,.0f}"))
 
 
-def inline(svg: bytes, name: str) -> Markup:
-    """Cuts out the SVG element for use inside a page.
-
-    Args:
-        svg: the file.
-        name: the beginning of all identifiers, so that they are unique in the page.
-
-    Returns:
-        The element; colours are CSS variables.
-    """
-    text = svg.decode()
-    text = text[text.index("<svg") :]
-    text = re.sub(r"<metadata>.*?</metadata>", "", text, flags=re.DOTALL)
-    text = re.sub(r'(\bid="|url\(#|href="#)', rf"\g<1>{name}-", text)
-    # points on paper; style.css computes a size that fits a screen
-    width = float(re.search(r'viewBox="0 0 ([\d.]+)', text)[1])
-    # the page describes the figure in words, so the element is hidden from screen readers
-    start = rf'<svg \1 aria-hidden="true" focusable="false" style="--wide: {width:.0f}">'
-    text = re.sub(r'<svg [^>]*?(viewBox="[^"]*")[^>]*>', start, text, count=1)
-    # a page has its own background
-    text = text.replace("fill: #ffffff", "fill: none")
-    colours = {INK: "currentColor", GRID: "var(--rule)", HEAT: f"var(--heat, {HEAT})"}
-    for operator, (colour, _) in STYLES.items():
-        colours[colour] = f"var(--{operator}, {colour})"
-    return Markup(re.sub(r"(: ?)(#[0-9a-f]{6})\b", partial(_replace_colour, colours), text))
-
-
-def _replace_colour(colours: dict[str, str], match: re.Match) -> str:
-    """Replaces a colour such as `: #24292f` by its CSS variable, if `colours` has one."""
-    return match[1] + colours.get(match[2], match[2])
+def encode_image(svg: bytes) -> str:
+    """Encodes a figure as an address that a page can show without another file: `data:image/svg+xml;base64,...`."""
+    return f"data:image/svg+xml;base64,{b64encode(svg).decode()}"

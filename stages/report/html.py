@@ -3,6 +3,7 @@
 Templates: reports/templates/*.html, style.css and tables.js. All data is escaped.
 """
 
+import re
 from pathlib import Path
 
 import jinja2
@@ -12,7 +13,7 @@ from stages.evidence.arithmetic import NOT_DECIDED
 from stages.evidence.baselines import AT_CHANCE
 from stages.evidence.statistics import ONE_CHECKPOINT, TOO_FEW
 from stages.report import drawing
-from stages.report.text_templates import FILTERS, mark_formula
+from stages.report.text_templates import FILTERS
 
 # verdicts on claims and checks, by their meaning for the paper
 TONES = {
@@ -20,7 +21,6 @@ TONES = {
     "bad": ("fails", "contradicted", "unsupported"),
     "open": ("partly", "truncated", NOT_DECIDED, "inconclusive", ONE_CHECKPOINT, TOO_FEW, AT_CHANCE),
 }
-RAISED = {"^": "<sup>{}</sup>", "_": "<sub>{}</sub>"}
 
 
 def render(folder: Path, context: dict) -> str:
@@ -42,7 +42,7 @@ def environment(folder: Path) -> jinja2.Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    templates.filters.update(FILTERS, tone=choose_tone, formula=format_formula, inline_svg=drawing.inline)
+    templates.filters.update(FILTERS, tone=choose_tone, formula=format_formula, image=drawing.encode_image)
     return templates
 
 
@@ -55,5 +55,6 @@ def choose_tone(verdict: str) -> str:
 
 
 def format_formula(text: str) -> Markup:
-    """Writes a formula in HTML: `h^2` is `h<sup>2</sup>`."""
-    return Markup(mark_formula(text, escape, RAISED))
+    """Writes a formula in HTML: `h^2/n_q` is `h<sup>2</sup>/n<sub>q</sub>`."""
+    raised = re.sub(r"\^(\w)", r"<sup>\1</sup>", escape(text))
+    return Markup(re.sub(r"_(\w)", r"<sub>\1</sub>", raised))

@@ -14,7 +14,6 @@ from pathlib import Path
 import jinja2
 
 from stages.report.tables import Grid
-from stages.report.text_templates import mark_formula
 
 ESCAPES = {
     "\\": r"\textbackslash{}",
@@ -48,7 +47,9 @@ ESCAPES = {
     "“": "``",
     "”": "''",
 }
-RAISED = {"^": "\\textsuperscript{{{}}}", "_": "\\textsubscript{{{}}}"}
+# a power and an index in a formula, both escaped
+POWER = re.compile(r"\\textasciicircum\{\}(\w)")
+INDEX = re.compile(r"\\_(\w)")
 # runs of pdflatex until the contents and the widths of long tables have settled
 RUNS = 3
 # the space around a column, a share of the width of the line
@@ -92,7 +93,8 @@ def escape(value: object) -> Latex:
 
 def format_formula(text: str) -> Latex:
     """Writes a formula in LaTeX: `h^2` is `h\\textsuperscript{2}`."""
-    return Latex(mark_formula(text, escape, RAISED))
+    raised = POWER.sub(r"\\textsuperscript{\1}", escape(text))
+    return Latex(INDEX.sub(r"\\textsubscript{\1}", raised))
 
 
 def breakable(text: str) -> Latex:

@@ -70,10 +70,18 @@ def paper_table(tables: tuple[Table, ...], cells: pd.DataFrame, sizes: Iterable[
     for label, part in zip(labels, tables, strict=True):
         by_edition[label] = _drop_other_sizes(part, cells[cells["table"] == part.name], sizes)
     latest = by_edition[labels[-1]]
-    if table.is_list:
-        groups, headings = _build_list(by_edition)
-    else:
-        groups, headings = _build_matrix(by_edition)
+    placed = _place_cells(by_edition)
+    headings, keys_of_rows = _list_keys(table, by_edition)
+    groups = []
+    for keys in keys_of_rows:
+        rows = {}
+        for edition, found in placed.items():
+            row = [found.get(key) for key in keys]
+            if any(row):
+                rows[edition] = row
+        group = _build_group(table, rows)
+        if group.lines:
+            groups.append(group)
     everything = pd.concat([part.assign(edition=edition) for edition, part in by_edition.items()])
     csv = everything[list(CSV)].rename(columns=CSV).assign(command=command(table.stage))
     if not merged:
@@ -90,7 +98,7 @@ def paper_table(tables: tuple[Table, ...], cells: pd.DataFrame, sizes: Iterable[
         headings=tuple(headings),
         groups=tuple(groups),
         notes=_write_notes(tables, latest),
-        labelled=not table.is_list,
+        labelled=True,
         measured=bool(measured.any(axis=None)),
         parts=tuple(part.name for part in tables) if merged else (),
         csv=csv,
@@ -144,78 +152,43 @@ def _place_cells(by_edition: Editions) -> dict[str, dict]:
     return placed
 
 
-def _build_matrix(by_edition: Editions) -> tuple[list[Group], list[Heading]]:
-    """Builds a group of up to three lines for every row of the paper, four if the editions differ; and the headings.
+def _list_keys(table: Table, by_edition: Editions) -> tuple[list[Heading], list[list[tuple[str, str]]]]:
+    """Lists the headings of a table, and the keys of the cells of every row; a row of a list has one cell.
 
-    Headings, and all lines below the published ones, are of the last edition.
+    Headings are of the last edition.
     """
+    everything = pd.concat(by_edition.values())
+    cells = list(dict.fromkeys(zip(everything["row_key"], everything["column_key"], strict=True)))
+    if table.is_list:
+        return [Heading("Number")], [[key] for key in cells]
     latest_first = list(by_edition.values())[::-1]
     columns = pd.concat(latest_first).drop_duplicates("column_key")
-    placed = _place_cells(by_edition)
-    row_keys = []
-    for cells in by_edition.values():
-        row_keys += list(cells["row_key"])
-    groups = []
-    for key in dict.fromkeys(row_keys):
-        rows = {}
-        for edition, cells in placed.items():
-            row = [cells.get((key, column)) for column in columns["column_key"]]
-            if any(row):
-                rows[edition] = row
-        group = _build_group(rows)
-        if group.lines:
-            groups.append(group)
-    headings = []
-    for column in columns.itertuples():
-        headings.append(Heading(names.label(column.column), column.metric))
-    return groups, headings
+    headings = [Heading(names.label(column.column), column.metric) for column in columns.itertuples()]
+    keys = []
+    for row in everything["row_key"].unique():
+        keys.append([(row, column) for column in columns["column_key"]])
+    return headings, keys
 
 
-def _build_group(rows: dict[str, list]) -> Group:
-    """Builds the lines of one row. rows: the cells by edition, the later one last."""
+def _build_group(table: Table, rows: dict[str, list]) -> Group:
+    """Builds the lines of one row: up to three, four if the editions differ. rows: cells by edition, the later last."""
     latest = list(rows.values())[-1]
     present = [cell for cell in latest if cell]
     printed = False
     for row in rows.values():
         printed = printed or any(cell and pd.notna(cell.printed) for cell in row)
     lines = []
+    remark = ""
     if printed:
         lines = [*_list_published(rows), _recompute_line(latest)]
-    lines.append(_reproduce_line(latest))
-    remark = ""
-    if not printed:
+    else:
         without_model = any(cell.verdict == NO_MODEL for cell in present)
         remark = NO_MODEL if without_model else NOT_IN_PAPER
-    return Group(names.label(present[0].row), tuple(line for line in lines if line), remark)
-
-
-def _build_list(by_edition: Editions) -> tuple[list[Group], list[Heading]]:
-    """Builds a group of one unlabelled line for every number, with a column per edition; and the headings."""
-    latest = list(by_edition.values())[-1]
-    recomputed = latest["released"].notna().any()
-    reproduced = latest["reproduced"].notna().any()
-    columns = ["Where"]
-    columns += [f"Published, {edition}" if edition else "Published" for edition in by_edition]
-    if recomputed:
-        columns.append("Recomputed")
-    if reproduced:
-        columns.append("Reproduced or counted")
-    placed = list(_place_cells(by_edition).values())
-    keys = {}
-    for cells in placed:
-        keys.update(dict.fromkeys(cells))
-    groups = []
-    for key in keys:
-        editions = [cells.get(key) for cells in placed]
-        cell = [found for found in editions if found][-1]
-        values = [Value(cell.column, kind="text")]
-        values += [_format_printed(found) for found in editions]
-        if recomputed:
-            values.append(Value(number(cell.released, cell.decimals)))
-        if reproduced:
-            values.append(_format_measured(cell))
-        groups.append(Group(names.prose(names.label(cell.row)), (Line("", tuple(values)),)))
-    return groups, [Heading(label) for label in columns]
+    lines.append(_reproduce_line(latest))
+    label = names.label(present[0].row)
+    if table.is_list:
+        label = names.prose(f"{label}: {present[0].column}")
+    return Group(label, tuple(line for line in lines if line), remark)
 
 
 def _list_published(rows: dict[str, list]) -> list[Line]:

@@ -7,9 +7,9 @@ without a model.
 
 from functools import partial
 
+import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
-from matplotlib.patches import Rectangle
 
 from stages.benchmarks.glue import COLUMN_OF
 from stages.evidence import specifications
@@ -18,7 +18,6 @@ from stages.report import names
 from stages.report.drawing import (
     CONSTANT,
     DASHED,
-    HEAT,
     INK,
     WIDTH,
     Drawing,
@@ -44,10 +43,8 @@ FIGURES = {
     ),
 }
 MODEL = ["protocol", "size"]
-# per cent, from the faintest to the strongest colour: the toss of a coin, and all answers right
-LOW, HIGH = 50.0, 100.0
-# opacity; a number in the cell stays readable on a light and on a dark page
-STRONGEST = 0.6
+# per cent of the faintest and of the strongest colour, on which no number would be readable: 100 is half as strong
+LOW, HIGH = 50.0, 150.0
 # the row of a heat map for the more frequent answer
 MAJORITY = "majority"
 NOISE_CSV = ["source", *MODEL, "operator", "evaluated_on", "kind", "level", "mean", "minimum", "maximum", "n"]
@@ -216,44 +213,20 @@ def _paint_noise(axes: Axes, frame: pd.DataFrame, constant: dict[str, float], sc
 
 
 def _paint_matrix(axes: Axes, frame: pd.DataFrame) -> None:
-    """Draws an operator's matrix of mean (%) by `trained`, a task or, below a gap, MAJORITY, and `evaluated_on`."""
+    """Draws an operator's matrix of mean (%) by `trained`, a task or MAJORITY, and `evaluated_on`."""
     tested = list(dict.fromkeys(frame["evaluated_on"]))
-    places = _place_lines(frame, tested)
-    for row in frame.itertuples():
-        _paint_cell(axes, row, tested.index(row.evaluated_on), places[row.trained])
-    axes.set_xlim(-0.5, len(tested) - 0.5)
-    axes.set_ylim(max(places.values()) + 0.5, -0.5)
-    axes.set_xticks(range(len(tested)), [_name_split(split) for split in tested])
-    axes.set_yticks(list(places.values()), [_name_split(line) for line in places])
+    places = {split: place for place, split in enumerate(tested)}
+    matrix = frame.pivot(index="trained", columns="evaluated_on", values="mean")
+    # the task that is tested on itself stands on the diagonal, and the answer without a model last
+    trained = sorted(matrix.index, key=lambda task: places.get(COLUMN_OF.get(task, task), len(tested)))
+    matrix = matrix.loc[trained, tested]
+    axes.pcolormesh(matrix, cmap="Blues", vmin=LOW, vmax=HIGH, edgecolors="white")
+    for (y, x), value in np.ndenumerate(matrix.to_numpy()):
+        if not np.isnan(value):
+            axes.text(x + 0.5, y + 0.5, f"{value:.1f}", ha="center", va="center")
+    axes.invert_yaxis()
+    axes.set_xticks(np.arange(len(tested)) + 0.5, [_name_split(split) for split in tested])
+    axes.set_yticks(np.arange(len(trained)) + 0.5, [_name_split(task) for task in trained])
     axes.set_xlabel("tested on")
     axes.set_ylabel("trained on")
-    axes.tick_params(length=0)
-    axes.spines[:].set_visible(False)
     axes.grid(visible=False)
-
-
-def _place_lines(frame: pd.DataFrame, tested: list[str]) -> dict[str, float]:
-    """Places the tasks trained on: in the order of the splits tested on, so that the own task is on the diagonal."""
-    task_of = {COLUMN_OF.get(task, task): task for task in dict.fromkeys(frame["trained"])}
-    lines = [task_of.pop(split) for split in tested if split in task_of]
-    lines += task_of.values()
-    places = {line: float(place) for place, line in enumerate(lines)}
-    if MAJORITY in places:
-        # a gap sets the answer without a model apart
-        places[MAJORITY] += 0.25
-    return places
-
-
-def _paint_cell(axes: Axes, row, x: float, y: float) -> None:
-    """Draws one cell of a matrix, a coloured square with its number; a frame marks the task trained on."""
-    own_task = COLUMN_OF.get(row.trained, row.trained) == row.evaluated_on
-    # an accuracy over three classes is not on the scale of the colours
-    three_classes = own_task and row.trained == "mnli"
-    if not three_classes:
-        share = min(max((row.mean - LOW) / (HIGH - LOW), 0.0), 1.0)
-        axes.add_patch(Rectangle((x - 0.5, y - 0.5), 1, 1, facecolor=HEAT, alpha=STRONGEST * share))
-    if own_task:
-        linestyle = (0, (2, 2)) if three_classes else "solid"
-        corner = x - 0.46, y - 0.46
-        axes.add_patch(Rectangle(corner, 0.92, 0.92, fill=False, edgecolor=INK, linewidth=1, linestyle=linestyle))
-    axes.text(x, y, f"{row.mean:.1f}", ha="center", va="center")

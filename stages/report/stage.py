@@ -182,10 +182,9 @@ def write_report(settings: Settings, context: dict, grids: dict[str, Grid], draw
     for page in context["pages"]:
         write_atomically(REPORTS / f"{page['file']}.html", html.render(TEMPLATES, {**context, "page": page}))
     write_atomically(REPORTS / "report.tex", tex.get_template("report.tex").render(context))
-    results = ANALYSIS / "results.parquet"
     with temporary_sibling(REPORTS / "results.parquet") as path:
-        shutil.copyfile(results, path)
-    write_atomically(REPORTS / "results.md", cards.render_results_page(pd.read_parquet(results)))
+        shutil.copyfile(ANALYSIS / "results.parquet", path)
+    write_atomically(REPORTS / "results.md", (TEMPLATES / "results.md").read_text(encoding="utf-8"))
 
 
 def main(settings: Settings) -> None:

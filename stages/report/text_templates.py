@@ -3,7 +3,6 @@
 The texts are plain; HTML and LaTeX templates escape the texts where they are shown.
 """
 
-import re
 from collections.abc import Callable, Iterable
 from functools import cache
 from math import nan
@@ -18,8 +17,6 @@ from stages.report import names, tables
 from stages.schema.settings import Settings
 
 TEMPLATES = REPORTS / "templates"
-# in a plain-text formula, a raised or lowered character
-RAISED = re.compile(r"([\^_])(\w)")
 
 
 def fill_template(template: str, **values: object) -> str:
@@ -63,24 +60,6 @@ def describe_banner(settings: Settings) -> str:
     """Describes scale, models and data of a run, such as `Scale laptop: BERT-tiny (2 layers, width 64) on ...`."""
     data = settings.report.data or content("sentences")["sources"][settings.data.source]
     return fill_sentence("banner", settings=settings, data=data)
-
-
-def mark_formula(text: str, escape: Callable[[str], str], marks: dict[str, str]) -> str:
-    """Writes a formula such as `h^2/n` in a markup language: `h<sup>2</sup>/n`.
-
-    Args:
-        text: the formula; `^` raises the one character after it, `_` lowers it.
-        escape: escapes plain text for the markup language.
-        marks: by `^` and `_`, the markup, with `{}` in the place of the character.
-    """
-    first, *rest = RAISED.split(text)
-    written = str(escape(first))
-    # a mark, its character, and the plain text behind, in turn
-    while rest:
-        mark, character, plain, *rest = rest
-        written += marks[mark].format(escape(character))
-        written += str(escape(plain))
-    return written
 
 
 def group_rows(rows: Iterable[dict], field: str) -> list[tuple[object, list[dict]]]:
