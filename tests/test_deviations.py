@@ -9,7 +9,7 @@ import pytest
 import yaml
 
 from stages.evidence import published
-from stages.report import deviations, frames, open_items
+from stages.report import deviations, open_items, table_rows
 from stages.report.deviations import (
     AS_STATED,
     DIFFERS,
@@ -209,10 +209,10 @@ def test_an_open_item_without_a_word_on_it_is_an_error():
 
 @pytest.mark.parametrize("scale", scales.names())
 def test_the_checklist_counts_what_the_tables_list(scale, monkeypatch):
-    monkeypatch.setattr(frames.inputs, "records", lambda _: [])  # not those of a run in this checkout
+    monkeypatch.setattr(table_rows.read_results, "records", lambda _: [])  # not those of a run in this checkout
     settings = params(scale)
     beside = {source: deviations.compare(settings, PROTOCOL, source) for source in published.PAPERS}
-    said = frames.checklist_facts(loaded(scale))
+    said = table_rows.checklist_facts(loaded(scale))
     differing = beside["courtois2024"]["verdict"].isin((DIFFERS, DIFFERS_FROM_CODE)).sum()
     assert said["differences"].startswith(f"{differing} of ")
     assert said["generated"] == ("yes" if settings["data"]["source"] == "embedded" else "does not apply")

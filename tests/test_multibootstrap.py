@@ -5,10 +5,10 @@ import re
 import numpy as np
 import pandas as pd
 import pytest
+from stages.report.words import content
 
 from stages.analysis import multibootstrap
 from stages.benchmarks import metrics
-from stages.report.words import content
 
 GENERATOR = np.random.default_rng(1)
 TRUTH = GENERATOR.integers(2, size=40).astype(float)

@@ -6,7 +6,6 @@ from itertools import product
 from pathlib import Path
 
 import numpy as np
-import pandas as pd
 import yaml
 
 from stages.__main__ import main as run_stage
@@ -129,29 +128,6 @@ def write_inputs() -> None:
         Path(f"data/runs/{stage}.json").write_text(json.dumps(record))
 
 
-def write_predictions(columns: tuple[str, ...]) -> None:
-    """Twenty examples a column, and what six runs of every operator say of them."""
-    generator = np.random.default_rng(2)
-    names = [str(number) for number in range(20)]
-    for column in columns:
-        task, _, part = column.partition("_")
-        split = {"m": "validation_matched", "mm": "validation_mismatched"}.get(part, "validation")
-        Path("data/tasks", task).mkdir(exist_ok=True)
-        table = pd.DataFrame({"example_id": names, "label": generator.integers(2, size=20)})
-        table.to_parquet(f"data/tasks/{task}/{split}.parquet")
-    Path("data/predictions").mkdir()
-    for operator in OPERATORS:
-        rows = [
-            {"task": column.split("_")[0], "evaluated_on": column, "pretraining_seed": p, "finetuning_seed": f}
-            | {"example_id": name, "prediction": float(generator.integers(2))}
-            for column in columns
-            for p in SEEDS[operator]
-            for f in (1, 2, 3)
-            for name in names
-        ]
-        pd.DataFrame(rows).to_parquet(f"data/predictions/courtois2024-{operator}-tiny.parquet")
-
-
 def make(folder: Path, monkeypatch, columns: tuple[str, ...] = scores.COLUMNS) -> Path:
     """Runs both stages in `folder`; gives its folder of reports."""
     monkeypatch.chdir(folder)
@@ -163,7 +139,6 @@ def make(folder: Path, monkeypatch, columns: tuple[str, ...] = scores.COLUMNS) -
     Path("params.yaml").write_text(yaml.safe_dump(params))
     write_observations(columns)
     write_inputs()
-    write_predictions(columns)
     for stage in ("audit", "analysis", "report"):
         run_stage([stage])
     return folder / "reports"

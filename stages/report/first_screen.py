@@ -48,7 +48,8 @@ def build_rows(settings: Settings) -> list[dict]:
     protocols = ["", settings.protocols[0]]
     contrasts = read_results.read_contrasts(protocol=protocols)
     sizes = contrasts["source"].map({"released": BIGGEST, "reproduced": size})
-    contrasts = contrasts[contrasts["size"] == sizes]
+    # released results stand first
+    contrasts = contrasts[contrasts["size"] == sizes].sort_values("source", kind="stable")
     elsewhere = table_rows.average_elsewhere(read_results.read_table("transfer"))
     elsewhere = select(elsewhere, size=size, protocol=protocols)
     # `stock` names the precision of a stock BERT, which is none of our operators

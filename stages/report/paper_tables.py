@@ -160,7 +160,7 @@ def _list_keys(table: Table, by_edition: Editions) -> tuple[list[Heading], list[
     everything = pd.concat(by_edition.values())
     cells = list(dict.fromkeys(zip(everything["row_key"], everything["column_key"], strict=True)))
     if table.is_list:
-        return [Heading("Number")], [[key] for key in cells]
+        return [Heading("Value")], [[key] for key in cells]
     latest_first = list(by_edition.values())[::-1]
     columns = pd.concat(latest_first).drop_duplicates("column_key")
     headings = [Heading(names.label(column.column), column.metric) for column in columns.itertuples()]
