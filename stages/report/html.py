@@ -56,5 +56,7 @@ def choose_tone(verdict: str) -> str:
 
 def format_formula(text: str) -> Markup:
     """Writes a formula in HTML: `h^2/n_q` is `h<sup>2</sup>/n<sub>q</sub>`."""
-    raised = re.sub(r"\^(\w)", r"<sup>\1</sup>", escape(text))
+    # Markup would escape the replacements
+    escaped = str(escape(text))
+    raised = re.sub(r"\^(\w)", r"<sup>\1</sup>", escaped)
     return Markup(re.sub(r"_(\w)", r"<sub>\1</sub>", raised))

@@ -138,7 +138,7 @@ def list_environment(runs: list[dict]) -> pd.DataFrame:
     """
     facts = []
     for run in runs:
-        known = {key.capitalize(): run.get(key) for key in FACTS}
+        known = {key.capitalize(): run[key] for key in FACTS if key in run}
         facts.append({**known, **run.get("packages", {})})
     rows = []
     for fact, values in pd.DataFrame(facts, dtype=object).items():
