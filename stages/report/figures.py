@@ -1,7 +1,6 @@
 """The papers' figures and figures like them: curves over training steps, single runs as dots, and bars."""
 
 import matplotlib as mpl
-import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 
@@ -159,10 +158,9 @@ def draw_dots(axes: Axes, frame: pd.DataFrame) -> None:
     for place, operator in enumerate(operators):
         colour, _ = style(operator)
         rows = frame[frame["operator"] == operator]
-        seeds = sorted(rows["pretraining_seed"].unique())
         # columns of seeds stand around the place of the operator
-        offsets = (np.arange(len(seeds)) - (len(seeds) - 1) / 2) * 0.5 / len(seeds)
-        across = rows["pretraining_seed"].map(dict(zip(seeds, offsets, strict=True)))
+        rank = rows["pretraining_seed"].rank(method="dense")
+        across = (rank - (rank.max() + 1) / 2) * 0.5 / rank.max()
         axes.plot(place + across, rows["score"], "o", color=colour, markersize=4, alpha=0.75)
         mean = rows.groupby("pretraining_seed")["score"].mean().mean()
         axes.hlines(mean, place - 0.36, place + 0.36, color=colour, linewidth=1.6)

@@ -4,9 +4,6 @@ from stages.report.drawing import Drawing
 from stages.report.tables import Grid
 from stages.report.text_templates import fill_template
 
-# the main page, and the page with further tables of the papers
-MAIN, APPENDIX = "report", "appendix"
-
 
 def fill_pages(layout: dict, grids: dict[str, Grid], figures: dict[str, Drawing], facts: dict) -> list[dict]:
     """Fills the pages with their sections.
@@ -34,34 +31,6 @@ def fill_pages(layout: dict, grids: dict[str, Grid], figures: dict[str, Drawing]
                 sections.append({**section, "text": [text for text in paragraphs if text], "shown": shown})
         filled.append({**page, "sections": sections})
     return filled
-
-
-def map_places(filled: list[dict]) -> dict[str, str]:
-    """Maps every table and figure on these pages to its address, `FILE.html#NAME`; on the main page `#NAME`."""
-    places = {}
-    for page in filled:
-        file = "" if page["file"] == MAIN else f"{page['file']}.html"
-        for section in page["sections"]:
-            for item in section["shown"]:
-                places[item.name] = f"{file}#{item.name}"
-    return places
-
-
-def select_printed(filled: list[dict]) -> list[dict]:
-    """Selects the sections of report.tex: the main page whole, and of the appendix what stands in a paper.
-
-    Args:
-        filled: the result of `fill_pages`.
-    """
-    sections = []
-    for page in filled:
-        for section in page["sections"]:
-            if page["file"] == MAIN:
-                sections.append(section)
-            elif page["file"] == APPENDIX:
-                of_papers = [item for item in section["shown"] if item.place]
-                sections.append({**section, "text": [], "shown": of_papers})
-    return [section for section in sections if section["shown"]]
 
 
 def find_shown(section: dict, grids: dict[str, Grid], figures: dict[str, Drawing]) -> list[Grid | Drawing]:

@@ -10,6 +10,7 @@ marks the rows of baselines, such as a constant answer.
 
 import re
 from collections.abc import Iterable
+from itertools import product
 from math import isnan
 
 import pandas as pd
@@ -69,20 +70,8 @@ def paper_table(tables: tuple[Table, ...], cells: pd.DataFrame, sizes: Iterable[
     by_edition = {}
     for label, part in zip(labels, tables, strict=True):
         by_edition[label] = _drop_other_sizes(part, cells[cells["table"] == part.name], sizes)
-    latest = by_edition[labels[-1]]
-    placed = _place_cells(by_edition)
-    headings, keys_of_rows = _list_keys(table, by_edition)
-    groups = []
-    for keys in keys_of_rows:
-        rows = {}
-        for edition, found in placed.items():
-            row = [found.get(key) for key in keys]
-            if any(row):
-                rows[edition] = row
-        group = _build_group(table, rows)
-        if group.lines:
-            groups.append(group)
     everything = pd.concat([part.assign(edition=edition) for edition, part in by_edition.items()])
+    headings, groups = _build_groups(table, by_edition)
     csv = everything[list(CSV)].rename(columns=CSV).assign(command=command(table.stage))
     if not merged:
         csv = csv.drop(columns="edition")
@@ -97,7 +86,7 @@ def paper_table(tables: tuple[Table, ...], cells: pd.DataFrame, sizes: Iterable[
         first=table.first,
         headings=tuple(headings),
         groups=tuple(groups),
-        notes=_write_notes(tables, latest),
+        notes=_write_notes(tables, by_edition[labels[-1]]),
         labelled=True,
         measured=bool(measured.any(axis=None)),
         parts=tuple(part.name for part in tables) if merged else (),
@@ -152,22 +141,29 @@ def _place_cells(by_edition: Editions) -> dict[str, dict]:
     return placed
 
 
-def _list_keys(table: Table, by_edition: Editions) -> tuple[list[Heading], list[list[tuple[str, str]]]]:
-    """Lists the headings of a table, and the keys of the cells of every row; a row of a list has one cell.
-
-    Headings are of the last edition.
-    """
+def _build_groups(table: Table, by_edition: Editions) -> tuple[list[Heading], list[Group]]:
+    """Builds the headings, which are of the last edition, and the rows of a table; a row of a list has one cell."""
+    placed = _place_cells(by_edition)
     everything = pd.concat(by_edition.values())
-    cells = list(dict.fromkeys(zip(everything["row_key"], everything["column_key"], strict=True)))
-    if table.is_list:
-        return [Heading("Value")], [[key] for key in cells]
     latest_first = list(by_edition.values())[::-1]
     columns = pd.concat(latest_first).drop_duplicates("column_key")
     headings = [Heading(names.label(column.column), column.metric) for column in columns.itertuples()]
-    keys = []
-    for row in everything["row_key"].unique():
-        keys.append([(row, column) for column in columns["column_key"]])
-    return headings, keys
+    keys_of_rows = [list(product([row], columns["column_key"])) for row in everything["row_key"].unique()]
+    if table.is_list:
+        headings = [Heading("Value")]
+        cells = zip(everything["row_key"], everything["column_key"], strict=True)
+        keys_of_rows = [[key] for key in dict.fromkeys(cells)]
+    groups = []
+    for keys in keys_of_rows:
+        rows = {}
+        for edition, found in placed.items():
+            row = [found.get(key) for key in keys]
+            if any(row):
+                rows[edition] = row
+        group = _build_group(table, rows)
+        if group.lines:
+            groups.append(group)
+    return headings, groups
 
 
 def _build_group(table: Table, rows: dict[str, list]) -> Group:

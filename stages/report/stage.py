@@ -155,9 +155,7 @@ def fill_context(settings: Settings, grids: dict[str, Grid], drawings: dict[str,
         "rows": rows,
         "answer": fill_sentence("answer", rows=rows),
         "interval_note": fill_sentence("interval_note", **facts),
-        "places": pages.map_places(filled),
         "pages": filled,
-        "printed": pages.select_printed(filled),
     }
 
 

@@ -3,7 +3,7 @@
 The texts are plain; HTML and LaTeX templates escape the texts where they are shown.
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from functools import cache
 from math import nan
 
@@ -62,14 +62,6 @@ def describe_banner(settings: Settings) -> str:
     return fill_sentence("banner", settings=settings, data=data)
 
 
-def group_rows(rows: Iterable[dict], field: str) -> list[tuple[object, list[dict]]]:
-    """Groups rows by a field in order of appearance; Jinja's own `groupby` sorts the values."""
-    groups: dict[object, list[dict]] = {}
-    for row in rows:
-        groups.setdefault(row[field], []).append(row)
-    return list(groups.items())
-
-
 @cache
 def _compile(template: str) -> jinja2.Template:
     """Parses a template, once."""
@@ -110,7 +102,6 @@ FILTERS = {
     "p": format_probability,
     "in_words": tables.in_words,
     "detectable": tables.detectable,
-    "by": group_rows,
     "task": names.task,
     "label": names.label,
     "operator": names.operator,
