@@ -168,6 +168,7 @@ def draw_dots(axes: Axes, frame: pd.DataFrame) -> None:
         axes.axhline(frame["constant"].max(), color=INK, linewidth=0.8, linestyle=DASHED, label=CONSTANT)
     labels = [names.operator(operator).replace(" ", "\n") for operator in operators]
     axes.set_xticks(range(len(operators)), labels, fontsize=6.5 if len(operators) > 4 else None)
+    # room for the columns of the outer operators
     axes.set_xlim(-0.6, len(operators) - 0.4)
 
 

@@ -27,7 +27,7 @@ class Finding:
 
     Args:
         label: the source of the numbers, such as `released, BERT-base`.
-        text: the difference with its interval, such as `+0.63 [−0.32, 1.57]`.
+        text: the difference with the interval, such as `+0.63 [−0.32, 1.57]`.
         verdict: the words of contrasts.csv, such as `different, lower`; empty for a count.
     """
 
@@ -37,7 +37,7 @@ class Finding:
 
 
 def build_rows(settings: Settings) -> list[dict]:
-    """Builds a row per operator: the operators that sections.yaml describes, then all others with a comparison.
+    """Builds a row per operator: the operators that sections.yaml describes, then all further operators with a comparison.
 
     Returns:
         Dicts of `operator` (the name for readers), `does` (a few words, or "") and `cells`, which has a list of
@@ -77,8 +77,8 @@ def list_findings(rows: pd.DataFrame, decimals: int, by_task: bool = False) -> l
     """Lists a finding for every row of contrasts.csv.
 
     Args:
-        rows: the comparisons of one operator and one quantity.
-        decimals: of the difference and its interval.
+        rows: the comparisons of an operator in a quantity.
+        decimals: of the difference and the interval.
         by_task: whether the label names the task, not the model.
     """
     findings = []
@@ -93,7 +93,7 @@ def list_findings(rows: pd.DataFrame, decimals: int, by_task: bool = False) -> l
 
 
 def count_saved(summaries: pd.DataFrame, operator: str, sizes: list[str]) -> list[Finding]:
-    """Gives the share of the parameters that an operator saves, at the first of `sizes` for which it is counted."""
+    """Gives the share of the parameters that an operator saves, at the first of `sizes` with a count."""
     counted = select(summaries, metric="saved_percent", operator=operator)
     for size in sizes:
         for share in select(counted, size=size)["mean"]:
@@ -106,10 +106,11 @@ def subtract_means(rows: pd.DataFrame, operator: str, size: str, relative: bool 
 
     Args:
         rows: operator and mean; fractions, or with `relative` any unit.
-        operator: the operator; without its mean or the mean of the original there is no finding.
+        operator: the operator; without a mean of the operator or of the original there is no finding.
         size: of the model.
         relative: whether the difference is in per cent of the original, not in points.
     """
+    # over all tasks and rounds
     means = rows.groupby("operator")["mean"].mean()
     if operator not in means or REFERENCE not in means:
         return []

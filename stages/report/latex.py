@@ -83,7 +83,7 @@ def environment(folder: Path) -> jinja2.Environment:
 
 
 def escape(value: object) -> Latex:
-    """Escapes a value: `50 %` is `50 \\%`. A character that pdfLaTeX cannot set is its code point: `U+6F22`."""
+    """Escapes a value: `50 %` is `50 \\%`. A character that pdfLaTeX cannot set is shown by the code point: `U+6F22`."""
     if isinstance(value, Latex):
         return value
     # a standard deviation stays on one line with the sign before it
@@ -105,7 +105,7 @@ def breakable(text: str) -> Latex:
 def choose_columns(grid: Grid) -> Latex:
     """Chooses the column types of a table: paragraphs that fill the line together, numbers flush right.
 
-    The width of a column follows from its longest word and from the square root of the mean length of its cells.
+    The width of a column follows from the longest word and from the square root of the mean length of the cells.
     """
     columns = [[grid.first, *(group.label for group in grid.groups)]]
     if grid.labelled:
@@ -128,7 +128,7 @@ def choose_columns(grid: Grid) -> Latex:
 
 
 def _escape_character(character: str) -> str:
-    """Escapes one character: by ESCAPES, as itself if every font has it, otherwise by its code point."""
+    """Escapes a character: by ESCAPES, unchanged if every font has the character, otherwise by the code point."""
     if character in ESCAPES:
         return ESCAPES[character]
     if character.isspace():
@@ -146,7 +146,7 @@ def compile_pdf(folder: Path, name: str) -> None:
     """Compiles folder/NAME.tex to folder/NAME.pdf.
 
     Args:
-        folder: the folder of the document, with its tables and figures.
+        folder: the folder of the document, with tables and figures.
         name: the name of the document.
 
     Raises:

@@ -44,22 +44,22 @@ MINUS = re.compile(r"(?<![\w.\-])-(?=\d)")
 
 
 def task(key: str) -> str:
-    """Writes a task or split as the papers do; an unknown key is shown with spaces for its underscores."""
+    """Writes a task or split as the papers do; an unknown key is shown with spaces for underscores."""
     return TASKS.get(key, key.replace("_", " "))
 
 
 def operator(key: str) -> str:
-    """Names an operator as a reader knows it; an unknown key is shown with spaces for its underscores."""
+    """Names an operator for readers; an unknown key is shown with spaces for underscores."""
     return OPERATORS.get(key, key.replace("_", " "))
 
 
 def protocol(key: str) -> str:
-    """Names a fine-tuning protocol by the authors of its recipe; an unknown key stands for itself."""
+    """Names a fine-tuning protocol by the authors of the recipe; an unknown key stands for itself."""
     return PROTOCOLS.get(key, key)
 
 
 def milestone(key: str) -> str:
-    """Names a milestone: `loss=2.5` as `Loss 2.5`, others as MILESTONES has it. ValueError for any other key."""
+    """Names a milestone: `loss=2.5` as `Loss 2.5`, or by MILESTONES. ValueError for any other key."""
     if key in MILESTONES:
         return MILESTONES[key]
     return f"Loss {float(key.removeprefix('loss=')):g}"
@@ -73,7 +73,7 @@ def model(size: str, key: str) -> str:
 def label(text: str) -> str:
     """Replaces keys among the words of a row's label: `BERT-base partial_qk` is `BERT-base partial QK`.
 
-    Keys are tasks, protocols, and operators with an underscore, because other operators are called by their keys. Any
+    Keys are tasks, protocols, and operators with an underscore, because other operators are called by the key. Any
     other word stays, with spaces for underscores.
     """
     parts = []
@@ -97,5 +97,5 @@ def _replace_task(match: re.Match) -> str:
 
 
 def unbroken(text: str) -> str:
-    """Keeps a number and its per cent sign on one line, by a no-break space between them."""
+    """Keeps a number and the per cent sign on one line, by a no-break space."""
     return BEFORE_PERCENT.sub("\N{NO-BREAK SPACE}", text)

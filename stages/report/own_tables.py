@@ -1,7 +1,7 @@
 """Our own tables: each is an entry of reports/templates/tables.yaml that selects from a frame.
 
 An entry names its `frame` (or several frames, which are joined one below the other), the values that rows must have
-(`where`), the fields that tell lines apart (`line`; without it every row is a line) and the columns. A column shows the
+(`where`), the fields that tell lines apart (`line`; without these fields every row is a line) and the columns. A column shows the
 first row of each line that has the values of its own `where`. `each` repeats a column for every combination of values
 of some fields. An `optional` column stands only if the field named there has a value. `form` names an entry of `forms`
 whose keys the column inherits. Texts are templates over the row, the keys of the column, and facts of the run. With
@@ -25,10 +25,10 @@ NOTHING = (Group("This run", (Line("", (), note=NOT_RUN),)),)
 
 
 def build_table(name: str, read: Callable[[str], pd.DataFrame], entry: dict | None = None, **facts: object) -> Grid:
-    """Builds a table as its entry describes; a table without rows has one line with a remark.
+    """Builds a table from an entry of tables.yaml; a table without rows has a line with a remark.
 
     Args:
-        name: the name of the table and of its files.
+        name: the name of the table and of the files.
         read: a function that returns a frame by name.
         entry: the description of the table; by default the entry `name` of tables.yaml.
         facts: the values that texts may name beside the fields of a row.
@@ -47,6 +47,7 @@ def build_table(name: str, read: Callable[[str], pd.DataFrame], entry: dict | No
         label = fill_template(entry["label"], **{**facts, **line.iloc[0].to_dict()})
         cells = tuple(_fill_value(column, line) for column in columns)
         groups.append(Group(label, (Line("", cells),)))
+    # labels may name the values of `each`
     headings = []
     for column in columns:
         label = fill_template(column["label"], **column)
@@ -68,7 +69,7 @@ def build_table(name: str, read: Callable[[str], pd.DataFrame], entry: dict | No
 
 
 def _read_frames(named: str | list[str], read: Callable[[str], pd.DataFrame]) -> pd.DataFrame:
-    """Reads a frame, or several, one below the other, with the name of each in a field `frame`."""
+    """Reads a frame, or several, one below the other, with the name of each frame in a field `frame`."""
     if isinstance(named, str):
         return read(named)
     frames = [read(name).assign(frame=name) for name in named]
@@ -124,5 +125,6 @@ def _widen(rows: pd.DataFrame, line: list[str], across: str, of: list[str]) -> p
         if field != of[0]:
             part = part.add_suffix(f"_{field}")
         parts.append(part)
+    # the lines of all parts are the same
     first, *others = parts
     return first.join(others).reset_index()

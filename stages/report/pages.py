@@ -26,6 +26,7 @@ def fill_pages(layout: dict, grids: dict[str, Grid], figures: dict[str, Drawing]
         sections = []
         for section in page["sections"]:
             shown = find_shown(section, grids, figures)
+            # a section without numbers says nothing
             if shown:
                 paragraphs = [fill_template(template, **facts) for template in section["text"]]
                 sections.append({**section, "text": [text for text in paragraphs if text], "shown": shown})

@@ -53,16 +53,15 @@ Editions = dict[str, pd.DataFrame]
 
 
 def paper_table(tables: tuple[Table, ...], cells: pd.DataFrame, sizes: Iterable[str]) -> Grid:
-    """Builds a published table from its cells; the tables of two editions become one.
+    """Builds a published table from the cells; the tables of two editions become one.
 
     Args:
-        tables: the table, or the table of each edition, the earlier one first.
-        cells: of these tables, and maybe of others; columns as in stages/evidence/cells.py.
+        tables: the table, or the table of each edition, the earlier first.
+        cells: of these tables, and maybe further tables; columns as in stages/evidence/cells.py.
         sizes: the sizes of this run; counts of sizes that neither this run nor the paper has are left out.
 
     Returns:
-        The table; the table of both editions is named without the edition, and `edition` tells the cells of its CSV
-        apart.
+        The table; the table of both editions is named without the edition, and the CSV has a column `edition`.
     """
     merged = len(tables) > 1
     table = tables[-1]
@@ -75,6 +74,7 @@ def paper_table(tables: tuple[Table, ...], cells: pd.DataFrame, sizes: Iterable[
     csv = everything[list(CSV)].rename(columns=CSV).assign(command=command(table.stage))
     if not merged:
         csv = csv.drop(columns="edition")
+    # baselines are no results of this run
     measured = everything.loc[everything["verdict"] != NO_MODEL, ["reproduced", "released"]].notna()
     numbers = " or ".join(dict.fromkeys(part.number for part in tables))
     source = "Kowsher et al." if merged else table.source
@@ -134,7 +134,7 @@ def _mark_sizes(keys: pd.Series, patterns: list[str], kept: pd.Series, sizes: se
 
 
 def _place_cells(by_edition: Editions) -> dict[str, dict]:
-    """Maps every edition to its cells, as named tuples, by their keys of row and column."""
+    """Maps every edition to the cells, as named tuples, by the keys of row and column."""
     placed = {}
     for edition, cells in by_edition.items():
         placed[edition] = {(cell.row_key, cell.column_key): cell for cell in cells.itertuples()}
@@ -142,7 +142,7 @@ def _place_cells(by_edition: Editions) -> dict[str, dict]:
 
 
 def _build_groups(table: Table, by_edition: Editions) -> tuple[list[Heading], list[Group]]:
-    """Builds the headings, which are of the last edition, and the rows of a table; a row of a list has one cell."""
+    """Builds the headings, which are of the last edition, and the rows of a table; a row of a list has a single cell."""
     placed = _place_cells(by_edition)
     everything = pd.concat(by_edition.values())
     latest_first = list(by_edition.values())[::-1]
@@ -153,6 +153,7 @@ def _build_groups(table: Table, by_edition: Editions) -> tuple[list[Heading], li
         headings = [Heading("Value")]
         cells = zip(everything["row_key"], everything["column_key"], strict=True)
         keys_of_rows = [[key] for key in dict.fromkeys(cells)]
+    # an edition may lack a row
     groups = []
     for keys in keys_of_rows:
         rows = {}
@@ -167,7 +168,7 @@ def _build_groups(table: Table, by_edition: Editions) -> tuple[list[Heading], li
 
 
 def _build_group(table: Table, rows: dict[str, list]) -> Group:
-    """Builds the lines of one row: up to three, four if the editions differ. rows: cells by edition, the later last."""
+    """Builds the lines of a row: up to three, four if the editions differ. rows: cells by edition, the later last."""
     latest = list(rows.values())[-1]
     present = [cell for cell in latest if cell]
     printed = False
@@ -188,7 +189,7 @@ def _build_group(table: Table, rows: dict[str, list]) -> Group:
 
 
 def _list_published(rows: dict[str, list]) -> list[Line]:
-    """Lists a line per edition, or one if all print the same. rows: cells of a row by edition, the later one last."""
+    """Lists a line per edition, or a single line if all print the same. rows: cells of a row by edition, the later last."""
     printed = {edition: tuple(map(_format_printed, row)) for edition, row in rows.items()}
     different = set(printed.values())
     if len(different) == 1:
@@ -197,7 +198,7 @@ def _list_published(rows: dict[str, list]) -> list[Line]:
 
 
 def _format_printed(cell) -> Value:
-    """Formats one cell as the paper prints it, marked if the other edition has something else."""
+    """Formats a cell as printed in the paper, marked if the other edition has something else."""
     if cell is None or pd.isna(cell.printed):
         return Value(MISSING)
     is_formula = isnan(cell.published) and FORMULA.fullmatch(cell.printed)
@@ -228,6 +229,7 @@ def _reproduce_line(row: list) -> Line | None:
     cells = [cell for cell in row if cell and pd.notna(cell.reproduced)]
     if not cells:
         return None
+    # counts have no units of inference
     trained = [cell.reproduced_n for cell in cells if cell.unit_of_inference != EXACT]
     labels = []
     if len(trained) < len(cells):
@@ -240,7 +242,7 @@ def _reproduce_line(row: list) -> Line | None:
 
 
 def _format_measured(cell) -> Value:
-    """Formats one cell of this run: mean and spread, and as their detail the interval, the runs and the verdict."""
+    """Formats a cell of this run: mean and spread, and as a detail the interval, the runs and the verdict."""
     if cell is None or isnan(cell.reproduced):
         return Value(MISSING)
     text = number(cell.reproduced, cell.decimals)
@@ -274,7 +276,7 @@ def _write_notes(tables: tuple[Table, ...], latest: pd.DataFrame) -> tuple[str, 
 
 
 def _add_n(label: str, counts: list) -> str:
-    """Appends the numbers of units behind a line to its label, as in `reproduced, n = 3 or 5`."""
+    """Appends the numbers of units behind a line to the label, as in `reproduced, n = 3 or 5`."""
     numbers = [str(n) for n in counts if pd.notna(n)]
     if not numbers:
         return label

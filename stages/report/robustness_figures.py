@@ -1,7 +1,7 @@
 """The report's figures of noise and transfer: one figure of each for every protocol and size of a run.
 
 Noise: the score by level, a line per operator, next to the accuracies of Kowsher et al. (Table 5). Transfer: heat maps
-of the accuracy by task trained on and task tested on, next to their Table 6; the last row is the accuracy of an answer
+of the accuracy by task trained on and task tested on, next to Table 6; the last row is the accuracy of an answer
 without a model.
 """
 
@@ -52,7 +52,7 @@ TRANSFER_CSV = ["source", *MODEL, "operator", "trained", "evaluated_on", "mean",
 
 
 def draw_noise(curves: pd.DataFrame, cells: pd.DataFrame, constant: dict[str, float]) -> list[Drawing]:
-    """Draws a figure of noise for every protocol and size of a run, or one of the published numbers only.
+    """Draws a figure of noise for every protocol and size of a run, or a single figure of the published numbers.
 
     Args:
         curves: noise_curves of analysis: MODEL, operator, evaluated_on (a split), kind (of noise), level, and over n
@@ -82,7 +82,7 @@ def draw_noise(curves: pd.DataFrame, cells: pd.DataFrame, constant: dict[str, fl
 
 
 def draw_transfer(means: pd.DataFrame, cells: pd.DataFrame) -> list[Drawing]:
-    """Draws a figure of transfer for every protocol and size of a run, or one of the published numbers only.
+    """Draws a figure of transfer for every protocol and size of a run, or a single figure of the published numbers.
 
     Args:
         means: transfer of analysis: mean and sd, fractions, and n by MODEL, operator, task (trained on), evaluated_on
@@ -111,9 +111,9 @@ def draw_transfer(means: pd.DataFrame, cells: pd.DataFrame) -> list[Drawing]:
 
 
 def split_runs(frame: pd.DataFrame) -> list[tuple[tuple[str, str] | None, pd.DataFrame]]:
-    """Splits a run by protocol and size: ((protocol, size), rows); without rows, one entry without a model.
+    """Splits a run by protocol and size: ((protocol, size), rows); without rows, an entry without a model.
 
-    Rows of the mismatched split of MNLI are left out, because the papers have one column for MNLI.
+    Rows of the mismatched split of MNLI are left out, because the papers have a single column for MNLI.
     """
     frame = frame[frame["evaluated_on"] != MISMATCHED]
     if frame.empty:
@@ -165,7 +165,7 @@ def _draw(name: str, model: tuple[str, str] | None, groups: Groups, painter: Pai
 
 
 def _name_split(evaluated_on: str) -> str:
-    """Names a split as the papers do; the matched split of MNLI, the only one here, is `MNLI`."""
+    """Names a split as the papers do; the matched split of MNLI, the only MNLI split here, is `MNLI`."""
     return names.task(evaluated_on).removesuffix("-m")
 
 

@@ -48,6 +48,7 @@ def build_tables(settings: Settings) -> dict[str, Grid]:
     grids = []
     for tables in list_paper_tables():
         grids.append(paper_tables.paper_table(tables, cells, settings.sizes))
+    # claims and audit have pages of their own
     grids.append(verdicts.claims(read_results.read_claims(), checks))
     grids.append(verdicts.audit(checks))
     grids += build_own_tables(settings)
@@ -132,6 +133,7 @@ def read_dots(settings: Settings) -> pd.DataFrame:
     for protocol in settings.protocols:
         baseline = read_results.read_baseline_scores(MOST_FREQUENT, "score", protocol)
         constant[protocol] = baseline.get(scores.GLUE_SCORE)
+    # the baseline is fitted to the data of this run
     of_this_run = runs["source"] == "reproduced"
     runs["constant"] = runs["protocol"].map(constant).where(of_this_run).astype(float)
     return runs.drop(columns=["evaluated_on", "value"])

@@ -1,7 +1,7 @@
 """The rows that our own tables select from: frames that are computed for a table from the files of earlier stages.
 
-A new column of a table is added to the function that makes its frame here; `make_reader` lists the functions. A frame
-without an entry there is a file of data/analysis and stays as the stage analysis left it.
+A new column of a table is added to the function that makes the frame here; `make_reader` lists the functions. A frame
+without an entry in `make_reader` is a file of data/analysis.
 """
 
 import json
@@ -64,7 +64,7 @@ def make_reader(settings: Settings) -> Callable[[str], pd.DataFrame]:
 
 
 def name_settings(source: str) -> str:
-    """Names the table, and its frame, that compares the settings with a source (a key of PAPERS)."""
+    """Names the table, and the frame, that compares the settings with a source (a key of PAPERS)."""
     if source == "courtois2024":
         return "settings"
     return f"settings_{source}"
@@ -91,6 +91,7 @@ def overview(settings: Settings) -> pd.DataFrame:
     for metric, columns in wanted.items():
         means = select(rows, metric=metric)[["size", "operator", *columns]]
         models = models.merge(means.rename(columns=columns), on=["size", "operator"], how="left")
+    # scores belong to a protocol
     score = select(rows, stage="finetuning", metric="score", evaluated_on=GLUE_SCORE)
     score = score[[*MODEL, "mean", "sd", "n", "words_and_overlap", "at_chance"]].copy()
     score[["mean", "sd", "words_and_overlap"]] *= 100
@@ -117,6 +118,7 @@ def baselines(protocol: str) -> pd.DataFrame:
     )
     rows = rows.assign(value=100 * rows["value"])
     rows["best"] = rows.groupby("evaluated_on")["value"].transform("max")
+    # a number by column first, and then by operator
     place = rows["evaluated_on"].map(columns.index) * len(operators) + rows["operator"].map(operators.index)
     return rows.iloc[place.argsort(kind="stable")]
 
@@ -142,7 +144,7 @@ def noise_tests() -> pd.DataFrame:
 
 
 def average_elsewhere(rows: pd.DataFrame) -> pd.DataFrame:
-    """Averages the balanced accuracy (a fraction) of each model on the tasks that it was not trained on.
+    """Averages the balanced accuracy (a fraction) of each model on the tasks that the model was not trained on.
 
     Args:
         rows: `transfer` of the analysis: MODEL, task (trained on), evaluated_on (tested on), metric and mean.
@@ -152,6 +154,7 @@ def average_elsewhere(rows: pd.DataFrame) -> pd.DataFrame:
     """
     other_task = rows["task"] != rows["evaluated_on"].map(TASK_OF)
     balanced = rows["metric"] == "balanced_accuracy"
+    # the mismatched split would count MNLI twice
     away = rows[balanced & other_task & (rows["evaluated_on"] != MISMATCHED)]
     return away.groupby([*MODEL, "task"], sort=False)["mean"].mean().reset_index()
 
@@ -179,7 +182,7 @@ def milestones() -> pd.DataFrame:
 
 
 def sort_milestones(rows: pd.DataFrame) -> pd.DataFrame:
-    """Sorts rows by `milestone`: levels of the loss (`loss=3`) from the highest on, then all others in their order."""
+    """Sorts rows by `milestone`: levels of the loss (`loss=3`) from the highest on, then all other milestones in file order."""
     is_loss = rows["milestone"].str.startswith("loss=")
     level = rows["milestone"].str.removeprefix("loss=").where(is_loss, "-1").astype(float)
     return rows.iloc[(-level).argsort(kind="stable")]
@@ -189,6 +192,7 @@ def milestone_tests() -> pd.DataFrame:
     """Selects tested comparisons of steps; milestones at which no operator of a size differs are left out."""
     tests = sort_milestones(read_results.read_contrasts(quantity="steps").rename(columns={"at": "milestone"}))
     tested = tests[tests["p"].notna()]
+    # all runs may have got there at one evaluation
     farthest = tested["estimate"].abs().groupby([tested["size"], tested["milestone"]]).transform("max")
     return tested[farthest > 0]
 
@@ -205,6 +209,7 @@ def corpus() -> pd.DataFrame:
     dropped = select(total, fate="dropped").sort_values(["documents", "rule", "reason"], ascending=[False, True, True])
     parts = [select(total, fate=fate) for fate in ("in", "kept", "not_selected", "malformed")]
     frame = pd.concat([*parts, dropped])
+    # a reason may apply to documents that an earlier reason drops
     counted = (frame["documents"] > 0) | (frame["all_documents"] > 0)
     return frame[counted].drop(columns="shard")
 

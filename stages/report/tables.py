@@ -1,4 +1,4 @@
-"""Tables as they are shown, without HTML or LaTeX: groups of lines of values, with the CSV of the same numbers.
+"""Tables as shown, without HTML or LaTeX: groups of lines of values, with the CSV of the same numbers.
 
 paper_tables.py builds the tables of the papers, verdicts.py the tables of claims and checks, own_tables.py the rest.
 """
@@ -132,7 +132,7 @@ class Grid(Shown):
 
     @property
     def kinds(self) -> list[str]:
-        """The kind of every column of values: the kind of its first value that is not missing."""
+        """The kind of every column of values: the kind of the first value that is not missing."""
         kinds = []
         for column in self.columns:
             present = [value.kind for value in column if value.text != MISSING]
@@ -184,7 +184,7 @@ def detectable(difference: float, unit: str = "points") -> str:
 
 
 def signed(value: float, decimals: int) -> str:
-    """Formats a difference with its sign, such as `+0.63` or `−20.5`; a rounded zero has no sign."""
+    """Formats a difference with the sign, such as `+0.63` or `−20.5`; a rounded zero has no sign."""
     text = number(value, decimals)
     if round(value, decimals) > 0:
         return f"+{text}"
