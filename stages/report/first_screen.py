@@ -37,7 +37,7 @@ class Finding:
 
 
 def build_rows(settings: Settings) -> list[dict]:
-    """Builds a row per operator: the operators that sections.yaml describes, then all further operators with a comparison.
+    """Builds a row per operator: first the operators that sections.yaml describes, then further operators compared.
 
     Returns:
         Dicts of `operator` (the name for readers), `does` (a few words, or "") and `cells`, which has a list of

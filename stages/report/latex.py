@@ -83,7 +83,7 @@ def environment(folder: Path) -> jinja2.Environment:
 
 
 def escape(value: object) -> Latex:
-    """Escapes a value: `50 %` is `50 \\%`. A character that pdfLaTeX cannot set is shown by the code point: `U+6F22`."""
+    """Escapes a value: `50 %` is `50 \\%`. A character that pdfLaTeX cannot set is a code point: `U+6F22`."""
     if isinstance(value, Latex):
         return value
     # a standard deviation stays on one line with the sign before it

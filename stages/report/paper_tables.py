@@ -142,7 +142,7 @@ def _place_cells(by_edition: Editions) -> dict[str, dict]:
 
 
 def _build_groups(table: Table, by_edition: Editions) -> tuple[list[Heading], list[Group]]:
-    """Builds the headings, which are of the last edition, and the rows of a table; a row of a list has a single cell."""
+    """Builds headings, which are of the last edition, and rows of a table; a row of a list has a single cell."""
     placed = _place_cells(by_edition)
     everything = pd.concat(by_edition.values())
     latest_first = list(by_edition.values())[::-1]
@@ -189,7 +189,7 @@ def _build_group(table: Table, rows: dict[str, list]) -> Group:
 
 
 def _list_published(rows: dict[str, list]) -> list[Line]:
-    """Lists a line per edition, or a single line if all print the same. rows: cells of a row by edition, the later last."""
+    """Lists a line per edition, or a single line if all print the same. rows: cells by edition, the later last."""
     printed = {edition: tuple(map(_format_printed, row)) for edition, row in rows.items()}
     different = set(printed.values())
     if len(different) == 1:

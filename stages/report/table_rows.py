@@ -182,7 +182,7 @@ def milestones() -> pd.DataFrame:
 
 
 def sort_milestones(rows: pd.DataFrame) -> pd.DataFrame:
-    """Sorts rows by `milestone`: levels of the loss (`loss=3`) from the highest on, then all other milestones in file order."""
+    """Sorts rows by `milestone`: levels of the loss (`loss=3`) from the highest on, then the rest in file order."""
     is_loss = rows["milestone"].str.startswith("loss=")
     level = rows["milestone"].str.removeprefix("loss=").where(is_loss, "-1").astype(float)
     return rows.iloc[(-level).argsort(kind="stable")]
