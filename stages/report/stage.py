@@ -1,8 +1,8 @@
 """Renders the report: published, recomputed and reproduced side by side.
 
 Reads data/analysis/, data/audit/, data/runs/*.json, data/filtered/ledger.csv, data/tokens/index.json,
-data/tasks/statistics.csv, data/published/{protocol.yaml,studies.csv}, params.yaml and
-reports/templates/. Writes reports/{report,claims,audit,appendix}.html, reports/report.tex,
+data/tasks/statistics.csv, data/published/{protocol.yaml,studies.csv}, params.yaml and reports/templates/.
+Writes reports/{report,claims,audit,appendix}.html, reports/report.tex,
 reports/tables/NAME.{csv,tex}, reports/figures/NAME.{svg,pdf,csv}, reports/results.{parquet,md} and
 reports/model_cards/OPERATOR-SIZE.md; if params.yaml asks for a PDF, reports/report.pdf.
 """
