@@ -1,11 +1,12 @@
 """Our own tables: each is an entry of reports/templates/tables.yaml that selects from a frame.
 
 An entry names its `frame` (or several frames, which are joined one below the other), the values that rows must have
-(`where`), the fields that tell lines apart (`line`; without these fields every row is a line) and the columns. A column
-shows the first row of each line that has the values of its own `where`. `each` repeats a column for every combination
-of values of some fields. An `optional` column stands only if the field named there has a value. `form` names an entry
-of `forms` whose keys the column inherits. Texts are templates over the row, the keys of the column, and facts of the run.
-With `wide`, the CSV has a row per line, too, with the values of the field `across` side by side.
+(`where`), the fields that tell lines apart (`line`; without these fields every row is a line) and the columns. A
+column shows the first row of each line that has the values of its own `where`. `each` repeats a column for every
+combination of values of some fields. An `optional` column stands only if the field named there has a value. `form`
+names an entry of `forms` whose keys the column inherits. Texts are templates over the row, the keys of the column,
+and facts of the run. With `wide`, the CSV has a row per line, too, with the values of the field `across` side by
+side.
 """
 
 from collections.abc import Callable
