@@ -54,6 +54,15 @@ def tokens(tmp_path) -> Path:
     return packed(tmp_path / "tokens")
 
 
+@pytest.fixture(scope="session")
+def reports(tmp_path_factory) -> Path:
+    """The folder of reports of a run on made-up numbers, which is rendered once for all tests of a process."""
+    from tests.toy_report import make
+
+    with pytest.MonkeyPatch.context() as monkeypatch:
+        return make(tmp_path_factory.mktemp("run"), monkeypatch)
+
+
 @pytest.fixture
 def cluster(tmp_path_factory):
     """A Dask scheduler on this machine, by its `address`, with two `workers`, processes that a test may kill."""

@@ -10,8 +10,6 @@ from pathlib import Path
 
 import pytest
 
-from tests.toy_report import make
-
 ROOT = Path(__file__).parents[1]
 AXE = Path(os.environ.get("AXE_CORE", ROOT / "node_modules/axe-core/axe.min.js"))
 FLAGS = (
@@ -24,16 +22,13 @@ needs_poppler = pytest.mark.skipif(not shutil.which("pdftotext"), reason="pdftot
 needs_axe = pytest.mark.skipif(not AXE.exists(), reason=f"axe-core is not at {AXE}; `npm install axe-core` brings it")
 
 
-@pytest.fixture(scope="module")
-def pages(tmp_path_factory) -> dict[str, str]:
-    with pytest.MonkeyPatch.context() as monkeypatch:
-        made = make(tmp_path_factory.mktemp("run"), monkeypatch)
-        return {path.stem: path.read_text() for path in made.glob("*.html")}
+PAGES = ("report", "claims", "audit", "appendix")
+pytestmark = [pytest.mark.nightly, needs_browser]
 
 
 @pytest.fixture(scope="module")
-def report(pages) -> str:
-    return pages["report"]
+def pages(reports) -> dict[str, str]:
+    return {name: (reports / f"{name}.html").read_text() for name in PAGES}
 
 
 def browse(page: str, folder: Path, *flags: str) -> tuple[str, str]:
@@ -60,10 +55,9 @@ def with_script(page: str, expression: str, before: str = "") -> str:
     return page.replace("</body>", script)
 
 
-@needs_browser
 @needs_axe
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-@pytest.mark.parametrize("name", ["report", "claims", "audit", "appendix"])
+@pytest.mark.parametrize("name", PAGES)
 def test_the_accessibility_checker_finds_nothing(pages, tmp_path, scheme, name):
     ask = "axe.run(document).then((found) => found.violations.map((v) => [v.id, v.nodes[0].html.slice(0, 200)]))"
     page = with_script(pages[name], ask, AXE.read_text())
@@ -72,9 +66,8 @@ def test_the_accessibility_checker_finds_nothing(pages, tmp_path, scheme, name):
     assert "CONSOLE" not in log
 
 
-@needs_browser
 @pytest.mark.parametrize("width", [360, 1280])
-@pytest.mark.parametrize("name", ["report", "claims", "audit", "appendix"])
+@pytest.mark.parametrize("name", PAGES)
 def test_a_page_is_not_wider_than_the_screen(pages, tmp_path, width, name):
     (tmp_path / "inner.html").write_text(pages[name])
     frame = f'<iframe src="inner.html" style="width:{width}px;height:900px;border:0"></iframe>'
@@ -84,8 +77,7 @@ def test_a_page_is_not_wider_than_the_screen(pages, tmp_path, width, name):
     assert "<title>true</title>" in dom
 
 
-@needs_browser
-def test_tables_sort_by_numbers_with_all_lines_of_a_row(report, tmp_path):
+def test_tables_sort_by_numbers_with_all_lines_of_a_row(pages, tmp_path):
     ask = """(() => {
       const table = document.querySelector("#courtois2024_table2_model_parameters table");
       const names = () => [...table.tBodies].map((body) => body.rows[0].cells[0].innerText.split("\\n")[0]);
@@ -95,7 +87,7 @@ def test_tables_sort_by_numbers_with_all_lines_of_a_row(report, tmp_path):
       header.querySelector("button").click();
       return [up, [names(), header.getAttribute("aria-sort")], table.tBodies[0].rows.length, lines(table)[1].length];
     })()"""
-    dom, log = browse(with_script(report, ask), tmp_path)
+    dom, log = browse(with_script(pages["report"], ask), tmp_path)
     (up, ascending), (down, descending), rows, width = result(dom)
     assert (ascending, descending) == ("ascending", "descending")
     assert next(n for n in up if n.startswith("BERT-base")) == "BERT-base symmetric"
@@ -103,15 +95,13 @@ def test_tables_sort_by_numbers_with_all_lines_of_a_row(report, tmp_path):
     assert "CONSOLE" not in log
 
 
-@needs_browser
 def test_a_table_becomes_the_csv_of_what_it_shows(pages, tmp_path):
     ask = 'csv(document.querySelector("#aop_text_numbers table")).split("\\r\\n")'
     lines = result(browse(with_script(pages["appendix"], ask), tmp_path)[0])
-    assert lines[0].startswith('"Number","Where","Published"') and lines[1].split(",")[0].startswith('"Weights')
-    assert len(lines) == 10
+    assert lines[0] == '"Number","Source","Value"'
+    assert lines[1].startswith('"Weights') and '"published"' in lines[1]
 
 
-@needs_browser
 def test_claims_are_found_by_words_paper_and_verdict_and_a_link_shows_a_hidden_one(pages, tmp_path):
     ask = """(async () => {
       const figure = document.querySelector("#claims");
@@ -136,18 +126,10 @@ def test_claims_are_found_by_words_paper_and_verdict_and_a_link_shows_a_hidden_o
     assert "CONSOLE" not in log
 
 
-@needs_browser
 @needs_poppler
-@pytest.mark.parametrize("name", ["report", "claims", "audit", "appendix"])
+@pytest.mark.parametrize("name", PAGES)
 def test_no_printed_word_is_cut_off_or_below_seven_points(pages, tmp_path, name):
-    (tmp_path / "page.html").write_text(pages[name])
-    command = ["chromium", *FLAGS.split(), f"--user-data-dir={tmp_path}/user", "--no-pdf-header-footer"]
-    subprocess.run(
-        [*command, f"--print-to-pdf={tmp_path}/page.pdf", f"file://{tmp_path}/page.html"],
-        check=True,
-        capture_output=True,
-        timeout=180,
-    )
+    browse(pages[name], tmp_path, "--no-pdf-header-footer", f"--print-to-pdf={tmp_path}/page.pdf")
     found = subprocess.run(
         ["pdftotext", "-bbox", tmp_path / "page.pdf", "-"], check=True, capture_output=True, text=True
     )
@@ -156,7 +138,3 @@ def test_no_printed_word_is_cut_off_or_below_seven_points(pages, tmp_path, name)
         for left, top, right, bottom in re.findall(r'xMin="(.+?)" yMin="(.+?)" xMax="(.+?)" yMax="(.+?)">', page):
             assert float(left) >= 0 and float(right) <= width
             assert float(bottom) - float(top) >= 6.95 * LINE
-
-
-def test_without_its_script_the_page_has_no_dead_button(report):
-    assert "<button" not in report.split("<script>")[0]

@@ -56,7 +56,7 @@ def test_stock_bert_never_stands_among_our_times(rows):
 
 
 def test_the_table_shows_stock_bert_beside_ours(rows):
-    grid = own_tables.table("training_speed", lambda _: derived.time_summaries(rows))
+    grid = own_tables.build_table("training_speed", lambda _: derived.time_summaries(rows))
     assert [group.label for group in grid.groups] == [
         "BERT-tiny original", "BERT-tiny shared", "BERT-tiny stock Hugging Face, float32",
     ]  # fmt: skip
@@ -64,7 +64,7 @@ def test_the_table_shows_stock_bert_beside_ours(rows):
 
 
 def test_a_run_without_times_has_a_table_that_says_so(rows):
-    assert own_tables.table("training_speed", lambda _: derived.time_summaries(rows[:0])).groups[0].lines[0].note
+    assert own_tables.build_table("training_speed", lambda _: derived.time_summaries(rows[:0])).groups[0].lines[0].note
 
 
 @pytest.mark.parametrize("operator", OPERATORS)

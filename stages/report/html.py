@@ -1,8 +1,9 @@
 """The pages of the report: each is one file that needs no network, and can be read without its script.
 
-Templates: reports/templates/*.html, style.css and tables.js. All data is escaped: for HTML or, in style.css, for CSS.
+Templates: reports/templates/*.html, style.css and tables.js. All data is escaped.
 """
 
+import re
 from pathlib import Path
 
 import jinja2
@@ -12,9 +13,10 @@ from stages.evidence.arithmetic import NOT_DECIDED
 from stages.evidence.baselines import AT_CHANCE
 from stages.evidence.statistics import ONE_CHECKPOINT, TOO_FEW
 from stages.report import drawing
-from stages.report.words import FILTERS, formula
+from stages.report.text_templates import FILTERS
 
-TONES = {  # verdicts on claims and checks, by what they say of the paper
+# verdicts on claims and checks, by their meaning for the paper
+TONES = {
     "good": ("holds", "reproduced"),
     "bad": ("fails", "contradicted", "unsupported"),
     "open": ("partly", "truncated", NOT_DECIDED, "inconclusive", ONE_CHECKPOINT, TOO_FEW, AT_CHANCE),
@@ -22,32 +24,39 @@ TONES = {  # verdicts on claims and checks, by what they say of the paper
 
 
 def render(folder: Path, context: dict) -> str:
-    """Renders a page from `folder`/report.html; context: that of `stage.context`, with `page`, one of its `pages`."""
+    """Renders a page.
+
+    Args:
+        folder: the folder of report.html, the template.
+        context: the result of `stage.fill_context`, with `page`, one of its `pages`.
+    """
     return environment(folder).get_template("report.html").render(context)
 
 
-def environment(*folders: Path) -> jinja2.Environment:
-    """Builds the Jinja environment of HTML templates; where several folders have a template, the first one's counts."""
+def environment(folder: Path) -> jinja2.Environment:
+    """Builds the Jinja environment of the HTML and Markdown templates of a folder."""
     templates = jinja2.Environment(
-        loader=jinja2.FileSystemLoader(folders),
+        loader=jinja2.FileSystemLoader(folder),
         autoescape=True,
         undefined=jinja2.StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    templates.filters |= FILTERS | {"css_string": css_string, "tone": tone}
-    raised = {"^": "<sup>{}</sup>", "_": "<sub>{}</sub>"}
-    templates.filters["formula"] = lambda text: Markup(formula(text, escape, raised))
-    templates.filters["inline_svg"] = lambda svg, name: Markup(drawing.inline(svg, name))
+    templates.filters.update(FILTERS, tone=choose_tone, formula=format_formula, image=drawing.encode_image)
     return templates
 
 
-def tone(verdict: str) -> str:
-    """Returns how a verdict is coloured: `good`, `bad`, `open`, or `none` for one that TONES does not list."""
-    return next((name for name, verdicts in TONES.items() if verdict in verdicts), "none")
+def choose_tone(verdict: str) -> str:
+    """Returns how a verdict is coloured: `good`, `bad`, `open`, or `none` for a verdict that TONES does not list."""
+    for name, verdicts in TONES.items():
+        if verdict in verdicts:
+            return name
+    return "none"
 
 
-def css_string(value: object) -> Markup:
-    """Writes a CSS string literal, in which whatever is not an ASCII letter or digit is escaped by its code point."""
-    safe = "".join(c if c.isascii() and c.isalnum() else f"\\{ord(c):x} " for c in str(value))
-    return Markup(f'"{safe}"')
+def format_formula(text: str) -> Markup:
+    """Writes a formula in HTML: `h^2/n_q` is `h<sup>2</sup>/n<sub>q</sub>`."""
+    # Markup would escape the replacements
+    escaped = str(escape(text))
+    raised = re.sub(r"\^(\w)", r"<sup>\1</sup>", escaped)
+    return Markup(re.sub(r"_(\w)", r"<sub>\1</sub>", raised))

@@ -1,7 +1,7 @@
-"""report.tex, supplement.tex and one .tex per table. Templates: reports/templates/*.tex.
+"""report.tex and one .tex per table. Templates: reports/templates/*.tex.
 
-Their delimiters have no meaning in LaTeX: `<< value >>`, `<% statement %>`, `<# comment #>`. Every value is escaped
-for LaTeX. Tables need array, booktabs, graphicx and longtable, which every TeX distribution has.
+The delimiters of the templates have no meaning in LaTeX: `<< value >>`, `<% statement %>`, `<# comment #>`. Every value
+is escaped for LaTeX. Tables need array, booktabs and longtable, which every TeX distribution has.
 """
 
 import re
@@ -13,9 +13,7 @@ from pathlib import Path
 
 import jinja2
 
-from stages.files.storage import temporary_sibling
 from stages.report.tables import Grid
-from stages.report.words import formula
 
 ESCAPES = {
     "\\": r"\textbackslash{}",
@@ -49,15 +47,15 @@ ESCAPES = {
     "“": "``",
     "”": "''",
 }
-
-RUNS = 3  # of pdflatex, until the contents and the widths of long tables have settled
-# GAP, LETTER, LARGE and WIDE_GAP are shares of the width of the line, 170 mm.
-GAP = 0.013  # space around a column of a table of 7 points
-FILLED = 0.98  # of the line, that columns of paragraphs take together: rounded widths must not run over it
-SHARE = 0.65  # columns of paragraphs grow with this power of their mean length, so that long ones leave room for others
-LETTER, CAPITAL = 0.0088, 0.3  # a letter of 7 points; by how much a capital is wider, in letters
-LARGE, WIDE_GAP = 0.0098, 0.025  # a letter, and the space around a column, in a table of 9 points
-WORD = re.compile(r"[ \t\n_/]+|\.(?!\d)|(?<=–)")  # what ends a word: blanks, `_`, `/`, `.` but in a number, a dash
+# a power and an index in a formula, both escaped
+POWER = re.compile(r"\\textasciicircum\{\}(\w)")
+INDEX = re.compile(r"\\_(\w)")
+# runs of pdflatex until the contents and the widths of long tables have settled
+RUNS = 3
+# the space around a column, a share of the width of the line
+GAP = 0.014
+# an identifier in a text: it may break after a full stop, an underscore (escaped) or a slash
+BREAK = re.compile(r"(?<=\w)(\.(?!\d)|\\_|/)(?=\w)")
 
 
 class Latex(str):
@@ -65,7 +63,7 @@ class Latex(str):
 
 
 def environment(folder: Path) -> jinja2.Environment:
-    """Builds the Jinja environment of a folder's LaTeX templates, with `escape` for every value but Latex."""
+    """Builds the Jinja environment of the LaTeX templates of a folder; `escape` is applied to every value."""
     templates = jinja2.Environment(
         loader=jinja2.FileSystemLoader(folder),
         variable_start_string="<<",
@@ -80,113 +78,85 @@ def environment(folder: Path) -> jinja2.Environment:
         lstrip_blocks=True,
         keep_trailing_newline=True,
     )
-    raised = {"^": "\\textsuperscript{{{}}}", "_": "\\textsubscript{{{}}}"}
-    templates.filters["formula"] = lambda text: Latex(formula(text, escape, raised))
-    templates.filters |= {"path": path, "address": address, "tex": Latex}
-    templates.filters |= {"breakable": breakable, "form": form, "paragraphs": paragraphs}
+    templates.filters.update(tex=Latex, breakable=breakable, formula=format_formula, columns=choose_columns)
     return templates
 
 
 def escape(value: object) -> Latex:
-    """Escapes a value for running text; characters that a plain pdfLaTeX cannot set are given by their code point."""
+    """Escapes a value: `50 %` is `50 \\%`. A character that pdfLaTeX cannot set is a code point: `U+6F22`."""
     if isinstance(value, Latex):
         return value
-    return Latex("".join(_character(character) for character in unbroken(str(value))))
+    # a standard deviation stays on one line with the sign before it
+    text = str(value).replace("± ", "±\N{NO-BREAK SPACE}")
+    return Latex("".join(_escape_character(character) for character in text))
 
 
-def unbroken(text: str) -> str:
-    """Keeps a standard deviation and the ± before it on one line."""
-    return text.replace("± ", "±\N{NO-BREAK SPACE}")
-
-
-def form(grid: Grid) -> str:
-    """Decides how a table is set so that no letter is below 7 points: in the first of these forms that it fits.
-
-    `plain`, as wide as its cells need; `paragraphs`, as wide as the line, on several pages; `turned`, a quarter turn.
-    """
-    cells = _columns(grid)
-    if not grid.long and sum(LARGE * max(map(len, column)) + WIDE_GAP for column in cells) < 1:
-        return "plain"
-    return "paragraphs" if sum(map(_narrowest, cells)) + GAP * len(cells) < 1 else "turned"
-
-
-def paragraphs(grid: Grid) -> list[Latex]:
-    """Returns a LaTeX column type for each column of a table in the form `paragraphs`; numbers are flush right.
-
-    Widths are shares of the line: room for the longest word (where words alone fill the line, up to 2 % of it less),
-    and of the rest a part by the mean length of the cells.
-    """
-    cells = _columns(grid)
-    least = list(map(_narrowest, cells))
-    weight = [(sum(map(len, column)) / len(column)) ** SHARE for column in cells]
-    free = FILLED - GAP * len(cells) - sum(least)
-    widths = [low + free * part / sum(weight) for low, part in zip(least, weight, strict=True)]
-    sides = ["raggedright"] * (len(cells) - len(grid.kinds))  # columns of labels, which have no kind
-    sides += ["raggedleft" if kind == "number" else "raggedright" for kind in grid.kinds]
-    pairs = zip(sides, widths, strict=True)
-    return [Latex(rf">{{\{side}\arraybackslash}}p{{{width:.3f}\linewidth}}") for side, width in pairs]
-
-
-def _columns(grid: Grid) -> list[tuple[str, ...]]:
-    """The texts of every column, heading first; columns of labels (of groups, and of lines if labelled) come first."""
-    rows = [(grid.first, *(["Source"] if grid.labelled else []), *(heading.label for heading in grid.headings))]
-    rows += [
-        (
-            f"{group.label} {group.remark}",
-            *([line.label] if grid.labelled else []),
-            *(unbroken(v.whole) for v in line.values),
-        )
-        for group in grid.groups
-        for line in group.lines
-        if line.values  # others hold one remark
-    ]
-    return list(zip(*rows, strict=True))
-
-
-def _narrowest(column: tuple[str, ...]) -> float:
-    """The share of the line's width that the longest word of a column needs, at 7 points; capitals are wide."""
-    words = (word for cell in column for word in WORD.split(cell))
-    return LETTER * max(len(word) + CAPITAL * sum(map(str.isupper, word)) for word in words)
+def format_formula(text: str) -> Latex:
+    """Writes a formula in LaTeX: `h^2` is `h\\textsuperscript{2}`."""
+    raised = POWER.sub(r"\\textsuperscript{\1}", escape(text))
+    return Latex(INDEX.sub(r"\\textsubscript{\1}", raised))
 
 
 def breakable(text: str) -> Latex:
-    """Escapes a text and lets identifiers in it break after `.`, `_` (by now `\\_`) and `/`; numbers stay whole."""
-    return Latex(re.sub(r"(?<=\w)(\.(?!\d)|\\_|/)(?=\w)", r"\1\\allowbreak{}", escape(text)))
+    """Escapes a text and lets identifiers break, such as `C.REL` after the full stop; numbers stay whole."""
+    return Latex(BREAK.sub(r"\1\\allowbreak{}", escape(text)))
 
 
-def address(url: str) -> Latex:
-    """Returns an address for `href` as it is. ValueError for any character that an address of ours does not need."""
-    if not re.fullmatch(r"https://[\w./-]+", url, re.ASCII):
-        raise ValueError(f"{url!r} cannot stand in LaTeX as an address")
-    return Latex(url)
+def choose_columns(grid: Grid) -> Latex:
+    """Chooses the column types of a table: paragraphs that fill the line together, numbers flush right.
+
+    The width of a column follows from the longest word and from the square root of the mean length of the cells.
+    """
+    columns = [[grid.first, *(group.label for group in grid.groups)]]
+    if grid.labelled:
+        columns.append([line.label for group in grid.groups for line in group.lines])
+    # labels of groups and of lines have no kind
+    kinds = ["text" for _ in columns] + grid.kinds
+    for heading, values in zip(grid.headings, grid.columns, strict=True):
+        columns.append([heading.label, *(value.whole for value in values)])
+    weights = []
+    for column in columns:
+        words = " ".join(column).split()
+        mean = sum(map(len, column)) / len(column)
+        weights.append(max(map(len, words)) + 2 * mean**0.5)
+    free = 1 - GAP * len(columns)
+    types = []
+    for kind, weight in zip(kinds, weights, strict=True):
+        side = "raggedleft" if kind == "number" else "raggedright"
+        types.append(rf">{{\{side}\arraybackslash}}p{{{free * weight / sum(weights):.3f}\linewidth}}")
+    return Latex("".join(types))
 
 
-def path(name: str) -> Latex:
-    """Returns the name of a file or a label as it is. ValueError for any character but letters, digits and `_.-`."""
-    if not re.fullmatch(r"[\w.-]+", name, re.ASCII):
-        raise ValueError(f"{name!r} cannot name a file or label in LaTeX; allowed: letters, digits, `_`, `.`, `-`")
-    return Latex(name)
-
-
-def _character(character: str) -> str:
-    """Escapes one character: by ESCAPES, as itself where every font has it, otherwise as `U+` and its code point."""
+def _escape_character(character: str) -> str:
+    """Escapes a character: by ESCAPES, unchanged if every font has the character, otherwise by the code point."""
     if character in ESCAPES:
         return ESCAPES[character]
     if character.isspace():
         return " "
-    latin = ord(character) < 0x100 and (unicodedata.decomposition(character) or character in "æÆøØß")
-    # letters with accents and superscripts; unlike þ or ð, they can be set in every font encoding
-    settable = (character.isascii() and character.isprintable()) or latin
-    return character if settable else f"U+{ord(character):04X}"
+    if character.isascii() and character.isprintable():
+        return character
+    # accented letters and superscripts of Latin 1 can be set in every font encoding, unlike þ or ð
+    settable = unicodedata.decomposition(character) or character in "æÆøØß"
+    if ord(character) < 0x100 and settable:
+        return character
+    return f"U+{ord(character):04X}"
 
 
 def compile_pdf(folder: Path, name: str) -> None:
-    """Compiles folder/NAME.tex to folder/NAME.pdf. ValueError where pdflatex is missing, or ends with an error."""
+    """Compiles folder/NAME.tex to folder/NAME.pdf.
+
+    Args:
+        folder: the folder of the document, with tables and figures.
+        name: the name of the document.
+
+    Raises:
+        ValueError: pdflatex is missing or ends with an error.
+    """
     if not shutil.which("pdflatex"):
         raise ValueError("report.pdf: true needs pdflatex (TeX Live); install it, or set report.pdf to false")
-    with tempfile.TemporaryDirectory() as build:  # for its other files; it runs in `folder`, which has the figures
-        options = ["-interaction=nonstopmode", "-halt-on-error", f"-output-directory={build}"]
-        command = ["pdflatex", *options, f"{name}.tex"]
+    # pdflatex runs in `folder`; its other files go elsewhere
+    with tempfile.TemporaryDirectory() as build:
+        command = ["pdflatex", "-interaction=nonstopmode", "-halt-on-error", f"-output-directory={build}", name]
         for _ in range(RUNS):
             done = subprocess.run(command, cwd=folder, capture_output=True, text=True, errors="replace")
             if done.returncode:
@@ -194,5 +164,4 @@ def compile_pdf(folder: Path, name: str) -> None:
                     f"{folder / name}.tex: pdflatex ended with an error; install what its last lines miss, or set "
                     f"report.pdf to false: {done.stdout[-1000:]}"
                 )
-        with temporary_sibling(folder / f"{name}.pdf") as path:
-            shutil.copyfile(Path(build) / f"{name}.pdf", path)
+        shutil.copyfile(Path(build) / f"{name}.pdf", folder / f"{name}.pdf")

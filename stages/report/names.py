@@ -5,12 +5,7 @@ import re
 from stages.benchmarks import glue
 from stages.schema.operators import described
 
-TASKS = {  # splits (`mnli_m`: MNLI-m), tasks, and other things that are scored
-    split.evaluated_on: task.folder + split.evaluated_on.removeprefix(task.name).replace("_", "-")
-    for task in glue.TASKS.values()
-    for split in task.validation_splits
-} | {
-    **{task.name: task.folder for task in glue.TASKS.values()},
+TASKS = {
     "squad": "SQuAD",
     "squad1": "SQuAD 1.1",
     "squad2": "SQuAD 2.0",
@@ -19,43 +14,55 @@ TASKS = {  # splits (`mnli_m`: MNLI-m), tasks, and other things that are scored
     "triviaqa": "TriviaQA",
     "glue_score": "GLUE score",
 }
-OPERATORS = {name: operator.label for name, operator in described().items() if operator.label} | {  # and `variants`
-    "original_tied_init": "original with keys that start as queries",
-    "pairwise_scaled": "pairwise with S from N(0, 1/d)",
-    "pairwise_fast": "pairwise with a larger learning rate for S",
-    "original_self": "original with the self-score of symmetric",
-    "symmetric_centred": "symmetric with the self-score of original",
-}
+for _task in glue.TASKS.values():
+    TASKS[_task.name] = _task.folder
+    for _split in _task.validation_splits:
+        # `mnli_m` is MNLI-m
+        _end = _split.evaluated_on.removeprefix(_task.name)
+        TASKS[_split.evaluated_on] = _task.folder + _end.replace("_", "-")
+OPERATORS = {name: operator.label for name, operator in described().items() if operator.label}
+# variants of params.yaml
+OPERATORS.update(
+    original_tied_init="original with keys that start as queries",
+    pairwise_scaled="pairwise with S from N(0, 1/d)",
+    pairwise_fast="pairwise with a larger learning rate for S",
+    original_self="original with the self-score of symmetric",
+    symmetric_centred="symmetric with the self-score of original",
+)
 PROTOCOLS = {"courtois2024": "Courtois et al.", "kowsher2025": "Kowsher et al."}
-MILESTONES = {  # of the loss, and of the GLUE score: 95 % of that of the last checkpoint, of pairwise or its own
+# milestones of the loss, and of the GLUE score: 95 % of the last score of pairwise, or of the operator itself
+MILESTONES = {
     "plateau_end_step": "Plateau ends",
     "steps_to_95_percent": "95 % of pairwise",
     "steps_to_95_percent_of_own": "95 % of its own",
 }
-# The key of a task as a whole word; after a full stop it is part of the name of a check.
+# the key of a task as a whole word; after a full stop it is part of the name of a check
 KEYS = re.compile(r"(?<![\w.])(" + "|".join(sorted(TASKS, key=len, reverse=True)) + r")(?![\w])")
 BEFORE_PERCENT = re.compile(r"(?<=\d) (?=%)")
-MINUS = re.compile(r"(?<![\w.\-])-(?=\d)")  # a hyphen before a number that is in no word, date or range
+# a hyphen before a number that is in no word, date or range
+MINUS = re.compile(r"(?<![\w.\-])-(?=\d)")
 
 
 def task(key: str) -> str:
-    """Writes a task or split as the papers do; an unknown key is shown with spaces for its underscores."""
+    """Writes a task or split as the papers do; an unknown key is shown with spaces for underscores."""
     return TASKS.get(key, key.replace("_", " "))
 
 
 def operator(key: str) -> str:
-    """Names an operator as a reader knows it; an unknown key is shown with spaces for its underscores."""
+    """Names an operator for readers; an unknown key is shown with spaces for underscores."""
     return OPERATORS.get(key, key.replace("_", " "))
 
 
 def protocol(key: str) -> str:
-    """Names a fine-tuning protocol by the authors of its recipe; an unknown key stands for itself."""
+    """Names a fine-tuning protocol by the authors of the recipe; an unknown key stands for itself."""
     return PROTOCOLS.get(key, key)
 
 
 def milestone(key: str) -> str:
-    """Names a milestone: `loss=2.5` as `Loss 2.5`, others as MILESTONES has it. ValueError for any other key."""
-    return MILESTONES.get(key) or f"Loss {float(key.removeprefix('loss=')):g}"
+    """Names a milestone: `loss=2.5` as `Loss 2.5`, or by MILESTONES. ValueError for any other key."""
+    if key in MILESTONES:
+        return MILESTONES[key]
+    return f"Loss {float(key.removeprefix('loss=')):g}"
 
 
 def model(size: str, key: str) -> str:
@@ -64,22 +71,31 @@ def model(size: str, key: str) -> str:
 
 
 def label(text: str) -> str:
-    """Replaces keys among the words of a row's label: `BERT-base partial_qk`, `BERT-tiny, mnli_m, courtois2024`.
+    """Replaces keys among the words of a row's label: `BERT-base partial_qk` is `BERT-base partial QK`.
 
-    Keys are tasks, protocols, and operators with an underscore, as others are called by their keys. Any other word
-    stays, with spaces for underscores.
+    Keys are tasks, protocols, and operators with an underscore, because other operators are called by the key. Any
+    other word stays, with spaces for underscores.
     """
-    words = re.split("([ ,]+)", text)  # and what stands between them
-    return "".join(
-        TASKS.get(word) or PROTOCOLS.get(word) or (operator(word) if "_" in word else word) for word in words
-    )
+    parts = []
+    # the separators stay
+    for word in re.split("([ ,]+)", text):
+        known = TASKS.get(word) or PROTOCOLS.get(word)
+        if known is None:
+            known = operator(word) if "_" in word else word
+        parts.append(known)
+    return "".join(parts)
 
 
 def prose(text: str) -> str:
-    """Replaces keys of tasks in a sentence by the papers' names, and MINUS by minus signs; then as `unbroken`."""
-    return unbroken(MINUS.sub("−", KEYS.sub(lambda match: TASKS[match[1]], text)))
+    """Replaces keys of tasks by the papers' names and hyphens by minus signs: `qqp -1.5` is `QQP −1.5`."""
+    return unbroken(MINUS.sub("−", KEYS.sub(_replace_task, text)))
+
+
+def _replace_task(match: re.Match) -> str:
+    """Replaces the key of a task by the papers' name."""
+    return TASKS[match[1]]
 
 
 def unbroken(text: str) -> str:
-    """Keeps a number and its per cent sign on one line, by a no-break space between them."""
+    """Keeps a number and the per cent sign on one line, by a no-break space."""
     return BEFORE_PERCENT.sub("\N{NO-BREAK SPACE}", text)

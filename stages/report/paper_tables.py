@@ -1,15 +1,16 @@
 """The papers' tables. A row has up to three lines: published, recomputed from the released raw results, reproduced.
 
-They are made from the cells that analysis filled (stages/evidence/cells.py). The two editions of a paper's table are
-one table here: one published line where both print the same, two with the differences marked where they do not.
+The tables are made from the cells that analysis filled (stages/evidence/cells.py). The two editions of a paper's table
+are one table here: one published line if both print the same, otherwise two lines with the differences marked.
 
-A row here is a list of cells, one for every column of the table, None where it has none. A cell is a named tuple with
-the fields that `fill` of stages/evidence/cells.py describes; NaN or None stands for what it lacks. The verdict NO_MODEL
+A row in this file is a list of cells, one for every column of the table, None for a missing cell. A cell is a named
+tuple with the fields that stages/evidence/cells.py describes; missing values are NaN or None. The verdict NO_MODEL
 marks the rows of baselines, such as a constant answer.
 """
 
 import re
 from collections.abc import Iterable
+from itertools import product
 from math import isnan
 
 import pandas as pd
@@ -22,211 +23,261 @@ from stages.evidence.specifications import Table
 from stages.evidence.statistics import EXACT
 from stages.report import names
 from stages.report.tables import MISSING, Grid, Group, Heading, Line, Value, command, number, spread
-from stages.report.words import sentence
+from stages.report.text_templates import fill_sentence
 
-LINKS = {  # where a source can be read, by the beginning of a table's name
-    "courtois2024": ("ACL Anthology", "https://aclanthology.org/2024.findings-acl.476/"),
-    "kowsher2024_arxiv": ("arXiv", "https://arxiv.org/abs/2412.00359v1"),
-    "kowsher2025_naacl": ("ACL Anthology", "https://aclanthology.org/2025.naacl-industry.44/"),
+# columns of the CSV: names in the cells, and names in the file
+CSV = {
+    "edition": "edition",
+    "row_key": "row",
+    "column_key": "column",
+    "metric": "metric",
+    "printed": "printed",
+    "published": "published",
+    "released": "released",
+    "reproduced": "reproduced_mean",
+    "reproduced_sd": "reproduced_sd",
+    "reproduced_n": "reproduced_n",
+    "interval_low": "interval_low",
+    "interval_high": "interval_high",
+    "at_chance": "at_chance",
+    "verdict": "verdict",
 }
-CSV = ["edition", "row_key", "column_key", "metric", "printed", "published", "released", "reproduced", "reproduced_sd"]
-CSV += ["reproduced_n", "interval_low", "interval_high", "at_chance", "verdict"]
-CALLED = {"row_key": "row", "column_key": "column", "reproduced": "reproduced_mean"}  # of CSV, in the file
-CHANGED = "†"  # a cell that the paper's other edition prints otherwise
-CHANCE = "°"  # a score that is not above the interval of a constant answer's
-FORMULA = re.compile(r"[\w()+\-/^=., ]+")  # what can be set as a formula, `^` before a power and `_` before an index
-Editions = dict[str, pd.DataFrame]  # the cells of a table by edition, the later one last
+# a cell that the other edition prints differently, and a score that is not above the interval of a constant answer
+CHANGED = "†"
+CHANCE = "°"
+NOTHING_TO_SAY = (NOT_MEASURED, NOT_JUDGED, NOT_IN_PAPER, NOT_RUN, NO_MODEL)
+# texts that can be set as a formula, with `^` before a power and `_` before an index
+FORMULA = re.compile(r"[\w()+\-/^=., ]+")
+# the cells of a table by edition, the later one last
+Editions = dict[str, pd.DataFrame]
 
 
 def paper_table(tables: tuple[Table, ...], cells: pd.DataFrame, sizes: Iterable[str]) -> Grid:
-    """Builds a published table from its cells as analysis filled them; that of both editions of a paper as one.
+    """Builds a published table from the cells; the tables of two editions become one.
 
     Args:
-        tables: the table, or that of each edition, the earlier one first.
-        cells: of these tables, and maybe of others; columns as in stages/evidence/cells.py.
-        sizes: those of this run; what was counted for sizes that neither this run nor the paper has is left out.
+        tables: the table, or the table of each edition, the earlier first.
+        cells: of these tables, and maybe further tables; columns as in stages/evidence/cells.py.
+        sizes: the sizes of this run; counts of sizes that neither this run nor the paper has are left out.
 
     Returns:
-        The table; that of both editions is named without the edition, and its CSV tells cells apart by `edition`.
+        The table; the table of both editions is named without the edition, and the CSV has a column `edition`.
     """
-    merged, table = len(tables) > 1, tables[-1]
+    merged = len(tables) > 1
+    table = tables[-1]
     labels = list(EDITIONS.values()) if merged else [""]
-    by_edition = {
-        label: _asked_for(table, cells[cells["table"] == table.name], sizes)
-        for label, table in zip(labels, tables, strict=True)
-    }
-    groups, headings, labelled = (_list if table.is_list else _matrix)(by_edition)
-    everything = pd.concat([cells.assign(edition=edition) for edition, cells in by_edition.items()])
-    csv = everything[CSV].rename(columns=CALLED).assign(command=command(table.stage))
-    latest = by_edition[labels[-1]]
-    changed = int(latest["other_edition"].notna().sum())
-    notes = [note for table in tables for note in table.notes]
-    notes += [sentence("edition_note", changed=changed)] if table.edition else []
-    notes += _notes(latest)
+    by_edition = {}
+    for label, part in zip(labels, tables, strict=True):
+        by_edition[label] = _drop_other_sizes(part, cells[cells["table"] == part.name], sizes)
+    everything = pd.concat([part.assign(edition=edition) for edition, part in by_edition.items()])
+    headings, groups = _build_groups(table, by_edition)
+    csv = everything[list(CSV)].rename(columns=CSV).assign(command=command(table.stage))
+    if not merged:
+        csv = csv.drop(columns="edition")
+    # baselines are no results of this run
     measured = everything.loc[everything["verdict"] != NO_MODEL, ["reproduced", "released"]].notna()
-    numbers = " or ".join(dict.fromkeys(table.number for table in tables))
+    numbers = " or ".join(dict.fromkeys(part.number for part in tables))
+    source = "Kowsher et al." if merged else table.source
     return Grid(
-        name=merged_name(table.name) if merged else table.name,
-        place=f"{'Kowsher et al.' if merged else table.source}, {numbers}",
+        name=merge_name(table.name) if merged else table.name,
+        place=f"{source}, {numbers}",
         title=table.title,
         stage=table.stage,
         first=table.first,
-        headings=headings,
-        groups=groups,
-        notes=tuple(dict.fromkeys(notes)),
-        labelled=labelled,
+        headings=tuple(headings),
+        groups=tuple(groups),
+        notes=_write_notes(tables, by_edition[labels[-1]]),
+        labelled=True,
         measured=bool(measured.any(axis=None)),
-        links=tuple(link for label, table in zip(labels, tables, strict=True) for link in _links(table.name, label)),
-        parts=tuple(table.name for table in tables) if merged else (),
-        csv=csv if merged else csv.drop(columns="edition"),
+        parts=tuple(part.name for part in tables) if merged else (),
+        csv=csv,
     )
 
 
-def merged_name(name: str) -> str:
+def merge_name(name: str) -> str:
     """Names a table of both editions: `kowsher2025_naacl_table1_glue` -> `kowsher_table1_glue`; other names stay."""
-    return re.sub(rf"^({'|'.join(EDITIONS)})", "kowsher", name)
+    for edition in EDITIONS:
+        if name.startswith(edition):
+            return f"kowsher{name.removeprefix(edition)}"
+    return name
 
 
-def _links(name: str, label: str) -> tuple[tuple[str, str], ...]:
-    """(text, address) of where a table's paper can be read; a label that is not empty replaces the text."""
-    return tuple((label or text, address) for start, (text, address) in LINKS.items() if name.startswith(start))
-
-
-def _asked_for(table: Table, cells: pd.DataFrame, sizes: Iterable[str]) -> pd.DataFrame:
-    """Leaves out the rows and columns of sizes that neither the paper nor this run has; columns of BERT-base stay."""
+def _drop_other_sizes(table: Table, cells: pd.DataFrame, sizes: Iterable[str]) -> pd.DataFrame:
+    """Leaves out the rows and columns of sizes that neither the paper nor this run has; BERT-base stays in columns."""
     printed = cells["printed"].notna()
-    # the rows of baselines stay: their keys, `baseline.NAME`, read as if `baseline` were a size
-    rows = _wanted(cells["row_key"], [table.row_key], printed | (cells["verdict"] == NO_MODEL), {*sizes})
+    # the keys of baselines, `baseline.NAME`, read as if `baseline` were a size
+    row_kept = printed | (cells["verdict"] == NO_MODEL)
+    rows = _mark_sizes(cells["row_key"], [table.row_key], row_kept, {*sizes})
     patterns = [column.key for column in table.columns if "{size}" in column.key]
-    return cells[rows & _wanted(cells["column_key"], patterns, printed, {*sizes, PAPER_SIZES[-1]})]
+    columns = _mark_sizes(cells["column_key"], patterns, printed, {*sizes, PAPER_SIZES[-1]})
+    return cells[rows & columns]
 
 
-def _wanted(keys: pd.Series, patterns: list[str], kept: pd.Series, sizes: set[str]) -> pd.Series:
-    """Marks keys [cells] that by patterns (`{size}.{operator}`) have no size or one of `sizes`, or of a cell kept."""
-    size_of = {}
-    for key in keys.unique():
-        fields = [specifications.fields(pattern, key) or {} for pattern in patterns if pattern]
-        size_of[key] = next((found["size"] for found in fields if found.get("size")), None)
-    of_size = keys.map(lambda key: size_of[key] is None or size_of[key] in sizes)
-    return of_size | keys.isin(keys[kept])
+def _mark_sizes(keys: pd.Series, patterns: list[str], kept: pd.Series, sizes: set[str]) -> pd.Series:
+    """Marks the keys without a size, the keys of wanted sizes, and the keys that a kept cell has.
 
-
-def _placed(by_edition: Editions) -> dict[str, dict]:
-    """The cells of every edition, as named tuples, by their keys of row and column."""
-    return {
-        edition: {(cell.row_key, cell.column_key): cell for cell in cells.itertuples()}
-        for edition, cells in by_edition.items()
-    }
-
-
-def _matrix(by_edition: Editions) -> tuple[tuple[Group, ...], tuple[Heading, ...], bool]:
-    """Makes groups of up to three lines for every row of the paper, four where its editions differ; and the headings.
-
-    Headings, and cells of all lines below the published ones, are of the last edition. True: lines have labels.
+    Args:
+        keys: a key per cell.
+        patterns: how keys are read, such as `{size}.{operator}`.
+        kept: whether a cell is kept.
+        sizes: the wanted sizes.
     """
-    columns = pd.concat(list(by_edition.values())[::-1]).drop_duplicates("column_key")
-    keys = list(columns["column_key"])
-    placed, groups = _placed(by_edition), []
-    for key in dict.fromkeys(row for cells in by_edition.values() for row in cells["row_key"]):
-        rows = {edition: [cells.get((key, column)) for column in keys] for edition, cells in placed.items()}
-        rows = {edition: row for edition, row in rows.items() if any(row)}
-        latest = list(rows.values())[-1]
-        printed = any(pd.notna(cell.printed) for row in rows.values() for cell in row if cell)
-        lines = [
-            *(_published(rows) if printed else ()),
-            _recomputed(latest) if printed else None,
-            _reproduced(latest),
-        ]
-        label = names.label(next(cell.row for cell in latest if cell))
-        remark = NO_MODEL if any(cell.verdict == NO_MODEL for cell in latest if cell) else NOT_IN_PAPER
-        groups.append(Group(label, tuple(filter(None, lines)), "" if printed else remark))
-    headings = tuple(
-        Heading(names.label(pair[0]), pair[1]) for pair in zip(columns["column"], columns["metric"], strict=True)
-    )
-    return tuple(group for group in groups if group.lines), headings, True
+    wanted = set(keys[kept])
+    for key in keys.unique():
+        size = ""
+        for pattern in filter(None, patterns):
+            fields = specifications.fields(pattern, key) or {}
+            size = size or fields.get("size", "")
+        if not size or size in sizes:
+            wanted.add(key)
+    return keys.isin(wanted)
 
 
-def _list(by_edition: Editions) -> tuple[tuple[Group, ...], tuple[Heading, ...], bool]:
-    """Makes a group of one unlabelled line for every number, with a column per edition; returns what `_matrix` does."""
-    latest = list(by_edition.values())[-1]
-    columns = ["Where", *(f"Published{', ' + edition if edition else ''}" for edition in by_edition)]
-    columns += ["Recomputed"] if latest["released"].notna().any() else []
-    columns += ["Reproduced or counted"] if latest["reproduced"].notna().any() else []
-    placed, groups = _placed(by_edition).values(), []  # the later edition last, as everywhere here
-    for key in dict.fromkeys(key for cells in placed for key in cells):
-        cells = [cells.get(key) for cells in placed]
-        cell = [cell for cell in cells if cell][-1]
-        values = [Value(cell.column, kind="text"), *map(_printed, cells)]
-        values += [Value(number(cell.released, cell.decimals))] if "Recomputed" in columns else []
-        values += [_measured(cell)] if "Reproduced or counted" in columns else []
-        groups.append(Group(names.prose(names.label(cell.row)), (Line("", tuple(values)),)))
-    return tuple(groups), tuple(Heading(label) for label in columns), False
+def _place_cells(by_edition: Editions) -> dict[str, dict]:
+    """Maps every edition to the cells, as named tuples, by the keys of row and column."""
+    placed = {}
+    for edition, cells in by_edition.items():
+        placed[edition] = {(cell.row_key, cell.column_key): cell for cell in cells.itertuples()}
+    return placed
 
 
-def _published(rows: dict[str, list]) -> list[Line]:
-    """Gives a line per edition, or one where all print the same. rows: cells of a row by edition, the later last."""
-    texts = {edition: [cell.printed if cell else None for cell in row] for edition, row in rows.items()}
-    same = len({tuple(map(str, line)) for line in texts.values()}) == 1
-    shown = dict(list(rows.items())[-1:]) if same else rows
-    return [
-        Line("published" if same else f"published, {edition}", tuple(map(_printed, row)))
-        for edition, row in shown.items()
-    ]
+def _build_groups(table: Table, by_edition: Editions) -> tuple[list[Heading], list[Group]]:
+    """Builds headings, which are of the last edition, and rows of a table; a row of a list has a single cell."""
+    placed = _place_cells(by_edition)
+    everything = pd.concat(by_edition.values())
+    latest_first = list(by_edition.values())[::-1]
+    columns = pd.concat(latest_first).drop_duplicates("column_key")
+    headings = [Heading(names.label(column.column), column.metric) for column in columns.itertuples()]
+    keys_of_rows = [list(product([row], columns["column_key"])) for row in everything["row_key"].unique()]
+    if table.is_list:
+        headings = [Heading("Value")]
+        cells = zip(everything["row_key"], everything["column_key"], strict=True)
+        keys_of_rows = [[key] for key in dict.fromkeys(cells)]
+    # an edition may lack a row
+    groups = []
+    for keys in keys_of_rows:
+        rows = {}
+        for edition, found in placed.items():
+            row = [found.get(key) for key in keys]
+            if any(row):
+                rows[edition] = row
+        group = _build_group(table, rows)
+        if group.lines:
+            groups.append(group)
+    return headings, groups
 
 
-def _printed(cell) -> Value:
-    """Formats one cell as the paper prints it, marked where its other edition has something else."""
+def _build_group(table: Table, rows: dict[str, list]) -> Group:
+    """Builds the lines of a row: up to three, four if the editions differ. rows: cells by edition, the later last."""
+    latest = list(rows.values())[-1]
+    present = [cell for cell in latest if cell]
+    printed = False
+    for row in rows.values():
+        printed = printed or any(cell and pd.notna(cell.printed) for cell in row)
+    lines = []
+    remark = ""
+    if printed:
+        lines = [*_list_published(rows), _recompute_line(latest)]
+    else:
+        without_model = any(cell.verdict == NO_MODEL for cell in present)
+        remark = NO_MODEL if without_model else NOT_IN_PAPER
+    lines.append(_reproduce_line(latest))
+    label = names.label(present[0].row)
+    if table.is_list:
+        label = names.prose(f"{label}: {present[0].column}")
+    return Group(label, tuple(line for line in lines if line), remark)
+
+
+def _list_published(rows: dict[str, list]) -> list[Line]:
+    """Lists a line per edition, or a single line if all print the same. rows: cells by edition, the later last."""
+    printed = {edition: tuple(map(_format_printed, row)) for edition, row in rows.items()}
+    different = set(printed.values())
+    if len(different) == 1:
+        return [Line("published", different.pop())]
+    return [Line(f"published, {edition}", values) for edition, values in printed.items()]
+
+
+def _format_printed(cell) -> Value:
+    """Formats a cell as printed in the paper, marked if the other edition has something else."""
     if cell is None or pd.isna(cell.printed):
         return Value(MISSING)
-    kind = "formula" if isnan(cell.published) and FORMULA.fullmatch(cell.printed) else "number"
+    is_formula = isnan(cell.published) and FORMULA.fullmatch(cell.printed)
+    kind = "formula" if is_formula else "number"
     if pd.notna(cell.other_edition):
         return Value(f"{cell.printed} {CHANGED}", detail=f"the other edition: {cell.other_edition}", kind=kind)
     return Value(cell.printed, kind=kind)
 
 
-def _recomputed(row: list) -> Line | None:
-    """Gives what follows from the results that the authors released; None where they say nothing on any cell."""
-    counts = [cell.released_n for cell in row if cell and pd.notna(cell.released)]
-    values = [
-        Value(number(cell.released, cell.decimals), spread(cell.released_sd, cell.decimals)) if cell else Value(MISSING)
-        for cell in row
-    ]
-    return Line(_with_n("recomputed", counts), tuple(values)) if counts else None
+def _recompute_line(row: list) -> Line | None:
+    """Builds the line of the released results; None if there is no released result for any cell."""
+    counts = []
+    values = []
+    for cell in row:
+        if cell is None:
+            values.append(Value(MISSING))
+            continue
+        if pd.notna(cell.released):
+            counts.append(cell.released_n)
+        values.append(Value(number(cell.released, cell.decimals), spread(cell.released_sd, cell.decimals)))
+    if not counts:
+        return None
+    return Line(_add_n("recomputed", counts), tuple(values))
 
 
-def _reproduced(row: list) -> Line | None:
-    """Gives what this run counted, measured or, for a baseline, computed; None where it has no number of the row."""
+def _reproduce_line(row: list) -> Line | None:
+    """Builds the line of this run, counted, measured or, for a baseline, computed; None without any number."""
     cells = [cell for cell in row if cell and pd.notna(cell.reproduced)]
     if not cells:
         return None
+    # counts have no units of inference
     trained = [cell.reproduced_n for cell in cells if cell.unit_of_inference != EXACT]
-    counted = "counted" if len(trained) < len(cells) else ""
-    label = " and ".join(part for part in (counted, _with_n("reproduced", trained) if trained else "") if part)
-    computed = any(cell.verdict == NO_MODEL for cell in cells)
-    return Line("computed" if computed else label, tuple(map(_measured, row)))
+    labels = []
+    if len(trained) < len(cells):
+        labels.append("counted")
+    if trained:
+        labels.append(_add_n("reproduced", trained))
+    if any(cell.verdict == NO_MODEL for cell in cells):
+        labels = ["computed"]
+    return Line(" and ".join(labels), tuple(_format_measured(cell) for cell in row))
 
 
-def _measured(cell) -> Value:
-    """Formats one cell of this run: mean and spread; as their detail the interval, the runs and the verdict."""
+def _format_measured(cell) -> Value:
+    """Formats a cell of this run: mean and spread, and as a detail the interval, the runs and the verdict."""
     if cell is None or isnan(cell.reproduced):
         return Value(MISSING)
-    mark = CHANCE if pd.notna(cell.at_chance) and cell.at_chance else ""
-    judged = cell.verdict not in (NOT_MEASURED, NOT_JUDGED, NOT_IN_PAPER, NOT_RUN, NO_MODEL)
-    detail = sentence("cell_detail", cell=cell, judged=judged)
-    return Value(number(cell.reproduced, cell.decimals) + mark, spread(cell.reproduced_sd, cell.decimals), detail)
+    text = number(cell.reproduced, cell.decimals)
+    if pd.notna(cell.at_chance) and cell.at_chance:
+        text += CHANCE
+    judged = cell.verdict not in NOTHING_TO_SAY
+    detail = fill_sentence("cell_detail", cell=cell, judged=judged)
+    return Value(text, spread(cell.reproduced_sd, cell.decimals), detail)
 
 
-def _notes(cells: pd.DataFrame) -> list[str]:
-    """Says what CHANCE means, where a cell has it, and what n and ± are in the reproduced lines: a note for each n."""
-    trained = cells[(cells["status"] == "reproduced") & cells["unit_of_inference"].notna()]
+def _write_notes(tables: tuple[Table, ...], latest: pd.DataFrame) -> tuple[str, ...]:
+    """Writes the notes below a table: of the tables, on the editions, on chance, and on each n of this run.
+
+    Args:
+        tables: as for `paper_table`.
+        latest: the cells of the last edition.
+    """
+    notes = []
+    for table in tables:
+        notes += table.notes
+    if tables[-1].edition:
+        changed = int(latest["other_edition"].notna().sum())
+        notes.append(fill_sentence("edition_note", changed=changed))
+    if latest["at_chance"].eq(True).any():
+        notes.append(fill_sentence("chance_note"))
+    trained = latest[(latest["status"] == "reproduced") & latest["unit_of_inference"].notna()]
     trained = trained[trained["unit_of_inference"] != EXACT]
-    texts = [sentence("chance_note")] if cells["at_chance"].eq(True).any() else []
     for (unit, n, runs), _ in trained.groupby(["unit_of_inference", "reproduced_n", "runs"]):
-        texts.append(sentence("unit_note", unit=unit, n=n, runs=runs))
-    return texts
+        notes.append(fill_sentence("unit_note", unit=unit, n=n, runs=runs))
+    return tuple(dict.fromkeys(notes))
 
 
-def _with_n(label: str, counts: list) -> str:
-    """Appends the numbers of units behind a line to its label, as in `reproduced, n = 3 or 5`."""
-    numbers = [str(n) for n in dict.fromkeys(counts) if pd.notna(n)]
-    return f"{label}, n = {' or '.join(numbers)}" if numbers else label
+def _add_n(label: str, counts: list) -> str:
+    """Appends the numbers of units behind a line to the label, as in `reproduced, n = 3 or 5`."""
+    numbers = [str(n) for n in counts if pd.notna(n)]
+    if not numbers:
+        return label
+    return f"{label}, n = {' or '.join(dict.fromkeys(numbers))}"

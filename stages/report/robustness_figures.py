@@ -1,35 +1,58 @@
 """The report's figures of noise and transfer: one figure of each for every protocol and size of a run.
 
-Noise: the score by level, a line per operator, next to what Kowsher et al. print (Table 5). Transfer: heat maps of the
-accuracy by task trained on and tested on, next to their Table 6; the last row is what an answer without a model scores.
+Noise: the score by level, a line per operator, next to the accuracies of Kowsher et al. (Table 5). Transfer: heat maps
+of the accuracy by task trained on and task tested on, next to Table 6; the last row is the accuracy of an answer
+without a model.
 """
 
-from collections.abc import Callable
 from functools import partial
 
+import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
-from matplotlib.patches import Rectangle
 
 from stages.benchmarks.glue import COLUMN_OF
 from stages.evidence import specifications
 from stages.evidence.scores import MISMATCHED
 from stages.report import names
-from stages.report.drawing import CONSTANT, DASHED, HEAT, INK, WIDTH, Drawing, curve, drawing, style
-from stages.report.inputs import select
-from stages.report.words import alternative, content, say
+from stages.report.drawing import (
+    CONSTANT,
+    DASHED,
+    INK,
+    WIDTH,
+    Drawing,
+    Groups,
+    Painter,
+    curve,
+    draw_figure,
+    style,
+)
+from stages.report.read_results import select
+from stages.report.text_templates import content
 
-NOISE, TRANSFER = "kowsher2025_naacl_table5_noise", "kowsher2025_naacl_table6_cross_domain"
-FIGURES = {"noise_curves": ("noise", NOISE), "transfer_matrices": ("cross_domain", TRANSFER)}  # stage, published table
+NOISE = "kowsher2025_naacl_table5_noise"
+TRANSFER = "kowsher2025_naacl_table6_cross_domain"
+# title, stage that measures, published table, and height of a panel in inches
+FIGURES = {
+    "noise_curves": ("Accuracy under noise", "noise", NOISE, 2.5),
+    "transfer_matrices": (
+        "Accuracy (%) by the task trained on and the task tested on",
+        "cross_domain",
+        TRANSFER,
+        2.9,
+    ),
+}
 MODEL = ["protocol", "size"]
-LOW, HIGH = 50.0, 100.0  # per cent, from the faintest to the strongest colour: a coin, and all answers right
-STRONGEST = 0.6  # opacity; a number in the cell stays readable on a light and on a dark page
+# per cent of the faintest and of the strongest colour, on which no number would be readable: 100 is half as strong
+LOW, HIGH = 50.0, 150.0
+# the row of a heat map for the more frequent answer
+MAJORITY = "majority"
 NOISE_CSV = ["source", *MODEL, "operator", "evaluated_on", "kind", "level", "mean", "minimum", "maximum", "n"]
 TRANSFER_CSV = ["source", *MODEL, "operator", "trained", "evaluated_on", "mean", "sd", "n"]
 
 
-def noise(curves: pd.DataFrame, cells: pd.DataFrame, constant: dict[str, float]) -> list[Drawing]:
-    """Draws a figure of noise for every protocol and size of a run, or one of the published numbers alone.
+def draw_noise(curves: pd.DataFrame, cells: pd.DataFrame, constant: dict[str, float]) -> list[Drawing]:
+    """Draws a figure of noise for every protocol and size of a run, or a single figure of the published numbers.
 
     Args:
         curves: noise_curves of analysis: MODEL, operator, evaluated_on (a split), kind (of noise), level, and over n
@@ -37,132 +60,150 @@ def noise(curves: pd.DataFrame, cells: pd.DataFrame, constant: dict[str, float])
         cells: of all published tables: table, row_key, column_key, published (a number or NaN).
         constant: split -> accuracy of a constant answer, in per cent, on the data of this run.
     """
-    curves = curves.assign(source="reproduced", **{name: 100 * curves[name] for name in ("mean", "minimum", "maximum")})
-    printed = _printed(cells, NOISE)
-    level, tested = printed["row"].astype(float) / 100, printed["column"].replace(COLUMN_OF)
-    printed = printed.assign(level=level, evaluated_on=tested, kind="noise")
+    curves = curves.assign(source="reproduced")
+    curves[["mean", "minimum", "maximum", "level"]] *= 100
+    printed = read_printed(cells, NOISE)
+    printed["level"] = printed["row"].astype(float)
+    printed["evaluated_on"] = printed["column"].replace(COLUMN_OF)
+    printed["kind"] = "noise"
     drawings = []
-    for ends, run in _runs(curves):
+    for model, run in split_runs(curves):
         frame = pd.concat([printed, run]) if len(run) else printed
-        kinds = list(dict.fromkeys(frame["kind"]))  # of noise: the rows' order is by kind, and then by level
-        frame = frame.assign(level=100 * frame["level"], rank=frame["kind"].map(kinds.index))
+        # by kind of noise in order of appearance, and then by level
+        frame["rank"] = pd.factorize(frame["kind"])[0]
         frame = frame.sort_values(["rank", "level"]).drop(columns="rank")
-        span = frame.reindex(columns=["mean", "minimum", "maximum"]).stack()
-        # without constants, 100.0 and 0.0 are the second argument that min and max need; they change no result
-        scale = (min(span.min(), *constant.values(), 100.0) - 2, max(span.max(), *constant.values(), 0.0) + 2)
-        paint = partial(_lines, constant=constant, scale=scale)
-        panels = frame.groupby(["size", "kind", "evaluated_on"], sort=False)
-        groups = [(_noise_title(*keys, rows), rows) for keys, rows in panels]
-        units = [f"{n} {unit}" for n, unit in run[["n", "unit"]].drop_duplicates().itertuples(index=False)]
+        groups = []
+        for keys, rows in frame.groupby(["size", "kind", "evaluated_on"], sort=False):
+            groups.append((_title_noise(*keys, rows), rows))
+        painter = partial(_paint_noise, constant=constant, scale=_find_scale(frame, constant))
         csv = frame.reindex(columns=NOISE_CSV)
-        drawings.append(_drawing("noise_curves", "Accuracy under noise", ends, groups, paint, 2.5, csv, units=units))
+        drawings.append(_draw("noise_curves", model, groups, painter, csv))
     return drawings
 
 
-def transfer(means: pd.DataFrame, cells: pd.DataFrame) -> list[Drawing]:
-    """Draws a figure of transfer for every protocol and size of a run, or one of the published numbers alone.
+def draw_transfer(means: pd.DataFrame, cells: pd.DataFrame) -> list[Drawing]:
+    """Draws a figure of transfer for every protocol and size of a run, or a single figure of the published numbers.
 
     Args:
         means: transfer of analysis: mean and sd, fractions, and n by MODEL, operator, task (trained on), evaluated_on
             and metric.
-        cells: as for `noise`.
+        cells: as for `draw_noise`.
     """
     means = means.assign(source="reproduced", trained=means["task"])
-    means[["mean", "sd"]] *= 100  # per cent, as the published ones
-    printed = _printed(cells, TRANSFER)
-    printed = printed.assign(evaluated_on=printed["row"].replace(COLUMN_OF), trained=printed["column"])
+    means[["mean", "sd"]] *= 100
+    printed = read_printed(cells, TRANSFER)
+    printed["evaluated_on"] = printed["row"].replace(COLUMN_OF)
+    printed["trained"] = printed["column"]
     drawings = []
-    for ends, run in _runs(means):
+    for model, run in split_runs(means):
         frame = printed
-        if len(run):  # for every operator also what the more frequent answer scores, as if trained on "majority"
+        if len(run):
             majority = select(run, metric="majority_accuracy").drop_duplicates(["operator", "evaluated_on"])
-            majority = majority.assign(trained="majority", sd=float("nan"), n=None)
+            majority = majority.assign(trained=MAJORITY, sd=float("nan"), n=None)
             frame = pd.concat([printed, select(run, metric="accuracy"), majority])
-        groups = [
-            (f"{names.model(size, operator)}{', published' if source == 'published' else ''}", rows)
-            for (source, size, operator), rows in frame.groupby(["source", "size", "operator"], sort=False)
-        ]
-        title, csv = "Accuracy (%) by the task trained on and the task tested on", frame.reindex(columns=TRANSFER_CSV)
-        drawings.append(_drawing("transfer_matrices", title, ends, groups, _heat, 2.9, csv))
+        groups = []
+        for (source, size, operator), rows in frame.groupby(["source", "size", "operator"], sort=False):
+            end = ", published" if source == "published" else ""
+            groups.append((f"{names.model(size, operator)}{end}", rows))
+        csv = frame.reindex(columns=TRANSFER_CSV)
+        drawings.append(_draw("transfer_matrices", model, groups, _paint_matrix, csv))
     return drawings
 
 
-def _runs(frame: pd.DataFrame) -> list[tuple[tuple[str, str], pd.DataFrame]]:
-    """Splits a run by protocol and size: ((ends of a figure's name and title), rows); without rows, one empty entry."""
-    frame = frame[frame["evaluated_on"] != MISMATCHED]  # the papers have one column for MNLI
-    beside = ", published (BERT-base) and of this run, BERT-{} by the recipe of {}"
-    runs = [
-        ((f"-{protocol}-{size}", beside.format(size, names.protocol(protocol))), rows)
-        for (protocol, size), rows in frame.groupby(MODEL, sort=False)
-    ]
-    return runs or [(("", ""), frame)]
+def split_runs(frame: pd.DataFrame) -> list[tuple[tuple[str, str] | None, pd.DataFrame]]:
+    """Splits a run by protocol and size: ((protocol, size), rows); without rows, an entry without a model.
 
-
-def _drawing(
-    name: str,
-    title: str,
-    ends: tuple[str, str],
-    groups: list[tuple[str, pd.DataFrame]],
-    paint: Callable[[Axes, pd.DataFrame], None],
-    height: float,
-    csv: pd.DataFrame,
-    **facts: object,
-) -> Drawing:
-    """Draws a figure of this run, or where `ends` are empty, of the published numbers alone.
-
-    name: a key of FIGURES. ends: as `_runs` returns them. height: of a panel, in inches. facts: what the notes name.
+    Rows of the mismatched split of MNLI are left out, because the papers have a single column for MNLI.
     """
-    stage, table = FIGURES[name]
-    table = specifications.load()[0][table]
-    notes = [say(note, **facts) for note in content("sentences")["notes"][name]]
-    return drawing(
-        f"{name}{ends[0]}",
-        f"{title}{ends[1]}",
-        stage,
-        groups,
-        paint,
-        partial(alternative, name),
-        (WIDTH, height),
-        csv.astype({"n": "Int64"}),
-        place=f"{table.source}, {table.number}",
-        notes=tuple(filter(None, notes)),
-        measured=bool(ends[0]),
-    )
+    frame = frame[frame["evaluated_on"] != MISMATCHED]
+    if frame.empty:
+        return [(None, frame)]
+    return list(frame.groupby(MODEL, sort=False))
 
 
-def _label(evaluated_on: str) -> str:
-    """A task as the papers write it; MNLI's matched split, the only one here, as the task."""
-    return names.task(evaluated_on).removesuffix("-m")
+def read_printed(cells: pd.DataFrame, table: str) -> pd.DataFrame:
+    """Selects the cells of a table, all of BERT-base, that print a number.
 
-
-def _printed(cells: pd.DataFrame, name: str) -> pd.DataFrame:
-    """The cells of a table, all of BERT-base, that print a number; operator, `row` and `column` are from their keys.
-
-    `row`: a level of noise in per cent (`noise_40`) or a task tested on (`row_mnli`). `column`: a task (`mnli.shared`).
+    Returns:
+        source, size, operator, mean (the printed number), `row` and `column`, both from the keys. `row`: a level of
+        noise in per cent (`noise_40`) or a task tested on (`row_mnli`). `column`: a task (`mnli.shared`).
     """
-    rows = select(cells[cells["published"].notna()], table=name)
+    rows = select(cells[cells["published"].notna()], table=table)
     parts = rows["column_key"].str.extract(r"^(?:col_)?(?P<column>\w+)\.(?P<operator>\w+)$")
     row = rows["row_key"].str.removeprefix("noise_").str.removeprefix("row_")
     return parts.assign(source="published", size="base", row=row, mean=rows["published"])
 
 
-def _noise_title(size: str, kind: str, evaluated_on: str, rows: pd.DataFrame) -> str:
+def _draw(name: str, model: tuple[str, str] | None, groups: Groups, painter: Painter, csv: pd.DataFrame) -> Drawing:
+    """Draws a figure of a model of this run, or of the published numbers only.
+
+    Args:
+        name: a key of FIGURES.
+        model: protocol and size, or None.
+        groups: the panels.
+        painter: draws a panel.
+        csv: the numbers drawn.
+    """
+    title, stage, table, height = FIGURES[name]
+    if model:
+        protocol, size = model
+        title += f", published (BERT-base) and of this run, BERT-{size} by the recipe of {names.protocol(protocol)}"
+    specified = specifications.load()[0][table]
+    return draw_figure(
+        "-".join([name, *(model or ())]),
+        title,
+        stage,
+        groups,
+        painter,
+        name,
+        (WIDTH, height),
+        csv.astype({"n": "Int64"}),
+        place=f"{specified.source}, {specified.number}",
+        notes=tuple(content("sentences")["notes"][name]),
+        measured=model is not None,
+    )
+
+
+def _name_split(evaluated_on: str) -> str:
+    """Names a split as the papers do; the matched split of MNLI, the only MNLI split here, is `MNLI`."""
+    return names.task(evaluated_on).removesuffix("-m")
+
+
+def _title_noise(size: str, kind: str, evaluated_on: str, rows: pd.DataFrame) -> str:
     """Titles a panel, as in `MNLI, embeddings, published, BERT-base`."""
-    published = "published, " if (rows["source"] == "published").all() else ""
-    where = "embeddings" if kind == "noise" else kind.replace("_", " ")
-    return f"{_label(evaluated_on)}, {where}, {published}BERT-{size}"
+    place = "embeddings" if kind == "noise" else kind.replace("_", " ")
+    parts = [_name_split(evaluated_on), place]
+    if (rows["source"] == "published").all():
+        parts.append("published")
+    return ", ".join([*parts, f"BERT-{size}"])
 
 
-def _lines(axes: Axes, frame: pd.DataFrame, constant: dict[str, float], scale: tuple[float, float]) -> None:
-    """Draws the score by level: reproduced as lines with a band, published as hollow markers; scale: limits of y."""
+def _find_scale(frame: pd.DataFrame, constant: dict[str, float]) -> tuple[float, float]:
+    """Finds the limits of the vertical axis, equal for all panels, with a margin of two points."""
+    values = frame.reindex(columns=["mean", "minimum", "maximum"]).astype(float)
+    numbers = [*constant.values(), values.min().min(), values.max().max()]
+    return min(numbers) - 2, max(numbers) + 2
+
+
+def _paint_noise(axes: Axes, frame: pd.DataFrame, constant: dict[str, float], scale: tuple[float, float]) -> None:
+    """Draws the score by level: reproduced as lines with a band, published as hollow marks; scale: limits of y."""
     for (source, operator), rows in frame.groupby(["source", "operator"], sort=False):
         if source == "reproduced":
             curve(axes, rows, operator, "level", marker=".")
             continue
         colour, stroke = style(operator)
-        look = {"marker": "o", "markersize": 4, "markerfacecolor": "none", "linewidth": 0.6, "alpha": 0.8}
-        name = f"{names.operator(operator)}, published"
-        axes.plot(rows["level"], rows["mean"], color=colour, linestyle=stroke, label=name, **look)
+        axes.plot(
+            rows["level"],
+            rows["mean"],
+            color=colour,
+            linestyle=stroke,
+            label=f"{names.operator(operator)}, published",
+            marker="o",
+            markersize=4,
+            markerfacecolor="none",
+            linewidth=0.6,
+            alpha=0.8,
+        )
     split = frame["evaluated_on"].iloc[0]
     if (frame["source"] == "reproduced").any() and split in constant:
         axes.axhline(constant[split], color=INK, linewidth=0.8, linestyle=DASHED, label=CONSTANT)
@@ -171,29 +212,21 @@ def _lines(axes: Axes, frame: pd.DataFrame, constant: dict[str, float], scale: t
     axes.set_ylabel("accuracy (%)")
 
 
-def _heat(axes: Axes, frame: pd.DataFrame) -> None:
-    """Draws an operator's matrix of mean (%) by `trained`, a task or, below a gap, `majority`, and `evaluated_on`."""
+def _paint_matrix(axes: Axes, frame: pd.DataFrame) -> None:
+    """Draws an operator's matrix of mean (%) by `trained`, a task or MAJORITY, and `evaluated_on`."""
     tested = list(dict.fromkeys(frame["evaluated_on"]))
-    order = {COLUMN_OF.get(task, task): task for task in dict.fromkeys(frame["trained"])}
-    lines = [order.pop(split) for split in tested if split in order] + list(order.values())  # own task: on the diagonal
-    places = {line: place + 0.25 * (line == "majority") for place, line in enumerate(lines)}
-    for row in frame.itertuples():
-        x, y = tested.index(row.evaluated_on), places[row.trained]
-        share = min(max((row.mean - LOW) / (HIGH - LOW), 0.0), 1.0)
-        itself = COLUMN_OF.get(row.trained, row.trained) == row.evaluated_on
-        three = itself and row.trained == "mnli"  # of three classes: not on the scale of the colours, which is of two
-        if not three:
-            axes.add_patch(Rectangle((x - 0.5, y - 0.5), 1, 1, facecolor=HEAT, alpha=STRONGEST * share))
-        if itself:
-            frame_of = {"edgecolor": INK, "linewidth": 1, "linestyle": (0, (2, 2)) if three else "solid"}
-            axes.add_patch(Rectangle((x - 0.46, y - 0.46), 0.92, 0.92, fill=False, **frame_of))
-        axes.text(x, y, f"{row.mean:.1f}", ha="center", va="center")
-    axes.set_xlim(-0.5, len(tested) - 0.5)
-    axes.set_ylim(max(places.values()) + 0.5, -0.5)
-    axes.set_xticks(range(len(tested)), [_label(split) for split in tested])
-    axes.set_yticks(list(places.values()), [_label(line) for line in places])
+    places = {split: place for place, split in enumerate(tested)}
+    matrix = frame.pivot(index="trained", columns="evaluated_on", values="mean")
+    # the task that is tested on itself stands on the diagonal, and the answer without a model last
+    trained = sorted(matrix.index, key=lambda task: places.get(COLUMN_OF.get(task, task), len(tested)))
+    matrix = matrix.loc[trained, tested]
+    axes.pcolormesh(matrix, cmap="Blues", vmin=LOW, vmax=HIGH, edgecolors="white")
+    for (y, x), value in np.ndenumerate(matrix.to_numpy()):
+        if not np.isnan(value):
+            axes.text(x + 0.5, y + 0.5, f"{value:.1f}", ha="center", va="center")
+    axes.invert_yaxis()
+    axes.set_xticks(np.arange(len(tested)) + 0.5, [_name_split(split) for split in tested])
+    axes.set_yticks(np.arange(len(trained)) + 0.5, [_name_split(task) for task in trained])
     axes.set_xlabel("tested on")
     axes.set_ylabel("trained on")
-    axes.tick_params(length=0)
-    axes.spines[:].set_visible(False)
     axes.grid(visible=False)

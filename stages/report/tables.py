@@ -1,6 +1,6 @@
-"""Tables as they are shown, without HTML or LaTeX: groups of lines of values, with the CSV that stands next to them.
+"""Tables as shown, without HTML or LaTeX: groups of lines of values, with the CSV of the same numbers.
 
-paper_tables.py makes those of the papers, verdicts.py those of claims and checks, own_tables.py all others.
+paper_tables.py builds the tables of the papers, verdicts.py the tables of claims and checks, own_tables.py the rest.
 """
 
 import re
@@ -12,17 +12,23 @@ import pandas as pd
 
 MISSING = "–"
 WORDS = ("zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten")
-PHRASE = 45  # characters; a cell with more of them is a text
-FORMULA = re.compile(r"[=+@\t\r-]")  # how a text begins that a spreadsheet would compute
-NUMBER = re.compile(r"[+-]?[0-9.,]+(e[+-]?[0-9]+)?%?|-")  # or the dash that papers print for no number
-LONG, WIDE, GAP = 36, 90, 0.4  # lines that fit a page; characters that fit a line; space between groups, in lines
+# how a text begins that a spreadsheet would compute
+FORMULA = re.compile(r"[=+@\t\r-]")
+# numbers, and the dash that papers print for no number
+NUMBER = re.compile(r"[+-]?[0-9.,]+(e[+-]?[0-9]+)?%?|-")
 
 
 @dataclass(frozen=True)
 class Value:
-    """One cell. text and, next to it, spread (`± 0.37`); detail: more on hover. kind: number, text, formula or verdict.
+    """One cell.
 
-    because: why a verdict is what it is, a sentence. checks: of the audit, behind the verdict, each as (name, verdict).
+    Args:
+        text: the number or words.
+        spread: the standard deviation or interval behind the text, such as `± 0.37`.
+        detail: more about the number, shown on hover.
+        kind: number, text, formula or verdict.
+        because: the reason for a verdict, a sentence.
+        checks: checks of the audit behind the verdict, each as (name, verdict).
     """
 
     text: str
@@ -34,13 +40,15 @@ class Value:
 
     @property
     def whole(self) -> str:
-        """All that is printed of the value, without its detail."""
-        return " ".join(part for part in (self.text, self.spread, self.because, *(n for n, _ in self.checks)) if part)
+        """The printed parts of the value, without the detail."""
+        names = [name for name, _ in self.checks]
+        parts = [self.text, self.spread, self.because, *names]
+        return " ".join(filter(None, parts))
 
 
 @dataclass(frozen=True)
 class Line:
-    """One line. label: where its values come from; may be empty. note: one remark, of a line without values."""
+    """One line. label: the source of the values, or empty. note: a remark in place of values."""
 
     label: str
     values: tuple[Value, ...]
@@ -49,9 +57,14 @@ class Line:
 
 @dataclass(frozen=True)
 class Group:
-    """One row of a table, of one or more lines. remark: what sets the row apart, such as that the paper has none.
+    """One row of a table, of one or more lines.
 
-    anchor: a name that links can lead to. words: what a reader may filter the row by, each as (menu, choice).
+    Args:
+        label: the name of the row.
+        lines: the lines of the row.
+        remark: a property of the row, such as `not in the paper`.
+        anchor: a name that links can lead to.
+        words: choices by which a reader may filter the rows, each as (menu, choice).
     """
 
     label: str
@@ -63,7 +76,7 @@ class Group:
 
 @dataclass(frozen=True)
 class Heading:
-    """The heading of a column of values. meaning: what the label leaves open; may be empty."""
+    """The heading of a column of values. meaning: an explanation of the label, or empty."""
 
     label: str
     meaning: str = ""
@@ -71,10 +84,16 @@ class Heading:
 
 @dataclass(frozen=True, kw_only=True)
 class Shown:
-    """What tables and figures have in common. name: of the files. place: where it stands in a paper, empty for our own.
+    """The fields that tables and figures share.
 
-    stage: the pipeline stage whose numbers it shows. notes: paragraphs below it. csv: the numbers shown.
-    measured: whether this run, or what the authors released, has a number in it.
+    Args:
+        name: the name of the files.
+        place: the place in a paper, such as `Courtois et al. 2024, Table 2`; empty for our own tables and figures.
+        title: the caption.
+        stage: the stage of the pipeline that computes the numbers.
+        notes: paragraphs below.
+        csv: the numbers shown.
+        measured: whether this run or the released results have a number here.
     """
 
     name: str
@@ -87,101 +106,129 @@ class Shown:
 
     @property
     def command(self) -> str:
-        """The command that makes its numbers again."""
+        """The command that computes the numbers again."""
         return command(self.stage)
 
 
 @dataclass(frozen=True, kw_only=True)
 class Grid(Shown):
-    """A table. first: the heading of the column with the labels of groups. labelled: whether lines have labels.
+    """A table.
 
-    links: to its place in a paper, each as (text, address). parts: names of tables that hold one edition of it each.
+    Args:
+        first: the heading of the column with the labels of groups.
+        headings: the headings of the columns of values.
+        groups: the rows.
+        labelled: whether lines have labels.
+        parts: names of the tables that hold one edition each.
     """
 
     first: str
     headings: tuple[Heading, ...]
     groups: tuple[Group, ...]
     labelled: bool = False
-    links: tuple[tuple[str, str], ...] = ()
     parts: tuple[str, ...] = ()
     kind: ClassVar[str] = "table"
     empty: ClassVar[bool] = False
 
     @property
     def kinds(self) -> list[str]:
-        """The kind of every column of values: that of its first value that is not missing."""
-        lines = [line.values for group in self.groups for line in group.lines if line.values]
-        columns = list(zip(*lines, strict=True)) or [()] * len(self.headings)
-        return [next((value.kind for value in column if value.text != MISSING), "number") for column in columns]
+        """The kind of every column of values: the kind of the first value that is not missing."""
+        kinds = []
+        for column in self.columns:
+            present = [value.kind for value in column if value.text != MISSING]
+            kinds.append(present[0] if present else "number")
+        return kinds
 
     @property
-    def long(self) -> bool:
-        """Whether it may need more than a page: several columns of text, or too many lines, broken ones among them."""
-        lines = [line for group in self.groups for line in group.lines]
-        heights = [1 + sum(len(value.whole) for value in line.values) // WIDE for line in lines]
-        texts = [
-            max((len(v.whole) for v in column), default=0)
-            for column in zip(*(line.values for line in lines if line.values), strict=True)
-        ]
-        wordy = sum(length > PHRASE for length in texts) > 1
-        return wordy or sum(heights) + GAP * len(self.groups) * self.labelled > LONG
+    def columns(self) -> list[list[Value]]:
+        """The values of every column; a line with a remark has no values."""
+        columns = [[] for _ in self.headings]
+        for group in self.groups:
+            for line in group.lines:
+                for column, value in zip(columns, line.values, strict=False):
+                    column.append(value)
+        return columns
 
 
 def command(stage: str) -> str:
-    """Returns the command that makes the numbers of a stage, and the report, again."""
-    return f"dvc repro {stage} report" if stage != "report" else "dvc repro report"
+    """Returns the command that computes the numbers of a stage and the report again."""
+    if stage == "report":
+        return "dvc repro report"
+    return f"dvc repro {stage} report"
 
 
 def number(value: float, decimals: int) -> str:
-    """Formats fixed decimals: thousands separated, a true minus sign but for a rounded zero, a dash for NaN."""
-    return MISSING if isnan(value) else f"{value:z,.{decimals}f}".replace("-", "−")
+    """Formats fixed decimals, such as `−1,234.50`; a rounded zero has no sign, and NaN is a dash."""
+    if isnan(value):
+        return MISSING
+    return f"{value:z,.{decimals}f}".replace("-", "−")
 
 
 def in_words(count: int) -> str:
-    """Writes a count, 0 or more, as running text has it: up to ten as a word."""
-    return WORDS[count] if count < len(WORDS) else f"{count:,}"
+    """Writes a count, 0 or more, as in running text: up to ten as a word, such as `three`."""
+    if count < len(WORDS):
+        return WORDS[count]
+    return f"{count:,}"
 
 
 def detectable(difference: float, unit: str = "points") -> str:
-    """Says in words which difference is detected with 80 % power; it is rounded up to a tenth, never down."""
-    tenths = ceil(round(10 * difference, 6))  # 11.000000000000002 is 11
+    """Describes the difference that is detected with 80 % power, such as `2.1 points would be detected ...`.
+
+    Args:
+        difference: the difference, rounded up to a tenth.
+        unit: the unit of the difference.
+    """
+    # the inner rounding undoes errors of floating point such as 11.000000000000002
+    tenths = ceil(round(10 * difference, 6))
     return f"{number(tenths / 10, 1)} {unit} would be detected with 80 % power, at the first step of Holm's method"
 
 
 def signed(value: float, decimals: int) -> str:
-    """Formats a difference with its sign: `+0.63`, `−20.5`; a rounded zero has none."""
-    return f"{'+' if round(value, decimals) > 0 else ''}{number(value, decimals)}"
+    """Formats a difference with the sign, such as `+0.63` or `−20.5`; a rounded zero has no sign."""
+    text = number(value, decimals)
+    if round(value, decimals) > 0:
+        return f"+{text}"
+    return text
 
 
 def spread(value: float, decimals: int) -> str:
-    """Formats a standard deviation as it stands behind a mean, `± 0.37`; nothing for NaN."""
-    return "" if isnan(value) else f"± {number(value, decimals)}"
+    """Formats the standard deviation behind a mean, such as `± 0.37`; NaN is an empty text."""
+    if isnan(value):
+        return ""
+    return f"± {number(value, decimals)}"
 
 
 def interval(low: float, high: float, decimals: int) -> str:
-    """Formats an interval, as in `1.20 to 3.40` or, without an upper end, `1.20 or more`; a dash where there is none.
+    """Formats an interval, such as `1.20 to 3.40` or, without an upper end, `1.20 or more`.
 
     Args:
-        low, high: its ends; low is NaN where there is no interval, high is infinite where it has no upper end.
-        decimals: of both.
+        low: the lower end; NaN, which is shown as a dash, if there is no interval.
+        high: the upper end; infinite if there is no upper end.
+        decimals: the decimals of both ends.
     """
     if isnan(low):
         return MISSING
-    return f"{number(low, decimals)} {'or more' if isinf(high) else f'to {number(high, decimals)}'}"
+    if isinf(high):
+        return f"{number(low, decimals)} or more"
+    return f"{number(low, decimals)} to {number(high, decimals)}"
 
 
 def probability(p: float) -> str:
-    """Formats a probability with three digits after the point, and never as zero; a dash for NaN."""
-    return MISSING if isnan(p) else "< 0.001" if p < 0.001 else f"{p:.3f}"
+    """Formats a probability with three decimals, such as `0.012`; small values are `< 0.001`, and NaN is a dash."""
+    if isnan(p):
+        return MISSING
+    if p < 0.001:
+        return "< 0.001"
+    return f"{p:.3f}"
 
 
 def csv_of(frame: pd.DataFrame) -> str:
-    """Writes a table as CSV, in which numbers stand as they are.
+    """Writes a table as CSV; a text that a spreadsheet would compute, such as `=1+1`, gets an apostrophe: `'=1+1`."""
+    return frame.map(_keep_text).to_csv(index=False, lineterminator="\n")
 
-    A text that a spreadsheet would compute (it begins with FORMULA, and is no NUMBER) gets an apostrophe, to stay text.
-    """
-    return frame.map(
-        lambda cell: (
-            f"'{cell}" if isinstance(cell, str) and FORMULA.match(cell) and not NUMBER.fullmatch(cell) else cell
-        )
-    ).to_csv(index=False, lineterminator="\n")
+
+def _keep_text(cell: object) -> object:
+    """Puts an apostrophe before a text that begins like a formula and is no number."""
+    if isinstance(cell, str) and FORMULA.match(cell) and not NUMBER.fullmatch(cell):
+        return f"'{cell}"
+    return cell

@@ -13,7 +13,7 @@ from stages.evidence.arithmetic import FAILS, HOLDS, NOT_DECIDED, TRUNCATED
 from stages.evidence.statistics import ONE_CHECKPOINT
 from stages.report import names
 from stages.report.tables import Grid, Group, Heading, Line, Value
-from stages.report.words import content
+from stages.report.text_templates import content
 
 # source of a check (a key of published.PAPERS) by the first part of the name
 PAPER_OF = {

@@ -25,7 +25,7 @@ from stages.files.documents import read_yaml
 from stages.files.paths import REPORTS
 from stages.files.storage import write_atomically
 from stages.report.tables import csv_of
-from stages.report.words import ENVIRONMENT
+from stages.report.text_templates import ENVIRONMENT
 from stages.tools import study_figures
 
 EXAMPLES = REPORTS / "examples"

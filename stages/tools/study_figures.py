@@ -6,7 +6,7 @@ from matplotlib.axes import Axes
 from stages.evidence import convergence
 from stages.evidence.statistics import bands
 from stages.report import names
-from stages.report.drawing import INK, curve, panels, steps_axis, style
+from stages.report.drawing import INK, curve, render_panels, steps_axis, style
 
 # Width and height of a panel, in inches.
 SIZE = 4.4, 3.0
@@ -39,7 +39,7 @@ def draw(rows: pd.DataFrame, params: dict, level: float, curves: tuple[str, ...]
         steps_axis(axes)
 
     groups = [("Validation loss, nats", losses), (f"Step at which the loss falls below {level:g} nats", times)]
-    return panels(groups, draw_panel, *SIZE)["files"]["svg"]
+    return render_panels(groups, draw_panel, *SIZE)["svg"]
 
 
 def draw_curves(axes: Axes, losses: pd.DataFrame, curves: tuple[str, ...], looks: dict[str, tuple]) -> None:

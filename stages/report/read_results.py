@@ -1,0 +1,149 @@
+"""Reads the files that earlier stages left: results of the analysis, checks of the audit, records of the run.
+
+A frame that is read as it is belongs here; a frame that is computed for a table belongs into table_rows.py.
+"""
+
+import json
+from collections.abc import Iterable
+
+import pandas as pd
+
+from stages.evidence import cells, published
+from stages.files.paths import ANALYSIS, AUDIT, RUNS, SENTENCE_PAIRS, STATISTICS
+from stages.runner import handover
+from stages.schema.settings import REFERENCE, Settings
+
+# columns of the summaries and of the contrasts that are texts, and may be empty
+KEYS = {name: "str" for name in ("stage", "metric", "protocol", "evaluated_on", "operator", "size")}
+TEXTS = {"protocol": "str", "direction": "str"}
+# facts of a record about the machine
+FACTS = ("commit", "python", "system", "processor", "cores", "device")
+
+
+def read_table(name: str, **options) -> pd.DataFrame:
+    """Reads one table that the stage analysis left. name: of the file; options: of pandas.read_csv."""
+    return pd.read_csv(ANALYSIS / f"{name}.csv", **options)
+
+
+def select(rows: pd.DataFrame, **wanted: object) -> pd.DataFrame:
+    """Selects rows by the values of columns.
+
+    Args:
+        rows: any frame; a frame without rows may lack the columns.
+        wanted: by column, the value, or a list or tuple of allowed values.
+    """
+    if rows.empty:
+        return rows
+    for field, value in wanted.items():
+        allowed = value if isinstance(value, (list, tuple)) else [value]
+        rows = rows[rows[field].isin(allowed)]
+    return rows
+
+
+def read_summaries() -> pd.DataFrame:
+    """Reads the summaries of the counts, losses and scores of this run.
+
+    Returns:
+        A row per quantity. KEYS that do not apply are empty texts. Scores are fractions. mean, sd, low and high are
+        over n units (`unit`, such as pre-training seeds). at_chance: whether a score is no better than the score of a
+        constant answer. words_and_overlap: the score of a linear model of words.
+    """
+    return read_table("summaries", dtype=KEYS).fillna(dict.fromkeys(KEYS, ""))
+
+
+def read_cells() -> pd.DataFrame:
+    """Reads the filled cells of the published tables; stages/evidence/cells.py describes the columns."""
+    return read_table("cells", dtype=cells.TYPES)
+
+
+def read_claims() -> pd.DataFrame:
+    """Reads the judged claims, all texts; an empty text is no gap here."""
+    return read_table("claims").fillna("")
+
+
+def audited() -> pd.DataFrame:
+    """Reads the checks of the published numbers: check (its name), source, statement, verdict, arithmetic, by, fact."""
+    return pd.read_csv(AUDIT, keep_default_na=False)
+
+
+def read_contrasts(further: bool = False, **wanted: object) -> pd.DataFrame:
+    """Selects comparisons; stages/analysis/contrasts.yaml describes the columns.
+
+    Args:
+        further: whether the further pairs of `analysis.pairs` are selected, not the comparisons with the original.
+        wanted: as for `select`.
+    """
+    rows = read_table("contrasts", dtype=TEXTS).fillna(dict.fromkeys(TEXTS, ""))
+    # an arm such as `symmetric - original` is a difference of two arms
+    single = ~rows["arm"].str.contains(" - ", regex=False)
+    with_original = single & (rows["reference"] == REFERENCE)
+    return select(rows[with_original != further], **wanted)
+
+
+def read_studies() -> pd.DataFrame:
+    """Reads the differences from the original that finished studies of this repository found."""
+    return pd.read_csv(published.FOLDER / "studies.csv")
+
+
+def read_tasks() -> pd.DataFrame:
+    """Reads the statistics of every split of every task: task, split, examples, subset (of the original data), ..."""
+    return pd.read_csv(STATISTICS)
+
+
+def read_sentence_pairs() -> pd.DataFrame:
+    """Reads the ledger of sentence pairs; the frame is empty if this run has no sentence pairs."""
+    path = SENTENCE_PAIRS / "ledger.csv"
+    if path.exists():
+        return pd.read_csv(path)
+    return pd.DataFrame(columns=["protocol", "split", "fate", "reason", "pairs"])
+
+
+def read_baseline_scores(name: str, metric: str, protocol: str = "") -> dict[str, float]:
+    """Selects the scores of a baseline, in per cent, by column or split.
+
+    Args:
+        name: a key of LABELS of stages/evidence/baselines.py.
+        metric: `score`, which belongs to a protocol, or a raw metric such as `accuracy`, which belongs to none.
+        protocol: the protocol of the score.
+    """
+    rows = read_table("baselines").fillna({"protocol": ""})
+    rows = select(rows, operator=name, metric=metric, protocol=protocol)
+    return (100 * rows.set_index("evaluated_on")["value"]).to_dict()
+
+
+def read_run_records(settings: Settings) -> list[dict]:
+    """Reads the records of the commands of this run, in the order of the pipeline."""
+    commands = handover.commands(settings)
+    return records(handover.record_of(command).stem for command in commands)
+
+
+def records(names: Iterable[str]) -> list[dict]:
+    """Reads the records of data/runs with these names, such as `corpus`, in order; a missing record is left out."""
+    found = []
+    for name in names:
+        path = RUNS / f"{name}.json"
+        if path.exists():
+            found.append(json.loads(path.read_text(encoding="utf-8")))
+    return found
+
+
+def list_environment(runs: list[dict]) -> pd.DataFrame:
+    """Lists commit, machine, versions and inputs of a run.
+
+    Args:
+        runs: records of stages.
+
+    Returns:
+        A row (fact, value) for every fact that is known; values that differ between stages are joined by "; ".
+    """
+    facts = []
+    for run in runs:
+        known = {key.capitalize(): run[key] for key in FACTS if key in run}
+        facts.append({**known, **run.get("packages", {})})
+    rows = []
+    for fact, values in pd.DataFrame(facts, dtype=object).items():
+        rows.append((fact, "; ".join(values.dropna().astype(str).unique())))
+    for run in runs:
+        if "read" in run:
+            rows.append((f"Read by {run['stage']}", "; ".join(run["read"])))
+    return pd.DataFrame(rows, columns=["fact", "value"])

@@ -1,0 +1,270 @@
+"""The rows that our own tables select from: frames that are computed for a table from the files of earlier stages.
+
+A new column of a table is added to the function that makes the frame here; `make_reader` lists the functions. A frame
+without an entry in `make_reader` is a file of data/analysis.
+"""
+
+import json
+from collections.abc import Callable
+from functools import partial
+from itertools import product
+
+import pandas as pd
+
+from stages.benchmarks.glue import TASK_OF
+from stages.evidence import published
+from stages.evidence.baselines import LABELS
+from stages.evidence.scores import COLUMNS, GLUE_SCORE, MISMATCHED
+from stages.files.paths import LEDGER, TOKENS
+from stages.records.ledger import TOTAL, read_ledger
+from stages.report import deviations, open_items, read_results, verdicts
+from stages.report.read_results import select
+from stages.report.text_templates import content, facts_of, fill_sentence
+from stages.schema.settings import Settings
+
+# kind: of noise; evaluated_on: a split
+CURVE = ["protocol", "size", "operator", "evaluated_on", "kind"]
+MODEL = ["protocol", "size", "operator"]
+
+
+def make_reader(settings: Settings) -> Callable[[str], pd.DataFrame]:
+    """Returns a function from the name of a frame to the frame: computed here, or a file of data/analysis."""
+    makers = {
+        "overview": partial(overview, settings),
+        "contrasts": read_results.read_contrasts,
+        "further_pairs": partial(read_results.read_contrasts, further=True),
+        "milestones": milestones,
+        "milestone_tests": milestone_tests,
+        "noise_measures": noise_measures,
+        "noise_tests": noise_tests,
+        "transfer": lambda: transfer(read_results.read_table("transfer")),
+        "baselines": partial(baselines, settings.protocols[0]),
+        "claim_totals": lambda: verdicts.claim_totals(read_results.read_claims()),
+        "audit_totals": lambda: verdicts.audit_totals(read_results.audited()),
+        "corpus": corpus,
+        "tokens": tokens,
+        "sentence_pairs": read_results.read_sentence_pairs,
+        "tasks": read_results.read_tasks,
+        "studies": read_results.read_studies,
+        "settings_own": lambda: deviations.without_counterpart(settings.model_dump(mode="json")),
+        "checklist": partial(checklist, settings),
+        "environment": partial(environment, settings),
+        "stages": partial(stages, settings),
+    }
+    for source in published.PAPERS:
+        makers[name_settings(source)] = partial(compared, settings, source)
+        makers[f"open_{source}"] = partial(unspecified, settings, source)
+
+    def read(name: str) -> pd.DataFrame:
+        if name in makers:
+            return makers[name]()
+        return read_results.read_table(name)
+
+    return read
+
+
+def name_settings(source: str) -> str:
+    """Names the table, and the frame, that compares the settings with a source (a key of PAPERS)."""
+    if source == "courtois2024":
+        return "settings"
+    return f"settings_{source}"
+
+
+def overview(settings: Settings) -> pd.DataFrame:
+    """Builds a row per size, protocol and operator of the run; missing measurements are NaN.
+
+    Returns:
+        Parameters; losses in nats; the GLUE score and words_and_overlap, the score of a baseline, times 100; n, the
+        units behind the score; at_chance, of the score. estimate, low, high and detectable, in points, are of the
+        comparison with the original.
+    """
+    rows = select(read_results.read_summaries(), size=settings.sizes, operator=settings.operators)
+    asked = product(settings.sizes, settings.protocols, settings.operators)
+    models = pd.DataFrame(asked, columns=["size", "protocol", "operator"])
+    models = models[models["operator"].isin(rows["operator"])]
+    # parameters and losses belong to no protocol
+    wanted = {
+        "masked_lm_parameters": {"mean": "parameters"},
+        "saved_percent": {"mean": "saved_percent"},
+        "final_validation_loss": {"mean": "validation_loss", "sd": "validation_loss_sd"},
+    }
+    for metric, columns in wanted.items():
+        means = select(rows, metric=metric)[["size", "operator", *columns]]
+        models = models.merge(means.rename(columns=columns), on=["size", "operator"], how="left")
+    # scores belong to a protocol
+    score = select(rows, stage="finetuning", metric="score", evaluated_on=GLUE_SCORE)
+    score = score[[*MODEL, "mean", "sd", "n", "words_and_overlap", "at_chance"]].copy()
+    score[["mean", "sd", "words_and_overlap"]] *= 100
+    score = score.rename(columns={"mean": "glue_score", "sd": "glue_score_sd"})
+    contrasts = read_results.read_contrasts(source="reproduced", at=GLUE_SCORE).rename(columns={"arm": "operator"})
+    contrasts = contrasts[[*MODEL, "estimate", "low", "high", "detectable", "verdict", "direction"]]
+    return models.merge(score, on=MODEL, how="left").merge(contrasts, on=MODEL, how="left")
+
+
+def baselines(protocol: str) -> pd.DataFrame:
+    """Selects the scores of the baselines (`operator`) by a protocol.
+
+    Returns:
+        Scores in per cent: `value`, and `best`, the highest of the column. The rows are sorted by the columns of the
+        GLUE tables, with the GLUE score last, and then in the order of LABELS.
+    """
+    columns = [*COLUMNS, GLUE_SCORE]
+    operators = list(LABELS)
+    rows = select(
+        read_results.read_table("baselines"),
+        protocol=protocol,
+        evaluated_on=columns,
+        operator=operators,
+    )
+    rows = rows.assign(value=100 * rows["value"])
+    rows["best"] = rows.groupby("evaluated_on")["value"].transform("max")
+    # a number by column first, and then by operator
+    place = rows["evaluated_on"].map(columns.index) * len(operators) + rows["operator"].map(operators.index)
+    return rows.iloc[place.argsort(kind="stable")]
+
+
+def noise_measures() -> pd.DataFrame:
+    """Reads the measures of the curves of noise, marked by `mark_chance`."""
+    return mark_chance(read_results.read_table("noise_measures"), read_results.read_table("noise_curves"))
+
+
+def mark_chance(measured: pd.DataFrame, curves: pd.DataFrame) -> pd.DataFrame:
+    """Adds, to the measure `lost` only, whether a model is `at_chance` without noise, at level 0 of `curves`."""
+    clean = select(curves, level=0)[[*CURVE, "at_chance"]]
+    rows = measured.merge(clean, on=CURVE, how="left")
+    return rows.assign(at_chance=rows["at_chance"].where(rows["measure"] == "lost"))
+
+
+def noise_tests() -> pd.DataFrame:
+    """Selects the comparisons of the accuracy lost to noise, with the names of columns that CURVE has."""
+    rows = read_results.read_contrasts()
+    rows = rows[rows["quantity"].str.startswith("lost_")]
+    rows = rows.rename(columns={"arm": "operator", "at": "evaluated_on"})
+    return rows.assign(kind=rows["quantity"].str.removeprefix("lost_"))
+
+
+def average_elsewhere(rows: pd.DataFrame) -> pd.DataFrame:
+    """Averages the balanced accuracy (a fraction) of each model on the tasks that the model was not trained on.
+
+    Args:
+        rows: `transfer` of the analysis: MODEL, task (trained on), evaluated_on (tested on), metric and mean.
+
+    Returns:
+        MODEL, task and mean, without the mismatched split of MNLI.
+    """
+    other_task = rows["task"] != rows["evaluated_on"].map(TASK_OF)
+    balanced = rows["metric"] == "balanced_accuracy"
+    # the mismatched split would count MNLI twice
+    away = rows[balanced & other_task & (rows["evaluated_on"] != MISMATCHED)]
+    return away.groupby([*MODEL, "task"], sort=False)["mean"].mean().reset_index()
+
+
+def transfer(rows: pd.DataFrame) -> pd.DataFrame:
+    """Adds averages and answers without a model to the rows of `average_elsewhere`. All means are fractions.
+
+    Returns:
+        The rows; for each model and task trained on, a row of the metric `elsewhere`; for two answers without a model,
+        named under `operator`, rows of `accuracy` and `elsewhere` without protocol, size and task.
+    """
+    elsewhere = average_elsewhere(rows).assign(metric="elsewhere")
+    frequent = select(rows, metric="majority_accuracy").drop_duplicates("evaluated_on")[["evaluated_on", "mean"]]
+    frequent = frequent.assign(operator="the more frequent answer", metric="accuracy")
+    chance = frequent.assign(operator="chance", mean=0.5)
+    # balanced accuracy of any constant answer is one half
+    half = {"metric": "elsewhere", "mean": 0.5, "evaluated_on": None}
+    ends = [frequent.head(1).assign(**half), chance.head(1).assign(**half)]
+    return pd.concat([rows, elsewhere, frequent, chance, *ends], ignore_index=True)
+
+
+def milestones() -> pd.DataFrame:
+    """Reads the steps to milestones, sorted by `sort_milestones`."""
+    return sort_milestones(read_results.read_table("milestones"))
+
+
+def sort_milestones(rows: pd.DataFrame) -> pd.DataFrame:
+    """Sorts rows by `milestone`: levels of the loss (`loss=3`) from the highest on, then the rest in file order."""
+    is_loss = rows["milestone"].str.startswith("loss=")
+    level = rows["milestone"].str.removeprefix("loss=").where(is_loss, "-1").astype(float)
+    return rows.iloc[(-level).argsort(kind="stable")]
+
+
+def milestone_tests() -> pd.DataFrame:
+    """Selects tested comparisons of steps; milestones at which no operator of a size differs are left out."""
+    tests = sort_milestones(read_results.read_contrasts(quantity="steps").rename(columns={"at": "milestone"}))
+    tested = tests[tests["p"].notna()]
+    # all runs may have got there at one evaluation
+    farthest = tested["estimate"].abs().groupby([tested["size"], tested["milestone"]]).transform("max")
+    return tested[farthest > 0]
+
+
+def corpus() -> pd.DataFrame:
+    """Selects the totals of the ledger of the filter: documents read, kept, not selected, malformed and dropped.
+
+    Returns:
+        Dropped documents have a row per rule and reason, the most frequent first. documents counts the documents whose
+        first reason it is, all_documents all documents to which the reason applies; bytes and all_bytes likewise. Rows
+        with zero in both counts are left out.
+    """
+    total = select(read_ledger(LEDGER), shard=TOTAL)
+    dropped = select(total, fate="dropped").sort_values(["documents", "rule", "reason"], ascending=[False, True, True])
+    parts = [select(total, fate=fate) for fate in ("in", "kept", "not_selected", "malformed")]
+    frame = pd.concat([*parts, dropped])
+    # a reason may apply to documents that an earlier reason drops
+    counted = (frame["documents"] > 0) | (frame["all_documents"] > 0)
+    return frame[counted].drop(columns="shard")
+
+
+def tokens() -> pd.DataFrame:
+    """Reads documents, tokens, sequences and dropped_tokens of the two splits of the corpus, a row per `split`."""
+    splits = json.loads((TOKENS / "index.json").read_text(encoding="utf-8"))["splits"]
+    columns = ["documents", "tokens", "sequences", "dropped_tokens"]
+    return pd.DataFrame.from_dict(splits, orient="index")[columns].rename_axis("split").reset_index()
+
+
+def compared(settings: Settings, source: str) -> pd.DataFrame:
+    """Compares the settings with a source, as `deviations.compare` does."""
+    unknown = None
+    for record in read_results.records(["filtering"]):
+        # by kind of metadata, the number of documents without it
+        unknown = record.get("unknown")
+    return deviations.compare(settings.model_dump(mode="json"), source, unknown)
+
+
+def unspecified(settings: Settings, source: str) -> pd.DataFrame:
+    """Lists the choices that a source leaves open, as `open_items.unspecified` does."""
+    return open_items.unspecified(settings.model_dump(mode="json"), published.protocol(), source)
+
+
+def checklist(settings: Settings) -> pd.DataFrame:
+    """Fills the reproducibility checklist with facts of the run; columns: item, answer, where."""
+    facts = checklist_facts(settings)
+    rows = []
+    for entry in content("checklist"):
+        rows.append({name: text.format(**facts) for name, text in entry.items()})
+    return pd.DataFrame(rows)
+
+
+def checklist_facts(settings: Settings) -> dict[str, object]:
+    """Gathers the facts of this run that the `{names}` in the reproducibility checklist stand for, by name."""
+    differing = {source: deviations.differing(compared(settings, source)) for source in published.PAPERS}
+    finetuning_seeds = [str(len(settings.finetuning[name].seeds)) for name in settings.protocols]
+    return {
+        **facts_of(settings),
+        "differences": fill_sentence("differences", papers=published.PAPERS, differing=differing),
+        "generated": "yes" if settings.data.generated else "does not apply",
+        "source": content("sentences")["sources"][settings.data.source],
+        "pretraining_seeds": len(settings.pretraining.seeds),
+        "finetuning_seeds": " and ".join(finetuning_seeds),
+    }
+
+
+def environment(settings: Settings) -> pd.DataFrame:
+    """Lists software and hardware of the run, as `read_results.list_environment` does."""
+    return read_results.list_environment(read_results.read_run_records(settings))
+
+
+def stages(settings: Settings) -> pd.DataFrame:
+    """Selects stage, seconds, seconds_of_jobs (NaN if not recorded) and started (a text) of every record of the run."""
+    columns = ["stage", "seconds", "seconds_of_jobs", "started"]
+    rows = pd.DataFrame(read_results.read_run_records(settings), columns=columns)
+    return rows.astype({"seconds": float, "seconds_of_jobs": float})

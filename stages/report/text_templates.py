@@ -1,0 +1,114 @@
+"""Texts of the report: Jinja templates over numbers and keys, from the YAML files of reports/templates.
+
+The texts are plain; HTML and LaTeX templates escape the texts where they are shown.
+"""
+
+from collections.abc import Callable
+from functools import cache
+from math import nan
+
+import jinja2
+import pandas as pd
+import yaml
+
+from stages.evidence.statistics import FEWEST
+from stages.files.paths import REPORTS
+from stages.report import names, tables
+from stages.schema.settings import Settings
+
+TEMPLATES = REPORTS / "templates"
+
+
+def fill_template(template: str, **values: object) -> str:
+    """Fills a Jinja template and returns one line: `{{ n }} runs` with n = 3 is `3 runs`.
+
+    Raises:
+        jinja2.UndefinedError: the template needs a value that is not given.
+    """
+    filled = _compile(template).render(values)
+    return names.unbroken(" ".join(filled.split()))
+
+
+def fill_sentence(name: str, **values: object) -> str:
+    """Fills a text of sentences.yaml; the result is empty if the template has nothing to say."""
+    return fill_template(content("sentences")[name], **values)
+
+
+@cache
+def content(name: str) -> dict:
+    """Reads NAME.yaml of reports/templates, once; the checklist is a list, all other files are dictionaries."""
+    return yaml.safe_load((TEMPLATES / f"{name}.yaml").read_text(encoding="utf-8"))
+
+
+def facts_of(settings: Settings) -> dict[str, object]:
+    """Gathers facts that most texts may name: the settings, and the confidence of single and simultaneous intervals."""
+    options = settings.analysis
+    return {
+        "settings": settings,
+        "confidence": f"{100 * options.confidence:g} %",
+        "simultaneous": f"simultaneous {100 * (1 - options.alpha):g} %",
+    }
+
+
+def describe_panel(kind: str, rows: pd.DataFrame) -> str:
+    """Describes in words, without a full stop, the panel of a figure. kind: a key of `alternatives`."""
+    template = content("sentences")["alternatives"][kind]
+    return fill_template(template, rows=rows.to_dict("records"))
+
+
+def describe_banner(settings: Settings) -> str:
+    """Describes scale, models and data of a run, such as `Scale laptop: BERT-tiny (2 layers, width 64) on ...`."""
+    data = settings.report.data or content("sentences")["sources"][settings.data.source]
+    return fill_sentence("banner", settings=settings, data=data)
+
+
+@cache
+def _compile(template: str) -> jinja2.Template:
+    """Parses a template, once."""
+    return ENVIRONMENT.from_string(template)
+
+
+def _to_number(value: object) -> float:
+    """Returns a number as it is; a gap of a table, an empty text, is NaN."""
+    if isinstance(value, (int, float)):
+        return float(value)
+    return nan
+
+
+def scale_first(format_value: Callable[[float, int], str]) -> Callable[..., str]:
+    """Makes a filter of a function of tables.py: the value is multiplied by `scale` before it is formatted."""
+
+    def format_scaled(value: object, decimals: int = 0, scale: float = 1) -> str:
+        return format_value(_to_number(value) * scale, decimals)
+
+    return format_scaled
+
+
+def format_interval(low: object, high: object, decimals: int = 0, scale: float = 1) -> str:
+    """Formats an interval as `tables.interval` does, times `scale`."""
+    return tables.interval(_to_number(low) * scale, _to_number(high) * scale, decimals)
+
+
+def format_probability(value: object) -> str:
+    """Formats a probability as `tables.probability` does."""
+    return tables.probability(_to_number(value))
+
+
+FILTERS = {
+    "number": scale_first(tables.number),
+    "spread": scale_first(tables.spread),
+    "signed": scale_first(tables.signed),
+    "to": format_interval,
+    "p": format_probability,
+    "in_words": tables.in_words,
+    "detectable": tables.detectable,
+    "task": names.task,
+    "label": names.label,
+    "operator": names.operator,
+    "protocol": names.protocol,
+    "milestone": names.milestone,
+}
+# templates make text and no markup, so nothing is escaped here
+ENVIRONMENT = jinja2.Environment(undefined=jinja2.StrictUndefined)
+ENVIRONMENT.filters.update(FILTERS)
+ENVIRONMENT.globals.update(fewest=FEWEST, model=names.model)
