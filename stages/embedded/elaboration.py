@@ -1,0 +1,68 @@
+"""Longer correct sentences: with plural subjects, modifiers, adverbs and words for the time."""
+
+from dataclasses import replace
+from random import Random
+
+from stages.embedded.grammar import Thing, Word, say, say_thing, say_verb
+from stages.embedded.lexicon import ADVERBS, TIMES
+from stages.embedded.world import Scene, draw_event, draw_wording
+
+
+def elaborate(rng: Random, scene: Scene) -> list[Word]:
+    """Draws a correct sentence about an event of a scene, as words with their roles."""
+    event = draw_event(rng, scene, negated=0.15, place=0.2, social=0.4)
+    event = replace(event, tense=rng.choice(("past", "past", "present", "future")))
+    if not event.agent.named and rng.random() < 0.4:
+        # "The farmers".
+        event = replace(event, agent=replace(event.agent, count=0))
+    wording = draw_wording(rng, event, passive=0.3)
+    words = say(event, wording)
+    if not wording.passive and not event.agent.named and rng.random() < 0.1:
+        end = find_subject(words) + 1
+        modifier = _draw_modifier(rng, scene, event.agent)
+        words = [*words[:end], *modifier, *words[end:]]
+    # A passive of the future gets no adverb before the verb.
+    if rng.random() < 0.3 and Word("be", "B") not in words:
+        words.insert(_find_verb(words), Word(rng.choice(ADVERBS), "W"))
+    elif rng.random() < 0.3:
+        words = _add_time(rng, words, event.tense)
+    return words
+
+
+def find_subject(words: list[Word]) -> int:
+    """Returns the position of the noun or name of the subject: the first, or the first after a comma."""
+    start = 0
+    for position, word in enumerate(words):
+        if word.role == "C":
+            start = position
+    while words[start].role not in "NM":
+        start += 1
+    return start
+
+
+def _draw_modifier(rng: Random, scene: Scene, agent: Thing) -> list[Word]:
+    """Draws a modifier of the agent, such as "near the cart" or, in the present, "who owns a cart"."""
+    thing = replace(rng.choice(scene.things), quality=None, count=1)
+    if rng.random() < 0.5:
+        preposition = rng.choice(("near", "behind"))
+        return [Word(preposition, "P"), *say_thing(replace(thing, definite=True))]
+    # Verbs of states and not of events go with a clause of any tense.
+    verb = rng.choice(("own", "need"))
+    return [Word("who", "R"), *say_verb(verb, "present", False, agent.singular), *say_thing(thing)]
+
+
+def _find_verb(words: list[Word]) -> int:
+    """Returns the position of the main verb, after the auxiliary and "not" of the main clause."""
+    # An earlier finite verb belongs to a modifier.
+    verb = max(position for position, word in enumerate(words) if word.role in "VX")
+    while words[verb].role in "XT":
+        verb += 1
+    return verb
+
+
+def _add_time(rng: Random, words: list[Word], tense: str) -> list[Word]:
+    """Adds a word for the time at one end of a sentence, always at the last where a place comes first."""
+    time = Word(TIMES[tense], "W")
+    if words[0].role == "P" or rng.random() < 0.5:
+        return [*words, time]
+    return [time, Word(",", "C"), *words]
