@@ -10,7 +10,7 @@ from itertools import pairwise
 from random import Random
 
 from stages.embedded.elaboration import elaborate, find_subject
-from stages.embedded.grammar import Word
+from stages.embedded.grammar import Word, Words
 from stages.embedded.lexicon import ALL_TOPICS, NUMERALS, PARTICIPLE, PAST, PLURAL, THIRD_PERSON, TIMES
 from stages.embedded.world import draw_scene
 
@@ -28,8 +28,8 @@ CORRECT = 5000
 
 # The joined roles of the words of a sentence (grammar.py lists the roles) match SHAPE where the order is right, and
 # MIXED_VOICE where an active sentence has "by" or "was", or a passive sentence lacks "by" or "was". START is a place or
-# time with its comma, the subject, and its modifier; END the object or agent, a place and a time. Between START and END,
-# SHAPE has verbs as in "quietly hid", "did not quietly hide", "was not quietly hidden by" and "will not be hidden by",
+# time with its comma, the subject, and its modifier; END the object or agent, a place and a time. Between START and
+# END, SHAPE has verbs as in "quietly hid", "did not quietly hide", "was not quietly hidden by" and "will not be hidden by",
 # and MIXED_VOICE as in "hid by", "was not hid", "was not hidden", "will not be hidden" and "hidden by".
 NOUN_PHRASE = "(?:M|D+A?N)"
 START = f"(?:PDNC|WC)?{NOUN_PHRASE}(?:PDN|RV{NOUN_PHRASE})?"
@@ -58,7 +58,7 @@ REPLACEMENTS = {
 }
 
 
-def broken_rules(words: list[Word]) -> set[str]:
+def broken_rules(words: Words) -> set[str]:
     """Returns the names, out of RULES, of the rules that a tagged sentence breaks.
 
     Where the order of the roles is wrong, the result is only `voice` (if active and passive are mixed) or `order`,
@@ -82,7 +82,7 @@ def broken_rules(words: list[Word]) -> set[str]:
     return broken
 
 
-def violate(rng: Random, words: list[Word], rule: str) -> list[Word] | None:
+def violate(rng: Random, words: Words, rule: str) -> Words | None:
     """Changes a correct sentence so that the sentence breaks a rule.
 
     A change is suitable if any two neighbours in the changed sentence are neighbours in some correct sentence, too, so
@@ -116,20 +116,20 @@ def _list_correct_neighbours() -> set[tuple[str, str]]:
     return neighbours
 
 
-def _pair_neighbours(words: list[Word]) -> set[tuple[str, str]]:
+def _pair_neighbours(words: Words) -> set[tuple[str, str]]:
     """Returns every word with the next word; the empty text stands for each end of the sentence."""
     texts = [word.text for word in words]
     return set(pairwise(["", *texts, ""]))
 
 
-def _verbs_agree(words: list[Word]) -> bool:
+def _verbs_agree(words: Words) -> bool:
     """Returns whether no finite verb has another number than the subject."""
     subject = words[find_subject(words)]
     wrong = TO_PLURAL if subject.text in SINGULAR else TO_SINGULAR
     return not any(word.text in wrong for word in words if word.role in "VX")
 
 
-def _determiners_agree(words: list[Word]) -> bool:
+def _determiners_agree(words: Words) -> bool:
     """Returns whether "a", "an", "some" and the numerals from two on agree in number with the next noun."""
     # Read backwards, so that the noun of a determiner is known.
     plural = False
@@ -143,7 +143,7 @@ def _determiners_agree(words: list[Word]) -> bool:
     return True
 
 
-def _forms_fit(words: list[Word]) -> bool:
+def _forms_fit(words: Words) -> bool:
     """Returns whether bare verbs and participles have their forms."""
     for word in words:
         if word.role == "B" and word.text != "be" and word.text not in PAST:
@@ -153,7 +153,7 @@ def _forms_fit(words: list[Word]) -> bool:
     return True
 
 
-def _find_tense(words: list[Word]) -> str:
+def _find_tense(words: Words) -> str:
     """Returns the tense of the last finite verb; an earlier finite verb belongs to a modifier."""
     finite = [word.text for word in words if word.role in "VX"][-1]
     if finite == "will":
@@ -163,7 +163,7 @@ def _find_tense(words: list[Word]) -> str:
     return "present" if shows_number and finite not in ("was", "were") else "past"
 
 
-def _list_changes(words: list[Word], rule: str) -> list[list[Word]]:
+def _list_changes(words: Words, rule: str) -> list[Words]:
     """Returns a changed sentence for each single change that can break a rule; not every change does."""
     if rule == "order":
         return _swap_neighbours(words)
@@ -184,7 +184,7 @@ def _find_replacements(text: str, rule: str) -> list[str]:
     return [replacement] if replacement else []
 
 
-def _swap_neighbours(words: list[Word]) -> list[list[Word]]:
+def _swap_neighbours(words: Words) -> list[Words]:
     """Returns the sentence with each two neighbours exchanged."""
     changes = []
     for position in range(len(words) - 1):
@@ -197,7 +197,7 @@ def _swap_neighbours(words: list[Word]) -> list[list[Word]]:
     return changes
 
 
-def _mix_voices(words: list[Word]) -> list[list[Word]]:
+def _mix_voices(words: Words) -> list[Words]:
     """Returns the sentence without a "by" or "was", and with an added "by" or "was" at the verb."""
     changes = []
     for position, word in enumerate(words):

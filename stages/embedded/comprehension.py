@@ -12,7 +12,7 @@ from pathlib import Path
 from random import Random
 
 from stages.embedded.changes import alter
-from stages.embedded.grammar import Event, Wording, say_place, say_thing, sentence
+from stages.embedded.grammar import Event, Wording, say_place, say_thing, sentence, tag
 from stages.embedded.lexicon import ALL_TOPICS, NUMERALS, names_of
 from stages.embedded.questions import SLOTS, answers, ask
 from stages.embedded.world import Scene, draw_event, draw_rewording, draw_scene, draw_wording
@@ -231,13 +231,15 @@ def _add_answer(text: str, slot: str, statements: list[Statement], answering: St
         phrase = NUMERALS[event.patient.count]
         aliases = [phrase]
     elif slot == "who":
-        phrase = " ".join(word.text for word in say_thing(event.agent, wording))
+        phrase = say_thing(event.agent, wording)
         aliases = names_of(event.agent.noun)
     else:
-        phrase = " ".join(word.text for word in say_place(event.place, wording)[1:])
+        # Without the preposition.
+        phrase = say_place(event.place, wording).partition(" ")[2]
         aliases = names_of(event.place)
+    answer = " ".join(word.text for word in tag(phrase))
     # The first letter of a sentence is a capital.
-    found = re.search(rf"\b{re.escape(phrase)}\b", answering.text, re.IGNORECASE)
+    found = re.search(rf"\b{re.escape(answer)}\b", answering.text, re.IGNORECASE)
     before = statements[: statements.index(answering)]
     # A space stands between two sentences.
     start = found.start() + sum(len(statement.text) + 1 for statement in before)

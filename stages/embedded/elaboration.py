@@ -3,12 +3,12 @@
 from dataclasses import replace
 from random import Random
 
-from stages.embedded.grammar import Thing, Word, say, say_thing, say_verb
+from stages.embedded.grammar import Thing, Word, Words, say, say_thing, say_verb, tag
 from stages.embedded.lexicon import ADVERBS, TIMES
 from stages.embedded.world import Scene, draw_event, draw_wording
 
 
-def elaborate(rng: Random, scene: Scene) -> list[Word]:
+def elaborate(rng: Random, scene: Scene) -> Words:
     """Draws a correct sentence about an event of a scene, as words with their roles."""
     event = draw_event(rng, scene, negated=0.15, place=0.2, social=0.4)
     event = replace(event, tense=rng.choice(("past", "past", "present", "future")))
@@ -19,7 +19,7 @@ def elaborate(rng: Random, scene: Scene) -> list[Word]:
     words = say(event, wording)
     if not wording.passive and not event.agent.named and rng.random() < 0.1:
         end = find_subject(words) + 1
-        modifier = _draw_modifier(rng, scene, event.agent)
+        modifier = tag(_draw_modifier(rng, scene, event.agent))
         words = [*words[:end], *modifier, *words[end:]]
     # A passive of the future gets no adverb before the verb.
     if rng.random() < 0.3 and Word("be", "B") not in words:
@@ -29,7 +29,7 @@ def elaborate(rng: Random, scene: Scene) -> list[Word]:
     return words
 
 
-def find_subject(words: list[Word]) -> int:
+def find_subject(words: Words) -> int:
     """Returns the position of the noun or name of the subject: the first, or the first after a comma."""
     start = 0
     for position, word in enumerate(words):
@@ -40,18 +40,18 @@ def find_subject(words: list[Word]) -> int:
     return start
 
 
-def _draw_modifier(rng: Random, scene: Scene, agent: Thing) -> list[Word]:
-    """Draws a modifier of the agent, such as "near the cart" or, in the present, "who owns a cart"."""
+def _draw_modifier(rng: Random, scene: Scene, agent: Thing) -> str:
+    """Draws a modifier of the agent, such as "near/P the/D cart/N" or, in the present, "who/R owns/V a/D cart/N"."""
     thing = replace(rng.choice(scene.things), quality=None, count=1)
     if rng.random() < 0.5:
         preposition = rng.choice(("near", "behind"))
-        return [Word(preposition, "P"), *say_thing(replace(thing, definite=True))]
+        return f"{preposition}/P {say_thing(replace(thing, definite=True))}"
     # Verbs of states and not of events go with a clause of any tense.
     verb = rng.choice(("own", "need"))
-    return [Word("who", "R"), *say_verb(verb, "present", False, agent.singular), *say_thing(thing)]
+    return f"who/R {say_verb(verb, 'present', False, agent.singular)} {say_thing(thing)}"
 
 
-def _find_verb(words: list[Word]) -> int:
+def _find_verb(words: Words) -> int:
     """Returns the position of the main verb, after the auxiliary and "not" of the main clause."""
     # An earlier finite verb belongs to a modifier.
     verb = max(position for position, word in enumerate(words) if word.role in "VX")
@@ -60,7 +60,7 @@ def _find_verb(words: list[Word]) -> int:
     return verb
 
 
-def _add_time(rng: Random, words: list[Word], tense: str) -> list[Word]:
+def _add_time(rng: Random, words: Words, tense: str) -> Words:
     """Adds a word for the time at one end of a sentence, always at the last where a place comes first."""
     time = Word(TIMES[tense], "W")
     if words[0].role == "P" or rng.random() < 0.5:

@@ -5,7 +5,7 @@ the form of a sentence can be judged without its meaning (acceptability.py). A `
 with the same meaning. Nouns, actions, qualities and places are concepts: a concept is written as its first, plain name,
 or as its second, formal name where the lexicon has two ("buy", "purchase").
 
-Roles: D determiner, A adjective, N noun, M name, V finite verb, X finite auxiliary, T "not", B bare verb, E participle,
+Each `say_...` function except `say` returns a tagged phrase: words with their roles, such as "the/D cart/N". Roles: D determiner, A adjective, N noun, M name, V finite verb, X finite auxiliary, T "not", B bare verb, E participle,
 P preposition, Y "by", R "who", W adverb (of time, too), C comma.
 """
 
@@ -98,29 +98,39 @@ class Word:
 
 
 PLAIN = Wording()
+Words = list[Word]
 
 
-def say(event: Event, wording: Wording = PLAIN) -> list[Word]:
+def tag(phrase: str) -> Words:
+    """Returns the words of a tagged phrase, such as "the/D big/A cart/N"; the role of an untagged word is empty."""
+    words = []
+    for token in phrase.split():
+        text, _, role = token.partition("/")
+        words.append(Word(text, role))
+    return words
+
+
+def text_of(words: Words, end: str = ".") -> str:
+    """Returns a sentence in print, such as "In the barn, Anna hid a cart."."""
+    line = " ".join(word.text for word in words).replace(" ,", ",")
+    return line[0].upper() + line[1:] + end
+
+
+def say(event: Event, wording: Wording = PLAIN) -> Words:
     """Returns the words of an event, without capital and full stop."""
     verb = name_of(event.action, wording.swapped)
     agent = say_thing(event.agent, wording)
     patient = say_thing(event.patient, wording)
     if wording.passive:
         auxiliaries = say_be(event.tense, event.negated, event.patient.singular)
-        clause = [*patient, *auxiliaries, Word(PARTICIPLE[verb], "E"), Word("by", "Y"), *agent]
+        clause = f"{patient} {auxiliaries} {PARTICIPLE[verb]}/E by/Y {agent}"
     else:
         verbs = say_verb(verb, event.tense, event.negated, event.agent.singular)
-        clause = [*agent, *verbs, *patient]
+        clause = f"{agent} {verbs} {patient}"
     place = say_place(event.place, wording)
     if place and wording.place_first:
-        return [*place, Word(",", "C"), *clause]
-    return [*clause, *place]
-
-
-def text_of(words: list[Word], end: str = ".") -> str:
-    """Returns a sentence in print: "In the barn, Anna hid." with a capital, an end mark, and no space before a comma."""
-    line = " ".join(word.text for word in words).replace(" ,", ",")
-    return line[0].upper() + line[1:] + end
+        return tag(f"{place} ,/C {clause}")
+    return tag(f"{clause} {place}")
 
 
 def sentence(event: Event, wording: Wording = PLAIN) -> str:
@@ -128,77 +138,72 @@ def sentence(event: Event, wording: Wording = PLAIN) -> str:
     return text_of(say(event, wording))
 
 
-def say_thing(thing: Thing, wording: Wording = PLAIN) -> list[Word]:
-    """Words a thing: the name of a person, or a determiner, the quality and the noun: "a big cart"."""
+def say_thing(thing: Thing, wording: Wording = PLAIN) -> str:
+    """Words a thing: "Anna/M", or with a determiner "a/D big/A cart/N"."""
     if thing.named:
-        return [Word(thing.noun, "M")]
-    name = name_of(thing.noun, wording.swapped)
+        return f"{thing.noun}/M"
+    noun = name_of(thing.noun, wording.swapped)
     if not thing.singular:
-        name = PLURAL[name]
-    phrase = [Word(name, "N")]
+        noun = PLURAL[noun]
+    phrase = f"{noun}/N"
     if thing.quality:
-        phrase.insert(0, Word(name_of(thing.quality, wording.swapped), "A"))
-    return [*_say_determiner(thing, phrase[0].text), *phrase]
+        phrase = f"{name_of(thing.quality, wording.swapped)}/A {phrase}"
+    return f"{_say_determiner(thing, phrase)} {phrase}"
 
 
-def say_place(place: str | None, wording: Wording) -> list[Word]:
-    """Words a place, such as "in the barn"; no words for `None`."""
-    if place is None:
-        return []
-    preposition = "on" if place == "street" else "in"
-    return [Word(preposition, "P"), Word("the", "D"), Word(name_of(place, wording.swapped), "N")]
-
-
-def _say_determiner(thing: Thing, following: str) -> list[Word]:
-    """Words the definiteness and number of a thing; `following` is the next word, for "a" or "an"."""
-    texts = []
+def _say_determiner(thing: Thing, following: str) -> str:
+    """Words the definiteness and number of a thing; the word after the determiner decides between "a" and "an"."""
+    numeral = f"{NUMERALS[thing.count]}/D"
     if thing.bound != "exactly":
         comparison = "more" if thing.bound == "over" else "fewer"
-        texts = [comparison, "than", NUMERALS[thing.count]]
-    elif thing.definite:
-        texts = ["the"]
-        if thing.count > 1:
-            texts.append(NUMERALS[thing.count])
-    elif thing.count == 0:
-        texts = ["some"]
-    elif thing.count == 1:
-        texts = [choose_article(following)]
-    else:
-        texts = [NUMERALS[thing.count]]
-    return [Word(text, "D") for text in texts]
+        return f"{comparison}/D than/D {numeral}"
+    if thing.definite:
+        return f"the/D {numeral}" if thing.count > 1 else "the/D"
+    if thing.count == 0:
+        return "some/D"
+    if thing.count == 1:
+        return f"{choose_article(following)}/D"
+    return numeral
 
 
-def say_verb(verb: str, tense: str, negated: bool, singular: bool) -> list[Word]:
-    """Words an action in the active voice: the finite verb, or an auxiliary, "not" and the bare verb.
+def say_place(place: str | None, wording: Wording) -> str:
+    """Words a place, such as "in/P the/D barn/N"; no words for `None`."""
+    if place is None:
+        return ""
+    preposition = "on" if place == "street" else "in"
+    return f"{preposition}/P the/D {name_of(place, wording.swapped)}/N"
+
+
+def say_verb(verb: str, tense: str, negated: bool, singular: bool) -> str:
+    """Words an action in the active voice, such as "bought/V" or "did/X not/T buy/B".
 
     Args:
         verb: the bare verb.
         tense: "past", "present" or "future".
-        negated: whether the action is denied: "did not buy".
+        negated: whether the action is denied.
         singular: whether the subject is singular, which only the present shows.
     """
     if tense == "future":
-        return [Word("will", "X"), *_say_not(negated), Word(verb, "B")]
+        return f"will/X {_say_not(negated)} {verb}/B"
     if negated:
         does = "does" if singular else "do"
         auxiliary = "did" if tense == "past" else does
-        return [Word(auxiliary, "X"), *_say_not(negated), Word(verb, "B")]
+        return f"{auxiliary}/X not/T {verb}/B"
     if tense == "past":
-        return [Word(PAST[verb], "V")]
-    return [Word(THIRD_PERSON[verb] if singular else verb, "V")]
+        return f"{PAST[verb]}/V"
+    present = THIRD_PERSON[verb] if singular else verb
+    return f"{present}/V"
 
 
-def say_be(tense: str, negated: bool, singular: bool) -> list[Word]:
-    """Words "be" with the same arguments as `say_verb`: "was not", "will be"."""
+def say_be(tense: str, negated: bool, singular: bool) -> str:
+    """Words "be" with the arguments of `say_verb`: "was/X not/T", "will/X be/B"."""
     if tense == "future":
-        return [Word("will", "X"), *_say_not(negated), Word("be", "B")]
-    if tense == "past":
-        finite = "was" if singular else "were"
-    else:
-        finite = "is" if singular else "are"
-    return [Word(finite, "X"), *_say_not(negated)]
+        return f"will/X {_say_not(negated)} be/B"
+    singular_form, plural_form = ("was", "were") if tense == "past" else ("is", "are")
+    finite = singular_form if singular else plural_form
+    return f"{finite}/X {_say_not(negated)}"
 
 
-def _say_not(negated: bool) -> list[Word]:
-    """Words the negation."""
-    return [Word("not", "T")] if negated else []
+def _say_not(negated: bool) -> str:
+    """Words the negation, if there is any."""
+    return "not/T" if negated else ""

@@ -10,31 +10,33 @@ import yaml
 
 _TABLES = yaml.safe_load(Path(__file__).with_name("lexicon.yaml").read_text(encoding="utf-8"))
 
+Topics = list[str]
+
 # By topic: its `people`, the `names` of further people, its `places`, and its `things` with their classes.
-TOPICS: dict[str, dict] = _TABLES["topics"]
-ALL_TOPICS = tuple(TOPICS)
-MATCHED_TOPICS = tuple(_TABLES["matched"])
-MISMATCHED_TOPICS = tuple(_TABLES["mismatched"])
+TOPICS = _TABLES["topics"]
+TOPIC_GROUPS = _TABLES["topic_groups"]
+ALL_TOPICS = TOPIC_GROUPS["all"]
 
-SYNONYMS: dict[str, str] = _TABLES["synonyms"]  # second name by first
-ADVERBS: list[str] = _TABLES["adverbs"]
-COLORS: list[str] = _TABLES["colors"]
-QUALITIES_OF: dict[str, list[str]] = _TABLES["qualities_of"]
-ASPECTS: dict[str, list[str]] = _TABLES["aspects"]
-PRAISE: list[str] = _TABLES["praise"]
-BLAME: list[str] = _TABLES["blame"]
+# The second name of each concept with two names.
+SYNONYMS = _TABLES["synonyms"]
+ADVERBS = _TABLES["adverbs"]
+COLORS = _TABLES["colors"]
+QUALITIES_OF = _TABLES["qualities_of"]
+ASPECTS = _TABLES["aspects"]
+PRAISE = _TABLES["praise"]
+BLAME = _TABLES["blame"]
 
-ACTIONS_ON_THINGS: list[str] = _TABLES["actions_on_things"]
-ACTIONS_ON_PEOPLE: list[str] = _TABLES["actions_on_people"]
+ACTIONS_ON_THINGS = _TABLES["actions_on_things"]
+ACTIONS_ON_PEOPLE = _TABLES["actions_on_people"]
 ACTIONS = frozenset(ACTIONS_ON_THINGS + ACTIONS_ON_PEOPLE)
 FAVOURABLE = frozenset(_TABLES["opposite_actions"])
-OPPOSITE: dict[str, str] = {}
+OPPOSITE = {}
 for _table in (_TABLES["opposite_actions"], _TABLES["opposite_qualities"]):
     for _concept, _opposite in _table.items():
         OPPOSITE[_concept] = _opposite
         OPPOSITE[_opposite] = _concept
 
-CLASS_OF: dict[str, str] = {}
+CLASS_OF = {}
 for _topic in TOPICS.values():
     CLASS_OF.update(dict.fromkeys(_topic["people"], "person"))
     CLASS_OF.update(_topic["things"])
@@ -76,13 +78,13 @@ def _add_s(word: str) -> str:
 
 
 # The inflected forms of every name.
-PLURAL: dict[str, str] = {}
+PLURAL = {}
 for _concept in (*CLASS_OF, *CLASS_OF.values()):
     for _name in names_of(_concept):
         PLURAL[_name] = _TABLES["plural"].get(_name, _add_s(_name))
-THIRD_PERSON: dict[str, str] = {}
-PAST: dict[str, str] = {}
-PARTICIPLE: dict[str, str] = {}
+THIRD_PERSON = {}
+PAST = {}
+PARTICIPLE = {}
 for _concept in _TABLES["verbs"]:
     for _name in names_of(_concept):
         _regular = _name.removesuffix("e") + "ed"

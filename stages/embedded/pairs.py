@@ -10,7 +10,7 @@ from random import Random
 from stages.embedded.changes import alter, divert, oppose, weaken
 from stages.embedded.grammar import Event, sentence
 from stages.embedded.inference import relation
-from stages.embedded.lexicon import ACTIONS, OPPOSITE
+from stages.embedded.lexicon import ACTIONS, OPPOSITE, Topics
 from stages.embedded.questions import SLOTS, Request, answers, ask, draw_request, say_request
 from stages.embedded.world import Scene, draw_concepts, draw_event, draw_rewording, draw_wording
 
@@ -127,7 +127,7 @@ def _miss_the_point(rng: Random, asked: Event, slot: str, scene: Scene) -> Event
     return alter(rng, asked, scene)
 
 
-def draw_questions(rng: Random, topics: tuple[str, ...], same: bool) -> Texts:
+def draw_questions(rng: Random, topics: Topics, same: bool) -> Texts:
     """Draws two everyday questions, in the short and the long form in either order, which do not share a verb.
 
     About half of the pairs that differ have one purpose, whose words therefore do not show whether both ask the same.
@@ -148,7 +148,7 @@ def draw_questions(rng: Random, topics: tuple[str, ...], same: bool) -> Texts:
     return say_request(first, form, swapped), say_request(second, 1 - form, swapped ^ exchanged)
 
 
-def _change_request(rng: Random, request: Request, topics: tuple[str, ...]) -> Request:
+def _change_request(rng: Random, request: Request, topics: Topics) -> Request:
     """Draws an everyday question with another purpose, action or thing, which may turn out to be the old one."""
     changed = rng.choice(["purpose"] * 4 + ["action"] * 3 + ["noun"])
     if changed == "action":

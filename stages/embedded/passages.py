@@ -10,7 +10,7 @@ from random import Random
 
 from stages.embedded import pairs
 from stages.embedded.elaboration import elaborate
-from stages.embedded.grammar import Word, Wording, say_be, say_thing, text_of
+from stages.embedded.grammar import Wording, say_be, say_thing, tag, text_of
 from stages.embedded.inference import relation
 from stages.embedded.lexicon import ALL_TOPICS, CLASS_OF, OPPOSITE, SYNONYMS, TOPICS, name_of, names_of
 from stages.embedded.sentiment import draw_criticism
@@ -46,8 +46,8 @@ def draw_story(rng: Random, scene: Scene) -> list[str]:
     tense = rng.choice(("past", "present"))
     swapped = draw_concepts(rng, {thing.noun, quality})
     verb = say_be(tense, False, subject.singular)
-    words = [*say_thing(subject, Wording(swapped)), *verb, Word(name_of(quality, swapped), "A")]
-    return [text_of(words)]
+    phrase = f"{say_thing(subject, Wording(swapped))} {verb} {name_of(quality, swapped)}/A"
+    return [text_of(tag(phrase))]
 
 
 def draw_exchange(rng: Random, scene: Scene) -> list[str]:
@@ -89,7 +89,7 @@ def _draw_compared(rng: Random, scene: Scene, kind: str) -> tuple[str, str, str]
     if kind == "answer":
         texts = pairs.draw_question_and_statement(rng, scene, agree)
     else:
-        texts = pairs.draw_questions(rng, (scene.topic,), agree)
+        texts = pairs.draw_questions(rng, [scene.topic], agree)
     return *texts, "Yes" if agree else "No"
 
 

@@ -3,18 +3,18 @@
 from dataclasses import dataclass
 from random import Random
 
-from stages.embedded.grammar import Event, Thing, Word, Wording, say_place, say_thing, say_verb, text_of
-from stages.embedded.lexicon import ACTIONS_ON_THINGS, TOPICS, name_of
+from stages.embedded.grammar import Event, Thing, Wording, say_place, say_thing, say_verb, tag, text_of
+from stages.embedded.lexicon import ACTIONS_ON_THINGS, TOPICS, Topics, name_of
 
 # The part of an event that a question asks for.
 SLOTS = ("who", "where", "how many")
 
-# The short and the long form of an everyday question, with a place for the verb and the thing, by purpose.
+# The beginning of an everyday question in the short and the long form, by purpose.
 PURPOSES = {
-    "how": ("how can I {}", "what is the best way to {}"),
-    "why": ("why do people {}", "what is the reason to {}"),
-    "when": ("when do people {}", "what is the right time to {}"),
-    "where": ("where can one {}", "what is a good place to {}"),
+    "how": ("how can I", "what is the best way to"),
+    "why": ("why do people", "what is the reason to"),
+    "when": ("when do people", "what is the right time to"),
+    "where": ("where can one", "what is a good place to"),
 }
 
 
@@ -46,15 +46,15 @@ def ask(event: Event, slot: str, wording: Wording) -> str:
     place = say_place(event.place, wording)
     if slot == "who":
         verbs = say_verb(verb, event.tense, False, True)
-        return text_of([Word("who", "R"), *verbs, *patient, *place], "?")
+        return text_of(tag(f"who/R {verbs} {patient} {place}"), "?")
     # Questions have the auxiliary of a negation: did, does, will.
-    auxiliary = say_verb(verb, event.tense, True, event.agent.singular)[0]
-    clause = [auxiliary, *say_thing(event.agent, wording), Word(verb, "B")]
+    auxiliary = say_verb(verb, event.tense, True, event.agent.singular).split()[0]
+    clause = f"{auxiliary} {say_thing(event.agent, wording)} {verb}/B"
     if slot == "where":
-        return text_of([Word("where", "W"), *clause, *patient], "?")
+        return text_of(tag(f"where/W {clause} {patient}"), "?")
     # The last word of "some carts".
-    noun = say_thing(Thing(event.patient.noun, 0), wording)[-1]
-    return text_of([Word("how", "W"), Word("many", "D"), noun, *clause, *place], "?")
+    noun = say_thing(Thing(event.patient.noun, 0), wording).split()[-1]
+    return text_of(tag(f"how/W many/D {noun} {clause} {place}"), "?")
 
 
 def answers(event: Event, asked: Event, slot: str) -> bool:
@@ -80,7 +80,7 @@ def answers(event: Event, asked: Event, slot: str) -> bool:
     return event.patient.noun == asked.patient.noun and counted and same_place
 
 
-def draw_request(rng: Random, topics: tuple[str, ...]) -> Request:
+def draw_request(rng: Random, topics: Topics) -> Request:
     """Draws an everyday question about a thing of a topic in `topics`."""
     topic = rng.choice(topics)
     noun = rng.choice(list(TOPICS[topic]["things"]))
@@ -96,7 +96,7 @@ def say_request(request: Request, form: int, swapped: frozenset[str]) -> str:
         form: 0 for the short form, 1 for the long form.
         swapped: the concepts that are called by their second name.
     """
+    verb = name_of(request.action, swapped)
     thing = say_thing(Thing(request.noun), Wording(swapped))
-    words = [name_of(request.action, swapped), *(word.text for word in thing)]
-    line = PURPOSES[request.purpose][form].format(" ".join(words))
-    return line[0].upper() + line[1:] + "?"
+    beginning = PURPOSES[request.purpose][form]
+    return text_of(tag(f"{beginning} {verb} {thing}"), "?")

@@ -7,7 +7,7 @@ other task uses all topics.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, fields
 from pathlib import Path
 from random import Random
 
@@ -19,15 +19,15 @@ from stages.embedded.changes import alter
 from stages.embedded.elaboration import elaborate
 from stages.embedded.grammar import Event, text_of
 from stages.embedded.inference import similarity
-from stages.embedded.lexicon import ALL_TOPICS, MATCHED_TOPICS, MISMATCHED_TOPICS
+from stages.embedded.lexicon import TOPIC_GROUPS, Topics
 from stages.embedded.sentiment import draw_review
 from stages.embedded.world import draw_event, draw_scene
 from stages.files.storage import write_atomically
 
-Topics = tuple[str, ...]
 Seen = set[tuple[str, str]]
 
-TOPIC_GROUPS = {"all": ALL_TOPICS, "matched": MATCHED_TOPICS, "mismatched": MISMATCHED_TOPICS}
+# By task: the entries of tasks.yaml.
+TASKS = yaml.safe_load(Path(__file__).with_suffix(".yaml").read_text(encoding="utf-8"))
 
 # Attempts to draw an example that differs from all before, until the world counts as exhausted.
 DRAWS = 5000
@@ -50,30 +50,6 @@ class Example:
     topic: str = ""
 
 
-@dataclass(frozen=True)
-class Task:
-    """An entry of tasks.yaml.
-
-    Attributes:
-        shares: share of each label.
-        columns: the template of each column.
-        topics: the name, in TOPIC_GROUPS, of the topics of each file.
-        header: whether the files have a header.
-        only_dev: columns that the training file lacks.
-    """
-
-    shares: dict[str, float]
-    columns: dict[str, str]
-    topics: dict[str, str] = field(default_factory=lambda: {"train": "all", "dev": "all"})
-    header: bool = True
-    only_dev: tuple[str, ...] = ()
-
-
-TASKS: dict[str, Task] = {}
-for _name, _entry in yaml.safe_load(Path(__file__).with_suffix(".yaml").read_text(encoding="utf-8")).items():
-    TASKS[_name] = Task(**_entry)
-
-
 def write_glue(folder: Path, train_examples: int, validation_examples: int, seed: int) -> None:
     """Writes the eight tasks; equal seeds give equal bytes.
 
@@ -84,21 +60,19 @@ def write_glue(folder: Path, train_examples: int, validation_examples: int, seed
         seed: seed of all choices.
 
     Raises:
-        ValueError: a number is below 10 (8 would leave out a kind of pair of STS-B) or more than the world holds.
+        ValueError: the world does not hold so many examples.
     """
-    if min(train_examples, validation_examples) < 10:
-        raise ValueError(
-            f"embedded tasks: train_examples {train_examples} and validation_examples {validation_examples}; "
-            "give at least 10 of each"
-        )
     for name, task in TASKS.items():
         seen: Seen = set()
-        for split, group in task.topics.items():
+        for split, group in task["topics"].items():
             rng = Random(f"{seed} {name} {split}")
             validation = split != "train"
             number = validation_examples if validation else train_examples
             examples = draw_examples(name, number, TOPIC_GROUPS[group], rng, seen, validation)
-            lines = _format_lines(task, examples, validation)
+            columns = task["columns"] if validation else task.get("train_columns", task["columns"])
+            lines = _format_lines(columns, examples)
+            if task["header"]:
+                lines.insert(0, "\t".join(columns))
             write_atomically(folder / name / f"{split}.tsv", "\n".join(lines) + "\n")
 
 
@@ -117,7 +91,12 @@ def draw_examples(name: str, number: int, topics: Topics, rng: Random, seen: See
     Raises:
         ValueError: the world does not hold so many examples.
     """
-    labels = _plan_labels(TASKS[name], number)
+    labels = []
+    for label, share in TASKS[name]["shares"].items():
+        labels += [label] * round(number * share)
+    # The first label fills up, the last label gives way.
+    labels += [labels[0]] * (number - len(labels))
+    labels = labels[:number]
     rng.shuffle(labels)
     examples = []
     for label in labels:
@@ -137,25 +116,9 @@ def draw_examples(name: str, number: int, topics: Topics, rng: Random, seen: See
     return examples
 
 
-def _plan_labels(task: Task, number: int) -> list[str]:
-    """Returns `number` labels, as often as the shares say; the first label fills up, the last label gives way."""
-    labels = []
-    for label, share in task.shares.items():
-        labels += [label] * round(number * share)
-    first = labels[0]
-    missing = number - len(labels)
-    labels += [first] * missing
-    return labels[:number]
-
-
-def _format_lines(task: Task, examples: list[Example], validation: bool) -> list[str]:
+def _format_lines(columns: dict[str, str], examples: list[Example]) -> list[str]:
     """Returns the lines of a file, such as "0\\tWho hid a cart?\\tThe farmer hid a cart.\\tentailment"."""
-    columns = task.columns
-    if not validation:
-        columns = {name: template for name, template in columns.items() if name not in task.only_dev}
     lines = []
-    if task.header:
-        lines.append("\t".join(columns))
     for n, example in enumerate(examples):
         star = "*" if example.label == "0" else ""
         values = {**vars(example), "n": n, "even": 2 * n, "odd": 2 * n + 1, "star": star}

@@ -33,7 +33,7 @@ class Scene:
     pleased: bool
 
 
-def draw_scene(rng: Random, topics: tuple[str, ...]) -> Scene:
+def draw_scene(rng: Random, topics: lexicon.Topics) -> Scene:
     """Draws a scene of a topic in `topics`: a person called by role, two people called by name, and two things."""
     topic = rng.choice(topics)
     vocabulary = lexicon.TOPICS[topic]
