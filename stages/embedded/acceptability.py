@@ -9,7 +9,7 @@ from functools import cache
 from itertools import pairwise
 from random import Random
 
-from stages.embedded.elaboration import elaborate, find_subject
+from stages.embedded.elaboration import elaborate, find_subject, join_roles
 from stages.embedded.grammar import Word, Words
 from stages.embedded.lexicon import ALL_TOPICS, NUMERALS, PARTICIPLE, PAST, PLURAL, THIRD_PERSON, TIMES
 from stages.embedded.world import draw_scene
@@ -50,6 +50,9 @@ TO_SINGULAR = {plural: singular for singular, plural in TO_PLURAL.items()}
 TENSE_OF = {word: tense for tense, word in TIMES.items()}
 BARE = {participle: verb for verb, participle in PARTICIPLE.items()}
 
+# All words with the role of a bare verb, and of a participle.
+FORMS = {"B": {"be", *PAST}, "E": {*BARE}}
+
 # The word that replaces a word to break a rule.
 REPLACEMENTS = {
     "agreement": {**TO_PLURAL, **TO_SINGULAR},
@@ -64,21 +67,28 @@ def broken_rules(words: Words) -> set[str]:
     Where the order of the roles is wrong, the result is only `voice` (if active and passive are mixed) or `order`,
     because the other rules presuppose the right order. The result is empty for a correct sentence.
     """
-    roles = "".join(word.role for word in words)
+    roles = join_roles(words)
     if MIXED_VOICE.fullmatch(roles):
         return {"voice"}
     if not SHAPE.fullmatch(roles):
         return {"order"}
-    broken = set()
-    if not _verbs_agree(words):
-        broken.add("agreement")
-    if not _determiners_agree(words):
-        broken.add("determiner")
-    if not _forms_fit(words):
-        broken.add("form")
+    subject = words[find_subject(roles)].text
+    wrong_forms = TO_PLURAL if subject in SINGULAR else TO_SINGULAR
     tense = _find_tense(words)
-    if any(TENSE_OF.get(word.text, tense) != tense for word in words):
-        broken.add("tense")
+    wrong_determiners = set()
+    broken = set()
+    # From the end, so that each determiner comes after its noun.
+    for word in reversed(words):
+        if word.role == "N":
+            wrong_determiners = SINGULAR_DETERMINERS if word.text in SINGULAR else PLURAL_DETERMINERS
+        elif word.role == "D" and word.text in wrong_determiners:
+            broken.add("determiner")
+        elif word.role in "VX" and word.text in wrong_forms:
+            broken.add("agreement")
+        elif word.text not in FORMS.get(word.role, word.text):
+            broken.add("form")
+        elif TENSE_OF.get(word.text, tense) != tense:
+            broken.add("tense")
     return broken
 
 
@@ -120,37 +130,6 @@ def _pair_neighbours(words: Words) -> set[tuple[str, str]]:
     """Returns every word with the next word; the empty text stands for each end of the sentence."""
     texts = [word.text for word in words]
     return set(pairwise(["", *texts, ""]))
-
-
-def _verbs_agree(words: Words) -> bool:
-    """Returns whether no finite verb has another number than the subject."""
-    subject = words[find_subject(words)]
-    wrong = TO_PLURAL if subject.text in SINGULAR else TO_SINGULAR
-    return not any(word.text in wrong for word in words if word.role in "VX")
-
-
-def _determiners_agree(words: Words) -> bool:
-    """Returns whether "a", "an", "some" and the numerals from two on agree in number with the next noun."""
-    # Read backwards, so that the noun of a determiner is known.
-    plural = False
-    for word in reversed(words):
-        if word.role == "N":
-            plural = word.text in SINGULAR
-        elif word.role == "D":
-            wrong = SINGULAR_DETERMINERS if plural else PLURAL_DETERMINERS
-            if word.text in wrong:
-                return False
-    return True
-
-
-def _forms_fit(words: Words) -> bool:
-    """Returns whether bare verbs and participles have their forms."""
-    for word in words:
-        if word.role == "B" and word.text != "be" and word.text not in PAST:
-            return False
-        if word.role == "E" and word.text not in BARE:
-            return False
-    return True
 
 
 def _find_tense(words: Words) -> str:

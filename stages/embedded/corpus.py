@@ -21,6 +21,8 @@ from stages.files.storage import write_atomically
 CRAWL_START = datetime(2022, 11, 26)
 CRAWL_SECONDS = 14 * 24 * 3600
 
+SOUND = defects.KINDS[0]
+
 
 def write_corpus(folder: Path, documents: int, shards: int, seed: int) -> None:
     """Writes the corpus; the same arguments give the same bytes.
@@ -32,20 +34,18 @@ def write_corpus(folder: Path, documents: int, shards: int, seed: int) -> None:
         seed: seed of all choices.
 
     Raises:
-        ValueError: there are too few documents for every kind (`defects.plan`), or not 1 <= shards <= documents.
+        ValueError: there are too few documents for every kind (`defects.plan`).
     """
     lines = draw_lines(documents, seed)
-    if not 1 <= shards <= documents:
-        raise ValueError(f"embedded corpus: {shards} shards for {documents} documents; give 1 to {documents} shards")
     for shard in range(shards):
-        text = "".join(line + "\n" for line in lines[shard::shards])
+        text = "\n".join([*lines[shard::shards], ""])
         write_atomically(folder / f"part_{shard + 1}.jsonl.zst", zstd.compress(text.encode(), level=3))
 
 
 def draw_lines(documents: int, seed: int) -> list[str]:
     """Returns the shuffled lines of the corpus, without line feeds."""
     rng = Random(f"{seed} corpus")
-    kinds = {kind.name: kind for kind in (defects.SOUND, *defects.KINDS)}
+    kinds = {kind.name: kind for kind in defects.KINDS}
     slots = [(name, number) for name, count in defects.plan(documents).items() for number in range(count)]
     rng.shuffle(slots)
     lines = []
@@ -69,7 +69,7 @@ def _draw_record(rng: Random, kind: defects.Kind, number: int, position: int) ->
     """
     lines = defects.draw_lines(rng, kind.warnings)
     categories = list(kind.categories)
-    if kind is defects.SOUND and rng.random() < 0.1:
+    if kind is SOUND and rng.random() < 0.1:
         categories = [rng.choice(defects.HARMLESS_CATEGORIES)]
     content = "\n".join(lines)
     headers = _draw_headers(rng, content, kind, position)
@@ -96,7 +96,7 @@ def _draw_identification(rng: Random, least: float) -> dict[str, Any]:
 
 def _draw_malformed_line(rng: Random, name: str, position: int) -> str:
     """Draws a line that is no record: no JSON, JSON that breaks off, or a record without content, as `name` says."""
-    record = _draw_record(rng, defects.SOUND, 0, position)
+    record = _draw_record(rng, SOUND, 0, position)
     if name == "malformed:not_json":
         return record["content"].split("\n")[0]
     if name == "malformed:no_content":

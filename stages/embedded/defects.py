@@ -4,64 +4,32 @@ A kind fixes the metadata and the look of its documents. `plan` says how many do
 """
 
 import string
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from pathlib import Path
 from random import Random
+
+import yaml
 
 from stages.embedded.lexicon import ALL_TOPICS
 from stages.embedded.passages import draw_document, draw_glossary
 from stages.embedded.world import draw_scene
 
-# Courtois et al. 2024, Appendix A.
-HARMFUL_CATEGORIES = (
-    "agressif",
-    "adult",
-    "cryptojacking",
-    "dangerous_material",
-    "phishing",
-    "warez",
-    "ddos",
-    "hacking",
-    "malware",
-    "mixed_adult",
-    "sect",
-)
-HARMLESS_CATEGORIES = ("blog", "press", "shopping", "sports")
-WARNINGS = ("tiny", "short_sentences", "header", "footer", "noisy")
-MENU = ("Home", "About us", "Contact", "Log in", "Sign up", "Search", "Privacy", "Next page", "Share", "Site map")
+_TABLES = yaml.safe_load(Path(__file__).with_suffix(".yaml").read_text(encoding="utf-8"))
+HARMLESS_CATEGORIES = _TABLES["harmless_categories"]
 
 
 @dataclass(frozen=True)
 class Kind:
-    """A kind of documents.
-
-    Attributes:
-        name: a unique name.
-        share: share of all documents, in [0, 1].
-        harmful_pp: level of the perplexity under a model of harmful text: "usual" (20 to 90000), "low" (at most 5),
-            "high" (at least 100000), "zero" or "null" (no value).
-        categories: categories of the web address, by blocklists.
-        warnings: warnings on the quality.
-    """
+    """A kind of documents: an entry of defects.yaml, which explains the attributes."""
 
     name: str
     share: float
     harmful_pp: str = "usual"
-    categories: tuple[str, ...] = ()
-    warnings: tuple[str, ...] = ()
+    categories: list[str] = field(default_factory=list)
+    warnings: list[str] = field(default_factory=list)
 
 
-# `plan` gives this kind the documents that all other kinds leave.
-SOUND = Kind("sound", 1.0)
-KINDS = (
-    *(Kind(f"category:{category}", 0.01, categories=(category,)) for category in HARMFUL_CATEGORIES),
-    *(Kind(f"harmful_pp:{level}", 0.02, harmful_pp=level) for level in ("low", "high", "zero", "null")),
-    *(Kind(f"warning:{warning}", 0.02, warnings=(warning,)) for warning in WARNINGS),
-    Kind("combined:categories", 0.01, categories=("adult", "blog", "phishing")),
-    Kind("combined:category,harmful_pp", 0.01, "low", ("mixed_adult",)),
-    Kind("combined:category,warning", 0.01, categories=("hacking",), warnings=("noisy",)),
-    Kind("combined:warnings", 0.01, warnings=("short_sentences", "header", "footer")),
-    Kind("combined:all", 0.01, "high", ("malware",), ("tiny", "short_sentences")),
-)
+KINDS = [Kind(**entry) for entry in _TABLES["kinds"]]
 MALFORMED = ("malformed:not_json", "malformed:truncated", "malformed:no_content")
 
 
@@ -76,25 +44,26 @@ def plan(documents: int) -> dict[str, int]:
     Raises:
         ValueError: fewer than two documents for each kind with a defect, so that hardly any would be sound.
     """
-    least = 2 * (len(KINDS) + len(MALFORMED))
+    least = 2 * (len(KINDS) - 1 + len(MALFORMED))
     if documents < least:
         raise ValueError(f"embedded corpus: {documents} documents are too few; at least {least} are needed")
-    counts = {SOUND.name: 0}
+    counts = {}
     for kind in KINDS:
         counts[kind.name] = max(1, round(documents * kind.share))
     malformed = documents // 250
     for position, name in enumerate(MALFORMED):
         counts[name] = len(range(position, malformed, len(MALFORMED)))
-    counts[SOUND.name] = documents - sum(counts.values())
+    # Sound documents are all documents at first, and then make room.
+    counts["sound"] -= sum(counts.values()) - documents
     return counts
 
 
-def draw_lines(rng: Random, warnings: tuple[str, ...]) -> list[str]:
+def draw_lines(rng: Random, warnings: list[str]) -> list[str]:
     """Draws the lines of a document that deserves warnings, as OSCAR's producer (ungoliant) defines the warnings.
 
     Args:
         rng: source of all choices.
-        warnings: names in WARNINGS, empty for a sound document:
+        warnings: warnings of OSCAR, empty for a sound document:
             tiny: the document has fewer than 5 lines;
             short_sentences: more than half of all lines have fewer than 100 characters;
             header: more than half of the first fifth of the lines have fewer than 100 characters;
@@ -128,7 +97,7 @@ def _add_noise(rng: Random, line: str) -> str:
 
 def _draw_menu(rng: Random) -> list[str]:
     """Draws four short lines of a menu."""
-    return [rng.choice(MENU) for _ in range(4)]
+    return [rng.choice(_TABLES["menu"]) for _ in range(4)]
 
 
 def draw_perplexity(rng: Random, level: str, number: int) -> float | None:

@@ -18,26 +18,28 @@ def elaborate(rng: Random, scene: Scene) -> Words:
     wording = draw_wording(rng, event, passive=0.3)
     words = say(event, wording)
     if not wording.passive and not event.agent.named and rng.random() < 0.1:
-        end = find_subject(words) + 1
+        end = find_subject(join_roles(words)) + 1
         modifier = tag(_draw_modifier(rng, scene, event.agent))
         words = [*words[:end], *modifier, *words[end:]]
     # A passive of the future gets no adverb before the verb.
     if rng.random() < 0.3 and Word("be", "B") not in words:
-        words.insert(_find_verb(words), Word(rng.choice(ADVERBS), "W"))
+        words.insert(_find_verb(join_roles(words)), Word(rng.choice(ADVERBS), "W"))
     elif rng.random() < 0.3:
         words = _add_time(rng, words, event.tense)
     return words
 
 
-def find_subject(words: Words) -> int:
+def join_roles(words: Words) -> str:
+    """Returns the roles of a sentence, such as "DNVDN" for "The farmer hid a cart"."""
+    return "".join(word.role for word in words)
+
+
+def find_subject(roles: str) -> int:
     """Returns the position of the noun or name of the subject: the first, or the first after a comma."""
-    start = 0
-    for position, word in enumerate(words):
-        if word.role == "C":
-            start = position
-    while words[start].role not in "NM":
-        start += 1
-    return start
+    position = roles.find("C") + 1
+    while roles[position] not in "NM":
+        position += 1
+    return position
 
 
 def _draw_modifier(rng: Random, scene: Scene, agent: Thing) -> str:
@@ -51,13 +53,13 @@ def _draw_modifier(rng: Random, scene: Scene, agent: Thing) -> str:
     return f"who/R {say_verb(verb, 'present', False, agent.singular)} {say_thing(thing)}"
 
 
-def _find_verb(words: Words) -> int:
+def _find_verb(roles: str) -> int:
     """Returns the position of the main verb, after the auxiliary and "not" of the main clause."""
     # An earlier finite verb belongs to a modifier.
-    verb = max(position for position, word in enumerate(words) if word.role in "VX")
-    while words[verb].role in "XT":
-        verb += 1
-    return verb
+    position = max(roles.rfind("V"), roles.rfind("X"))
+    while roles[position] in "XT":
+        position += 1
+    return position
 
 
 def _add_time(rng: Random, words: Words, tense: str) -> Words:
