@@ -4,13 +4,12 @@
 """
 
 import re
-from dataclasses import replace
 from functools import cache
 from itertools import pairwise
 from random import Random
 
 from stages.embedded.elaboration import elaborate, find_subject, join_roles
-from stages.embedded.grammar import Word, Words
+from stages.embedded.grammar import Word, Words, splice
 from stages.embedded.lexicon import ALL_TOPICS, NUMERALS, PARTICIPLE, PAST, PLURAL, THIRD_PERSON, TIMES
 from stages.embedded.world import draw_scene
 
@@ -28,9 +27,9 @@ CORRECT = 5000
 
 # The joined roles of the words of a sentence (grammar.py lists the roles) match SHAPE where the order is right, and
 # MIXED_VOICE where an active sentence has "by" or "was", or a passive sentence lacks "by" or "was". START is a place or
-# time with its comma, the subject, and its modifier; END the object or agent, a place and a time. Between START and
-# END, SHAPE has verbs as in "quietly hid", "did not quietly hide", "was not quietly hidden by" and "will not be hidden by",
-# and MIXED_VOICE as in "hid by", "was not hid", "was not hidden", "will not be hidden" and "hidden by".
+# time with its comma, the subject, and its modifier; END the object or agent, a place and a time. Between the two, SHAPE
+# has verbs as in "quietly hid", "did not quietly hide", "was not quietly hidden by" and "will not be hidden by", and
+# MIXED_VOICE as in "hid by", "was not hid", "was not hidden", "will not be hidden" and "hidden by".
 NOUN_PHRASE = "(?:M|D+A?N)"
 START = f"(?:PDNC|WC)?{NOUN_PHRASE}(?:PDN|RV{NOUN_PHRASE})?"
 END = f"{NOUN_PHRASE}(?:PDN)?W?"
@@ -85,7 +84,7 @@ def broken_rules(words: Words) -> set[str]:
             broken.add("determiner")
         elif word.role in "VX" and word.text in wrong_forms:
             broken.add("agreement")
-        elif word.text not in FORMS.get(word.role, word.text):
+        elif word.role in FORMS and word.text not in FORMS[word.role]:
             broken.add("form")
         elif TENSE_OF.get(word.text, tense) != tense:
             broken.add("tense")
@@ -151,7 +150,7 @@ def _list_changes(words: Words, rule: str) -> list[Words]:
     changes = []
     for position, word in enumerate(words):
         for text in _find_replacements(word.text, rule):
-            changes.append([*words[:position], replace(word, text=text), *words[position + 1 :]])
+            changes.append(splice(words, position, position + 1, Word(text, word.role)))
     return changes
 
 
@@ -169,10 +168,7 @@ def _swap_neighbours(words: Words) -> list[Words]:
     for position in range(len(words) - 1):
         # A comma or an adverb that is one word late would be no plain fault.
         if words[position].role not in "CW":
-            changed = words.copy()
-            changed[position] = words[position + 1]
-            changed[position + 1] = words[position]
-            changes.append(changed)
+            changes.append(splice(words, position, position + 2, words[position + 1], words[position]))
     return changes
 
 
@@ -181,9 +177,9 @@ def _mix_voices(words: Words) -> list[Words]:
     changes = []
     for position, word in enumerate(words):
         if word.role == "Y" or word.text == "was":
-            changes.append([*words[:position], *words[position + 1 :]])
+            changes.append(splice(words, position, position + 1))
     for position, word in enumerate(words):
         if word.role == "V":
-            changes.append([*words[: position + 1], Word("by", "Y"), *words[position + 1 :]])
-            changes.append([*words[:position], Word("was", "X"), *words[position:]])
+            changes.append(splice(words, position + 1, position + 1, Word("by", "Y")))
+            changes.append(splice(words, position, position, Word("was", "X")))
     return changes

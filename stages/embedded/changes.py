@@ -7,8 +7,6 @@ from stages.embedded.grammar import Event
 from stages.embedded.lexicon import ACTIONS_ON_PEOPLE, ACTIONS_ON_THINGS, CLASS_OF, COLORS, OPPOSITE
 from stages.embedded.world import Scene, draw_quality
 
-Choices = list[tuple[int, Event]]  # events, each with its weight in a draw
-
 
 def weaken(rng: Random, event: Event) -> Event:
     """Draws an event that follows from a positive event: the event itself, or an event that says less in one respect.
@@ -36,17 +34,17 @@ def weaken(rng: Random, event: Event) -> Event:
 def oppose(rng: Random, event: Event) -> Event:
     """Draws an event that a positive event excludes: most often the opposite action, or another count or quality."""
     patient = event.patient
-    choices = [
-        (9, replace(event, action=OPPOSITE[event.action])),
-        (3, replace(event, negated=True)),
-    ]
+    weights = {
+        replace(event, action=OPPOSITE[event.action]): 9,
+        replace(event, negated=True): 3,
+    }
     if patient.count > 1:
         # Counts end at five, because a bound adds one, and numerals end at six.
         counts = [count for count in range(2, 6) if count != patient.count]
-        choices.append((1, event.with_patient(count=rng.choice(counts))))
+        weights[event.with_patient(count=rng.choice(counts))] = 1
     if patient.quality:
-        choices.append((1, _oppose_quality(rng, event)))
-    return _draw_weighted(rng, choices)
+        weights[_oppose_quality(rng, event)] = 1
+    return _draw_weighted(rng, weights)
 
 
 def divert(rng: Random, event: Event, scene: Scene) -> Event:
@@ -55,48 +53,46 @@ def divert(rng: Random, event: Event, scene: Scene) -> Event:
     The new event most often has another action or a place that was not stated.
     """
     patient = event.patient
-    choices = [(1, _change_agent(rng, event, scene))]
+    weights = {_change_agent(rng, event, scene): 1}
     if patient.definite:
-        choices.append((1, _exchange_people(event)))
+        weights[_exchange_people(event)] = 1
         possible = ACTIONS_ON_PEOPLE
     else:
         other = _draw_other_noun(rng, event, scene)
-        choices.append((2, event.with_patient(noun=other, quality=None)))
+        weights[event.with_patient(noun=other, quality=None)] = 2
         if not patient.quality:
-            choices.append((1, event.with_patient(quality=draw_quality(rng, patient.noun))))
+            weights[event.with_patient(quality=draw_quality(rng, patient.noun))] = 1
         possible = ACTIONS_ON_THINGS
     if not event.place:
-        choices.append((3, replace(event, place=rng.choice(scene.places))))
+        weights[replace(event, place=rng.choice(scene.places))] = 3
     taken = (event.action, OPPOSITE[event.action])
     actions = [action for action in possible if action not in taken]
-    choices.append((9, replace(event, action=rng.choice(actions))))
-    return _draw_weighted(rng, choices)
+    weights[replace(event, action=rng.choice(actions))] = 9
+    return _draw_weighted(rng, weights)
 
 
 def alter(rng: Random, event: Event, scene: Scene) -> Event:
     """Draws an event with one change, most often the opposite action, whatever follows from the change."""
     patient = event.patient
-    choices = [
-        (10, replace(event, action=OPPOSITE[event.action])),
-        (1, _change_agent(rng, event, scene)),
-        (1, replace(event, negated=not event.negated)),
-    ]
+    weights = {
+        replace(event, action=OPPOSITE[event.action]): 10,
+        _change_agent(rng, event, scene): 1,
+        replace(event, negated=not event.negated): 1,
+    }
     if patient.definite:
-        choices.append((2, _exchange_people(event)))
+        weights[_exchange_people(event)] = 2
     else:
-        choices.append((1, event.with_patient(noun=_draw_other_noun(rng, event, scene))))
+        weights[event.with_patient(noun=_draw_other_noun(rng, event, scene))] = 1
     if patient.count > 1:
-        choices.append((1, event.with_patient(count=1)))
+        weights[event.with_patient(count=1)] = 1
     if patient.quality:
-        choices.append((1, _oppose_quality(rng, event)))
-    return _draw_weighted(rng, choices)
+        weights[_oppose_quality(rng, event)] = 1
+    return _draw_weighted(rng, weights)
 
 
-def _draw_weighted(rng: Random, choices: Choices) -> Event:
+def _draw_weighted(rng: Random, weights: dict[Event, int]) -> Event:
     """Draws an event with a probability proportional to its weight."""
-    weights = [weight for weight, _ in choices]
-    events = [event for _, event in choices]
-    return rng.choices(events, weights)[0]
+    return rng.choices(list(weights), list(weights.values()))[0]
 
 
 def _change_agent(rng: Random, event: Event, scene: Scene) -> Event:
@@ -119,8 +115,7 @@ def _draw_other_noun(rng: Random, event: Event, scene: Scene) -> str:
 def _oppose_quality(rng: Random, event: Event) -> Event:
     """Draws an event whose patient has the opposite quality or, in place of a colour, another colour."""
     quality = event.patient.quality
-    if quality in COLORS:
-        opposite = rng.choice([color for color in COLORS if color != quality])
-    else:
-        opposite = OPPOSITE[quality]
-    return event.with_patient(quality=opposite)
+    if quality not in COLORS:
+        return event.with_patient(quality=OPPOSITE[quality])
+    others = [color for color in COLORS if color != quality]
+    return event.with_patient(quality=rng.choice(others))

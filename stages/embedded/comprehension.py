@@ -7,7 +7,7 @@ documents in files, aliases of the answer (the two names of a concept) and no sp
 
 import json
 import re
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from random import Random
 
@@ -37,13 +37,8 @@ UNFOUND = 20
 ARTICLE = 10
 
 
-@dataclass(frozen=True)
-class Statement:
-    """A sentence of a passage: its meaning, its wording and its text."""
-
-    event: Event
-    wording: Wording
-    text: str
+# The meaning of a sentence of a passage, and its wording.
+Statement = tuple[Event, Wording]
 
 
 @dataclass(frozen=True)
@@ -60,15 +55,11 @@ class Question:
     text: str
     answer: str = ""
     start: int = 0
-    aliases: tuple[str, ...] = ()
+    aliases: list[str] = field(default_factory=list)
 
 
-@dataclass(frozen=True)
-class Passage:
-    """Two or three sentences, and the questions on these sentences."""
-
-    text: str
-    questions: list[Question]
+# Two or three sentences, and the questions on these sentences.
+Passage = tuple[str, list[Question]]
 
 
 def write_squad(folder: Path, train_questions: int, validation_questions: int, seed: int) -> None:
@@ -83,34 +74,34 @@ def write_squad(folder: Path, train_questions: int, validation_questions: int, s
     for version, share in (("1.1", 0.0), ("2.0", 1 / UNANSWERABLE)):
         for split, number in (("train", train_questions), ("dev", validation_questions)):
             rng = Random(f"{seed} squad {version} {split}")
-            passages = _draw_passages(rng, number, share)
             paragraphs = []
-            for place, passage in enumerate(passages):
-                paragraphs.append(_format_paragraph(passage, f"{split}-{place}", version, split))
+            for passage in _draw_passages(rng, number, share):
+                name = f"{split}-{len(paragraphs)}"
+                paragraphs.append(_format_paragraph(passage, name, version, split))
             articles = []
             for first in range(0, len(paragraphs), ARTICLE):
-                title = f"Article {first // ARTICLE + 1}"
+                title = f"Article {len(articles) + 1}"
                 articles.append({"title": title, "paragraphs": paragraphs[first : first + ARTICLE]})
-            content = json.dumps({"version": version, "data": articles}, sort_keys=True)
-            write_atomically(folder / "squad" / f"{split}-v{version}.json", content)
+            content = {"version": version, "data": articles}
+            write_atomically(folder / f"squad/{split}-v{version}.json", json.dumps(content, sort_keys=True))
 
 
 def _format_paragraph(passage: Passage, name: str, version: str, split: str) -> dict:
     """Returns an entry of SQuAD: a paragraph with its questions, whose ids begin with `name`."""
+    context, questions = passage
     entries = []
-    for place, question in enumerate(passage.questions):
-        gold = []
+    for question in questions:
+        entry = {"id": f"{name}-{len(entries)}", "question": question.text, "answers": []}
         if question.answer:
-            gold.append({"text": question.answer, "answer_start": question.start})
+            entry["answers"].append({"text": question.answer, "answer_start": question.start})
         # A dev file also has the answer without its article, as annotators differ.
         article, _, rest = question.answer.partition(" ")
         if split == "dev" and rest:
-            gold.append({"text": rest, "answer_start": question.start + len(article) + 1})
-        entry = {"id": f"{name}-{place}", "question": question.text, "answers": gold}
+            entry["answers"].append({"text": rest, "answer_start": question.start + len(article) + 1})
         if version == "2.0":
             entry["is_impossible"] = not question.answer
         entries.append(entry)
-    return {"context": passage.text, "qas": entries}
+    return {"context": context, "qas": entries}
 
 
 def write_triviaqa(folder: Path, train_questions: int, validation_questions: int, seed: int) -> None:
@@ -131,29 +122,23 @@ def write_triviaqa(folder: Path, train_questions: int, validation_questions: int
             rng = Random(f"{seed} triviaqa {part} {split}")
             passages = _draw_passages(rng, count, 0.0) + _draw_passages(rng, count // UNFOUND, 1.0)
             data = []
-            for passage in passages:
-                for question in passage.questions:
-                    name = f"{split}_{len(data)}.txt"
-                    write_atomically(folder / "triviaqa" / "evidence" / part / name, passage.text + "\n")
-                    entry = _format_entry(question, f"{part}_{split}_{len(data)}")
-                    entry[pages] = [{"Filename": name, "Title": f"Document {len(data)}"}]
+            for text, questions in passages:
+                for question in questions:
+                    name = f"{split}_{len(data)}"
+                    write_atomically(folder / f"triviaqa/evidence/{part}/{name}.txt", text + "\n")
+                    # The answer of an unanswerable question is a word that no passage holds.
+                    aliases = question.aliases or ["nobody"]
+                    entry = {
+                        "QuestionId": f"{part}_{name}",
+                        "Question": question.text,
+                        "Answer": {"Value": aliases[0], "Aliases": aliases},
+                        "EntityPages": [],
+                        "SearchResults": [],
+                    }
+                    entry[pages] = [{"Filename": f"{name}.txt", "Title": f"Document {len(data)}"}]
                     data.append(entry)
             content = {"Data": data, "Domain": part.capitalize(), "VerifiedEval": False, "Version": 1.0}
-            path = folder / "triviaqa" / "qa" / f"{part}-{split}.json"
-            write_atomically(path, json.dumps(content, sort_keys=True))
-
-
-def _format_entry(question: Question, name: str) -> dict:
-    """Returns an entry of TriviaQA without documents; `name` is the id."""
-    # The answer of an unanswerable question is a word that no passage holds.
-    aliases = list(question.aliases) or ["nobody"]
-    return {
-        "QuestionId": name,
-        "Question": question.text,
-        "Answer": {"Value": aliases[0], "Aliases": aliases},
-        "EntityPages": [],
-        "SearchResults": [],
-    }
+            write_atomically(folder / f"triviaqa/qa/{part}-{split}.json", json.dumps(content, sort_keys=True))
 
 
 def _draw_passages(rng: Random, number: int, unanswerable: float) -> list[Passage]:
@@ -179,33 +164,33 @@ def _draw_passage(rng: Random, lacking: list[bool]) -> Passage | None:
     scene = draw_scene(rng, ALL_TOPICS)
     number = rng.randint(*SENTENCES)
     events = [draw_event(rng, scene, place=0.5, social=0.3) for _ in range(number)]
-    statements = []
-    for event in events:
-        wording = draw_wording(rng, event, passive=0.1)
-        statements.append(Statement(event, wording, sentence(event, wording)))
-    questions = [_draw_question(rng, scene, statements, unanswerable) for unanswerable in lacking]
+    statements = [(event, draw_wording(rng, event, passive=0.1)) for event in events]
+    context = " ".join(sentence(*statement) for statement in statements)
+    questions = [_draw_question(rng, scene, statements, context, unanswerable) for unanswerable in lacking]
     texts = {question.text for question in questions if question}
     if len(texts) < len(questions):
         return None
-    return Passage(" ".join(statement.text for statement in statements), questions)
+    return context, questions
 
 
-def _draw_question(rng: Random, scene: Scene, statements: list[Statement], unanswerable: bool) -> Question | None:
+def _draw_question(
+    rng: Random, scene: Scene, statements: list[Statement], context: str, unanswerable: bool
+) -> Question | None:
     """Draws a question that exactly one statement answers, or no statement if `unanswerable`; `None` for failure."""
-    subject = rng.choice(statements)
-    asked = _draw_missing_event(rng, scene, subject.event) if unanswerable else subject.event
+    asked, wording = rng.choice(statements)
+    if unanswerable:
+        asked = _draw_missing_event(rng, scene, asked)
     slot = rng.choice(SLOTS)
-    answering = [statement for statement in statements if answers(statement.event, asked, slot)]
+    answering = [statement for statement in statements if answers(statement[0], asked, slot)]
     # An event does not answer a question about itself if the event lacks the slot, such as a place.
-    if not answers(asked, asked, slot) or len(answering) != (0 if unanswerable else 1):
+    if not answers(asked, asked, slot) or len(answering) != int(not unanswerable):
         return None
-    wording = subject.wording
     if rng.random() < REWORDED:
         wording = draw_rewording(rng, asked, wording)
     text = ask(asked, slot, wording)
     if unanswerable:
         return Question(text)
-    return _add_answer(text, slot, statements, answering[0])
+    return _add_answer(text, slot, answering[0], context)
 
 
 def _draw_missing_event(rng: Random, scene: Scene, event: Event) -> Event:
@@ -217,16 +202,16 @@ def _draw_missing_event(rng: Random, scene: Scene, event: Event) -> Event:
     return replace(missing, negated=False)
 
 
-def _add_answer(text: str, slot: str, statements: list[Statement], answering: Statement) -> Question:
-    """Finds the span of the answer in the passage, a place without its preposition.
+def _add_answer(text: str, slot: str, answering: Statement, context: str) -> Question:
+    """Finds the span of the answer, such as "the farmer", "barn" or "three".
 
     Args:
         text: the question.
         slot: the part of the event that the question asks for.
-        statements: all statements of the passage.
         answering: the statement with the answer.
+        context: the passage.
     """
-    event, wording = answering.event, answering.wording
+    event, wording = answering
     if slot == "how many":
         phrase = NUMERALS[event.patient.count]
         aliases = [phrase]
@@ -237,10 +222,10 @@ def _add_answer(text: str, slot: str, statements: list[Statement], answering: St
         # Without the preposition.
         phrase = say_place(event.place, wording).partition(" ")[2]
         aliases = names_of(event.place)
-    answer = " ".join(word.text for word in tag(phrase))
+    words = " ".join(word.text for word in tag(phrase))
+    line = sentence(event, wording)
     # The first letter of a sentence is a capital.
-    found = re.search(rf"\b{re.escape(answer)}\b", answering.text, re.IGNORECASE)
-    before = statements[: statements.index(answering)]
-    # A space stands between two sentences.
-    start = found.start() + sum(len(statement.text) + 1 for statement in before)
-    return Question(text, found[0], start, tuple(aliases))
+    found = re.search(rf"\b{words}\b", line, re.IGNORECASE)
+    # No other statement contains the text of this statement, because both would answer.
+    start = context.index(line) + found.start()
+    return Question(text, found[0], start, aliases)

@@ -3,7 +3,7 @@
 from dataclasses import replace
 from random import Random
 
-from stages.embedded.grammar import Thing, Word, Words, say, say_thing, say_verb, tag
+from stages.embedded.grammar import Thing, Word, Words, say, say_thing, say_verb, splice, tag
 from stages.embedded.lexicon import ADVERBS, TIMES
 from stages.embedded.world import Scene, draw_event, draw_wording
 
@@ -20,7 +20,7 @@ def elaborate(rng: Random, scene: Scene) -> Words:
     if not wording.passive and not event.agent.named and rng.random() < 0.1:
         end = find_subject(join_roles(words)) + 1
         modifier = tag(_draw_modifier(rng, scene, event.agent))
-        words = [*words[:end], *modifier, *words[end:]]
+        words = splice(words, end, end, *modifier)
     # A passive of the future gets no adverb before the verb.
     if rng.random() < 0.3 and Word("be", "B") not in words:
         words.insert(_find_verb(join_roles(words)), Word(rng.choice(ADVERBS), "W"))

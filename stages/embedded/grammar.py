@@ -5,7 +5,9 @@ the form of a sentence can be judged without its meaning (acceptability.py). A `
 with the same meaning. Nouns, actions, qualities and places are concepts: a concept is written as its first, plain name,
 or as its second, formal name where the lexicon has two ("buy", "purchase").
 
-Each `say_...` function except `say` returns a tagged phrase: words with their roles, such as "the/D cart/N". Roles: D determiner, A adjective, N noun, M name, V finite verb, X finite auxiliary, T "not", B bare verb, E participle,
+A tagged phrase is a text of words with their roles, such as "the/D cart/N".
+
+Roles: D determiner, A adjective, N noun, M name, V finite verb, X finite auxiliary, T "not", B bare verb, E participle,
 P preposition, Y "by", R "who", W adverb (of time, too), C comma.
 """
 
@@ -108,6 +110,11 @@ def tag(phrase: str) -> Words:
         text, _, role = token.partition("/")
         words.append(Word(text, role))
     return words
+
+
+def splice(words: Words, start: int, stop: int, *new: Word) -> Words:
+    """Returns a sentence with other words in place of the words from `start` to `stop` - 1."""
+    return [*words[:start], *new, *words[stop:]]
 
 
 def text_of(words: Words, end: str = ".") -> str:

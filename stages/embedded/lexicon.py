@@ -36,8 +36,10 @@ for _table in (_TABLES["opposite_actions"], _TABLES["opposite_qualities"]):
         OPPOSITE[_concept] = _opposite
         OPPOSITE[_opposite] = _concept
 
+NAMES = set()
 CLASS_OF = {}
 for _topic in TOPICS.values():
+    NAMES.update(_topic["names"])
     CLASS_OF.update(dict.fromkeys(_topic["people"], "person"))
     CLASS_OF.update(_topic["things"])
 

@@ -12,7 +12,7 @@ from stages.embedded import pairs
 from stages.embedded.elaboration import elaborate
 from stages.embedded.grammar import Wording, say_be, say_thing, tag, text_of
 from stages.embedded.inference import relation
-from stages.embedded.lexicon import ALL_TOPICS, CLASS_OF, OPPOSITE, SYNONYMS, TOPICS, name_of, names_of
+from stages.embedded.lexicon import ALL_TOPICS, CLASS_OF, NAMES, OPPOSITE, SYNONYMS, name_of, names_of
 from stages.embedded.sentiment import draw_criticism
 from stages.embedded.world import Scene, draw_concepts, draw_quality, draw_scene
 
@@ -58,15 +58,9 @@ def draw_exchange(rng: Random, scene: Scene) -> list[str]:
     while pairs.is_held_out(first, second):
         first, second, word = _draw_compared(rng, scene, kind)
     # Within a sentence, only names keep their capital.
-    if not _starts_with_name(second):
+    if second.split()[0] not in NAMES:
         second = second[0].lower() + second[1:]
     return [first, f"{word}, {second}"]
-
-
-def _starts_with_name(text: str) -> bool:
-    """Returns whether the first word of a text is the name of a person."""
-    word = text.split()[0]
-    return any(word in topic["names"] for topic in TOPICS.values())
 
 
 def _draw_compared(rng: Random, scene: Scene, kind: str) -> tuple[str, str, str]:

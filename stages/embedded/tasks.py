@@ -6,8 +6,7 @@ about one half of the topics, the mismatched validation file about the other hal
 other task uses all topics.
 """
 
-from collections.abc import Callable
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from pathlib import Path
 from random import Random
 
@@ -17,14 +16,12 @@ from stages.embedded import pairs
 from stages.embedded.acceptability import RULES, violate
 from stages.embedded.changes import alter
 from stages.embedded.elaboration import elaborate
-from stages.embedded.grammar import Event, text_of
+from stages.embedded.grammar import text_of
 from stages.embedded.inference import similarity
 from stages.embedded.lexicon import TOPIC_GROUPS, Topics
 from stages.embedded.sentiment import draw_review
 from stages.embedded.world import draw_event, draw_scene
 from stages.files.storage import write_atomically
-
-Seen = set[tuple[str, str]]
 
 # By task: the entries of tasks.yaml.
 TASKS = yaml.safe_load(Path(__file__).with_suffix(".yaml").read_text(encoding="utf-8"))
@@ -63,7 +60,7 @@ def write_glue(folder: Path, train_examples: int, validation_examples: int, seed
         ValueError: the world does not hold so many examples.
     """
     for name, task in TASKS.items():
-        seen: Seen = set()
+        seen = set()
         for split, group in task["topics"].items():
             rng = Random(f"{seed} {name} {split}")
             validation = split != "train"
@@ -76,7 +73,7 @@ def write_glue(folder: Path, train_examples: int, validation_examples: int, seed
             write_atomically(folder / name / f"{split}.tsv", "\n".join(lines) + "\n")
 
 
-def draw_examples(name: str, number: int, topics: Topics, rng: Random, seen: Seen, validation: bool) -> list[Example]:
+def draw_examples(name: str, number: int, topics: Topics, rng: Random, seen: set, validation: bool) -> list[Example]:
     """Draws different examples in random order, with the share of each label of the task, except for rounding.
 
     Args:
@@ -107,9 +104,8 @@ def draw_examples(name: str, number: int, topics: Topics, rng: Random, seen: See
             if right_file and texts not in seen:
                 break
         else:
-            key = "validation_examples" if validation else "train_examples"
             raise ValueError(
-                f"embedded {name}: {len(seen)} different examples exist, and hardly more; ask for fewer in tasks.{key}"
+                f"embedded {name}: {len(seen)} different examples exist, and hardly more; ask for fewer examples"
             )
         seen.add(texts)
         examples.append(example)
@@ -166,15 +162,10 @@ def _draw_stsb(rng: Random, topics: Topics, label: str) -> Example:
     else:
         second = first
         # A change may undo another change.
-        while _count_differences(first, second) != int(label):
+        while len(vars(first).items() - vars(second).items()) != int(label):
             second = alter(rng, second, scene)
     texts = pairs.say_pair(rng, first, second, passive=0.0)
     return Example(*texts, f"{similarity(first, second):.3f}")
-
-
-def _count_differences(first: Event, second: Event) -> int:
-    """Returns the number of fields in which two events differ."""
-    return sum(getattr(first, part.name) != getattr(second, part.name) for part in fields(Event))
 
 
 def _draw_qqp(rng: Random, topics: Topics, label: str) -> Example:
@@ -197,7 +188,7 @@ def _draw_qnli(rng: Random, topics: Topics, label: str) -> Example:
     return Example(*pairs.draw_question_and_statement(rng, draw_scene(rng, topics), label == "entailment"), label)
 
 
-DRAW: dict[str, Callable[[Random, Topics, str], Example]] = {
+DRAW = {
     "CoLA": _draw_cola,
     "SST-2": _draw_sst2,
     "MRPC": _draw_mrpc,
