@@ -8,9 +8,9 @@ from functools import cache
 from itertools import pairwise
 from random import Random
 
-from stages.embedded.elaboration import elaborate, find_subject, join_roles
+from stages.embedded.elaboration import elaborate, find_finite, find_subject, join_roles
 from stages.embedded.grammar import Word, Words, splice
-from stages.embedded.lexicon import ALL_TOPICS, NUMERALS, PARTICIPLE, PAST, PLURAL, THIRD_PERSON, TIMES
+from stages.embedded.lexicon import NUMERALS, PARTICIPLE, PAST, PLURAL, THIRD_PERSON, TIMES
 from stages.embedded.world import draw_scene
 
 # The weight in a draw of each rule:
@@ -27,7 +27,7 @@ CORRECT = 5000
 
 # The joined roles of the words of a sentence (grammar.py lists the roles) match SHAPE where the order is right, and
 # MIXED_VOICE where an active sentence has "by" or "was", or a passive sentence lacks "by" or "was". START is a place or
-# time with its comma, the subject, and its modifier; END the object or agent, a place and a time. Between the two, SHAPE
+# time with its comma, the subject, and its modifier; END the object or agent, a place and a time. Between both, SHAPE
 # has verbs as in "quietly hid", "did not quietly hide", "was not quietly hidden by" and "will not be hidden by", and
 # MIXED_VOICE as in "hid by", "was not hid", "was not hidden", "will not be hidden" and "hidden by".
 NOUN_PHRASE = "(?:M|D+A?N)"
@@ -46,17 +46,20 @@ for _verb, _third in THIRD_PERSON.items():
     TO_PLURAL[_third] = _verb
 TO_SINGULAR = {plural: singular for singular, plural in TO_PLURAL.items()}
 
+# The tense of words for the time, and of finite forms of the past and the future.
 TENSE_OF = {word: tense for tense, word in TIMES.items()}
+TENSE_OF_FORM = {**dict.fromkeys(PAST.values(), "past"), "was": "past", "were": "past", "did": "past", "will": "future"}
 BARE = {participle: verb for verb, participle in PARTICIPLE.items()}
 
 # All words with the role of a bare verb, and of a participle.
 FORMS = {"B": {"be", *PAST}, "E": {*BARE}}
 
-# The word that replaces a word to break a rule.
+# Tables of the words that replace a word to break a rule.
 REPLACEMENTS = {
-    "agreement": {**TO_PLURAL, **TO_SINGULAR},
-    "determiner": {**PLURAL, **SINGULAR},
-    "form": {**PAST, **BARE},
+    "agreement": [TO_PLURAL, TO_SINGULAR],
+    "determiner": [PLURAL, SINGULAR],
+    "form": [PAST, BARE],
+    "tense": [dict.fromkeys(TENSE_OF, time) for time in TENSE_OF],
 }
 
 
@@ -73,7 +76,7 @@ def broken_rules(words: Words) -> set[str]:
         return {"order"}
     subject = words[find_subject(roles)].text
     wrong_forms = TO_PLURAL if subject in SINGULAR else TO_SINGULAR
-    tense = _find_tense(words)
+    tense = TENSE_OF_FORM.get(words[find_finite(roles)].text, "present")
     wrong_determiners = set()
     broken = set()
     # From the end, so that each determiner comes after its noun.
@@ -120,7 +123,7 @@ def _list_correct_neighbours() -> set[tuple[str, str]]:
     rng = Random(0)
     neighbours = set()
     for _ in range(CORRECT):
-        scene = draw_scene(rng, ALL_TOPICS)
+        scene = draw_scene(rng)
         neighbours |= _pair_neighbours(elaborate(rng, scene))
     return neighbours
 
@@ -131,16 +134,6 @@ def _pair_neighbours(words: Words) -> set[tuple[str, str]]:
     return set(pairwise(["", *texts, ""]))
 
 
-def _find_tense(words: Words) -> str:
-    """Returns the tense of the last finite verb; an earlier finite verb belongs to a modifier."""
-    finite = [word.text for word in words if word.role in "VX"][-1]
-    if finite == "will":
-        return "future"
-    # All other forms of the past do not show their number.
-    shows_number = finite in TO_PLURAL or finite in TO_SINGULAR
-    return "present" if shows_number and finite not in ("was", "were") else "past"
-
-
 def _list_changes(words: Words, rule: str) -> list[Words]:
     """Returns a changed sentence for each single change that can break a rule; not every change does."""
     if rule == "order":
@@ -149,17 +142,10 @@ def _list_changes(words: Words, rule: str) -> list[Words]:
         return _mix_voices(words)
     changes = []
     for position, word in enumerate(words):
-        for text in _find_replacements(word.text, rule):
-            changes.append(splice(words, position, position + 1, Word(text, word.role)))
+        for table in REPLACEMENTS[rule]:
+            if word.text in table:
+                changes.append(splice(words, position, position + 1, Word(table[word.text], word.role)))
     return changes
-
-
-def _find_replacements(text: str, rule: str) -> list[str]:
-    """Returns the words that can replace a word to break a rule: all words for the time, or the only replacement."""
-    if rule == "tense":
-        return list(TENSE_OF) if text in TENSE_OF else []
-    replacement = REPLACEMENTS[rule].get(text)
-    return [replacement] if replacement else []
 
 
 def _swap_neighbours(words: Words) -> list[Words]:

@@ -13,7 +13,7 @@ from random import Random
 
 from stages.embedded.changes import alter
 from stages.embedded.grammar import Event, Wording, say_place, say_thing, sentence, tag
-from stages.embedded.lexicon import ALL_TOPICS, NUMERALS, names_of
+from stages.embedded.lexicon import NUMERALS, names_of
 from stages.embedded.questions import SLOTS, answers, ask
 from stages.embedded.world import Scene, draw_event, draw_rewording, draw_scene, draw_wording
 from stages.files.storage import write_atomically
@@ -161,7 +161,7 @@ def _draw_passage(rng: Random, lacking: list[bool]) -> Passage | None:
         rng: source of all choices.
         lacking: for each question, whether the question has no answer.
     """
-    scene = draw_scene(rng, ALL_TOPICS)
+    scene = draw_scene(rng)
     number = rng.randint(*SENTENCES)
     events = [draw_event(rng, scene, place=0.5, social=0.3) for _ in range(number)]
     statements = [(event, draw_wording(rng, event, passive=0.1)) for event in events]
@@ -198,7 +198,7 @@ def _draw_missing_event(rng: Random, scene: Scene, event: Event) -> Event:
     if rng.random() < NEAR:
         missing = alter(rng, event, scene)
     else:
-        missing = draw_event(rng, draw_scene(rng, ALL_TOPICS), place=0.6, social=0.1)
+        missing = draw_event(rng, draw_scene(rng), place=0.6, social=0.1)
     return replace(missing, negated=False)
 
 

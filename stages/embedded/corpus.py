@@ -21,8 +21,6 @@ from stages.files.storage import write_atomically
 CRAWL_START = datetime(2022, 11, 26)
 CRAWL_SECONDS = 14 * 24 * 3600
 
-SOUND = defects.KINDS[0]
-
 
 def write_corpus(folder: Path, documents: int, shards: int, seed: int) -> None:
     """Writes the corpus; the same arguments give the same bytes.
@@ -45,7 +43,6 @@ def write_corpus(folder: Path, documents: int, shards: int, seed: int) -> None:
 def draw_lines(documents: int, seed: int) -> list[str]:
     """Returns the shuffled lines of the corpus, without line feeds."""
     rng = Random(f"{seed} corpus")
-    kinds = {kind.name: kind for kind in defects.KINDS}
     slots = [(name, number) for name, count in defects.plan(documents).items() for number in range(count)]
     rng.shuffle(slots)
     lines = []
@@ -53,31 +50,32 @@ def draw_lines(documents: int, seed: int) -> list[str]:
         if name in defects.MALFORMED:
             lines.append(_draw_malformed_line(rng, name, position))
         else:
-            record = _draw_record(rng, kinds[name], number, position)
+            record = _draw_record(rng, name, number, position)
             lines.append(json.dumps(record, sort_keys=True))
     return lines
 
 
-def _draw_record(rng: Random, kind: defects.Kind, number: int, position: int) -> dict[str, Any]:
+def _draw_record(rng: Random, name: str, number: int, position: int) -> dict[str, Any]:
     """Draws a record of OSCAR.
 
     Args:
         rng: source of all choices.
-        kind: kind of the document.
+        name: kind of the document.
         number: index of the document among the documents of the kind, from 0.
         position: index of the document in the corpus, from 0.
     """
-    lines = defects.draw_lines(rng, kind.warnings)
-    categories = list(kind.categories)
-    if kind is SOUND and rng.random() < 0.1:
+    kind = defects.KINDS[name]
+    lines = defects.draw_lines(rng, kind["warnings"])
+    categories = kind["categories"]
+    if name == "sound" and rng.random() < 0.1:
         categories = [rng.choice(defects.HARMLESS_CATEGORIES)]
     content = "\n".join(lines)
-    headers = _draw_headers(rng, content, kind, position)
+    headers = _draw_headers(rng, content, kind["categories"], position)
     metadata = {
         "identification": _draw_identification(rng, 0.7),
-        "harmful_pp": defects.draw_perplexity(rng, kind.harmful_pp, number),
+        "harmful_pp": defects.draw_perplexity(rng, kind["harmful_pp"], number),
         "tlsh": None,
-        "quality_warnings": list(kind.warnings) or None,
+        "quality_warnings": kind["warnings"] or None,
         "categories": categories or None,
     }
     # OSCAR names no language of a line where its identification is less than 0.8 sure: here a line in twenty.
@@ -96,7 +94,7 @@ def _draw_identification(rng: Random, least: float) -> dict[str, Any]:
 
 def _draw_malformed_line(rng: Random, name: str, position: int) -> str:
     """Draws a line that is no record: no JSON, JSON that breaks off, or a record without content, as `name` says."""
-    record = _draw_record(rng, SOUND, 0, position)
+    record = _draw_record(rng, "sound", 0, position)
     if name == "malformed:not_json":
         return record["content"].split("\n")[0]
     if name == "malformed:no_content":
@@ -106,11 +104,11 @@ def _draw_malformed_line(rng: Random, name: str, position: int) -> str:
     return text[: rng.randint(len(text) // 4, len(text) // 2)]
 
 
-def _draw_headers(rng: Random, content: str, kind: defects.Kind, position: int) -> dict[str, str]:
+def _draw_headers(rng: Random, content: str, categories: list[str], position: int) -> dict[str, str]:
     """Draws the WARC headers of a record, all texts, as in OSCAR; the position makes the address unique."""
     data = content.encode()
     # A host can have no underscore.
-    site = kind.categories[0].replace("_", "-") if kind.categories else "pages"
+    site = categories[0].replace("_", "-") if categories else "pages"
     crawled = CRAWL_START + timedelta(seconds=rng.randrange(CRAWL_SECONDS))
     digest = base64.b32encode(hashlib.sha1(data).digest()).decode()
     return {

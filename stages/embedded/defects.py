@@ -4,32 +4,17 @@ A kind fixes the metadata and the look of its documents. `plan` says how many do
 """
 
 import string
-from dataclasses import dataclass, field
 from pathlib import Path
 from random import Random
 
 import yaml
 
-from stages.embedded.lexicon import ALL_TOPICS
 from stages.embedded.passages import draw_document, draw_glossary
 from stages.embedded.world import draw_scene
 
 _TABLES = yaml.safe_load(Path(__file__).with_suffix(".yaml").read_text(encoding="utf-8"))
+KINDS = _TABLES["kinds"]
 HARMLESS_CATEGORIES = _TABLES["harmless_categories"]
-
-
-@dataclass(frozen=True)
-class Kind:
-    """A kind of documents: an entry of defects.yaml, which explains the attributes."""
-
-    name: str
-    share: float
-    harmful_pp: str = "usual"
-    categories: list[str] = field(default_factory=list)
-    warnings: list[str] = field(default_factory=list)
-
-
-KINDS = [Kind(**entry) for entry in _TABLES["kinds"]]
 MALFORMED = ("malformed:not_json", "malformed:truncated", "malformed:no_content")
 
 
@@ -48,8 +33,8 @@ def plan(documents: int) -> dict[str, int]:
     if documents < least:
         raise ValueError(f"embedded corpus: {documents} documents are too few; at least {least} are needed")
     counts = {}
-    for kind in KINDS:
-        counts[kind.name] = max(1, round(documents * kind.share))
+    for name, kind in KINDS.items():
+        counts[name] = max(1, round(documents * kind["share"]))
     malformed = documents // 250
     for position, name in enumerate(MALFORMED):
         counts[name] = len(range(position, malformed, len(MALFORMED)))
@@ -78,7 +63,7 @@ def draw_lines(rng: Random, warnings: list[str]) -> list[str]:
     if "footer" in warnings:
         lines = lines + _draw_menu(rng)
     if "short_sentences" in warnings:
-        scene = draw_scene(rng, ALL_TOPICS)
+        scene = draw_scene(rng)
         short = [draw_glossary(rng, scene)[0] for _ in range(len(lines) + 2)]
         middle = len(lines) // 2
         lines = [*lines[:middle], *short, *lines[middle:]]
@@ -105,7 +90,7 @@ def draw_perplexity(rng: Random, level: str, number: int) -> float | None:
 
     Args:
         rng: source of all choices.
-        level: `harmful_pp` of a `Kind`.
+        level: `harmful_pp` of an entry of KINDS.
         number: index of the document among the documents of its kind, from 0. The first low value and the first high
             value lie exactly on the bounds of the paper.
     """

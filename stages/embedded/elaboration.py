@@ -53,10 +53,14 @@ def _draw_modifier(rng: Random, scene: Scene, agent: Thing) -> str:
     return f"who/R {say_verb(verb, 'present', False, agent.singular)} {say_thing(thing)}"
 
 
+def find_finite(roles: str) -> int:
+    """Returns the position of the last finite verb; an earlier finite verb belongs to a modifier."""
+    return max(roles.rfind("V"), roles.rfind("X"))
+
+
 def _find_verb(roles: str) -> int:
     """Returns the position of the main verb, after the auxiliary and "not" of the main clause."""
-    # An earlier finite verb belongs to a modifier.
-    position = max(roles.rfind("V"), roles.rfind("X"))
+    position = find_finite(roles)
     while roles[position] in "XT":
         position += 1
     return position

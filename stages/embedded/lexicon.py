@@ -23,6 +23,7 @@ ADVERBS = _TABLES["adverbs"]
 COLORS = _TABLES["colors"]
 QUALITIES_OF = _TABLES["qualities_of"]
 ASPECTS = _TABLES["aspects"]
+PURPOSES = _TABLES["purposes"]
 PRAISE = _TABLES["praise"]
 BLAME = _TABLES["blame"]
 
@@ -43,8 +44,8 @@ for _topic in TOPICS.values():
     CLASS_OF.update(dict.fromkeys(_topic["people"], "person"))
     CLASS_OF.update(_topic["things"])
 
-NUMERALS = ("zero", "one", "two", "three", "four", "five", "six")
-TIMES = {"past": "yesterday", "present": "today", "future": "tomorrow"}
+NUMERALS = _TABLES["numerals"]
+TIMES = _TABLES["times"]
 
 
 def names_of(concept: str) -> list[str]:

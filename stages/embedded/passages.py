@@ -8,11 +8,19 @@ from the first sentence, so that masked-word prediction rewards the comparison o
 from dataclasses import replace
 from random import Random
 
-from stages.embedded import pairs
 from stages.embedded.elaboration import elaborate
 from stages.embedded.grammar import Wording, say_be, say_thing, tag, text_of
 from stages.embedded.inference import relation
-from stages.embedded.lexicon import ALL_TOPICS, CLASS_OF, NAMES, OPPOSITE, SYNONYMS, name_of, names_of
+from stages.embedded.lexicon import CLASS_OF, NAMES, OPPOSITE, SYNONYMS, name_of, names_of
+from stages.embedded.pairs import (
+    Texts,
+    draw_inference,
+    draw_question_and_statement,
+    draw_questions,
+    draw_statements,
+    is_held_out,
+    say_pair,
+)
 from stages.embedded.sentiment import draw_criticism
 from stages.embedded.world import Scene, draw_concepts, draw_quality, draw_scene
 
@@ -26,7 +34,7 @@ def draw_document(rng: Random) -> list[str]:
     """Draws the lines of a good document: five to eight of one kind, each of at least LINE_CHARACTERS characters."""
     kinds = (draw_story, draw_exchange, draw_criticism, draw_glossary)
     kind = rng.choices(kinds, (12, 72, 14, 2))[0]
-    scene = draw_scene(rng, ALL_TOPICS)
+    scene = draw_scene(rng)
     lines = []
     for _ in range(rng.randint(5, 8)):
         sentences = []
@@ -53,38 +61,37 @@ def draw_story(rng: Random, scene: Scene) -> list[str]:
 def draw_exchange(rng: Random, scene: Scene) -> list[str]:
     """Writes a statement or a question, and a reply that begins with a word of REPLY: "No, Anna hid a cart."."""
     kind = rng.choices(("statements", "inference", "answer", "questions"), (4, 3, 3, 2))[0]
-    first, second, word = _draw_compared(rng, scene, kind)
+    texts, relation_of_texts = _draw_compared(rng, scene, kind)
     # Pairs that are kept for validation stand in no document.
-    while pairs.is_held_out(first, second):
-        first, second, word = _draw_compared(rng, scene, kind)
+    while is_held_out(*texts):
+        texts, relation_of_texts = _draw_compared(rng, scene, kind)
+    first, second = texts
     # Within a sentence, only names keep their capital.
     if second.split()[0] not in NAMES:
         second = second[0].lower() + second[1:]
-    return [first, f"{word}, {second}"]
+    return [first, f"{REPLY[relation_of_texts]}, {second}"]
 
 
-def _draw_compared(rng: Random, scene: Scene, kind: str) -> tuple[str, str, str]:
-    """Draws two sentences, and the word of REPLY that stands between the two.
+def _draw_compared(rng: Random, scene: Scene, kind: str) -> tuple[Texts, str]:
+    """Draws two sentences and the relation between the two, a key of REPLY.
 
     Args:
         rng: source of all choices.
         scene: people, things and places of both sentences.
         kind: "statements" (as in MRPC), "inference" (as in MNLI), "answer" (as in QNLI) or "questions" (as in QQP).
-            Three quarters of the statements mean the same. The possible replies of other kinds are equally likely.
+            Three quarters of the statements mean the same. The possible relations of other kinds are equally likely.
     """
     if kind == "statements":
-        events = pairs.draw_statements(rng, scene, rng.random() < 0.75)
-        return *pairs.say_pair(rng, *events), REPLY[relation(*events)]
+        events = draw_statements(rng, scene, rng.random() < 0.75)
+        return say_pair(rng, *events), relation(*events)
     if kind == "inference":
         wanted = rng.choice(sorted(REPLY))
-        events = pairs.draw_inference(rng, scene, wanted)
-        return *pairs.say_pair(rng, *events), REPLY[wanted]
+        return say_pair(rng, *draw_inference(rng, scene, wanted)), wanted
     agree = rng.random() < 0.5
+    wanted = "entailment" if agree else "contradiction"
     if kind == "answer":
-        texts = pairs.draw_question_and_statement(rng, scene, agree)
-    else:
-        texts = pairs.draw_questions(rng, [scene.topic], agree)
-    return *texts, "Yes" if agree else "No"
+        return draw_question_and_statement(rng, scene, agree), wanted
+    return draw_questions(rng, [scene.topic], agree), wanted
 
 
 def draw_glossary(rng: Random, _scene: Scene) -> list[str]:

@@ -3,19 +3,11 @@
 from dataclasses import dataclass
 from random import Random
 
-from stages.embedded.grammar import Event, Thing, Wording, say_place, say_thing, say_verb, tag, text_of
-from stages.embedded.lexicon import ACTIONS_ON_THINGS, TOPICS, Topics, name_of
+from stages.embedded.grammar import Event, Thing, Wording, say_place, say_thing, tag, text_of
+from stages.embedded.lexicon import ACTIONS_ON_THINGS, PAST, PURPOSES, TOPICS, Topics, name_of
 
 # The part of an event that a question asks for.
 SLOTS = ("who", "where", "how many")
-
-# The beginning of an everyday question in the short and the long form, by purpose.
-PURPOSES = {
-    "how": ("how can I", "what is the best way to"),
-    "why": ("why do people", "what is the reason to"),
-    "when": ("when do people", "what is the right time to"),
-    "where": ("where can one", "what is a good place to"),
-}
 
 
 @dataclass(frozen=True)
@@ -34,7 +26,7 @@ class Request:
 
 
 def ask(event: Event, slot: str, wording: Wording) -> str:
-    """Words a question about a positive event, such as "Where did the farmer buy three big carts?".
+    """Words a question about a positive event of the past, such as "Where did the farmer buy three big carts?".
 
     Args:
         event: the subject of the question.
@@ -45,16 +37,13 @@ def ask(event: Event, slot: str, wording: Wording) -> str:
     patient = say_thing(event.patient, wording)
     place = say_place(event.place, wording)
     if slot == "who":
-        verbs = say_verb(verb, event.tense, False, True)
-        return text_of(tag(f"who/R {verbs} {patient} {place}"), "?")
-    # Questions have the auxiliary of a negation: did, does, will.
-    auxiliary = say_verb(verb, event.tense, True, event.agent.singular).split()[0]
-    clause = f"{auxiliary} {say_thing(event.agent, wording)} {verb}/B"
+        return text_of(tag(f"who {PAST[verb]} {patient} {place}"), "?")
+    clause = f"did {say_thing(event.agent, wording)} {verb}"
     if slot == "where":
-        return text_of(tag(f"where/W {clause} {patient}"), "?")
+        return text_of(tag(f"where {clause} {patient}"), "?")
     # The last word of "some carts".
     noun = say_thing(Thing(event.patient.noun, 0), wording).split()[-1]
-    return text_of(tag(f"how/W many/D {noun} {clause} {place}"), "?")
+    return text_of(tag(f"how many {noun} {clause} {place}"), "?")
 
 
 def answers(event: Event, asked: Event, slot: str) -> bool:
@@ -67,7 +56,7 @@ def answers(event: Event, asked: Event, slot: str) -> bool:
         asked: the positive event that the question is about.
         slot: a name in SLOTS: the question asks for any agent, any place, or an exact number above one.
     """
-    if event.negated or event.action != asked.action or event.tense != asked.tense:
+    if event.negated or event.action != asked.action:
         return False
     same_place = asked.place in (None, event.place)
     if slot == "who":

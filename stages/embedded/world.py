@@ -7,8 +7,20 @@ each other.
 from dataclasses import dataclass
 from random import Random
 
-from stages.embedded import lexicon
 from stages.embedded.grammar import Event, Thing, Wording
+from stages.embedded.lexicon import (
+    ACTIONS,
+    ACTIONS_ON_PEOPLE,
+    ACTIONS_ON_THINGS,
+    ALL_TOPICS,
+    CLASS_OF,
+    COLORS,
+    FAVOURABLE,
+    QUALITIES_OF,
+    SYNONYMS,
+    TOPICS,
+    Topics,
+)
 
 # Most actions are favourable: a model learns first the common part of events, and on top of that their differences.
 FAVOURABLE_SHARE = 0.7
@@ -33,10 +45,10 @@ class Scene:
     pleased: bool
 
 
-def draw_scene(rng: Random, topics: lexicon.Topics) -> Scene:
+def draw_scene(rng: Random, topics: Topics = ALL_TOPICS) -> Scene:
     """Draws a scene of a topic in `topics`: a person called by role, two people called by name, and two things."""
     topic = rng.choice(topics)
-    vocabulary = lexicon.TOPICS[topic]
+    vocabulary = TOPICS[topic]
     role = rng.choice(vocabulary["people"])
     nouns = [role, *rng.sample(vocabulary["names"], 2)]
     people = [Thing(noun, definite=True) for noun in nouns]
@@ -53,8 +65,8 @@ def draw_scene(rng: Random, topics: lexicon.Topics) -> Scene:
 def draw_quality(rng: Random, noun: str) -> str:
     """Draws a quality of the class of a noun or, in a quarter of all cases, a colour."""
     if rng.random() < 0.25:
-        return rng.choice(lexicon.COLORS)
-    return rng.choice(lexicon.QUALITIES_OF[lexicon.CLASS_OF[noun]])
+        return rng.choice(COLORS)
+    return rng.choice(QUALITIES_OF[CLASS_OF[noun]])
 
 
 def draw_event(rng: Random, scene: Scene, negated: float = 0.0, place: float = 0.2, social: float = 0.5) -> Event:
@@ -70,12 +82,12 @@ def draw_event(rng: Random, scene: Scene, negated: float = 0.0, place: float = 0
     agent = rng.choice(scene.people)
     if rng.random() < social:
         patient = rng.choice([person for person in scene.people if person != agent])
-        possible = lexicon.ACTIONS_ON_PEOPLE
+        possible = ACTIONS_ON_PEOPLE
     else:
         patient = rng.choice(scene.things)
-        possible = lexicon.ACTIONS_ON_THINGS
+        possible = ACTIONS_ON_THINGS
     favourable = rng.random() < FAVOURABLE_SHARE
-    action = rng.choice([action for action in possible if (action in lexicon.FAVOURABLE) == favourable])
+    action = rng.choice([action for action in possible if (action in FAVOURABLE) == favourable])
     where = rng.choice(scene.places) if rng.random() < place else None
     return Event(agent, action, patient, where, negated=rng.random() < negated)
 
@@ -90,7 +102,7 @@ def draw_wording(rng: Random, event: Event, passive: float = 0.05) -> Wording:
     """
     swapped = draw_concepts(rng, event.concepts)
     # All verbs at once: "bought" or "purchased".
-    swapped |= rng.choice((frozenset(), lexicon.ACTIONS))
+    swapped |= rng.choice((frozenset(), ACTIONS))
     return Wording(swapped, rng.random() < passive, rng.random() < 0.1)
 
 
@@ -105,7 +117,7 @@ def draw_rewording(rng: Random, event: Event, wording: Wording) -> Wording:
         event: the meaning of the first sentence.
         wording: the wording of the first sentence.
     """
-    swapped = wording.swapped ^ draw_concepts(rng, event.concepts) ^ lexicon.ACTIONS
+    swapped = wording.swapped ^ draw_concepts(rng, event.concepts) ^ ACTIONS
     turned = rng.random() < 0.1
     moved = event.place is not None and rng.random() < 0.3
     return Wording(swapped, wording.passive != turned, wording.place_first != moved)
@@ -120,5 +132,5 @@ def draw_concepts(rng: Random, concepts: set[str | None], share: float = 0.5) ->
         share: the probability that a concept is drawn.
     """
     # Sorted, because the order of a set of texts differs between processes.
-    named_twice = sorted(concepts & lexicon.SYNONYMS.keys())
+    named_twice = sorted(concepts & SYNONYMS.keys())
     return frozenset(concept for concept in named_twice if rng.random() < share)
