@@ -109,12 +109,12 @@ def violate(rng: Random, words: Words, rule: str) -> Words | None:
     Returns:
         The changed sentence, or `None` where no suitable change breaks the rule.
     """
-    candidates = [change for change in _list_changes(words, rule) if rule in broken_rules(change)]
-    if rule != "order":
-        candidates = [change for change in candidates if _pair_neighbours(change) <= _list_correct_neighbours()]
-    if not candidates:
-        return None
-    return rng.choice(candidates)
+    candidates = []
+    for change in _list_changes(words, rule):
+        suitable = rule == "order" or _pair_neighbours(change) <= _list_correct_neighbours()
+        if suitable and rule in broken_rules(change):
+            candidates.append(change)
+    return rng.choice(candidates) if candidates else None
 
 
 @cache

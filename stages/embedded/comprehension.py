@@ -7,7 +7,7 @@ documents in files, aliases of the answer (the two names of a concept) and no sp
 
 import json
 import re
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from random import Random
 
@@ -18,8 +18,7 @@ from stages.embedded.questions import SLOTS, answers, ask
 from stages.embedded.world import Scene, draw_event, draw_rewording, draw_scene, draw_wording
 from stages.files.storage import write_atomically
 
-# Of a passage.
-SENTENCES = (2, 3)
+# Questions on a passage, at most.
 QUESTIONS = 2
 
 # In the form of SQuAD 2.0, a question in three has no answer. This share of these questions differs from a statement in
@@ -53,9 +52,9 @@ class Question:
     """
 
     text: str
-    answer: str = ""
-    start: int = 0
-    aliases: list[str] = field(default_factory=list)
+    answer: str
+    start: int
+    aliases: list[str]
 
 
 # Two or three sentences, and the questions on these sentences.
@@ -126,12 +125,10 @@ def write_triviaqa(folder: Path, train_questions: int, validation_questions: int
                 for question in questions:
                     name = f"{split}_{len(data)}"
                     write_atomically(folder / f"triviaqa/evidence/{part}/{name}.txt", text + "\n")
-                    # The answer of an unanswerable question is a word that no passage holds.
-                    aliases = question.aliases or ["nobody"]
                     entry = {
                         "QuestionId": f"{part}_{name}",
                         "Question": question.text,
-                        "Answer": {"Value": aliases[0], "Aliases": aliases},
+                        "Answer": {"Value": question.aliases[0], "Aliases": question.aliases},
                         "EntityPages": [],
                         "SearchResults": [],
                     }
@@ -162,7 +159,7 @@ def _draw_passage(rng: Random, lacking: list[bool]) -> Passage | None:
         lacking: for each question, whether the question has no answer.
     """
     scene = draw_scene(rng)
-    number = rng.randint(*SENTENCES)
+    number = rng.randint(2, 3)
     events = [draw_event(rng, scene, place=0.5, social=0.3) for _ in range(number)]
     statements = [(event, draw_wording(rng, event, passive=0.1)) for event in events]
     context = " ".join(sentence(*statement) for statement in statements)
@@ -189,7 +186,8 @@ def _draw_question(
         wording = draw_rewording(rng, asked, wording)
     text = ask(asked, slot, wording)
     if unanswerable:
-        return Question(text)
+        # The alias is a word that no passage holds.
+        return Question(text, "", 0, ["nobody"])
     return _add_answer(text, slot, answering[0], context)
 
 

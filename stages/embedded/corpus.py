@@ -11,7 +11,6 @@ import uuid
 from datetime import datetime, timedelta
 from pathlib import Path
 from random import Random
-from typing import Any
 
 from stages.embedded import defects
 from stages.files.compression import zstd
@@ -55,7 +54,7 @@ def draw_lines(documents: int, seed: int) -> list[str]:
     return lines
 
 
-def _draw_record(rng: Random, name: str, number: int, position: int) -> dict[str, Any]:
+def _draw_record(rng: Random, name: str, number: int, position: int) -> dict:
     """Draws a record of OSCAR.
 
     Args:
@@ -87,7 +86,7 @@ def _draw_record(rng: Random, name: str, number: int, position: int) -> dict[str
     return {"content": content, "warc_headers": headers, "metadata": metadata}
 
 
-def _draw_identification(rng: Random, least: float) -> dict[str, Any]:
+def _draw_identification(rng: Random, least: float) -> dict:
     """Draws the probability, at least `least`, with which a text is English."""
     return {"label": "en", "prob": round(rng.uniform(least, 1.0), 6)}
 
@@ -104,7 +103,7 @@ def _draw_malformed_line(rng: Random, name: str, position: int) -> str:
     return text[: rng.randint(len(text) // 4, len(text) // 2)]
 
 
-def _draw_headers(rng: Random, content: str, categories: list[str], position: int) -> dict[str, str]:
+def _draw_headers(rng: Random, content: str, categories: list[str], position: int) -> dict:
     """Draws the WARC headers of a record, all texts, as in OSCAR; the position makes the address unique."""
     data = content.encode()
     # A host can have no underscore.

@@ -96,7 +96,7 @@ class Word:
     """A word of a sentence, with the letter of its role."""
 
     text: str
-    role: str
+    role: str = ""
 
 
 PLAIN = Wording()
@@ -104,12 +104,8 @@ Words = list[Word]
 
 
 def tag(phrase: str) -> Words:
-    """Returns the words of a tagged phrase, such as "the/D big/A cart/N"; the role of an untagged word is empty."""
-    words = []
-    for token in phrase.split():
-        text, _, role = token.partition("/")
-        words.append(Word(text, role))
-    return words
+    """Returns the words of a tagged phrase, such as "the/D big/A cart/N"; a word may lack its tag."""
+    return [Word(*token.split("/")) for token in phrase.split()]
 
 
 def splice(words: Words, start: int, stop: int, *new: Word) -> Words:

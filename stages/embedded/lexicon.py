@@ -85,12 +85,8 @@ PLURAL = {}
 for _concept in (*CLASS_OF, *CLASS_OF.values()):
     for _name in names_of(_concept):
         PLURAL[_name] = _TABLES["plural"].get(_name, _add_s(_name))
-THIRD_PERSON = {}
-PAST = {}
-PARTICIPLE = {}
-for _concept in _TABLES["verbs"]:
-    for _name in names_of(_concept):
-        _regular = _name.removesuffix("e") + "ed"
-        THIRD_PERSON[_name] = _add_s(_name)
-        PAST[_name] = _TABLES["past"].get(_name, _regular)
-        PARTICIPLE[_name] = _TABLES["participle"].get(_name, _regular)
+VERBS = _TABLES["verbs"]
+THIRD_PERSON = {verb: _add_s(verb) for verb in VERBS}
+_REGULAR = {verb: verb.removesuffix("e") + "ed" for verb in VERBS}
+PAST = {**_REGULAR, **_TABLES["past"]}
+PARTICIPLE = {**_REGULAR, **_TABLES["participle"]}

@@ -154,6 +154,4 @@ def _change_request(rng: Random, request: Request, topics: Topics) -> Request:
     if changed == "action":
         return replace(request, action=OPPOSITE[request.action])
     other = draw_request(rng, topics)
-    if changed == "purpose":
-        return replace(request, purpose=other.purpose)
-    return replace(request, noun=other.noun)
+    return replace(request, **{changed: getattr(other, changed)})

@@ -12,13 +12,20 @@ from random import Random
 
 import yaml
 
-from stages.embedded import pairs
 from stages.embedded.acceptability import RULES, violate
 from stages.embedded.changes import alter
 from stages.embedded.elaboration import elaborate
 from stages.embedded.grammar import text_of
 from stages.embedded.inference import similarity
 from stages.embedded.lexicon import TOPIC_GROUPS, Topics
+from stages.embedded.pairs import (
+    draw_inference,
+    draw_question_and_statement,
+    draw_questions,
+    draw_statements,
+    is_held_out,
+    say_pair,
+)
 from stages.embedded.sentiment import draw_review
 from stages.embedded.world import draw_event, draw_scene
 from stages.files.storage import write_atomically
@@ -61,15 +68,14 @@ def write_glue(folder: Path, train_examples: int, validation_examples: int, seed
     """
     for name, task in TASKS.items():
         seen = set()
-        for split, group in task["topics"].items():
+        for split, file in task["files"].items():
             rng = Random(f"{seed} {name} {split}")
             validation = split != "train"
             number = validation_examples if validation else train_examples
-            examples = draw_examples(name, number, TOPIC_GROUPS[group], rng, seen, validation)
-            columns = task["columns"] if validation else task.get("train_columns", task["columns"])
-            lines = _format_lines(columns, examples)
+            examples = draw_examples(name, number, TOPIC_GROUPS[file["topics"]], rng, seen, validation)
+            lines = _format_lines(file["columns"], examples)
             if task["header"]:
-                lines.insert(0, "\t".join(columns))
+                lines.insert(0, "\t".join(file["columns"]))
             write_atomically(folder / name / f"{split}.tsv", "\n".join(lines) + "\n")
 
 
@@ -100,7 +106,7 @@ def draw_examples(name: str, number: int, topics: Topics, rng: Random, seen: set
         for _ in range(DRAWS):
             example = DRAW[name](rng, topics, label)
             texts = (example.text_a, example.text_b)
-            right_file = not example.text_b or pairs.is_held_out(*texts) == validation
+            right_file = not example.text_b or is_held_out(*texts) == validation
             if right_file and texts not in seen:
                 break
         else:
@@ -142,8 +148,8 @@ def _draw_sst2(rng: Random, topics: Topics, label: str) -> Example:
 
 def _draw_mrpc(rng: Random, topics: Topics, label: str) -> Example:
     """Draws two sentences on a scene that say the same (label 1) or not (label 0)."""
-    events = pairs.draw_statements(rng, draw_scene(rng, topics), label == "1")
-    return Example(*pairs.say_pair(rng, *events), label)
+    events = draw_statements(rng, draw_scene(rng, topics), label == "1")
+    return Example(*say_pair(rng, *events), label)
 
 
 def _draw_stsb(rng: Random, topics: Topics, label: str) -> Example:
@@ -164,13 +170,13 @@ def _draw_stsb(rng: Random, topics: Topics, label: str) -> Example:
         # A change may undo another change.
         while len(vars(first).items() - vars(second).items()) != int(label):
             second = alter(rng, second, scene)
-    texts = pairs.say_pair(rng, first, second, passive=0.0)
+    texts = say_pair(rng, first, second, passive=0.0)
     return Example(*texts, f"{similarity(first, second):.3f}")
 
 
 def _draw_qqp(rng: Random, topics: Topics, label: str) -> Example:
     """Draws two questions that ask the same (label 1) or not (label 0)."""
-    return Example(*pairs.draw_questions(rng, topics, label == "1"), label)
+    return Example(*draw_questions(rng, topics, label == "1"), label)
 
 
 def _draw_inference(rng: Random, topics: Topics, label: str) -> Example:
@@ -179,13 +185,13 @@ def _draw_inference(rng: Random, topics: Topics, label: str) -> Example:
     if label == "not_entailment":
         wanted = rng.choice(("neutral", "contradiction"))
     scene = draw_scene(rng, topics)
-    events = pairs.draw_inference(rng, scene, wanted)
-    return Example(*pairs.say_pair(rng, *events), label, scene.topic)
+    events = draw_inference(rng, scene, wanted)
+    return Example(*say_pair(rng, *events), label, scene.topic)
 
 
 def _draw_qnli(rng: Random, topics: Topics, label: str) -> Example:
     """Draws a question and a sentence that answers the question (label entailment) or not (label not_entailment)."""
-    return Example(*pairs.draw_question_and_statement(rng, draw_scene(rng, topics), label == "entailment"), label)
+    return Example(*draw_question_and_statement(rng, draw_scene(rng, topics), label == "entailment"), label)
 
 
 DRAW = {
