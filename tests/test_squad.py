@@ -191,13 +191,13 @@ def articles() -> Examples:
         ("q5", "Rome is in Italy.", "What is in Italy?", ["Rome"], [0], "Italy"),
         ("q6", "Of Rome and Nice.", "Of what?", ["Rome"], [3], "Italy"),
     ]
-    return Examples(squad.as_rows(rows, "toy", False), "toy.json")
+    return Examples(squad.check_rows(rows, "toy", False), "toy.json")
 
 
 @pytest.mark.parametrize("seed", range(8))
 def test_a_derived_question_moves_to_a_paragraph_of_its_article_without_its_answer(seed):
     toy = articles()
-    derived = squad.without_answer(toy, [seed])
+    derived = squad.derive_unanswerable(toy, [seed])
     moved = derived.frame["answers"].str.len() == 0
     assert moved.sum() == 2 and derived.subset and "derived of toy.json" in derived.source
     assert toy.frame["answers"].str.len().min() == 1  # what was given stays
@@ -208,7 +208,7 @@ def test_a_derived_question_moves_to_a_paragraph_of_its_article_without_its_answ
         assert toy.frame.loc[i, "answers"][0] not in row["context"] and row["starts"] == []
         if row["article"] == "France":  # the Italian article has Rome in every paragraph
             assert article[row["context"]] == "France"
-    assert squad.without_answer(toy, [seed]).frame.equals(derived.frame)
+    assert squad.derive_unanswerable(toy, [seed]).frame.equals(derived.frame)
 
 
 def test_a_paragraph_that_stands_in_two_articles_is_one_of_both():
@@ -218,14 +218,14 @@ def test_a_paragraph_that_stands_in_two_articles_is_one_of_both():
         ("q3", "Paris.", "What?", ["Paris"], [0], "Italy"),
     ]
     for seed in range(4):
-        derived = squad.without_answer(Examples(squad.as_rows(rows, "toy", False), "toy.json"), [seed])
+        derived = squad.derive_unanswerable(Examples(squad.check_rows(rows, "toy", False), "toy.json"), [seed])
         assert derived.frame["answers"].str.len().tolist().count(0) == len(rows) // squad.MOVED
 
 
 def test_without_another_paragraph_no_question_can_be_derived():
     rows = [(f"q{i}", f"Rome {i}.", "What?", ["Rome"], [0], "Italy") for i in range(3)]
     with pytest.raises(ValueError, match=r"toy\.json, question q\d: every paragraph holds its answer"):
-        squad.without_answer(Examples(squad.as_rows(rows, "toy", False), "toy.json"), [1])
+        squad.derive_unanswerable(Examples(squad.check_rows(rows, "toy", False), "toy.json"), [1])
 
 
 # TriviaQA
@@ -262,11 +262,11 @@ def test_the_span_is_the_first_alias_in_the_first_document_that_has_one(tmp_path
 
 
 def test_an_alias_counts_as_whole_words_only():
-    assert triviaqa.first_alias("The art of Arthur; ART.", ["Art"]).span() == (4, 7)
-    assert triviaqa.first_alias("party", ["art"]) is None
-    assert triviaqa.first_alias("C++ and C", ["C"]).start() == 0
-    assert triviaqa.first_alias("costs $5 (five)", ["$5"]).start() == 6
-    assert triviaqa.first_alias("anything", ["", " "]) is None
+    assert triviaqa.find_alias("The art of Arthur; ART.", ["Art"]).span() == (4, 7)
+    assert triviaqa.find_alias("party", ["art"]) is None
+    assert triviaqa.find_alias("C++ and C", ["C"]).start() == 0
+    assert triviaqa.find_alias("costs $5 (five)", ["$5"]).start() == 6
+    assert triviaqa.find_alias("anything", ["", " "]) is None
 
 
 def test_documents_are_cut_and_questions_without_an_answer_are_counted_with_the_reason(tmp_path):
@@ -278,7 +278,7 @@ def test_documents_are_cut_and_questions_without_an_answer_are_counted_with_the_
     assert found.frame["context"].tolist() == ["  early\nword word word word", "Late!"]
     assert found.dropped == 3 and not found.subset
     assert found.reason == "1 no answer in the first 5 words of a document; 2 in both parts"
-    assert triviaqa.first_words("a b", 5) == "a b"
+    assert triviaqa.cut_words("a b", 5) == "a b"
     trivia(tmp_path, "wikipedia-dev.json", asked("q3", ["never"], ["a"]), wikipedia_a="early")
     trivia(tmp_path, "web-dev.json", asked("q4", ["never"], ["a"]))
     with pytest.raises(ValueError, match=r"2 no answer in the first 1 words .*; raise tasks\.questions"):
@@ -287,7 +287,7 @@ def test_documents_are_cut_and_questions_without_an_answer_are_counted_with_the_
 
 def test_answers_without_as_many_starts_are_a_fault_of_their_question():
     with pytest.raises(ValueError, match=r"^file, question q1: 1 answers, but 2 values of answer_start"):
-        squad.as_rows([("q1", "a", "?", ["a"], [0, 1], "Italy")], "file", False)
+        squad.check_rows([("q1", "a", "?", ["a"], [0, 1], "Italy")], "file", False)
 
 
 def test_faults_of_triviaqa_are_named(tmp_path):
@@ -421,6 +421,6 @@ def test_real_files_have_their_counts_and_every_answer_stands_at_its_offset(
 
 
 def test_real_training_questions_lose_their_answers_by_derivation(shared_data):
-    found = squad.without_answer(squad.read_original(shared_data, "squad1", "train"), [1])
+    found = squad.derive_unanswerable(squad.read_original(shared_data, "squad1", "train"), [1])
     assert (found.frame["answers"].str.len() == 0).sum() == 3997 // 3
-    squad.as_rows(found.frame.itertuples(index=False, name=None), "derived", True)
+    squad.check_rows(found.frame.itertuples(index=False, name=None), "derived", True)

@@ -22,11 +22,12 @@ def scores(task: str, predictions: np.ndarray, labels: np.ndarray) -> dict[str, 
     Args:
         task: a name in TASKS.
         predictions: [examples], classes, or for stsb real numbers, on whose scale no correlation depends.
-        labels: [examples], classes, or for stsb real numbers.
+        labels: [examples], an array or a Series of classes, or for stsb of real numbers.
 
     Raises:
         ValueError: the shapes differ or are empty, or a value is not finite.
     """
+    labels = np.asarray(labels)
     if predictions.shape != labels.shape or predictions.ndim != 1 or not len(labels):
         raise ValueError(f"task {task}: predictions {predictions.shape} and labels {labels.shape} must be [examples]")
     # A comparison with NaN would count as a wrong answer.
