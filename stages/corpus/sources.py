@@ -72,12 +72,12 @@ def match_files(patterns: Iterable[str], match: Callable[[str], list[Path]], key
     return list(paths)
 
 
-def count(settings: dict, folder: Path) -> dict:
+def count(settings: dict, _folder: Path) -> dict:
     """Job (runner/jobs.py): counts the documents of a file, unsound documents too.
 
     Args:
         settings: path of the file, and limit, the number at which counting stops (`None` for no limit).
-        folder: the folder of the job, which stays empty.
+        _folder: the folder of the job, which stays empty.
     """
     path = Path(settings["path"])
     documents = _number_lines(path) if find_form(path) == ".jsonl" else _split_texts(path)
@@ -97,10 +97,7 @@ def write_shard(settings: dict, folder: Path) -> dict:
     """
     documents = 0
     origins = []
-    with (
-        temporary_sibling(folder / "shard.jsonl.zst") as temporary,
-        reading.zstd_writer(temporary) as file,
-    ):
+    with temporary_sibling(folder / "shard.jsonl.zst") as temporary, reading.zstd_writer(temporary) as file:
         for path, first, last in settings["parts"]:
             expected = None
             for number, line in _read_records(Path(path), first, last):

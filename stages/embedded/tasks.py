@@ -119,7 +119,7 @@ def draw_examples(name: str, number: int, topics: Topics, rng: Random, seen: set
 
 
 def _format_lines(columns: dict[str, str], examples: list[Example]) -> list[str]:
-    """Returns the lines of a file, such as "0\\tWho hid a cart?\\tThe farmer hid a cart.\\tentailment"."""
+    r"""Returns the lines of a file, such as "0\tWho hid a cart?\tThe farmer hid a cart.\tentailment"."""
     lines = []
     for n, example in enumerate(examples):
         star = "*" if example.label == "0" else ""
@@ -141,7 +141,7 @@ def _draw_cola(rng: Random, topics: Topics, label: str) -> Example:
     return Example(text_of(broken), "", label)
 
 
-def _draw_sst2(rng: Random, topics: Topics, label: str) -> Example:
+def _draw_sst2(rng: Random, _topics: Topics, label: str) -> Example:
     """Draws a sentence of praise (label 1) or blame (label 0), whatever the topics."""
     return Example(draw_review(rng, label == "1") + " .", "", label)
 

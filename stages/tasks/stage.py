@@ -113,16 +113,22 @@ def _read(root: Path, name: str, split: Split, settings: Settings) -> Examples:
     if name == "squad2" and split.name == "train" and questions.squad2_training == "derived":
         return squad.derive_unanswerable(_read(root, "squad1", split, settings), [tasks.seed])
     if settings.data.source == "hub":
-        if name in TASKS:
-            return glue.read_hub(tasks.hub, TASKS[name], split)
-        if name == "triviaqa":
-            return triviaqa.read_hub(questions.hub[name], split.name, questions.triviaqa_words)
-        return squad.read_hub(questions.hub[name], name, split.name)
+        return _read_hub(name, split, settings)
     if name in TASKS:
         return glue.read_original(root, TASKS[name], split)
     if name == "triviaqa":
         return triviaqa.read_original(root, split.name, questions.triviaqa_words)
     return squad.read_original(root, name, split.name)
+
+
+def _read_hub(name: str, split: Split, settings: Settings) -> Examples:
+    """Reads a split from the hub."""
+    if name in TASKS:
+        return glue.read_hub(settings.tasks.hub, TASKS[name], split)
+    questions = settings.tasks.questions
+    if name == "triviaqa":
+        return triviaqa.read_hub(questions.hub[name], split.name, questions.triviaqa_words)
+    return squad.read_hub(questions.hub[name], name, split.name)
 
 
 def _generate(folder: Path, settings: Settings) -> None:
