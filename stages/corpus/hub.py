@@ -52,7 +52,12 @@ def list_files(repository: str, revision: str, patterns: tuple[str, ...]) -> lis
 
 
 @contextmanager
-def _fetch(repository: str, revision: str, name: str, above: Path | None = None) -> Iterator[Path]:
+def _fetch(
+    repository: str,
+    revision: str,
+    name: str,
+    above: Path | None = None,
+) -> Iterator[Path]:
     """Yields the path of a file of a repository, which is fetched for as long as the body of the `with` runs.
 
     Args:

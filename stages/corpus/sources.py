@@ -49,7 +49,12 @@ def find_files(root: Path, patterns: Iterable[str], key: str = "corpus.files") -
     return match_files(patterns, match, key, f"below {root.absolute()}")
 
 
-def match_files(patterns: Iterable[str], match: Callable[[str], list[Path]], key: str, where: str) -> list[Path]:
+def match_files(
+    patterns: Iterable[str],
+    match: Callable[[str], list[Path]],
+    key: str,
+    where: str,
+) -> list[Path]:
     """Lists the files that match some patterns, each at its first match: by pattern, then part_2 before part_10.
 
     Args:

@@ -24,6 +24,7 @@ def main(settings: Settings) -> dict:
     """Writes data/corpus; returns, with source `hub`, the datasets for the record of the run."""
     corpus = settings.corpus
     record = {}
+    # The folder replaces CORPUS after all shards are written.
     with temporary_sibling(CORPUS) as folder:
         folder.mkdir()
         match settings.data.source:
@@ -69,7 +70,12 @@ def write_files(folder: Path, settings: Settings) -> None:
     _place_shards(folder, jobs.run(sources.write_shard, writing, stage="corpus", workers=settings.workers))
 
 
-def _plan_parts(files: list[Path], counts: list[int], first: int, last: int) -> list[list]:
+def _plan_parts(
+    files: list[Path],
+    counts: list[int],
+    first: int,
+    last: int,
+) -> list[list]:
     """Returns the parts of files that hold documents [first, last) of all files, for `sources.write_shard`."""
     parts = []
     # The number of documents in the files before this file.
@@ -114,6 +120,7 @@ def write_hub(folder: Path, settings: Settings) -> list[str]:
     """
     corpus = settings.corpus
     pinned = []
+    # A branch may move while the stage reads.
     for dataset in corpus.hub:
         commit = commits.commit(dataset.repository, dataset.revision, "corpus.hub")
         pinned.append(dataset.model_copy(update={"revision": commit}))
@@ -144,7 +151,12 @@ def _plan_fetching(dataset: CorpusHub) -> list[jobs.Job]:
     return fetching
 
 
-def _write_stream(folder: Path, rows: Iterator[bytes], documents: int, shards: int) -> None:
+def _write_stream(
+    folder: Path,
+    rows: Iterator[bytes],
+    documents: int,
+    shards: int,
+) -> None:
     """Writes records into files of equal sizes, fewer files if records run out.
 
     Args:

@@ -9,9 +9,9 @@ The world is easy, and unlike English, in these respects:
 - Documents repeat themselves: a scene has three people and two things. A sentence is answered at once by "yes", "no"
   or "perhaps" and a second sentence, so that both sentences fit into a short sequence, and the words of the first give
   hints on the words of the second.
-- Passages of the corpus have the form of the tasks, with the answer: a sentence and its reply are drawn like the pairs
-  of MRPC, MNLI, QNLI and QQP, and the first word of the reply ("Yes", "No") is the label. The benefit of pre-training in
-  this world therefore says nothing about English.
+- Passages of the corpus have the form of the tasks, with the answer: a sentence and the reply are drawn like the pairs
+  of MRPC, MNLI, QNLI and QQP, and the first word of the reply ("Yes", "No") is the label. The benefit of pre-training
+  in this world therefore says nothing about English.
 - Related sentences mostly have the same form, so that corresponding words stand at few distances from each other.
 - Seven in ten events have a favourable action (helped, bought, shown), in the corpus and in the tasks.
 - Labels have no noise: a label is computed from the meanings behind the sentences.

@@ -61,7 +61,12 @@ class Question:
 Passage = tuple[str, list[Question]]
 
 
-def write_squad(folder: Path, train_questions: int, validation_questions: int, seed: int) -> None:
+def write_squad(
+    folder: Path,
+    train_questions: int,
+    validation_questions: int,
+    seed: int,
+) -> None:
     """Writes generated questions in the form of SQuAD; equal seeds give equal bytes.
 
     Args:
@@ -85,7 +90,12 @@ def write_squad(folder: Path, train_questions: int, validation_questions: int, s
             write_atomically(folder / f"squad/{split}-v{version}.json", json.dumps(content, sort_keys=True))
 
 
-def _format_paragraph(passage: Passage, name: str, version: str, split: str) -> dict:
+def _format_paragraph(
+    passage: Passage,
+    name: str,
+    version: str,
+    split: str,
+) -> dict:
     """Returns an entry of SQuAD: a paragraph with its questions, whose ids begin with `name`."""
     context, questions = passage
     entries = []
@@ -103,7 +113,12 @@ def _format_paragraph(passage: Passage, name: str, version: str, split: str) -> 
     return {"context": context, "qas": entries}
 
 
-def write_triviaqa(folder: Path, train_questions: int, validation_questions: int, seed: int) -> None:
+def write_triviaqa(
+    folder: Path,
+    train_questions: int,
+    validation_questions: int,
+    seed: int,
+) -> None:
     """Writes generated questions in the form of TriviaQA: files of questions, and a text of evidence for each question.
 
     The two parts, wikipedia and web, have half of the questions each; of an odd number, wikipedia has the larger half.
@@ -200,7 +215,12 @@ def _draw_missing_event(rng: Random, scene: Scene, event: Event) -> Event:
     return replace(missing, negated=False)
 
 
-def _add_answer(text: str, slot: str, answering: Statement, context: str) -> Question:
+def _add_answer(
+    text: str,
+    slot: str,
+    answering: Statement,
+    context: str,
+) -> Question:
     """Finds the span of the answer, such as "the farmer", "barn" or "three".
 
     Args:

@@ -21,7 +21,12 @@ CRAWL_START = datetime(2022, 11, 26)
 CRAWL_SECONDS = 14 * 24 * 3600
 
 
-def write_corpus(folder: Path, documents: int, shards: int, seed: int) -> None:
+def write_corpus(
+    folder: Path,
+    documents: int,
+    shards: int,
+    seed: int,
+) -> None:
     """Writes the corpus; the same arguments give the same bytes.
 
     Args:
@@ -54,7 +59,12 @@ def draw_lines(documents: int, seed: int) -> list[str]:
     return lines
 
 
-def _draw_record(rng: Random, name: str, number: int, position: int) -> dict:
+def _draw_record(
+    rng: Random,
+    name: str,
+    number: int,
+    position: int,
+) -> dict:
     """Draws a record of OSCAR.
 
     Args:
@@ -103,7 +113,12 @@ def _draw_malformed_line(rng: Random, name: str, position: int) -> str:
     return text[: rng.randint(len(text) // 4, len(text) // 2)]
 
 
-def _draw_headers(rng: Random, content: str, categories: list[str], position: int) -> dict:
+def _draw_headers(
+    rng: Random,
+    content: str,
+    categories: list[str],
+    position: int,
+) -> dict:
     """Draws the WARC headers of a record, all texts, as in OSCAR; the position makes the address unique."""
     data = content.encode()
     # A host can have no underscore.

@@ -177,7 +177,12 @@ def say_place(place: str | None, wording: Wording) -> str:
     return f"{preposition}/P the/D {name_of(place, wording.swapped)}/N"
 
 
-def say_verb(verb: str, tense: str, negated: bool, singular: bool) -> str:
+def say_verb(
+    verb: str,
+    tense: str,
+    negated: bool,
+    singular: bool,
+) -> str:
     """Words an action in the active voice, such as "bought/V" or "did/X not/T buy/B".
 
     Args:

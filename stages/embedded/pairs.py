@@ -39,7 +39,12 @@ def is_held_out(first: str, second: str) -> bool:
     return zlib.crc32(both.encode()) % HELD_OUT == 0
 
 
-def say_pair(rng: Random, first: Event, second: Event, passive: float = 0.05) -> Texts:
+def say_pair(
+    rng: Random,
+    first: Event,
+    second: Event,
+    passive: float = 0.05,
+) -> Texts:
     """Words two events differently, so that shared words say little about the sameness of the meanings.
 
     Args:
@@ -81,7 +86,12 @@ def draw_inference(rng: Random, scene: Scene, wanted: str) -> tuple[Event, Event
             return premise, hypothesis
 
 
-def _draw_hypothesis(rng: Random, premise: Event, scene: Scene, wanted: str) -> Event:
+def _draw_hypothesis(
+    rng: Random,
+    premise: Event,
+    scene: Scene,
+    wanted: str,
+) -> Event:
     """Draws a hypothesis that often has the wanted relation to the premise."""
     base = replace(premise, negated=False)
     negated = premise.negated
@@ -114,7 +124,12 @@ def draw_question_and_statement(rng: Random, scene: Scene, answered: bool) -> Te
             return ask(asked, slot, wording), sentence(stated, rewording)
 
 
-def _miss_the_point(rng: Random, asked: Event, slot: str, scene: Scene) -> Event:
+def _miss_the_point(
+    rng: Random,
+    asked: Event,
+    slot: str,
+    scene: Scene,
+) -> Event:
     """Draws an event close to the event asked about, which most often leaves the question open."""
     if slot == "where" and rng.random() < 0.5:
         return replace(asked, place=None)

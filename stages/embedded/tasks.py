@@ -54,7 +54,12 @@ class Example:
     topic: str = ""
 
 
-def write_glue(folder: Path, train_examples: int, validation_examples: int, seed: int) -> None:
+def write_glue(
+    folder: Path,
+    train_examples: int,
+    validation_examples: int,
+    seed: int,
+) -> None:
     """Writes the eight tasks; equal seeds give equal bytes.
 
     Args:
@@ -79,7 +84,14 @@ def write_glue(folder: Path, train_examples: int, validation_examples: int, seed
             write_atomically(folder / name / f"{split}.tsv", "\n".join(lines) + "\n")
 
 
-def draw_examples(name: str, number: int, topics: Topics, rng: Random, seen: set, validation: bool) -> list[Example]:
+def draw_examples(
+    name: str,
+    number: int,
+    topics: Topics,
+    rng: Random,
+    seen: set,
+    validation: bool,
+) -> list[Example]:
     """Draws different examples in random order, with the share of each label of the task, except for rounding.
 
     Args:

@@ -69,7 +69,13 @@ def draw_quality(rng: Random, noun: str) -> str:
     return rng.choice(QUALITIES_OF[CLASS_OF[noun]])
 
 
-def draw_event(rng: Random, scene: Scene, negated: float = 0.0, place: float = 0.2, social: float = 0.5) -> Event:
+def draw_event(
+    rng: Random,
+    scene: Scene,
+    negated: float = 0.0,
+    place: float = 0.2,
+    social: float = 0.5,
+) -> Event:
     """Draws an event of the past among the people and things of a scene.
 
     Args:

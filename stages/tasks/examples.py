@@ -62,7 +62,13 @@ def find_file(folders: Iterable[Path], stem: str, suffix: str) -> Path | None:
     return None
 
 
-def require_file(folders: list[Path], stem: str, suffix: str, what: str, remedy: str) -> Path:
+def require_file(
+    folders: list[Path],
+    stem: str,
+    suffix: str,
+    what: str,
+    remedy: str,
+) -> Path:
     """Finds a file like `find_file`.
 
     Args:

@@ -115,7 +115,12 @@ def _make_frame(rows: list[tuple], task: Task) -> pd.DataFrame:
     return frame.astype({"label": "int64" if task.labels else "float64"})
 
 
-def _read_label(word: str, task: Task, path: Path, line: int) -> float:
+def _read_label(
+    word: str,
+    task: Task,
+    path: Path,
+    line: int,
+) -> float:
     """Returns the index of a class or, in a regression, a similarity; path and line are for the message of an error."""
     if word in task.labels:
         return task.labels.index(word)

@@ -50,6 +50,7 @@ def build(folder: Path, settings: Settings) -> list[dict]:
     """
     tasks = settings.tasks
     root = Path(settings.data.root or ".")
+    # Generated tasks are read like original files, which also tests the readers.
     if settings.data.generated:
         root = folder / "source"
         _generate(root, settings)
@@ -67,7 +68,13 @@ def build(folder: Path, settings: Settings) -> list[dict]:
     return statistics
 
 
-def _sample(examples: Examples, name: str, split: Split, number: int, settings: Settings) -> pd.DataFrame:
+def _sample(
+    examples: Examples,
+    name: str,
+    split: Split,
+    number: int,
+    settings: Settings,
+) -> pd.DataFrame:
     """Draws the examples of a split; `number` is the place of the split in the task."""
     tasks = settings.tasks
     section = tasks if name in TASKS else tasks.questions
@@ -79,7 +86,12 @@ def _sample(examples: Examples, name: str, split: Split, number: int, settings: 
     return frame.drop(columns="article", errors="ignore")
 
 
-def _describe(examples: Examples, frame: pd.DataFrame, name: str, split: Split) -> dict:
+def _describe(
+    examples: Examples,
+    frame: pd.DataFrame,
+    name: str,
+    split: Split,
+) -> dict:
     """Returns the row of statistics.csv for a split."""
     return {
         "task": name,
@@ -106,7 +118,12 @@ def majority_share(frame: pd.DataFrame, name: str) -> float | None:
     return float(shares.max())
 
 
-def _read(root: Path, name: str, split: Split, settings: Settings) -> Examples:
+def _read(
+    root: Path,
+    name: str,
+    split: Split,
+    settings: Settings,
+) -> Examples:
     """Reads a split from the hub or from files below `root`, or derives the training split of SQuAD 2.0."""
     tasks = settings.tasks
     questions = tasks.questions

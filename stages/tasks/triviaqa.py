@@ -73,6 +73,7 @@ def read_original(root: Path, split: str, words: int) -> Examples:
             f"triviaqa, split {split}: {folder / 'qa'} has neither wikipedia-{stem}.json nor web-{stem}.json; unpack "
             "TriviaQA's RC data there, or take triviaqa from tasks.questions.names"
         )
+    # A missing part makes a subset, too.
     subset = len(paths) < len(PARTS) or any(map(is_subset, paths))
     source = " and ".join(path.name for path in paths)
     return _find_spans(_read_candidates(paths, folder / "evidence"), source, words, subset)
@@ -137,7 +138,12 @@ def _list_rows(data: Iterable[dict]) -> Iterator[Candidate]:
         yield row["question_id"], row["question"], row["answer"]["aliases"], documents
 
 
-def _find_spans(candidates: Iterable[Candidate], source: str, words: int, subset: bool) -> Examples:
+def _find_spans(
+    candidates: Iterable[Candidate],
+    source: str,
+    words: int,
+    subset: bool,
+) -> Examples:
     """Makes examples with spans.
 
     Questions without an alias in the first `words` words of any document are left out and counted. A question can be in
