@@ -27,6 +27,7 @@ def scores(task: str, predictions: np.ndarray, labels: np.ndarray) -> dict[str, 
     Raises:
         ValueError: the shapes differ or are empty, or a value is not finite.
     """
+    predictions = np.asarray(predictions)
     labels = np.asarray(labels)
     if predictions.shape != labels.shape or predictions.ndim != 1 or not len(labels):
         raise ValueError(f"task {task}: predictions {predictions.shape} and labels {labels.shape} must be [examples]")
