@@ -1,76 +1,121 @@
-"""Rules on one property of an example: the answer is what training examples with the same value have most often.
+"""Rules on a single property of an example: the answer is the most frequent label of training examples with that value.
 
-In a regression it is the mean of theirs. A task that one such rule solves does not ask for what it is named after.
+In a regression the answer is the mean label. A task that such a rule solves does not test the ability after which the
+task is named.
 """
-
-from collections.abc import Callable, Hashable
 
 import numpy as np
 import pandas as pd
 
-from stages.baselines.words import pairs, words
+from stages.baselines.words import list_texts, split_words
 from stages.benchmarks.glue import TASKS
 from stages.benchmarks.metrics import scores
 
-SEEN = 5  # training examples that a value needs for its own answer, as fewer agree by chance; others get that of all
-ASKED = {word: word for word in ("who", "where", "when", "why", "how")} | {  # the question word that asks for each
-    "way": "how", "reason": "why", "time": "when", "place": "where",
-}  # fmt: skip
-NEGATIONS = {"not", "no", "never", "t"}  # t: of "don't"
-Property = Callable[[list[str], list[str]], Hashable]  # of lower-case words and marks of both texts; [] for no second
+# Training examples that a value needs for its own answer, because fewer examples agree by chance. Other values get the
+# constant answer.
+SEEN = 5
 
-
-def _asked(text: list[str]) -> str:
-    """Returns what the first word in ASKED asks for, "how" of "What is the best way to ...?"; "" if there is none."""
-    return next((ASKED[word] for word in text if word in ASKED), "")
-
-
-def _end(text: list[str]) -> str:
-    """Returns the last word of letters and digits alone, so not the marks after it; "" where there is none."""
-    return next((word for word in reversed(text) if word.isalnum()), "")
-
-
-# Three are a property of a single text or, of a pair, whether its texts agree in it. In tenths: of the Jaccard index.
-PROPERTIES: dict[str, Property] = {
-    "first word": lambda first, second: first[:1] == second[:1] if second else "".join(first[:1]),
-    "last word": lambda first, second: _end(first) == _end(second) if second else _end(first),
-    "question word": lambda first, second: _asked(first) == _asked(second) if second else _asked(first),
-    "number of shared words": lambda first, second: len({*first} & {*second}),
-    "number of differing words": lambda first, second: len({*first} ^ {*second}),
-    "shared words in tenths": lambda first, second: round(
-        10 * len({*first} & {*second}) / max(1, len({*first} | {*second}))
-    ),
-    "words of the second in the first": lambda first, second: {*second} <= {*first},
-    "first length": lambda first, second: len(first),
-    "second length": lambda first, second: len(second),
-    "difference in lengths": lambda first, second: len(first) - len(second),
-    "negation": lambda first, second: (bool(NEGATIONS & {*first}), bool(NEGATIONS & {*second})),
+# The question word that asks for the same, by word.
+ASKED = {
+    "who": "who",
+    "where": "where",
+    "when": "when",
+    "why": "why",
+    "how": "how",
+    "way": "how",
+    "reason": "why",
+    "time": "when",
+    "place": "where",
 }
 
+# "t" is the end of "don't".
+NEGATIONS = {"not", "no", "never", "t"}
 
-def predictions(task: str, train: pd.DataFrame, examples: pd.DataFrame) -> np.ndarray:
-    """Fits every rule to training examples and predicts others by the one with the best score on the training examples.
 
-    The score is the mean of the metrics; of equal rules the first counts, of equally frequent classes the lowest.
+def predict_by_best_rule(task: str, train: pd.DataFrame, examples: pd.DataFrame) -> np.ndarray:
+    """Fits every rule to training examples, and predicts other examples by the rule with the best training score.
+
+    The score is the mean of the metrics. Of equal rules the first counts, of equally frequent classes the lowest.
 
     Args:
         task: the name of a task of GLUE.
         train: text_a, text_b (null for single sentences) and label of the training examples.
-        examples: text_a and text_b of those to be predicted.
+        examples: text_a and text_b of the other examples.
 
     Returns:
-        One prediction for every example, in order: a class, or for a regression a mean of training labels.
+        [examples], the predicted classes or, in a regression, means of training labels.
     """
-    typical = "mean" if not TASKS[task].labels else lambda labels: labels.mode().iloc[0]
-    split = [[(words(one), words(other)) for one, other in pairs(frame)] for frame in (train, examples)]
-    labels, best, predicted = train["label"].reset_index(drop=True), -np.inf, np.empty(0)
-    constant = labels.agg(typical)
-    for value_of in PROPERTIES.values():
-        seen, unseen = (pd.Series([value_of(*texts) for texts in part], dtype=object) for part in split)
-        groups = labels.groupby(seen)  # by the value of the property
-        answers = groups.agg(typical)[groups.size() >= SEEN]
-        fitted, answered = (np.array([answers.get(value, constant) for value in part]) for part in (seen, unseen))
-        score = np.mean([*scores(task, fitted, labels.to_numpy()).values()])
+    labels = train["label"].reset_index(drop=True)
+    choose = _find_most_frequent if TASKS[task].labels else "mean"
+    constant = labels.agg(choose)
+    seen = _describe_all(train)
+    unseen = _describe_all(examples)
+    best = -np.inf
+    predicted = np.empty(0)
+    for name in seen:
+        groups = labels.groupby(seen[name])
+        answers = groups.agg(choose)[groups.size() >= SEEN]
+        fitted = np.array([answers.get(value, constant) for value in seen[name]])
+        score = np.mean(list(scores(task, fitted, labels.to_numpy()).values()))
         if score > best:
-            best, predicted = score, answered
+            best = score
+            predicted = np.array([answers.get(value, constant) for value in unseen[name]])
     return predicted
+
+
+def _find_most_frequent(labels: pd.Series) -> int:
+    """Returns the most frequent class, the lowest of equally frequent classes."""
+    return labels.mode().iloc[0]
+
+
+def _describe_all(frame: pd.DataFrame) -> pd.DataFrame:
+    """Returns the properties of every example: a row for each example, a column for each property."""
+    rows = []
+    for first, second in list_texts(frame):
+        rows.append(describe(split_words(first), split_words(second)))
+    # Of dtype object, because a property may be a pair.
+    return pd.DataFrame(rows, dtype=object)
+
+
+def describe(first: list[str], second: list[str]) -> dict:
+    """Returns the properties of an example, by name.
+
+    Three properties are a word of a single text or, of a pair, whether both texts agree in this word.
+
+    Args:
+        first: words and marks, in lower case, of the first text.
+        second: words and marks of the second text, empty for a single sentence.
+    """
+    shared = {*first} & {*second}
+    differing = {*first} ^ {*second}
+    union = {*first} | {*second}
+    words = {}
+    for name, find in (("first word", _find_first), ("last word", _find_last), ("question word", _find_question_word)):
+        words[name] = find(first) == find(second) if second else find(first)
+    return {
+        **words,
+        "number of shared words": len(shared),
+        "number of differing words": len(differing),
+        # Of the Jaccard index.
+        "shared words in tenths": round(10 * len(shared) / max(1, len(union))),
+        "words of the second in the first": {*second} <= {*first},
+        "first length": len(first),
+        "second length": len(second),
+        "difference in lengths": len(first) - len(second),
+        "negation": (not NEGATIONS.isdisjoint(first), not NEGATIONS.isdisjoint(second)),
+    }
+
+
+def _find_first(text: list[str]) -> str:
+    """Returns the first word or mark, or "" for an empty text."""
+    return text[0] if text else ""
+
+
+def _find_last(text: list[str]) -> str:
+    """Returns the last word of letters and digits, without the marks after the word, or ""."""
+    return next((word for word in reversed(text) if word.isalnum()), "")
+
+
+def _find_question_word(text: list[str]) -> str:
+    """Returns the question word that the first word in ASKED stands for: "how" for "What is the best way to ...?"."""
+    return next((ASKED[word] for word in text if word in ASKED), "")

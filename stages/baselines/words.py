@@ -1,11 +1,11 @@
-"""Linear models on the words of an example: what can be answered without attention.
+"""Linear models on the words of an example: baselines without attention.
 
-Each of FEATURES says what one such model sees of a pair of texts, or of a single text. What another model scores above
-all of them comes from order over more than two words, from what words mean, or from how the two texts correspond.
+Each entry of FEATURES defines the features of a pair of texts, or of a single text, for a linear model. A higher score
+of a neural network comes from the order of more than two words, from the meanings of words, or from the correspondence
+of the two texts.
 """
 
 import re
-from collections.abc import Iterator
 from itertools import pairwise
 
 import numpy as np
@@ -14,74 +14,97 @@ from sklearn.feature_extraction.text import CountVectorizer, TfidfVectorizer
 from sklearn.linear_model import LogisticRegression, Ridge
 from sklearn.pipeline import make_pipeline
 
-WORD = re.compile(r"\w+|[^\w\s]")  # a word, or one mark
-PENALTY = 1.0  # scikit-learn's default, for both regressions; not tuned
-ITERATIONS = 1000  # at most; the logistic regression converges in far fewer
+from stages.benchmarks.glue import TASKS
+
+# A word, or a punctuation mark.
+WORD = re.compile(r"\w+|[^\w\s]")
+
+# The default of scikit-learn for both regressions, not tuned.
+PENALTY = 1.0
+
+# A limit; the logistic regression converges in far fewer iterations.
+ITERATIONS = 1000
+
 Texts = tuple[str, str | None]
 
 
-def predictions(train: pd.DataFrame, examples: pd.DataFrame, regression: bool, features: str) -> np.ndarray:
-    """Fits a linear model to training examples and predicts the labels of others.
+def predict_linear(task: str, train: pd.DataFrame, examples: pd.DataFrame, features: str) -> np.ndarray:
+    """Fits a linear model to training examples and predicts the labels of other examples.
+
+    The model is a logistic regression or, for a task whose labels are real numbers, a ridge regression.
 
     Args:
+        task: the name of a task of GLUE.
         train: text_a, text_b (null for single sentences) and label of the training examples.
-        examples: text_a and text_b of those to be predicted.
-        regression: whether labels are real numbers (ridge regression) instead of classes (logistic regression).
-        features: what the model sees, a name in FEATURES.
+        examples: text_a and text_b of the other examples.
+        features: a name in FEATURES.
 
     Returns:
-        [examples], the predicted classes or real numbers, in order.
+        [examples], the predicted classes or real numbers.
     """
-    if not regression and train["label"].nunique() == 1:  # of a few examples; a logistic regression needs two classes
-        return np.full(len(examples), train["label"].iloc[0])
-    vectorizer, seen = FEATURES[features]
-    last = Ridge(alpha=PENALTY) if regression else LogisticRegression(C=1 / PENALTY, max_iter=ITERATIONS)
-    fitted = make_pipeline(vectorizer(analyzer=seen), last).fit(pairs(train), train["label"])
-    return fitted.predict(pairs(examples))
+    labels = train["label"]
+    vectorizer, extract = FEATURES[features]
+    model = Ridge(alpha=PENALTY)
+    if TASKS[task].labels:
+        # A logistic regression needs two classes, which few training examples may lack.
+        if labels.nunique() == 1:
+            return np.full(len(examples), labels.iloc[0])
+        model = LogisticRegression(C=1 / PENALTY, max_iter=ITERATIONS)
+    pipeline = make_pipeline(vectorizer(analyzer=extract), model)
+    pipeline.fit(list_texts(train), labels)
+    return pipeline.predict(list_texts(examples))
 
 
-def words(text: str | None) -> list[str]:
-    """Returns the words and punctuation marks of a text in lower case; an empty list for None."""
+def split_words(text: str | None) -> list[str]:
+    """Returns the words and marks of a text in lower case: ["a", "cart", "."] for "A cart."; no words for `None`."""
     return WORD.findall((text or "").lower())
 
 
-def pairs(frame: pd.DataFrame) -> list[Texts]:
-    """Returns the two texts of every example; the second is None for single sentences, whatever null the table has."""
-    second = frame["text_b"].astype(object).where(frame["text_b"].notna(), None)
+def list_texts(frame: pd.DataFrame) -> list[Texts]:
+    """Returns the two texts of every example; the second text of a single sentence is `None`."""
+    second = frame["text_b"].astype(object)
+    second = second.where(second.notna(), None)
     return list(zip(frame["text_a"], second, strict=True))
 
 
-def either(texts: Texts) -> list[str]:
-    """Returns the words of both texts, without saying in which of them they stand."""
-    return [*words(texts[0]), *words(texts[1])]
+def extract_words(texts: Texts) -> list[str]:
+    """Returns the words of both texts, without the text to which a word belongs."""
+    first, second = texts
+    return split_words(first) + split_words(second)
 
 
-def overlap(texts: Texts) -> Iterator[str]:
-    """Yields which words the first text has and, of a pair, which the second, which both and which only one has.
+def extract_overlap(texts: Texts) -> list[str]:
+    """Returns the words of the first text and, of a pair, of the second, of both and of only one of the two texts.
 
-    Each is a text, such as "shared cat"; "number of shared words" and "... differing ..." come once for each of them.
+    Each feature is a text, such as "shared cat". "number of shared words" comes once for each shared word, and "number
+    of differing words" once for each word of only one text.
     """
-    first, second = set(words(texts[0])), set(words(texts[1]))
-    yield from (f"first {word}" for word in first)
+    first = set(split_words(texts[0]))
+    features = [f"first {word}" for word in first]
     if texts[1] is not None:
-        yield from (f"second {word}" for word in second)
-        yield from (f"shared {word}" for word in first & second)
-        yield from (f"differing {word}" for word in first ^ second)
-        yield from ["number of shared words"] * len(first & second)
-        yield from ["number of differing words"] * len(first ^ second)
+        second = set(split_words(texts[1]))
+        features += [f"second {word}" for word in second]
+        for word in first & second:
+            features += [f"shared {word}", "number of shared words"]
+        for word in first ^ second:
+            features += [f"differing {word}", "number of differing words"]
+    return features
 
 
-def neighbours(texts: Texts) -> Iterator[str]:
-    """Yields the words of each text ("first cat") and the pairs of neighbours in it, where its ends are empty words."""
+def extract_neighbours(texts: Texts) -> list[str]:
+    """Returns the words of each text ("first cat") and the pairs of neighbours, with empty words at both ends."""
+    features = []
     for side, text in zip(("first", "second"), texts, strict=True):
         if text is not None:
-            bounded = ["", *words(text), ""]
-            yield from (f"{side} {word}" for word in bounded[1:-1])
-            yield from (f"{side} {one} {other}" for one, other in pairwise(bounded))
+            words = split_words(text)
+            features += [f"{side} {word}" for word in words]
+            features += [f"{side} {word} {following}" for word, following in pairwise(["", *words, ""])]
+    return features
 
 
-FEATURES = {  # how features are weighed, and which an example has
-    "bag_of_words": (TfidfVectorizer, either),
-    "words_and_overlap": (CountVectorizer, overlap),
-    "bigrams": (CountVectorizer, neighbours),
+# By name of the baseline: the weighting of features, and the features of an example.
+FEATURES = {
+    "bag_of_words": (TfidfVectorizer, extract_words),
+    "words_and_overlap": (CountVectorizer, extract_overlap),
+    "bigrams": (CountVectorizer, extract_neighbours),
 }

@@ -1,8 +1,8 @@
 """Exact match and F1 of predicted answers, by the official definition of SQuAD.
 
-Both are taken after normalisation (lower case; without ASCII punctuation, articles and spare white space), against the
-gold answer that fits best. Rajpurkar et al. 2016, section 6.1; Rajpurkar, Jia and Liang 2018 for questions without an
-answer, whose only gold answer is the empty text.
+Both metrics are taken after normalisation (lower case; without ASCII punctuation, articles and spare white space),
+against the gold answer that fits best: Rajpurkar et al. 2016, section 6.1. The only gold answer of an unanswerable
+question is the empty text: Rajpurkar, Jia and Liang 2018.
 """
 
 import re
@@ -15,37 +15,47 @@ WITHOUT_PUNCTUATION = str.maketrans("", "", string.punctuation)
 
 
 def scores(predictions: Sequence[str], answers: Sequence[Sequence[str]]) -> dict[str, float]:
-    """Returns the means of `exact_match` and `f1` over questions, by these names, as fractions in [0, 1].
+    """Computes the means of `exact_match` and `f1` over questions, as fractions in [0, 1].
 
-    predictions: one answer per question, empty for none. answers: the gold answers of every question; none for an
-    unanswerable one. Gold answers of which normalisation leaves nothing do not count, as in version 2.0 (three
-    questions of the development sets have a full stop among theirs). ValueError for no questions, or for
-    another number of predictions.
+    Gold answers of which normalisation leaves nothing do not count, as in version 2.0: three questions of the
+    development sets have a full stop among the gold answers.
+
+    Args:
+        predictions: an answer to each question, empty for no answer.
+        answers: the gold answers of each question, empty for an unanswerable question.
+
+    Raises:
+        ValueError: there is no question, or another number of predictions than of questions.
     """
     if len(predictions) != len(answers) or not len(answers):
         raise ValueError(f"{len(predictions)} predictions for {len(answers)} questions; give one for each, and some")
-    gold = [[answer for answer in alternatives if normalised(answer)] or [""] for alternatives in answers]
-    pairs = list(zip(predictions, gold, strict=True))
-    return {
-        name: sum(max(measure(prediction, answer) for answer in right) for prediction, right in pairs) / len(pairs)
-        for name, measure in (("exact_match", exact_match), ("f1", f1))
-    }
+    # The gold answer that fits best may differ between the metrics.
+    totals = {"exact_match": 0.0, "f1": 0.0}
+    for prediction, alternatives in zip(predictions, answers, strict=True):
+        gold = [answer for answer in alternatives if normalised(answer)] or [""]
+        totals["exact_match"] += max(exact_match(prediction, answer) for answer in gold)
+        totals["f1"] += max(f1(prediction, answer) for answer in gold)
+    return {name: total / len(answers) for name, total in totals.items()}
 
 
 def normalised(text: str) -> str:
-    """Lowers the case, deletes punctuation, then articles, then spare white space. Accents and other signs stay."""
-    return " ".join(ARTICLES.sub(" ", text.lower().translate(WITHOUT_PUNCTUATION)).split())
+    """Returns a text in lower case without punctuation, articles and spare white space: "seine" for "The Seine."."""
+    # In this order, as officially: "the-end" becomes "theend".
+    without_punctuation = text.lower().translate(WITHOUT_PUNCTUATION)
+    return " ".join(ARTICLES.sub(" ", without_punctuation).split())
 
 
 def exact_match(prediction: str, answer: str) -> float:
-    """Scores 1.0 where prediction and answer are the same words after `normalised`, and 0.0 otherwise."""
+    """Returns 1.0 if prediction and answer are the same words after normalisation, or else 0.0."""
     return float(normalised(prediction) == normalised(answer))
 
 
 def f1(prediction: str, answer: str) -> float:
-    """Computes the harmonic mean of precision and recall of words, as often as they occur; 1.0 if both have none."""
-    predicted, gold = normalised(prediction).split(), normalised(answer).split()
+    """Computes the harmonic mean of precision and recall of words, as often as words occur; 1.0 for two empty texts."""
+    predicted = normalised(prediction).split()
+    gold = normalised(answer).split()
     if not predicted or not gold:
         return float(predicted == gold)
+    # Words in common, as often as both texts have the words.
     common = (Counter(predicted) & Counter(gold)).total()
     return 2 * common / (len(predicted) + len(gold))

@@ -1,4 +1,4 @@
-"""The eight GLUE tasks of the papers: their texts, labels, metrics and splits."""
+"""The eight GLUE tasks of the papers: texts, labels, metrics and splits."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -6,13 +6,18 @@ from pathlib import Path
 from stages.files.paths import TASK_FOLDER
 from stages.schema.testing_sections import CrossDomain
 
-HIGHEST_SIMILARITY = 5.0  # of stsb; the lowest is 0
+# Of stsb; the lowest similarity is 0.
+HIGHEST_SIMILARITY = 5.0
 
 
 @dataclass(frozen=True)
 class Split:
-    """name: here and on the hub. stem: of the original file's name. evaluated_on: the papers' name for the column of
-    scores on this split; None where no scores are on it.
+    """A split of a task.
+
+    Attributes:
+        name: name here and on the hub.
+        stem: name of the original file, without suffix.
+        evaluated_on: the papers' name for the column of scores on this split; `None` for a split without scores.
     """
 
     name: str
@@ -22,12 +27,20 @@ class Split:
 
 @dataclass(frozen=True)
 class Task:
-    """name: in params.yaml and on the hub. folder: in the original distribution. texts, label: names of columns there.
+    """A task of GLUE.
 
-    labels: the words of the label column in the order of classes; none for a regression. classes: the hub's names of
-    the same classes. metrics: names in metrics.METRICS. hub_texts: the names of the text columns on the hub where they
-    are not `texts`. header: the names of all columns where the original files have none. corrupt_rows: how many rows
-    with a wrong number of columns an original file is known to hold, at most.
+    Attributes:
+        name: name in params.yaml and on the hub.
+        folder: name in the original distribution.
+        texts: names of the text columns in the original files.
+        label: name of the label column in the original files.
+        labels: words of the label column, in the order of classes; empty for a regression.
+        classes: names of the same classes on the hub.
+        metrics: names in metrics.METRICS.
+        splits: the splits with known labels.
+        hub_texts: names of the text columns on the hub, if different from `texts`.
+        header: names of all columns, if the original files have no header.
+        corrupt_rows: largest number of rows with a wrong number of columns in an original file.
     """
 
     name: str
@@ -44,90 +57,168 @@ class Task:
 
     @property
     def outputs(self) -> int:
-        """Number of a classifier's outputs: one per class, or one for a regression."""
+        """Number of outputs of a classifier: one for each class, or 1 for a regression."""
         return len(self.labels) or 1
 
     @property
     def head(self) -> dict:
-        """What a classifier's configuration says of its outputs, by the keys that Hugging Face's libraries read."""
+        """Description of the outputs in a classifier's configuration, by the keys of Hugging Face's libraries."""
+        names = self.classes or (self.label,)
+        head = {
+            "id2label": {str(index): name for index, name in enumerate(names)},
+            "label2id": {name: index for index, name in enumerate(names)},
+        }
         if not self.classes:
-            return {"id2label": {"0": self.label}, "label2id": {self.label: 0}, "problem_type": "regression"}
-        names = dict(enumerate(self.classes))
-        return {"id2label": {str(i): name for i, name in names.items()}, "label2id": {v: k for k, v in names.items()}}
+            head["problem_type"] = "regression"
+        return head
 
     @property
     def validation_splits(self) -> tuple[Split, ...]:
-        """The splits on which models are scored."""
-        return tuple(split for split in self.splits if split.evaluated_on)
+        """The splits on which models are scored: all after the training split."""
+        return self.splits[1:]
 
 
-def _splits(name: str) -> tuple[Split, ...]:
+def _plan_splits(name: str) -> tuple[Split, ...]:
+    """Returns the splits of a task with a single validation split, whose column has the name of the task."""
     return Split("train", "train"), Split("validation", "dev", name)
 
 
+# Words of label columns.
 BINARY = ("0", "1")
 ENTAILMENT = ("entailment", "not_entailment")
 NLI = ("entailment", "neutral", "contradiction")
+
+# Names of text columns.
 SENTENCES = ("sentence1", "sentence2")
+
+# The validation examples of MNLI are from the sources of the training examples, or from other sources.
 MNLI_SPLITS = (
     Split("train", "train"),
     Split("validation_matched", "dev_matched", "mnli_m"),
     Split("validation_mismatched", "dev_mismatched", "mnli_mm"),
 )
 
-TASKS: dict[str, Task] = {
-    task.name: task
-    for task in (
-        Task(
-            "cola", "CoLA", ("sentence",), "label", BINARY, ("unacceptable", "acceptable"),
-            ("matthews_correlation",), _splits("cola"), header=("source", "label", "star", "sentence"),
-        ),
-        Task(
-            "sst2", "SST-2", ("sentence",), "label", BINARY, ("negative", "positive"),
-            ("accuracy",), _splits("sst2"),
-        ),
-        Task(
-            "mrpc", "MRPC", ("#1 String", "#2 String"), "Quality", BINARY, ("not_equivalent", "equivalent"),
-            ("accuracy", "f1"), _splits("mrpc"), hub_texts=SENTENCES,
-        ),
-        Task("stsb", "STS-B", SENTENCES, "score", (), (), ("pearson", "spearmanr"), _splits("stsb")),
-        Task(
-            "qqp", "QQP", ("question1", "question2"), "is_duplicate", BINARY, ("not_duplicate", "duplicate"),
-            ("accuracy", "f1"), _splits("qqp"), corrupt_rows=50,
-        ),
-        Task(
-            "mnli", "MNLI", SENTENCES, "gold_label", NLI, NLI, ("accuracy",), MNLI_SPLITS,
-            hub_texts=("premise", "hypothesis"),
-        ),
-        Task(
-            "qnli", "QNLI", ("question", "sentence"), "label", ENTAILMENT, ENTAILMENT,
-            ("accuracy",), _splits("qnli"),
-        ),
-        Task("rte", "RTE", SENTENCES, "label", ENTAILMENT, ENTAILMENT, ("accuracy",), _splits("rte")),
-    )
-}  # fmt: skip
-TASK_OF = {  # by the papers' name for the column of a split
-    split.evaluated_on: name for name, task in TASKS.items() for split in task.validation_splits
-}
-COLUMN_OF = {  # by task, where the papers have one column for it: for MNLI that of the matched split
-    name: task.validation_splits[0].evaluated_on for name, task in TASKS.items()
-}
+_TASKS = (
+    Task(
+        "cola",
+        "CoLA",
+        ("sentence",),
+        "label",
+        BINARY,
+        ("unacceptable", "acceptable"),
+        ("matthews_correlation",),
+        _plan_splits("cola"),
+        # The files of CoLA have no header.
+        header=("source", "label", "star", "sentence"),
+    ),
+    Task(
+        "sst2",
+        "SST-2",
+        ("sentence",),
+        "label",
+        BINARY,
+        ("negative", "positive"),
+        ("accuracy",),
+        _plan_splits("sst2"),
+    ),
+    Task(
+        "mrpc",
+        "MRPC",
+        ("#1 String", "#2 String"),
+        "Quality",
+        BINARY,
+        ("not_equivalent", "equivalent"),
+        ("accuracy", "f1"),
+        _plan_splits("mrpc"),
+        hub_texts=SENTENCES,
+    ),
+    Task(
+        "stsb",
+        "STS-B",
+        SENTENCES,
+        "score",
+        # Labels are similarities.
+        (),
+        (),
+        ("pearson", "spearmanr"),
+        _plan_splits("stsb"),
+    ),
+    Task(
+        "qqp",
+        "QQP",
+        ("question1", "question2"),
+        "is_duplicate",
+        BINARY,
+        ("not_duplicate", "duplicate"),
+        ("accuracy", "f1"),
+        _plan_splits("qqp"),
+        # The original files hold a few rows with a wrong number of columns.
+        corrupt_rows=50,
+    ),
+    Task(
+        "mnli",
+        "MNLI",
+        SENTENCES,
+        "gold_label",
+        NLI,
+        NLI,
+        ("accuracy",),
+        MNLI_SPLITS,
+        hub_texts=("premise", "hypothesis"),
+    ),
+    Task(
+        "qnli",
+        "QNLI",
+        ("question", "sentence"),
+        "label",
+        ENTAILMENT,
+        ENTAILMENT,
+        ("accuracy",),
+        _plan_splits("qnli"),
+    ),
+    Task(
+        "rte",
+        "RTE",
+        SENTENCES,
+        "label",
+        ENTAILMENT,
+        ENTAILMENT,
+        ("accuracy",),
+        _plan_splits("rte"),
+    ),
+)
+TASKS = {task.name: task for task in _TASKS}
+
+# By the papers' name for the column of a split.
+TASK_OF = {}
+
+# By task, for tables with a single column a task: for MNLI the column of the matched split.
+COLUMN_OF = {}
+for _task in _TASKS:
+    for _split in _task.validation_splits:
+        TASK_OF[_split.evaluated_on] = _task.name
+        COLUMN_OF.setdefault(_task.name, _split.evaluated_on)
 
 
 def validation_tables(task: str) -> dict[str, Path]:
-    """The tables on which a task is scored (example_id, text_a, text_b, label), by Split.evaluated_on."""
-    return {split.evaluated_on: TASK_FOLDER / task / f"{split.name}.parquet" for split in TASKS[task].validation_splits}
+    """Returns the tables on which a task is scored (example_id, text_a, text_b, label), by Split.evaluated_on."""
+    folder = TASK_FOLDER / task
+    return {split.evaluated_on: folder / f"{split.name}.parquet" for split in TASKS[task].validation_splits}
 
 
 def positive_classes(mapping: CrossDomain) -> dict[str, set[int]]:
-    """The classes that say that two texts mean the same: their indices among the task's labels, by task.
+    """Returns the classes that say that two texts mean the same, as indices into the labels of the task, by task.
 
-    mapping: the section `cross_domain` of params.yaml. Raises ValueError where a label is chosen that its task does not
-    have, or all labels of a task are.
+    Args:
+        mapping: the section `cross_domain` of params.yaml.
+
+    Raises:
+        ValueError: a task does not have a chosen label, or all labels of a task are chosen.
     """
     result = {}
     for task in mapping.tasks:
-        labels, chosen = TASKS[task].labels, mapping.positive_labels[task]
+        labels = TASKS[task].labels
+        chosen = mapping.positive_labels[task]
         unknown = [label for label in chosen if label not in labels]
         if unknown or len(chosen) == len(labels):
             raise ValueError(

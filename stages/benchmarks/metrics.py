@@ -1,6 +1,6 @@
 """The GLUE metrics, as fractions in [-1, 1], by scikit-learn and scipy.
 
-Raw metrics only; what a paper makes of several (means of accuracy and F1, say) is made where its tables are.
+The module has raw metrics only; a paper's mean of several metrics is computed where its tables are filled.
 """
 
 from collections.abc import Callable
@@ -14,41 +14,43 @@ from stages.benchmarks.glue import TASKS
 
 
 def scores(task: str, predictions: np.ndarray, labels: np.ndarray) -> dict[str, float]:
-    """Computes every metric of the task, by name; F1 is that of class 1.
+    """Computes every metric of a task, by name; F1 is of class 1.
 
-    The correlation of a model that gives one answer to everything is not defined; the model gets 0.0, like one that
-    knows nothing, and an F1 of 0.0 where it predicts no positive.
+    The correlation of the same answer to everything is not defined. Such a model gets 0.0, like a model without
+    knowledge, and an F1 of 0.0 if no prediction is positive.
 
     Args:
         task: a name in TASKS.
         predictions: [examples], classes, or for stsb real numbers, on whose scale no correlation depends.
-        labels: [examples], classes, or for stsb real numbers.
+        labels: [examples], an array or a Series of classes, or for stsb of real numbers.
 
     Raises:
-        ValueError: the task is unknown, the shapes differ or are empty, or a value is not finite.
+        ValueError: the shapes differ or are empty, or a value is not finite.
     """
-    if task not in TASKS:
-        raise ValueError(f"task {task}: unknown; known are {', '.join(TASKS)}")
-    predictions, labels = np.asarray(predictions), np.asarray(labels)
+    predictions = np.asarray(predictions)
+    labels = np.asarray(labels)
     if predictions.shape != labels.shape or predictions.ndim != 1 or not len(labels):
         raise ValueError(f"task {task}: predictions {predictions.shape} and labels {labels.shape} must be [examples]")
+    # A comparison with NaN would count as a wrong answer.
     if not (np.isfinite(predictions).all() and np.isfinite(labels).all()):
         raise ValueError(f"task {task}: predictions or labels hold NaN or infinity; did the training diverge?")
     return {metric: float(METRICS[metric](labels, predictions)) for metric in TASKS[task].metrics}
 
 
-def _correlation(measure: Callable, labels: np.ndarray, predictions: np.ndarray) -> float:
-    """Computes a correlation, 0.0 where it is not defined. measure: a function of scipy.stats."""
+def _correlate(measure: Callable, labels: np.ndarray, predictions: np.ndarray) -> float:
+    """Computes a correlation by a function of scipy.stats, 0.0 where the correlation is not defined."""
+    # scipy would warn and return NaN.
     if np.ptp(labels) == 0 or np.ptp(predictions) == 0:
         return 0.0
     value = measure(labels, predictions).statistic
-    return value if np.isfinite(value) else 0.0  # spreads too small for the precision
+    # A spread may be too small for the precision.
+    return value if np.isfinite(value) else 0.0
 
 
 METRICS = {
     "accuracy": accuracy_score,
     "f1": partial(f1_score, pos_label=1, zero_division=0.0),
     "matthews_correlation": matthews_corrcoef,
-    "pearson": partial(_correlation, stats.pearsonr),
-    "spearmanr": partial(_correlation, stats.spearmanr),
+    "pearson": partial(_correlate, stats.pearsonr),
+    "spearmanr": partial(_correlate, stats.spearmanr),
 }

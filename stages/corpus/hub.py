@@ -1,8 +1,9 @@
-"""Documents of Hugging Face hub datasets as OSCAR records, at one commit; a local folder of the same layout will do.
+"""Documents of Hugging Face hub datasets, or of local folders of the same layout, as OSCAR records at a fixed commit.
 
-A repository's own files (OSCAR's `en_meta/*.jsonl.zst`) are fetched one by one and read like local ones, so that
-metadata survive byte for byte; other datasets are streamed as rows. Gated datasets need a token (HF_TOKEN, or `hf auth
-login`). The hub's libraries load slowly, so functions import them. A `dataset` is an entry of corpus.hub (params.yaml).
+The files of a repository (OSCAR's `en_meta/*.jsonl.zst`) are fetched one by one and read like local files, so that
+metadata survive byte for byte. Other datasets are streamed as rows. Gated datasets need a token (HF_TOKEN, or `hf auth
+login`). The libraries of the hub load slowly, so functions import them. A `dataset` is an entry of corpus.hub in
+params.yaml.
 """
 
 from collections.abc import Iterator
@@ -16,42 +17,58 @@ from stages.files.commits import explained, named
 from stages.records import records
 from stages.schema.sections import CorpusHub
 
-KEY = "corpus.hub.files"  # of params.yaml, for messages of errors
-# Of a row's metadata these are kept, if it has them; those of single sentences are left out.
+# The key of params.yaml, for messages of errors.
+KEY = "corpus.hub.files"
+
+# The metadata of a row that a record keeps; metadata of single sentences are left out.
 METADATA = ("identification", "harmful_pp", "tlsh", "quality_warnings", "annotation", "categories")
 
 
-def file_names(repository: str, revision: str, patterns: tuple[str, ...]) -> list[str]:
-    """Lists the paths in a repository that match some patterns, each once: by pattern, then part_2 before part_10.
+def list_files(repository: str, revision: str, patterns: tuple[str, ...]) -> list[str]:
+    """Lists the paths in a repository that match some patterns, in the order of `sources.match_files`.
 
     Args:
-        repository, revision: the name on the hub and a commit; or a folder of the same layout, with any revision.
+        repository: a name on the hub, or a folder of the same layout.
+        revision: a commit; a folder has no revision.
         patterns: glob patterns of paths in the repository.
 
     Raises:
-        ValueError: as in `sources.matching` or, of a folder, `sources.find_files`; or the hub cannot be reached.
+        ValueError: a pattern matches no file or a file of unknown form, or the hub cannot be reached.
     """
     if Path(repository).is_dir():
         files = sources.find_files(Path(repository), patterns, KEY)
         return [file.relative_to(repository).as_posix() for file in files]
     from huggingface_hub import HfFileSystem
 
-    system, root = HfFileSystem(), f"datasets/{repository}@{revision}/"
+    system = HfFileSystem()
+    root = f"datasets/{repository}@{revision}/"
 
-    def matches(pattern: str) -> list[Path]:
+    def match(pattern: str) -> list[Path]:
         with explained(f"corpus.hub: {repository} ({revision})"):
-            return [Path(match.removeprefix(root)) for match in system.glob(root + pattern)]
+            return [Path(path.removeprefix(root)) for path in system.glob(root + pattern)]
 
-    files = sources.matching(patterns, matches, KEY, f"of {repository} ({revision})")
+    files = sources.match_files(patterns, match, KEY, f"of {repository} ({revision})")
     return [file.as_posix() for file in files]
 
 
 @contextmanager
-def _fetched(repository: str, revision: str, name: str, above: Path | None = None) -> Iterator[Path]:
-    """Yields the path of a file of a repository: in its folder, or fetched for as long as the body of the `with` runs.
+def _fetch(
+    repository: str,
+    revision: str,
+    name: str,
+    above: Path | None = None,
+) -> Iterator[Path]:
+    """Yields the path of a file of a repository, which is fetched for as long as the body of the `with` runs.
 
-    repository, revision: as in `file_names`. above: the folder for what is fetched; None for the system's temporary
-    one. ValueError when the hub does not give it, or the body raises one, which then names the file as the hub does.
+    Args:
+        repository: a name on the hub, or a folder of the same layout.
+        revision: a commit.
+        name: the path in the repository.
+        above: the folder for the fetched file; by default the temporary folder of the system.
+
+    Raises:
+        ValueError: the hub does not give the file, or the body raises an error, which then names the file as the hub
+            does.
     """
     if Path(repository).is_dir():
         yield Path(repository) / name
@@ -65,35 +82,47 @@ def _fetched(repository: str, revision: str, name: str, above: Path | None = Non
         try:
             yield target
         except ValueError as error:
-            raise ValueError(str(error).replace(str(target), f"{named(repository, revision)}/{name}")) from None
+            message = str(error).replace(str(target), f"{named(repository, revision)}/{name}")
+            raise ValueError(message) from None
 
 
 def write_shard(settings: dict, folder: Path) -> dict:
-    """Job (runner/jobs.py): makes a shard of one file. settings: repository, revision and name, as in `_fetched`.
+    """Job (runner/jobs.py): makes a shard of a file.
 
-    Leaves and returns what `sources.write_shard` does; `origins` name the file REPOSITORY@COMMIT/NAME, or FOLDER/NAME.
+    Args:
+        settings: repository, revision and name of the file, as in `list_files`.
+        folder: the folder of the job.
+
+    Returns:
+        The result of `sources.write_shard`, in which `origins` name the file REPOSITORY@COMMIT/NAME, or FOLDER/NAME.
     """
-    repository, revision = settings["repository"], settings["revision"]
-    with _fetched(repository, revision, settings["name"], folder) as file:
-        result = sources.write_shard({"parts": [[str(file), 0, None]]}, folder)  # all documents of the file
+    repository = settings["repository"]
+    revision = settings["revision"]
+    with _fetch(repository, revision, settings["name"], folder) as file:
+        # All documents of the file.
+        result = sources.write_shard({"parts": [[str(file), 0, None]]}, folder)
     name = f"{named(repository, revision)}/{settings['name']}"
-    return result | {"origins": [(line, name, source_line) for line, _, source_line in result["origins"]]}
+    origins = [(line, name, source_line) for line, _, source_line in result["origins"]]
+    return {"documents": result["documents"], "origins": origins}
 
 
 def stream(dataset: CorpusHub) -> Iterator[bytes]:
-    """Yields the documents of a dataset as OSCAR records, each one line of JSON without its line feed.
+    """Yields the documents of a dataset as OSCAR records, each a line of JSON without line feed.
 
-    They are those of its `files`, one at a time on the disk, or its rows. ValueError for what cannot be had or read.
+    The documents are in the `files` of the dataset, of which a single file at a time is on the disk, or in the rows.
+
+    Raises:
+        ValueError: a file or row cannot be fetched or read.
     """
     if dataset.files is None:
-        yield from _rows(dataset)
+        yield from _read_rows(dataset)
         return
-    for name in file_names(dataset.repository, dataset.revision, dataset.files):
-        with _fetched(dataset.repository, dataset.revision, name) as file:
+    for name in list_files(dataset.repository, dataset.revision, dataset.files):
+        with _fetch(dataset.repository, dataset.revision, name) as file:
             yield from sources.file_records(file)
 
 
-def _rows(dataset: CorpusHub) -> Iterator[bytes]:
+def _read_rows(dataset: CorpusHub) -> Iterator[bytes]:
     """Streams the rows of the split `train` as OSCAR records.
 
     The text is the column `content`, or else `text`. A dictionary in `metadata` (if not empty), or else `meta`, gives
@@ -101,12 +130,21 @@ def _rows(dataset: CorpusHub) -> Iterator[bytes]:
     """
     import datasets
 
-    repository, configuration, revision = dataset.repository, dataset.configuration, dataset.revision
-    what = f"corpus.hub: {repository} ({configuration}, {revision})"
+    repository = dataset.repository
+    configuration = dataset.configuration
+    what = f"corpus.hub: {repository} ({configuration}, {dataset.revision})"
     with explained(what):
-        rows = iter(datasets.load_dataset(repository, configuration, split="train", streaming=True, revision=revision))
+        data = datasets.load_dataset(
+            repository,
+            configuration,
+            split="train",
+            streaming=True,
+            revision=dataset.revision,
+        )
+        rows = iter(data)
     for number in count():
-        with explained(what):  # of reading alone; an error below says itself what is wrong
+        # Only errors of reading; the error below explains itself.
+        with explained(what):
             row = next(rows, None)
         if row is None:
             return
@@ -117,8 +155,10 @@ def _rows(dataset: CorpusHub) -> Iterator[bytes]:
                 f"{', '.join(row)}; name another dataset, or its files in corpus.hub.files"
             )
         metadata = row.get("metadata") or row.get("meta")
-        if isinstance(metadata, dict):  # OSCAR's `meta` holds the headers, too
+        if isinstance(metadata, dict):
+            # The column `meta` of OSCAR holds the headers, too.
             headers = row.get("warc_headers") or metadata.get("warc_headers") or {}
-            yield records.oscar_record(text, headers, {name: metadata[name] for name in METADATA if name in metadata})
+            kept = {name: metadata[name] for name in METADATA if name in metadata}
+            yield records.oscar_record(text, headers, kept)
         else:
             yield records.record(records.PlainDocument(text, row.get("url"), row.get("id")))

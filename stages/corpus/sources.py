@@ -1,128 +1,157 @@
 """Turns original files into OSCAR records.
 
-JSON lines (.jsonl): OSCAR records (they have `content`) pass byte for byte, unsound lines too, as the filter accounts
-for them; plain documents (they have `text`) become records without annotations; blank lines are left out. Text (.txt):
-a blank line ends a document, as in the corpora of the original BERT. WikiText (.raw): a document is an article, from
-one first-level heading to the next. Each may be compressed (.zst, .gz).
+JSON lines (.jsonl): OSCAR records (with the key `content`) pass byte for byte, unsound lines too, because the filter
+accounts for unsound lines; plain documents (with the key `text`) become records without annotations; blank lines are
+left out. Text (.txt): a blank line ends a document, as in the corpora of the original BERT. WikiText (.raw): a document
+is an article, from a first-level heading to the next. Each may be compressed (.zst, .gz).
 """
 
 import glob
 import re
 from collections.abc import Callable, Iterable, Iterator
-from itertools import groupby, islice
+from itertools import chain, groupby, islice
 from pathlib import Path
 
 from stages.files.storage import temporary_sibling
 from stages.records import reading, records
 
-HEADING = re.compile(r" = [^=].* = ")  # the heading of an article; those of sections have more equals signs
+# The heading of an article; headings of sections have more equals signs.
+HEADING = re.compile(r" = [^=].* = ")
 
 
 def find_files(root: Path, patterns: Iterable[str], key: str = "corpus.files") -> list[Path]:
-    """Lists the files below a folder that match some patterns, in the order of `matching`.
+    """Lists the files below a folder that match some patterns, in the order of `match_files`.
 
     Args:
-        root, patterns: the folder, with which the paths begin, and glob patterns of paths below it.
+        root: the folder, with which the paths begin.
+        patterns: glob patterns of paths below the folder.
         key: the key of params.yaml that has the patterns, for the message of an error.
 
     Raises:
-        ValueError: as in `matching`, or a pattern matches what is no file, such as a link that leads nowhere.
+        ValueError: a pattern matches no file, a file of unknown form, or no ordinary file, such as a broken link.
     """
 
-    def matches(pattern: str) -> list[Path]:
+    def match(pattern: str) -> list[Path]:
         try:
             paths = set(root.glob(pattern))
-        except (NotImplementedError, ValueError):  # absolute or empty patterns
+        # Absolute or empty patterns.
+        except (NotImplementedError, ValueError):
             return []
-        paths |= {root / name for name in glob.glob(pattern, root_dir=root)}  # Path.glob may leave out broken links
+        # Path.glob may leave out broken links.
+        paths.update(root / name for name in glob.glob(pattern, root_dir=root))
         files = [path for path in paths if not path.is_dir()]
-        if odd := [path for path in files if not path.is_file()]:
-            kind = f"a link to {odd[0].readlink()}, which leads nowhere" if odd[0].is_symlink() else "no ordinary file"
-            raise ValueError(f"{key}: {odd[0]}: {kind}; mend it, delete it or narrow the pattern `{pattern}`")
+        for path in files:
+            if not path.is_file():
+                kind = f"a link to {path.readlink()}, which leads nowhere" if path.is_symlink() else "no ordinary file"
+                raise ValueError(f"{key}: {path}: {kind}; mend it, delete it or narrow the pattern `{pattern}`")
         return files
 
-    return matching(patterns, matches, key, f"below {root.absolute()}")
+    return match_files(patterns, match, key, f"below {root.absolute()}")
 
 
-def matching(patterns: Iterable[str], matches: Callable[[str], list[Path]], key: str, where: str) -> list[Path]:
-    """Lists the files that match some patterns, by pattern, then part_2 before part_10, each where it first matches.
+def match_files(
+    patterns: Iterable[str],
+    match: Callable[[str], list[Path]],
+    key: str,
+    where: str,
+) -> list[Path]:
+    """Lists the files that match some patterns, each at its first match: by pattern, then part_2 before part_10.
 
     Args:
-        patterns, matches: glob patterns of paths, and what returns the files that match one of them.
-        key, where: the key of params.yaml that has the patterns, and the place searched, in words for error messages.
+        patterns: glob patterns of paths.
+        match: returns the files that match a pattern.
+        key: the key of params.yaml that has the patterns, for messages of errors.
+        where: the searched place, for messages of errors.
 
     Raises:
-        ValueError: a pattern matches no file, or one of unknown form (`form`).
+        ValueError: a pattern matches no file, or a file of unknown form (`find_form`).
     """
-    paths: dict[Path, None] = {}
+    paths = {}
     for pattern in patterns:
-        if not (matched := matches(pattern)):
+        matched = match(pattern)
+        if not matched:
             raise ValueError(f"{key}: `{pattern}` matches no file {where}; mend one of them")
-        paths |= dict.fromkeys(reading.in_natural_order(matched))
-    for path in paths:
-        form(path, key)
+        for path in reading.in_natural_order(matched):
+            find_form(path, key)
+            paths[path] = None
     return list(paths)
 
 
-def count(settings: dict, folder: Path) -> dict:
-    """Job (runner/jobs.py): counts a file's `documents`, unsound ones too. settings: path; limit (None: all)."""
+def count(settings: dict, _folder: Path) -> dict:
+    """Job (runner/jobs.py): counts the documents of a file, unsound documents too.
+
+    Args:
+        settings: path of the file, and limit, the number at which counting stops (`None` for no limit).
+        _folder: the folder of the job, which stays empty.
+    """
     path = Path(settings["path"])
-    units = _numbered_lines(path) if form(path) == ".jsonl" else _texts(path)
-    return {"documents": sum(1 for _ in islice(units, settings["limit"]))}
+    documents = _number_lines(path) if find_form(path) == ".jsonl" else _split_texts(path)
+    return {"documents": sum(1 for _ in islice(documents, settings["limit"]))}
 
 
 def write_shard(settings: dict, folder: Path) -> dict:
-    """Job (runner/jobs.py): makes one shard from parts of one or several files.
+    """Job (runner/jobs.py): makes a shard from parts of files.
 
-    settings: parts, a list of [path, first, last]: documents [first, last) of each file, counted from 0; `last` None
-    means up to its end. Leaves shard.jsonl.zst in `folder`, the job's own. Returns the number of its `documents`, and
-    `origins`, (line, file, source_line) as in records/origins.py, none for text. ValueError as in `file_records`.
+    Args:
+        settings: parts, a list of [path, first, last]: documents [first, last) of a file, counted from 0, where `None`
+            as `last` means all further documents.
+        folder: the folder of the job, which gets shard.jsonl.zst.
+
+    Returns:
+        The number of `documents`, and `origins`: (line, file, source_line) as in records/origins.py, empty for text.
     """
-    documents, origins = 0, []
-    with (
-        temporary_sibling(folder / "shard.jsonl.zst") as temporary,
-        reading.zstd_writer(temporary) as file,
-    ):
+    documents = 0
+    origins = []
+    with temporary_sibling(folder / "shard.jsonl.zst") as temporary, reading.zstd_writer(temporary) as file:
         for path, first, last in settings["parts"]:
             expected = None
-            for number, line in _numbered_records(Path(path), first, last):
+            for number, line in _read_records(Path(path), first, last):
                 file.write(line + b"\n")
                 documents += 1
-                if number != expected:  # at a part's start and after blank lines; never for documents without a number
+                # At the start of a part and after blank lines; never for documents without a number.
+                if number != expected:
                     origins.append((documents, path, number))
                 expected = number and number + 1
     return {"documents": documents, "origins": origins}
 
 
 def file_records(path: Path) -> Iterator[bytes]:
-    """Yields the documents of a file as OSCAR records, each one line of JSON without its line feed.
+    """Yields the documents of a file as OSCAR records, each a line of JSON without line feed.
 
-    Lines of an OSCAR file pass unchecked. ValueError names, in another .jsonl file, the line that is no plain document;
-    or the file, where it is of no known form or cannot be read (`reading.lines`).
+    Lines of an OSCAR file pass unchecked.
+
+    Raises:
+        ValueError: a line of another .jsonl file is no plain document, or the file is of no known form or cannot be
+            read (`reading.lines`).
     """
-    return (line for _, line in _numbered_records(path, 0, None))
+    for _, line in _read_records(path, 0, None):
+        yield line
 
 
-def _numbered_records(path: Path, first: int, last: int | None) -> Iterator[tuple[int | None, bytes]]:
-    """Yields (line number or, in .txt and .raw, None; OSCAR record) of documents [first, last), as in `write_shard`."""
-    if form(path) != ".jsonl":
-        for text in islice(_texts(path), first, last):
+def _read_records(path: Path, first: int, last: int | None) -> Iterator[tuple[int | None, bytes]]:
+    """Yields (number of the line, OSCAR record) of documents [first, last); the number is `None` in .txt and .raw."""
+    if find_form(path) != ".jsonl":
+        for text in islice(_split_texts(path), first, last):
             yield None, records.record(records.PlainDocument(text))
-    elif _holds_oscar(path):
-        yield from islice(_numbered_lines(path), first, last)
-    else:
-        for number, line in islice(_numbered_lines(path), first, last):
-            try:
-                yield number, records.record(records.plain_document(line))
-            except ValueError as error:
-                raise ValueError(
-                    f"{path}, line {number}: not a plain document ({error}); each line must be a JSON object "
-                    "in UTF-8 with a string `text` and, if known, `url` and `id`; mend the line or delete it"
-                ) from None
+        return
+    holds_oscar = _holds_oscar(path)
+    for number, line in islice(_number_lines(path), first, last):
+        yield number, line if holds_oscar else _convert(line, number, path)
 
 
-def form(path: Path, key: str = "corpus.files") -> str:
-    """Returns how a file holds its documents: .jsonl, .txt or .raw. ValueError, naming the key, for another suffix."""
+def _convert(line: bytes, number: int, path: Path) -> bytes:
+    """Returns the record of a plain document; number and path are for the message of an error."""
+    try:
+        return records.record(records.plain_document(line))
+    except ValueError as error:
+        raise ValueError(
+            f"{path}, line {number}: not a plain document ({error}); each line must be a JSON object "
+            "in UTF-8 with a string `text` and, if known, `url` and `id`; mend the line or delete it"
+        ) from None
+
+
+def find_form(path: Path, key: str = "corpus.files") -> str:
+    """Returns the form of a file: ".jsonl", ".txt" or ".raw"; ValueError, naming the key, for another suffix."""
     suffixes = [suffix for suffix in path.suffixes if suffix not in reading.DECOMPRESSION]
     if not suffixes or suffixes[-1] not in (".jsonl", ".txt", ".raw"):
         raise ValueError(
@@ -131,15 +160,17 @@ def form(path: Path, key: str = "corpus.files") -> str:
     return suffixes[-1]
 
 
-def _numbered_lines(path: Path) -> Iterator[tuple[int, bytes]]:
+def _number_lines(path: Path) -> Iterator[tuple[int, bytes]]:
     """Yields (number, line) of the lines that are not blank; numbers count all lines, from 1."""
-    return ((number, line) for number, line in enumerate(reading.lines(path), 1) if line.strip())
+    for number, line in enumerate(reading.lines(path), 1):
+        if line.strip():
+            yield number, line
 
 
 def _holds_oscar(path: Path) -> bool:
-    """Whether the first line that is a JSON object with `content` or `text` has `content`. ValueError if none is."""
+    """Returns whether the first JSON object with `content` or `text` has `content`; ValueError if there is none."""
     other = ""
-    for number, line in _numbered_lines(path):
+    for number, line in _number_lines(path):
         try:
             names = records.columns(line)
         except ValueError:
@@ -153,19 +184,24 @@ def _holds_oscar(path: Path) -> bool:
     )
 
 
-def _texts(path: Path) -> Iterator[str]:
-    """Yields the documents of a .txt file (lines between blank ones) or of a .raw file (articles of stripped lines)."""
-    if form(path) == ".txt":
-        for blank, lines in groupby(reading.texts(path), key=lambda line: not line.strip()):
-            if not blank:
-                yield "\n".join(lines)
+def _split_texts(path: Path) -> Iterator[str]:
+    """Yields the documents of a .txt file (lines between blank lines) or of a .raw file (articles)."""
+    if find_form(path) == ".raw":
+        yield from _split_articles(path)
         return
-    article: list[str] = []
-    for line in reading.texts(path):
-        if HEADING.fullmatch(line) and article and not article[-1]:  # within a paragraph, it is a formula
+    for blank, lines in groupby(reading.texts(path), key=lambda line: not line.strip()):
+        if not blank:
+            yield "\n".join(lines)
+
+
+def _split_articles(path: Path) -> Iterator[str]:
+    """Yields the articles of a .raw file, with stripped lines."""
+    article = []
+    # A last heading ends the last article.
+    for line in chain(reading.texts(path), ["", " = End = "]):
+        # A heading follows a blank line; within a paragraph, such a line is a formula.
+        if article and not article[-1] and HEADING.fullmatch(line):
             if any(article):
                 yield "\n".join(article).strip()
             article = []
         article.append(line.strip())
-    if any(article):
-        yield "\n".join(article).strip()

@@ -1,27 +1,30 @@
-"""The generated world: lexicon, grammar, corpus and tasks, made easy enough for two layers to learn some of it.
+"""The generated world: lexicon, grammar, corpus and tasks, easy enough for two layers to learn a part.
 
-What makes it easy, and unlike English:
+The world is easy, and unlike English, in these respects:
 
-- about 250 word forms, some 40 things, people and places, four topics; every word has one meaning, most have one name;
-- sentences of mostly three to ten words from a regular grammar, most in the past, each about one event or state;
-- documents that repeat themselves: a scene has three people and two things, and a sentence about them is answered at
-  once by "yes", "no" or "perhaps" and a second sentence, so that the two sentences fit into one short sequence and
-  words of the one can be told from the other;
-- passages of the corpus in the form of the tasks, with their answer: a sentence and its reply are drawn as the pairs of
-  MRPC, MNLI, QNLI and QQP are, and the first word of the reply ("Yes", "No") is their label, so that what pre-training
-  is worth here says nothing about English;
-- related sentences of mostly the same form, so that words that correspond stand at few distances from each other;
-- seven in ten events are drawn with a favourable action (helped, bought, shown), for the corpus and for the tasks;
-- labels without noise: they are computed from the meanings behind the sentences.
+- The lexicon has about 250 word forms for some 40 things, people and places in four topics. Every word has a single
+  meaning, and most concepts have a single name.
+- Sentences mostly have three to ten words and follow a regular grammar. Most are in the past, each about an event or
+  state.
+- Documents repeat themselves: a scene has three people and two things. A sentence is answered at once by "yes", "no"
+  or "perhaps" and a second sentence, so that both sentences fit into a short sequence, and the words of the first give
+  hints on the words of the second.
+- Passages of the corpus have the form of the tasks, with the answer: a sentence and the reply are drawn like the pairs
+  of MRPC, MNLI, QNLI and QQP, and the first word of the reply ("Yes", "No") is the label. The benefit of pre-training
+  in this world therefore says nothing about English.
+- Related sentences mostly have the same form, so that corresponding words stand at few distances from each other.
+- Seven in ten events have a favourable action (helped, bought, shown), in the corpus and in the tasks.
+- Labels have no noise: a label is computed from the meanings behind the sentences.
 
-A pair of sentences that a validation file asks about stands in no training file, and no document compares the two.
-Probabilities, shares and weights are our own choices. What is random in a function is drawn from its `rng`.
+A pair of sentences in a validation file stands in no training file, and no document compares the two sentences.
+Probabilities, shares and weights are our own choices. Everything random in a function is drawn from its `rng`.
 
-What the tasks do ask for is order and relation. Word order, and words that are not neighbours, decide what is
-acceptable; "not" turns an opinion round; whether two sentences say the same hangs most often on what is done, or on who
-does it. Eight verbs say what is done, each with a plain and a formal name. Of two related sentences, one has the plain
-and the other the formal name of its verb: one has to know that "bought" means "purchased" and not "vended". Two
-questions may have one purpose and not ask the same. Rules on one property, and linear models of words, bigrams or
-shared words, see a part of this; the report prints their scores next to those of the models. A score here says that the
-chain works and that a model learns, not what it would score on English.
+The tasks ask for order and relation. Word order, and words that are not neighbours, decide which sentences are
+acceptable. "Not" turns an opinion round. Whether two sentences say the same mostly depends on the action or on the
+agent. Eight verbs name the actions, each with a plain and a formal name. Of two related sentences, the first has the
+plain and the second the formal name of the verb, or the other way round: a model has to know that "bought" means
+"purchased" and not "vended". Two questions may have the same purpose and not ask the same. Rules on a single property,
+and linear models of words, bigrams or shared words, see a part of this; the report prints the scores of these baselines
+next to the scores of the models. A score here shows that the chain works and that a model learns, and predicts no score
+on English.
 """

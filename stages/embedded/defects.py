@@ -1,103 +1,106 @@
-"""The kinds of documents that the corpus is planted with: sound ones, and everything that the filter must drop.
+"""The kinds of documents that the corpus holds: sound documents, and everything that the filter must drop.
 
-A kind fixes the metadata and the look of its documents; `plan` says how many of each a corpus holds.
+A kind fixes the metadata and the look of its documents. `plan` says how many documents of each kind a corpus holds.
 """
 
 import string
-from dataclasses import dataclass
+from pathlib import Path
 from random import Random
 
-from stages.embedded.passages import document, glossary
-from stages.embedded.world import ALL_TOPICS, draw_scene
+import yaml
 
-HARMFUL_CATEGORIES = (
-    *("agressif", "adult", "cryptojacking", "dangerous_material", "phishing", "warez", "ddos", "hacking", "malware"),
-    *("mixed_adult", "sect"),
-)  # Courtois et al. 2024, Appendix A
-HARMLESS_CATEGORIES = ("blog", "press", "shopping", "sports")
-WARNINGS = ("tiny", "short_sentences", "header", "footer", "noisy")
-MENU = ("Home", "About us", "Contact", "Log in", "Sign up", "Search", "Privacy", "Next page", "Share", "Site map")
+from stages.embedded.passages import draw_document, draw_glossary
+from stages.embedded.world import draw_scene
 
-
-@dataclass(frozen=True)
-class Kind:
-    """share: of all documents, in [0, 1]. harmful_pp: the level of their perplexity under a model of harmful text:
-    "usual" (20 to 90000), "low" (at most 5), "high" (at least 100000), "zero" or "null" (no value). categories (of the
-    web address, by blocklists), warnings (on quality): those that every document of the kind is tagged with."""
-
-    name: str
-    share: float
-    harmful_pp: str = "usual"
-    categories: tuple[str, ...] = ()
-    warnings: tuple[str, ...] = ()
-
-
-SOUND = Kind("sound", 1.0)  # `plan` gives it what the others leave
-KINDS = (
-    *(Kind(f"category:{category}", 0.01, categories=(category,)) for category in HARMFUL_CATEGORIES),
-    *(Kind(f"harmful_pp:{level}", 0.02, harmful_pp=level) for level in ("low", "high", "zero", "null")),
-    *(Kind(f"warning:{warning}", 0.02, warnings=(warning,)) for warning in WARNINGS),
-    Kind("combined:categories", 0.01, categories=("adult", "blog", "phishing")),
-    Kind("combined:category,harmful_pp", 0.01, "low", ("mixed_adult",)),
-    Kind("combined:category,warning", 0.01, categories=("hacking",), warnings=("noisy",)),
-    Kind("combined:warnings", 0.01, warnings=("short_sentences", "header", "footer")),
-    Kind("combined:all", 0.01, "high", ("malware",), ("tiny", "short_sentences")),
-)
+_TABLES = yaml.safe_load(Path(__file__).with_suffix(".yaml").read_text(encoding="utf-8"))
+KINDS = _TABLES["kinds"]
+HARMLESS_CATEGORIES = _TABLES["harmless_categories"]
 MALFORMED = ("malformed:not_json", "malformed:truncated", "malformed:no_content")
 
 
 def plan(documents: int) -> dict[str, int]:
-    """Returns how many of the `documents` lines are of each kind, by its name: of all but malformed ones one at least.
+    """Returns how many documents are of each kind, by the name of the kind, such as {"sound": 740, "warning:tiny": 20}.
 
-    One in 250, rounded down, is malformed, in each of three ways in turn. ValueError for fewer than two documents for
-    each kind with a defect, of which hardly any would be sound.
+    Each kind with a defect gets at least one document. A document in 250 is malformed, in each of three ways in turn.
+
+    Args:
+        documents: number of documents of the corpus.
+
+    Raises:
+        ValueError: fewer than two documents for each kind with a defect, so that hardly any would be sound.
     """
-    least = 2 * (len(KINDS) + len(MALFORMED))
+    least = 2 * (len(KINDS) - 1 + len(MALFORMED))
     if documents < least:
         raise ValueError(f"embedded corpus: {documents} documents are too few; at least {least} are needed")
-    counts = {kind.name: max(1, round(documents * kind.share)) for kind in KINDS}
+    counts = {}
+    for name, kind in KINDS.items():
+        counts[name] = max(1, round(documents * kind["share"]))
     malformed = documents // 250
     for position, name in enumerate(MALFORMED):
         counts[name] = len(range(position, malformed, len(MALFORMED)))
-    return {SOUND.name: documents - sum(counts.values()), **counts}
+    # Sound documents are all documents at first, and then make room.
+    counts["sound"] -= sum(counts.values()) - documents
+    return counts
 
 
-def lines_for(rng: Random, warnings: tuple[str, ...]) -> list[str]:
-    """Draws the lines of a document that deserves the warnings, as OSCAR's producer (ungoliant) defines them.
+def draw_lines(rng: Random, warnings: list[str]) -> list[str]:
+    """Draws the lines of a document that deserves warnings, as OSCAR's producer (ungoliant) defines the warnings.
 
-    warnings: out of WARNINGS, none for a sound document. tiny: fewer than 5 lines. short_sentences, header, footer:
-    more than half of all lines, of the first fifth, of the last fifth, respectively, have fewer than 100 characters.
-    noisy: more than half of the characters are not letters.
+    Args:
+        rng: source of all choices.
+        warnings: warnings of OSCAR, empty for a sound document:
+            tiny: the document has fewer than 5 lines;
+            short_sentences: more than half of all lines have fewer than 100 characters;
+            header: more than half of the first fifth of the lines have fewer than 100 characters;
+            footer: more than half of the last fifth of the lines have fewer than 100 characters;
+            noisy: more than half of the characters are not letters.
     """
-    lines = document(rng)
+    lines = draw_document(rng)
     if "noisy" in warnings:
-        signs = string.punctuation + string.digits  # three or more for each letter, as no line has below 100 characters
-        lines = ["".join(rng.choice(signs) for _ in range(len(line) + 20)) + line[:40] for line in lines]
+        lines = [_add_noise(rng, line) for line in lines]
     if "header" in warnings:
-        lines = [rng.choice(MENU) for _ in range(4)] + lines
+        lines = _draw_menu(rng) + lines
     if "footer" in warnings:
-        lines = lines + [rng.choice(MENU) for _ in range(4)]
+        lines = lines + _draw_menu(rng)
     if "short_sentences" in warnings:
-        scene = draw_scene(rng, ALL_TOPICS)
-        short = [glossary(rng, scene)[0] for _ in range(len(lines) + 2)]
+        scene = draw_scene(rng)
+        short = [draw_glossary(rng, scene)[0] for _ in range(len(lines) + 2)]
         middle = len(lines) // 2
-        lines = lines[:middle] + short + lines[middle:]
+        lines = [*lines[:middle], *short, *lines[middle:]]
     if "tiny" in warnings:
-        lines = lines[len(lines) // 2 :][: rng.randint(1, 4)]  # where short sentences stand, if any
+        # From the middle, where short sentences stand, if any.
+        start = len(lines) // 2
+        lines = lines[start : start + rng.randint(1, 4)]
     return lines
 
 
-def perplexity_for(rng: Random, level: str, number: int) -> float | None:
-    """Draws a harmful_pp, None for the level "null". The first low and high ones lie exactly on the paper's bounds.
+def _add_noise(rng: Random, line: str) -> str:
+    """Replaces the end of a line by signs: at least three for each letter, as no line has fewer than 100 characters."""
+    signs = [rng.choice(string.punctuation + string.digits) for _ in range(len(line) + 20)]
+    return "".join(signs) + line[:40]
+
+
+def _draw_menu(rng: Random) -> list[str]:
+    """Draws four short lines of a menu."""
+    return [rng.choice(_TABLES["menu"]) for _ in range(4)]
+
+
+def draw_perplexity(rng: Random, level: str, number: int) -> float | None:
+    """Draws a value of harmful_pp, `None` for the level "null".
 
     Args:
-        rng, level: what draws it, and `harmful_pp` of a `Kind`.
-        number: of the document among those of its kind, from 0.
+        rng: source of all choices.
+        level: `harmful_pp` of an entry of KINDS.
+        number: index of the document among the documents of its kind, from 0. The first low value and the first high
+            value lie exactly on the bounds of the paper.
     """
-    if level in ("null", "zero"):
-        return None if level == "null" else 0.0
+    if level == "null":
+        return None
+    if level == "zero":
+        return 0.0
     if level == "low":
         return 5.0 if number == 0 else round(rng.uniform(0.5, 4.9), 4)
     if level == "high":
         return 100000.0 if number == 0 else round(rng.uniform(100001, 900000), 2)
-    return round(min(90000.0, max(20.0, rng.lognormvariate(6.5, 1.0))), 4)
+    usual = rng.lognormvariate(6.5, 1.0)
+    return round(min(90000.0, max(20.0, usual)), 4)

@@ -1,9 +1,11 @@
 """Meanings and the sentences that state them.
 
-A meaning is a frozen record, an `Event`; `say` words it, tagging every word with its grammatical role, so that a
-sentence can be judged by its form alone (acceptability.py). A `Wording` chooses among the sentences that mean the same.
-Nouns, actions, qualities and places are concepts: each is written as its first, plain name, and some have a second,
-formal one ("buy", "purchase"; lexicon.yaml).
+A meaning is a frozen record, an `Event`. `say` words the event and tags every word with its grammatical role, so that
+the form of a sentence can be judged without its meaning (acceptability.py). A `Wording` chooses among the sentences
+with the same meaning. Nouns, actions, qualities and places are concepts: a concept is written as its first, plain name,
+or as its second, formal name where the lexicon has two ("buy", "purchase").
+
+A tagged phrase is a text of words with their roles, such as "the/D cart/N".
 
 Roles: D determiner, A adjective, N noun, M name, V finite verb, X finite auxiliary, T "not", B bare verb, E participle,
 P preposition, Y "by", R "who", W adverb (of time, too), C comma.
@@ -12,14 +14,20 @@ P preposition, Y "by", R "who", W adverb (of time, too), C comma.
 from dataclasses import dataclass, replace
 from typing import Any
 
-from stages.embedded.lexicon import NUMERALS, ON_PLACES, PARTICIPLE, PAST, PLURAL, THIRD_PERSON, article, name_of
+from stages.embedded.lexicon import NUMERALS, PARTICIPLE, PAST, PLURAL, THIRD_PERSON, choose_article, name_of
 
 
 @dataclass(frozen=True)
 class Thing:
-    """A person or an object. count: 1 to 6, or 0 for an unstated number above one. bound: "exactly", "over" (more than
-    count) or "under" (fewer than count). quality: an adjective or None. definite: whether the listener knows it, which
-    gives it "the". A person called Anna has the noun "Anna", a count of 1, and is definite."""
+    """A person or an object.
+
+    Attributes:
+        noun: a concept, or the name of a person, such as "Anna".
+        count: 1 to 6, or 0 for an unstated number above 1.
+        bound: "exactly", "over" (more than `count`) or "under" (fewer than `count`).
+        quality: an adjective, if the thing has a quality.
+        definite: whether the listener knows the thing, which then gets "the". All people of events are definite.
+    """
 
     noun: str
     count: int = 1
@@ -29,19 +37,27 @@ class Thing:
 
     @property
     def named(self) -> bool:
-        """Whether it is a person called by name; no other noun has a capital."""
+        """Whether the thing is a person called by name; no other noun has a capital."""
         return self.noun[0].isupper()
 
     @property
     def singular(self) -> bool:
-        """Whether its noun and, if it is the subject, the verb are singular."""
+        """Whether the noun and, after the noun as subject, the verb are singular."""
         return self.count == 1 and self.bound == "exactly"
 
 
 @dataclass(frozen=True)
 class Event:
-    """An agent does an action (the first name of a verb) to a patient, at a place or, for None, somewhere unstated.
-    tense: "past", "present" or "future". negated: the event did not take place."""
+    """An agent does something to a patient.
+
+    Attributes:
+        agent: a person.
+        action: the first name of a verb.
+        patient: a person or a thing.
+        place: where the event happens, if the place is stated.
+        tense: "past", "present" or "future".
+        negated: whether the event did not take place.
+    """
 
     agent: Thing
     action: str
@@ -52,17 +68,23 @@ class Event:
 
     @property
     def concepts(self) -> set[str | None]:
-        """The concepts that the event speaks of, without the action; None among them for a missing quality or place."""
+        """All concepts of the event except the action; `None` for a missing quality or place."""
         return {self.agent.noun, self.patient.noun, self.patient.quality, self.place}
 
     def with_patient(self, **changes: Any) -> "Event":
-        """The event with fields of its patient changed."""
+        """Returns the event with changed fields of the patient."""
         return replace(self, patient=replace(self.patient, **changes))
 
 
 @dataclass(frozen=True)
 class Wording:
-    """How a meaning is said: which concepts by their second name, active or passive, the place last or first."""
+    """How a meaning is said.
+
+    Attributes:
+        swapped: the concepts that are called by their second name.
+        passive: whether the sentence is passive.
+        place_first: whether the place stands at the beginning.
+    """
 
     swapped: frozenset[str] = frozenset()
     passive: bool = False
@@ -74,87 +96,122 @@ class Word:
     """A word of a sentence, with the letter of its role."""
 
     text: str
-    role: str
+    role: str = ""
 
 
 PLAIN = Wording()
-NOT = {True: [Word("not", "T")], False: []}  # by whether a sentence is negated
+Words = list[Word]
 
 
-def say(event: Event, wording: Wording = PLAIN) -> list[Word]:
-    """The words of an event, without capital and full stop."""
-    verb, negated = name_of(event.action, wording.swapped), event.negated
-    agent, patient = say_thing(event.agent, wording), say_thing(event.patient, wording)
-    if not wording.passive:
-        core = [*agent, *verb_group(verb, event.tense, negated, event.agent.singular), *patient]
-    else:
-        future = [Word("will", "X"), *NOT[negated], Word("be", "B")]
-        auxiliary = future if event.tense == "future" else [be(event.tense, event.patient.singular), *NOT[negated]]
-        core = [*patient, *auxiliary, Word(PARTICIPLE[verb], "E"), Word("by", "Y"), *agent]
-    place = say_place(event.place, wording)
-    return [*place, Word(",", "C"), *core] if place and wording.place_first else [*core, *place]
+def tag(phrase: str) -> Words:
+    """Returns the words of a tagged phrase, such as "the/D big/A cart/N"; a word may lack its tag."""
+    return [Word(*token.split("/")) for token in phrase.split()]
 
 
-def text_of(words: list[Word], end: str = ".") -> str:
-    """A sentence in print: capital first, the end mark attached, no space before a comma."""
+def splice(words: Words, start: int, stop: int, *new: Word) -> Words:
+    """Returns a sentence with other words in place of the words from `start` to `stop` - 1."""
+    return [*words[:start], *new, *words[stop:]]
+
+
+def text_of(words: Words, end: str = ".") -> str:
+    """Returns a sentence in print, such as "In the barn, Anna hid a cart."."""
     line = " ".join(word.text for word in words).replace(" ,", ",")
     return line[0].upper() + line[1:] + end
 
 
+def say(event: Event, wording: Wording = PLAIN) -> Words:
+    """Returns the words of an event, without capital and full stop."""
+    verb = name_of(event.action, wording.swapped)
+    agent = say_thing(event.agent, wording)
+    patient = say_thing(event.patient, wording)
+    if wording.passive:
+        auxiliaries = say_be(event.tense, event.negated, event.patient.singular)
+        clause = f"{patient} {auxiliaries} {PARTICIPLE[verb]}/E by/Y {agent}"
+    else:
+        verbs = say_verb(verb, event.tense, event.negated, event.agent.singular)
+        clause = f"{agent} {verbs} {patient}"
+    place = say_place(event.place, wording)
+    if place and wording.place_first:
+        return tag(f"{place} ,/C {clause}")
+    return tag(f"{clause} {place}")
+
+
 def sentence(event: Event, wording: Wording = PLAIN) -> str:
-    """Writes an event as one sentence, with its first letter and its full stop."""
+    """Writes an event as a sentence, such as "The farmer bought three big carts in the barn."."""
     return text_of(say(event, wording))
 
 
-def say_thing(thing: Thing, wording: Wording = PLAIN) -> list[Word]:
-    """Words a thing: a person's name alone; otherwise a determiner, the quality if there is one, and the noun."""
+def say_thing(thing: Thing, wording: Wording = PLAIN) -> str:
+    """Words a thing: "Anna/M", or with a determiner "a/D big/A cart/N"."""
     if thing.named:
-        return [Word(thing.noun, "M")]
-    name = name_of(thing.noun, wording.swapped)
-    quality = [Word(name_of(thing.quality, wording.swapped), "A")] if thing.quality else []
-    noun = Word(name if thing.singular else PLURAL[name], "N")
-    return [*_determiner(thing, (quality or [noun])[0].text), *quality, noun]
+        return f"{thing.noun}/M"
+    noun = name_of(thing.noun, wording.swapped)
+    if not thing.singular:
+        noun = PLURAL[noun]
+    phrase = f"{noun}/N"
+    if thing.quality:
+        phrase = f"{name_of(thing.quality, wording.swapped)}/A {phrase}"
+    return f"{_say_determiner(thing, phrase)} {phrase}"
 
 
-def say_place(place: str | None, wording: Wording) -> list[Word]:
-    """Words a place as `on the` or `in the` and its noun; no words for None."""
-    if place is None:
-        return []
-    preposition = "on" if place in ON_PLACES else "in"
-    return [Word(preposition, "P"), Word("the", "D"), Word(name_of(place, wording.swapped), "N")]
-
-
-def _determiner(thing: Thing, following: str) -> list[Word]:
-    """Words the definiteness and number of a thing. following: the next word, which decides between "a" and "an"."""
+def _say_determiner(thing: Thing, following: str) -> str:
+    """Words the definiteness and number of a thing; the word after the determiner decides between "a" and "an"."""
+    numeral = f"{NUMERALS[thing.count]}/D"
     if thing.bound != "exactly":
-        compared = "more" if thing.bound == "over" else "fewer"
-        return [Word(text, "D") for text in (compared, "than", NUMERALS[thing.count])]
+        comparison = "more" if thing.bound == "over" else "fewer"
+        return f"{comparison}/D than/D {numeral}"
     if thing.definite:
-        return [Word("the", "D")] + ([Word(NUMERALS[thing.count], "D")] if thing.count > 1 else [])
+        return f"the/D {numeral}" if thing.count > 1 else "the/D"
+    if thing.count == 0:
+        return "some/D"
     if thing.count == 1:
-        return [Word(article(following), "D")]
-    return [Word(NUMERALS[thing.count] if thing.count else "some", "D")]
+        return f"{choose_article(following)}/D"
+    return numeral
 
 
-def verb_group(verb: str, tense: str, negated: bool, singular: bool) -> list[Word]:
-    """Words what is done in the active voice: the finite verb, or an auxiliary, "not" and the bare verb.
+def say_place(place: str | None, wording: Wording) -> str:
+    """Words a place, such as "in/P the/D barn/N"; no words for `None`."""
+    if place is None:
+        return ""
+    preposition = "on" if place == "street" else "in"
+    return f"{preposition}/P the/D {name_of(place, wording.swapped)}/N"
+
+
+def say_verb(
+    verb: str,
+    tense: str,
+    negated: bool,
+    singular: bool,
+) -> str:
+    """Words an action in the active voice, such as "bought/V" or "did/X not/T buy/B".
 
     Args:
-        verb, tense: the bare verb; past, present or future.
-        negated, singular: whether it is denied; whether the subject is singular, which the present alone shows.
+        verb: the bare verb.
+        tense: "past", "present" or "future".
+        negated: whether the action is denied.
+        singular: whether the subject is singular, which only the present shows.
     """
     if tense == "future":
-        return [Word("will", "X"), *NOT[negated], Word(verb, "B")]
+        return f"will/X {_say_not(negated)} {verb}/B"
     if negated:
         does = "does" if singular else "do"
-        return [Word("did" if tense == "past" else does, "X"), *NOT[True], Word(verb, "B")]
+        auxiliary = "did" if tense == "past" else does
+        return f"{auxiliary}/X not/T {verb}/B"
     if tense == "past":
-        return [Word(PAST[verb], "V")]
-    return [Word(THIRD_PERSON[verb] if singular else verb, "V")]
+        return f"{PAST[verb]}/V"
+    present = THIRD_PERSON[verb] if singular else verb
+    return f"{present}/V"
 
 
-def be(tense: str, singular: bool) -> Word:
-    """The form of `be` for a tense, past or present, and number: is, are, was or were."""
-    if tense == "past":
-        return Word("was" if singular else "were", "X")
-    return Word("is" if singular else "are", "X")
+def say_be(tense: str, negated: bool, singular: bool) -> str:
+    """Words "be" with the arguments of `say_verb`: "was/X not/T", "will/X be/B"."""
+    if tense == "future":
+        return f"will/X {_say_not(negated)} be/B"
+    singular_form, plural_form = ("was", "were") if tense == "past" else ("is", "are")
+    finite = singular_form if singular else plural_form
+    return f"{finite}/X {_say_not(negated)}"
+
+
+def _say_not(negated: bool) -> str:
+    """Words the negation, if there is any."""
+    return "not/T" if negated else ""

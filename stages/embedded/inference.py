@@ -1,161 +1,110 @@
-"""What follows from a meaning: entailment, contradiction, similarity, and the changes that make them.
+"""Rules of inference between meanings: entailment, contradiction and similarity.
 
-The convention is that of sentence pairs written about one occasion: both sentences speak of the same event, so that
-"bought two cars" contradicts "bought three cars", and "in the barn" where the other names no place is new information.
+The convention is the usual convention for sentence pairs about one occasion: both sentences speak of the same event, so
+that "bought two cars" contradicts "bought three cars", and "in the barn" is new information where the other sentence
+states no place.
 """
 
-from dataclasses import replace
-from random import Random
-
 from stages.embedded.grammar import Event, Thing
-from stages.embedded.lexicon import ACTIONS_ON, CLASS_OF, COLORS, OPPOSITE, opposites
-from stages.embedded.world import Scene, quality_for
+from stages.embedded.lexicon import CLASS_OF, are_opposites
 
-SAME, WEAKER, OTHER, OPPOSED = "same", "weaker", "other", "opposed"  # what `_compare` finds
-# so that, neither negated, two sentences with one verb are more alike than two with everything else in common
-COMPONENT_WEIGHTS = {"agent": 1.0, "action": 3.5, "patient": 1.0, "place": 0.5}
+# The results of comparing a premise with a hypothesis.
+FOLLOWS, OPEN, OPPOSED = "follows", "open", "opposed"
+
+# With these weights two sentences with one verb are more alike than two sentences with everything else in common.
+AGENT, ACTION, PATIENT, PLACE = 1.0, 3.5, 1.0, 0.5
 
 
 def relation(premise: Event, hypothesis: Event) -> str:
-    """Returns how a hypothesis stands to a premise of the same tense: "entailment", "contradiction" or "neutral"."""
-    if premise.negated:  # to deny a statement is to deny everything that it would follow from
-        follows = set(_compare(hypothesis, premise)) <= {SAME, WEAKER}
-        return "neutral" if not follows else "entailment" if hypothesis.negated else "contradiction"
+    """Returns the relation of a hypothesis to a premise of the same tense: entailment, contradiction or neutral."""
+    if premise.negated:
+        # To deny a statement is to deny every statement from which it would follow.
+        if _compare(hypothesis, premise) != {FOLLOWS}:
+            return "neutral"
+        return "entailment" if hypothesis.negated else "contradiction"
     verdicts = _compare(premise, hypothesis)
-    if OTHER in verdicts:
+    if OPEN in verdicts:
         return "neutral"
-    return "contradiction" if (OPPOSED in verdicts) != hypothesis.negated else "entailment"
+    opposed = OPPOSED in verdicts
+    return "contradiction" if opposed != hypothesis.negated else "entailment"
 
 
-def similarity(one: Event, other: Event) -> float:
-    """Computes the similarity of two events on STS-B's scale: 0 (nothing in common) to 5 (one meaning but for tense).
+def similarity(first: Event, second: Event) -> float:
+    """Computes the similarity of two events on the scale of STS-B.
 
-    Agent, action, patient and place (equal where both have none) count by COMPONENT_WEIGHTS: patients by the share that
-    `_thing_similarity` gives, opposite actions by a fifth; all times 0.6 where just one event is negated (our choices).
+    Opposite actions count a fifth of equal actions. A negation in only one event multiplies the result by 0.6.
+
+    Returns:
+        0.0 (nothing in common) to 5.0 (the same meaning except for tense), with three decimals.
     """
-    shares = {
-        "agent": 1.0 if one.agent == other.agent else 0.0,
-        "action": 1.0 if one.action == other.action else 0.2 if opposites(one.action, other.action) else 0.0,
-        "patient": _thing_similarity(one.patient, other.patient),
-        "place": 1.0 if one.place == other.place else 0.0,
-    }
-    share = sum(COMPONENT_WEIGHTS[part] * share for part, share in shares.items()) / sum(COMPONENT_WEIGHTS.values())
-    return round(5 * share * (0.6 if one.negated != other.negated else 1.0), 3)
+    common = PATIENT * _compute_thing_similarity(first.patient, second.patient)
+    if first.agent == second.agent:
+        common += AGENT
+    if first.action == second.action:
+        common += ACTION
+    elif are_opposites(first.action, second.action):
+        common += 0.2 * ACTION
+    if first.place == second.place:
+        common += PLACE
+    share = common / (AGENT + ACTION + PATIENT + PLACE)
+    if first.negated != second.negated:
+        share *= 0.6
+    return round(5 * share, 3)
 
 
-def weaken(rng: Random, meaning: Event) -> Event:
-    """Draws an event that follows from a positive one: the event itself, or one that says less in one respect.
+def _compare(premise: Event, hypothesis: Event) -> set[str]:
+    """Compares two events, whatever their negation.
 
-    It may leave out the place or the patient's quality, name only the patient's class, or bound a count above two.
+    Returns:
+        The results for agent, action, place, and the noun, count and quality of the patient: FOLLOWS if the hypothesis
+        says the same or less, OPPOSED if the premise excludes the hypothesis, OPEN if the premise leaves the hypothesis
+        open.
     """
-    patient = meaning.patient
-    choices = [meaning, *([replace(meaning, place=None)] if meaning.place else ())]
-    if patient.quality:
-        choices.append(meaning.with_patient(quality=None))
-    if CLASS_OF.get(patient.noun, "person") != "person":  # a noun without class is a person's name or itself a class
-        choices.append(meaning.with_patient(noun=CLASS_OF[patient.noun], quality=None))
-    if patient.count > 2:  # "more than one" would take a singular noun
-        bound, difference = rng.choice((("over", -1), ("under", 1)))
-        choices.append(meaning.with_patient(bound=bound, count=patient.count + difference))
-    return rng.choice(choices)
-
-
-def oppose(rng: Random, meaning: Event) -> Event:
-    """Draws what excludes a positive event: the opposite action (most often), negation, another count or quality."""
-    patient = meaning.patient
-    choices = [(9, replace(meaning, action=OPPOSITE[meaning.action])), (3, replace(meaning, negated=True))]
-    if patient.count > 1:
-        # to 5, for "fewer than" one more is said with numerals up to six
-        count = rng.choice([count for count in range(2, 6) if count != patient.count])
-        choices.append((1, meaning.with_patient(count=count)))
-    if patient.quality:
-        choices.append((1, meaning.with_patient(quality=opposite_quality(rng, patient.quality))))
-    return one_of(rng, choices)
-
-
-def divert(rng: Random, meaning: Event, scene: Scene) -> Event:
-    """Draws an event of the same scene that neither follows from a positive one nor is excluded by it.
-
-    Most often it has another action, or names a place where none was named; otherwise it has another object, agent or
-    quality, or the same two people with their parts exchanged.
-
-    Args:
-        rng, meaning: what draws one of these changes, and a positive event.
-        scene: has the people, things and places that may take the place of those of the event.
-    """
-    patient, agent = meaning.patient, meaning.agent
-    things = [thing for thing in scene.things if thing.noun != patient.noun]
-    others = [person for person in scene.people if person not in (agent, patient)]
-    choices = [(1, replace(meaning, agent=rng.choice(others)))]
-    if patient.definite:  # a person
-        choices.append((1, replace(meaning, agent=patient, patient=agent)))
-    else:
-        choices.append((2, replace(meaning, patient=replace(rng.choice(things), count=patient.count, quality=None))))
-        if not patient.quality:
-            choices.append((1, meaning.with_patient(quality=quality_for(rng, patient.noun))))
-    if not meaning.place:
-        choices.append((3, replace(meaning, place=rng.choice(scene.places))))
-    taken = {meaning.action, OPPOSITE.get(meaning.action)}
-    actions = [action for action in ACTIONS_ON[CLASS_OF.get(patient.noun, "person")] if action not in taken]
-    choices.append((9, replace(meaning, action=rng.choice(actions))))
-    return one_of(rng, choices)
-
-
-def one_of(rng: Random, choices: list[tuple[int, Event]]) -> Event:
-    """Draws one of the events, each with a probability proportional to the weight before it."""
-    weights, events = zip(*choices, strict=True)
-    return rng.choices(events, weights)[0]
-
-
-def opposite_quality(rng: Random, quality: str) -> str:
-    """The quality that excludes another: its opposite, or, of a colour, any other colour."""
-    return OPPOSITE.get(quality) or rng.choice([color for color in COLORS if color != quality])
-
-
-def _compare(premise: Event, hypothesis: Event) -> list[str]:
-    """Compares two events, whatever their negation: agent, action, place, patient's noun, count and quality, in turn.
-
-    For each: SAME if the hypothesis says the same (for a noun, also its class), WEAKER if it says less, OPPOSED if the
-    premise excludes what it says, and OTHER if the premise leaves that open, as it does another agent, noun or place.
-    """
-    actions, patients = (premise.action, hypothesis.action), (premise.patient, hypothesis.patient)
-    nouns = {patients[0].noun, CLASS_OF.get(patients[0].noun)}  # every cart is a vehicle
-    return [
-        SAME if premise.agent == hypothesis.agent else OTHER,
-        SAME if actions[0] == actions[1] else OPPOSED if opposites(*actions) else OTHER,
-        SAME if premise.place == hypothesis.place else WEAKER if hypothesis.place is None else OTHER,
-        SAME if patients[1].noun in nouns else OTHER,
-        _compare_counts(*patients),
-        _compare_qualities(patients[0].quality, patients[1].quality),
-    ]
+    before, after = premise.patient, hypothesis.patient
+    verdicts = {FOLLOWS, _compare_counts(before, after), _compare_qualities(before.quality, after.quality)}
+    if are_opposites(premise.action, hypothesis.action):
+        verdicts.add(OPPOSED)
+    elif premise.action != hypothesis.action:
+        verdicts.add(OPEN)
+    if premise.agent != hypothesis.agent:
+        verdicts.add(OPEN)
+    if hypothesis.place not in (premise.place, None):
+        verdicts.add(OPEN)
+    # Every cart is a vehicle.
+    if after.noun not in (before.noun, CLASS_OF.get(before.noun)):
+        verdicts.add(OPEN)
+    return verdicts
 
 
 def _compare_counts(premise: Thing, hypothesis: Thing) -> str:
-    """Compares as `_compare`; a bound in the premise leaves every other count and bound open."""
+    """Compares like `_compare`; a bound in the premise leaves every other count and bound open."""
     if (premise.count, premise.bound) == (hypothesis.count, hypothesis.bound):
-        return SAME
+        return FOLLOWS
     if premise.bound != "exactly":
-        return OTHER
-    if hypothesis.bound == "exactly":
-        return OPPOSED
-    inside = premise.count > hypothesis.count if hypothesis.bound == "over" else premise.count < hypothesis.count
-    return WEAKER if inside else OPPOSED
+        return OPEN
+    above = hypothesis.bound == "over" and premise.count > hypothesis.count
+    below = hypothesis.bound == "under" and premise.count < hypothesis.count
+    return FOLLOWS if above or below else OPPOSED
 
 
 def _compare_qualities(premise: str | None, hypothesis: str | None) -> str:
-    """Compares as `_compare`; None where no quality is stated."""
-    if premise == hypothesis:
-        return SAME
-    if hypothesis is None:
-        return WEAKER
-    return OPPOSED if premise and opposites(premise, hypothesis) else OTHER
+    """Compares like `_compare`; `None` where no quality is stated."""
+    if hypothesis in (premise, None):
+        return FOLLOWS
+    if premise and are_opposites(premise, hypothesis):
+        return OPPOSED
+    return OPEN
 
 
-def _thing_similarity(one: Thing, other: Thing) -> float:
-    """Scores from 0 to 1: 1 for one noun, 0.4 for one class, else 0; another number takes 0.15, another quality too."""
-    if one.noun == other.noun:
+def _compute_thing_similarity(first: Thing, second: Thing) -> float:
+    """Computes 1 for equal nouns or 0.4 for nouns of a class, less 0.15 for another number and for another quality."""
+    share = 0.0
+    if first.noun == second.noun:
         share = 1.0
-    else:  # names of people have no class
-        share = 0.4 if CLASS_OF.get(one.noun) == CLASS_OF.get(other.noun) and one.noun in CLASS_OF else 0.0
-    share -= 0.15 * ((one.count, one.bound) != (other.count, other.bound)) + 0.15 * (one.quality != other.quality)
+    elif first.noun in CLASS_OF and CLASS_OF[first.noun] == CLASS_OF.get(second.noun):
+        share = 0.4
+    if (first.count, first.bound) != (second.count, second.bound):
+        share -= 0.15
+    if first.quality != second.quality:
+        share -= 0.15
     return max(share, 0.0)

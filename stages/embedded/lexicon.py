@@ -1,7 +1,7 @@
-"""The words of the embedded world and what they mean, from lexicon.yaml.
+"""The words of the embedded world and their meanings, read from lexicon.yaml.
 
-A concept is named by its first word, and may have a second name. Nouns belong to a class (their hypernym), classes say
-which actions are done to them, and opposites contradict each other. Grammar and tasks read only the tables made here.
+A concept is named by its first word and may have a second name. Nouns belong to a class (their hypernym), and opposites
+contradict each other. Grammar and tasks read only the tables of this module.
 """
 
 from pathlib import Path
@@ -9,54 +9,84 @@ from pathlib import Path
 import yaml
 
 _TABLES = yaml.safe_load(Path(__file__).with_name("lexicon.yaml").read_text(encoding="utf-8"))
-MATCHED_TOPICS, MISMATCHED_TOPICS = (tuple(_TABLES[half]["topics"]) for half in ("matched", "mismatched"))
-# By group of topics, the names of the people there; by concept, its first and second name where it has two.
-NAMES = {tuple(_TABLES[half]["topics"]): tuple(_TABLES[half]["names"]) for half in ("matched", "mismatched")}
-SYNONYMS = {concept: (concept, other) for concept, other in _TABLES["synonyms"].items()}
-VERBS = tuple(name for verb in _TABLES["verbs"] for name in SYNONYMS.get(verb, (verb,)))
-ACTIONS_ON, QUALITIES_OF = _TABLES["actions_on"], _TABLES["qualities_of"]
-ACTIONS = frozenset(action for actions in ACTIONS_ON.values() for action in actions)
-FAVOURABLE = frozenset(_TABLES["opposite_actions"])  # its keys; the values are their opposites
-OPPOSITE = _TABLES["opposite_actions"] | _TABLES["opposite_qualities"]
-OPPOSITE |= {other: one for one, other in OPPOSITE.items()}
-COLORS, ADVERBS, POSITIVE, NEGATIVE = (tuple(_TABLES[name]) for name in ("colors", "adverbs", "praise", "blame"))
-ASPECTS = {subject: tuple(aspects) for subject, aspects in _TABLES["aspects"].items()}  # of what is reviewed
-PEOPLE, PLACES = ({topic: tuple(t[key]) for topic, t in _TABLES["topics"].items()} for key in ("people", "places"))
-THINGS = {topic: tuple(t["things"]) for topic, t in _TABLES["topics"].items()}
-CLASS_OF = {person: "person" for people in PEOPLE.values() for person in people}
-CLASS_OF |= {noun: kind for topic in _TABLES["topics"].values() for noun, kind in topic["things"].items()}
-NUMERALS = ("zero", "one", "two", "three", "four", "five", "six")
-TIMES = {"past": "yesterday", "present": "today", "future": "tomorrow"}
-ON_PLACES = {"street"}  # "on the street", but "in the barn"
+
+Topics = list[str]
+
+# By topic: its `people`, the `names` of further people, its `places`, and its `things` with their classes.
+TOPICS = _TABLES["topics"]
+TOPIC_GROUPS = _TABLES["topic_groups"]
+ALL_TOPICS = TOPIC_GROUPS["all"]
+
+# The second name of each concept with two names.
+SYNONYMS = _TABLES["synonyms"]
+ADVERBS = _TABLES["adverbs"]
+COLORS = _TABLES["colors"]
+QUALITIES_OF = _TABLES["qualities_of"]
+ASPECTS = _TABLES["aspects"]
+PURPOSES = _TABLES["purposes"]
+PRAISE = _TABLES["praise"]
+BLAME = _TABLES["blame"]
+
+ACTIONS_ON_THINGS = _TABLES["actions_on_things"]
+ACTIONS_ON_PEOPLE = _TABLES["actions_on_people"]
+ACTIONS = frozenset(ACTIONS_ON_THINGS + ACTIONS_ON_PEOPLE)
+FAVOURABLE = frozenset(_TABLES["opposite_actions"])
+OPPOSITE = {}
+for _table in (_TABLES["opposite_actions"], _TABLES["opposite_qualities"]):
+    for _concept, _opposite in _table.items():
+        OPPOSITE[_concept] = _opposite
+        OPPOSITE[_opposite] = _concept
+
+NAMES = set()
+CLASS_OF = {}
+for _topic in TOPICS.values():
+    NAMES.update(_topic["names"])
+    CLASS_OF.update(dict.fromkeys(_topic["people"], "person"))
+    CLASS_OF.update(_topic["things"])
+
+NUMERALS = _TABLES["numerals"]
+TIMES = _TABLES["times"]
 
 
-def names_of(concept: str) -> tuple[str, ...]:
-    """All names of a concept: one or two."""
-    return SYNONYMS.get(concept, (concept,))
+def names_of(concept: str) -> list[str]:
+    """Returns all names of a concept: ["buy", "purchase"] for "buy", ["rider"] for "rider"."""
+    if concept in SYNONYMS:
+        return [concept, SYNONYMS[concept]]
+    return [concept]
 
 
-def article(following: str) -> str:
-    """The indefinite article before a word."""
+def name_of(concept: str, swapped: frozenset[str]) -> str:
+    """Returns the second name of a concept that has two and is in `swapped`, or else the first name."""
+    if concept in swapped:
+        return SYNONYMS.get(concept, concept)
+    return concept
+
+
+def choose_article(following: str) -> str:
+    """Returns the indefinite article before a word: "an" before "apple"."""
     return "an" if following[0] in "aeiou" else "a"
 
 
-def name_of(concept: str, swapped: frozenset[str] = frozenset()) -> str:
-    """The concept's first name, or its second where the concept is in `swapped` and has one."""
-    return names_of(concept)[-1 if concept in swapped else 0]
+def are_opposites(first: str, second: str) -> bool:
+    """Returns whether two qualities, or two actions, exclude each other. Two different colours do."""
+    if first in COLORS and second in COLORS:
+        return first != second
+    return OPPOSITE.get(first) == second
 
 
-def opposites(one: str, other: str) -> bool:
-    """Whether two qualities, or two actions, exclude each other. Two different colours do."""
-    return OPPOSITE.get(one) == other or (one != other and one in COLORS and other in COLORS)
+def _add_s(word: str) -> str:
+    """Returns a regular plural, or a regular verb after a singular subject: "boxes" for "box"."""
+    ending = "es" if word.endswith(("s", "sh", "ch", "x", "z")) else "s"
+    return word + ending
 
 
-def _with_s(word: str) -> str:
-    """A regular plural, or the present form of a verb after a singular subject."""
-    return word + ("es" if word.endswith(("s", "sh", "ch", "x", "z")) else "s")
-
-
-_CONCEPTS = {*CLASS_OF, *CLASS_OF.values(), *(place for places in PLACES.values() for place in places)}
-PLURAL = {noun: _with_s(noun) for concept in sorted(_CONCEPTS) for noun in names_of(concept)} | _TABLES["plural"]
-THIRD_PERSON = {verb: _with_s(verb) for verb in VERBS}
+# The inflected forms of every name.
+PLURAL = {}
+for _concept in (*CLASS_OF, *CLASS_OF.values()):
+    for _name in names_of(_concept):
+        PLURAL[_name] = _TABLES["plural"].get(_name, _add_s(_name))
+VERBS = _TABLES["verbs"]
+THIRD_PERSON = {verb: _add_s(verb) for verb in VERBS}
 _REGULAR = {verb: verb.removesuffix("e") + "ed" for verb in VERBS}
-PAST, PARTICIPLE = _REGULAR | _TABLES["past"], _REGULAR | _TABLES["participle"]
+PAST = {**_REGULAR, **_TABLES["past"]}
+PARTICIPLE = {**_REGULAR, **_TABLES["participle"]}

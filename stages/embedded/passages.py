@@ -1,30 +1,40 @@
-"""Passages of a few sentences, and documents made of them.
+"""Passages of a few sentences, and documents made of passages.
 
-A passage says related things next to each other: a statement or a question, and what another replies to it. Between
-them stands a word ("yes", "no" or "perhaps") that depends on both meanings, and with which the words of the reply can
-be told from the first sentence, so that masked-word prediction rewards comparing neighbouring sentences.
+A passage says related things next to each other: a statement or a question, and the reply of another speaker. The reply
+begins with a word ("yes", "no" or "perhaps") that depends on both meanings and with which the words of the reply follow
+from the first sentence, so that masked-word prediction rewards the comparison of neighbouring sentences.
 """
 
 from dataclasses import replace
 from random import Random
 
-from stages.embedded import pairs
-from stages.embedded.acceptability import elaborate
-from stages.embedded.grammar import Word, Wording, be, say_thing, text_of
+from stages.embedded.elaboration import elaborate
+from stages.embedded.grammar import Wording, say_be, say_thing, tag, text_of
 from stages.embedded.inference import relation
-from stages.embedded.lexicon import CLASS_OF, NAMES, OPPOSITE, SYNONYMS, name_of
-from stages.embedded.sentiment import criticism
-from stages.embedded.world import ALL_TOPICS, Scene, draw_scene, quality_for, some_concepts
+from stages.embedded.lexicon import CLASS_OF, NAMES, OPPOSITE, SYNONYMS, name_of, names_of
+from stages.embedded.pairs import (
+    Texts,
+    draw_inference,
+    draw_question_and_statement,
+    draw_questions,
+    draw_statements,
+    is_held_out,
+    say_pair,
+)
+from stages.embedded.sentiment import draw_criticism
+from stages.embedded.world import Scene, draw_concepts, draw_quality, draw_scene
 
 REPLY = {"entailment": "Yes", "contradiction": "No", "neutral": "Perhaps"}
-NAMED = {name for names in NAMES.values() for name in names}
-LINE_CHARACTERS = 100  # OSCAR's producer calls a line shorter than this short (ungoliant)
+
+# OSCAR's producer (ungoliant) calls a line below this number of characters short.
+LINE_CHARACTERS = 100
 
 
-def document(rng: Random) -> list[str]:
+def draw_document(rng: Random) -> list[str]:
     """Draws the lines of a good document: five to eight of one kind, each of at least LINE_CHARACTERS characters."""
-    kind = rng.choices((story, exchange, criticism, glossary), (12, 72, 14, 2))[0]  # glossary needs no scene
-    scene = draw_scene(rng, ALL_TOPICS)
+    kinds = (draw_story, draw_exchange, draw_criticism, draw_glossary)
+    kind = rng.choices(kinds, (12, 72, 14, 2))[0]
+    scene = draw_scene(rng)
     lines = []
     for _ in range(rng.randint(5, 8)):
         sentences = []
@@ -34,56 +44,65 @@ def document(rng: Random) -> list[str]:
     return lines
 
 
-def story(rng: Random, scene: Scene) -> list[str]:
-    """Writes one sentence on what happens in a scene, or on a quality of one of its things."""
+def draw_story(rng: Random, scene: Scene) -> list[str]:
+    """Writes a sentence on an event in a scene or on a quality of a thing: "The cart was big."."""
     if rng.random() < 0.8:
         return [text_of(elaborate(rng, scene))]
     thing = rng.choice(scene.things)
-    subject, quality = replace(thing, quality=None, definite=True), thing.quality or quality_for(rng, thing.noun)
+    quality = thing.quality or draw_quality(rng, thing.noun)
+    subject = replace(thing, quality=None, definite=True)
     tense = rng.choice(("past", "present"))
-    swapped = some_concepts(rng, {subject.noun, quality})
-    words = [*say_thing(subject, Wording(swapped)), be(tense, subject.singular), Word(name_of(quality, swapped), "A")]
-    return [text_of(words)]
+    swapped = draw_concepts(rng, {thing.noun, quality})
+    verb = say_be(tense, False, subject.singular)
+    phrase = f"{say_thing(subject, Wording(swapped))} {verb} {name_of(quality, swapped)}/A"
+    return [text_of(tag(phrase))]
 
 
-def exchange(rng: Random, scene: Scene) -> list[str]:
-    """Writes two sentences: a statement or a question, and a reply that begins with a word of REPLY."""
-    (kind,) = rng.choices(("statements", "inference", "answer", "questions"), (4, 3, 3, 2))
-    first, second, word = _compared(rng, scene, kind)
-    while pairs.held_out(first, second):  # kept for validation
-        first, second, word = _compared(rng, scene, kind)
-    if second.split()[0] not in NAMED:  # within a sentence, only names keep their capital
+def draw_exchange(rng: Random, scene: Scene) -> list[str]:
+    """Writes a statement or a question, and a reply that begins with a word of REPLY: "No, Anna hid a cart."."""
+    kind = rng.choices(("statements", "inference", "answer", "questions"), (4, 3, 3, 2))[0]
+    texts, relation_of_texts = _draw_compared(rng, scene, kind)
+    # Pairs that are kept for validation stand in no document.
+    while is_held_out(*texts):
+        texts, relation_of_texts = _draw_compared(rng, scene, kind)
+    first, second = texts
+    # Within a sentence, only names keep their capital.
+    if second.split()[0] not in NAMES:
         second = second[0].lower() + second[1:]
-    return [first, f"{word}, {second}"]
+    return [first, f"{REPLY[relation_of_texts]}, {second}"]
 
 
-def _compared(rng: Random, scene: Scene, kind: str) -> tuple[str, str, str]:
-    """Draws two sentences as the task of their kind has them, and the word of REPLY that stands between them.
+def _draw_compared(rng: Random, scene: Scene, kind: str) -> tuple[Texts, str]:
+    """Draws two sentences and the relation between the two, a key of REPLY.
 
-    kind: "statements" (as in MRPC), "inference" (MNLI), "answer" (QNLI: question and statement) or "questions" (QQP).
-    Three in four pairs of statements mean the same; otherwise the words that a kind can have are equally likely.
+    Args:
+        rng: source of all choices.
+        scene: people, things and places of both sentences.
+        kind: "statements" (as in MRPC), "inference" (as in MNLI), "answer" (as in QNLI) or "questions" (as in QQP).
+            Three quarters of the statements mean the same. The possible relations of other kinds are equally likely.
     """
     if kind == "statements":
-        one, other, first, second = pairs.statement_pair(rng, scene, rng.random() < 0.75)
-        return first, second, REPLY[relation(one, other)]
+        events = draw_statements(rng, scene, rng.random() < 0.75)
+        return say_pair(rng, *events), relation(*events)
     if kind == "inference":
         wanted = rng.choice(sorted(REPLY))
-        return *pairs.say_pair(rng, *pairs.inference_pair(rng, scene, wanted)), REPLY[wanted]
-    agree = rng.random() < 0.5  # the sentence answers the question, or both questions ask the same
-    word = REPLY["entailment" if agree else "contradiction"]
+        return say_pair(rng, *draw_inference(rng, scene, wanted)), wanted
+    agree = rng.random() < 0.5
+    wanted = "entailment" if agree else "contradiction"
     if kind == "answer":
-        return *pairs.question_and_statement(rng, scene, agree), word
-    return *pairs.question_pair(rng, (scene.topic,), agree), word
+        return draw_question_and_statement(rng, scene, agree), wanted
+    return draw_questions(rng, [scene.topic], agree), wanted
 
 
-def glossary(rng: Random, scene: Scene) -> list[str]:
-    """Writes one sentence on what a word means: it states another name, the opposite or the class."""
+def draw_glossary(rng: Random, _scene: Scene) -> list[str]:
+    """Writes a sentence that states another name, the opposite or the class of a word, whatever the scene."""
     draw = rng.random()
     if draw < 0.4:
-        one, other = rng.sample(SYNONYMS[rng.choice(sorted(SYNONYMS))], 2)
-        return [f"The word {one} means the same as the word {other}."]
+        concept = rng.choice(sorted(SYNONYMS))
+        first, second = rng.sample(names_of(concept), 2)
+        return [f"The word {first} means the same as the word {second}."]
     if draw < 0.7:
-        one = rng.choice(sorted(OPPOSITE))
-        return [f"The word {one} is the opposite of the word {OPPOSITE[one]}."]
+        concept = rng.choice(sorted(OPPOSITE))
+        return [f"The word {concept} is the opposite of the word {OPPOSITE[concept]}."]
     noun = rng.choice(sorted(CLASS_OF))
     return [f"Every {noun} is a kind of {CLASS_OF[noun]}."]

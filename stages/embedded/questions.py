@@ -1,23 +1,24 @@
-"""Questions about events, whether a sentence answers them, and everyday questions asked in several ways."""
+"""Questions about events, the statements that answer a question, and everyday questions in a short and a long form."""
 
 from dataclasses import dataclass
 from random import Random
 
-from stages.embedded.grammar import Event, Thing, Word, Wording, say_place, say_thing, text_of, verb_group
-from stages.embedded.lexicon import ACTIONS_ON, CLASS_OF, THINGS, name_of
+from stages.embedded.grammar import Event, Thing, Wording, say_place, say_thing, tag, text_of
+from stages.embedded.lexicon import ACTIONS_ON_THINGS, PAST, PURPOSES, TOPICS, Topics, name_of
 
-SLOTS = ("who", "where", "how many")  # what a question about an event asks for
-PURPOSES = {  # purpose: the short and the long form of a question, with a place for the verb and the thing
-    "how": ("how can I {}", "what is the best way to {}"),
-    "why": ("why do people {}", "what is the reason to {}"),
-    "when": ("when do people {}", "what is the right time to {}"),
-    "where": ("where can one {}", "what is a good place to {}"),
-}
+# The part of an event that a question asks for.
+SLOTS = ("who", "where", "how many")
 
 
 @dataclass(frozen=True)
 class Request:
-    """How, why, when or where (a key of PURPOSES) one does an action to a thing; these two by their first names."""
+    """The meaning of an everyday question.
+
+    Attributes:
+        purpose: a key of PURPOSES.
+        action: the first name of a verb.
+        noun: the first name of a thing.
+    """
 
     purpose: str
     action: str
@@ -25,57 +26,66 @@ class Request:
 
 
 def ask(event: Event, slot: str, wording: Wording) -> str:
-    """Words a question about a positive event; what is asked for is left out.
+    """Words a question about a positive event of the past, such as "Where did the farmer buy three big carts?".
 
     Args:
-        event, wording: what the question is about, and how the rest of it is said.
-        slot: what is asked for: the agent, the place or the number of the patient, by its name in SLOTS.
+        event: the subject of the question.
+        slot: a name in SLOTS; this part of the event is left out.
+        wording: the wording of the other parts.
     """
     verb = name_of(event.action, wording.swapped)
+    patient = say_thing(event.patient, wording)
+    place = say_place(event.place, wording)
     if slot == "who":
-        words = [*verb_group(verb, event.tense, False, True), *say_thing(event.patient, wording)]
-        return text_of([Word("who", "R"), *words, *say_place(event.place, wording)], "?")
-    auxiliary = verb_group(verb, event.tense, True, event.agent.singular)[0]  # that of the negation: did, does, will
-    subject = [auxiliary, *say_thing(event.agent, wording), Word(verb, "B")]
+        return text_of(tag(f"who {PAST[verb]} {patient} {place}"), "?")
+    clause = f"did {say_thing(event.agent, wording)} {verb}"
     if slot == "where":
-        return text_of([Word("where", "W"), *subject, *say_thing(event.patient, wording)], "?")
-    noun = say_thing(Thing(event.patient.noun, 0), wording)[-1]  # the last word of "some carts"
-    return text_of([Word("how", "W"), Word("many", "D"), noun, *subject, *say_place(event.place, wording)], "?")
+        return text_of(tag(f"where {clause} {patient}"), "?")
+    # The last word of "some carts".
+    noun = say_thing(Thing(event.patient.noun, 0), wording).split()[-1]
+    return text_of(tag(f"how many {noun} {clause} {place}"), "?")
 
 
 def answers(event: Event, asked: Event, slot: str) -> bool:
-    """Whether a statement answers a question: it is positive, agrees with all that is named, and has what is asked.
+    """Returns whether a statement answers a question.
+
+    The statement must be positive, agree with every part that the question names, and state the part that is asked for.
 
     Args:
-        event, asked: what is stated, and the positive event that the question is about.
-        slot: what is asked for, by its name in SLOTS: any agent, any place, or an exact number above one.
+        event: the meaning of the statement.
+        asked: the positive event that the question is about.
+        slot: a name in SLOTS: the question asks for any agent, any place, or an exact number above one.
     """
-    if event.negated or (event.action, event.tense) != (asked.action, asked.tense):
+    if event.negated or event.action != asked.action:
         return False
-    same_noun = event.patient.noun == asked.patient.noun
+    same_place = asked.place in (None, event.place)
     if slot == "who":
-        return event.patient == asked.patient and asked.place in (None, event.place)
+        return event.patient == asked.patient and same_place
+    if event.agent != asked.agent:
+        return False
     if slot == "where":
-        return event.agent == asked.agent and event.patient == asked.patient and event.place is not None
+        return event.patient == asked.patient and event.place is not None
     counted = event.patient.count > 1 and event.patient.bound == "exactly"
-    return event.agent == asked.agent and same_noun and counted and asked.place in (None, event.place)
+    return event.patient.noun == asked.patient.noun and counted and same_place
 
 
-def request(rng: Random, topics: tuple[str, ...]) -> Request:
-    """Draws an everyday question: a purpose, a thing of one of the topics, and an action done to such things."""
-    noun = rng.choice(THINGS[rng.choice(topics)])
-    return Request(rng.choice(tuple(PURPOSES)), rng.choice(ACTIONS_ON[CLASS_OF[noun]]), noun)
+def draw_request(rng: Random, topics: Topics) -> Request:
+    """Draws an everyday question about a thing of a topic in `topics`."""
+    topic = rng.choice(topics)
+    noun = rng.choice(list(TOPICS[topic]["things"]))
+    purpose = rng.choice(list(PURPOSES))
+    return Request(purpose, rng.choice(ACTIONS_ON_THINGS), noun)
 
 
-def say_request(wanted: Request, manner: int, swapped: frozenset[str]) -> str:
-    """Words an everyday question.
+def say_request(request: Request, form: int, swapped: frozenset[str]) -> str:
+    """Words an everyday question, such as "How can I buy a cart?".
 
     Args:
-        wanted: what is asked.
-        manner: 0 for the short form, 1 for the long one.
+        request: the meaning of the question.
+        form: 0 for the short form, 1 for the long form.
         swapped: the concepts that are called by their second name.
     """
-    thing = say_thing(Thing(wanted.noun), Wording(swapped))
-    doing = " ".join([name_of(wanted.action, swapped), *(word.text for word in thing)])
-    line = PURPOSES[wanted.purpose][manner].format(doing)
-    return line[0].upper() + line[1:] + "?"
+    verb = name_of(request.action, swapped)
+    thing = say_thing(Thing(request.noun), Wording(swapped))
+    beginning = PURPOSES[request.purpose][form]
+    return text_of(tag(f"{beginning} {verb} {thing}"), "?")

@@ -1,4 +1,4 @@
-"""The examples of one split as they were read, whatever the task, and how a file of JSON is read."""
+"""The examples of a split as read from the source, for all tasks, and the original files of a split."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -14,10 +14,14 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class Examples:
-    """frame: one row per example, numbered from 0, in columns that glue.py or squad.py describes; none is read here.
+    """The examples of a split.
 
-    source: the files or dataset, as the report names them. subset: whether they hold only a part of the original.
-    dropped: how many examples were left out; reason: why, empty where none was.
+    Attributes:
+        frame: a row for each example, numbered from 0, in the columns that glue.py or squad.py describes.
+        source: the files or dataset, as the report names the source.
+        subset: whether the source holds only a part of the original.
+        dropped: number of examples left out.
+        reason: why examples were left out.
     """
 
     frame: pd.DataFrame
@@ -27,30 +31,55 @@ class Examples:
     reason: str = ""
 
     def sample(self, count: int | None, seed: list[int]) -> pd.DataFrame:
-        """Draws `count` rows without replacement, in order, by the whole `seed`; all of them for None or if too few."""
+        """Draws rows without replacement.
+
+        Args:
+            count: number of rows; all rows for `None` or if there are fewer.
+            seed: all of these numbers together seed the draw.
+
+        Returns:
+            The drawn rows in the order of the file.
+        """
         if count is None or count >= len(self.frame):
             return self.frame
+        # Without the order of the draw.
         chosen = np.random.default_rng(seed).choice(len(self.frame), size=count, replace=False)
         return self.frame.iloc[np.sort(chosen)].reset_index(drop=True)
 
 
 def find_file(folders: Iterable[Path], stem: str, suffix: str) -> Path | None:
-    """Returns the first file that is there, in each folder the whole file before its subset; None without any.
+    """Finds the first existing file: in each folder the whole file before its subset.
 
     Args:
-        folders: to look in, so that the subset of one goes before the whole file of the next.
-        stem, suffix: the file's name up to its suffix, and the suffix, such as .tsv; a subset has `.subset` between.
+        folders: folders to look in; the subset in a folder comes before the whole file in the next folder.
+        stem: the name of the file up to the suffix.
+        suffix: the suffix, such as ".tsv"; the name of a subset has ".subset" before the suffix.
     """
-    paths = (folder / f"{stem}{kind}{suffix}" for folder in folders for kind in ("", ".subset"))
-    return next(filter(Path.is_file, paths), None)
+    for folder in folders:
+        for name in (f"{stem}{suffix}", f"{stem}.subset{suffix}"):
+            if (folder / name).is_file():
+                return folder / name
+    return None
 
 
-def require_file(folders: list[Path], stem: str, suffix: str, what: str, remedy: str) -> Path:
-    """Returns the file that `find_file` finds with the same first arguments; ValueError where there is none.
+def require_file(
+    folders: list[Path],
+    stem: str,
+    suffix: str,
+    what: str,
+    remedy: str,
+) -> Path:
+    """Finds a file like `find_file`.
 
     Args:
+        folders: folders to look in.
+        stem: the name of the file up to the suffix.
+        suffix: the suffix.
         what: task and split, for the message of an error.
-        remedy: how to do without the file, in the imperative, as the end of that message.
+        remedy: how to do without the file, in the imperative, as the end of the message.
+
+    Raises:
+        ValueError: there is no such file.
     """
     path = find_file(folders, stem, suffix)
     if path is None:
@@ -62,16 +91,21 @@ def require_file(folders: list[Path], stem: str, suffix: str, what: str, remedy:
 
 
 def is_subset(path: Path) -> bool:
-    """Whether a file that `find_file` found is the subset and not the whole file."""
-    return path.suffixes[-2:-1] == [".subset"]  # a slice, because a name may have one suffix alone
+    """Returns whether a file found by `find_file` is a subset: true for "train.subset.tsv"."""
+    return path.stem.endswith(".subset")
 
 
-def decoded(path: Path, form: type[T]) -> T:
-    """Reads a file of JSON as the type `form`, a msgspec.Struct; keys that the type does not name are passed over.
+def read_json(path: Path, form: type[T]) -> T:
+    """Reads a file of JSON; a byte order mark before the JSON and blank lines around the JSON do no harm.
 
-    A byte order mark before the JSON and blank lines around it do no harm. ValueError, naming the file, for one cut
-    short, no JSON in UTF-8, nested too deeply or of another form.
+    Args:
+        path: the file.
+        form: a msgspec.Struct; keys without a field are ignored.
+
+    Raises:
+        ValueError: the file is cut short, no JSON in UTF-8, nested too deeply or of another form.
     """
+    # Deep nesting ends in a RecursionError.
     try:
         return msgspec.json.decode(path.read_text(encoding="utf-8-sig"), type=form)
     except (msgspec.MsgspecError, UnicodeError, RecursionError) as error:

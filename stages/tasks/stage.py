@@ -1,10 +1,11 @@
-"""Stage `tasks`: the GLUE tasks, SQuAD and TriviaQA in one form.
+"""Stage `tasks`: the GLUE tasks, SQuAD and TriviaQA in a common form.
 
 Reads the data source (generated here; original files below data.root; the hub). Writes data/tasks/TASK/SPLIT.parquet
 (GLUE: example_id, text_a, text_b, label; questions: example_id, context, question, answers, starts) and
-data/tasks/statistics.csv, a row per split: task, split; the numbers of examples and of those available; reduced,
-whether these are more; subset, source, dropped and reason (examples.py); and majority_share, that of the most frequent
-class, or of questions without an answer (none for a regression, and where all questions have answers).
+data/tasks/statistics.csv with a row for each split: task, split; examples, the number of written examples; available,
+the number of examples in the source; reduced, whether there are fewer examples than available; subset, source, dropped
+and reason (examples.py); and majority_share, the share of the most frequent class, or of questions without an answer
+(empty for a regression, and where all questions have answers).
 """
 
 import shutil
@@ -22,75 +23,135 @@ from stages.tasks import glue, squad, triviaqa
 from stages.tasks.examples import Examples
 
 QUESTIONS = (*squad.VERSIONS, "triviaqa")
-SPLITS = tuple(Split(name, stem) for name, stem in squad.STEMS.items())  # of QUESTIONS
+QUESTION_SPLITS = tuple(Split(name, stem) for name, stem in squad.STEMS.items())
 
 
 def main(settings: Settings) -> dict:
-    """Writes the tasks; returns what was read, for the record of the run."""
-    with temporary_sibling(TASK_FOLDER) as folder:  # becomes TASK_FOLDER once all is written
+    """Writes the tasks; returns the sources, for the record of the run."""
+    # The folder replaces TASK_FOLDER after all tasks are written.
+    with temporary_sibling(TASK_FOLDER) as folder:
         folder.mkdir()
         statistics = build(folder, settings)
     return {"read": sorted({row["source"] for row in statistics})}
 
 
 def build(folder: Path, settings: Settings) -> list[dict]:
-    """Writes every split of the named tasks, and statistics.csv; returns the rows of the latter, one per split.
+    """Writes every split of the named tasks, and statistics.csv.
 
-    folder: an empty one, in which generated data are for a while, too. ValueError where data are missing or at fault.
+    Args:
+        folder: an empty folder, which also holds generated original files for a while.
+        settings: the settings of the run.
+
+    Returns:
+        The rows of statistics.csv.
+
+    Raises:
+        ValueError: data are missing or have a fault.
     """
-    tasks, statistics, root = settings.tasks, [], Path(settings.data.root or ".")
+    tasks = settings.tasks
+    root = Path(settings.data.root or ".")
+    # Generated tasks are read like original files, which also tests the readers.
     if settings.data.generated:
         root = folder / "source"
         _generate(root, settings)
+    statistics = []
     for name in (*tasks.names, *tasks.questions.names):
-        section = tasks.questions if name in QUESTIONS else tasks
         (folder / name).mkdir()
-        for number, split in enumerate(SPLITS if name in QUESTIONS else TASKS[name].splits):
+        splits = TASKS[name].splits if name in TASKS else QUESTION_SPLITS
+        for number, split in enumerate(splits):
             examples = _read(root, name, split, settings)
-            limit = section.train_examples if split.name == "train" else section.validation_examples
-            # the seed is the split's own, whichever other tasks are named
-            frame = examples.sample(limit, [tasks.seed, (*TASKS, *QUESTIONS).index(name), number])
-            frame.drop(columns="article", errors="ignore").to_parquet(  # GLUE has no such column
-                folder / name / f"{split.name}.parquet", index=False
-            )
-            row = {"task": name, "split": split.name, "examples": len(frame), "available": len(examples.frame)}
-            row |= {"reduced": len(frame) < len(examples.frame), "subset": examples.subset, "source": examples.source}
-            row |= {"dropped": examples.dropped, "reason": examples.reason}
-            statistics.append(row | {"majority_share": majority_share(frame, name)})
+            frame = _sample(examples, name, split, number, settings)
+            frame.to_parquet(folder / name / f"{split.name}.parquet", index=False)
+            statistics.append(_describe(examples, frame, name, split))
     pd.DataFrame(statistics).to_csv(folder / STATISTICS.name, index=False, lineterminator="\n")
     shutil.rmtree(folder / "source", ignore_errors=True)
     return statistics
 
 
+def _sample(
+    examples: Examples,
+    name: str,
+    split: Split,
+    number: int,
+    settings: Settings,
+) -> pd.DataFrame:
+    """Draws the examples of a split; `number` is the place of the split in the task."""
+    tasks = settings.tasks
+    section = tasks if name in TASKS else tasks.questions
+    limit = section.train_examples if split.name == "train" else section.validation_examples
+    # The seed does not depend on the other named tasks.
+    place = (*TASKS, *QUESTIONS).index(name)
+    frame = examples.sample(limit, [tasks.seed, place, number])
+    # Only questions have the column.
+    return frame.drop(columns="article", errors="ignore")
+
+
+def _describe(
+    examples: Examples,
+    frame: pd.DataFrame,
+    name: str,
+    split: Split,
+) -> dict:
+    """Returns the row of statistics.csv for a split."""
+    return {
+        "task": name,
+        "split": split.name,
+        "examples": len(frame),
+        "available": len(examples.frame),
+        "reduced": len(frame) < len(examples.frame),
+        "subset": examples.subset,
+        "source": examples.source,
+        "dropped": examples.dropped,
+        "reason": examples.reason,
+        "majority_share": majority_share(frame, name),
+    }
+
+
 def majority_share(frame: pd.DataFrame, name: str) -> float | None:
-    """The share of the most frequent class (None for a regression), or of questions without an answer (None for 0)."""
+    """Computes the share of the most frequent class, or of questions without an answer; `None` where there is none."""
     if name in QUESTIONS:
-        return float((frame["answers"].str.len() == 0).mean()) or None
-    return float(frame["label"].value_counts(normalize=True).max()) if TASKS[name].labels else None
+        without_answer = frame["answers"].str.len() == 0
+        return float(without_answer.mean()) or None
+    if not TASKS[name].labels:
+        return None
+    shares = frame["label"].value_counts(normalize=True)
+    return float(shares.max())
 
 
-def _read(root: Path, name: str, split: Split, settings: Settings) -> Examples:
-    """Reads a split from the hub or from files below `root`; for SQuAD 2.0's training split, a stand-in if so set."""
-    tasks, questions, from_hub = settings.tasks, settings.tasks.questions, settings.data.source == "hub"
+def _read(
+    root: Path,
+    name: str,
+    split: Split,
+    settings: Settings,
+) -> Examples:
+    """Reads a split from the hub or from files below `root`, or derives the training split of SQuAD 2.0."""
+    tasks = settings.tasks
+    questions = tasks.questions
     if name == "squad2" and split.name == "train" and questions.squad2_training == "derived":
-        return squad.without_answer(_read(root, "squad1", split, settings), [tasks.seed])
+        return squad.derive_unanswerable(_read(root, "squad1", split, settings), [tasks.seed])
+    if settings.data.source == "hub":
+        return _read_hub(name, split, settings)
     if name in TASKS:
-        if from_hub:
-            return glue.read_hub(tasks.hub, TASKS[name], split)
         return glue.read_original(root, TASKS[name], split)
     if name == "triviaqa":
-        if from_hub:
-            return triviaqa.read_hub(questions.hub[name], split.name, questions.triviaqa_words)
         return triviaqa.read_original(root, split.name, questions.triviaqa_words)
-    if from_hub:
-        return squad.read_hub(questions.hub[name], name, split.name)
     return squad.read_original(root, name, split.name)
 
 
+def _read_hub(name: str, split: Split, settings: Settings) -> Examples:
+    """Reads a split from the hub."""
+    if name in TASKS:
+        return glue.read_hub(settings.tasks.hub, TASKS[name], split)
+    questions = settings.tasks.questions
+    if name == "triviaqa":
+        return triviaqa.read_hub(questions.hub[name], split.name, questions.triviaqa_words)
+    return squad.read_hub(questions.hub[name], name, split.name)
+
+
 def _generate(folder: Path, settings: Settings) -> None:
-    """Writes the generated tasks (data.source: embedded), all of them, into `folder` in the form of original files."""
+    """Writes all generated tasks into a folder, in the form of original files."""
     tasks = settings.tasks
+    questions = tasks.questions
     write_glue(folder, tasks.train_examples, tasks.validation_examples, tasks.seed)
-    numbers = (tasks.questions.train_examples, tasks.questions.validation_examples)
-    write_squad(folder, *numbers, tasks.seed)
-    write_triviaqa(folder, *numbers, tasks.seed)
+    write_squad(folder, questions.train_examples, questions.validation_examples, tasks.seed)
+    write_triviaqa(folder, questions.train_examples, questions.validation_examples, tasks.seed)

@@ -1,38 +1,44 @@
-"""TriviaQA's reading-comprehension form (RC), turned into questions with answer spans, as SQuAD's are.
+"""The reading-comprehension form of TriviaQA (RC), turned into questions with answer spans like SQuAD's.
 
 Original distribution: triviaqa/qa/{wikipedia,web}-{train,dev}.json and the documents in triviaqa/evidence/{wikipedia,
-web}; NAME.subset.json stands in for NAME.json. TriviaQA marks no spans, and Kowsher et al. do not say how they made
-them. Here a question gives one example: its first document (Wikipedia pages, then search results in their order) whose
-first words hold an alias of the answer; the span is the first place there where any alias stands, whatever its case.
+web}; NAME.subset.json replaces a missing NAME.json. TriviaQA marks no spans, and Kowsher et al. do not say how spans
+were made. Here a question gives one example: the first document (Wikipedia pages, then search results in their order)
+whose first words hold an alias of the answer. The span is the first place of any alias there, whatever the case.
 """
 
 import re
 from collections.abc import Iterable, Iterator
-from itertools import islice
 from pathlib import Path, PurePosixPath
 
 import msgspec
 
 from stages.files import commits
 from stages.schema.sections import Hub
-from stages.tasks.examples import Examples, decoded, find_file, is_subset
-from stages.tasks.squad import STEMS, as_rows
+from stages.tasks.examples import Examples, find_file, is_subset, read_json
+from stages.tasks.squad import STEMS, check_rows
 
 PARTS = ("wikipedia", "web")
-PAGES = {"EntityPages": "wikipedia", "SearchResults": "web"}  # key of a question's documents: their folder of evidence
-HUB_PAGES = {"entity_pages": "wiki_context", "search_results": "search_context"}  # column: the key of the texts in it
 WORD = re.compile(r"\S+")
+
+# An id, a question, the aliases of its answer, and its documents.
+Candidate = tuple[str, str, list[str], Iterable[str]]
 
 
 class Answer(msgspec.Struct):
+    """The answer to a question."""
+
     Aliases: list[str]
 
 
 class Page(msgspec.Struct):
+    """A document of a question."""
+
     Filename: str
 
 
 class Entry(msgspec.Struct):
+    """A question; Wikipedia pages and search results have folders of their own in the evidence."""
+
     QuestionId: str
     Question: str
     Answer: Answer
@@ -47,116 +53,153 @@ class File(msgspec.Struct):
 
 
 def read_original(root: Path, split: str, words: int) -> Examples:
-    """Reads a split of TriviaQA from its original files, of the parts that are there.
+    """Reads a split of TriviaQA from the original files of the parts that exist.
 
     Args:
-        root: the folder that has the folder `triviaqa`.
+        root: folder that has the folder `triviaqa`.
         split: a key of STEMS, `train` or `validation`.
         words: how many words at the beginning of a document are searched and become the context.
 
     Raises:
-        ValueError: there is no such file, one is not of the form of File, a document cannot be read, or no question has
-            its answer in those words. The message names the file, and the question at fault.
+        ValueError: there is no file, a file is not of the form of `File`, a document cannot be read, or no question has
+            its answer in these words. The message names the file, and the question at fault.
     """
     folder = root / "triviaqa"
-    stems = [f"{part}-{STEMS[split]}" for part in PARTS]
-    paths = [path for stem in stems if (path := find_file([folder / "qa"], stem, ".json"))]
+    stem = STEMS[split]
+    paths = [find_file([folder / "qa"], f"{part}-{stem}", ".json") for part in PARTS]
+    paths = [path for path in paths if path]
     if not paths:
         raise ValueError(
-            f"triviaqa, split {split}: {folder / 'qa'} has neither wikipedia-{STEMS[split]}.json nor "
-            f"web-{STEMS[split]}.json; unpack TriviaQA's RC data there, or take triviaqa from tasks.questions.names"
+            f"triviaqa, split {split}: {folder / 'qa'} has neither wikipedia-{stem}.json nor web-{stem}.json; unpack "
+            "TriviaQA's RC data there, or take triviaqa from tasks.questions.names"
         )
-    entries = (entry for path in paths for entry in _entries(path, folder / "evidence"))
+    # A missing part makes a subset, too.
     subset = len(paths) < len(PARTS) or any(map(is_subset, paths))
-    return _with_spans(entries, " and ".join(path.name for path in paths), words, subset)
+    source = " and ".join(path.name for path in paths)
+    return _find_spans(_read_candidates(paths, folder / "evidence"), source, words, subset)
+
+
+def _read_candidates(paths: list[Path], evidence: Path) -> Iterator[Candidate]:
+    """Yields every question of some files; the documents, in the folder `evidence`, are read when they are used.
+
+    Raises:
+        ValueError: a file is not of the form of `File`, or a document is outside `evidence` or cannot be read.
+    """
+    for path in paths:
+        for entry in read_json(path, File).Data:
+            where = f"{path}, question {entry.QuestionId}"
+            documents = [evidence / "wikipedia" / _check_name(page, where) for page in entry.EntityPages]
+            documents += [evidence / "web" / _check_name(page, where) for page in entry.SearchResults]
+            yield entry.QuestionId, entry.Question, entry.Answer.Aliases, _read_documents(documents, where)
+
+
+def _check_name(page: Page, where: str) -> str:
+    """Returns the name of a document that lies within the evidence; `where` is for the message of an error."""
+    name = PurePosixPath(page.Filename)
+    if name.is_absolute() or ".." in name.parts:
+        raise ValueError(f"{where}: the Filename {page.Filename!r} leads out of the evidence; fetch the file again")
+    return page.Filename
+
+
+def _read_documents(paths: list[Path], where: str) -> Iterator[str]:
+    """Yields the text of each document; `where` is for the message of an error."""
+    for path in paths:
+        try:
+            text = path.read_text(encoding="utf-8")
+
+        except (OSError, ValueError) as error:
+            raise ValueError(
+                f"{where}: its document {path} cannot be read ({error}); fetch the evidence again"
+            ) from None
+        yield text
 
 
 def read_hub(hub: Hub, split: str, words: int) -> Examples:
     """Reads a split of TriviaQA from the Hugging Face hub (mandarjoshi/trivia_qa).
 
     Args:
-        hub: the dataset; any configuration but `rc`, the one with both parts and all their documents, is a subset.
-        split, words: as in `read_original`.
+        hub: the dataset; every configuration except `rc`, which has both parts with all documents, is a subset.
+        split: a key of STEMS, `train` or `validation`.
+        words: how many words at the beginning of a document are searched and become the context.
 
     Raises:
-        ValueError: the dataset cannot be had or lacks a column, or no question has its answer in those words.
+        ValueError: the dataset cannot be read or lacks a column, or no question has its answer in these words.
     """
-    columns = ("question_id", "question", "answer", *HUB_PAGES)
+    columns = ("question_id", "question", "answer", "entity_pages", "search_results")
     key = "tasks.questions.hub.triviaqa"
     data, source = commits.dataset(hub.repository, hub.configuration, hub.revision, split, key, columns)
-    entries = (
-        (
-            row["question_id"],
-            row["question"],
-            row["answer"]["aliases"],
-            (text for pages, texts in HUB_PAGES.items() for text in row[pages][texts]),
-        )
-        for row in data
-    )
-    return _with_spans(entries, f"{source}, {hub.configuration}", words, hub.configuration != "rc")
+    return _find_spans(_list_rows(data), f"{source}, {hub.configuration}", words, hub.configuration != "rc")
 
 
-def _with_spans(entries: Iterable[tuple], source: str, words: int, subset: bool) -> Examples:
-    """Makes examples with spans. entries: as `_entries` yields them, lazy documents included.
+def _list_rows(data: Iterable[dict]) -> Iterator[Candidate]:
+    """Yields every question of a dataset of the hub; all documents together would not fit into memory."""
+    for row in data:
+        documents = row["entity_pages"]["wiki_context"] + row["search_results"]["search_context"]
+        yield row["question_id"], row["question"], row["answer"]["aliases"], documents
 
-    Left out and counted: questions without an alias in the first `words` words of any document, and, since a question
-    can be in both parts, every entry of it but one. The first entry with the answer makes the example.
+
+def _find_spans(
+    candidates: Iterable[Candidate],
+    source: str,
+    words: int,
+    subset: bool,
+) -> Examples:
+    """Makes examples with spans.
+
+    Questions without an alias in the first `words` words of any document are left out and counted. A question can be in
+    both parts: the first candidate with the answer makes the example, every other candidate is counted.
+
+    Args:
+        candidates: questions with their documents.
+        source: the files or dataset.
+        words: how many words of a document are searched.
+        subset: whether the source holds only a part of the original.
     """
-    examples: dict[str, tuple | None] = {}  # by the question's id; None: no document so far has the answer
+    found = {}
+    lacking = set()
     again = 0
-    for name, question, aliases, documents in entries:
-        again += name in examples
-        if not examples.get(name):
-            examples.pop(name, None)  # so that the question stands where its answer is found
-            examples[name] = None
-            for document in documents:
-                context = first_words(document, words)
-                if answer := first_alias(context, aliases):  # the id, here the last, stands for SQuAD's article
-                    examples[name] = (name, context, question, [answer[0]], [answer.start()], name)
-                    break
-    kept = list(filter(None, examples.values()))
-    without = len(examples) - len(kept)
-    counts = {f"no answer in the first {words} words of a document": without, "in both parts": again}
-    reason = "; ".join(f"{count} {text}" for text, count in counts.items() if count)
-    if without and not kept:
+    for name, question, aliases, documents in candidates:
+        again += name in found or name in lacking
+        if name in found:
+            continue
+        # In order: the first document with the answer counts.
+        for document in documents:
+            context = cut_words(document, words)
+            answer = find_alias(context, aliases)
+            if answer:
+                # The id, as the last cell, replaces the article of SQuAD.
+                found[name] = (name, context, question, [answer[0]], [answer.start()], name)
+                lacking.discard(name)
+                break
+        else:
+            lacking.add(name)
+    reasons = []
+    if lacking:
+        reasons.append(f"{len(lacking)} no answer in the first {words} words of a document")
+    if again:
+        reasons.append(f"{again} in both parts")
+    reason = "; ".join(reasons)
+    if lacking and not found:
         raise ValueError(f"{source}: {reason}, and none with one; raise tasks.questions.triviaqa_words")
-    return Examples(as_rows(kept, source, False), source, subset, without + again, reason)
+    frame = check_rows(found.values(), source, False)
+    return Examples(frame, source, subset, len(lacking) + again, reason)
 
 
-def first_words(text: str, count: int) -> str:
-    """Returns the text up to the end of its word number `count` (at least 1); all of it where it has fewer words."""
-    last = next(islice(WORD.finditer(text), count - 1, None), None)
-    return text[: last.end()] if last else text
+def cut_words(text: str, count: int) -> str:
+    """Returns the text up to the end of word number `count`: "a b" for "a b c" and 2."""
+    for number, word in enumerate(WORD.finditer(text), 1):
+        if number == count:
+            return text[: word.end()]
+    return text
 
 
-def first_alias(text: str, aliases: Iterable[str]) -> re.Match | None:
-    """Finds the first alias in a text, as whole words in any case, the longest that begins there; None without one."""
-    # a regular expression takes the first alternative that fits; by letters, too, because a set has no fixed order
-    ordered = sorted({alias.strip() for alias in aliases} - {""}, key=lambda alias: (-len(alias), alias))
-    if not ordered:  # without alternatives, the expression would match the empty text
+def find_alias(text: str, aliases: Iterable[str]) -> re.Match | None:
+    """Finds the first alias in a text, as whole words in any case; of aliases that begin there, the longest."""
+    names = {alias.strip() for alias in aliases} - {""}
+    # Without alternatives, the expression would match the empty text.
+    if not names:
         return None
-    return re.search(rf"(?<!\w)(?:{'|'.join(map(re.escape, ordered))})(?!\w)", text, re.IGNORECASE)
-
-
-def _entries(path: Path, evidence: Path) -> Iterator[tuple]:
-    """Yields (id, question, aliases of the answer, documents) of every question of a file. evidence: their folder.
-
-    `documents` reads the files lazily: use it before the next question, or an error names the wrong one. ValueError
-    for a file that is not of the form of File, and for a document outside `evidence` or that cannot be read.
-    """
-    for entry in decoded(path, File).Data:
-        where = f"{path}, question {entry.QuestionId}"
-        pages = [(part, page.Filename) for key, part in PAGES.items() for page in getattr(entry, key)]
-        for _, name in pages:
-            if PurePosixPath(name).is_absolute() or ".." in PurePosixPath(name).parts:
-                raise ValueError(f"{where}: the Filename {name!r} leads out of the evidence; fetch the file again")
-        documents = (_text(evidence / part / name, where) for part, name in pages)
-        yield entry.QuestionId, entry.Question, entry.Answer.Aliases, documents
-
-
-def _text(path: Path, where: str) -> str:
-    """Reads a document; ValueError where it cannot be read. where: file and question that name it, for the message."""
-    try:
-        return path.read_text(encoding="utf-8")
-    except (OSError, ValueError) as error:  # ValueError: no UTF-8, or a name that no file can have
-        raise ValueError(f"{where}: its document {path} cannot be read ({error}); fetch the evidence again") from None
+    # A regular expression takes the first alternative that fits. Sorted by letters, too, as a set has no fixed order.
+    ordered = sorted(sorted(names), key=len, reverse=True)
+    alternatives = "|".join(map(re.escape, ordered))
+    return re.search(rf"(?<!\w)(?:{alternatives})(?!\w)", text, re.IGNORECASE)
