@@ -18,16 +18,19 @@ from stages.tools import first_self_weight, pages
 from tests.toy import LENGTH, packed
 
 ROOT = Path(__file__).parents[1]
-STUDIES = sorted(
-    path.parent.relative_to(ROOT).as_posix() for path in (ROOT / "reports/examples").rglob("analysis.yaml")
-)
+EXAMPLES = ROOT / "reports/examples"
+STUDIES = sorted(path.parent for path in EXAMPLES.rglob("analysis.yaml"))
 
 
-@pytest.mark.parametrize("study", STUDIES)
-def test_the_comparisons_of_a_study_follow_from_its_observations(study, monkeypatch):
+@pytest.fixture(autouse=True)
+def in_root(monkeypatch):
     monkeypatch.chdir(ROOT)
-    for name, frame in pages.judge(Path(study)).items():
-        assert csv_of(frame) == (ROOT / study / f"{name}.csv").read_text(encoding="utf-8"), name
+
+
+@pytest.mark.parametrize("study", STUDIES, ids=lambda study: study.name)
+def test_the_comparisons_of_a_study_follow_from_the_observations(study):
+    for name, frame in pages.judge(study).items():
+        assert csv_of(frame) == (study / f"{name}.csv").read_text(encoding="utf-8"), name
 
 
 TABLES = {
@@ -38,14 +41,12 @@ TABLES = {
 
 
 @pytest.mark.parametrize("path", TABLES)
-def test_a_table_of_a_page_follows_from_observations(path, monkeypatch):
-    monkeypatch.chdir(ROOT)
-    committed = (ROOT / "reports/examples" / path).read_text(encoding="utf-8")
+def test_a_table_of_a_page_follows_from_observations(path):
+    committed = (EXAMPLES / path).read_text(encoding="utf-8")
     assert csv_of(TABLES[path]()) == committed
 
 
-def test_step_ratios_are_geometric_means_by_seed_and_compared_by_welchs_test(monkeypatch):
-    monkeypatch.chdir(ROOT)
+def test_step_ratios_are_geometric_means_by_seed_and_compared_by_welchs_test():
     logarithms = []
     for tokens in (8, 16):
         rows = pages.read_observations(pages.SELF_SCORE / f"{tokens}_tokens")
@@ -76,13 +77,11 @@ def test_the_first_screen_names_the_level_of_the_intervals_of_the_study_of_engli
 
 
 @pytest.mark.parametrize("page", pages.PAGES)
-def test_a_page_is_the_rendering_of_its_template(page, monkeypatch):
-    monkeypatch.chdir(ROOT)
+def test_a_page_is_the_rendering_of_its_template(page):
     assert pages.render(page) == (ROOT / pages.PAGES[page]).read_text(encoding="utf-8")
 
 
-def test_a_comparison_that_a_study_lacks_is_an_error_that_names_it(monkeypatch):
-    monkeypatch.chdir(ROOT)
+def test_a_comparison_that_a_study_lacks_is_an_error_that_names_it():
     with pytest.raises(ValueError, match=r"english/contrasts\.csv: 0 rows with .*'nothing'"):
         pages.look_up_contrast("english", "nothing", "loss=5.5")
 

@@ -1,4 +1,4 @@
-"""The rule of tolerance for printed numbers: a number is as precise as its digits and the word before it."""
+"""The rule of tolerance for printed numbers: the digits and the word before a number show the precision."""
 
 from fractions import Fraction
 
@@ -13,7 +13,7 @@ APPROXIMATELY = ("about", "approximately", "around")
 def find_unit(text: str) -> Fraction:
     """Finds the worth of one unit in the last significant digit of a printed number: 1/100 for `5.93`.
 
-    Zeros at the end of a whole number show the size of the number and not its precision, but the first two digits
+    Zeros at the end of a whole number show the size and not the precision of the number, but the first two digits
     always count: the unit of `30000` is 1,000. The unit of `50` is 1, so that `50` is not taken for a rounded 48.
 
     Args:

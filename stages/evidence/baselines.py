@@ -61,7 +61,7 @@ def interval(metric: str, value: float, n: int, confidence: float) -> tuple[floa
     """Computes the interval of a constant answer's score, by the rule at the head of this file.
 
     Args:
-        metric: `accuracy`, `f1` or one of CORRELATIONS; for both metrics of question answering, `exact_match`.
+        metric: `accuracy`, `f1` or a metric of CORRELATIONS; for both metrics of question answering, `exact_match`.
         value: the score of the constant answer, a fraction; a correlation is taken to be 0.
         n: number of examples, 1 or more.
         confidence: of the interval, such as 0.95.
@@ -98,10 +98,10 @@ def references(rows: pd.DataFrame, confidence: float) -> pd.DataFrame:
         confidence: of the intervals, such as 0.95.
 
     Returns:
-        COLUMNS, one row for every baseline, protocol, `evaluated_on` and metric. low, high: NaN except for
+        COLUMNS, a row for every baseline, protocol, `evaluated_on` and metric. low, high: NaN except for
         MOST_FREQUENT. Without a protocol: the raw metrics of GLUE; `exact_match` and `f1` of both question sets and of
-        their mean, `squad`; TRANSFERRED of each split that the stage `cross_domain` tests on, and ELSEWHERE. For each
-        protocol the metric `score`: of every column of the papers' GLUE tables and of the means in scores.MEANS.
+        the mean of both, `squad`; TRANSFERRED of each split that the stage `cross_domain` tests on, and ELSEWHERE. For
+        each protocol the metric `score`: of every column of the papers' GLUE tables and of the means in scores.MEANS.
     """
     transferred = _list_transferred(rows, confidence)
     rows = matching(rows, {"stage": STAGE})
@@ -152,7 +152,7 @@ def _add_intervals(rows: pd.DataFrame, metrics: pd.Series, confidence: float) ->
 
 
 def _combine_metrics(metrics: pd.DataFrame) -> pd.Series:
-    """Combines the metrics of one baseline in one column: the means of `value`, `low` and `high`."""
+    """Combines the metrics of a baseline in a column: the means of `value`, `low` and `high`."""
     numbers = metrics.set_index("metric")[["value", "low", "high"]]
     # The same answers of a fitted baseline, which has no interval, give both metrics; the constant answers differ.
     if set(numbers.index) != {"accuracy", "f1"} or numbers["low"].isna().any():
@@ -164,7 +164,7 @@ def _combine_metrics(metrics: pd.DataFrame) -> pd.Series:
 
 
 def _average(columns: pd.DataFrame, wanted: tuple[str, ...], name: str) -> pd.DataFrame:
-    """Averages the wanted columns of each baseline that has all of them, as a column `name`; errors add in squares."""
+    """Averages the wanted columns of each baseline that has all, as a column `name`; errors add in squares."""
     means = []
     for operator, rows in columns[columns["evaluated_on"].isin(wanted)].groupby("operator", sort=False):
         if len(rows) < len(wanted):
@@ -180,7 +180,10 @@ def without_model(scores: pd.DataFrame) -> WithoutModel:
     """Turns the rows that `references` returns into the mapping in which `score_of` looks scores up."""
     known = {}
     for row in scores.fillna({"protocol": ""}).itertuples():
-        known[row.operator, row.protocol, row.evaluated_on, row.metric] = (row.value, row.high)
+        known[row.operator, row.protocol, row.evaluated_on, row.metric] = (
+            row.value,
+            row.high,
+        )
     return known
 
 
@@ -209,10 +212,14 @@ def score_of(name: str, score: Mapping, baselines: WithoutModel) -> tuple[float,
 
 
 def baselines_of(score: Mapping, baselines: WithoutModel) -> dict[str, float]:
-    """Looks up the numbers that `add_baselines` adds for a score (see `score_of`), by the names of their columns."""
+    """Looks up the numbers that `add_baselines` adds for a score (see `score_of`), by column."""
     value, high = score_of(MOST_FREQUENT, score, baselines)
     overlap, _ = score_of(WORDS_AND_OVERLAP, score, baselines)
-    return {"most_frequent": value, "most_frequent_high": high, "words_and_overlap": overlap}
+    return {
+        "most_frequent": value,
+        "most_frequent_high": high,
+        "words_and_overlap": overlap,
+    }
 
 
 def at_chance(score: float, high: float) -> bool | None:
@@ -221,7 +228,7 @@ def at_chance(score: float, high: float) -> bool | None:
 
 
 def nothing_to_compare(arms: Iterable[pd.DataFrame], score: str, lost: bool) -> bool:
-    """Checks whether arms score too low for a comparison of their scores, or of quantities made from their scores.
+    """Checks whether arms score too low for a comparison of scores, or of quantities made from scores.
 
     Args:
         arms: the runs of each arm. `most_frequent_high`, equal in all runs, is the upper end of chance. An arm without
@@ -248,7 +255,7 @@ def add_baselines(rows: pd.DataFrame, baselines: WithoutModel, value: str = "val
         value: the name of the column of scores, fractions.
 
     Returns:
-        The rows, in their order and with their index, with `most_frequent`, `most_frequent_high` (the upper end of the
+        The rows, with the same order and index, with `most_frequent`, `most_frequent_high` (the upper end of the
         interval), `words_and_overlap`, NaN if there is no such baseline, and `at_chance`, `<NA>` if unknown.
     """
     added = []

@@ -14,7 +14,14 @@ import pandas as pd
 from stages.evidence import baselines
 from stages.evidence.arithmetic import HOLDS, judge
 from stages.evidence.scores import GLUE_SCORE
-from stages.evidence.statistics import DIFFERENT, EXACT, INCONCLUSIVE, holm, too_few, units
+from stages.evidence.statistics import (
+    DIFFERENT,
+    EXACT,
+    INCONCLUSIVE,
+    holm,
+    too_few,
+    units,
+)
 
 NOT_RUN = "not run at this scale"
 NOT_MEASURED = "not measured"
@@ -36,14 +43,14 @@ def judge_cell(printed, run: pd.DataFrame, tested: bool, comparable: bool, at_ch
     """Judges a cell, or decides that a test judges the cell.
 
     Counts must give the printed digits. A published score comes from one pre-training run (the released results of
-    Courtois et al. show so, and the other sources do not say), so that a published score is one unit of inference,
+    Courtois et al. show so, and the other sources do not say), so that a published score is a single unit of inference,
     compared with several units of this run. With fewer than three pre-training runs here, nothing is tested. A score at
     chance is no result to compare.
 
     Args:
         printed: the published cell, with the text `printed` and the number `value` (NaN for a formula or label); None
             if the paper has no such cell.
-        run: measurements of this run in the printed unit, one or more; of a count one.
+        run: measurements of this run in the printed unit; a count has a single measurement.
         tested: whether a test compares such a cell with the published number.
         comparable: whether the data of this run are of the papers' kind, and not generated.
         at_chance: whether the mean of this run is at chance; None if unknown.
@@ -82,12 +89,12 @@ def _judge_count(printed, count: float) -> str:
 
 
 def adjust_families(cells: pd.DataFrame, one_family: bool, alpha: float) -> pd.DataFrame:
-    """Adjusts the p values of tested cells by Holm's method, and sets their verdicts.
+    """Adjusts the p values of tested cells by Holm's method, and sets the verdicts.
 
     Args:
         cells: the cells of a table with `row_key`, `column_key`, `verdict` and `p_difference`; the index is unique.
         one_family: whether all tested cells are one family; if not, the tested cells of each row are a family. Cells in
-            the columns WHOLE belong to no family, and their p values are not adjusted.
+            the columns WHOLE belong to no family, and keep unadjusted p values.
         alpha: the level of the tests of a family together.
 
     Returns:

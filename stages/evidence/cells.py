@@ -1,6 +1,6 @@
 """Fills the cells of a table: published, recomputed from the released results, and reproduced in this run.
 
-A table has one row per cell, for the rows of the paper and for rows that only this run has (a size or an operator
+A table has a row per cell, for the rows of the paper and for rows that only this run has (a size or an operator
 outside the paper). Cells select measurements by their fields (see derived.py); cell_verdicts.py judges the cells.
 """
 
@@ -128,7 +128,11 @@ def _fill_list(table: Table, paper: pd.DataFrame, evidence: Evidence) -> list[di
             own = replace(column, select={**select, "size": size})
             runs = matching(evidence.run, own.select)
             if size not in PAPER_SIZES and runs["pretraining_seed"].notna().any():
-                row = Row(key=f"{size}.{printed.row_key}", label=label.format(size=size), select={})
+                row = Row(
+                    key=f"{size}.{printed.row_key}",
+                    label=label.format(size=size),
+                    select={},
+                )
                 more.append(_fill_cell(table, row, own, None, evidence))
     return cells + more
 
@@ -154,12 +158,17 @@ def _find_row(table: Table, key: str) -> Row:
 
 def _make_row(table: Table, select: dict[str, str]) -> Row:
     """Makes the row of these fields: size base and operator shared give `base.shared`."""
-    return Row(key=table.row_key.format(**select), label=table.row_label.format(**select), select=select)
+    return Row(
+        key=table.row_key.format(**select),
+        label=table.row_label.format(**select),
+        select=select,
+    )
 
 
 def _list_own_rows(table: Table, columns: list[Column], evidence: Evidence, in_paper: list[dict]) -> list[Row]:
     """Lists the rows that this run has measurements for and the paper lacks, in the order of the run."""
     fields = specifications.names(table.row_key)
+    # The rows of a table without a pattern are those of the paper only.
     if not fields:
         return []
     run = evidence.run[evidence.run["operator"].isin(evidence.operators)]
@@ -183,7 +192,10 @@ def _expand_columns(table: Table, run: pd.DataFrame) -> list[Column]:
             key = column.key.format(**values)
             label = column.label.format(**values)
             # A column that is listed precedes a pattern.
-            columns.setdefault(key, replace(column, key=key, label=label, select=column.select | values))
+            columns.setdefault(
+                key,
+                replace(column, key=key, label=label, select=column.select | values),
+            )
     return list(columns.values())
 
 
@@ -201,8 +213,13 @@ def _fill_baselines(table: Table, columns: list[Column], evidence: Evidence) -> 
             score = table.select | (column.select or {})
             value, high = baselines.score_of(name, score, evidence.without_model)
             if not isnan(value):
-                cell.update(reproduced=column.scale * value, interval_high=column.scale * high, status=REPRODUCED)
+                cell.update(
+                    reproduced=column.scale * value,
+                    interval_high=column.scale * high,
+                    status=REPRODUCED,
+                )
             cells_of_row.append(cell)
+        # A baseline without any score in the table has no row.
         if any(cell["status"] for cell in cells_of_row):
             cells += cells_of_row
     return cells
@@ -224,7 +241,7 @@ def _start_cell(table: Table, row: Row, column: Column, verdict: str) -> dict:
 
 
 def _fill_cell(table: Table, row: Row, column: Column, printed, evidence: Evidence) -> dict:
-    """Fills one cell with the printed, released and reproduced numbers, and the verdict.
+    """Fills a cell with the printed, released and reproduced numbers, and the verdict.
 
     Args:
         table: the table.
@@ -241,6 +258,7 @@ def _fill_cell(table: Table, row: Row, column: Column, printed, evidence: Eviden
         cell.update(printed=printed.printed, published=printed.value, published_sd=printed.std)
     if column.select is None or row.select is None:
         return cell
+    # A row may override the scale of the column.
     select = row.select | column.select
     scale = column.scale if row.scale is None else row.scale
     released = _select_scaled(evidence.released, select, scale)
@@ -280,6 +298,6 @@ def _fill_cell(table: Table, row: Row, column: Column, printed, evidence: Eviden
 
 
 def _select_scaled(measured: pd.DataFrame, select: dict[str, str], scale: float) -> pd.DataFrame:
-    """Selects measurements, with `reached`, and takes their values to the printed unit."""
+    """Selects measurements, with `reached`, and scales the values to the printed unit."""
     rows = selected(measured, select)
     return rows.assign(value=rows["value"] * scale)

@@ -31,7 +31,12 @@ PLATEAU_EVALUATIONS = 4
 SHORTEST = 12
 RUN = ["operator", "size", "pretraining_seed"]
 NOT_REACHED = "_not_reached"
-MILESTONES = ("plateau_end_step", "steps_to_loss", "steps_to_95_percent", "steps_to_95_percent_of_own")
+MILESTONES = (
+    "plateau_end_step",
+    "steps_to_loss",
+    "steps_to_95_percent",
+    "steps_to_95_percent_of_own",
+)
 # Metrics of milestones, reached or not.
 NAMES = (*MILESTONES, *(name + NOT_REACHED for name in MILESTONES))
 EVENTS = ["size", "operator", "milestone", "pretraining_seed", "step", "reached"]
@@ -65,9 +70,9 @@ def loss_measures(rows: pd.DataFrame, levels: Sequence[float] = LEVELS) -> pd.Da
         levels: of the loss, in nats.
 
     Returns:
-        FIELDS. The metrics are `final_validation_loss`, `first_validation_loss`, `late_loss` with its `gains`,
+        FIELDS. The metrics are `final_validation_loss`, `first_validation_loss`, `late_loss` with `gains`,
         `steps_to_loss` for each level (condition `loss=LEVEL`) and `plateau_end_step` for runs with a plateau. The late
-        loss is the mean of the last ten evaluations, of runs with ten evaluations from half of their steps on.
+        loss is the mean of the last ten evaluations, of runs with ten evaluations in the second half of the steps.
     """
     finals, firsts, lates, milestones = [], [], [], []
     for keys, run in validation_loss(rows).groupby(RUN, sort=False):
@@ -76,6 +81,7 @@ def loss_measures(rows: pd.DataFrame, levels: Sequence[float] = LEVELS) -> pd.Da
         losses = run["value"].to_numpy(float)
         finals.append({**fields, "metric": "final_validation_loss", "value": losses[-1]})
         firsts.append({**fields, "metric": "first_validation_loss", "value": losses[0]})
+        # A run with few evaluations has no late loss.
         second_half = losses[2 * steps >= steps[-1]]
         if len(second_half) >= LAST:
             mean = fsum(second_half[-LAST:]) / LAST
@@ -99,7 +105,7 @@ def loss_measures(rows: pd.DataFrame, levels: Sequence[float] = LEVELS) -> pd.Da
 
 
 def _name_milestone(milestone: str, step: float, reached: bool) -> dict:
-    """Makes the metric and the value of a milestone; `step` is the last step of a run that never reached it."""
+    """Makes the metric and the value of a milestone; a run that never reached the milestone has the last step."""
     metric = milestone if reached else milestone + NOT_REACHED
     return {"metric": metric, "value": step}
 
@@ -124,6 +130,7 @@ def find_plateau_end(steps: np.ndarray, losses: np.ndarray) -> tuple[float, bool
     """
     if len(steps) < SHORTEST:
         return None
+    # Single evaluations are noisy.
     smooth = pd.Series(losses).rolling(5, center=True, min_periods=1).median().to_numpy()
     falls = smooth[:-PLATEAU_EVALUATIONS] - smooth[PLATEAU_EVALUATIONS:]
     slow = np.flatnonzero(falls <= PLATEAU_FALL)
@@ -149,6 +156,7 @@ def steps_to_scores(whole: pd.DataFrame) -> pd.DataFrame:
         from one evaluation to the next, a fraction.
     """
     rows = scores_by_step(whole).sort_values("step")
+    # The common target of all operators, as in Figure 3 of Courtois et al.
     at_end = rows[(rows["step"] == rows["step"].max()) & (rows["operator"] == "pairwise")]
     common_targets = at_end.groupby("size")["value"].mean()
     keys = [*RUN, "finetuning_seed"]
@@ -174,7 +182,7 @@ def events(measured: pd.DataFrame) -> pd.DataFrame:
     """Collects when every pre-training run reached each milestone, or up to which step the run did not.
 
     If several fine-tuning runs measure one pre-training run, the pre-training run reached the milestone if all of them
-    did, at the mean of their steps. If not, `step` is the mean of the last steps of the fine-tuning runs that did not.
+    did, at the mean of the steps. If not, `step` is the mean of the last steps of the fine-tuning runs that did not.
 
     Args:
         measured: measurements, of which the metrics NAMES are used.
@@ -190,6 +198,7 @@ def events(measured: pd.DataFrame) -> pd.DataFrame:
         reached=rows["metric"] == kind,
     )
     keys = ["size", "operator", "milestone", "pretraining_seed"]
+    # One fine-tuning run that never arrives makes the pre-training run censored.
     all_reached = rows.groupby(keys, sort=False)["reached"].transform("all")
     decisive = rows[all_reached | ~rows["reached"]]
     groups = decisive.groupby(keys, sort=False)
@@ -206,7 +215,7 @@ def milestone_events(measured: pd.DataFrame) -> pd.DataFrame:
 def selected(measured: pd.DataFrame, select: dict[str, str]) -> pd.DataFrame:
     """Selects measurements by their fields, as `matching` does, and adds `reached`, False for a censored time.
 
-    If `select` names a metric of MILESTONES, every pre-training run has one row, with `value` and `reached` as in
+    If `select` names a metric of MILESTONES, every pre-training run has a row, with `value` and `reached` as in
     `events`. For other metrics, `reached` is True.
     """
     metric = select.get("metric")
@@ -239,12 +248,12 @@ def milestones(measured: pd.DataFrame, by_step: pd.DataFrame, confidence: float)
     """Estimates when each operator reaches each milestone.
 
     Args:
-        measured: measurements, among them those that `events` uses.
+        measured: measurements, as for `events`.
         by_step: the `curves`, for the steps of the evaluations.
         confidence: of the intervals.
 
     Returns:
-        One row for every size, operator and milestone that at least one run of the size reaches, with survival.MEANS
+        A row for every size, operator and milestone that at least one run of the size reaches, with survival.MEANS
         over pre-training seeds. after, before: as `find_bracket` returns them for the runs that reach the milestone;
         missing if no run does.
     """

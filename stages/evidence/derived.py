@@ -1,6 +1,6 @@
 """Quantities made from other measurements: savings, gains over another operator, averages, time ratios.
 
-Differences and ratios are taken between runs of equal size, task and seeds, so that each is one number per run, and the
+Differences and ratios are taken between runs of equal size, task and seeds, so that each run has a number, and the
 mean of the differences is the difference of the means.
 
 Measurements have the form of observations (see files/observations.py) and the columns FIELDS. `value` is the number,
@@ -15,7 +15,16 @@ from stages.benchmarks.glue import TASK_OF
 from stages.evidence.scores import MISMATCHED
 from stages.schema.settings import REFERENCE
 
-TEXTS = ["stage", "protocol", "operator", "size", "task", "evaluated_on", "condition", "metric"]
+TEXTS = [
+    "stage",
+    "protocol",
+    "operator",
+    "size",
+    "task",
+    "evaluated_on",
+    "condition",
+    "metric",
+]
 FIELDS = [*TEXTS, "pretraining_seed", "finetuning_seed", "value"]
 # By metric: the count of the operator, and the count of the original with which the saving compares.
 SAVINGS = {
@@ -34,7 +43,12 @@ LOUDEST = 0.4
 NOISE = {"lost": "accuracy_lost", "area": "accuracy_under_noise"}
 # Kowsher et al. state gains over each of these operators.
 REFERENCES = (REFERENCE, "symmetric", "pairwise")
-QA_TASKS = {"squad1": "single", "squad2": "single", "squad1_triviaqa": "triviaqa", "squad2_triviaqa": "triviaqa"}
+QA_TASKS = {
+    "squad1": "single",
+    "squad2": "single",
+    "squad1_triviaqa": "triviaqa",
+    "squad2_triviaqa": "triviaqa",
+}
 # Condition of the times of stock BERT.
 STOCK = r"implementation=trainer precision=(\w+) round=\d+"
 TIME_KEYS = ["size", "operator", "stock", "metric", "task"]
@@ -57,7 +71,7 @@ def list_other_fields(*names: str) -> list[str]:
 
 
 def stack(parts: list[pd.DataFrame]) -> pd.DataFrame:
-    """Stacks frames without the empty ones, which would decide the types of columns."""
+    """Stacks the frames that have rows; an empty frame would decide the types of columns."""
     filled = [part for part in parts if len(part)]
     return pd.concat(filled or parts[:1])
 
@@ -119,7 +133,7 @@ def gains(rows: pd.DataFrame) -> pd.DataFrame:
 
 
 def question_answering(rows: pd.DataFrame) -> pd.DataFrame:
-    """Selects exact match and F1, fractions, on `squad1` and `squad2`; their mean, `squad`, if a run has both.
+    """Selects exact match and F1, fractions, on `squad1` and `squad2`; the mean, `squad`, if a run has both.
 
     condition: `single` for models fine-tuned on SQuAD directly, `triviaqa` for models fine-tuned on TriviaQA first.
     """
@@ -141,7 +155,7 @@ def curve_measures(rows: pd.DataFrame, keys: list[str]) -> pd.DataFrame:
 
     Args:
         rows: one row per score, with the columns `keys`, `level` (of the noise) and `value`.
-        keys: the columns that the rows of one curve agree in, the seeds among them.
+        keys: the columns that the rows of a curve agree in, including the seeds.
 
     Returns:
         The columns `keys`, `measure` and `value`; three rows for every curve of two levels or more. lost: the score at
@@ -174,6 +188,7 @@ def noise_measures(rows: pd.DataFrame) -> pd.DataFrame:
     rows = rows[rows["level"] <= LOUDEST]
     keys = list_other_fields("condition", "value")
     levels = rows.groupby(keys, dropna=False)["level"]
+    # Curves are comparable over the same range of levels only.
     whole = (levels.transform("min") == 0) & (levels.transform("max") == LOUDEST)
     measures = curve_measures(rows[whole], keys)
     measures = measures.assign(metric=measures["measure"].map(NOISE), condition=None)
@@ -182,6 +197,7 @@ def noise_measures(rows: pd.DataFrame) -> pd.DataFrame:
 
 def transfer_measures(rows: pd.DataFrame) -> pd.DataFrame:
     """Averages the accuracy of a run of `cross_domain` over all pairs of different tasks; MNLI on the matched split."""
+    # The diagonal repeats the ordinary scores of fine-tuning.
     away = rows["task"] != rows["evaluated_on"].map(TASK_OF)
     rows = matching(rows[away & (rows["evaluated_on"] != MISMATCHED)], {"metric": "accuracy"})
     groups = rows.groupby(list_other_fields("task", "evaluated_on", "value"), dropna=False, sort=False)
@@ -218,7 +234,7 @@ def time_measures(rows: pd.DataFrame) -> pd.DataFrame:
 
 
 def time_summaries(rows: pd.DataFrame) -> pd.DataFrame:
-    """Summarises every metric of the stage `timing` over its rounds.
+    """Summarises every metric of the stage `timing` over the rounds.
 
     Returns:
         TIME_KEYS, mean and sample standard deviation `sd`. stock: the precision of stock BERT; an empty text for our

@@ -22,7 +22,18 @@ PAPERS = {
 EDITIONS = {"kowsher2024_arxiv": "arXiv 2024", "kowsher2025_naacl": "NAACL 2025"}
 # Numbers of the figures of Kowsher et al.; equal in both editions.
 FIGURES = "kowsher2025_naacl_text_and_figure_numbers"
-TEXTS = ("cell_id", "source", "table", "row", "row_key", "column", "column_key", "printed", "unit", "bold")
+TEXTS = (
+    "cell_id",
+    "source",
+    "table",
+    "row",
+    "row_key",
+    "column",
+    "column_key",
+    "printed",
+    "unit",
+    "bold",
+)
 BARS = ["source", "quantity", "operator", "size", "label", "value", "n"]
 
 
@@ -37,7 +48,7 @@ def texts(name: str) -> pd.DataFrame:
 
 
 def claims() -> list[dict]:
-    """Reads claims.yaml: every quantitative or directional claim, with its test and the numbers of its source."""
+    """Reads claims.yaml: every quantitative or directional claim, with the test and the numbers of the source."""
     return yaml.safe_load((FOLDER / "claims.yaml").read_text(encoding="utf-8"))["claims"]
 
 
@@ -47,7 +58,7 @@ def protocol() -> dict:
 
 
 def shared_curve() -> pd.DataFrame:
-    """Reads both ends of the loss curve of `shared` in Figure 2 of Kowsher et al., as `convergence.curves` has them."""
+    """Reads both ends of the loss curve of `shared` (Figure 2 of Kowsher et al.) in the form of `convergence.curves`."""
     numbers = table(FIGURES).set_index(["row_key", "column_key"])["value"].loc["pretrain"]
     loss = numbers[["initial_loss", "final_loss"]].to_numpy()
     return pd.DataFrame(

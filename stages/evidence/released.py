@@ -1,6 +1,6 @@
 """The raw results that Courtois et al. released, in the form of our own observations (files/observations.py).
 
-Source: data/released/, from the authors' public repository (MIT licence). The same code scores their runs and ours.
+Source: data/released/, from the authors' public repository (MIT licence). The same code scores the authors' runs and ours.
 """
 
 from pathlib import Path
@@ -8,7 +8,14 @@ from pathlib import Path
 import pandas as pd
 
 FOLDER = Path("data/released")
-METRICS = ("accuracy", "accuracy_mm", "f1", "matthews_correlation", "pearson", "spearmanr")
+METRICS = (
+    "accuracy",
+    "accuracy_mm",
+    "f1",
+    "matthews_correlation",
+    "pearson",
+    "spearmanr",
+)
 # Sizes and operators in the order of the paper's tables.
 ORDER = ["small", "base", "original", "symmetric", "pairwise"]
 # The authors' scripts pre-train every operator and size once.
@@ -24,7 +31,11 @@ def glue() -> pd.DataFrame:
 def checkpoints() -> pd.DataFrame:
     """Reads metrics of base models fine-tuned, with one seed, from 18 checkpoints (Figure 3): condition `step=N`."""
     frame = _read_metrics("courtois2024_glue_by_checkpoint.csv")
-    return frame.assign(stage="convergence", condition="step=" + frame["step"].astype(str), finetuning_seed=1)
+    return frame.assign(
+        stage="convergence",
+        condition="step=" + frame["step"].astype(str),
+        finetuning_seed=1,
+    )
 
 
 def _read_metrics(name: str) -> pd.DataFrame:

@@ -18,7 +18,15 @@ MEANS = {
     "glue_matched": tuple(column for column in COLUMNS if column != MISMATCHED),
 }
 STAGES = ("finetuning", "convergence")
-RUN = ["stage", "protocol", "operator", "size", "condition", "pretraining_seed", "finetuning_seed"]
+RUN = [
+    "stage",
+    "protocol",
+    "operator",
+    "size",
+    "condition",
+    "pretraining_seed",
+    "finetuning_seed",
+]
 
 _ALL = {column: TASKS[TASK_OF[column]].metrics for column in COLUMNS}
 # The raw metrics whose mean is a column, by protocol: the paper whose recipe fine-tuning follows.
@@ -40,7 +48,7 @@ def list_metrics() -> pd.DataFrame:
 
 
 def column_scores(rows: pd.DataFrame) -> pd.DataFrame:
-    """Computes one score, a fraction, for every run and column.
+    """Computes a score, a fraction, for every run and column.
 
     Args:
         rows: observations, of which STAGES are used.
@@ -54,7 +62,7 @@ def column_scores(rows: pd.DataFrame) -> pd.DataFrame:
 
 
 def mean_scores(columns: pd.DataFrame) -> pd.DataFrame:
-    """Averages columns (MEANS) for every run that has all of them; input and output as `column_scores` returns them."""
+    """Averages columns (MEANS) for every run that has all columns; input and output have the form of `column_scores`."""
     frames = []
     for name, wanted in MEANS.items():
         groups = columns[columns["evaluated_on"].isin(wanted)].groupby(RUN, dropna=False, sort=False)

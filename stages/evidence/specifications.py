@@ -19,7 +19,7 @@ class Column:
         key: the published column key, or a pattern over measurement fields, such as `counted.{size}`.
         label: heading of the column, or text of the cell.
         meaning: the quantity in the column.
-        select: fields of measurements and their values; None if nothing measures the column.
+        select: values by field of measurements; None if nothing measures the column.
         scale: factor to the printed unit.
         decimals: of measured values.
         tested: whether a test compares measured values with the published numbers.
@@ -139,6 +139,7 @@ def _make_table(
     **entry,
 ) -> Table:
     """Makes a table from an entry of tables.yaml; `scale` and `decimals` are defaults of columns and cells."""
+    # Most tables have one unit for all cells.
     defaults = {"scale": scale, "decimals": decimals}
     entries = None
     if cells is not None:

@@ -2,8 +2,8 @@
 
 Five fine-tuning seeds of one pre-training run speak for that checkpoint; only several pre-training seeds speak for the
 operator. With several pre-training seeds, fine-tuning runs are first averaged within each pre-training seed, so that n
-counts pre-training runs. An independent value is called a unit of inference. A cell is the runs of one operator for one
-quantity, one row a run; as a side of a comparison, these runs are called an arm.
+counts pre-training runs. An independent value is called a unit of inference. A cell is the runs of an operator for a
+quantity, a row for each run; as a side of a comparison, these runs are called an arm.
 """
 
 from dataclasses import asdict, dataclass, fields
@@ -36,7 +36,7 @@ FEWEST = 3
 
 @dataclass(frozen=True)
 class Summary:
-    """Statistics of one cell over its units of inference; sd, low and high are NaN for a single unit.
+    """Statistics of a cell over the units of inference; sd, low and high are NaN for a single unit.
 
     Attributes:
         mean: mean over the units.
@@ -64,13 +64,13 @@ class Summary:
 
 
 def units(rows: pd.DataFrame) -> tuple[np.ndarray, pd.Index, str]:
-    """Finds the units of inference of one cell.
+    """Finds the units of inference of a cell.
 
     With several pre-training seeds, or without fine-tuning, the mean of each pre-training seed is a unit. With one
     pre-training seed, each fine-tuning run is a unit. Without a pre-training seed, each value is a unit.
 
     Args:
-        rows: the runs of one cell: value, pretraining_seed, finetuning_seed (NaN without fine-tuning), and `stage` for
+        rows: the runs of a cell: value, pretraining_seed, finetuning_seed (NaN without fine-tuning), and `stage` for
             times and translations; `condition` is the round of a timed repeat.
 
     Returns:
@@ -92,7 +92,7 @@ def units(rows: pd.DataFrame) -> tuple[np.ndarray, pd.Index, str]:
 
 
 def summarise(rows: pd.DataFrame, confidence: float) -> Summary:
-    """Computes the statistics of one cell.
+    """Computes the statistics of a cell.
 
     Args:
         rows: the runs of the cell, as `units` takes them.
@@ -124,11 +124,11 @@ def summaries(rows: pd.DataFrame, keys: list[str], confidence: float) -> pd.Data
 
     Args:
         rows: runs, as `units` takes them, with the columns `keys`.
-        keys: the columns that the runs of one group agree in.
+        keys: the columns that the runs of a group agree in.
         confidence: of the intervals, such as 0.95.
 
     Returns:
-        One row for every group, with the columns `keys` and the fields of Summary.
+        A row for every group, with the columns `keys` and the fields of Summary.
     """
     cells = []
     for values, runs in rows.groupby(keys, dropna=False, sort=False):
@@ -171,7 +171,9 @@ def within_sd(rows: pd.DataFrame) -> float:
     return float(np.sqrt(squares.sum() / freedom))
 
 
-def _average_by_pretraining_seed(rows: pd.DataFrame) -> tuple[np.ndarray, np.ndarray, np.ndarray, pd.Index]:
+def _average_by_pretraining_seed(
+    rows: pd.DataFrame,
+) -> tuple[np.ndarray, np.ndarray, np.ndarray, pd.Index]:
     """Averages runs by pre-training seed; runs without a seed are left out.
 
     Returns:
@@ -188,7 +190,7 @@ def _average_by_pretraining_seed(rows: pd.DataFrame) -> tuple[np.ndarray, np.nda
 
 
 def too_few(unit: str, *counts: int) -> str:
-    """Explains why so many units per arm allow no verdict: ONE_CHECKPOINT or TOO_FEW; an empty text if they do.
+    """Explains why so many units per arm allow no verdict: ONE_CHECKPOINT or TOO_FEW; an empty text if a verdict is allowed.
 
     Args:
         unit: the unit of inference.

@@ -1,7 +1,7 @@
-"""Times that may never come: the step of an event that some runs do not reach before they end.
+"""Times that may never come: the step of an event that some runs do not reach before their last step.
 
 A run that ends before the event is right-censored: the time to the event is longer than the run. To leave such runs out
-would favour the operator that fails most often. An event table has one row for every run: `operator`, the `step` of the
+would favour the operator that fails most often. An event table has a row for every run: `operator`, the `step` of the
 event, and whether the event was `reached`; if not, `step` is the last step of the run. Further columns group the runs.
 
 All comparisons of such times follow one rule. Every run counts with the time that the run spends before the event, up
@@ -27,7 +27,7 @@ def find_crossing(steps: np.ndarray, values: np.ndarray, level: float, rising: b
     level at the first evaluation.
 
     Args:
-        steps: steps of the evaluations, in increasing order [evaluations]; one or more.
+        steps: steps of the evaluations, in increasing order [evaluations].
         values: losses or scores [evaluations]; NaN is never beyond the level.
         level: in the unit of the values.
         rising: whether values cross the level upwards, as scores do; losses cross a level downwards.
@@ -55,6 +55,7 @@ def find_horizon(steps: pd.Series, reached: pd.Series) -> float:
         steps: step of the event, or of the end of the run [runs].
         reached: whether each run reached the event [runs].
     """
+    # Nothing is known of a censored run after its last step.
     censored = steps[~reached]
     if len(censored):
         return float(censored.min())
@@ -81,7 +82,7 @@ def curves(events: pd.DataFrame, by: list[str]) -> pd.DataFrame:
 
     Args:
         events: an event table.
-        by: the columns that the runs of one curve agree in.
+        by: the columns that the runs of a curve agree in.
 
     Returns:
         The columns `by` and CURVE. waiting: the share of runs, from 1 at step 0. at_risk: the number of runs known to
@@ -90,6 +91,7 @@ def curves(events: pd.DataFrame, by: list[str]) -> pd.DataFrame:
     points = []
     for keys, runs in events.groupby(by, sort=False, dropna=False):
         fit = SurvfuncRight(runs["step"].to_numpy(float), runs["reached"].to_numpy(int))
+        # statsmodels begins a curve at the first event.
         points.append((*keys, 0.0, 1.0, len(runs), 0))
         for point in zip(fit.surv_times, fit.surv_prob, fit.n_risk, fit.n_events, strict=True):
             points.append((*keys, *point))
@@ -101,11 +103,11 @@ def restricted_means(events: pd.DataFrame, by: list[str], confidence: float) -> 
 
     Args:
         events: an event table.
-        by: the columns that the runs of one group agree in.
+        by: the columns that the runs of a group agree in.
         confidence: of the intervals, such as 0.95.
 
     Returns:
-        The columns `by`, `operator` and MEANS, one row for each operator of a group. mean, sd, low, high: of the
+        The columns `by`, `operator` and MEANS, a row for each operator of a group. mean, sd, low, high: of the
         restricted times, in steps. runs, never: the number of runs, and of runs that end before the event.
     """
     means = []
@@ -114,5 +116,14 @@ def restricted_means(events: pd.DataFrame, by: list[str], confidence: float) -> 
         for operator, runs in group.groupby("operator", sort=False):
             times = runs["step"].clip(upper=horizon).to_numpy(float)
             never = int((~runs["reached"]).sum())
-            means.append((*keys, operator, *mean_interval(times, confidence), len(runs), never, horizon))
+            means.append(
+                (
+                    *keys,
+                    operator,
+                    *mean_interval(times, confidence),
+                    len(runs),
+                    never,
+                    horizon,
+                )
+            )
     return pd.DataFrame(means, columns=[*by, "operator", *MEANS])

@@ -23,7 +23,7 @@ SUMMARY = ["protocol", "operator", "metric", "n", "mean", "sd", "low", "high"]
 
 
 def measures(rows: pd.DataFrame) -> pd.DataFrame:
-    """Makes the quantities of translation of which every run has one number.
+    """Makes the quantities of translation of which every run has a single number.
 
     Args:
         rows: observations.
@@ -55,7 +55,7 @@ def with_epochs(rows: pd.DataFrame) -> pd.DataFrame:
 
 
 def model(size: str) -> str:
-    """Names a model by its size: `Transformer, blog` for a size of translation (SIZES), `BERT-tiny` for others."""
+    """Names the model of a size: `Transformer, blog` for a size of translation (SIZES), `BERT-tiny` for BERT."""
     return f"Transformer, {size}" if size in SIZES else f"BERT-{size}"
 
 
@@ -73,6 +73,7 @@ def summaries(measured: pd.DataFrame, confidence: float) -> pd.DataFrame:
         SUMMARY. protocol: for errors of sequence tasks, the task. sd, low, high: as in statistics.Summary.
     """
     measured = measured[(measured["stage"] == STAGE) | measured["metric"].isin(STEPS)]
+    # Sequence tasks are told apart by the task, as all have one protocol.
     is_error = measured["metric"] == "error"
     measured = measured.assign(protocol=measured["protocol"].mask(is_error, measured["task"]))
     return statistics.summaries(measured, ["protocol", "operator", "metric"], confidence)[SUMMARY]

@@ -40,7 +40,12 @@ PAGES = {
 }
 # The arms whose losses are drawn, by the folder of a study.
 FIGURES = {
-    "self_score/8_tokens": ("original", "original_self", "symmetric_centred", "symmetric"),
+    "self_score/8_tokens": (
+        "original",
+        "original_self",
+        "symmetric_centred",
+        "symmetric",
+    ),
     "self_score/16_tokens": ("original", "symmetric_centred", "symmetric"),
 }
 ENGLISH = EXAMPLES / "english"
@@ -75,7 +80,12 @@ def judge(folder: Path) -> dict[str, pd.DataFrame]:
     rows = read_in_order(folder)
     measured = measurements.measurements(rows, options["levels"])
     quantities = contrasts.quantities(rows, measured, {})
-    compared = contrasts.table({contrasts.REPRODUCED: quantities}, confidence, options["alpha"], options["pairs"])
+    compared = contrasts.table(
+        {contrasts.REPRODUCED: quantities},
+        confidence,
+        options["alpha"],
+        options["pairs"],
+    )
     final = measured[measured["metric"] == "final_validation_loss"]
     losses = summaries(final, ["operator"], confidence).assign(milestone=contrasts.FINAL_LOSS, never=0)
     steps = survival.restricted_means(convergence.milestone_events(measured), ["milestone"], confidence)
@@ -111,7 +121,11 @@ def list_english_runs() -> pd.DataFrame:
     """
     level = read_first_level(ENGLISH)
     lists = []
-    for folder in (ENGLISH, *sorted((ENGLISH / "rates").iterdir()), SELF_SCORE / "rate_1e-3"):
+    for folder in (
+        ENGLISH,
+        *sorted((ENGLISH / "rates").iterdir()),
+        SELF_SCORE / "rate_1e-3",
+    ):
         learning_rate = read_yaml(folder / "params.yaml")["pretraining"]["learning_rate"]
         runs = convergence.crossings(read_observations(folder), level)
         lists.append(runs.assign(learning_rate=learning_rate))
