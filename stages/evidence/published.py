@@ -58,7 +58,7 @@ def protocol() -> dict:
 
 
 def shared_curve() -> pd.DataFrame:
-    """Reads both ends of the loss curve of `shared` (Figure 2 of Kowsher et al.) in the form of `convergence.curves`."""
+    """Reads both ends of the loss curve of `shared` (Kowsher et al., Figure 2) in the form of `convergence.curves`."""
     numbers = table(FIGURES).set_index(["row_key", "column_key"])["value"].loc["pretrain"]
     loss = numbers[["initial_loss", "final_loss"]].to_numpy()
     return pd.DataFrame(

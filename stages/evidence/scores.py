@@ -62,7 +62,7 @@ def column_scores(rows: pd.DataFrame) -> pd.DataFrame:
 
 
 def mean_scores(columns: pd.DataFrame) -> pd.DataFrame:
-    """Averages columns (MEANS) for every run that has all columns; input and output have the form of `column_scores`."""
+    """Averages columns (MEANS) for every run that has all columns; the input is the output of `column_scores`."""
     frames = []
     for name, wanted in MEANS.items():
         groups = columns[columns["evaluated_on"].isin(wanted)].groupby(RUN, dropna=False, sort=False)

@@ -190,7 +190,7 @@ def _average_by_pretraining_seed(
 
 
 def too_few(unit: str, *counts: int) -> str:
-    """Explains why so many units per arm allow no verdict: ONE_CHECKPOINT or TOO_FEW; an empty text if a verdict is allowed.
+    """Explains why so many units allow no verdict: ONE_CHECKPOINT or TOO_FEW; an empty text if a verdict is allowed.
 
     Args:
         unit: the unit of inference.
