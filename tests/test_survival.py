@@ -34,7 +34,13 @@ def measure_losses(*runs: list[float]) -> tuple[pd.DataFrame, pd.DataFrame]:
     rows = []
     for seed, losses in enumerate(runs):
         for place, value in enumerate(losses, start=1):
-            rows.append({"condition": f"step={10 * place}", "pretraining_seed": seed, "value": value})
+            rows.append(
+                {
+                    "condition": f"step={10 * place}",
+                    "pretraining_seed": seed,
+                    "value": value,
+                }
+            )
     observed = pd.DataFrame(rows).assign(operator="original", size="tiny")
     observed = observed.assign(stage="pretraining", metric="validation_loss")
     return observed, measurements.measurements(observed)
@@ -53,7 +59,10 @@ def measure_losses(*runs: list[float]) -> tuple[pd.DataFrame, pd.DataFrame]:
 def test_a_level_is_crossed_between_the_evaluations_around_the_crossing(losses, step, reached):
     steps = np.array([100, 200, 300, 400])
     assert survival.find_crossing(steps, np.array(losses), 5.5) == (step, reached)
-    assert survival.find_crossing(steps, -np.array(losses), -5.5, rising=True) == (step, reached)
+    assert survival.find_crossing(steps, -np.array(losses), -5.5, rising=True) == (
+        step,
+        reached,
+    )
 
 
 def test_one_run_that_never_gets_there_turns_earlier_into_undecided():
@@ -125,5 +134,9 @@ def test_runs_that_do_not_leave_the_plateau_are_events_that_never_came():
     found = convergence.selected(measured, {"metric": "plateau_end_step", "operator": "original"})
     assert found[["value", "reached"]].values.tolist() == [[100, True], [220, False]]
     table = convergence.milestones(measured, convergence.curves(observed, measured), 0.95).set_index("milestone")
-    assert table.loc["plateau_end_step", ["mean", "never", "runs"]].tolist() == [160, 1, 2]
+    assert table.loc["plateau_end_step", ["mean", "never", "runs"]].tolist() == [
+        160,
+        1,
+        2,
+    ]
     assert table.loc["loss=5", "never"] == 1 and "loss=2" not in table.index
