@@ -85,6 +85,7 @@ def test_spread_within_checkpoints_is_pooled():
     assert within_sd(runs([0.0, 2.0], [10.0, 10.0, 10.0])) == pytest.approx(sqrt(2 / 3))
 
 
+@pytest.mark.nightly
 def test_intervals_cover_the_mean_as_often_as_they_say():
     generator = np.random.default_rng(1)
     samples = generator.normal(size=(400, 5))
@@ -185,6 +186,7 @@ def test_a_difference_from_a_published_number(values, differs):
     assert (p_of_difference(np.array(values), 80.0) < 0.05) == differs
 
 
+@pytest.mark.nightly
 def test_a_published_number_is_one_more_run_and_not_known_without_error():
     """Ten runs tell their own mean well, and one run of others still lies anywhere in their spread."""
     values = GENERATOR.normal(80, 1, size=(400, 11))
