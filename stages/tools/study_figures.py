@@ -38,10 +38,7 @@ def draw(rows: pd.DataFrame, params: dict, level: float, curves: tuple[str, ...]
             axes.axhline(level, color=INK, linewidth=0.6, linestyle=":")
         steps_axis(axes)
 
-    groups = [
-        ("Validation loss, nats", losses),
-        (f"Step at which the loss falls below {level:g} nats", times),
-    ]
+    groups = [("Validation loss, nats", losses), (f"Step at which the loss falls below {level:g} nats", times)]
     return panels(groups, draw_panel, *SIZE)["files"]["svg"]
 
 
