@@ -9,7 +9,6 @@ from scipy import stats
 
 from stages.evidence import convergence
 from stages.evidence.derived import FIELDS
-from stages.files.documents import read_yaml
 from stages.masked_lm.corpus import Corpus
 from stages.report.tables import csv_of
 from stages.schema.settings import load_settings
@@ -81,12 +80,6 @@ def test_a_run_that_never_falls_below_the_level_counts_with_its_last_step():
         ["shared", 1, 15.0, True, 5.0],
         ["shared", 2, 20.0, False, 6.0],
     ]
-
-
-def test_the_first_screen_names_the_level_of_the_intervals_of_the_study_of_english():
-    alpha = read_yaml(ROOT / "reports/examples/english/analysis.yaml")["alpha"]
-    _, heading = read_yaml(ROOT / "reports/templates/sections.yaml")["columns"]["loss"]
-    assert f"(Wikipedia; simultaneous {100 * (1 - alpha):g} % intervals)" in heading
 
 
 @pytest.mark.parametrize("page", pages.PAGES)
