@@ -154,6 +154,7 @@ def test_the_published_gain_is_small_and_speaks_for_checkpoints(raw):
     assert len(columns) == 9 and (columns["direction"] == "").all()
 
 
+@pytest.mark.nightly
 def test_intervals_cover_all_true_differences_together_as_often_as_they_say():
     """Families of three tests whose true differences are 0, and ten standard deviations twice: the hard case."""
     draw, truth, rounds, covered = (
