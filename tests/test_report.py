@@ -372,9 +372,10 @@ def test_the_same_inputs_give_the_same_bytes(reports, tmp_path, monkeypatch):
             assert path.read_bytes() == other.read_bytes(), path.name
 
 
-def test_files_of_operators_that_are_not_asked_for_are_left_alone(reports, monkeypatch):
+def test_rows_of_operators_that_are_not_asked_for_are_left_alone(reports, monkeypatch):
     monkeypatch.chdir(reports.parent)
-    (observations.FOLDER / "pretraining-removed-tiny.csv").write_text("not an observation")
+    path = observations.FOLDER / "pretraining.csv"
+    path.write_text(path.read_text() + "pretraining,validation_loss,1.0,removed,tiny,,,,step=0,1,,\n")
     settings = load_settings()
     trained = inputs.observed(settings)["operator"].dropna()
     assert set(trained) - set(baselines.LABELS) == set(OPERATORS)

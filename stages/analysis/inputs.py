@@ -14,7 +14,7 @@ from stages.schema.settings import Settings
 
 ONE_PROTOCOL = ("question_answering", "convergence")  # stages with a protocol of their own, whatever `protocols` names
 TUNED = "finetuning"
-APART = ("parameters", "baselines", TUNED, "translation")  # stages that are read by rules of their own
+APART = ("parameters", "pretraining", "baselines", TUNED, "translation")  # stages that are read by rules of their own
 FIRST = (*ONE_PROTOCOL, "noise", "cross_domain", "timing")  # read in this order, then what else dvc.yaml names
 
 
@@ -24,8 +24,8 @@ def observed(settings: Settings) -> pd.DataFrame:
     Fine-tuning may be left out with its baselines, as to study pre-training; so may translation and what `further`
     names. ValueError where other observations are missing, or a model that is asked for was not fine-tuned.
     """
-    names = ["parameters", *(f"pretraining-{'-'.join(model)}" for model in settings.pretrained())]
-    parts = [observations.read(_paths(names))]
+    pretraining = _asked(observations.read(_paths(["pretraining"])), settings)
+    parts = [observations.read(_paths(["parameters"])), pretraining]
     if (path := observations.FOLDER / f"{TUNED}.csv").exists():
         tuned = _asked(observations.read([path]), settings)
         models = set(tuned[["protocol", "operator", "size"]].itertuples(index=False, name=None))
@@ -45,9 +45,8 @@ def observed(settings: Settings) -> pd.DataFrame:
 
 def further() -> tuple[str, ...]:
     """Names the stages that write data/observations/STAGE.csv, without APART: FIRST, then the rest as in dvc.yaml."""
-    outs = [out for stage in handover.pipeline().values() for out in handover.paths(stage["outs"], {})]
-    # a stage with a matrix has one file per command, whose name holds `${item.NAME}`
-    named = [out.stem for out in outs if out.parent == observations.FOLDER and "$" not in out.name]
+    outs = [out for stage in handover.pipeline() for out in handover.list_outputs(stage)]
+    named = [out.stem for out in outs if out.parent == observations.FOLDER]
     return tuple(name for name in dict.fromkeys((*FIRST, *named)) if name in named and name not in APART)
 
 

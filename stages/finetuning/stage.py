@@ -94,7 +94,7 @@ def outputs(settings: Settings, done: list[tuple[FinetuningRun, Path, dict]]) ->
     """Writes the predictions of every protocol, operator and size, and the models that other stages test.
 
     done: every run, model by model, with the folder and the result of its job. Returns every metric of every run, and
-    for the record of the stage the sum of the seconds of training.
+    nothing for the record of the stage.
     """
     with temporary_sibling(PREDICTIONS) as output:
         output.mkdir()
@@ -110,7 +110,7 @@ def outputs(settings: Settings, done: list[tuple[FinetuningRun, Path, dict]]) ->
                 shutil.copytree(folder / "model", target, copy_function=place)  # hard links, where possible
                 text = described(run, rows, run.keep, settings.variant(run.operator))
                 complete(target, TOKENIZER, run.training.maximum_length, text)
-    return chain(*measured), {"seconds_of_jobs": round(sum(result["seconds"] for _, _, result in done), 1)}
+    return chain(*measured), {}
 
 
 def main(

@@ -111,7 +111,7 @@ def outputs(done: list[tuple[AnsweringRun, Path, dict]]) -> tuple[list[Observati
     """Writes the predicted answers of every operator and size, a row for each answer.
 
     done: every run with the folder and the result of its job, those on TriviaQA first, then model by model. Returns
-    exact match and F1 of every run on SQuAD, and for the record the sum of the seconds of training, TriviaQA included.
+    exact match and F1 of every run on SQuAD, and nothing for the record of the stage.
     """
     rows, tables = [], []
     for run, folder, _ in done:
@@ -128,7 +128,7 @@ def outputs(done: list[tuple[AnsweringRun, Path, dict]]) -> tuple[list[Observati
         output.mkdir()
         for name, group in groupby(tables, key=lambda table: table[0]):
             pd.concat(frame for _, frame in group).to_parquet(output / f"{name}.parquet", index=False)
-    return rows, {"seconds_of_jobs": round(sum(result["seconds"] for _, _, result in done), 1)}
+    return rows, {}
 
 
 def main(settings: Settings, operator: str | None = None, size: str | None = None) -> dict | None:

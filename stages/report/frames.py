@@ -44,8 +44,8 @@ def reader(settings: Settings) -> Callable[[str], pd.DataFrame]:
         "studies": inputs.studies,
         "settings_own": lambda: deviations.without_counterpart(settings.model_dump(mode="json")),
         "checklist": partial(checklist, settings),
-        "environment": lambda: inputs.environment(inputs.run_records(settings), Path("dvc.lock")),
-        "stages": partial(stages, settings),
+        "environment": lambda: inputs.environment(inputs.run_records(), Path("dvc.lock")),
+        "stages": stages,
     }
     makers |= {of_settings(source): partial(compared, settings, source) for source in published.PAPERS}
     makers |= {f"open_{source}": partial(unspecified, settings, source) for source in published.PAPERS}
@@ -192,7 +192,7 @@ def checklist_facts(settings: Settings) -> dict[str, object]:
     }
 
 
-def stages(settings: Settings) -> pd.DataFrame:
-    """Selects of every stage instance: stage, seconds, seconds_of_jobs (NaN where not recorded), started (a text)."""
-    records = pd.DataFrame(inputs.run_records(settings), columns=["stage", "seconds", "seconds_of_jobs", "started"])
+def stages() -> pd.DataFrame:
+    """Selects of every stage: stage, seconds, seconds_of_jobs (NaN where not recorded), started (a text)."""
+    records = pd.DataFrame(inputs.run_records(), columns=["stage", "seconds", "seconds_of_jobs", "started"])
     return records.astype({"seconds": float, "seconds_of_jobs": float})

@@ -13,7 +13,7 @@ from stages.evidence.baselines import AT_CHANCE
 from stages.evidence.statistics import TOO_FEW
 from stages.files.paths import ANALYSIS, AUDIT, RUNS, SENTENCE_PAIRS, STATISTICS
 from stages.runner import handover
-from stages.schema.settings import REFERENCE, Settings
+from stages.schema.settings import REFERENCE
 
 KEYS = {name: "str" for name in ("stage", "metric", "protocol", "evaluated_on", "operator", "size")}
 TEXTS = {"protocol": "str", "direction": "str"}  # columns of `contrasts` which may be empty
@@ -77,9 +77,9 @@ def baseline_scores(name: str, metric: str, protocol: str = "") -> dict[str, flo
     return (100 * rows.set_index("evaluated_on")["value"]).to_dict()
 
 
-def run_records(settings: Settings) -> list[dict]:
+def run_records() -> list[dict]:
     """Reads the records in data/runs that this run consists of, in the order of the pipeline."""
-    return records(handover.record_of(command).stem for command in handover.commands(settings))
+    return records(handover.pipeline())
 
 
 def contrasts(further: bool = False, **wanted: object) -> pd.DataFrame:
@@ -104,7 +104,7 @@ def finding(row: dict) -> str:
 
 
 def records(names: Iterable[str]) -> list[dict]:
-    """Reads the record of every named stage instance, such as `pretraining-original-tiny`, that has one, in order."""
+    """Reads the record of every named stage that has one, in order."""
     paths = (RUNS / f"{name}.json" for name in names)
     return [json.loads(path.read_text(encoding="utf-8")) for path in paths if path.exists()]
 
