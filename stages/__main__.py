@@ -1,9 +1,10 @@
-"""Runs one stage of dvc.yaml: `python -m stages NAME ...`; `--help` describes the inputs and outputs of the stage.
+"""Runs a stage of dvc.yaml: `python -m stages NAME ...`; `--help` describes the inputs and outputs of the stage.
+
 `python -m stages scale NAME` writes the whole params.yaml of a scale.
 
 A stage NAME is the function `main` of stages/NAME/stage.py. Arguments after the settings come from the command line; an
-argument that is left out is None. The dictionary that `main` returns goes into data/runs, together with times, versions
-and processor of the run. None leaves no record: the stage did only jobs and left no outputs, or is `settings`.
+argument that is left out is `None`. The dictionary that `main` returns goes into data/runs, together with times,
+versions and processor of the run. `None` leaves no record: the stage did only jobs and left no outputs, or is `settings`.
 """
 
 import argparse
@@ -41,11 +42,11 @@ def main(command_line: list[str]) -> None:
 
 
 def run_stage(name: str, arguments: dict[str, str]) -> None:
-    """Runs a stage and writes its record.
+    """Runs a stage and writes the record of the run.
 
     Args:
         name: the name of the stage.
-        arguments: the arguments of its function `main` that the command line names.
+        arguments: the arguments of the stage that the command line names.
     """
     # workers are forked from a server, which begins to import their modules before anything else is done here
     jobs.prepare(FOLDER / name / "stage.py")
@@ -87,7 +88,7 @@ def require_argument(settings: Settings, stage: str, argument: str, value: str) 
 def build_parser() -> argparse.ArgumentParser:
     """Builds the parser of the command line, with a sub-command `scale` and a sub-command for every stage.
 
-    The arguments of a stage are the arguments of its function `main` after the settings; all of them are optional.
+    The arguments of a stage are the arguments of the function `main` after the settings; all are optional.
     """
     as_written = argparse.RawDescriptionHelpFormatter
     parser = argparse.ArgumentParser(prog="python -m stages", description=__doc__, formatter_class=as_written)

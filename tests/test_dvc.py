@@ -1,4 +1,4 @@
-"""dvc.yaml is complete: every stage lists its code and parameters, so that an edit reruns every stage that it concerns."""
+"""dvc.yaml is complete: every stage lists its code and parameters, so that an edit reruns the stages it concerns."""
 
 import ast
 import shutil

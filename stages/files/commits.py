@@ -1,4 +1,4 @@
-"""Reads from the Hugging Face hub at one commit, which the record of a run then names."""
+"""Reads from the Hugging Face hub at a fixed commit, which the record of a run then names."""
 
 import re
 from collections.abc import Iterable, Iterator
@@ -20,7 +20,7 @@ REMEDY = (
 
 @cache
 def commit(repository: str, revision: str, key: str, kind: str = "dataset") -> str:
-    """Finds the commit that a branch or tag names; a process asks once, so that all its data are of one commit.
+    """Finds the commit that a branch or tag names; a process asks only once, so that all data are of the same commit.
 
     Args:
         repository: a name on the hub, or a folder of the same layout.
@@ -29,7 +29,7 @@ def commit(repository: str, revision: str, key: str, kind: str = "dataset") -> s
         kind: `dataset` or `model`.
 
     Returns:
-        The commit, 40 hexadecimal digits; `revision` unchanged if it is a commit or `repository` is a folder.
+        The commit, 40 hexadecimal digits; `revision` unchanged if already a commit, or if `repository` is a folder.
 
     Raises:
         ValueError: the hub cannot be reached, or has no such revision.
@@ -44,7 +44,7 @@ def commit(repository: str, revision: str, key: str, kind: str = "dataset") -> s
 
 
 def named(repository: str, revision: str) -> str:
-    """Returns the name of a source in the record of a run: REPOSITORY@REVISION, or the folder if it is a folder."""
+    """Returns the name of a source in the record of a run: REPOSITORY@REVISION, or the path of a folder."""
     return repository if Path(repository).is_dir() else f"{repository}@{revision}"
 
 
@@ -55,14 +55,14 @@ def dataset(
 
     Args:
         repository: as in `commit`.
-        configuration: the name of one of the dataset's configurations; None if the dataset has only one.
+        configuration: the name of a configuration of the dataset; `None` if there is no choice.
         revision: as in `commit`.
         split: the split's name.
         key: as in `commit`.
         columns: the names of the columns that the dataset must have.
 
     Returns:
-        The rows, and the text by which a run records their source (`named`, with the commit).
+        The rows, and the text by which a run records the source (`named`, with the commit).
 
     Raises:
         ValueError: the dataset cannot be loaded, or lacks a column.
@@ -92,7 +92,7 @@ def dataset(
 
 @contextmanager
 def explained(subject: str) -> Iterator[None]:
-    """Turns errors of the hub's libraries into a ValueError that begins with `subject`: a key and its value."""
+    """Turns errors of the hub's libraries into a ValueError that begins with `subject`: a key and the value."""
     from datasets.exceptions import DatasetsError
 
     # the error of whichever HTTP library the hub's package uses

@@ -1,7 +1,7 @@
 """The form in which every measurement is written.
 
-One row is one number, in data/observations/STAGE.csv. Every table and figure of the report is a selection of rows. The
-time and duration of a stage are no observations: data/runs/*.json has them.
+Every row is a number, in data/observations/STAGE.csv. Every table and figure of the report is a selection of rows. The
+time and duration of a stage are no observations, and stand in data/runs/*.json.
 """
 
 import math
@@ -22,16 +22,16 @@ NOT_PRETRAINED = "not_pretrained"
 
 @dataclass(frozen=True, kw_only=True)
 class Observation:
-    """One measurement. A column that does not apply stays None.
+    """A measurement. A column that does not apply stays `None`.
 
     value: scores as fractions in [-1, 1], but BLEU from 0 to 100; losses in nats per masked token, or per sub-word of a
-    translation; times in seconds; parameters as counts; every other metric in the unit that its name or stage states.
+    translation; times in seconds; parameters as counts; every other metric in the unit that name or stage states.
     n: the number of examples (or masked tokens, or sub-words) behind the value.
-    protocol, task: the recipe of fine-tuning or translation, and its task.
-    pretraining_seed: of a model that translates, the seed of its training.
+    protocol, task: the recipe of fine-tuning or translation, and the task.
+    pretraining_seed: of a model that translates, the seed of the training.
     condition: a factor that was varied in addition to the seeds, such as `step=250`.
     evaluated_on: the column of the papers' tables (`mnli_m`, `mnli_mm`; otherwise the task's name).
-    operator, size: names in params.yaml; a baseline has its own name as operator, and may have no size.
+    operator, size: names in params.yaml; a baseline has the name of the baseline as operator, and may have no size.
     """
 
     stage: str
@@ -54,10 +54,10 @@ TYPES = {"value": "float64", "pretraining_seed": "Int64", "finetuning_seed": "In
 
 
 def write(path: Path, rows: Iterable[Observation]) -> None:
-    """Writes rows as CSV in the given order; floats with all their digits, so that equal runs give equal bytes.
+    """Writes rows as CSV in the given order; floats with all digits, so that equal runs give equal bytes.
 
     Raises:
-        ValueError: a value is not finite; the message holds its row.
+        ValueError: a value is not finite; the message holds the row.
     """
     rows = list(rows)
     for row in rows:
@@ -81,7 +81,7 @@ def read(paths: Iterable[Path]) -> pd.DataFrame:
 
 
 def _read_file(path: Path) -> pd.DataFrame:
-    """Reads one file of observations; raises the errors of `read`."""
+    """Reads a file of observations; raises the errors of `read`."""
     if not path.exists():
         raise ValueError(f"{path}: no such file of observations; run `dvc repro` to make it")
     remedy = "delete it, and `dvc repro` makes it again"

@@ -51,10 +51,10 @@ def pretrained(operator: str, size: str, seed: int) -> Path:
 
 
 def checkpoint(operator: str, size: str, seed: int, step: int) -> Path:
-    """Returns the folder of the model of `pretrained` as saved after `step` updates of its pre-training, from 0 on."""
+    """Returns the folder of the model of `pretrained` as saved after `step` updates of pre-training, from 0 on."""
     return CHECKPOINTS / f"{operator}-{size}" / f"seed-{seed}" / f"step-{step}"
 
 
 def finetuned(model: tuple[str, str, str], task: str, pretraining_seed: int, seed: int) -> Path:
-    """Returns the folder of a model fine-tuned on `task` with `seed`; model: its protocol, operator and size."""
+    """Returns the folder of a model fine-tuned on `task` with `seed`; model: protocol, operator and size."""
     return FINETUNED / "-".join(model) / f"{task}-pretraining-{pretraining_seed}-finetuning-{seed}"

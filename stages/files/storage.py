@@ -13,14 +13,12 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from functools import lru_cache, wraps
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
 from filelock import FileLock, Timeout
 
 if TYPE_CHECKING:
     import pandas as pd
-
-AnyPath = TypeVar("AnyPath", Path, str)
 
 
 @contextmanager
@@ -38,10 +36,10 @@ def temporary_sibling(path: Path) -> Iterator[Path]:
         temporary = path.with_name(f".{path.name}.{uuid.uuid4().hex}")
         try:
             yield temporary
-            # `os.replace` replaces no folder that has content
+            # a folder with content cannot be replaced
             if path.is_dir():
                 delete(path)
-            os.replace(temporary, path)
+            temporary.replace(path)
         finally:
             delete(temporary)
 
@@ -64,7 +62,7 @@ def _lock(path: Path) -> Iterator[None]:
 
 
 def delete(path: Path) -> None:
-    """Deletes a file or folder, if there is one."""
+    """Deletes a file or folder, if the path exists."""
     if not path.is_dir():
         path.unlink(missing_ok=True)
         return
@@ -113,7 +111,7 @@ def place(source: Path | str, target: Path | str) -> None:
 
 
 def read_once(number: int) -> Callable[[Callable], Callable]:
-    """Returns a decorator that caches a function's results for as long as the files among its arguments do not change.
+    """Returns a decorator that caches a function's results for as long as the files among the arguments do not change.
 
     The function takes hashable, positional arguments, and every Path among the arguments must exist. The arguments
     alone would be no key: the workers of a cluster outlive a stage and may serve several checkouts, in which the same
@@ -144,16 +142,15 @@ def _read_state(path: Path) -> tuple[Path, int, int, int]:
     return path.resolve(), status.st_ino, status.st_size, status.st_mtime_ns
 
 
-def digests(paths: Iterable[AnyPath]) -> dict[AnyPath, str | None]:
-    """Computes the SHA-256 of each file or folder, several at a time; None for a missing path."""
+def digests(paths: Iterable[Path]) -> dict[Path, str]:
+    """Computes the SHA-256 of each file or folder, several at a time."""
     paths = list(paths)
     with ThreadPoolExecutor() as threads:
-        values = threads.map(lambda path: sha256(Path(path)) if Path(path).exists() else None, paths)
-        return dict(zip(paths, values, strict=True))
+        return dict(zip(paths, threads.map(sha256, paths), strict=True))
 
 
 def sha256(path: Path) -> str:
-    """Computes the hexadecimal SHA-256 of a file, or of a folder: of its sorted relative names, each with its digest.
+    """Computes the hexadecimal SHA-256 of a file, or of a folder: of all sorted relative names and digests of files.
 
     Compiled Python files do not count, so that the digest of a source folder covers only its sources.
     """

@@ -2,7 +2,7 @@
 
 Reads data/tokens. Writes data/pretraining/OPERATOR-SIZE/seed-N (a Hugging Face model folder, with tokenizer and card),
 data/checkpoints/OPERATOR-SIZE/seed-N/step-M (the same after the steps that `convergence` asks for) and
-data/observations/pretraining.csv: training and validation loss by step. A killed run resumes from its last checkpoint
+data/observations/pretraining.csv: training and validation loss by step. A killed run resumes from the last checkpoint
 (data/jobs). data/live.csv has the curves of all runs during training: losses, learning rate, gradient norm, tokens a
 second, share of the machine's peak. Given an operator (and a size), the stage does only the jobs of this operator and
 writes no outputs; `dvc repro` then finds these jobs done.
@@ -23,7 +23,7 @@ from stages.schema.settings import REFERENCE, Settings
 
 
 def pretrain(run: PretrainingRun, folder: Path) -> dict:
-    """Job: pre-trains one run in `folder`, the folder of the job, and returns the result of `loop.train`."""
+    """Job: pre-trains a model in `folder`, the folder of the job, and returns the result of `loop.train`."""
     # torch is imported only in workers: planning does without torch
     from stages.pretraining.loop import train
 
@@ -51,9 +51,9 @@ def make_observations(run: PretrainingRun, log: list[dict]) -> list[Observation]
 
 
 def planned(settings: Settings, models: list[tuple[str, str]]) -> list[PretrainingRun]:
-    """Plans one run for every model and every seed of `pretraining.seeds`; the runs of a model stand together.
+    """Plans a run for every model and every seed of `pretraining.seeds`; the runs of a model stand together.
 
-    A run leaves the models after the steps of `convergence`. A run of the reference operator also leaves its initial
+    A run leaves the models after the steps of `convergence`. A run of the reference operator also leaves the initial
     weights (step 0), from which fine-tuning computes a baseline. models: operator and size of each.
     """
     plan = []
@@ -75,13 +75,13 @@ def planned(settings: Settings, models: list[tuple[str, str]]) -> list[Pretraini
 
 
 def publish(run: PretrainingRun, log: list[dict], source: Path, step: int, output: Path, final: Path) -> None:
-    """Copies a model out of the folder of its job, and adds the tokenizer and a card.
+    """Copies a model out of the folder of a job, and adds the tokenizer and a card.
 
     The card has the last validation loss measured at that step or before, if any.
 
     Args:
         run: the run that trained the model.
-        log: the log of the run, as `loop.train` returns it.
+        log: the log of the run, as returned by `loop.train`.
         source: the model's folder within the folder of the job.
         step: number of updates after which the model was saved; 0 for the initial weights.
         output: the folder to write, under a temporary name.
@@ -109,7 +109,7 @@ def publish(run: PretrainingRun, log: list[dict], source: Path, step: int, outpu
 def write_outputs(done: list[tuple[PretrainingRun, Path, dict]]) -> tuple[list[Observation], dict]:
     """Writes data/pretraining and data/checkpoints; returns all observations, and nothing for the record of the stage.
 
-    done: every run with the folder and the result of its job.
+    done: every run with the folder and the result of the job.
     """
     rows = []
     with temporary_sibling(PRETRAINED) as models, temporary_sibling(CHECKPOINTS) as earlier:
@@ -127,7 +127,7 @@ def write_outputs(done: list[tuple[PretrainingRun, Path, dict]]) -> tuple[list[O
 
 
 def main(settings: Settings, operator: str | None = None, size: str | None = None) -> dict | None:
-    """Does the jobs of these models, None for all; returns what the record is to hold, None for a part of the jobs."""
+    """Does the jobs of these models, `None` for all; returns the entries of the record, or `None` for a part."""
     plan = planned(settings, settings.pretrained(operator, size))
     whole = operator is None
     return model_jobs.run(pretrain, plan, "pretraining", settings.workers, write_outputs, whole, shared=True)

@@ -1,9 +1,9 @@
-"""The fingerprint of a job: one hash over everything that decides its result.
+"""The fingerprint of a job: a hash over everything that decides the result.
 
-A fingerprint covers the job's settings, its input files, the versions of the libraries that compute, and the closure of
-its code: the files of this repository that the function's module imports, the files that those import, and so on. A
+A fingerprint covers the job's settings, the input files, the versions of the libraries that compute, and the closure of
+the code: the files of this repository that the function's module imports, the files that those import, and so on. A
 test derives the folders that dvc.yaml names from the same closure. The packages `schema`, `runner` and `files` are left
-out: they check, schedule and write, and decide no value in a result.
+out: these packages check, schedule and write, and decide no value in a result.
 """
 
 import ast
@@ -11,12 +11,13 @@ import hashlib
 import inspect
 import json
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from functools import cache
 from importlib import metadata
 from pathlib import Path
 
 from stages.files.storage import digests, sha256
+from stages.runner.run import Job
 
 ROOT = Path(__file__).parents[2]
 LEFT_OUT = tuple(ROOT / "stages" / room for room in ("schema", "runner", "files"))
@@ -27,7 +28,7 @@ LIBRARIES = ("tokenizers", "torch", "transformers", "numpy", "scikit-learn", "sc
 def closure(source: Path) -> frozenset[Path]:
     """Finds the files of this repository that `source` imports, directly or through other files, and `source` itself.
 
-    A YAML file that lies next to a module and has its name counts as a part of the module.
+    A YAML file that lies next to a module and has the same name counts as a part of the module.
     """
     files = set()
     waiting = [source.resolve()]
@@ -42,7 +43,7 @@ def closure(source: Path) -> frozenset[Path]:
 
 @cache
 def imported(source: Path) -> frozenset[Path]:
-    """Finds the files of this repository that `source` itself imports, at its top or inside its functions.
+    """Finds the files of this repository that `source` itself imports, at the top or inside functions.
 
     LEFT_OUT and the `__init__.py` of packages are left out; a test forbids imports of names from an `__init__.py`.
     """
@@ -84,11 +85,11 @@ def modules(source: Path) -> list[str]:
 
 
 def code_digest(source: Path, as_loaded: bool = False) -> str:
-    """Computes one SHA-256 over the names and contents of the closure of `source`.
+    """Computes a SHA-256 over the names and contents of the closure of `source`.
 
     Args:
         source: a file of Python.
-        as_loaded: whether to take every file as this process first hashed it, about when the process imported it.
+        as_loaded: whether to take every file as first hashed by this process, about the time of the import.
     """
     digest_of = _first_digest if as_loaded else sha256
     hashed = hashlib.sha256()
@@ -102,36 +103,35 @@ def code_digest(source: Path, as_loaded: bool = False) -> str:
 _first_digest = cache(sha256)
 
 
-def of_jobs(function: Callable, jobs: Sequence[tuple[dict, tuple[Path, ...]]]) -> list[str]:
-    """Computes the fingerprints of jobs that call `function`: 32 hexadecimal digits of a SHA-256 each, in their order.
+def of_jobs(function: Callable, jobs: list[Job]) -> list[str]:
+    """Computes the fingerprints of jobs that call `function`: 32 hexadecimal digits of a SHA-256 each, in order.
 
     Args:
         function: the job function.
-        jobs: the settings (JSON) of each job, and its input files and folders, which count by their content and by
-            their path relative to the working directory.
+        jobs: the jobs, whose inputs count by content and by path relative to the working directory.
 
     Raises:
         FileNotFoundError: an input is missing; the message names the input.
     """
     # jobs share inputs, and each input is hashed once
-    inputs = set().union(*(paths for _, paths in jobs))
+    inputs = {path for job in jobs for path in job.inputs}
+    for path in sorted(inputs):
+        if not path.exists():
+            raise FileNotFoundError(f"{path}: not made with these settings; `dvc repro` makes what is missing")
     digest_of = digests(inputs)
-    missing = sorted(path for path, digest in digest_of.items() if digest is None)
-    if missing:
-        raise FileNotFoundError(f"{missing[0]}: not made with these settings; `dvc repro` makes what is missing")
     computed_by = identity(function)
     fingerprints = []
-    for settings, paths in jobs:
-        content = [computed_by, settings, [[os.path.relpath(path), digest_of[path]] for path in paths]]
+    for job in jobs:
+        content = [computed_by, job.content, [[os.path.relpath(path), digest_of[path]] for path in job.inputs]]
         text = json.dumps(content, sort_keys=True)
         fingerprints.append(hashlib.sha256(text.encode()).hexdigest()[:32])
     return fingerprints
 
 
 def identity(function: Callable, as_loaded: bool = False) -> list:
-    """Returns everything that decides the result of a function in addition to its arguments.
+    """Returns everything that decides the result of a function in addition to the arguments.
 
-    In order: the qualified name of the function, its `code_digest`, which takes `as_loaded`, and the versions of
+    In order: the qualified name of the function, the `code_digest`, which takes `as_loaded`, and the versions of
     LIBRARIES by name.
     """
     versions = {library: metadata.version(library) for library in LIBRARIES}

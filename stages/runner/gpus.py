@@ -17,7 +17,7 @@ from filelock import FileLock, Timeout
 def visible() -> tuple[str, ...]:
     """Returns the GPUs that CUDA would use here, by number or UUID as in CUDA_VISIBLE_DEVICES; () without a GPU.
 
-    No library is loaded that would occupy a GPU. A PyTorch without CUDA uses none. If the variable is set, its entries
+    No library is loaded that would occupy a GPU. A PyTorch without CUDA uses no GPU. If the variable is set, entries
     count, unchecked, up to the first that names no GPU, such as -1 or Slurm's NoDevFiles, as CUDA reads the variable.
     """
     if built_without_cuda():
@@ -60,10 +60,10 @@ def take(gpus: tuple[str, ...]) -> FileLock:
     """Binds this worker process to the GPU that the fewest workers of this user hold, by CUDA_VISIBLE_DEVICES.
 
     The call must come before any library is loaded that asks for a GPU, because CUDA reads the variable only once.
-    Every worker locks a numbered place on its GPU; place 0 of every GPU is tried first, then place 1 of every GPU.
+    Every worker locks a numbered place on a GPU; place 0 of every GPU is tried first, then place 1 of every GPU.
 
     Args:
-        gpus: at least one identifier, as `visible` returns them.
+        gpus: identifiers as returned by `visible`, not empty.
 
     Returns:
         The lock, which holds until the process ends.

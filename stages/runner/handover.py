@@ -1,7 +1,7 @@
 """The stages of dvc.yaml, and the records that must exist before a stage runs.
 
-Every stage leaves a record in data/runs as its last output, so the record of a stage shows that the stage has ended.
-DVC compares the content of inputs; this module only reports a stage that was started before its inputs were made.
+Every stage leaves a record in data/runs as the last output, so the record of a stage shows that the stage has ended.
+DVC compares the content of inputs; this module only reports a stage that was started too early.
 """
 
 from functools import cache
@@ -31,7 +31,7 @@ def list_outputs(stage: str) -> list[Path]:
 
 
 def require_inputs(stage: str) -> None:
-    """Checks that the stages whose outputs a stage reads have run. stage: a name; one not in dvc.yaml has no inputs.
+    """Checks that the stages whose outputs a stage reads have run. A stage that is not in dvc.yaml has no inputs.
 
     Folders to which several stages add (data/observations) are not checked: a pipeline may leave some stages out.
 

@@ -3,21 +3,20 @@
 A job function takes a job's settings and the job's own folder, and returns JSON. A finished job leaves `result.json` in
 data/jobs/FUNCTION/FINGERPRINT/, where any stage finds the result. The fingerprint covers everything that decides the
 result (fingerprints.py), so a killed or edited stage computes only jobs that are missing or have changed. The files of
-a finished job are checked before use (results.py); a damaged job is computed again. A running job holds the lock of its
+a finished job are checked before use (results.py); a damaged job is computed again. A running job holds the lock of the
 folder, and may keep checkpoints there to resume from. data/jobs can be deleted at any time.
 
 A cluster (extra `cluster`): `dask scheduler`, and on every machine `dask worker tcp://HOST:8786 --nthreads 1
---nworkers N`, in an environment where this repository is installed, with its folder under the same path (a shared
-file system). When a worker dies, other workers do its unfinished jobs again.
+--nworkers N`, in an environment where this repository is installed, with the folder under the same path (a shared
+file system). When a worker dies, other workers do the unfinished jobs again.
 
-Several processes can instead share every job, one process per GPU, on one machine or more: `torchrun --nproc-per-node N
--m stages pretraining ...`, or `accelerate launch`. The processes do the jobs one after another, and the first process
+Several processes can instead share every job, one process per GPU, on several machines if need be:
+`torchrun --nproc-per-node N -m stages pretraining ...`, or `accelerate launch`. The processes do the jobs one after another, and the first process
 writes, to a folder that all of the processes see.
 """
 
 import inspect
 import math
-import os
 import shutil
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -55,16 +54,16 @@ def run(
 
     Args:
         function: the job function: takes the settings and the folder of a job, and returns JSON. Heavy libraries are
-            imported in the function's body, so that only the workers load them.
+            imported in the function's body, so that only the workers load these libraries.
         jobs: independent jobs.
         stage: the name under which progress and errors are printed.
-        workers: number of processes at a time; None for one per core; the address of a Dask scheduler for its workers.
-        on_gpu: whether the jobs compute on a GPU, if the machine has one. With `workers` None there is then one process
-            per GPU; more processes than GPUs share them.
-        shared: whether several processes (torchrun, accelerate) can do one job together.
+        workers: number of processes at a time; `None` for the number of cores; the address of a Dask scheduler.
+        on_gpu: whether the jobs compute on a GPU, if the machine has any. With `workers` `None` there is then a process
+            per GPU; more processes than GPUs share the GPUs.
+        shared: whether several processes (torchrun, accelerate) can do a job together.
 
     Returns:
-        (folder, result) of every job, in order. Of several processes, only the first returns; the others exit.
+        (folder, result) of every job, in order. Of several processes, only the first returns; the rest exit.
 
     Raises:
         RuntimeError: jobs have failed; raised with all failures after the other jobs are done, in several processes at
@@ -75,7 +74,7 @@ def run(
     """
     if processes() > 1 and not shared:
         raise ValueError(f"{stage}: several processes cannot share its jobs; run it without torchrun or accelerate")
-    prints = fingerprints.of_jobs(function, [(job.content, job.inputs) for job in jobs])
+    prints = fingerprints.of_jobs(function, jobs)
     folders = [FOLDER / function.__name__ / fingerprint for fingerprint in prints]
     records = _read_finished(jobs, folders, stage)
     missing = [number for number, record in enumerate(records) if record is None]
@@ -98,7 +97,7 @@ def run(
 def prepare(stage: Path) -> None:
     """Lets the server of processes (pool.py) import the modules of a stage's jobs while the stage itself still loads.
 
-    The imports take longer than all other work of a stage before its jobs, so both are done at once. Whether any job is
+    The imports take longer than all other work of a stage before the jobs, so both are done at once. Whether any job is
     missing is not known yet; the server ends with the stage. Nothing is done if `run` needs no server: in one of
     several processes, with a GPU, and for a stage without jobs, whose file has no `jobs.run(`. stage: that file.
     """
@@ -118,7 +117,7 @@ def _await_outcomes(outcomes: Iterator[tuple[str, str | None]], stage: str, tota
     """Shows the progress of the jobs of a stage until all of the jobs have ended.
 
     Args:
-        outcomes: as `_compute` yields them.
+        outcomes: as yielded by `_compute`.
         stage: the name under which progress is printed.
         total: number of all jobs.
         done: number of jobs that were finished before.
@@ -144,9 +143,9 @@ def _await_outcomes(outcomes: Iterator[tuple[str, str | None]], stage: str, tota
 
 
 def _read_finished(jobs: list[Job], folders: list[Path], stage: str) -> list[dict | None]:
-    """Returns the record (`results.read`) of every finished job and None for every other job, in order.
+    """Returns the record (`results.read`) of every finished job and `None` for every other job, in order.
 
-    A damaged job is reported and its folder deleted, so that the job begins anew: the checkpoint in the folder is no
+    A damaged job is reported and the folder deleted, so that the job begins anew: the checkpoint in the folder is no
     safer than the rest, and files to which stages hold hard links must not be overwritten in place.
     """
 
@@ -167,7 +166,7 @@ def _read_finished(jobs: list[Job], folders: list[Path], stage: str) -> list[dic
 
 
 def _restore(job: Job, folder: Path) -> None:
-    """Restores a missing job from data/results, unless another stage computes the job and so holds its lock."""
+    """Restores a missing job from data/results, unless another stage computes the job and so holds the lock."""
     if RESULTS.exists() and not (folder / results.RESULT).exists():
         folder.parent.mkdir(parents=True, exist_ok=True)
         with suppress(Timeout), FileLock(folder.with_suffix(".lock"), blocking=False):
@@ -177,7 +176,7 @@ def _restore(job: Job, folder: Path) -> None:
 def _compute(
     function: Callable, work: list[tuple[Job, Path]], workers: int | str | None, on_gpu: bool
 ) -> Iterator[tuple[str, str | None]]:
-    """Does jobs in their folders, as `run` is told; yields (name, error's text or None) as jobs end, in any order."""
+    """Does jobs in the given folders; yields (name, error's text or `None`) as jobs end, in any order."""
     if not work:
         return
     on_cluster = isinstance(workers, str)

@@ -18,21 +18,21 @@ def run(
     whole: bool,
     shared: bool = False,
 ) -> dict | None:
-    """Does the jobs of a plan, writes its observations and hands the results on.
+    """Does the jobs of a plan, writes the observations and hands the results on.
 
     Args:
         function: the job function, as in `jobs.run`.
         plan: runs with a property `job`, a Job.
         stage: the stage's name in dvc.yaml.
         workers: as in `jobs.run`.
-        outputs: takes (run, folder of its job, result of its job) for every run, in the order of the plan. The function
-            writes the further outputs of the stage. It returns the observations, and the entries that the record of the
+        outputs: takes (run, folder of the job, result of the job) for every run, in the order of the plan. The function
+            writes the further outputs of the stage and returns the observations, and the entries that the record of the
             stage has in addition to those that every record has.
         whole: whether the plan is all the work of the stage. Of a part, only the jobs are done: no output is written.
         shared: as in `jobs.run`.
 
     Returns:
-        The entries for the record of the stage; None for a part.
+        The entries for the record of the stage; `None` for a part.
 
     Raises:
         RuntimeError, FileNotFoundError, ValueError: as in `jobs.run`; ValueError also if a value is not finite.

@@ -40,16 +40,16 @@ Outcome = tuple[str, Any]
 def in_processes(
     call: Callable, work: list[tuple[str, tuple]], number: int, modules: list[str] | None
 ) -> Iterator[Outcome]:
-    """Calls `call(*arguments)` for every job in one of several processes of this machine.
+    """Calls `call(*arguments)` for every job in several processes of this machine.
 
-    When a process is killed, only its current job fails, and another process takes its place. All processes end with
+    When a process is killed, only the current job fails, and another process starts. All processes end with
     this process, and are killed when `call` raises an error, which is raised again.
 
     Args:
         call: a function that can be imported.
         work: name and arguments of every job.
         number: how many processes compute at a time.
-        modules: names of the modules that the jobs import; None if every process is to import them itself.
+        modules: names of the modules that the jobs import; `None` if every process is to import for itself.
 
     Yields:
         The name of a job, and the value that `call` has returned or KILLED, as jobs end, in any order.
@@ -92,7 +92,7 @@ def in_processes(
 
 
 def begin_server(modules: list[str]) -> None:
-    """Starts the server of processes, on Linux if none runs; it imports `modules` while this process goes on."""
+    """Starts the server of processes, on Linux and unless a server runs; the server imports `modules` meanwhile."""
     if sys.platform != "linux":
         return
     multiprocessing.get_context("forkserver").set_forkserver_preload([__name__, *modules])
@@ -110,7 +110,7 @@ def begin_server(modules: list[str]) -> None:
 # without this, the server takes 2 seconds to unload the libraries
 @atexit.register
 def _end_server() -> None:
-    """Kills the server of processes, if it runs.
+    """Kills the server of processes, if a server runs.
 
     A server that is still importing would afterwards start a process whose parent is gone. The library has no public
     way to end the server at once; if a server is needed again, the library starts another.
@@ -125,9 +125,9 @@ def _end_server() -> None:
 def _interrupts_later() -> Iterator[None]:
     """Holds Ctrl-C back until the body ends, so that a process which starts there is known when all are killed.
 
-    Such a process inherits the blocked signal, and never receives it. Blocking is not enough for this process: a thread
-    of a library may receive the signal instead, and the main thread then runs the handler all the same; so for that
-    time the handler only notes the signal.
+    Such a process inherits the blocked signal, and never receives the signal. Blocking is not enough for this process: a
+    thread of a library may receive the signal instead, and the main thread then runs the handler all the same; so for
+    that time the handler only notes the signal.
     """
     heard: list[int] = []
     handler = signal.signal(signal.SIGINT, lambda number, _: heard.append(number))
@@ -149,7 +149,7 @@ def _interrupts_later() -> Iterator[None]:
 def _prepare(number: int) -> None:
     """Sets up a worker process, which leaves Ctrl-C to the stage and ends when the stage ends.
 
-    number: of worker processes. Without a terminal, each prints its progress `number` times as rarely, so that all
+    number: of worker processes. Without a terminal, each prints progress `number` times as rarely, so that all
     together print as often as a single process.
     """
     bars.EVERY *= number
@@ -160,13 +160,13 @@ def _prepare(number: int) -> None:
 
 
 def _end_with_parent() -> None:
-    """Waits in a thread for the end of the stage, and then ends this process in the middle of its job."""
+    """Waits in a thread for the end of the stage, and then ends this process in the middle of a job."""
     multiprocessing.parent_process().join()
     os._exit(1)
 
 
 def use_one_thread() -> None:
-    """Limits this process to one thread of computation, in libraries already loaded and in libraries loaded later."""
+    """Limits this process to a single thread of computation, in libraries loaded before or later."""
     os.environ.update(ONE_THREAD)
     threadpoolctl.threadpool_limits(1)
     torch = sys.modules.get("torch")
@@ -184,7 +184,7 @@ def on_cluster(call: Callable, work: list[tuple[str, tuple]], address: str) -> I
         address: of the scheduler, such as tcp://HOST:8786.
 
     Yields:
-        The name of a job, and the value that `call` has returned or the error of its worker, as jobs end, in any order.
+        The name of a job, and the value that `call` has returned or the error of the worker, as jobs end, in any order.
 
     Raises:
         ValueError: the package `distributed` is missing; the scheduler cannot be reached or has no workers; or some

@@ -18,7 +18,7 @@ CODE = [":(glob)stages/**/*.py", ":(glob)stages/**/*.yaml", ":(exclude)stages/sc
 
 
 def provenance() -> dict:
-    """Returns the start, code and machine of a run, as JSON: a part of its record, data/runs/NAME.json."""
+    """Returns the start, code and machine of a run, as JSON: a part of the record, data/runs/NAME.json."""
     return {
         "started": datetime.now(UTC).isoformat(timespec="seconds"),
         "commit": _find_commit(),
@@ -32,7 +32,7 @@ def provenance() -> dict:
 
 
 def _find_commit() -> str:
-    """Returns the commit of the working tree, with `-modified` if CODE differs from it; `unknown` if Git fails."""
+    """Returns the commit of the working tree, with `-modified` if CODE differs; `unknown` if Git fails."""
     try:
         commit = _git("rev-parse", "HEAD").strip()
         modified = _git("status", "--porcelain", "--", *CODE)
@@ -46,7 +46,7 @@ def _git(*arguments: str) -> str:
 
 
 def _find_processor() -> str:
-    """Returns the model of the processor, as Linux names it."""
+    """Returns the model of the processor, by the name in Linux."""
     cpuinfo = Path("/proc/cpuinfo")
     if cpuinfo.exists():
         for line in cpuinfo.read_text().splitlines():

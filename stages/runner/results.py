@@ -1,7 +1,7 @@
-"""The files of a finished job: `result.json` names every other file in the job's folder with its SHA-256.
+"""The files of a finished job: `result.json` names every other file in the job's folder with a SHA-256.
 
 The result is written last and holds a checksum of itself, so a job is either finished, unfinished or damaged.
-A stage with jobs of several models (model_jobs.py) hands its results on in data/results/STAGE/FINGERPRINT, an output
+A stage with jobs of several models (model_jobs.py) hands results on in data/results/STAGE/FINGERPRINT, an output
 that DVC keeps between runs. A clone that has pulled this output, or an experiment that DVC runs in a separate folder,
 has no data/jobs, and takes finished jobs from there.
 """
@@ -23,9 +23,9 @@ CHECKPOINT = "checkpoint.safetensors"
 
 
 def write(folder: Path, name: str, settings: dict, result: dict, seconds: float) -> None:
-    """Finishes a job: describes the job for a reader, and writes its result with the checksums of its other files.
+    """Finishes a job: describes the job for a reader, and writes the result with the checksums of all other files.
 
-    The other files become read-only: stages hand them on as hard links, and an edit of one link edits all.
+    The other files become read-only: stages hand on hard links, and an edit of any link edits all.
 
     Args:
         folder: the folder of the job.
@@ -35,7 +35,7 @@ def write(folder: Path, name: str, settings: dict, result: dict, seconds: float)
         seconds: how long the function took.
 
     Raises:
-        ValueError: a number of the result is not finite; the message names its place.
+        ValueError: a number of the result is not finite; the message names the place.
     """
     _require_finite(result, "its result")
     files = {}
@@ -51,7 +51,7 @@ def write(folder: Path, name: str, settings: dict, result: dict, seconds: float)
 
 
 def read(folder: Path) -> dict | None:
-    """Returns the record of a job, with the entries `result`, `seconds` and `files`; None for an unfinished job.
+    """Returns the record of a job, with the entries `result`, `seconds` and `files`; `None` for an unfinished job.
 
     Raises:
         ValueError: the result is damaged, or a file is damaged or missing; the message names the file.
@@ -74,12 +74,12 @@ def read(folder: Path) -> dict | None:
 
 
 def hand_on(stage: str, folders: dict[Path, Container[str]]) -> None:
-    """Replaces the results of a stage in data/results by those of all its jobs; other clones take them from there.
+    """Replaces the results of a stage in data/results by the results of all jobs, for use in other clones.
 
     Args:
         stage: the name of the stage.
-        folders: for the folder of each job, the names of the files and folders in it that are left out, because another
-            output of the stage has them.
+        folders: for the folder of each job, the names of the files and folders inside that are left out, because
+            another output of the stage keeps these files.
     """
     with temporary_sibling(RESULTS / stage) as output:
         output.mkdir()
@@ -90,7 +90,7 @@ def hand_on(stage: str, folders: dict[Path, Container[str]]) -> None:
 
 
 def bring_back(folder: Path, places: dict[str, Path]) -> None:
-    """Makes the folder of a job from its results in data/results, if all files are there; `read` then checks the files.
+    """Makes the folder of a job from results in data/results, if all files are there; `read` then checks the files.
 
     Args:
         folder: the folder of the job, in data/jobs, whose name is the fingerprint.
@@ -135,5 +135,5 @@ def _require_finite(value: object, where: str) -> None:
 
 
 def _digest(record: dict) -> str:
-    """Computes the SHA-256 of a record, whatever the order of its keys."""
+    """Computes the SHA-256 of a record, whatever the order of the keys."""
     return hashlib.sha256(json.dumps(record, sort_keys=True).encode()).hexdigest()

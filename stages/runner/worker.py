@@ -1,4 +1,4 @@
-"""Does one job: in a process of the pool, on a Dask cluster, or in one of several processes that share the job."""
+"""Does a job: in a process of the pool, on a Dask cluster, or in several processes that share the job."""
 
 import ctypes
 import gc
@@ -27,7 +27,7 @@ def rank() -> int:
 
 
 def processes() -> int:
-    """Returns how many processes `torchrun` or `accelerate launch` started to share every job; 1 without them."""
+    """Returns how many processes `torchrun` or `accelerate launch` started to share every job; 1 without a launcher."""
     return int(os.environ.get("WORLD_SIZE", 1))
 
 
@@ -39,16 +39,16 @@ def do_job(
     devices: tuple[str, ...] | None,
     identity: list | None,
 ) -> str | None:
-    """Does one job, unless another process has done it; returns the text of an error, or None if the job is done.
+    """Does a job, unless the job is finished; returns the text of an error, or `None` if the job is done.
 
     Args:
         function: the job function.
         job: the job to do.
         folder: the job's folder as an absolute path.
         directory: the working directory of the stage, to which all relative paths refer.
-        devices: GPUs of which the worker takes one; empty for none; None if the worker is to find those of its machine.
+        devices: GPUs of which the worker takes the freest; empty without GPUs; `None` to look for GPUs.
         identity: `fingerprints.identity` of the function where the jobs were planned, for a worker of a cluster, which
-            may have loaded other code long before; None for a worker that this stage has started.
+            may have loaded other code long before; `None` for a worker that this stage has started.
     """
     if identity is not None and identity != fingerprints.identity(function, as_loaded=True):
         found = "its worker has loaded other code, or has other versions of libraries, than this checkout"
@@ -73,14 +73,14 @@ def do_job(
 
 
 def read_finished(job: Job, folder: Path) -> dict | None:
-    """Returns the record of a job (`results.read`); None if the job is unfinished or lacks a file that it must leave."""
+    """Returns the record of a job (`results.read`); `None` if the job is unfinished or lacks a file of `job.leaves`."""
     record = results.read(folder)
     complete = all((folder / name).exists() for name in job.leaves)
     return record if complete else None
 
 
 def _call(function: Callable, job: Job, folder: Path) -> None:
-    """Calls the job function and writes its result and time, unless the job is finished."""
+    """Calls the job function and writes the result and time, unless the job is finished."""
     if read_finished(job, folder) is not None:
         return
     started = time.perf_counter()
