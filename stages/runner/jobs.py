@@ -10,9 +10,9 @@ A cluster (extra `cluster`): `dask scheduler`, and on every machine `dask worker
 --nworkers N`, in an environment where this repository is installed, with the folder under the same path (a shared
 file system). When a worker dies, other workers do the unfinished jobs again.
 
-Several processes can instead share every job, one process per GPU, on several machines if need be:
-`torchrun --nproc-per-node N -m stages pretraining ...`, or `accelerate launch`. The processes do the jobs one after another, and the first process
-writes, to a folder that all of the processes see.
+Several processes can instead share every job, one process per GPU, on several machines if need be: `torchrun
+--nproc-per-node N -m stages pretraining ...`, or `accelerate launch`. The processes do the jobs one after another, and
+the first process writes, to a folder that all of the processes see.
 """
 
 import inspect

@@ -125,8 +125,8 @@ def _end_server() -> None:
 def _interrupts_later() -> Iterator[None]:
     """Holds Ctrl-C back until the body ends, so that a process which starts there is known when all are killed.
 
-    Such a process inherits the blocked signal, and never receives the signal. Blocking is not enough for this process: a
-    thread of a library may receive the signal instead, and the main thread then runs the handler all the same; so for
+    Such a process inherits the blocked signal, and never receives the signal. Blocking is not enough for this process:
+    a thread of a library may receive the signal instead, and the main thread then runs the handler all the same; so for
     that time the handler only notes the signal.
     """
     heard: list[int] = []
