@@ -33,7 +33,7 @@ STARTS = {  # key, or the section that holds it: what DVC starts first; the long
     "workers": "",
     "report": "",
     "operators_file": "parameters pretraining timing",
-    "operators": ALL,  # of pretraining, which has a command for every operator, the new one's alone
+    "operators": ALL,
     "sizes": ALL,
     "protocols": "finetuning noise cross_domain convergence analysis",
     "data.source": "corpus tasks sentence_pairs analysis",
@@ -44,8 +44,7 @@ STARTS = {  # key, or the section that holds it: what DVC starts first; the long
     "tokenization": "tokenization",
     "tasks": "tasks",
     "tasks.names": "tasks baselines finetuning convergence",
-    "models": "parameters timing",  # a size that no command trains
-    "models.tiny": "parameters pretraining timing",
+    "models": "parameters pretraining timing",
     "variants": "parameters pretraining timing",
     "pretraining": "pretraining timing",
     "pretraining.initializer_range": "parameters pretraining timing",
