@@ -1,10 +1,11 @@
-"""Runs one stage of dvc.yaml: `python -m stages NAME ...`; with `--help` it says what the stage reads and writes.
+"""Runs a stage of dvc.yaml: `python -m stages NAME ...`; `--help` describes the inputs and outputs of the stage.
+
 `python -m stages scale NAME` writes the whole params.yaml of a scale.
 
-A stage NAME is the function `main` of stages/NAME/stage.py. Its arguments after the settings are those of the command
-line, or those in the name under which DVC runs it (`pretraining@OPERATOR-SIZE`); one that is left out is None. What it
-returns, a dictionary, goes into data/runs together with the times, versions and processor of the run and the checksums
-of its files; None leaves no record, where the stage did jobs alone and left no outputs, and for `settings`.
+A stage NAME is the function `main` of stages/NAME/stage.py. Arguments after the settings come from the command line; an
+argument that is left out is `None`. The dictionary that `main` returns goes into data/runs, together with times,
+versions and processor of the run. `None` leaves no record: the stage did only jobs and left no outputs, or is
+`settings`.
 """
 
 import argparse
@@ -16,78 +17,100 @@ import sys
 import time
 from pathlib import Path
 
+from stages.files.paths import RUNS
 from stages.files.storage import write_atomically
-from stages.runner import jobs
+from stages.runner import handover, jobs
 from stages.runner.errors import clear_errors
+from stages.runner.provenance import provenance
 from stages.schema import scales
 from stages.schema.names import require_listed
-from stages.schema.settings import PATH, load_settings
+from stages.schema.settings import PATH, Settings, load_settings
 
 FOLDER = Path(__file__).parent
-LISTS = {"protocol": "protocols", "operator": "operators", "size": "sizes"}  # argument: its key in params.yaml
+# the key of params.yaml that lists the values of an argument
+LISTS = {"protocol": "protocols", "operator": "operators", "size": "sizes"}
 
 
 def main(command_line: list[str]) -> None:
-    """Does what the words after `python -m stages` say. An error that a user can mend ends it with a clear message."""
-    arguments = vars(parser().parse_args(command_line))
+    """Runs a command: the words after `python -m stages`. An error that a user can fix ends in a clear message."""
+    arguments = vars(build_parser().parse_args(command_line))
     name = arguments.pop("stage")
     with clear_errors():
         if name == "scale":
-            return print(scales.write(**arguments, path=PATH))
-        settings = load_settings()
-        # lets a server, from which the processes for jobs are forked, import what they need; pandas loads meanwhile
-        jobs.prepare(FOLDER / name / "stage.py", settings.workers)
-        from stages.files.paths import RUNS
-        from stages.runner import handover, progress
-        from stages.runner.provenance import provenance
-
-        # DVC's name of the command (PATH:NAME of a dvc.yaml elsewhere); in the environment, where no shell reads it
-        command = os.environ.get("DVC_STAGE", "").rpartition(":")[2]
-        # no value holds a hyphen, and dvc.yaml lists the values in the order of the arguments of `main`
-        if "@" in command and not any(arguments.values()):
-            arguments = dict(zip(arguments, command.partition("@")[2].split("-"), strict=True))
-        named = {argument: value for argument, value in arguments.items() if value}
-        for argument, value in named.items():
-            section, key = getattr(settings, name, None), LISTS[argument]  # the section of the stage's name, if any
-            in_section = key in getattr(type(section), "model_fields", ())  # as in `translation.operators`
-            allowed, place = getattr(section if in_section else settings, key), f"{name}.{key}" if in_section else key
-            require_listed(value, argument, allowed, f"{place} of params.yaml")
-        handover.require_inputs(settings, name, named)
-        if command:
-            progress.report(settings, command)
-        stage = importlib.import_module(f"stages.{name}.stage")
-        started, record = time.perf_counter(), provenance()
-        entries = stage.main(settings, **named)
-        if entries is not None:
-            run = "-".join([name, *named.values()])
-            record |= entries | {"stage": run, "files": handover.output_digests(name, named)}
-            record["seconds"] = round(time.perf_counter() - started, 1)
-            write_atomically(RUNS / f"{run}.json", json.dumps(record, indent=1, sort_keys=True) + "\n")
+            print(scales.write(**arguments, path=PATH))
+        else:
+            run_stage(name, {argument: value for argument, value in arguments.items() if value})
 
 
-def parser() -> argparse.ArgumentParser:
-    """Builds the parser of the command line, with a sub-command `scale` and one for every folder that holds a stage.
+def run_stage(name: str, arguments: dict[str, str]) -> None:
+    """Runs a stage and writes the record of the run.
 
-    The arguments of a stage are those of its function `main`, the settings left out; all of them are optional.
+    Args:
+        name: the name of the stage.
+        arguments: the arguments of the stage that the command line names.
     """
-    parser = argparse.ArgumentParser(
-        prog="python -m stages", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    stages = parser.add_subparsers(dest="stage", metavar="NAME", required=True)
-    scale = stages.add_parser("scale", help="Writes params.yaml anew, of one of the scales; says what it replaced.")
+    # workers are forked from a server, which begins to import their modules before anything else is done here
+    jobs.prepare(FOLDER / name / "stage.py")
+    settings = load_settings()
+    for argument, value in arguments.items():
+        require_argument(settings, name, argument, value)
+    # DVC sets this variable for every command
+    if "DVC_STAGE" in os.environ:
+        stages = list(handover.pipeline())
+        print(f"{name}: stage {stages.index(name) + 1} of {len(stages)}", flush=True)
+    handover.require_inputs(name)
+
+    stage = importlib.import_module(f"stages.{name}.stage")
+    started = time.perf_counter()
+    record = provenance()
+    entries = stage.main(settings, **arguments)
+    if entries is None:
+        return
+    record |= entries
+    record["stage"] = name
+    record["seconds"] = round(time.perf_counter() - started, 1)
+    if jobs.SECONDS:
+        record["seconds_of_jobs"] = round(sum(jobs.SECONDS.values()), 1)
+    write_atomically(RUNS / f"{name}.json", json.dumps(record, indent=1, sort_keys=True) + "\n")
+
+
+def require_argument(settings: Settings, stage: str, argument: str, value: str) -> None:
+    """Checks that params.yaml lists the value of an argument of a stage; a ValueError names the key that does not."""
+    key = LISTS[argument]
+    place = f"{key} of params.yaml"
+    # the section of a stage may have a list for its own models, such as `translation.operators`
+    section = getattr(settings, stage, None)
+    if hasattr(section, key):
+        require_listed(value, argument, getattr(section, key), f"{stage}.{place}")
+    else:
+        require_listed(value, argument, getattr(settings, key), place)
+
+
+def build_parser() -> argparse.ArgumentParser:
+    """Builds the parser of the command line, with a sub-command `scale` and a sub-command for every stage.
+
+    The arguments of a stage are the arguments of the function `main` after the settings; all are optional.
+    """
+    as_written = argparse.RawDescriptionHelpFormatter
+    parser = argparse.ArgumentParser(prog="python -m stages", description=__doc__, formatter_class=as_written)
+    commands = parser.add_subparsers(dest="stage", metavar="NAME", required=True)
+    scale = commands.add_parser("scale", help="Writes params.yaml anew, of one of the scales; says what it replaced.")
     scale.add_argument("scale", choices=scales.names())
     for source in sorted(FOLDER.glob("*/stage.py")):
-        tree = ast.parse(source.read_text(encoding="utf-8"))  # read, not imported, so that help answers at once
+        # parsed and not imported, so that help answers at once
+        tree = ast.parse(source.read_text(encoding="utf-8"))
         description = ast.get_docstring(tree)
-        stage = stages.add_parser(
+        command = commands.add_parser(
             source.parent.name,
             help=description.splitlines()[0],
             description=description,
-            formatter_class=argparse.RawDescriptionHelpFormatter,
+            formatter_class=as_written,
         )
-        [function] = [node for node in tree.body if isinstance(node, ast.FunctionDef) and node.name == "main"]
-        for argument in function.args.args[1:]:
-            stage.add_argument(argument.arg, nargs="?", help=f"one of `{LISTS[argument.arg]}` in params.yaml")
+        for node in tree.body:
+            if isinstance(node, ast.FunctionDef) and node.name == "main":
+                for argument in node.args.args[1:]:
+                    of_list = f"one of `{LISTS[argument.arg]}` in params.yaml"
+                    command.add_argument(argument.arg, nargs="?", help=of_list)
     return parser
 
 

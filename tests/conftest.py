@@ -12,9 +12,12 @@ import torch
 
 from tests.toy import packed
 
-torch.set_num_threads(2)  # a job that took the threads that it is given, and not one, would give other bits
+# a job that took these threads, and not one thread, would give other bits
+torch.set_num_threads(2)
 
 ROOT = Path(__file__).parents[1]
+# tests work in empty folders, where the server of worker processes would not find the modules to import for all of them
+os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, (str(ROOT), os.environ.get("PYTHONPATH"))))
 
 
 def pytest_collection_modifyitems(items):
@@ -24,7 +27,7 @@ def pytest_collection_modifyitems(items):
 
 @pytest.fixture(autouse=True)
 def end(request):
-    """Every test has one, so that what never comes is a failure: its processes are killed, for it may wait for them."""
+    """Fails a test that takes too long, and kills its processes, because the test may wait for them."""
     minutes = 120 if "pipeline" in request.keywords else 20
 
     def stop(*_):

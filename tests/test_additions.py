@@ -118,8 +118,8 @@ from stages.benchmarks import glue, metrics
 from stages.schema.settings import load_settings
 from stages.report import names
 from stages.tasks.glue import read_original
-from stages.tools.planner import work
-work.planned(load_settings(), work.amounts(load_settings()))
+from stages.finetuning.stage import planned
+planned(load_settings(), load_settings().finetuned())
 task = glue.TASKS[load_settings().tasks.names[-1]]
 frame = read_original(Path("."), task, task.splits[1]).frame
 print(names.task("wnli"), *frame.iloc[0], metrics.scores("wnli", [1], frame["label"]), sep="|")

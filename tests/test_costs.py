@@ -77,7 +77,7 @@ def plan(settings: Settings) -> list[set[str]]:
     for model, number, seed in product(models, settings.pretraining.seeds, settings.question_answering.seeds):
         trained[str(pretrained(*model, number)), seed] = Path(f"{model}-{number}-{seed}")
     plans = (
-        pretraining.planned(settings, models),
+        pretraining.plan_runs(settings, models),
         finetuning.plan_runs(settings, settings.finetuned()),
         convergence.plan_runs(settings, models),
         question_answering.plan_runs(settings, models, trained),

@@ -1,24 +1,26 @@
-"""dvc.yaml says what is true: every stage's code and parameters are listed, so that an edit reruns what it must."""
+"""dvc.yaml is complete: every stage lists its code and parameters, so that an edit reruns the stages it concerns."""
 
 import ast
 import shutil
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 import yaml
 
-from stages.__main__ import parser
-from stages.runner import fingerprints, handover
-from stages.runner.fingerprints import closure
-from stages.runner.progress import touch
+from stages.files.paths import CHECKED
+from stages.runner.fingerprints import closure, imported
+from stages.runner.handover import list_outputs, pipeline
 from stages.schema.settings import Settings
 
 ROOT = Path(__file__).parents[1]
-STAGES = yaml.safe_load((ROOT / "dvc.yaml").read_text())["stages"]
-READ = {"report": {"stages/attention"}}  # for the attributes of operators in its text; not run
-EXEMPT = {"workers"}  # changes how long a stage takes, not its result
+STAGES = pipeline()
+# for the attributes of operators in the text of the report; not run
+READ = {"report": {"stages/attention"}}
+# changes how long a stage takes, and no result
+EXEMPT = {"workers"}
 
 
 def source(stage: str) -> Path:
@@ -32,54 +34,42 @@ def folder_of(file: Path) -> str:
 @pytest.mark.parametrize("stage", STAGES)
 def test_a_stage_lists_the_folders_of_all_code_that_it_runs_and_no_other(stage):
     listed = [dep for dep in STAGES[stage]["deps"] if dep.startswith("stages/")]
-    assert len(listed) == len(set(listed))
-    assert set(listed) == {folder_of(file) for file in closure(source(stage))} | READ.get(stage, set())
-    assert all((ROOT / dep).is_dir() for dep in listed)
+    run = {folder_of(file) for file in closure(source(stage))}
+    assert sorted(listed) == sorted(run | READ.get(stage, set()))
 
 
-def chains(path: Path):
-    """Every attribute chain that begins at `settings`: `settings.pretraining.steps` gives `pretraining.steps`."""
-    tree = ast.parse(path.read_text())
-    inner = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Attribute)}
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Attribute) and id(node) not in inner:
-            parts, root = [], node
-            while isinstance(root, ast.Attribute):
-                parts.insert(0, root.attr)
-                root = root.value
-            if isinstance(root, ast.Name) and root.id == "settings":
-                yield ".".join(parts)
+def settings_read(path: Path) -> Iterator[str]:
+    """Yields `pretraining.steps` for every `settings.pretraining.steps` in a file, and also `pretraining`."""
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.Attribute):
+            text = ast.unparse(node)
+            if text.startswith("settings.") and text.replace(".", "").isidentifier():
+                yield text.removeprefix("settings.")
 
 
 @pytest.mark.parametrize("stage", [name for name in STAGES if "params.yaml" not in STAGES[name]["deps"]])
 def test_a_stage_reads_only_parameters_that_it_lists(stage):
-    listed = {param.split("${")[0].rstrip(".") for param in STAGES[stage].get("params", [])}
-    for chain in (chain for path in sorted(source(stage).parent.glob("*.py")) for chain in chains(path)):
-        top = chain.split(".")[0]
-        if top not in Settings.model_fields:
-            continue  # a function that was handed one section calls it `settings` too
-        covered = any(
-            chain == param or chain.startswith(f"{param}.") or param.split(".")[0] == chain for param in listed
-        )
-        assert covered or top in EXEMPT, f"{stage} reads {chain}"
-
-
-def test_every_stage_is_a_folder_and_no_shell_reads_a_value_of_params_yaml():
-    assert {path.parent.name for path in (ROOT / "stages").glob("*/stage.py")} == set(STAGES)
-    for stage, entry in STAGES.items():
-        assert entry["cmd"] == f"python -m stages {stage}"
+    listed = [param.split("${")[0].rstrip(".") for param in STAGES[stage].get("params", [])]
+    # a section of which a part is listed may be read itself, on the way to the part
+    allowed = EXEMPT.union(listed, (param.split(".")[0] for param in listed))
+    for path in sorted(source(stage).parent.glob("*.py")):
+        for chain in settings_read(path):
+            top = chain.split(".")[0]
+            # a function that takes one section calls it `settings`, too
+            if top in Settings.model_fields:
+                assert chain in allowed or any(chain.startswith(f"{param}.") for param in listed), (path, chain)
 
 
 def test_params_yaml_is_checked_before_any_other_stage_runs():
-    checked = {"settings"}
-    for stage, entry in STAGES.items():  # in an order in which each comes after what it reads (test_progress.py)
-        outputs = [path for maker in checked for path in handover.paths(STAGES[maker]["outs"], {})]
-        assert stage in checked or any(touch(path, outputs) for path in handover.paths(entry["deps"], {})), stage
-        checked.add(stage)
+    after_check = {CHECKED}
+    for stage, entry in STAGES.items():
+        if stage != "settings":
+            assert any(dep in after_check or dep.parent in after_check for dep in map(Path, entry["deps"])), stage
+        after_check.update(list_outputs(stage))
 
 
 def test_an_edit_in_place_of_an_output_does_not_reach_dvcs_cache(tmp_path):
-    """Outputs are second names of what jobs have left; DVC's cache must be no third."""
+    """Outputs are second names of the files of jobs; DVC's cache must be no third name."""
     command = "mkdir -p jobs data && printf whole > jobs/a && chmod 444 jobs/a && ln jobs/a data/a"
     (tmp_path / "dvc.yaml").write_text(yaml.safe_dump({"stages": {"s": {"cmd": command, "outs": ["data"]}}}))
     (tmp_path / ".dvc").mkdir()
@@ -95,23 +85,21 @@ def test_an_edit_in_place_of_an_output_does_not_reach_dvcs_cache(tmp_path):
     assert (tmp_path / "data" / "a").read_text() == "whole"
 
 
-@pytest.mark.parametrize("stage", STAGES)
-def test_every_stage_has_help(stage, capsys):
-    with pytest.raises(SystemExit):
-        parser().parse_args([stage, "--help"])
-    assert ast.get_docstring(ast.parse(source(stage).read_text())) in capsys.readouterr().out
+def list_modules() -> Iterator[tuple[str, Path, set[str]]]:
+    """Yields of every module its folder below `stages`, its file, and the folders of `stages` that it imports from."""
+    for file in (ROOT / "stages").rglob("*.py"):
+        folders = {folder_of(other).removeprefix("stages/") for other in imported(file) - {file}}
+        yield folder_of(file).removeprefix("stages/"), file, folders
 
 
-def packages() -> list[tuple[str, Path, set[str]]]:
-    """Of every module: its folder, itself, and the folders that it imports from, all below `stages`."""
-    return [
-        (folder_of(file).removeprefix("stages/"), file, {folder_of(other).removeprefix("stages/") for other in found})
-        for file in (ROOT / "stages").rglob("*.py")
-        for found in [fingerprints.imported(file) - {file}]
-    ]
+def test_a_stage_imports_no_other_stage_and_shared_code_imports_no_stage_and_no_tool():
+    for folder, file, folders in list_modules():
+        if not folder.startswith("tools"):
+            assert not folders & (set(STAGES) - {folder}), file
+            assert not any(other.startswith("tools") for other in folders), file
 
 
-def test_no_module_takes_from_a_package_what_is_no_module_as_no_fingerprint_covers_its_init():
+def test_no_module_imports_a_name_from_an_init_file_as_no_fingerprint_covers_it():
     for file in (ROOT / "stages").rglob("*.py"):
         for node in ast.walk(ast.parse(file.read_text())):
             if isinstance(node, ast.ImportFrom):
@@ -123,22 +111,11 @@ def test_no_module_takes_from_a_package_what_is_no_module_as_no_fingerprint_cove
                 assert not any(ROOT.joinpath(*alias.name.split(".")).is_dir() for alias in node.names), file
 
 
-def test_a_stage_imports_no_other_stage_and_what_is_shared_imports_no_stage():
-    for folder, file, imported in packages():
-        if not folder.startswith("tools"):
-            assert not imported & (set(STAGES) - {folder}), file
-
-
-def test_nothing_imports_a_tool():
-    for folder, file, imported in packages():
-        assert folder.startswith("tools") or not any(other.startswith("tools") for other in imported), file
-
-
 BELOW = {"attention": [], "files": [], "schema": ["files"], "runner": ["files", "schema"]}
 
 
 @pytest.mark.parametrize("package", BELOW)
-def test_the_packages_that_all_others_use_import_only_what_is_below_them(package):
+def test_the_packages_that_all_others_use_import_only_packages_below_them(package):
     allowed = tuple(f"stages.{name}" for name in (package, *BELOW[package]))
     for file in (ROOT / "stages" / package).glob("*.py"):
         for node in ast.walk(ast.parse(file.read_text())):
@@ -147,7 +124,7 @@ def test_the_packages_that_all_others_use_import_only_what_is_below_them(package
 
 
 def test_evidence_audit_analysis_and_report_never_import_torch():
-    for folder, file, _ in packages():
-        if folder in ("evidence", "audit", "analysis", "report"):
+    for package in ("evidence", "audit", "analysis", "report"):
+        for file in (ROOT / "stages" / package).glob("*.py"):
             for other in closure(file):
                 assert "import torch" not in other.read_text(), (file, other)

@@ -250,9 +250,10 @@ def test_plots_are_in_the_long_form(reports):
     assert len(pd.read_csv(reports / "plots/glue.csv")) == (3 * 3 + 2) * 3
 
 
-def test_files_of_operators_that_are_not_asked_for_are_left_alone(reports, monkeypatch):
+def test_rows_of_operators_that_are_not_asked_for_are_left_alone(reports, monkeypatch):
     monkeypatch.chdir(reports.parent)
-    (observations.FOLDER / "pretraining-removed-tiny.csv").write_text("not an observation")
+    path = observations.FOLDER / "pretraining.csv"
+    path.write_text(path.read_text() + "pretraining,validation_loss,1.0,removed,tiny,,,,step=0,1,,\n")
     settings = load_settings()
     trained = inputs.read_observations(settings)["operator"].dropna()
     assert set(trained) - set(baselines.LABELS) == set(OPERATORS)

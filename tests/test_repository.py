@@ -170,7 +170,7 @@ def test_the_examples_page_has_the_scores_of_translation_and_the_losses_of_pretr
     copied = {f"{value:.1f}" for value in rows.loc[rows["metric"] == "copy_bleu", "value"]}
     assert len(copied) == 1 and f"The source left as it is has {copied.pop()}." in page
     for example in ("laptop", "files"):
-        paths = (ROOT / "reports/examples" / example / "observations").glob("pretraining-*.csv")
+        paths = (ROOT / "reports/examples" / example / "observations").glob("pretraining*.csv")
         losses = pd.concat(pd.read_csv(path).query("metric == 'validation_loss'") for path in paths)
         steps = losses["condition"].str.removeprefix("step=").astype(int)
         last = losses.loc[steps == steps.max(), "value"]

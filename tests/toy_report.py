@@ -35,16 +35,14 @@ def write_observations(columns: tuple[str, ...], seed: int = 0) -> None:
     ]
     observations.write(observations.FOLDER / "parameters.csv", counts)
     observations.write(observations.FOLDER / "baselines.csv", baseline_rows(columns))
-    kinds = {"finetuning": [], "noise": [], "cross_domain": [], "question_answering": []}
+    kinds = {"pretraining": [], "finetuning": [], "noise": [], "cross_domain": [], "question_answering": []}
     for operator in OPERATORS:
         model = {"operator": operator, "size": "tiny"}
-        losses = []
         for p in SEEDS[operator]:
             for step in (0, 400, 800):
                 run = {"condition": f"step={step}", "value": 7.0 - step / 200 + generator.normal() / 50}
                 run |= {"metric": "validation_loss", "pretraining_seed": p}
-                losses.append(Observation(stage="pretraining", **model, **run))
-        observations.write(observations.FOLDER / f"pretraining-{operator}-tiny.csv", losses)
+                kinds["pretraining"].append(Observation(stage="pretraining", **model, **run))
         kinds["finetuning"] += score_rows(model, columns, generator)
         for stage in ("noise", "cross_domain"):
             kinds[stage] += robustness_rows(stage, model, generator)

@@ -19,6 +19,7 @@ ONE_PROTOCOL = (
 # stages that `read_observations` reads by rules of their own
 APART = (
     "parameters",
+    "pretraining",
     "baselines",
     TUNED,
     "translation",
@@ -44,8 +45,7 @@ def read_observations(settings: Settings) -> pd.DataFrame:
     Raises:
         ValueError: other observations are missing, or there is no fine-tuning of a model that params.yaml asks for.
     """
-    trained = [f"pretraining-{'-'.join(model)}" for model in settings.pretrained()]
-    parts = [_read_files(["parameters", *trained])]
+    parts = [_read_files(["parameters"]), _read_pretraining(settings)]
     tuned = observations.FOLDER / f"{TUNED}.csv"
     if tuned.exists():
         parts.append(_read_files(["baselines"]))
@@ -64,10 +64,9 @@ def read_observations(settings: Settings) -> pd.DataFrame:
 def list_further_stages() -> list[str]:
     """Lists the stages that write data/observations/STAGE.csv, without APART: FIRST, then the order of dvc.yaml."""
     written = []
-    for stage in handover.pipeline().values():
-        for out in handover.paths(stage["outs"], {}):
-            # A stage with a matrix writes a file for each command. The name in dvc.yaml then holds `${item.NAME}`.
-            if out.parent == observations.FOLDER and "$" not in out.name:
+    for stage in handover.pipeline():
+        for out in handover.list_outputs(stage):
+            if out.parent == observations.FOLDER:
                 written.append(out.stem)
     ordered = [name for name in FIRST if name in written]
     ordered += [name for name in written if name not in (*FIRST, *APART)]
@@ -119,6 +118,16 @@ def _read_finetuning(path: Path, settings: Settings) -> pd.DataFrame:
     for model in settings.finetuned():
         if model not in found:
             raise ValueError(f"{path}: nothing of {'-'.join(model)}; run `dvc repro {TUNED}`")
+    return rows
+
+
+def _read_pretraining(settings: Settings) -> pd.DataFrame:
+    """Reads pre-training; ValueError if there is no pre-training of a model that params.yaml asks for."""
+    rows = _select_asked(_read_files(["pretraining"]), settings)
+    found = set(zip(rows["operator"], rows["size"], strict=True))
+    for model in settings.pretrained():
+        if model not in found:
+            raise ValueError(f"pretraining.csv: nothing of {'-'.join(model)}; run `dvc repro pretraining`")
     return rows
 
 

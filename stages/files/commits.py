@@ -1,4 +1,4 @@
-"""Reads from the Hugging Face hub at one commit, which the record of a run then names."""
+"""Reads from the Hugging Face hub at a fixed commit, which the record of a run then names."""
 
 import re
 from collections.abc import Iterable, Iterator
@@ -20,15 +20,16 @@ REMEDY = (
 
 @cache
 def commit(repository: str, revision: str, key: str, kind: str = "dataset") -> str:
-    """Finds the commit that a branch or tag names; a process asks once, so that all it reads is of one commit.
+    """Finds the commit that a branch or tag names; a process asks only once, so that all data are of the same commit.
 
     Args:
-        repository, revision: a name on the hub, or a folder of the same layout; a commit, branch or tag.
+        repository: a name on the hub, or a folder of the same layout.
+        revision: a commit, branch or tag.
         key: the key of params.yaml that names the repository, for the message of an error.
         kind: `dataset` or `model`.
 
     Returns:
-        The commit, 40 hexadecimal digits; `revision` unchanged where it is a commit or `repository` is a folder.
+        The commit, 40 hexadecimal digits; `revision` unchanged if already a commit, or if `repository` is a folder.
 
     Raises:
         ValueError: the hub cannot be reached, or has no such revision.
@@ -37,12 +38,13 @@ def commit(repository: str, revision: str, key: str, kind: str = "dataset") -> s
         return revision
     from huggingface_hub import HfApi
 
+    timeout_seconds = 30
     with explained(f"{key}: {repository} ({revision})"):
-        return HfApi().repo_info(repository, revision=revision, repo_type=kind, timeout=30).sha  # seconds
+        return HfApi().repo_info(repository, revision=revision, repo_type=kind, timeout=timeout_seconds).sha
 
 
 def named(repository: str, revision: str) -> str:
-    """Returns how a run records what it has read: REPOSITORY@REVISION, or just the folder where `repository` is one."""
+    """Returns the name of a source in the record of a run: REPOSITORY@REVISION, or the path of a folder."""
     return repository if Path(repository).is_dir() else f"{repository}@{revision}"
 
 
@@ -52,29 +54,35 @@ def dataset(
     """Loads a split of a dataset of the hub, or of a folder of the same layout.
 
     Args:
-        repository, revision, key: as in `commit`.
-        configuration: the name of one of the dataset's configurations; None where it has only one.
-        split, columns: the split's name, and the names of the columns that the dataset must have.
+        repository: as in `commit`.
+        configuration: the name of a configuration of the dataset; `None` if there is no choice.
+        revision: as in `commit`.
+        split: the split's name.
+        key: as in `commit`.
+        columns: the names of the columns that the dataset must have.
 
     Returns:
-        The rows, and the text by which a run records where they come from (`named`, with the commit).
+        The rows, and the text by which a run records the source (`named`, with the commit).
 
     Raises:
-        ValueError: the dataset cannot be had, or lacks a column.
+        ValueError: the dataset cannot be loaded, or lacks a column.
     """
     import datasets
 
     revision = commit(repository, revision, key)
     with explained(f"{key}: {repository} ({configuration}, {split}, {revision})"):
         if Path(repository).is_dir():
-            # `datasets` caches rows under the last part of the folder's name, and would return those of another folder
-            # of that name, or of this one before a change (seen with version 5.2): no cache outlives the call.
+            # `datasets` caches rows under the last part of the folder's name, and would return rows of another folder
+            # of that name, or of this folder before a change (seen with version 5.2): no cache outlives the call. The
+            # rows are kept in memory, because the cache is deleted here.
             with TemporaryDirectory() as cache:
-                options = {"cache_dir": cache, "keep_in_memory": True}  # in memory, as the folder is deleted here
-                data = datasets.load_dataset(repository, configuration, split=split, **options)
+                data = datasets.load_dataset(
+                    repository, configuration, split=split, cache_dir=cache, keep_in_memory=True
+                )
         else:
             data = datasets.load_dataset(repository, configuration, split=split, revision=revision)
-    if missing := [name for name in columns if name not in data.column_names]:
+    missing = [name for name in columns if name not in data.column_names]
+    if missing:
         raise ValueError(
             f"{key}: {repository} ({configuration}): no column {', '.join(missing)} among "
             f"{', '.join(data.column_names)}; name a repository that has it"
@@ -83,14 +91,17 @@ def dataset(
 
 
 @contextmanager
-def explained(what: str) -> Iterator[None]:
-    """Turns errors of the hub's libraries into a ValueError that begins with `what`: a key, and what the key names."""
+def explained(subject: str) -> Iterator[None]:
+    """Turns errors of the hub's libraries into a ValueError that begins with `subject`: a key and the value."""
     from datasets.exceptions import DatasetsError
-    from huggingface_hub.errors import HTTPError  # of whichever HTTP library the hub's package uses
+
+    # the error of whichever HTTP library the hub's package uses
+    from huggingface_hub.errors import HTTPError
 
     try:
         yield
-    except StopIteration:  # of the library, where the first file is empty
-        raise ValueError(f"{what} has no rows; {REMEDY}") from None
+    # raised by the library if the first file is empty
+    except StopIteration:
+        raise ValueError(f"{subject} has no rows; {REMEDY}") from None
     except (OSError, ValueError, HTTPError, DatasetsError) as error:
-        raise ValueError(f"{what} cannot be loaded ({error}); {REMEDY}") from None
+        raise ValueError(f"{subject} cannot be loaded ({error}); {REMEDY}") from None

@@ -1,7 +1,7 @@
-"""The one form in which every measurement is written.
+"""The form in which every measurement is written.
 
-One row is one number, in data/observations/STAGE.csv (pretraining: pretraining-OPERATOR-SIZE.csv). Every table and
-figure of the report is a selection of rows. When a stage ran, and how long, is no observation: data/runs/*.json has it.
+Every row is a number, in data/observations/STAGE.csv. Every table and figure of the report is a selection of rows. The
+time and duration of a stage are no observations, and stand in data/runs/*.json.
 """
 
 import math
@@ -16,21 +16,22 @@ import pandas as pd
 from stages.files.storage import write_atomically
 
 FOLDER = Path("data/observations")
-NOT_PRETRAINED = "not_pretrained"  # `operator` of a baseline: `original`, fine-tuned from untrained weights
+# `operator` of a baseline: `original`, fine-tuned from untrained weights
+NOT_PRETRAINED = "not_pretrained"
 
 
 @dataclass(frozen=True, kw_only=True)
 class Observation:
-    """One measurement. A column that does not apply stays None.
+    """A measurement. A column that does not apply stays `None`.
 
     value: scores as fractions in [-1, 1], but BLEU from 0 to 100; losses in nats per masked token, or per sub-word of a
-    translation; times in seconds; parameters as counts; every other metric in the unit that its name or stage states.
+    translation; times in seconds; parameters as counts; every other metric in the unit that name or stage states.
     n: the number of examples (or masked tokens, or sub-words) behind the value.
-    protocol, task: the recipe of fine-tuning or translation, and its task.
-    pretraining_seed: of a model that translates, the seed of its training.
-    condition: what was varied in addition to the seeds, such as `step=250`.
+    protocol, task: the recipe of fine-tuning or translation, and the task.
+    pretraining_seed: of a model that translates, the seed of the training.
+    condition: a factor that was varied in addition to the seeds, such as `step=250`.
     evaluated_on: the column of the papers' tables (`mnli_m`, `mnli_mm`; otherwise the task's name).
-    operator, size: names in params.yaml; a baseline has its own name as operator, and may have no size.
+    operator, size: names in params.yaml; a baseline has the name of the baseline as operator, and may have no size.
     """
 
     stage: str
@@ -48,15 +49,15 @@ class Observation:
 
 
 COLUMNS = tuple(field.name for field in fields(Observation))
-# of pandas; Int64 holds missing values. Every other column is text.
+# types of pandas; Int64 holds missing values. Every other column is text.
 TYPES = {"value": "float64", "pretraining_seed": "Int64", "finetuning_seed": "Int64", "n": "Int64"}
 
 
 def write(path: Path, rows: Iterable[Observation]) -> None:
-    """Writes rows as CSV in the given order; floats with all their digits, so that equal runs give equal bytes.
+    """Writes rows as CSV in the given order; floats with all digits, so that equal runs give equal bytes.
 
     Raises:
-        ValueError: a value is not finite; the message holds its row.
+        ValueError: a value is not finite; the message holds the row.
     """
     rows = list(rows)
     for row in rows:
@@ -67,23 +68,29 @@ def write(path: Path, rows: Iterable[Observation]) -> None:
 
 
 def read(paths: Iterable[Path]) -> pd.DataFrame:
-    """Returns all rows of the given files, in order, as a frame of COLUMNS; what does not apply is NaN or NA.
+    """Returns all rows of the given files, in order, as a frame of COLUMNS; empty cells are NaN or NA.
 
     Raises:
-        ValueError: a file is missing, damaged or has other columns; the message names it.
+        ValueError: a file is missing, damaged or has other columns; the message names the file.
     """
-    frames = []
-    for path in paths:
-        if not path.exists():
-            raise ValueError(f"{path}: no such file of observations; run `dvc repro` to make it")
-        try:
-            frame = pd.read_csv(path, dtype={column: TYPES.get(column, "str") for column in COLUMNS})
-        except (ValueError, EOFError, BadGzipFile, zlib.error) as error:
-            raise ValueError(f"{path}: damaged ({error}); delete it, and `dvc repro` makes it again") from None
-        if tuple(frame.columns) != COLUMNS:
-            raise ValueError(
-                f"{path}: columns {list(frame.columns)}, expected {list(COLUMNS)}; delete it, and `dvc repro` makes it "
-                "again"
-            )
-        frames.append(frame)
-    return pd.concat(frames, ignore_index=True) if frames else pd.DataFrame(columns=list(COLUMNS))
+    frames = [_read_file(path) for path in paths]
+    # pandas concatenates no empty list
+    if not frames:
+        return pd.DataFrame(columns=list(COLUMNS))
+    return pd.concat(frames, ignore_index=True)
+
+
+def _read_file(path: Path) -> pd.DataFrame:
+    """Reads a file of observations; raises the errors of `read`."""
+    if not path.exists():
+        raise ValueError(f"{path}: no such file of observations; run `dvc repro` to make it")
+    remedy = "delete it, and `dvc repro` makes it again"
+    types = dict.fromkeys(COLUMNS, "str")
+    types.update(TYPES)
+    try:
+        frame = pd.read_csv(path, dtype=types)
+    except (ValueError, EOFError, BadGzipFile, zlib.error) as error:
+        raise ValueError(f"{path}: damaged ({error}); {remedy}") from None
+    if tuple(frame.columns) != COLUMNS:
+        raise ValueError(f"{path}: columns {list(frame.columns)}, expected {list(COLUMNS)}; {remedy}")
+    return frame

@@ -13,41 +13,40 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from functools import lru_cache, wraps
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
 from filelock import FileLock, Timeout
 
 if TYPE_CHECKING:
     import pandas as pd
 
-AnyPath = TypeVar("AnyPath", Path, str)
-
 
 @contextmanager
 def temporary_sibling(path: Path) -> Iterator[Path]:
     """Yields a free path next to `path`; the file or folder that the body must make there then replaces `path`.
 
-    When the body raises, what it has made is deleted and `path` stays as it was. What a process that was killed in such
-    a body has left is deleted by the next process that writes the same path; a process that still writes is waited for.
-    The temporary name begins with a dot, by which readers of the folder know to leave it out.
+    If the body raises, the temporary file or folder is deleted and `path` stays as before. A process that was killed in
+    such a body leaves a temporary file, which the next process that writes the same path deletes; a process that still
+    writes is waited for. The temporary name begins with a dot, so that readers of the folder leave the file out.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
-    with _alone(path):
+    with _lock(path):
         for abandoned in path.parent.glob(f".{glob.escape(path.name)}.{'[0-9a-f]' * 32}"):
             delete(abandoned)
         temporary = path.with_name(f".{path.name}.{uuid.uuid4().hex}")
         try:
             yield temporary
-            if path.is_dir():  # `os.replace` replaces no folder that holds something
+            # a folder with content cannot be replaced
+            if path.is_dir():
                 delete(path)
-            os.replace(temporary, path)
+            temporary.replace(path)
         finally:
             delete(temporary)
 
 
 @contextmanager
-def _alone(path: Path) -> Iterator[None]:
-    """Runs the body once no other living process writes `path`; prints that it waits after a second of waiting."""
+def _lock(path: Path) -> Iterator[None]:
+    """Runs the body once no other living process writes `path`; prints a line after a second of waiting."""
     lock = FileLock(path.with_name(f".{path.name}.lock"))
     try:
         lock.acquire(timeout=1)
@@ -57,38 +56,44 @@ def _alone(path: Path) -> Iterator[None]:
     try:
         yield
     finally:
-        # deleted while it is held: a process that waits for it finds it gone, and makes another
+        # deleted while the lock is held: a waiting process finds the file gone, and makes another
         Path(lock.lock_file).unlink(missing_ok=True)
         lock.release()
 
 
 def delete(path: Path) -> None:
-    """Deletes a file or folder, where there is one."""
+    """Deletes a file or folder, if the path exists."""
     if not path.is_dir():
-        return path.unlink(missing_ok=True)
+        path.unlink(missing_ok=True)
+        return
     try:
         shutil.rmtree(path)
     except OSError as error:
-        error.filename = str(path)  # the library names the part of the folder alone
+        # the library names only the part of the folder that it could not delete
+        error.filename = str(path)
         raise
 
 
 def visible(folder: Path) -> list[Path]:
-    """Lists all paths below a folder, sorted, without hidden ones and what lies in them.
+    """Lists all paths below a folder, sorted, without hidden files and folders and the content of hidden folders.
 
-    What is hidden is still being written, or was when its process was killed (see `temporary_sibling`).
+    Hidden files are temporary files of `temporary_sibling`.
     """
-    paths = sorted(folder.rglob("*"))
-    return [path for path in paths if not any(part.startswith(".") for part in path.relative_to(folder).parts)]
+    paths = []
+    for path in sorted(folder.rglob("*")):
+        if not any(part.startswith(".") for part in path.relative_to(folder).parts):
+            paths.append(path)
+    return paths
 
 
 def write_atomically(path: Path, content: str | bytes) -> None:
-    """Writes bytes, or text as UTF-8, to `path`, and makes the folders above it."""
+    """Writes bytes, or text as UTF-8, to `path`, and makes the folders above `path`."""
     data = content.encode() if isinstance(content, str) else content
     with temporary_sibling(path) as temporary, temporary.open("wb") as file:
         file.write(data)
         file.flush()
-        os.fsync(file.fileno())  # on the disk before the name is, so that no crash of the machine leaves half a file
+        # the content is on the disk before the name is, so that no crash of the machine leaves half a file
+        os.fsync(file.fileno())
 
 
 def write_table(path: Path, frame: "pd.DataFrame") -> None:
@@ -97,7 +102,7 @@ def write_table(path: Path, frame: "pd.DataFrame") -> None:
 
 
 def place(source: Path | str, target: Path | str) -> None:
-    """Gives a finished file a second name, a hard link, or copies it where no link is possible; replaces `target`."""
+    """Gives a finished file a second name, a hard link, or copies it if no link is possible; replaces `target`."""
     Path(target).unlink(missing_ok=True)
     try:
         os.link(source, target)
@@ -106,49 +111,61 @@ def place(source: Path | str, target: Path | str) -> None:
 
 
 def read_once(number: int) -> Callable[[Callable], Callable]:
-    """Returns a decorator that caches a function's results for as long as the files among its arguments do not change.
+    """Returns a decorator that caches a function's results for as long as the files among the arguments do not change.
 
-    It keeps the `number` results used last, which the jobs of a worker share. The function takes hashable arguments by
-    position alone, and every Path among them must exist. The arguments alone would be no key: the workers of a cluster
-    outlive a stage and may serve several checkouts, in which one relative path names different files.
+    The function takes hashable, positional arguments, and every Path among the arguments must exist. The arguments
+    alone would be no key: the workers of a cluster outlive a stage and may serve several checkouts, in which the same
+    relative path names different files.
+
+    Args:
+        number: how many results are kept, the results used last; the jobs of a worker share these results.
     """
 
-    def keeping(function: Callable) -> Callable:
+    def decorate(function: Callable) -> Callable:
         @lru_cache(maxsize=number)
         def cached(states: tuple, *arguments: Any) -> Any:
             return function(*arguments)
 
         @wraps(function)
         def call(*arguments: Any) -> Any:
-            return cached(tuple(_state(path) for path in arguments if isinstance(path, Path)), *arguments)
+            states = tuple(_read_state(path) for path in arguments if isinstance(path, Path))
+            return cached(states, *arguments)
 
         return call
 
-    return keeping
+    return decorate
 
 
-def _state(path: Path) -> tuple[Path, int, int, int]:
-    """What tells versions of a file apart: its resolved path, inode, size in bytes and time of modification in ns."""
+def _read_state(path: Path) -> tuple[Path, int, int, int]:
+    """Returns a key of a version of a file: resolved path, inode, size in bytes and time of modification in ns."""
     status = path.stat()
     return path.resolve(), status.st_ino, status.st_size, status.st_mtime_ns
 
 
-def digests(paths: Iterable[AnyPath]) -> dict[AnyPath, str | None]:
-    """Computes the SHA-256 of each file or folder, several at a time; None stands for one that is not there."""
+def digests(paths: Iterable[Path]) -> dict[Path, str]:
+    """Computes the SHA-256 of each file or folder, several at a time."""
     paths = list(paths)
     with ThreadPoolExecutor() as threads:
-        values = threads.map(lambda path: sha256(Path(path)) if Path(path).exists() else None, paths)
-        return dict(zip(paths, values, strict=True))
+        return dict(zip(paths, threads.map(sha256, paths), strict=True))
 
 
 def sha256(path: Path) -> str:
-    """Computes the hexadecimal SHA-256 of a file, or of a folder: of its sorted relative names, each with its digest.
+    """Computes the hexadecimal SHA-256 of a file, or of a folder: of all sorted relative names and digests of files.
 
-    Compiled Python files do not count, so that the digest of a source folder is that of its sources alone.
+    Compiled Python files do not count, so that the digest of a source folder covers only its sources.
     """
-    if path.is_dir():
-        files = sorted(p for p in path.rglob("*") if p.is_file() and "__pycache__" not in p.parts)
-        lines = (f"{file.relative_to(path).as_posix()} {sha256(file)}\n" for file in files)
-        return hashlib.sha256("".join(lines).encode()).hexdigest()
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
+    if not path.is_dir():
+        with path.open("rb") as file:
+            return hashlib.file_digest(file, "sha256").hexdigest()
+    hashed = hashlib.sha256()
+    for file in sorted(path.rglob("*")):
+        if file.is_file() and "__pycache__" not in file.parts:
+            hashed.update(f"{file.relative_to(path).as_posix()} {sha256(file)}\n".encode())
+    return hashed.hexdigest()
+
+
+def count_bytes(path: Path) -> int:
+    """Returns the size of a file, or of all files below a folder."""
+    if path.is_file():
+        return path.stat().st_size
+    return sum(file.stat().st_size for file in path.rglob("*") if file.is_file())

@@ -4,7 +4,7 @@ from typing import Any, ClassVar
 
 from pydantic import SkipValidation
 
-from stages.files.paths import TOKENS
+from stages.files.paths import TOKENS, checkpoint, pretrained
 from stages.runner.run import Job, Run
 from stages.schema.training_sections import Model, Pretraining
 
@@ -43,7 +43,13 @@ class PretrainingRun(Run):
     @property
     def job(self) -> Job:
         """The run as a job, which reads data/tokens and must leave the models of `places`."""
-        return Job(self.name, self, (TOKENS,), tuple(self.places.values()))
+        outputs = {
+            "model": pretrained(self.operator, self.size, self.seed),
+            "checkpoints": checkpoint(self.operator, self.size, self.seed, step=0).parent,
+        }
+        # proportional to the weights of the layers, so that the runs of the largest models start first
+        work = self.model.layers * self.model.hidden**2
+        return Job(self.name, self, (TOKENS,), tuple(self.places.values()), outputs, work)
 
 
 def count_steps(recipe: Pretraining, sequences: int) -> int:

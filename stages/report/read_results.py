@@ -11,7 +11,7 @@ import pandas as pd
 from stages.evidence import cells, published
 from stages.files.paths import ANALYSIS, AUDIT, RUNS, SENTENCE_PAIRS, STATISTICS
 from stages.runner import handover
-from stages.schema.settings import REFERENCE, Settings
+from stages.schema.settings import REFERENCE
 
 # columns of the summaries and of the contrasts that are texts, and may be empty
 KEYS = {name: "str" for name in ("stage", "metric", "protocol", "evaluated_on", "operator", "size")}
@@ -111,10 +111,9 @@ def read_baseline_scores(name: str, metric: str, protocol: str = "") -> dict[str
     return (100 * rows.set_index("evaluated_on")["value"]).to_dict()
 
 
-def read_run_records(settings: Settings) -> list[dict]:
-    """Reads the records of the commands of this run, in the order of the pipeline."""
-    commands = handover.commands(settings)
-    return records(handover.record_of(command).stem for command in commands)
+def read_run_records() -> list[dict]:
+    """Reads the records of the stages of this run, in the order of the pipeline."""
+    return records(handover.pipeline())
 
 
 def records(names: Iterable[str]) -> list[dict]:

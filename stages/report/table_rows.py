@@ -48,8 +48,8 @@ def make_reader(settings: Settings) -> Callable[[str], pd.DataFrame]:
         "studies": read_results.read_studies,
         "settings_own": lambda: deviations.without_counterpart(settings.model_dump(mode="json")),
         "checklist": partial(checklist, settings),
-        "environment": partial(environment, settings),
-        "stages": partial(stages, settings),
+        "environment": environment,
+        "stages": stages,
     }
     for source in published.PAPERS:
         makers[name_settings(source)] = partial(compared, settings, source)
@@ -258,13 +258,13 @@ def checklist_facts(settings: Settings) -> dict[str, object]:
     }
 
 
-def environment(settings: Settings) -> pd.DataFrame:
+def environment() -> pd.DataFrame:
     """Lists software and hardware of the run, as `read_results.list_environment` does."""
-    return read_results.list_environment(read_results.read_run_records(settings))
+    return read_results.list_environment(read_results.read_run_records())
 
 
-def stages(settings: Settings) -> pd.DataFrame:
+def stages() -> pd.DataFrame:
     """Selects stage, seconds, seconds_of_jobs (NaN if not recorded) and started (a text) of every record of the run."""
     columns = ["stage", "seconds", "seconds_of_jobs", "started"]
-    rows = pd.DataFrame(read_results.read_run_records(settings), columns=columns)
+    rows = pd.DataFrame(read_results.read_run_records(), columns=columns)
     return rows.astype({"seconds": float, "seconds_of_jobs": float})

@@ -1,4 +1,4 @@
-"""Which GPUs this machine has, and which of them a worker takes."""
+"""The GPUs of this machine, and the GPU that a worker takes."""
 
 import os
 import stat
@@ -15,27 +15,32 @@ from filelock import FileLock, Timeout
 
 
 def visible() -> tuple[str, ...]:
-    """Returns the GPUs that CUDA would use here, by number or UUID as in CUDA_VISIBLE_DEVICES; () where there are none.
+    """Returns the GPUs that CUDA would use here, by number or UUID as in CUDA_VISIBLE_DEVICES; () without a GPU.
 
-    No library is loaded that would occupy one; a PyTorch built without CUDA uses none. Where the variable is set, its
-    entries count, unchecked, up to the first that names no GPU, such as -1 or Slurm's NoDevFiles, as CUDA reads them.
+    No library is loaded that would occupy a GPU. A PyTorch without CUDA uses no GPU. If the variable is set, entries
+    count, unchecked, up to the first that names no GPU, such as -1 or Slurm's NoDevFiles, as CUDA reads the variable.
     """
     if built_without_cuda():
         return ()
     visible = os.environ.get("CUDA_VISIBLE_DEVICES")
-    if visible is not None:
-        names = (name.strip() for name in visible.split(","))
-        return tuple(takewhile(lambda name: name.isdecimal() or name.startswith(("GPU-", "MIG-")), names))
-    return _of_every_gpu(pynvml.nvmlDeviceGetUUID)  # no numbers: CUDA counts in another order
+    if visible is None:
+        # UUIDs and not numbers, because CUDA counts in another order
+        return _of_every_gpu(pynvml.nvmlDeviceGetUUID)
+    entries = [name.strip() for name in visible.split(",")]
+    return tuple(takewhile(_names_gpu, entries))
+
+
+def _names_gpu(name: str) -> bool:
+    return name.isdecimal() or name.startswith(("GPU-", "MIG-"))
 
 
 def names() -> tuple[str, ...]:
-    """The product names of all NVIDIA GPUs of this machine; () where there are none."""
+    """Returns the product names of all NVIDIA GPUs of this machine; () without a GPU."""
     return _of_every_gpu(pynvml.nvmlDeviceGetName)
 
 
 def _of_every_gpu(property_of: Callable) -> tuple[str, ...]:
-    """Applies a function of pynvml to the handle of every GPU; returns () where no driver answers."""
+    """Applies a function of pynvml to the handle of every GPU; returns () if no driver answers."""
     try:
         pynvml.nvmlInit()
         numbers = range(pynvml.nvmlDeviceGetCount())
@@ -45,29 +50,40 @@ def _of_every_gpu(property_of: Callable) -> tuple[str, ...]:
 
 
 def built_without_cuda() -> bool:
-    """Whether the version of the installed PyTorch ends in +cpu, by which a build for CPUs alone is marked."""
+    """Whether the version of the installed PyTorch ends in +cpu, the mark of a build for CPUs only."""
     return metadata.version("torch").endswith("+cpu")
 
 
-@cache  # keeps the lock alive, and a further call takes no second GPU
+# the cache keeps the lock alive, and a further call takes no second GPU
+@cache
 def take(gpus: tuple[str, ...]) -> FileLock:
     """Binds this worker process to the GPU that the fewest workers of this user hold, by CUDA_VISIBLE_DEVICES.
 
-    It must come before any library is loaded that asks for a GPU, since the variable is read then, and only once.
-    Every worker locks a numbered place on its GPU; place 0 of every GPU is tried first, then place 1 of every GPU. The
-    lock is returned, and holds until the process ends. gpus: at least one identifier, as `visible` returns them.
-    ValueError where another user could write to the folder of the locks, or something else stands in its place.
+    The call must come before any library is loaded that asks for a GPU, because CUDA reads the variable only once.
+    Every worker locks a numbered place on a GPU; place 0 of every GPU is tried first, then place 1 of every GPU.
+
+    Args:
+        gpus: identifiers as returned by `visible`, not empty.
+
+    Returns:
+        The lock, which holds until the process ends.
+
+    Raises:
+        ValueError: another user could write to the folder of the locks, or the path of the folder is taken.
     """
     above = os.environ.get("XDG_RUNTIME_DIR") or tempfile.gettempdir()
-    folder = Path(above) / f"fewer-attention-weights-{os.getuid()}"  # for what this user's processes share here
+    # all processes of this user on this machine share the folder
+    folder = Path(above) / f"fewer-attention-weights-{os.getuid()}"
     with suppress(FileExistsError):
         folder.mkdir(mode=0o700)
-    status = folder.lstat()  # of a link itself, not of where it leads
+    # a link is looked at itself, and not followed
+    status = folder.lstat()
     if not stat.S_ISDIR(status.st_mode) or status.st_uid != os.getuid() or status.st_mode & 0o077:
         raise ValueError(f"{folder}: not a folder that is this user's alone; delete it, or set XDG_RUNTIME_DIR")
-    for place, gpu in ((place, gpu) for place in count() for gpu in gpus):
-        lock = FileLock(folder / f"gpu-{gpu}-{place}.lock")
-        with suppress(Timeout):
-            lock.acquire(blocking=False)
-            os.environ["CUDA_VISIBLE_DEVICES"] = gpu
-            return lock
+    for place in count():
+        for gpu in gpus:
+            lock = FileLock(folder / f"gpu-{gpu}-{place}.lock")
+            with suppress(Timeout):
+                lock.acquire(blocking=False)
+                os.environ["CUDA_VISIBLE_DEVICES"] = gpu
+                return lock

@@ -1,4 +1,4 @@
-"""Runs the jobs of a stage that measures models, and leaves what it measured."""
+"""Runs the jobs of a stage that trains or tests models, and writes the observations of the stage."""
 
 from collections.abc import Callable, Iterable
 from pathlib import Path
@@ -16,28 +16,34 @@ def run(
     workers: int | str | None,
     outputs: Callable[[list[tuple[Run, Path, dict]]], tuple[Iterable[Observation], dict]],
     whole: bool,
+    shared: bool = False,
 ) -> dict | None:
-    """Does the jobs of a plan, writes its observations and hands the results on.
+    """Does the jobs of a plan, writes the observations and hands the results on.
 
     Args:
-        function, workers: as in `jobs.run`.
-        plan, stage: runs with a property `job`, a Job; the stage's name in dvc.yaml.
-        outputs: takes (run, folder of its job, result of its job) for every run, in the order of the plan. It writes
-            the further outputs of the stage, and returns the observations and what the record in data/runs is to hold
-            in addition to what every record holds.
-        whole: whether the plan is all that the stage does. Of a part only the jobs are done, and no output is written.
+        function: the job function, as in `jobs.run`.
+        plan: runs with a property `job`, a Job.
+        stage: the stage's name in dvc.yaml.
+        workers: as in `jobs.run`.
+        outputs: takes (run, folder of the job, result of the job) for every run, in the order of the plan. The function
+            writes the further outputs of the stage and returns the observations, and the entries that the record of the
+            stage has in addition to those that every record has.
+        whole: whether the plan is all the work of the stage. Of a part, only the jobs are done: no output is written.
+        shared: as in `jobs.run`.
 
     Returns:
-        What the stage's `main` returns: the second of what `outputs` returns; None for a part.
+        The entries for the record of the stage; `None` for a part.
 
     Raises:
-        RuntimeError, FileNotFoundError, ValueError: as in `jobs.run`; ValueError also where a value is not finite.
+        RuntimeError, FileNotFoundError, ValueError: as in `jobs.run`; ValueError also if a value is not finite.
     """
-    left = jobs.run(function, [run.job for run in plan], stage, workers, on_gpu=True)
+    plan_jobs = [run.job for run in plan]
+    left = jobs.run(function, plan_jobs, stage, workers, on_gpu=True, shared=shared)
     if not whole:
         return None
     done = [(run, folder, result) for run, (folder, result) in zip(plan, left, strict=True)]
     rows, record = outputs(done)
-    results.hand_on(stage, {folder: run.job.places for run, folder, _ in done})
+    kept_elsewhere = {folder: job.places for job, (folder, _) in zip(plan_jobs, left, strict=True)}
+    results.hand_on(stage, kept_elsewhere)
     observations.write(observations.FOLDER / f"{stage}.csv", rows)
     return record

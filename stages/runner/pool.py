@@ -1,8 +1,8 @@
-"""Where jobs are computed: in processes of this machine, or on a Dask cluster.
+"""The places where jobs are computed: processes of this machine, or a Dask cluster.
 
-Processes of this machine are forked from a server that has imported what the jobs run, once for all of them, and has
-computed nothing: they inherit no thread and no GPU. Without such a server (macOS, Windows), and for jobs on GPUs, every
-process imports for itself.
+Processes of this machine are forked from a server that has imported the modules of the jobs, once for all processes,
+and has computed nothing: the processes inherit no thread and no GPU. Without such a server (macOS, Windows), and for
+jobs on GPUs, every process imports the modules itself.
 """
 
 import atexit
@@ -25,57 +25,66 @@ import threadpoolctl
 
 from stages.runner import bars
 
-CONNECTION_SECONDS = 30  # to wait for a scheduler, and then for its first worker
+# to wait for a scheduler, and then for its first worker
+CONNECTION_SECONDS = 30
 ONE_THREAD = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "MKL_NUM_THREADS": "1"}
-
-KILLED = (  # indented, as every error of a job is printed below the job's name
+# indented, as every error of a job is printed below the job's name
+KILLED = (
     "  its process was killed; run the same command again, with fewer `workers` or a smaller batch if memory ran out"
 )
 
-Outcome = tuple[str, Any]  # name of a job; what its call has returned, or the text of its worker's error
+# name of a job; the value that its call has returned, or the text of its worker's error
+Outcome = tuple[str, Any]
 
 
 def in_processes(
     call: Callable, work: list[tuple[str, tuple]], number: int, modules: list[str] | None
 ) -> Iterator[Outcome]:
-    """Calls `call(*arguments)` for every job in one of several processes of this machine.
+    """Calls `call(*arguments)` for every job in several processes of this machine.
 
-    When a process is killed, only the job that it was doing fails, and another process takes its place. All processes
-    end with this one, and are killed when `call` raises an error, which is raised again.
+    When a process is killed, only the current job fails, and another process starts. All processes end with
+    this process, and are killed when `call` raises an error, which is raised again.
 
     Args:
-        call, work: a function that can be imported; name and arguments of every job.
+        call: a function that can be imported.
+        work: name and arguments of every job.
         number: how many processes compute at a time.
-        modules: names of the modules that the jobs import; None where every process is to import for itself.
+        modules: names of the modules that the jobs import; `None` if every process is to import for itself.
 
     Yields:
-        The name of a job, and what `call` has returned or KILLED, as jobs end, in any order.
+        The name of a job, and the value that `call` has returned or KILLED, as jobs end, in any order.
     """
     served = modules is not None and sys.platform == "linux"
     if served:
         begin_server(modules)
     context = multiprocessing.get_context("forkserver" if served else "spawn")
-    waiting, at_work = deque(work), {}  # at_work: (name of the job, its executor) by future
-    with ExitStack() as processes:
 
-        def begin() -> ProcessPoolExecutor:  # of one process, as a kill breaks an executor with all that it does
-            process = ProcessPoolExecutor(1, context, initializer=_prepare, initargs=(number,))
-            return processes.enter_context(process)
+    # every executor has one process, because a killed process breaks its executor with all jobs that it has
+    def begin() -> ProcessPoolExecutor:
+        executor = ProcessPoolExecutor(1, context, initializer=_prepare, initargs=(number,))
+        return executors.enter_context(executor)
 
+    waiting = deque(work)
+    at_work = {}
+    with ExitStack() as executors:
         idle = [begin() for _ in range(number)]
         try:
             while waiting or at_work:
                 while waiting and idle:
                     name, arguments = waiting.popleft()
-                    process = idle.pop()
+                    executor = idle.pop()
                     with _interrupts_later():
-                        at_work[process.submit(call, *arguments)] = name, process
+                        at_work[executor.submit(call, *arguments)] = name, executor
                 for future in wait(at_work, return_when=FIRST_COMPLETED).done:
-                    name, process = at_work.pop(future)
-                    killed = isinstance(future.exception(), BrokenProcessPool)
-                    idle.append(begin() if killed else process)
-                    yield name, KILLED if killed else future.result()
-        except BaseException:  # such as Ctrl-C: nobody waits for the jobs at work
+                    name, executor = at_work.pop(future)
+                    if isinstance(future.exception(), BrokenProcessPool):
+                        idle.append(begin())
+                        yield name, KILLED
+                    else:
+                        idle.append(executor)
+                        yield name, future.result()
+        # such as Ctrl-C: nobody waits for the current jobs
+        except BaseException:
             for child in multiprocessing.active_children():
                 child.kill()
             _end_server()
@@ -83,12 +92,13 @@ def in_processes(
 
 
 def begin_server(modules: list[str]) -> None:
-    """Starts the server of processes, on Linux if none runs; it imports `modules` while this process goes on."""
+    """Starts the server of processes, on Linux and unless a server runs; the server imports `modules` meanwhile."""
     if sys.platform != "linux":
         return
     multiprocessing.get_context("forkserver").set_forkserver_preload([__name__, *modules])
     before = dict(os.environ)
-    os.environ.update(ONE_THREAD)  # libraries read it when they are loaded, and then start no threads
+    # libraries read these variables when they are loaded, and then start no threads
+    os.environ.update(ONE_THREAD)
     try:
         with _interrupts_later():
             multiprocessing.forkserver.ensure_running()
@@ -97,12 +107,13 @@ def begin_server(modules: list[str]) -> None:
         os.environ.update(before)
 
 
-@atexit.register  # otherwise the server takes 2 seconds to take down all that it has imported
+# without this, the server takes 2 seconds to unload the libraries
+@atexit.register
 def _end_server() -> None:
-    """Kills the server of processes, if it runs.
+    """Kills the server of processes, if a server runs.
 
-    One that is still importing would afterwards start a process whose parent is gone. The library has no public way to
-    end it at once; where a server is needed again, the library starts another.
+    A server that is still importing would afterwards start a process whose parent is gone. The library has no public
+    way to end the server at once; if a server is needed again, the library starts another.
     """
     server = multiprocessing.forkserver._forkserver._forkserver_pid
     if server is not None:
@@ -114,18 +125,21 @@ def _end_server() -> None:
 def _interrupts_later() -> Iterator[None]:
     """Holds Ctrl-C back until the body ends, so that a process which starts there is known when all are killed.
 
-    Such a process inherits that the signal is blocked, and never receives it. Blocking alone is not enough for this
-    process: a thread of a library may receive the signal instead, and the main thread then runs the handler all the
-    same; so for that time the handler only notes the signal.
+    Such a process inherits the blocked signal, and never receives the signal. Blocking is not enough for this process:
+    a thread of a library may receive the signal instead, and the main thread then runs the handler all the same; so for
+    that time the handler only notes the signal.
     """
     heard: list[int] = []
     handler = signal.signal(signal.SIGINT, lambda number, _: heard.append(number))
-    multiprocessing.resource_tracker.ensure_running()  # when it starts, it unblocks interrupts
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT}) if hasattr(signal, "pthread_sigmask") else None
+    # the tracker unblocks interrupts when it starts, so it starts before they are blocked
+    multiprocessing.resource_tracker.ensure_running()
+    # Windows has no mask
+    has_mask = hasattr(signal, "pthread_sigmask")
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT}) if has_mask else set()
     try:
         yield
     finally:
-        if before is not None:  # Windows has no mask
+        if has_mask:
             signal.pthread_sigmask(signal.SIG_SETMASK, before)
         signal.signal(signal.SIGINT, handler)
     if heard:
@@ -133,43 +147,48 @@ def _interrupts_later() -> Iterator[None]:
 
 
 def _prepare(number: int) -> None:
-    """Sets up one of `number` worker processes: it leaves Ctrl-C to the stage, and ends when the stage does.
+    """Sets up a worker process, which leaves Ctrl-C to the stage and ends when the stage ends.
 
-    Without a terminal, each prints its progress `number` times as rarely, so that all together print as often as one.
+    number: of worker processes. Without a terminal, each prints progress `number` times as rarely, so that all
+    together print as often as a single process.
     """
     bars.EVERY *= number
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     threading.Thread(target=_end_with_parent, daemon=True).start()
-    gc.freeze()  # what was imported stays; a collection that looks at it would copy its memory
+    # imported objects stay; a collection that looks at them would copy their memory
+    gc.freeze()
 
 
 def _end_with_parent() -> None:
-    """Waits in a thread for the end of the stage, and then ends this process in the midst of its job."""
+    """Waits in a thread for the end of the stage, and then ends this process in the middle of a job."""
     multiprocessing.parent_process().join()
     os._exit(1)
 
 
 def use_one_thread() -> None:
-    """Limits this process to one thread of computation, in libraries already loaded and in those loaded later."""
+    """Limits this process to a single thread of computation, in libraries loaded before or later."""
     os.environ.update(ONE_THREAD)
     threadpoolctl.threadpool_limits(1)
-    if torch := sys.modules.get("torch"):
-        torch.set_num_threads(1)  # its MKL is linked into it, where threadpoolctl does not see it
+    torch = sys.modules.get("torch")
+    # the MKL of torch is linked into torch, where threadpoolctl does not see it
+    if torch is not None:
+        torch.set_num_threads(1)
 
 
 def on_cluster(call: Callable, work: list[tuple[str, tuple]], address: str) -> Iterator[Outcome]:
     """Calls `call(*arguments)` for every job on the workers of a Dask scheduler.
 
     Args:
-        call, work: as in `in_processes`.
+        call: as in `in_processes`.
+        work: as in `in_processes`.
         address: of the scheduler, such as tcp://HOST:8786.
 
     Yields:
-        The name of a job, and what `call` has returned or the error of its worker, as jobs end, in any order.
+        The name of a job, and the value that `call` has returned or the error of the worker, as jobs end, in any order.
 
     Raises:
-        ValueError: the package `distributed` is missing; the scheduler cannot be reached or has no workers; or some of
-            them take several jobs at a time.
+        ValueError: the package `distributed` is missing; the scheduler cannot be reached or has no workers; or some
+            workers take several jobs at a time.
     """
     try:
         from distributed import Client, as_completed
@@ -193,8 +212,9 @@ def on_cluster(call: Callable, work: list[tuple[str, tuple]], address: str) -> I
                 f"workers: some workers of {address} take several jobs at a time, whose random numbers would come from "
                 f"one generator; start them with one thread each: `{command}`"
             )
-        # pure: Dask would return the result of an equal call before, even where its files are gone
+        # pure: Dask would return the result of an equal call before, even if its files are gone
         futures = {client.submit(call, *arguments, pure=False): name for name, arguments in work}
         for future in as_completed(futures):
-            error = future.exception()  # a job returns its own errors; this one is of the worker
+            # a job returns its own errors; this is an error of the worker
+            error = future.exception()
             yield futures[future], f"  {error}" if error else future.result()

@@ -1,4 +1,4 @@
-"""Records when, on which code and on which machine a run began."""
+"""Records the time, the code and the machine of a run."""
 
 import platform
 import subprocess
@@ -11,35 +11,45 @@ import joblib
 from stages.runner import gpus
 from stages.runner.fingerprints import LIBRARIES
 
-PACKAGES = (*LIBRARIES, "datasets", "pandas", "dvc")  # whose versions a record holds
+# packages whose versions a record holds
+PACKAGES = (*LIBRARIES, "datasets", "pandas", "dvc")
 # Paths of code, for Git: a user's operators stand next to dvc.yaml; scales are parameters, which the report shows.
 CODE = [":(glob)stages/**/*.py", ":(glob)stages/**/*.yaml", ":(exclude)stages/scales", ":(glob)*.py", "dvc.yaml"]
 
 
 def provenance() -> dict:
-    """Returns when and on what a run begins, as JSON: a part of its record, data/runs/NAME.json.
-
-    Its commit is that of the working tree, with `-modified` where CODE differs from it; `unknown` where Git fails.
-    """
-    try:
-        commit = _git("rev-parse", "HEAD").strip()
-        commit += "-modified" if _git("status", "--porcelain", "--", *CODE) else ""
-    except (OSError, subprocess.CalledProcessError):
-        commit = "unknown"
-    cpuinfo = Path("/proc/cpuinfo")
-    lines = cpuinfo.read_text().splitlines() if cpuinfo.exists() else []
-    processors = [line.split(":", 1)[1].strip() for line in lines if line.startswith("model name")]
+    """Returns the start, code and machine of a run, as JSON: a part of the record, data/runs/NAME.json."""
     return {
         "started": datetime.now(UTC).isoformat(timespec="seconds"),
-        "commit": commit,
+        "commit": _find_commit(),
         "python": platform.python_version(),
         "packages": {package: metadata.version(package) for package in PACKAGES},
         "system": platform.platform(),
-        "processor": processors[0] if processors else platform.processor() or platform.machine(),
+        "processor": _find_processor(),
         "device": ", ".join(gpus.names()) or "CPU",
         "cores": joblib.cpu_count(),
     }
 
 
+def _find_commit() -> str:
+    """Returns the commit of the working tree, with `-modified` if CODE differs; `unknown` if Git fails."""
+    try:
+        commit = _git("rev-parse", "HEAD").strip()
+        modified = _git("status", "--porcelain", "--", *CODE)
+    except (OSError, subprocess.CalledProcessError):
+        return "unknown"
+    return f"{commit}-modified" if modified else commit
+
+
 def _git(*arguments: str) -> str:
     return subprocess.run(["git", *arguments], capture_output=True, text=True, check=True).stdout
+
+
+def _find_processor() -> str:
+    """Returns the model of the processor, by the name in Linux."""
+    cpuinfo = Path("/proc/cpuinfo")
+    if cpuinfo.exists():
+        for line in cpuinfo.read_text().splitlines():
+            if line.startswith("model name"):
+                return line.split(":", 1)[1].strip()
+    return platform.processor() or platform.machine()

@@ -1,4 +1,4 @@
-"""A run of training or evaluation as one record, and a job: what decides one result, and what the job leaves."""
+"""A run of training or evaluation as a record, and a job: the work that decides a result."""
 
 import json
 from dataclasses import dataclass, field
@@ -9,11 +9,11 @@ from stages.schema.sections import Record, Seed
 
 
 class Run(Record):
-    """What is trained or evaluated, and from which seed; a subclass adds the fields.
+    """A model's training or evaluation from a seed; a subclass adds the fields.
 
-    Its field `training` is a recipe: a section of params.yaml, which has been validated already. The content decides
-    the result, so that runs of equal content are one job. `beside` is what is no part of it, as pydantic's `exclude`
-    takes it: what becomes of the result, and the recipe's list of seeds, of which the run has one as `seed`.
+    The field `training` of a subclass is a recipe: a validated section of params.yaml. The content decides the result,
+    so that runs of equal content are the same job. `beside` names, as pydantic's `exclude` does, the fields that are no
+    part of the content: the fate of the result, and the recipe's list of seeds, of which the run has a single `seed`.
     """
 
     beside: ClassVar[dict[str, Any]] = {"training": {"seeds"}}
@@ -21,26 +21,27 @@ class Run(Record):
 
     @property
     def content(self) -> dict[str, Any]:
-        """What decides the result, as JSON; of a recipe all fields, also those that the annotated base class lacks."""
+        """The fields that decide the result, as JSON, with the fields of the recipe's own class."""
         return self.model_dump(mode="json", exclude=self.beside, serialize_as_any=True)
 
     @property
     def text(self) -> str:
-        """The content as one text, equal for equal runs."""
+        """The content as text, equal for equal runs."""
         return json.dumps(self.content, sort_keys=True)
 
 
 @dataclass(frozen=True)
 class Job:
-    """A call of a job function, which decides one result.
+    """A call of a job function, which decides a result.
 
-    name: what progress and errors call the job.
+    name: the job in messages about progress and errors.
     settings: the first argument of the function: a Run, or a dictionary that is JSON.
     inputs: files and folders whose content decides the result together with the settings and the code.
-    leaves: names of files and folders that the function must leave in the job's folder for this run. They are no part
-    of the fingerprint: a job that has a result is called again where one of them is missing, and a run that wants fewer
-    of them reuses the job.
-    places: by such a name, where another output of the stage keeps that file or folder (results.py).
+    leaves: names of files and folders that the function must leave in the job's folder for this run. The names are no
+    part of the fingerprint: a finished job is called again if such a file is missing, and a run that wants fewer files
+    reuses the job.
+    places: by the name of a file or folder in the job's folder, the place of the file in another output of the stage.
+    work: how much a job computes in comparison with jobs of equally large inputs; large jobs start first.
     """
 
     name: str
@@ -48,8 +49,9 @@ class Job:
     inputs: tuple[Path, ...]
     leaves: tuple[str, ...] = ()
     places: dict[str, Path] = field(default_factory=dict)
+    work: float = 1.0
 
     @property
     def content(self) -> dict:
-        """The settings that decide the result, as JSON; a Run may hold others."""
+        """The settings that decide the result, as JSON; a Run may hold more."""
         return self.settings.content if isinstance(self.settings, Run) else self.settings

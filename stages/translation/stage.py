@@ -76,8 +76,7 @@ def outputs(done: list[tuple[TranslationRun, Path, dict]]) -> tuple[list[Observa
     """Writes the translations of every operator, by run, search and `example`, the number of the sentence from 0.
 
     done: every run, operator by operator, with the folder and the result of its job. Returns the results of all runs as
-    observations; and for the record `sacrebleu`, the signatures that say how BLEU was computed, and `seconds_of_jobs`,
-    the seconds of training for translation, without the sequence tasks.
+    observations; and for the record `sacrebleu`, the signatures that say how BLEU was computed.
     """
     translated = [(run, result) for run, _, result in done if run.task == TRANSLATION]
     with temporary_sibling(TRANSLATIONS) as output:
@@ -89,9 +88,7 @@ def outputs(done: list[tuple[TranslationRun, Path, dict]]) -> tuple[list[Observa
                 frames.append(pd.DataFrame(columns | {"protocol": run.size, "seed": run.seed}))
             pd.concat(frames).to_parquet(output / f"{name}.parquet", index=False)
     signatures = {result["signature"] for _, result in translated}
-    seconds = round(sum(result["seconds"] for _, result in translated), 1)
-    record = {"sacrebleu": sorted(signatures), "seconds_of_jobs": seconds}
-    return [row for run, _, result in done for row in rows(run, result)], record
+    return [row for run, _, result in done for row in rows(run, result)], {"sacrebleu": sorted(signatures)}
 
 
 def main(settings: Settings, operator: str | None = None) -> dict | None:

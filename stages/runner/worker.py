@@ -1,0 +1,112 @@
+"""Does a job: in a process of the pool, on a Dask cluster, or in several processes that share the job."""
+
+import ctypes
+import gc
+import os
+import sys
+import time
+import traceback
+from collections.abc import Callable
+from contextlib import nullcontext
+from pathlib import Path
+
+from filelock import FileLock
+from safetensors import SafetensorError
+
+from stages.runner import fingerprints, gpus, pool, results
+from stages.runner.errors import message
+from stages.runner.run import Job
+
+# Errors that a user can fix, shown without a traceback. Writing weights to a full disk raises a SafetensorError.
+FIXABLE = (ValueError, OSError, MemoryError, SafetensorError)
+
+
+def rank() -> int:
+    """Returns the number of this process among all `processes()`, from 0; 0 also without torchrun or accelerate."""
+    return int(os.environ.get("RANK", 0))
+
+
+def processes() -> int:
+    """Returns how many processes `torchrun` or `accelerate launch` started to share every job; 1 without a launcher."""
+    return int(os.environ.get("WORLD_SIZE", 1))
+
+
+def do_job(
+    function: Callable,
+    job: Job,
+    folder: Path,
+    directory: Path,
+    devices: tuple[str, ...] | None,
+    identity: list | None,
+) -> str | None:
+    """Does a job, unless the job is finished; returns the text of an error, or `None` if the job is done.
+
+    Args:
+        function: the job function.
+        job: the job to do.
+        folder: the job's folder as an absolute path.
+        directory: the working directory of the stage, to which all relative paths refer.
+        devices: GPUs of which the worker takes the freest; empty without GPUs; `None` to look for GPUs.
+        identity: `fingerprints.identity` of the function where the jobs were planned, for a worker of a cluster, which
+            may have loaded other code long before; `None` for a worker that this stage has started.
+    """
+    if identity is not None and identity != fingerprints.identity(function, as_loaded=True):
+        found = "its worker has loaded other code, or has other versions of libraries, than this checkout"
+        return f"  {found}; restart the worker"
+    # workers of a cluster were started elsewhere
+    os.chdir(directory)
+    pool.use_one_thread()
+    if devices is None:
+        devices = gpus.visible()
+    # an error here is raised, not returned: the job has not begun
+    if devices:
+        gpus.take(devices)
+    folder.mkdir(parents=True, exist_ok=True)
+    try:
+        # another stage that computes the job is waited for; of several processes that share the job, the first locks it
+        with nullcontext() if rank() else FileLock(folder.with_suffix(".lock")):
+            _call(function, job, folder)
+    except Exception as error:
+        return _describe_error(error)
+    finally:
+        _free_memory()
+
+
+def read_finished(job: Job, folder: Path) -> dict | None:
+    """Returns the record of a job (`results.read`); `None` if the job is unfinished or lacks a file of `job.leaves`."""
+    record = results.read(folder)
+    complete = all((folder / name).exists() for name in job.leaves)
+    return record if complete else None
+
+
+def _call(function: Callable, job: Job, folder: Path) -> None:
+    """Calls the job function and writes the result and time, unless the job is finished."""
+    if read_finished(job, folder) is not None:
+        return
+    started = time.perf_counter()
+    result = function(job.settings, folder)
+    if rank() == 0:
+        results.write(folder, job.name, job.content, result, time.perf_counter() - started)
+
+
+def _describe_error(error: Exception) -> str:
+    """Returns an indented line for an error that a user can fix, the traceback for any other error."""
+    text = message(error)
+    # `message` appends a remedy to errors that it knows
+    has_remedy = text != str(error)
+    if has_remedy or isinstance(error, FIXABLE):
+        return f"  {text}"
+    return "".join(traceback.format_exception(error))
+
+
+def _free_memory() -> None:
+    """Returns free memory to the system: a cluster replaces a worker whose memory grows, as if the worker leaked."""
+    # models refer to themselves in cycles
+    gc.collect()
+    # later collections need not look again at objects that survive, mostly libraries
+    gc.freeze()
+    if sys.platform == "linux":
+        library = ctypes.CDLL(None)
+        # musl has no such function
+        if hasattr(library, "malloc_trim"):
+            library.malloc_trim(0)

@@ -1,1 +1,0 @@
-"""What `dvc repro` will take: `python -m stages.tools.planner`."""
