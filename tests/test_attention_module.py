@@ -47,56 +47,43 @@ def as_multihead_attention(layer) -> nn.MultiheadAttention:
 
 
 @pytest.mark.parametrize("operator", SELF_ATTENTION)
-def test_a_layer_is_started_when_it_is_made(operator):
-    layer = made(operator, dropout=0.1)
-    for name in layer.linear_layers:
-        assert not getattr(layer, name).bias.any()
-    assert all(torch.isfinite(parameter).all() for parameter in layer.parameters())
-    assert torch.isfinite(layer(torch.randn(2, 9, HIDDEN))).all()
+def test_a_layer_is_started_when_it_is_made_and_every_parameter_takes_part(operator):
+    layer = made(operator).double()
+    assert torch.isfinite(layer(sequence(9))).all()
+    moved(layer, 0.3)(sequence(9)).square().sum().backward()
+    for name, parameter in layer.named_parameters():
+        # The softmax removes a bias of the keys.
+        assert name == "key.bias" or parameter.grad.any()
 
 
-@pytest.mark.parametrize("operator", SELF_ATTENTION)
-def test_every_parameter_of_a_layer_takes_part(operator):
-    layer = moved(made(operator).double(), 0.3)
-    layer(sequence(9)).square().sum().backward()
-    assert all(parameter.grad.any() for name, parameter in layer.named_parameters() if name != "key.bias")
-
-
-def test_what_nobody_has_started_yet_shows():
+def test_a_layer_that_nobody_has_started_gives_nan():
     assert made("shared", deviation=None)(torch.randn(2, 5, HIDDEN)).isnan().all()
 
 
-@pytest.mark.parametrize("kind", [None, "key", "pair", "head", "added"])
+HIDDEN_KEYS = torch.arange(8) >= torch.tensor([[8], [5]])
+MASKS = {
+    "none": {},
+    "key": {"key_padding_mask": HIDDEN_KEYS},
+    "pair": {"key_padding_mask": HIDDEN_KEYS, "attn_mask": torch.ones(6, 8, dtype=torch.bool).triu(3)},
+    "head": {"attn_mask": torch.rand(2 * HEADS, 6, 8, dtype=torch.float64)},
+    "added": {
+        "key_padding_mask": torch.zeros(2, 8, dtype=torch.float64).masked_fill(HIDDEN_KEYS, -torch.inf),
+        "attn_mask": torch.rand(6, 8, dtype=torch.float64),
+    },
+}
+
+
+@pytest.mark.parametrize("masks", MASKS.values(), ids=MASKS)
 @pytest.mark.parametrize("operator", PROJECTED)
-def test_a_layer_is_pytorchs_own_with_its_projections(operator, kind):
+def test_a_layer_is_pytorchs_own_with_its_projections(operator, masks):
     layer = moved(made(operator).double(), 0.3)
-    ours, twin, X, memory = AsMultiheadAttention(layer), as_multihead_attention(layer), sequence(6), sequence(8, seed=2)
-    hidden_keys = torch.arange(8) >= torch.tensor([[8], [5]])
-    pairs = torch.ones(6, 8, dtype=torch.bool).triu(3)
-    masks = {
-        "key": {"key_padding_mask": hidden_keys},
-        "pair": {"key_padding_mask": hidden_keys, "attn_mask": pairs},
-        "head": {"attn_mask": torch.rand(2 * HEADS, 6, 8, dtype=torch.float64)},
-        "added": {
-            "key_padding_mask": torch.zeros(2, 8, dtype=torch.float64).masked_fill(hidden_keys, -torch.inf),
-            "attn_mask": torch.rand(6, 8, dtype=torch.float64),
-        },
-    }.get(kind, {})
+    ours, twin = AsMultiheadAttention(layer), as_multihead_attention(layer)
+    X, memory = sequence(6), sequence(8, seed=2)
     for average in (True, False):
         found = ours(X, memory, memory, average_attn_weights=average, **masks)
         wanted = twin(X, memory, memory, average_attn_weights=average, **masks)
-        for one, other in zip(found, wanted, strict=True):
-            torch.testing.assert_close(one, other)
+        torch.testing.assert_close(found, wanted)
     assert ours(X, X, X, need_weights=False)[1] is None
-
-
-def test_projections_hold_the_scale_of_the_weighted_values(monkeypatch):
-    layer, X = attention("original", 8, 2), torch.randn(2, 5, 8)
-    monkeypatch.setattr(type(layer), "output_scale", lambda self: torch.linspace(0.5, 2.0, 8))
-    expected, (*_, (weight, bias)) = layer(X), layer.projections()
-    monkeypatch.undo()
-    layer.value.weight, layer.value.bias = nn.Parameter(weight), nn.Parameter(bias)
-    torch.testing.assert_close(layer(X), expected)
 
 
 @pytest.mark.parametrize("training", [False, True], ids=["evaluation", "training"])
@@ -119,30 +106,31 @@ def test_a_causal_layer_sees_no_later_token(operator):
     changed = X.clone()
     changed[:, 4:] += 1
     seen = torch.ones(2, 1, 1, 6, dtype=torch.bool)
-    for mask in (None, seen, torch.zeros(2, 1, 1, 6, dtype=torch.float64)):
-        one, other = (layer(T, mask, causal=True)[:, :4] for T in (X, changed))
-        torch.testing.assert_close(one, other, rtol=0, atol=1e-12)
+    for mask in (None, seen, seen.double()):
+        before = layer(X, mask, causal=True)[:, :4]
+        after = layer(changed, mask, causal=True)[:, :4]
+        torch.testing.assert_close(before, after, rtol=0, atol=1e-12)
     assert not layer.weights(X, causal=True).triu(1).any()
-    with pytest.raises(ValueError, match="causal: keys of a memory"):
-        layer(X, memory=X, causal=True)
 
 
 @pytest.mark.parametrize("operator", SELF_ATTENTION)
 def test_a_memory_gives_keys_and_values_and_every_query_attends_by_itself(operator):
-    layer, X, memory = moved(made(operator).double(), 0.3), sequence(5), sequence(8, seed=2)
+    layer = moved(made(operator).double(), 0.3)
+    X, memory = sequence(5), sequence(8, seed=2)
     torch.testing.assert_close(layer(X, memory=X), layer(X), rtol=0, atol=1e-12)
     changed = X.clone()
-    changed[:, 3] += 1
-    one, other = (layer(T, memory=memory) for T in (X, changed))
-    torch.testing.assert_close(one[:, [0, 1, 2, 4]], other[:, [0, 1, 2, 4]], rtol=0, atol=1e-12)
-    assert operator == "fixed" or not torch.allclose(one[:, 3], other[:, 3])
+    changed[:, 4] += 1
+    before, after = layer(X, memory=memory), layer(changed, memory=memory)
+    torch.testing.assert_close(before[:, :4], after[:, :4], rtol=0, atol=1e-12)
+    assert operator == "fixed" or not torch.allclose(before[:, 4], after[:, 4])
     seen = (torch.arange(8) < 6)[None, None, None]
     torch.testing.assert_close(layer(X, seen, memory), layer(X, None, memory[:, :6]), rtol=0, atol=1e-12)
 
 
 @pytest.mark.parametrize("operator", SELF_ATTENTION)
 def test_a_layer_compiles_whole_trains_in_lower_precision_and_keeps_its_state(operator):
-    torch.compiler.reset()  # no more than eight kinds of layer are compiled by one process
+    # A process compiles no more than eight kinds of layer.
+    torch.compiler.reset()
     layer, X = made(operator, dropout=0.1), torch.randn(2, 9, HIDDEN)
     compiled = torch.compile(layer.eval(), backend="aot_eager", fullgraph=True)
     torch.testing.assert_close(compiled(X), layer(X))
@@ -150,11 +138,13 @@ def test_a_layer_compiles_whole_trains_in_lower_precision_and_keeps_its_state(op
     torch.compile(layer, backend="aot_eager", fullgraph=True)(X).sum().backward()
     with torch.autocast("cpu", torch.bfloat16):
         out = layer(X)
+    assert out.dtype == torch.bfloat16
     out.float().sum().backward()
-    assert out.dtype == torch.bfloat16 and all(p.grad.isfinite().all() for p in layer.parameters())
+    for parameter in layer.parameters():
+        assert parameter.grad.isfinite().all()
     twin = made(operator, start=layer.starts[-1])
     twin.load_state_dict(layer.state_dict())
-    torch.testing.assert_close(twin(X), layer.eval()(X), rtol=0, atol=0)
+    assert torch.equal(twin(X), layer.eval()(X))
 
 
 def test_the_state_has_the_names_of_the_papers():
@@ -162,27 +152,25 @@ def test_the_state_has_the_names_of_the_papers():
     assert set(state) == {"D_q", "D_k", "D_v", "shared.weight", "shared.bias", "output.weight", "output.bias"}
 
 
+X = torch.zeros(2, 5, HIDDEN)
+
+
 @pytest.mark.parametrize(
-    ("arguments", "said"),
+    ("arguments", "message"),
     [
-        ((torch.zeros(5, HIDDEN),), r"hidden states of shape \(5, 24\); expected .*batch first"),
-        ((torch.zeros(2, 5, 20),), r"expected \[2, length, 24\]"),
-        ((torch.zeros(2, 5, HIDDEN), None, torch.zeros(3, 5, HIDDEN)), r"memory of shape \(3, 5, 24\)"),
-        ((torch.zeros(2, 5, HIDDEN), torch.ones(2, 5, dtype=torch.bool)), r"make mask\[:, None, None\]"),
-        ((torch.zeros(2, 5, HIDDEN), torch.ones(2, 1, 1, 6, dtype=torch.bool)), r"expected \[2, 4, 5, 5\]"),
-        ((torch.zeros(2, 5, HIDDEN), torch.ones(2, 3, 5, 5, dtype=torch.bool)), r"expected \[2, 4, 5, 5\]"),
-        ((torch.zeros(2, 5, HIDDEN), torch.ones(2, 1, 1, 5, dtype=torch.int64)), "mask of torch.int64"),
+        ({"X": X[0]}, r"hidden states of shape \(5, 24\); expected .*batch first"),
+        ({"X": X[:, :, :20]}, r"expected \[2, length, 24\]"),
+        ({"X": X, "memory": X[:1]}, r"memory of shape \(1, 5, 24\)"),
+        ({"X": X, "memory": X, "causal": True}, "causal: keys of a memory"),
+        ({"X": X, "mask": torch.ones(2, 5).bool()}, r"make mask\[:, None, None\]"),
+        ({"X": X, "mask": torch.ones(2, 1, 1, 6).bool()}, r"expected \[2, 4, 5, 5\]"),
+        ({"X": X, "mask": torch.ones(2, 3, 5, 5).bool()}, r"expected \[2, 4, 5, 5\]"),
+        ({"X": X, "mask": torch.ones(2, 1, 1, 5).long()}, "mask of torch.int64"),
     ],
 )
-def test_what_does_not_fit_is_one_clear_error(arguments, said):
-    with pytest.raises(ValueError, match=said):
-        made("pairwise")(*arguments)
-
-
-def test_an_operator_that_leaves_attention_as_it_is_says_so():
-    for operator in ("over_parameters", "original_narrow"):
-        with pytest.raises(ValueError, match=f"{operator}: attention is `original` there.*`feed_forward_width` of"):
-            made(operator)
+def test_an_input_that_does_not_fit_is_a_clear_error(arguments, message):
+    with pytest.raises(ValueError, match=message):
+        made("pairwise")(**arguments)
 
 
 def test_keys_and_values_of_two_sequences_are_an_error():

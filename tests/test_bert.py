@@ -17,23 +17,24 @@ TOY = {"layers": 2, "hidden": 24, "heads": 3, "intermediate": 96, "positions": 1
 EXPRESSIBLE = [name for name, kind in OPERATORS.items() if kind.exportable]
 
 
-def toy(operator, model=OperatorBertForMaskedLM):
+def toy(operator, model=OperatorBertForMaskedLM, **settings):
     torch.manual_seed(0)
-    return moved(model(configuration(operator, **TOY, vocab_size=50)).eval(), 0.2)
+    config = configuration(operator, **TOY, vocab_size=50, **settings)
+    return moved(model(config).eval(), 0.2)
 
 
-def outputs(model):
+def outputs(model, **others):
     torch.manual_seed(1)
     ids = torch.randint(50, (3, 9))
     seen = torch.ones(3, 9, dtype=torch.int64)
     seen[1, 5:] = 0
     types = (torch.arange(9) > 4).long().expand(3, 9)
     with torch.no_grad():
-        result = model(ids, attention_mask=seen, token_type_ids=types)
-    return torch.cat([tensor.flatten() for key, tensor in sorted(result.items()) if key != "attentions"])
+        result = model(ids, attention_mask=seen, token_type_ids=types, **others)
+    return [result[name] for name in sorted(result)]
 
 
-@pytest.mark.parametrize("size", [SMALL, BASE, TOY], ids=["small", "base", "toy"])
+@pytest.mark.parametrize("size", [SMALL, TOY], ids=["small", "toy"])
 @pytest.mark.parametrize("operator", OPERATORS)
 def test_parameters_of_a_layer_by_formula_equal_those_counted(operator, size):
     assert counted_layer(operator, size).items() <= layer_formulas(operator, size).items()
@@ -58,7 +59,8 @@ def test_models_have_the_published_numbers_of_parameters(kind, operator, size, p
 
 @pytest.mark.parametrize("size", [SMALL, BASE], ids=["small", "base"])
 def test_the_narrow_control_has_the_shared_operators_parameters_to_one_a_layer(size):
-    narrow, shared = (model_parameters("masked_lm_parameters", name, size) for name in ("original_narrow", "shared"))
+    narrow = model_parameters("masked_lm_parameters", "original_narrow", size)
+    shared = model_parameters("masked_lm_parameters", "shared", size)
     assert narrow - shared == size["layers"]
 
 
@@ -96,33 +98,35 @@ def test_what_bert_cannot_express_is_not_exported(operator):
         to_stock_bert(toy(operator))
 
 
-def test_a_self_score_is_kept_with_the_model_and_not_exported(tmp_path):
-    torch.manual_seed(0)
-    model = OperatorBertForMaskedLM(configuration("symmetric", **TOY, self_score=-1.8, vocab_size=50)).eval()
-    model.save_pretrained(tmp_path)
-    loaded = OperatorBertForMaskedLM.from_pretrained(tmp_path).eval()
-    torch.testing.assert_close(outputs(loaded), outputs(model), rtol=0, atol=0)
-    model.bert.encoder.layer[0].attention.self.self_score = None
-    assert not torch.allclose(outputs(loaded), outputs(model))
+def test_a_self_score_is_not_exported():
     with pytest.raises(ValueError, match="symmetric: self_score -1.8; BERT adds nothing"):
-        to_stock_bert(loaded)
+        to_stock_bert(toy("symmetric", self_score=-1.8))
 
 
 @pytest.mark.parametrize("operator", OPERATORS)
-def test_a_saved_model_loads_with_equal_outputs_from_safetensors_alone(operator, tmp_path):
+def test_a_saved_model_and_its_encoder_load_with_equal_weights_from_safetensors(operator, tmp_path):
     model = toy(operator)
     model.save_pretrained(tmp_path)
     assert {path.suffix for path in tmp_path.iterdir()} == {".json", ".safetensors"}
-    for loaded in (OperatorBertForMaskedLM.from_pretrained(tmp_path), AutoModelForMaskedLM.from_pretrained(tmp_path)):
-        torch.testing.assert_close(outputs(loaded.eval()), outputs(model), rtol=0, atol=0)
+    loaded = AutoModelForMaskedLM.from_pretrained(tmp_path).eval()
+    assert type(loaded) is OperatorBertForMaskedLM
+    torch.testing.assert_close(outputs(loaded), outputs(model), rtol=0, atol=0)
+    classifier = OperatorBertForSequenceClassification.from_pretrained(tmp_path, num_labels=3)
+    taken_over = classifier.bert.state_dict()
+    for name, tensor in model.bert.state_dict().items():
+        assert torch.equal(taken_over[name], tensor)
 
 
-def test_a_saved_variant_loads_with_its_settings_and_its_trained_weights(tmp_path):
-    settings = {"variant": "hot", "start": "tied", "score_spread": 2.4}
-    torch.manual_seed(0)
-    model = OperatorBertForMaskedLM(configuration("original", **TOY, **settings, vocab_size=50)).eval()
-    with torch.no_grad():
-        model.bert.encoder.layer[0].attention.self.key.weight.mul_(3.0)  # as if trained
+@pytest.mark.parametrize(
+    ("operator", "settings"),
+    [
+        ("original", {"variant": "hot", "start": "tied", "score_spread": 2.4}),
+        ("symmetric", {"self_score": -1.8}),
+    ],
+)
+def test_a_saved_variant_loads_with_its_settings_and_its_trained_weights(operator, settings, tmp_path):
+    # `moved` stands for training: no two projections are tied any longer.
+    model = toy(operator, **settings)
     model.save_pretrained(tmp_path)
     loaded = OperatorBertForMaskedLM.from_pretrained(tmp_path).eval()
     assert {name: getattr(loaded.config, name) for name in settings} == settings
@@ -130,25 +134,15 @@ def test_a_saved_variant_loads_with_its_settings_and_its_trained_weights(tmp_pat
 
 
 @pytest.mark.parametrize("operator", OPERATORS)
-def test_a_classifier_takes_over_every_pretrained_weight_of_the_encoder(operator, tmp_path):
-    model = toy(operator)
-    model.save_pretrained(tmp_path)
-    classifier = OperatorBertForSequenceClassification.from_pretrained(tmp_path, num_labels=3)
-    pretrained = model.bert.state_dict()
-    for name, tensor in classifier.bert.state_dict().items():
-        if not name.startswith("pooler"):
-            torch.testing.assert_close(tensor, pretrained[name], rtol=0, atol=0)
-
-
-@pytest.mark.parametrize("operator", OPERATORS)
 def test_a_new_model_starts_finite_and_as_bert_does(operator):
     torch.manual_seed(0)
     model = OperatorBertForMaskedLM(configuration(operator, **SMALL | {"layers": 1}, vocab_size=50))
-    for module in model.modules():
-        if isinstance(module, torch.nn.Linear) and module is not model.cls.predictions.decoder:
-            assert module.weight.std().item() == pytest.approx(0.02, rel=0.05)
-            assert not module.bias.any()
-    assert torch.isfinite(outputs(model)).all()
+    linear = [module for module in model.bert.modules() if isinstance(module, torch.nn.Linear)]
+    for layer in linear:
+        assert layer.weight.std().item() == pytest.approx(0.02, rel=0.05)
+        assert not layer.bias.any()
+    for output in outputs(model):
+        assert torch.isfinite(output).all()
 
 
 @pytest.mark.parametrize("operator", EXPRESSIBLE)
@@ -156,19 +150,8 @@ def test_the_attention_weights_are_those_of_the_exported_bert(operator):
     ours = toy(operator)
     stock = to_stock_bert(ours)
     stock.set_attn_implementation("eager")
-    ids, seen = torch.randint(50, (2, 9)), torch.ones(2, 9, dtype=torch.int64)
-    seen[1, 5:] = 0
-    found, wanted = (
-        model(ids, attention_mask=seen, output_attentions=True, output_hidden_states=True) for model in (ours, stock)
-    )
-    for name in ("attentions", "hidden_states"):
-        for one, other in zip(found[name], wanted[name], strict=True):
-            torch.testing.assert_close(one, other, rtol=0, atol=1e-5)
-
-
-def test_an_unknown_operator_is_an_error_that_names_the_known_ones():
-    with pytest.raises(ValueError, match=r"'sharde'.*original, symmetric, pairwise, shared"):
-        OperatorBertForMaskedLM(configuration("sharde", **TOY))
+    both = {"output_attentions": True, "output_hidden_states": True}
+    torch.testing.assert_close(outputs(ours, **both), outputs(stock, **both), rtol=0, atol=1e-5)
 
 
 def test_attention_over_parameters_needs_a_network_wide_enough():

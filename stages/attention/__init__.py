@@ -14,30 +14,16 @@ torch.Size([2, 12, 10, 10])
 >>> sum(p.numel() for p in attention("original", 768, 12).parameters()) - sum(p.numel() for p in layer.parameters())
 1178880
 
-example.py puts a layer into an encoder of PyTorch's and trains it; `fewer_attention.bert` has the BERT models, and
-`fewer_attention.export` turns them into stock ones. The operators need torch alone, the models transformers, too.
-Nothing here imports another part of the repository, so that the folder can be copied.
+example.py puts a layer into a PyTorch encoder and trains a model; `fewer_attention.bert` has the BERT models, and
+`fewer_attention.export` turns the models into stock BERTs. The operators need only torch; the models also need
+transformers. The package imports no other part of the repository, so that the folder can be copied.
 
-Please cite the paper that an operator's `source` names and, where this code matters, the repository's CITATION.cff.
+Please cite the paper that an operator's `source` names and, if you use this code, the repository's CITATION.cff.
 """
 
-from typing import TYPE_CHECKING, Any
+from .multihead import AsMultiheadAttention
+from .operators import OPERATORS, SELF_ATTENTION, attention
 
 __version__ = "0.2.0"
 
-if TYPE_CHECKING:  # type checkers do not run `__getattr__`; `X as X` marks a name that others may import
-    from .multihead import AsMultiheadAttention as AsMultiheadAttention
-    from .operators import OPERATORS as OPERATORS
-    from .operators import SELF_ATTENTION as SELF_ATTENTION
-    from .operators import attention as attention
-
 __all__ = ["OPERATORS", "SELF_ATTENTION", "AsMultiheadAttention", "attention"]
-
-
-def __getattr__(name: str) -> Any:
-    """Imports what `__all__` names at its first use, and not before; AttributeError for any other name."""
-    if name not in __all__:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    from . import multihead, operators
-
-    return getattr(multihead if name == "AsMultiheadAttention" else operators, name)

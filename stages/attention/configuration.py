@@ -11,13 +11,17 @@ from .own import own_operators
 
 
 class OperatorConfig(BertConfig):
-    """BERT's configuration, an operator, and the settings of a variant; None: as the operator's source has it.
+    """BERT's configuration, an operator, and the settings of a variant; `None`: as in the operator's source.
 
-    operator: its name in the code. variant: what params.yaml calls the operator with these settings, if anything.
-    start: how its parameters are initialised, one of its `starts`. score_spread: standard deviation of its scores
-    before training. score_rate: learning rate of the parameters that influence the scores alone (its `scores_alone`),
-    as a multiple of all others'. self_score: number that is added to the score of every token with itself.
-    operators_sha256: of the imported file of a user's own operator; None for one of ours.
+    Attributes:
+        operator: name of the operator in the code.
+        variant: name of the operator with these settings in params.yaml, if any.
+        start: how the operator's parameters start, an element of `starts`.
+        score_spread: standard deviation of the scores before training.
+        score_rate: learning rate of the parameters that influence only the scores (the operator's `scores_alone`), as a
+            multiple of the general rate.
+        self_score: number that is added to the score of every token with itself.
+        operators_sha256: of the imported file of a user's own operator; `None` for an operator of this package.
     """
 
     model_type = "operator-bert"
@@ -34,24 +38,34 @@ class OperatorConfig(BertConfig):
         return operator_class({"operator": self.operator, "operators_sha256": self.operators_sha256})
 
     def self_attention(self, output: bool = False) -> SelfAttention:
-        """Builds a self-attention layer, not initialised. output: with a projection; BERT's block has one itself."""
-        return self.operator_class()(
+        """Builds a self-attention layer that is not initialised; BERT's block holds the output projection itself.
+
+        Args:
+            output: whether the layer has an output projection.
+        """
+        kind = self.operator_class()
+        # No `deviation`: the model initialises its Linear layers in its own way, and then calls `initialise`.
+        return kind(
             self.hidden_size,
             self.num_attention_heads,
-            self.max_position_embeddings,
-            self.attention_probs_dropout_prob,
-            self.start,
-            self.score_spread,
-            self.score_rate,
-            output,
+            positions=self.max_position_embeddings,
+            dropout=self.attention_probs_dropout_prob,
+            start=self.start,
+            score_spread=self.score_spread,
+            score_rate=self.score_rate,
+            output=output,
+            deviation=None,
             self_score=self.self_score,
-            deviation=None,  # the model initialises its Linear layers in its own way, and then calls `initialise`
         )
 
     def feed_forward(self) -> tuple[nn.Module, int] | None:
-        """Builds what replaces BERT's first feed-forward layer and activation, as `SelfAttention.feed_forward` does."""
-        sizes = self.hidden_size, self.num_attention_heads, self.intermediate_size
-        return self.operator_class().feed_forward(*sizes, self.attention_probs_dropout_prob)
+        """Builds a replacement of BERT's first feed-forward layer and activation; see `SelfAttention.feed_forward`."""
+        return self.operator_class().feed_forward(
+            self.hidden_size,
+            self.num_attention_heads,
+            self.intermediate_size,
+            self.attention_probs_dropout_prob,
+        )
 
 
 def configuration(
@@ -64,19 +78,23 @@ def configuration(
     operators_file: str | None = None,
     **others: Any,
 ) -> OperatorConfig:
-    """Makes a configuration of a size; what is not named keeps BERT's value (gelu, LayerNorm epsilon 1e-12, ...).
+    """Makes a configuration of a size; all other fields keep BERT's values (gelu, LayerNorm epsilon 1e-12, ...).
 
     Args:
-        operator, layers, hidden, heads: its name, number of layers, width h, and number of heads, a divisor of h.
-        intermediate, positions: width of BERT's feed-forward network, and the longest sequence, in tokens.
+        operator: name of the operator.
+        layers: number of layers.
+        hidden: width h.
+        heads: number of heads, a divisor of h.
+        intermediate: width of BERT's feed-forward network.
+        positions: longest sequence, in tokens.
         operators_file: file of a user's own operator, imported here; needs `operators_sha256` in `others`, or KeyError.
-        others: further fields of OperatorConfig and BertConfig by their names.
+        others: further fields of OperatorConfig and BertConfig by name.
 
     Returns:
         The configuration, in which `intermediate_size` is the width that the operator has.
 
     Raises:
-        ValueError: there is no such operator, or the user's file is gone or is not the one of `operators_sha256`.
+        ValueError: the operator is unknown, or the user's file is missing or has another hash than `operators_sha256`.
     """
     if operators_file:
         own_operators(operators_file, others["operators_sha256"])

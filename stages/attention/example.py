@@ -17,22 +17,13 @@ from transformers import BertForMaskedLM
 torch.manual_seed(1)
 layer = attention("shared", hidden=64, heads=4, dropout=0.1)
 X = torch.randn(2, 10, 64)  # [batch, tokens, h]
-print("output", tuple(layer(X).shape), "weights", tuple(layer.weights(X, causal=True).shape))
-
+print("output", layer(X).shape)
+print("weights", layer.weights(X, causal=True).shape)
 
 # %% 2. In place of nn.MultiheadAttention, in an encoder that you have already
-def parameters(module: nn.Module) -> int:
-    """Counts the parameters of a module."""
-    return sum(parameter.numel() for parameter in module.parameters())
-
-
-encoder = nn.TransformerEncoder(
-    nn.TransformerEncoderLayer(64, 4, 256, batch_first=True), num_layers=2, enable_nested_tensor=False
-)
-before = parameters(encoder)
-for block in encoder.layers:
-    block.self_attn = AsMultiheadAttention(attention("shared", hidden=64, heads=4, dropout=0.1))
-print("encoder", tuple(encoder(X).shape), f"parameters {before:,} before, {parameters(encoder):,} after")
+block = nn.TransformerEncoderLayer(64, 4, 256, batch_first=True)
+block.self_attn = AsMultiheadAttention(layer)
+print("encoder layer", block(X).shape)
 
 # %% 3. Generated text: five words, repeated; one repetition is masked, and only attention to the first five restores it
 WORDS, MASK = 16, 16  # words have the ids 0 to 15, the mask has 16
@@ -41,9 +32,10 @@ WORDS, MASK = 16, 16  # words have the ids 0 to 15, the mask has 16
 def sentences(count: int) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
     """Ids [count, 10], the places [count] of the masked words, and these words [count]."""
     ids = torch.randint(WORDS, (count, 5)).repeat(1, 2)
+    rows = torch.arange(count)
     places = torch.randint(5, 10, (count,))
-    words = ids[torch.arange(count), places]
-    ids[torch.arange(count), places] = MASK
+    words = ids[rows, places]
+    ids[rows, places] = MASK
     return ids, places, words
 
 
@@ -51,21 +43,23 @@ def sentences(count: int) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
 config = configuration("shared", layers=2, hidden=64, heads=4, intermediate=256, positions=16, vocab_size=17)
 model = OperatorBertForMaskedLM(config).train()
 adamw = torch.optim.AdamW(model.parameters(), lr=3e-3)
-for step in range(500):
+for step in range(1, 501):
     ids, places, words = sentences(64)
-    loss = nn.functional.cross_entropy(model(ids).logits[torch.arange(64), places], words)
+    scores = model(ids).logits[torch.arange(64), places]
+    loss = nn.functional.cross_entropy(scores, words)
     loss.backward()
     adamw.step()
     adamw.zero_grad()
-    if step % 100 == 99:
-        print(f"step {step + 1}, loss {loss.item():.2f}")
+    if step % 100 == 0:
+        print(f"step {step}, loss {loss.item():.2f}")
 
 # %% 5. A stock BERT with equal outputs, which loads wherever Transformers is
 stock = to_stock_bert(model.eval())
 assert type(stock) is BertForMaskedLM
 ids, places, words = sentences(512)
 with torch.no_grad():
-    ours, theirs = model(ids).logits, stock(ids).logits
-right = (ours[torch.arange(512), places].argmax(-1) == words).float().mean().item()
-print(f"right {right:.2f} of 1, by chance {1 / WORDS:.2f}")
-print(f"largest difference of logits {(ours - theirs).abs().max().item():.1e}")
+    ours = model(ids).logits
+    theirs = stock(ids).logits
+right = ours[torch.arange(512), places].argmax(-1) == words
+print(f"right {right.float().mean():.2f} of 1, by chance {1 / WORDS:.2f}")
+print(f"largest difference of logits {(ours - theirs).abs().max():.1e}")

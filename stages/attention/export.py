@@ -1,9 +1,9 @@
-"""Writes a model folder that others can load: as an ordinary BERT, or with the code of its operator next to it.
+"""Writes a model folder that loads without this repository: as an ordinary BERT, or with the code of the operator.
 
-An ordinary BERT has equal outputs and needs no code but Hugging Face's; it exists for every operator whose scores are
-products of queries and keys and which keeps BERT's kind of feed-forward network. `--own` keeps the operator and its
-parameters and copies the files of its code into the folder; `from_pretrained(FOLDER, trust_remote_code=True)` runs that
-code. Tokenizer and card are copied, too. Either folder can be uploaded to the hub as it is: `hf upload NAME FOLDER`.
+An ordinary BERT has equal outputs and needs no code but Hugging Face's; the export exists for every operator whose
+scores are products of queries and keys and which keeps BERT's kind of feed-forward network. `--own` keeps the operator
+with all parameters and copies the operator's code into the folder; `from_pretrained(FOLDER, trust_remote_code=True)`
+runs that code. Tokenizer and card are copied, too. Either folder can be uploaded to the hub: `hf upload NAME FOLDER`.
 """
 
 import argparse
@@ -37,10 +37,34 @@ STOCK = {
     OperatorBertForSequenceClassification: BertForSequenceClassification,
     OperatorBertForQuestionAnswering: BertForQuestionAnswering,
 }
+# the last section of a card, for an ordinary BERT and for a folder with the code of its operator
+STOCK_USE = """
+## Use
+
+This is its export to an ordinary BERT, with equal outputs and BERT's three projections in a layer; it loads without \
+this repository.
+
+```python
+from transformers import pipeline
+
+model = pipeline("{task}", "{folder}")
+```
+"""
+OWN_USE = """
+## Use
+
+The code of the operator stands beside the weights, and is run only with `trust_remote_code=True`.
+
+```python
+from transformers import pipeline
+
+model = pipeline("{task}", "{folder}", trust_remote_code=True)
+```
+"""
 
 
 def main(arguments: list[str]) -> None:
-    """Parses a command line and writes the folder that it asks for; exits with a message where that fails."""
+    """Parses a command line and writes the requested folder; exits with a message if that fails."""
     parser = argparse.ArgumentParser(prog="python -m fewer_attention.export", description=__doc__)
     parser.add_argument("source", type=Path, help="a model folder, such as data/pretraining/shared-tiny/seed-1")
     parser.add_argument("target", type=Path, help="the folder to write")
@@ -56,12 +80,13 @@ def export(source: Path, target: Path, own: bool) -> None:
     """Writes the model of a folder to another folder, in a form that loads without this repository.
 
     Args:
-        source, target: a model folder, and the folder to write, in which files of the same names are replaced.
-        own: whether the operator is kept, with its code; otherwise the model becomes an ordinary BERT.
+        source: a model folder.
+        target: the folder to write, in which files of the same names are replaced.
+        own: whether the folder keeps the operator, with code; otherwise the model becomes an ordinary BERT.
 
     Raises:
-        ValueError: the model's class is not in STOCK; BERT cannot express its operator, and `own` is false; or the
-            operator is a user's own, and `own` is true or this process has not imported its file.
+        ValueError: the model's class is not in STOCK; BERT cannot express the operator, and `own` is false; or the
+            operator is a user's own, and `own` is true or this process has not imported the user's file.
         OSError: `source` is no model folder, or `target` cannot be written.
     """
     config = OperatorConfig.from_pretrained(source)
@@ -79,68 +104,66 @@ def export(source: Path, target: Path, own: bool) -> None:
         _save_with_code(model, target)
     else:
         to_stock_bert(model).save_pretrained(target)
-    for name in ("tokenizer.json", "tokenizer_config.json", "README.md"):
+    for name in ("tokenizer.json", "tokenizer_config.json"):
         if (source / name).exists():
             shutil.copyfile(source / name, target / name)
-    card = target / "README.md"
+    card = source / "README.md"
     if card.exists():
-        card.write_text(_card(card.read_text(encoding="utf-8"), target, own), encoding="utf-8")
+        use = OWN_USE if own else STOCK_USE
+        text = _replace_use(card.read_text(encoding="utf-8"), use, target)
+        (target / "README.md").write_text(text, encoding="utf-8")
 
 
 def _save_with_code(model: PreTrainedModel, target: Path) -> None:
-    """Writes a model and the code of its classes; config.json then says which Auto class loads each of them.
-
-    The registration for that is undone afterwards: it would save the code with every later model of this process.
-    """
-    head = type(model).__name__.removeprefix("OperatorBert").removeprefix("Model")  # "" or such as ForMaskedLM
+    """Writes a model and the code of its classes; config.json then names the Auto class that loads each class."""
+    # "" or such as ForMaskedLM
+    head = type(model).__name__.removeprefix("OperatorBert").removeprefix("Model")
     OperatorConfig.register_for_auto_class()
     type(model).register_for_auto_class(f"AutoModel{head}")
     try:
         model.save_pretrained(target)
     finally:
-        OperatorConfig._auto_class = type(model)._auto_class = None
+        # A registration that stays would save the code with every later model of this process.
+        OperatorConfig._auto_class = None
+        type(model)._auto_class = None
 
 
-def _card(text: str, target: Path, own: bool) -> str:
-    """Returns the card of an exported folder: `text`, the card of the source, with its last section `Use` replaced.
+def _replace_use(card: str, use: str, folder: Path) -> str:
+    """Replaces the last section of a card, `Use`, by a section that loads `folder`.
 
-    The new section loads `target`, for the pipeline task of the old one. A card without such a task stays as it is.
+    The pipeline task is the old section's, as in `pipeline("fill-mask", ...)`. A card without a task stays as it is.
     """
-    body, _, use = text.partition("\n## Use\n")
-    task = re.search(r'pipeline\("([\w-]+)"', use)
+    body, _, old = card.partition("\n## Use\n")
+    task = re.search(r'pipeline\("([\w-]+)"', old)
     if not task:
-        return text
-    explanation = (
-        "The code of the operator stands beside the weights, and is run only with `trust_remote_code=True`."
-        if own
-        else "This is its export to an ordinary BERT, with equal outputs and BERT's three projections in a layer; it "
-        "loads without this repository."
-    )
-    line = f'pipeline("{task[1]}", "{target.as_posix()}"{", trust_remote_code=True" * own})'
-    return f"{body}\n## Use\n\n{explanation}\n\n```python\nfrom transformers import pipeline\n\nmodel = {line}\n```\n"
+        return card
+    return body + use.format(task=task[1], folder=folder.as_posix())
 
 
 @torch.no_grad()
 def to_stock_bert(model: OperatorBertModel | WithOperator) -> PreTrainedModel:
     """Builds an ordinary Hugging Face model with equal outputs (to 1e-5 in float32), on the CPU, in evaluation mode.
 
-    Its attention has three projections, as in the operator Original: it is for compatibility and saves no memory. STOCK
-    maps the class of `model`, which is not changed, to its own. ValueError: BERT cannot express the operator, or a
-    `self_score`.
+    The attention of the new model has three projections, as in the operator Original: the export is for compatibility
+    and saves no memory. STOCK maps the class of `model`, which is not changed, to the class of the new model.
+
+    Raises:
+        ValueError: BERT cannot express the operator, or a `self_score`.
     """
     config = model.config
     if config.self_score is not None:
         raise ValueError(f"{config.operator}: self_score {config.self_score}; BERT adds nothing to its scores")
-    names = BertConfig().to_dict().keys() - {"model_type", "architectures", "dtype"}  # these say what `model` is
+    # All settings of BERT except these, which describe the class of `model`.
+    names = BertConfig().to_dict().keys() - {"model_type", "architectures", "dtype"}
     stock = STOCK[type(model)](BertConfig(**{name: getattr(config, name) for name in names}))
-    state = {name: tensor for name, tensor in model.state_dict().items() if ".attention.self." not in name}
-    # "bert.encoder", and "encoder" in a model without a head, which is its own base model
-    encoder = f"{'' if model.base_model is model else f'{model.base_model_prefix}.'}encoder"
-    for index, layer in enumerate(model.base_model.encoder.layer):
-        for name, (weight, bias) in zip(("query", "key", "value"), layer.attention.self.projections(), strict=True):
-            prefix = f"{encoder}.layer.{index}.attention.self.{name}"
-            state |= {f"{prefix}.weight": weight, f"{prefix}.bias": bias}
-    stock.load_state_dict(state)
+    projections = [layer.attention.self.projections() for layer in model.base_model.encoder.layer]
+    shared = {name: tensor for name, tensor in model.state_dict().items() if ".attention.self." not in name}
+    stock.load_state_dict(shared, strict=False)
+    for layer, parts in zip(stock.base_model.encoder.layer, projections, strict=True):
+        attention = layer.attention.self
+        for linear, (weight, bias) in zip((attention.query, attention.key, attention.value), parts, strict=True):
+            linear.weight.copy_(weight)
+            linear.bias.copy_(bias)
     return stock.to(next(model.parameters()).dtype).eval()
 
 

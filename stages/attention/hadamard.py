@@ -2,25 +2,25 @@
 
 Both are from "the blog", the post Hadamard Attentions: The Mighty Attentions Optimized. X [batch, n, h] are the hidden
 states; X_i and V_i are the slices of head i, of d = h / heads channels. `memory` [batch, m, h] gives keys and values:
-None or X itself but in cross-attention. Parameters are counted for n = `positions`, without the output projection.
-base.py explains the methods that are overridden.
+`None` or X itself except in cross-attention. Parameters are counted for n = `positions`, without the output projection.
+base.py explains the overridden methods.
 """
 
 import math
 
 from torch import Tensor
 
-from .base import SelfAttention
-from .products import merge, split, weigh
+from .base import SelfAttention, Shapes
+from .products import Mask, merge, split, weigh
 
 
 class Fixed(SelfAttention):
-    """Scores W_i alone, whatever X is, and values V = X W_v + b_v: h^2 + h + heads n^2 parameters.
+    """Scores W_i, whatever X is, and values V = X W_v + b_v: h^2 + h + heads n^2 parameters.
 
-    The blog has a learned square matrix in place of Q K^T and gives no code. Open: heads (one W each here, and values
-    split, as its Hadamard layer has them), and how W is initialised: here as that layer's Keras kernel
+    The blog has a learned square matrix in place of Q K^T and gives no code. Open: heads (here a matrix W for each head
+    and split values, as the blog's Hadamard layer has), and how W starts: here as that layer's Keras kernel
     [1, heads, n, n], Glorot-uniform with limit sqrt(6 / (2 heads n)), so that var W = 1 / (heads n). A sequence shorter
-    than `positions` uses the first rows and columns of W (the blog's all have one length).
+    than `positions` uses the first rows and columns of W (the blog's sequences all have the same length).
     """
 
     name = "fixed"
@@ -33,44 +33,55 @@ class Fixed(SelfAttention):
     score_factors = ("W",)
 
     @classmethod
-    def parameter_shapes(cls, hidden: int, heads: int, positions: int) -> dict[str, tuple[int, ...]]:
+    def parameter_shapes(cls, hidden: int, heads: int, positions: int) -> Shapes:
+        """W [heads, n, n]."""
         return {"W": (heads, positions, positions)}
 
     @classmethod
     def score_work(cls, hidden: int, heads: int, length: int) -> int:
-        return 0  # W needs no product
+        """Returns 0, because W needs no product."""
+        return 0
 
     def scores(self, X: Tensor, memory: Tensor | None = None) -> Tensor:
-        return self._weights(X, X if memory is None else memory)[None]
+        """Returns W [1, heads, n, m]."""
+        if memory is None:
+            memory = X
+        return self._weights(X, memory)[None]
 
     def _weights(self, X: Tensor, memory: Tensor) -> Tensor:
-        """Returns W [heads, n, m] for n tokens in X, m in `memory`; ValueError where either exceeds `positions`."""
+        """Returns W [heads, n, m] for n tokens in X, m in `memory`; ValueError if either exceeds `positions`."""
         n, m = X.shape[1], memory.shape[1]
-        if max(n, m) > self.positions:
+        longest = max(n, m)
+        if longest > self.positions:
             raise ValueError(
-                f"{self.name}: weights for {self.positions} positions; a sequence has {max(n, m)}: shorten it, or "
+                f"{self.name}: weights for {self.positions} positions; a sequence has {longest}: shorten it, or "
                 "build the model with more `positions`"
             )
         return self.W[:, :n, :m]
 
-    def weighted_values(self, X: Tensor, mask: Tensor | None, memory: Tensor | None) -> Tensor:
-        V = split(self.value(X if memory is None else memory), self.heads)
-        return merge(weigh(self.scores(X, memory), V, mask, self.dropout))
+    def weighted_values(self, X: Tensor, mask: Mask, memory: Tensor) -> Tensor:
+        """Weighs the values by scores that are no products of queries and keys."""
+        V = split(self.value(memory), self.heads)
+        scores = self.scores(X, memory)
+        return merge(weigh(scores, V, mask, self.dropout))
 
     def initialise_parameters(self) -> None:
+        """Starts W as Keras starts the blog's kernel."""
         limit = math.sqrt(6 / (2 * self.heads * self.positions))
         self.W.uniform_(-limit, limit)
 
     def source_spread(self, deviation: float) -> float:
-        return math.sqrt(1 / (self.heads * self.positions))  # that of an entry of W, whatever `deviation` is
+        """Returns the standard deviation of an entry of W, whatever `deviation` is."""
+        return math.sqrt(1 / (self.heads * self.positions))
 
 
 class Hadamard(Fixed):
     """Scores W_i * (X X^T) / s, elementwise, with a learned scalar s: h^2 + h + heads n^2 + 1 parameters.
 
-    From the blog's code: queries and keys are X itself, neither projected nor split, so that one product over the whole
-    width serves all heads (`qk_T` [batch, n, n], then `Hadamard(num_heads)`). A learned `scale`, here s, 1 at first,
-    replaces sqrt(d). The count of 538,113 with the output projection, at h = 512, n = 40, implies 8 heads and biases.
+    From the blog's code: queries and keys are X itself, neither projected nor split, so that a single product over the
+    whole width serves all heads (`qk_T` [batch, n, n], then `Hadamard(num_heads)`). A learned `scale`, here s, 1 at
+    first, replaces sqrt(d). The count of 538,113 with the output projection, at h = 512, n = 40, implies 8 heads and
+    biases.
     """
 
     name = "hadamard"
@@ -80,25 +91,31 @@ class Hadamard(Fixed):
     scores_alone = ("W", "s")
 
     @classmethod
-    def parameter_shapes(cls, hidden: int, heads: int, positions: int) -> dict[str, tuple[int, ...]]:
-        return super().parameter_shapes(hidden, heads, positions) | {"s": ()}
+    def parameter_shapes(cls, hidden: int, heads: int, positions: int) -> Shapes:
+        """W [heads, n, n] and the number s."""
+        return {"W": (heads, positions, positions), "s": ()}
 
     @classmethod
     def score_work(cls, hidden: int, heads: int, length: int) -> int:
-        return 2 * hidden * length  # X X^T, once for all heads, or by head over d = h / heads channels each
+        """Counts X X^T, once for all heads, or by head over d = h / heads channels each."""
+        return 2 * hidden * length
 
     def scores(self, X: Tensor, memory: Tensor | None = None) -> Tensor:
-        memory = X if memory is None else memory
+        """Returns the scores [batch, heads, n, m] before mask and `self_score`."""
+        if memory is None:
+            memory = X
         products = self.products(X, memory)
-        # W / s first: heads n^2 divisions in place of batch heads n^2. The quotient takes the products' precision, as W
-        # is float32 under autocast, and scores in float32 would take twice the memory.
-        return products * (self._weights(X, memory) / self.s).to(products.dtype)
+        # W / s takes heads n^2 divisions, the products / s batch heads n^2.
+        factors = self._weights(X, memory) / self.s
+        # Under autocast W is float32; scores in float32 would take twice the memory of the products.
+        return products * factors.to(products.dtype)
 
     def products(self, X: Tensor, memory: Tensor) -> Tensor:
         """Returns the products of X and `memory` over the whole width [batch, 1, n, m], the same for every head."""
         return (X @ memory.transpose(-2, -1))[:, None]
 
     def initialise_parameters(self) -> None:
+        """Starts W as Fixed does, and s at 1."""
         super().initialise_parameters()
         self.s.fill_(1.0)
 
@@ -118,7 +135,9 @@ class HadamardByHead(Hadamard):
 
     def products(self, X: Tensor, memory: Tensor) -> Tensor:
         """Returns the products of X_i and the i-th slice of `memory` for every head i, [batch, heads, n, m]."""
-        return split(X, self.heads) @ split(memory, self.heads).transpose(-2, -1)
+        Q = split(X, self.heads)
+        K = split(memory, self.heads)
+        return Q @ K.transpose(-2, -1)
 
     def source_spread(self, deviation: float) -> float:
         """Multiplies the deviation of W by sqrt(d), as the slices [d] of two tokens have a product of variance d."""

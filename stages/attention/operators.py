@@ -6,10 +6,10 @@ IdentityQuery (Karbevski and Mijoski 2025), and SharedKV, TiedQKV and OriginalNa
 operators of the blog post, whose scores are no products of projections, are in hadamard.py; a user's own come from a
 file that params.yaml names (own.py).
 
-X [batch, n, h] are the hidden states, X_i the i-th of `heads` slices of d = h / heads channels; `memory` [batch, m, h]
-gives keys and values: None or X itself but in cross-attention. r is the standard deviation of new Linear weights.
-Parameters are counted for one layer, biases included, without the output projection. SelfAttention (base.py) has what
-operators share, and explains the methods that they override and the spread of first scores.
+X [batch, n, h] are the hidden states, X_i the i-th of `heads` slices of d = h / heads channels. `memory` [batch, m, h]
+gives keys and values: `None` or X itself except in cross-attention. r is the standard deviation of new Linear weights.
+Parameters are counted for one layer, biases included, without the output projection. SelfAttention (base.py) has the
+code that operators share, and explains the overridden methods and the spread of first scores.
 """
 
 import math
@@ -18,7 +18,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from .base import SelfAttention, scaled
+from .base import Projection, SelfAttention, Shapes, scaled
 from .hadamard import Fixed, Hadamard, HadamardByHead
 from .over_parameters import AttentionOverParameters
 from .own import imported, own_operators
@@ -29,8 +29,8 @@ class Original(SelfAttention):
     """Q = X W_q + b_q, K = X W_k + b_k, V = X W_v + b_v: 3 (h^2 + h) parameters.
 
     Fixed by Devlin et al. 2018 and their code (biases, sqrt(d) of a head); Courtois et al. 2024, equation 1, is the
-    same without biases. `start` tied is a control of this project: W_k is initialised as W_q and free afterwards, which
-    asks whether a gain of Symmetric comes from its initialisation alone.
+    same without biases. `start` tied is a control of this project: W_k starts as W_q and is free afterwards, which
+    asks whether a gain of Symmetric comes only from the initialisation.
     """
 
     name = "original"
@@ -43,11 +43,15 @@ class Original(SelfAttention):
     score_factors = ("query.weight", "key.weight")
 
     def initialise_parameters(self) -> None:
+        """Copies W_q to W_k if the start is tied."""
         if self.start == "tied":
             self.key.weight.copy_(self.query.weight)
 
     def source_spread(self, deviation: float) -> float | None:
-        return self.spread_of_squares(deviation) if self.start == "tied" else super().source_spread(deviation)
+        """Returns the spread of a square if W_k starts as W_q, or else of a product."""
+        if self.start == "tied":
+            return self.spread_of_squares(deviation)
+        return super().source_spread(deviation)
 
 
 class Symmetric(SelfAttention):
@@ -62,16 +66,18 @@ class Symmetric(SelfAttention):
     source = "Courtois et al. 2024, equation 3"
     look = ("#0072b2", "dashed")
     linear_layers = ("query", "value")
-    roles = ("query", "query", "value")  # Q(x) Q(y)^T: what gives the queries gives the keys (equation 3)
+    # Q(x) Q(y)^T: the layer that gives the queries gives the keys (equation 3).
+    roles = ("query", "query", "value")
     score_factors = ("query.weight", "query.weight")
 
 
 class Pairwise(Symmetric):
     """Scores Q_i S_i Q_i^T / sqrt(d) with a free S_i [d, d] for every head: 2 (h^2 + h) + heads d^2 parameters.
 
-    Fixed by Courtois et al. 2024, equations 4 to 6, and by their released code where the paper is silent: one S for
-    every head and layer, without bias and constraint, initialised at N(0, 1) whatever BERT's deviation is (`start`
-    normal), and multiplied before the division by sqrt(d). Controls of this project: identity, and scaled, N(0, 1 / d).
+    Fixed by Courtois et al. 2024, equations 4 to 6, and by their released code where the paper is silent: a matrix S
+    for every head and layer, without bias and constraint, starts at N(0, 1) whatever BERT's deviation is (`start`
+    normal), and is multiplied before the division by sqrt(d). Controls of this project: identity, and scaled,
+    N(0, 1 / d).
     """
 
     name = "pairwise"
@@ -83,30 +89,37 @@ class Pairwise(Symmetric):
     score_factors = ("S",)
 
     @classmethod
-    def parameter_shapes(cls, hidden: int, heads: int, positions: int) -> dict[str, tuple[int, ...]]:
-        return {"S": (heads, hidden // heads, hidden // heads)}
+    def parameter_shapes(cls, hidden: int, heads: int, positions: int) -> Shapes:
+        """S [heads, d, d]."""
+        d = hidden // heads
+        return {"S": (heads, d, d)}
 
     @classmethod
     def score_work(cls, hidden: int, heads: int, length: int) -> int:
-        return super().score_work(hidden, heads, length) + 2 * hidden * (hidden // heads)  # Q Q^T, and Q S by head
+        """Counts Q Q^T, and Q S by head."""
+        d = hidden // heads
+        return super().score_work(hidden, heads, length) + 2 * hidden * d
 
-    def heads_of(self, X: Tensor, memory: Tensor | None) -> tuple[Tensor, ...]:
+    def heads_of(self, X: Tensor, memory: Tensor) -> tuple[Tensor, ...]:
+        """Computes equation 6 as (Q S) Q^T, which leaves the n^2 products to the fused kernel."""
         Q, K, V = super().heads_of(X, memory)
-        return Q @ self.S, K, V  # equation 6 as (Q S) Q^T: the n^2 products are left to the fused kernel
+        return Q @ self.S, K, V
 
-    def projections(self) -> tuple[tuple[Tensor, Tensor], ...]:
-        (W_q, b_q), key, value = super().projections()  # W_q is transposed, as nn.Linear stores it
+    def projections(self) -> tuple[Projection, ...]:
+        """Folds S into W_q: Q S = X (W_q S) + b_q S, with W_q transposed, as nn.Linear stores weights."""
+        (W_q, b_q), key, value = super().projections()
         S = torch.block_diag(*self.S)
-        return (S.T @ W_q, b_q @ S), key, value  # Q S = X (W_q S) + b_q S
+        return (S.T @ W_q, b_q @ S), key, value
 
     def initialise_parameters(self) -> None:
+        """Initialises S as `start` says."""
         if self.start == "identity":
             self.S.copy_(torch.eye(self.width).expand_as(self.S))
         else:
             self.S.normal_(std=self._deviation())
 
     def _deviation(self) -> float:
-        """Returns the standard deviation with which an entry of S is drawn, for all values of `start` but identity."""
+        """Returns the standard deviation with which an entry of S is drawn, for the starts normal and scaled."""
         return 1.0 if self.start == "normal" else self.width**-0.5
 
     def source_spread(self, deviation: float) -> float | None:
@@ -119,9 +132,9 @@ class Pairwise(Symmetric):
 class PartialQK(Symmetric):
     """S = X W + b; Q = S D, K = S with a diagonal D; V = X W_v + b_v: 2 (h^2 + h) + h parameters.
 
-    Kowsher et al. 2025, Table 7, names "partial QK sharing" and counts 2 h^2 + h weights, which two projections and one
-    diagonal have; another row of the same table says that it scales by no diagonal. The count is followed here. Open:
-    where the diagonal stands (on the queries here), how it is initialised (at 1 here), the biases (as in Shared).
+    Kowsher et al. 2025, Table 7, names "partial QK sharing" and counts 2 h^2 + h weights, the count of two projections
+    and a diagonal; another row of the same table says that no diagonal scales. The count is followed here. Open: where
+    the diagonal stands (here on the queries), how the diagonal starts (here at 1), the biases (here as in Shared).
     """
 
     name = "partial_qk"
@@ -133,13 +146,16 @@ class PartialQK(Symmetric):
     score_factors = ("D",)
 
     @classmethod
-    def parameter_shapes(cls, hidden: int, heads: int, positions: int) -> dict[str, tuple[int, ...]]:
+    def parameter_shapes(cls, hidden: int, heads: int, positions: int) -> Shapes:
+        """D [h]."""
         return {"D": (hidden,)}
 
     def diagonal(self) -> Tensor:
+        """Returns D."""
         return self.D
 
     def initialise_parameters(self) -> None:
+        """Starts D at 1."""
         self.D.fill_(1.0)
 
 
@@ -147,12 +163,12 @@ class Shared(SelfAttention):
     """S = X W_s + b_s; Q = S D_q, K = S D_k, V = S D_v with diagonals D: h^2 + h + 3 h parameters.
 
     Fixed by Kowsher et al., section 2.3 (one projection, three diagonals), and by their count of 95,337,218 parameters
-    (the bias; diagonals of the whole width, one of each per layer). Open: how the diagonals are initialised (at 1 here,
-    so training begins at Q = K = V), and whether d in sqrt(d) is the width of a head (here, as in BERT) or the model.
+    (the bias; diagonals of the whole width, three per layer). Open: how the diagonals start (here at 1, so training
+    begins at Q = K = V), and whether d in sqrt(d) is the width of a head (here, as in BERT) or of the model.
 
-    S is computed once and serves as queries, keys and values: Q K^T = S (D_q D_k) S^T, so one diagonal on the queries
-    is enough; and D_v scales channels while the weighted sum adds tokens, so D_v moves past the sum into the output
-    projection. Outputs and gradients are those of the definition; two products of [n, h] with a diagonal are saved.
+    S is computed once and serves as queries, keys and values: Q K^T = S (D_q D_k) S^T, so a single diagonal on the
+    queries is enough. D_v scales channels while the weighted sum adds tokens, so D_v moves past the sum into the output
+    projection. Outputs and gradients equal the definition; two products of [n, h] with a diagonal are saved.
     """
 
     name = "shared"
@@ -160,25 +176,31 @@ class Shared(SelfAttention):
     source = "Kowsher et al. 2024 and 2025, section 2.3"
     look = ("#009e73", (0, (1, 1)))
     linear_layers = ("shared",)
-    roles = ("shared", "shared", "shared")  # W_q = W_k = W_v = W_s (section 2.3)
+    # W_q = W_k = W_v = W_s (section 2.3)
+    roles = ("shared", "shared", "shared")
     scores_alone = ("D_q", "D_k")
     score_factors = ("D_q", "D_k")
 
     @classmethod
-    def parameter_shapes(cls, hidden: int, heads: int, positions: int) -> dict[str, tuple[int, ...]]:
+    def parameter_shapes(cls, hidden: int, heads: int, positions: int) -> Shapes:
+        """D_q, D_k and D_v [h]."""
         return dict.fromkeys(("D_q", "D_k", "D_v"), (hidden,))
 
     def diagonal(self) -> Tensor:
+        """Returns D_q D_k."""
         return self.D_q * self.D_k
 
     def output_scale(self) -> Tensor:
+        """Returns D_v."""
         return self.D_v
 
-    def projections(self) -> tuple[tuple[Tensor, Tensor], ...]:
+    def projections(self) -> tuple[Projection, ...]:
+        """Returns the projections of the definition, with D_k on the keys and D_v on the values."""
         S = self.shared.weight, self.shared.bias
-        return scaled(S, self.D_q), scaled(S, self.D_k), scaled(S, self.D_v)  # by the definition, with D_k and D_v
+        return scaled(S, self.D_q), scaled(S, self.D_k), scaled(S, self.D_v)
 
     def initialise_parameters(self) -> None:
+        """Starts the diagonals at 1."""
         for D in (self.D_q, self.D_k, self.D_v):
             D.fill_(1.0)
 
@@ -196,11 +218,12 @@ class OverParameters(Original):
     label = "attention over parameters"
     look = ("#3aa0a0", "solid")
     exportable = False
-    heads_multiple = 1  # number of heads over parameters, as a multiple of that of the model
+    # number of heads over parameters, as a multiple of the model's heads
+    heads_multiple = 1
 
     @classmethod
     def pairs(cls, hidden: int, intermediate: int) -> int:
-        """Returns the number of pairs (K, V) per head for BERT's width `intermediate`; ValueError if none is left."""
+        """Returns the number of pairs (K, V) per head for BERT's width `intermediate`; ValueError without any pair."""
         pairs = intermediate // cls.heads_multiple - hidden
         if pairs < 1:
             raise ValueError(
@@ -211,17 +234,25 @@ class OverParameters(Original):
 
     @classmethod
     def feed_forward(cls, hidden: int, heads: int, intermediate: int, dropout: float) -> tuple[nn.Module, int]:
-        many, d = cls.heads_multiple * heads, hidden // heads
-        return AttentionOverParameters(hidden, many, d, cls.pairs(hidden, intermediate), dropout), many * d
+        """Builds attention over parameters, which returns the width of all heads together."""
+        many = cls.heads_multiple * heads
+        d = hidden // heads
+        pairs = cls.pairs(hidden, intermediate)
+        return AttentionOverParameters(hidden, many, d, pairs, dropout), many * d
 
     @classmethod
     def feed_forward_weights(cls, hidden: int, intermediate: int) -> tuple[int, int]:
-        width = cls.heads_multiple * hidden  # of all heads together
-        return 2 * width * (hidden + cls.pairs(hidden, intermediate)), width + hidden  # W_q, last layer, K and V
+        """Counts (weights, biases) of W_q, K, V and the last layer."""
+        width = cls.heads_multiple * hidden
+        pairs = cls.pairs(hidden, intermediate)
+        return 2 * width * (hidden + pairs), width + hidden
 
 
 class OverParametersWide(OverParameters):
-    """Twice as many heads, as in the table of the draft's second experiment; its text's 8 would halve the weights."""
+    """OverParameters with twice as many heads, as in the table of the draft's second experiment.
+
+    The draft's text says 8 heads, which would halve the weights.
+    """
 
     name = "over_parameters_wide"
     source = "draft section Two Feed-Forward Layers = Attention over Parameters, second experiment"
@@ -242,14 +273,16 @@ class SharedKV(SelfAttention):
     label = "one matrix for keys and values"
     linear_layers = ("query", "shared")
     roles = ("query", "shared", "shared")
-    score_factors = ("query.weight",)  # not the keys: these are the values, too, which shall stay as they are
+    # Not `shared.weight`: the keys are the values too, which shall keep their size.
+    score_factors = ("query.weight",)
 
 
 class IdentityQuery(SelfAttention):
     """Q = X, K = X W_k + b_k, V = X W_v + b_v: 2 (h^2 + h) parameters. Original with W_q = I, asymmetric scores.
 
-    Karbevski and Mijoski 2025 prove that one of the three matrices can be the identity, and train it with an adjusted
-    scaling of scores and weight decay. Neither is adjusted here, so that W_q is the only difference from Original.
+    Karbevski and Mijoski 2025 prove that one of the three matrices can be the identity, and train the model with an
+    adjusted scaling of scores and weight decay. Neither is adjusted here, so that W_q is the only difference from
+    Original.
     """
 
     name = "identity_query"
@@ -261,12 +294,16 @@ class IdentityQuery(SelfAttention):
     score_factors = ("key.weight",)
 
     def queries_keys_values(self, X: Tensor, memory: Tensor) -> tuple[Tensor, ...]:
+        """Returns X as queries; under autocast X is float32 and takes the type of the keys."""
         K, V = project(memory, self.key, self.value)
-        return X.to(K.dtype), K, V  # X is float32 under autocast
+        return X.to(K.dtype), K, V
 
-    def projections(self) -> tuple[tuple[Tensor, Tensor], ...]:
-        identity = torch.eye(self.hidden).to(self.key.weight), torch.zeros(self.hidden).to(self.key.bias)
-        return identity, (self.key.weight, self.key.bias), (self.value.weight, self.value.bias)
+    def projections(self) -> tuple[Projection, ...]:
+        """Returns W_q = I and b_q = 0, and the projections of keys and values."""
+        key, value = [(layer.weight, layer.bias) for layer in (self.key, self.value)]
+        identity = torch.eye(self.hidden).to(self.key.weight)
+        zeros = torch.zeros(self.hidden).to(self.key.bias)
+        return (identity, zeros), key, value
 
     def source_spread(self, deviation: float) -> float:
         """Spread of x^T W_k^T y / sqrt(d), W_k [h, d] and the slice x [d]: E |W_k|^2 = h d r^2, so r sqrt(h)."""
@@ -274,7 +311,7 @@ class IdentityQuery(SelfAttention):
 
 
 class TiedQKV(SelfAttention):
-    """Q = K = V = X W_s + b_s: h^2 + h parameters. Shared without its diagonals, to ask what those add."""
+    """Q = K = V = X W_s + b_s: h^2 + h parameters. Shared without the diagonals, to measure their effect."""
 
     name = "tied_qkv"
     equation = "softmax(S_i S_i^T / sqrt(d)) S_i, S = X W_s"
@@ -283,7 +320,8 @@ class TiedQKV(SelfAttention):
     look = ("#b07d62", (0, (5, 1, 1, 1)))
     linear_layers = ("shared",)
     roles = ("shared", "shared", "shared")
-    score_factors = ("shared.weight", "shared.weight")  # so values grow by the root of the factor, too
+    # Values grow by the root of the factor, too.
+    score_factors = ("shared.weight", "shared.weight")
 
 
 class OriginalNarrow(Original):
@@ -297,6 +335,7 @@ class OriginalNarrow(Original):
 
     @classmethod
     def feed_forward_width(cls, hidden: int, intermediate: int) -> int:
+        """Returns BERT's width less h - 1."""
         return intermediate - (hidden - 1)
 
 
@@ -316,48 +355,59 @@ SELF_ATTENTION: dict[str, type[SelfAttention]] = {
         IdentityQuery,
     )
 }
-FEED_FORWARD: dict[str, type[SelfAttention]] = {  # original self-attention with another feed-forward network
-    kind.name: kind for kind in (OverParameters, OverParametersWide, OriginalNarrow)
+# original self-attention with another feed-forward network
+FEED_FORWARD: dict[str, type[SelfAttention]] = {
+    kind.name: kind
+    for kind in (
+        OverParameters,
+        OverParametersWide,
+        OriginalNarrow,
+    )
 }
 OPERATORS = SELF_ATTENTION | FEED_FORWARD
 
 
 def attention(operator: str, hidden: int, heads: int, **settings: Any) -> SelfAttention:
-    """Builds a self-attention layer with its output projection, initialised as in BERT unless `settings` say otherwise.
+    """Builds a self-attention layer with its output projection, initialised as in BERT by default.
 
     Args:
         operator: a name in SELF_ATTENTION, such as `shared`.
-        hidden, heads: width h, and number of heads, a divisor of h.
+        hidden: width h.
+        heads: number of heads, a divisor of h.
         settings: further arguments, which SelfAttention explains: `positions` (512), `dropout` (0), `output` (True),
             `deviation` (0.02), and `start`, `score_spread`, `score_rate` and `self_score` of a variant.
 
     Returns:
-        A module [batch, n, h] -> [batch, n, h]; `SelfAttention.forward` says what else it takes.
+        A module [batch, n, h] -> [batch, n, h]; `SelfAttention.forward` explains further inputs.
 
     Raises:
-        ValueError: the operator is unknown, in FEED_FORWARD, or lacks a setting, or heads do not divide the width.
+        ValueError: the operator is not in SELF_ATTENTION (operators in FEED_FORWARD leave attention as in `original`),
+            or lacks a setting, or heads do not divide the width.
     """
-    if operator in FEED_FORWARD:
-        raise ValueError(
-            f"{operator}: attention is `original` there; take that, and for the feed-forward network, "
-            f"which it changes, `feed_forward` or `feed_forward_width` of OPERATORS[{operator!r}]"
-        )
-    return operator_class(operator)(hidden, heads, **settings)
+    if operator not in SELF_ATTENTION:
+        raise ValueError(f"unknown self-attention {operator!r}; known: {', '.join(SELF_ATTENTION)}")
+    return SELF_ATTENTION[operator](hidden, heads, **settings)
 
 
 def operator_class(variant: dict[str, Any] | str) -> type[SelfAttention]:
-    """Returns the class of an operator. variant: its name, or a dict that has the name as `operator`.
+    """Returns the class of an operator.
 
-    For a user's own operator, the dict has `operators_sha256` and either `operators_file`, which is then imported, or
-    no file, as in a model's configuration, where the process must have imported it. Other keys are ignored. ValueError:
-    no operator has that name, or the user's file is gone, has changed or is not imported.
+    Args:
+        variant: a name, or a dict with the name as `operator`. For a user's own operator, the dict has
+            `operators_sha256`, and `operators_file` to import the file now. A model's configuration has no file; the
+            process must have imported the file before. Other keys are ignored.
+
+    Raises:
+        ValueError: no operator has that name, or the user's file is missing, has changed or is not imported.
     """
     settings = {"operator": variant} if isinstance(variant, str) else variant
-    name, operators = settings["operator"], OPERATORS
+    name = settings["operator"]
+    operators = dict(OPERATORS)
+    sha256 = settings.get("operators_sha256")
     if settings.get("operators_file"):
-        operators = operators | own_operators(settings["operators_file"], settings["operators_sha256"])
-    elif settings.get("operators_sha256"):
-        operators = operators | imported(settings["operators_sha256"], name)
+        operators.update(own_operators(settings["operators_file"], sha256))
+    elif sha256:
+        operators.update(imported(sha256, name))
     if name not in operators:
         raise ValueError(f"unknown operator {name!r}; known: {', '.join(operators)}")
     return operators[name]

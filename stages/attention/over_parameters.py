@@ -8,39 +8,57 @@ from .products import merge, split
 
 
 class AttentionOverParameters(nn.Module):
-    """softmax(Q_i K_i^T) V_i over p learned pairs (K_i, V_i [p, d]) for every head i, with Q = X W_q + b_q, in place of
-    BERT's feed-forward network; the projection back to h is the network's own last layer.
+    """softmax(Q_i K_i^T) V_i over p learned pairs (K_i, V_i [p, d]) for every head i, with Q = X W_q + b_q.
+
+    The module stands in place of the first layer of BERT's feed-forward network and the activation; the projection back
+    to h is the network's own last layer.
 
     Fixed by the draft: multi-head attention (and so a division by sqrt(d)) whose keys and values are parameters, both
     multiplied by sqrt(h), its d_model: after the division, keys by sqrt(h / d), values by sqrt(h). At h = 512, d = 64,
-    both 8 heads of 1,536 pairs and 16 heads of 512 pairs have the 2,097,152 weights of a network of width 2,048. Open
-    in the draft, and here as in tensor2tensor's parameter_attention: K and V are initialised at N(0, 1 / h) and have no
-    biases, the projections have, and dropout drops a value for all positions at once. (tensor2tensor multiplies keys by
-    the root of the number of heads, sqrt(h / d) unless these are wider than the model; the draft decides here.)
+    both 8 heads of 1,536 pairs and 16 heads of 512 pairs have the 2,097,152 weights of a network of width 2,048.
+
+    Open in the draft, and here as in tensor2tensor's parameter_attention: K and V start at N(0, 1 / h) and have no
+    biases, the projections have biases, and dropout drops a value for all positions at once. (tensor2tensor multiplies
+    keys by the root of the number of heads, sqrt(h / d) unless these are wider than the model; the draft decides here.)
 
     Args:
-        hidden, heads, d: width h of the model, number of heads over parameters, and width of a head.
+        hidden: width h of the model.
+        heads: number of heads over parameters.
+        d: width of a head.
         pairs: number p of pairs of a key and a value per head.
-        dropout: rate at which values are dropped, in training alone, in [0, 1).
+        dropout: rate at which values are dropped during training, in [0, 1).
     """
 
-    def __init__(self, hidden: int, heads: int, d: int, pairs: int, dropout: float):
+    def __init__(
+        self,
+        hidden: int,
+        heads: int,
+        d: int,
+        pairs: int,
+        dropout: float,
+    ):
         super().__init__()
-        self.hidden, self.heads, self.rate = hidden, heads, dropout
+        self.hidden = hidden
+        self.heads = heads
+        self.rate = dropout
         self.query = nn.Linear(hidden, heads * d)
-        self.K = nn.Parameter(torch.empty(heads, pairs, d))  # K and V have no values until `initialise` is called
+        # K and V have no values until `initialise` is called.
+        self.K = nn.Parameter(torch.empty(heads, pairs, d))
         self.V = nn.Parameter(torch.empty(heads, pairs, d))
 
     def initialise(self, deviation: float) -> None:
-        """Initialises K and V at N(0, 1 / h), whatever the `deviation` of Linear weights; called without gradients."""
+        """Initialises K and V at N(0, 1 / h), whatever the `deviation` of Linear weights; call without gradients."""
         for T in (self.K, self.V):
             T.normal_(std=self.hidden**-0.5)
 
     def forward(self, X: Tensor) -> Tensor:
         """Returns the weighted values of all heads, side by side [batch, n, heads d], for X [batch, n, h]."""
         Q = split(self.query(X), self.heads)
-        # K sqrt(h) / sqrt(d): the draft's factor and the division of the scores by the root of a head's width in one
-        keys = self.K * (self.hidden / self.K.shape[-1]) ** 0.5
-        weights = torch.softmax(Q @ keys.transpose(-2, -1), dim=-1)
-        V = functional.dropout1d(self.V * self.hidden**0.5, self.rate, self.training)
-        return merge(weights.to(Q.dtype) @ V.to(Q.dtype))  # under autocast, V is float32, and a GPU's softmax, too
+        d = self.K.shape[-1]
+        # K sqrt(h) / sqrt(d): the draft's factor, and the division of the scores by the root of a head's width.
+        K = self.K * (self.hidden / d) ** 0.5
+        V = self.V * self.hidden**0.5
+        weights = torch.softmax(Q @ K.transpose(-2, -1), dim=-1)
+        V = functional.dropout1d(V, self.rate, self.training)
+        # Under autocast V is float32, and so is the softmax of a GPU.
+        return merge(weights.to(Q.dtype) @ V.to(Q.dtype))

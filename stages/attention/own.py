@@ -1,6 +1,7 @@
 """A user's own operators: classes in one Python file, which params.yaml names as `operators_file`.
 
-A model's configuration has its SHA-256 and not its path, so that no model folder can name code for this process to run.
+A model's configuration holds the SHA-256 of the file and not the path, so that no model folder can name code for this
+process to run.
 """
 
 import hashlib
@@ -10,7 +11,8 @@ from pathlib import Path
 
 from .base import SelfAttention
 
-_imported: dict[str, dict[str, type[SelfAttention]]] = {}  # by the SHA-256 of a file: its operators by name
+# by the SHA-256 of a file: the file's operators by name
+_imported: dict[str, dict[str, type[SelfAttention]]] = {}
 
 
 def imported(sha256: str, name: str) -> dict[str, type[SelfAttention]]:
@@ -27,12 +29,14 @@ def imported(sha256: str, name: str) -> dict[str, type[SelfAttention]]:
 
 @cache
 def own_operators(path: str, sha256: str) -> dict[str, type[SelfAttention]]:
-    """Imports a file, once per process, and returns its operators by name.
+    """Imports a file, once per process, and returns the operators that the file itself defines, by name.
 
-    These are the classes derived from SelfAttention that the file itself defines, and that have a `name` of their own.
-    path: a relative one starts at the folder of params.yaml, in which every stage runs. sha256: that the file must
-    have, hexadecimal, from the settings or a trained model's configuration. ValueError: there is no such file, its
-    content is another, or it cannot be imported.
+    Args:
+        path: of the file; a relative path starts at the folder of params.yaml, in which every stage runs.
+        sha256: hexadecimal hash that the file must have, from the settings or a trained model's configuration.
+
+    Raises:
+        ValueError: the file is missing, has another hash, or cannot be imported.
     """
     file = Path(path)
     if not file.is_file():
@@ -41,12 +45,16 @@ def own_operators(path: str, sha256: str) -> dict[str, type[SelfAttention]]:
         raise ValueError(f"{path} has changed since the model was trained; `dvc repro` trains it again")
     specification = importlib.util.spec_from_file_location("own_operators", file)
     module = importlib.util.module_from_spec(specification)
+    # A user's file may do anything at import, exit included.
     try:
         specification.loader.exec_module(module)
-    except (Exception, SystemExit) as error:  # the file may do anything when it is imported
+    except (Exception, SystemExit) as error:
         raise ValueError(f"{path}: cannot be imported ({type(error).__name__}: {error}); mend it") from error
-    classes = (value for value in vars(module).values() if isinstance(value, type))
-    # not classes that the file imports, nor, below, base classes without a name, which are no operators
-    operators = [kind for kind in classes if issubclass(kind, SelfAttention) and kind.__module__ == module.__name__]
-    _imported[sha256] = {kind.name: kind for kind in operators if "name" in vars(kind)}
-    return _imported[sha256]
+    operators = {}
+    for value in vars(module).values():
+        # Classes that the file imports are left out, and so are base classes without a name, which are no operators.
+        defined_here = isinstance(value, type) and value.__module__ == module.__name__
+        if defined_here and issubclass(value, SelfAttention) and "name" in vars(value):
+            operators[value.name] = value
+    _imported[sha256] = operators
+    return operators

@@ -1,4 +1,4 @@
-"""Measurements inside self-attention: what reaches the operators of a model, and how their weights spread over keys."""
+"""Measurements inside self-attention: the inputs of a model's operators, and how attention weights spread over keys."""
 
 import math
 from collections.abc import Iterator
@@ -18,9 +18,13 @@ def operators_of(model: nn.Module) -> list[SelfAttention]:
 
 @contextmanager
 def inputs_of(modules: list[SelfAttention]) -> Iterator[list[Tensor]]:
-    """Yields a list, to which each module's input [batch, n, h] is added when the body of the `with` calls it."""
+    """Yields a list, to which every call of a module inside the `with` block appends the input [batch, n, h]."""
     inputs: list[Tensor] = []
-    hooks = [module.register_forward_pre_hook(lambda _module, args: inputs.append(args[0])) for module in modules]
+
+    def keep_input(_module, arguments):
+        inputs.append(arguments[0])
+
+    hooks = [module.register_forward_pre_hook(keep_input) for module in modules]
     try:
         yield inputs
     finally:
@@ -34,14 +38,18 @@ def complete_scores(module: SelfAttention, X: Tensor) -> Tensor:
 
 
 def of_weights(A: Tensor) -> dict[str, float]:
-    """Measures softmax(A) over keys of scores A [..., n, n], n > 1, without padding, as means over all else.
+    """Measures the weights softmax(A) over keys of scores A [..., n, n], n > 1, without padding.
 
-    attention_entropy: entropy of a token's weights over keys, divided by log n, that of uniform weights; in [0, 1].
-    self_weight: the weight of a token on itself, in [0, 1].
+    Returns:
+        Means over tokens and all leading dimensions. attention_entropy: entropy of a token's weights over keys, divided
+        by log n, the entropy of uniform weights; in [0, 1]. self_weight: weight of a token on itself, in [0, 1].
     """
     weights = torch.softmax(A.float(), dim=-1)
-    entropy = -(weights * weights.clamp_min(1e-30).log()).sum(-1).mean().item()  # a weight of 0 adds 0, not NaN
+    # A weight of 0 adds 0 to the entropy, not NaN.
+    logarithms = weights.clamp_min(1e-30).log()
+    entropy = -(weights * logarithms).sum(-1).mean().item()
+    self_weights = weights.diagonal(dim1=-2, dim2=-1)
     return {
         "attention_entropy": entropy / math.log(A.shape[-1]),
-        "self_weight": weights.diagonal(dim1=-2, dim2=-1).mean().item(),
+        "self_weight": self_weights.mean().item(),
     }

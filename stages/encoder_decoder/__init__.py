@@ -1,1 +1,1 @@
-"""Sentence pairs as token ids, the encoder-decoder Transformer, and one step of its training."""
+"""Sentence pairs as token ids, the encoder-decoder Transformer, and a step of training."""

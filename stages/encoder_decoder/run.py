@@ -9,33 +9,40 @@ from stages.files.paths import SENTENCE_PAIRS
 from stages.runner.run import Job, Run
 from stages.schema.translation_sections import Layers
 
-TRANSLATION = "translation"  # the task that is no sequence task
+# the task that is no sequence task
+TRANSLATION = "translation"
 
 
 class TranslationRun(Run):
     """A Transformer with one operator, trained on one task from one seed.
 
-    task: TRANSLATION, or recurrence or copy, the sequence tasks. size: what observations name as the size, in
-    translation the protocol. training: the section of params.yaml on that protocol, or on the sequence tasks.
+    Attributes:
+        operator: name of the operator.
+        task: TRANSLATION, or the sequence tasks `recurrence` and `copy`.
+        size: size in observations; in translation the name of the protocol.
+        training: the section of params.yaml on that protocol, or on the sequence tasks.
     """
 
-    beside: ClassVar[dict[str, Any]] = {"training": {"seeds", "operators"}}  # these lists decide no single result
+    # These lists decide no single result.
+    beside: ClassVar[dict[str, Any]] = {"training": {"seeds", "operators"}}
     operator: str
     task: str
     size: str
-    training: SkipValidation[Layers]  # params.yaml has been validated already
+    # params.yaml has been validated already.
+    training: SkipValidation[Layers]
 
     @property
     def name(self) -> str:
-        """What progress and errors call the run."""
+        """Name of the run in progress bars and errors, such as `copy, sequences, fixed, seed 1`."""
         return f"{self.task}, {self.size}, {self.operator}, seed {self.seed}"
 
     @property
     def data(self) -> Path:
-        """The folder of the protocol's sentence pairs; a run on a sequence task has none."""
+        """The folder of the protocol's sentence pairs; a run on a sequence task has no such folder."""
         return SENTENCE_PAIRS / self.size
 
     @property
     def job(self) -> Job:
-        """The run as a job, with the sentence pairs as its input; sequence tasks are drawn and have none."""
-        return Job(self.name, self, (self.data,) if self.task == TRANSLATION else ())
+        """The run as a job, with the sentence pairs as its input; sequence tasks are drawn and have no input."""
+        inputs = (self.data,) if self.task == TRANSLATION else ()
+        return Job(self.name, self, inputs)

@@ -16,16 +16,21 @@ from stages.schema.training_sections import Sized
 from stages.training.batches import padded, sorted_batches
 from stages.training.optimisation import DROPOUT, INITIALISATION, autocast, device, seed_torch, update
 
-HELD_OUT_BATCH = 128  # pairs
-NO_CLIPPING = math.inf  # neither source (Vaswani et al. 2017, TensorFlow's tutorial on translation) clips gradients
+# sentence pairs in a batch of the evaluation
+HELD_OUT_BATCH = 128
+# Neither source (Vaswani et al. 2017, TensorFlow's tutorial on translation) clips gradients.
+NO_CLIPPING = math.inf
 
 
 @dataclass
 class Counts:
-    """Sums over batches; the sums of several can be added.
+    """Sums over batches.
 
-    loss: over the real target tokens (those that are no padding), in nats. right: number of real tokens that the model
-    finds the most likely. tokens: number of real target tokens, END among them. pairs: number of sentence pairs.
+    Attributes:
+        loss: sum over the real target tokens (tokens that are no padding), in nats.
+        right: number of real tokens to which the model gives the highest probability.
+        tokens: number of real target tokens, END included.
+        pairs: number of sentence pairs.
     """
 
     loss: float = 0.0
@@ -34,11 +39,17 @@ class Counts:
     pairs: int = 0
 
     def __add__(self, other: "Counts") -> "Counts":
-        return Counts(*(one + two for one, two in zip(vars(self).values(), vars(other).values(), strict=True)))
+        pairs = zip(vars(self).values(), vars(other).values(), strict=True)
+        return Counts(*(mine + theirs for mine, theirs in pairs))
 
 
 def built(run: TranslationRun, words: tuple[int, int]) -> Transformer:
-    """Builds a run's model from its seed, on this process's device. words: sizes of source and target vocabulary."""
+    """Builds a run's model from its seed, on this process's device.
+
+    Args:
+        run: the operator, the recipe and the seed.
+        words: sizes of source and target vocabulary.
+    """
     seed_torch(run.seed, INITIALISATION)
     return assembled(run, words).to(device())
 
@@ -46,29 +57,42 @@ def built(run: TranslationRun, words: tuple[int, int]) -> Transformer:
 def assembled(run: TranslationRun, words: tuple[int, int]) -> Transformer:
     """Builds the model of `built` on torch's current device (`meta` takes no memory), from the global generator."""
     recipe = run.training
-    encoder = [EncoderLayer(attention(run), feed_forward(run)) for _ in range(recipe.layers)]
-    decoder = [DecoderLayer(attention(run), attention(run), feed_forward(run)) for _ in range(recipe.layers)]
-    sizes = recipe.hidden, recipe.positions, recipe.dropout
-    return Transformer(encoder, decoder, words, *sizes, recipe.vocabulary == "shared")
+    layers = range(recipe.layers)
+    # The order of the constructors decides which random numbers each layer draws.
+    encoder = [EncoderLayer(attention(run), feed_forward(run)) for _ in layers]
+    decoder = [DecoderLayer(attention(run), attention(run), feed_forward(run)) for _ in layers]
+    return Transformer(
+        encoder,
+        decoder,
+        words,
+        recipe.hidden,
+        recipe.positions,
+        recipe.dropout,
+        shared=recipe.vocabulary == "shared",
+    )
 
 
 def configured(run: TranslationRun) -> OperatorConfig:
     """Returns the configuration of the operator of a run; neither source has dropout on the attention weights."""
-    sizes = run.training.model_dump(include={*Sized.model_fields})  # layers, hidden, heads, intermediate, positions
+    # layers, hidden, heads, intermediate, positions
+    sizes = run.training.model_dump(include={*Sized.model_fields})
     return configuration(run.operator, **sizes, attention_probs_dropout_prob=0.0)
 
 
 def attention(run: TranslationRun) -> Attention:
-    """Builds one attention sublayer with the operator of a run, which with OverParameters attends as Original does."""
-    return Attention(configured(run).self_attention(output=True), run.training.dropout)
+    """Builds an attention sublayer with the operator of a run, which with OverParameters attends as Original does."""
+    operator = configured(run).self_attention(output=True)
+    return Attention(operator, run.training.dropout)
 
 
 def feed_forward(run: TranslationRun) -> FeedForward:
-    """Builds one feed-forward sublayer; with OverParameters, attention over as many weights takes its place."""
+    """Builds a feed-forward sublayer; with OverParameters, attention over as many weights takes its place."""
     config = configured(run)
     hidden, width = config.hidden_size, config.intermediate_size
-    inner, width = config.feed_forward() or (nn.Sequential(nn.Linear(hidden, width), nn.ReLU()), width)
-    return FeedForward(inner, width, hidden, run.training.dropout)
+    replacement = config.feed_forward()
+    if replacement is None:
+        replacement = nn.Sequential(nn.Linear(hidden, width), nn.ReLU()), width
+    return FeedForward(*replacement, hidden, run.training.dropout)
 
 
 def rate(step: int, hidden: int, warmup: int) -> float:
@@ -77,15 +101,22 @@ def rate(step: int, hidden: int, warmup: int) -> float:
 
 
 def advance(
-    model: Transformer, adam: torch.optim.AdamW, step: int, pairs: Pairs, indices: np.ndarray, run: TranslationRun
+    model: Transformer,
+    adam: torch.optim.AdamW,
+    step: int,
+    pairs: Pairs,
+    indices: np.ndarray,
+    run: TranslationRun,
 ) -> Counts:
     """Makes one update by the mean loss of the real target tokens.
 
     Args:
-        model, adam: the model, which is trained in place, and its optimiser.
+        model: the model, which is trained in place.
+        adam: the optimiser.
         step: the number of the update, from 0.
-        pairs, indices: the training split, and the places of the batch in it.
-        run: its `training` is the recipe; its `seed`, with the step, decides the dropout.
+        pairs: the training split.
+        indices: places of the batch in the split.
+        run: `training` is the recipe; `seed` decides the dropout, together with the step.
 
     Returns:
         The batch's Counts before the update, with dropout, as in the tutorial's accuracy; the loss is label-smoothed.
@@ -99,8 +130,8 @@ def advance(
     with autocast(recipe.precision):
         scores, labels = scored(model, pairs, indices)
     loss = functional.cross_entropy(scores.float(), labels, label_smoothing=recipe.label_smoothing)
-    where = f"{run.name}, step {step + 1}"
-    update(model, adam, loss, rate(step, recipe.hidden, recipe.warmup_steps), NO_CLIPPING, where)
+    learning_rate = rate(step, recipe.hidden, recipe.warmup_steps)
+    update(model, adam, loss, learning_rate, NO_CLIPPING, f"{run.name}, step {step + 1}")
     right = int((scores.argmax(-1) == labels).sum())
     return Counts(loss.item() * len(labels), right, len(labels), len(indices))
 
@@ -110,29 +141,35 @@ def held_out(model: Transformer, pairs: Pairs, precision: str) -> Counts:
     """Evaluates held-out pairs in float32 or bfloat16, without label smoothing; sets the model to evaluation mode."""
     model.eval()
     total = Counts()
-    for indices in sorted_batches([len(sentence) for sentence in pairs.target], HELD_OUT_BATCH):
+    lengths = [len(sentence) for sentence in pairs.target]
+    for indices in sorted_batches(lengths, HELD_OUT_BATCH):
         with autocast(precision):
             scores, labels = scored(model, pairs, indices)
-        loss = functional.cross_entropy(scores.float(), labels, reduction="sum").item()
-        total += Counts(loss, int((scores.argmax(-1) == labels).sum()), len(labels), len(indices))
+        loss = functional.cross_entropy(scores.float(), labels, reduction="sum")
+        right = int((scores.argmax(-1) == labels).sum())
+        total += Counts(loss.item(), right, len(labels), len(indices))
     return total
 
 
 def scored(model: Transformer, pairs: Pairs, indices: np.ndarray) -> tuple[Tensor, Tensor]:
     """Scores the real target tokens of some pairs.
 
-    Padding needs no scores: the loss leaves it out, and the accuracy of the TensorFlow tutorial, which is reported of
-    training, counts every padded position as wrong whatever is predicted there.
+    Padding needs no scores: the loss leaves padding out, and the accuracy of the TensorFlow tutorial, which is reported
+    of training, counts every padded position as wrong whatever the prediction.
 
     Args:
-        model, pairs, indices: the model, the pairs of one split, and the places of the batch among them.
+        model: the model, in the mode of the caller.
+        pairs: the pairs of a split.
+        indices: places of the batch in the split.
 
     Returns:
         Scores [tokens, words] before the softmax, and the ids of the right words [tokens]: each real target token after
-        BEGIN, given the source and the tokens before it.
+        BEGIN, given the source and the tokens before that token.
     """
-    source, target = (padded(side, indices) for side in (pairs.source, pairs.target))
+    memory, seen = model.encode(padded(pairs.source, indices))
+    target = padded(pairs.target, indices)
     labels = target[:, 1:]
-    hidden = model.decode(target[:, :-1], *model.encode(source))
+    # The prefix of a label is every token before the label.
+    hidden = model.decode(target[:, :-1], memory, seen)
     real = labels != PAD
     return model.output(hidden[real]), labels[real]

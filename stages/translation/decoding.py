@@ -1,6 +1,7 @@
 """Translates with a trained Transformer: by greedy search, and by beam search with a length penalty.
 
-Every step runs the decoder over the whole prefix, with no cache: one way for all operators, and sentences are short.
+Every step runs the decoder over the whole prefix, without a cache: sentences are short, and so all operators are
+treated alike.
 """
 
 from pathlib import Path
@@ -14,30 +15,40 @@ from stages.encoder_decoder.transformer import Transformer
 from stages.training.batches import padded, sorted_batches
 from stages.training.optimisation import autocast
 
-BATCH = 64  # sentences that are translated at once
-NOTHING = float("-inf")  # log probability of a hypothesis that there is not
+# sentences that are translated at once
+BATCH = 64
+# log probability of a hypothesis that does not exist
+NOTHING = float("-inf")
 
 
 @torch.no_grad()
 def translate(
-    model: Transformer, pairs: Pairs, tokenizer: Path, precision: str, beams: int, length_penalty: float
+    model: Transformer,
+    pairs: Pairs,
+    tokenizer: Path,
+    precision: str,
+    beams: int,
+    length_penalty: float,
 ) -> list[str]:
     """Translates the source side of some pairs.
 
     Args:
-        model, pairs: a trained model, which is left in evaluation mode, and the pairs.
-        tokenizer, precision: the file of the tokenizer of the target side, and float32 or bfloat16.
+        model: a trained model, which is left in evaluation mode.
+        pairs: the pairs.
+        tokenizer: the file of the tokenizer of the target side.
+        precision: float32 or bfloat16.
         beams: living hypotheses per sentence; 1 is greedy search, which has no length penalty.
-        length_penalty: alpha of Wu et al. 2016, equation 14, which Vaswani et al. use: a hypothesis of n tokens, END
-            among them, is worth its log probability / ((5 + n) / 6)^alpha.
+        length_penalty: alpha of `penalty`, by which a hypothesis's log probability is divided.
 
     Returns:
-        One text per pair, in their order. With BEGIN and END it has at most as many tokens as the model has positions.
+        A text per pair, in the order of the pairs. With BEGIN and END a translation has at most as many tokens as the
+        model has positions.
     """
     model.eval()
     words = Tokenizer.from_file(str(tokenizer))
     texts = [""] * len(pairs)
-    for indices in sorted_batches([len(sentence) for sentence in pairs.source], BATCH):
+    lengths = [len(sentence) for sentence in pairs.source]
+    for indices in sorted_batches(lengths, BATCH):
         source = padded(pairs.source, indices)
         with autocast(precision):
             translated = greedy(model, source) if beams == 1 else beam(model, source, beams, length_penalty)
@@ -49,7 +60,12 @@ def translate(
 def greedy(model: Transformer, source: Tensor) -> list[list[int]]:
     """Appends the most likely token to every prefix, until END or the last position of the model.
 
-    model: in evaluation mode. source: token ids [batch, n], padded with PAD. Returns ids without BEGIN and END.
+    Args:
+        model: in evaluation mode.
+        source: token ids [batch, n], padded with PAD.
+
+    Returns:
+        The token ids of each translation, without BEGIN and END.
     """
     memory, seen = model.encode(source)
     prefix = torch.full((len(source), 1), BEGIN, device=source.device)
@@ -59,55 +75,72 @@ def greedy(model: Transformer, source: Tensor) -> list[list[int]]:
         following = scores.argmax(-1).masked_fill(ended, PAD)
         prefix = torch.cat([prefix, following[:, None]], dim=1)
         ended |= following == END
-    return [_inner(row) for row in prefix.tolist()]
+    return [_strip(ids) for ids in prefix.tolist()]
 
 
 def beam(model: Transformer, source: Tensor, beams: int, alpha: float) -> list[list[int]]:
     """Searches by beams for the hypothesis of the highest penalised log probability.
 
     In every step a hypothesis may end only among the `beams` best continuations of its sentence. The search stops when
-    in no sentence a living hypothesis can overtake the best one that has ended, even if all its further tokens were
-    certain. A hypothesis that has not ended at the model's last position counts as it is.
+    in no sentence a living hypothesis can overtake the best ended hypothesis, even if all further tokens were certain.
+    A hypothesis that has not ended at the model's last position counts as if it had.
 
     Args:
-        model, source: as in `greedy`.
-        beams, alpha: number of living hypotheses of a sentence, and exponent of the length penalty.
+        model: in evaluation mode.
+        source: token ids [batch, n], padded with PAD.
+        beams: number of living hypotheses of a sentence.
+        alpha: exponent of the length penalty.
 
     Returns:
         The token ids of each translation, without BEGIN and END.
     """
-    batch, longest = len(source), len(model.places)
+    batch = len(source)
+    longest = len(model.places)
+    rows = torch.arange(batch, device=source.device)[:, None]
     memory, seen = (T.repeat_interleave(beams, dim=0) for T in model.encode(source))
     prefix = torch.full((batch, beams, 1), BEGIN, device=source.device)
+    # All beams begin with the same prefix: only one of them may live, or they would stay equal.
     living = torch.full((batch, beams), NOTHING, device=source.device)
-    living[:, 0] = 0.0  # all beams begin with the same prefix: only one of them may live, or they would stay equal
-    best = [(NOTHING, [])] * batch
+    living[:, 0] = 0.0
+    best = [NOTHING] * batch
+    translations = [[] for _ in range(batch)]
     for n in range(1, longest):
-        scores = model.output(model.decode(prefix.flatten(0, 1), memory, seen)[:, -1]).float().log_softmax(-1)
+        hidden = model.decode(prefix.flatten(0, 1), memory, seen)[:, -1]
+        scores = model.output(hidden).float().log_softmax(-1)
+        scores = scores.unflatten(0, (batch, beams))
         words = scores.shape[-1]
-        total = (living[..., None] + scores.unflatten(0, (batch, beams))).flatten(1)
-        values, places = total.topk(2 * beams)  # each of `beams` prefixes has one END: at least `beams` others remain
-        parents, following = places // words, places % words
-        prefix = torch.cat([prefix.gather(1, parents[..., None].expand(-1, -1, n)), following[..., None]], dim=-1)
+        # Each of `beams` prefixes has one END: among twice as many continuations at least `beams` go on.
+        total, places = (living[..., None] + scores).flatten(1).topk(2 * beams)
+        parents = places // words
+        following = places % words
+        prefix = torch.cat([prefix[rows, parents], following[..., None]], dim=-1)
         ends = (following == END) | (n == longest - 1)
         for i, j in ends[:, :beams].nonzero().tolist():
-            penalised = values[i, j].item() / penalty(n, alpha)
-            if penalised > best[i][0]:
-                best[i] = penalised, _inner(prefix[i, j].tolist())
-        living, chosen = values.masked_fill(ends, NOTHING).topk(beams)
-        prefix = prefix.gather(1, chosen[..., None].expand(-1, -1, n + 1))
-        bound = living.max(-1).values / penalty(longest - 1, alpha)  # no further loss, and the largest divisor
-        if all(value >= possible for (value, _), possible in zip(best, bound.tolist(), strict=True)):
+            value = total[i, j].item() / penalty(n, alpha)
+            if value > best[i]:
+                best[i] = value
+                translations[i] = _strip(prefix[i, j].tolist())
+        living, chosen = total.masked_fill(ends, NOTHING).topk(beams)
+        prefix = prefix[rows, chosen]
+        # No hypothesis can become worth more than with no further loss and the largest divisor.
+        bounds = living.max(-1).values / penalty(longest - 1, alpha)
+        if all(value >= bound for value, bound in zip(best, bounds.tolist(), strict=True)):
             break
-    return [ids for _, ids in best]
+    return translations
 
 
 def penalty(tokens: int, alpha: float) -> float:
-    """The length penalty ((5 + n) / 6)^alpha of a hypothesis of n tokens with END (Wu et al. 2016, equation 14)."""
+    """Returns the length penalty ((5 + n) / 6)^alpha of a hypothesis of n tokens, END included.
+
+    The penalty is equation 14 of Wu et al. 2016, which Vaswani et al. use. Without an exponent (0) there is no penalty:
+    the result is 1.
+    """
     return ((5 + tokens) / 6) ** alpha
 
 
-def _inner(ids: list[int]) -> list[int]:
-    """The ids between BEGIN and the first END, or all after BEGIN where there is no END."""
-    ids = ids[1:]
-    return ids[: ids.index(END)] if END in ids else ids
+def _strip(ids: list[int]) -> list[int]:
+    """Removes BEGIN, and END with everything after it: [BEGIN, 7, 9, END, PAD] -> [7, 9]."""
+    inner = ids[1:]
+    if END in inner:
+        return inner[: inner.index(END)]
+    return inner

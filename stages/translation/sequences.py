@@ -1,13 +1,11 @@
-"""Two exact sequence tasks behind claims of the blog post: one that position alone solves, and one that it cannot.
+"""Two exact sequence tasks behind claims of the blog post: position alone solves the first and cannot solve the second.
 
 Recurrence: x(t+1) = k0 x(t) + k1 x(t-1) + k2 x(t-2). Given x up to t, every position predicts the next value. The
-weights of the lags are the same at every position, so attention by positions alone is enough; the post names this task
-for its fixed attention. The first three values are random, and not predicted. Error: the root of the mean squared error
-of the predicted values, divided by the standard deviation of the right ones.
+weights of the lags are the same at every position, so attention by positions is enough; the post names this task for
+fixed attention. The first three values are random, and not predicted.
 
-Copy: every position has a key and a value, drawn anew in every sequence; the last has only a key, whose value is to be
-predicted. The position of that key differs from sequence to sequence, so position alone cannot solve it. Error: the
-share of wrong values; the commonest value of a sequence of 12 positions, which needs no key, is wrong in 0.78 of them.
+Copy: every position has a key and a value, drawn anew in every sequence; the last position has only a key, whose value
+is to be predicted. The position of that key differs from sequence to sequence, so position alone cannot solve the task.
 """
 
 import math
@@ -30,112 +28,168 @@ from stages.training.optimisation import (
     update,
 )
 
-COEFFICIENTS = (2.06, -1.74, 0.48)  # k0, k1, k2: a root 0.5; two of 0.98 exp(+-0.65i), a wave that hardly fades
-LAGS = len(COEFFICIENTS)
-FIRST = LAGS - 1  # the first position whose next value follows from those that are given
-KEYS, VALUES = 16, 16  # how many different ones there are
-HELD_OUT = 1000  # sequences that the error is measured on
-HELD_OUT_STEP = 2**31  # a step that no training reaches, for the seed of the held-out sequences
+# k0, k1, k2: a root 0.5, and two roots 0.98 exp(+-0.65i), a wave that hardly fades
+COEFFICIENTS = (2.06, -1.74, 0.48)
+LAGS = 3
+# the first position whose next value follows from the given values
+FIRST = 2
+# numbers of different keys and values
+KEYS, VALUES = 16, 16
+# sequences for the error, drawn for a step that no training reaches
+HELD_OUT = 1000
+HELD_OUT_STEP = 2**31
+
+
+# inputs and expected outputs of a step
+Batch = tuple[Tensor, Tensor]
 
 
 class SequenceModel(nn.Module):
-    """The translation model's encoder layers, causal in the recurrence, between a task's input and a linear output."""
+    """The translation model's encoder layers, between a task's input layer and a linear output.
 
-    def __init__(self, run: TranslationRun):
+    Args:
+        run: the operator and the recipe.
+        embed: the input layer.
+        outputs: width of the output.
+        causal: whether a position sees only itself and earlier positions.
+    """
+
+    def __init__(
+        self,
+        run: TranslationRun,
+        embed: nn.Module,
+        outputs: int,
+        causal: bool,
+    ):
         super().__init__()
-        self.task, recipe = run.task, run.training
-        hidden, length = recipe.hidden, recipe.positions
-        self.embed = nn.Linear(1, hidden) if self.task == "recurrence" else nn.Embedding(KEYS + VALUES + 1, hidden)
+        recipe = run.training
+        n = recipe.positions
+        seen = torch.ones(n, n, dtype=torch.bool)
+        if causal:
+            seen = seen.tril()
+        self.embed = embed
         self.layers = nn.ModuleList(EncoderLayer(attention(run), feed_forward(run)) for _ in range(recipe.layers))
-        self.output = nn.Linear(hidden, 1 if self.task == "recurrence" else VALUES)
-        self.register_buffer("places", sinusoids(length, hidden), persistent=False)
-        seen = torch.ones(length, length, dtype=torch.bool)
-        seen = seen.tril() if self.task == "recurrence" else seen
-        self.register_buffer("mask", seen[None, None], persistent=False)  # of every sequence and every head
-        initialise(self, hidden)
+        self.output = nn.Linear(recipe.hidden, outputs)
+        self.register_buffer("places", sinusoids(n, recipe.hidden), persistent=False)
+        # for all sequences and heads
+        self.register_buffer("mask", seen[None, None], persistent=False)
+        initialise(self, recipe.hidden)
 
-    def forward(self, inputs: Tensor) -> Tensor:
-        """Recurrence: values [batch, n] -> the next values [batch, n], of which those before FIRST mean nothing.
-
-        Copy: symbols [batch, n, 2] -> scores of the last position's value [batch, VALUES]. n: the recipe's `positions`.
-        """
-        if self.task == "recurrence":
-            X = self.embed(inputs[..., None])
-        else:
-            X = self.embed(inputs).sum(-2) * math.sqrt(self.places.shape[-1])  # sqrt(h), as in the translation model
+    def encode(self, X: Tensor) -> Tensor:
+        """Returns the last layer's hidden states [batch, n, h] for embedded inputs [batch, n, h]."""
         X = X + self.places
         for layer in self.layers:
             X = layer(X, self.mask)
-        return self.output(X).squeeze(-1) if self.task == "recurrence" else self.output(X[:, -1])
+        return X
+
+
+class Recurrence(SequenceModel):
+    """Predicts the next value of a recurrence at every position."""
+
+    def __init__(self, run: TranslationRun):
+        embed = nn.Linear(1, run.training.hidden)
+        super().__init__(run, embed, outputs=1, causal=True)
+
+    def forward(self, values: Tensor) -> Tensor:
+        """Returns the next values [batch, n] of values [batch, n]; predictions before FIRST mean nothing."""
+        X = self.embed(values[..., None])
+        return self.output(self.encode(X)).squeeze(-1)
+
+    @staticmethod
+    def draw(number: int, positions: int, generator: torch.Generator) -> Batch:
+        """Draws inputs x(t) and expected x(t+1), both [number, positions]; the first LAGS values are from N(0, 1)."""
+        values = list(torch.randn(LAGS, number, generator=generator))
+        k0, k1, k2 = COEFFICIENTS
+        while len(values) < positions + 1:
+            values.append(k0 * values[-1] + k1 * values[-2] + k2 * values[-3])
+        x = torch.stack(values, dim=1)
+        return x[:, :-1], x[:, 1:]
+
+    @staticmethod
+    def loss(outputs: Tensor, expected: Tensor) -> Tensor:
+        """Returns the mean squared error of the predicted values."""
+        return functional.mse_loss(outputs[:, FIRST:], expected[:, FIRST:])
+
+    @classmethod
+    def error(cls, outputs: Tensor, expected: Tensor) -> Tensor:
+        """Returns the root of the mean squared error, divided by the standard deviation of the right values."""
+        return cls.loss(outputs, expected).sqrt() / expected[:, FIRST:].std()
+
+
+class Copy(SequenceModel):
+    """Predicts the value that stands beside the last position's key."""
+
+    def __init__(self, run: TranslationRun):
+        embed = nn.Embedding(KEYS + VALUES + 1, run.training.hidden)
+        super().__init__(run, embed, outputs=VALUES, causal=False)
+
+    def forward(self, symbols: Tensor) -> Tensor:
+        """Returns scores of the last position's value [batch, VALUES] for symbols [batch, n, 2]."""
+        # sqrt(h), as in the translation model
+        X = self.embed(symbols).sum(-2) * math.sqrt(self.places.shape[-1])
+        return self.output(self.encode(X)[:, -1])
+
+    @staticmethod
+    def draw(number: int, positions: int, generator: torch.Generator) -> Batch:
+        """Draws symbols [number, positions, 2], a key and a value each, and the value [number] of the last key.
+
+        The keys of a sequence differ, but the last position repeats a key, with the symbol KEYS + VALUES in place of
+        the value. Keys are symbols from 0, values symbols from KEYS; the second tensor counts values from 0, as
+        classes.
+        """
+        before = positions - 1
+        # The first keys of a random order of all keys; params.yaml allows at most KEYS + 1 positions.
+        keys = torch.rand(number, KEYS, generator=generator).argsort(1)[:, :before]
+        values = torch.randint(VALUES, (number, before), generator=generator)
+        place = torch.randint(before, (number, 1), generator=generator)
+        asked = keys.gather(1, place)
+        expected = values.gather(1, place).squeeze(1)
+        question = torch.full_like(asked, KEYS + VALUES)
+        first = torch.cat([keys, asked], dim=1)
+        second = torch.cat([KEYS + values, question], dim=1)
+        return torch.stack([first, second], dim=-1), expected
+
+    # of scores [batch, VALUES] and classes [batch]
+    loss = staticmethod(functional.cross_entropy)
+
+    @staticmethod
+    def error(outputs: Tensor, expected: Tensor) -> Tensor:
+        """Returns the share of wrong values.
+
+        The commonest value of a sequence of 12 positions, which needs no key, is wrong with a share of 0.78.
+        """
+        return (outputs.argmax(-1) != expected).float().mean()
+
+
+TASKS = {"recurrence": Recurrence, "copy": Copy}
 
 
 def train(run: TranslationRun) -> dict:
-    """Trains on new sequences at every step; returns {"error": the module's error measure, on HELD_OUT others}.
-
-    ValueError where gradients are not finite.
-    """
-    recipe, seed = run.training, run.seed
-    seed_torch(seed, INITIALISATION)
-    model = SequenceModel(run).to(device())
-    adam = optimiser(model, recipe.betas, recipe.epsilon, weight_decay=0.0)
-    for step in range(recipe.steps):
-        inputs, expected = drawn(run.task, recipe.batch_size, recipe.positions, seed, step)
-        rate = linear_rate(step, recipe.steps, recipe.warmup_steps, recipe.learning_rate)
-        update(model, adam, loss_of(model(inputs), expected), rate, NO_CLIPPING, f"{run.name}, step {step + 1}")
-    model.eval()
-    with torch.no_grad():
-        inputs, expected = drawn(run.task, HELD_OUT, recipe.positions, seed, HELD_OUT_STEP)
-        outputs = model(inputs)
-        if run.task == "recurrence":
-            return {"error": (loss_of(outputs, expected).sqrt() / expected[:, FIRST:].std()).item()}
-        return {"error": (outputs.argmax(-1) != expected).float().mean().item()}
-
-
-def loss_of(outputs: Tensor, expected: Tensor) -> Tensor:
-    """Mean squared error, from position FIRST on, in the recurrence; mean cross-entropy in the copy.
-
-    The shapes tell the task: both [batch, n] in the recurrence; outputs [batch, VALUES], classes [batch] in the copy.
-    """
-    if outputs.shape == expected.shape:
-        return functional.mse_loss(outputs[:, FIRST:], expected[:, FIRST:])
-    return functional.cross_entropy(outputs, expected)
-
-
-def drawn(task: str, number: int, positions: int, seed: int, step: int) -> tuple[Tensor, Tensor]:
-    """Draws the sequences of one step, which follow from the seed and the step alone.
-
-    Args:
-        task, number, positions: recurrence or copy, how many sequences are drawn, and the length of each.
-        seed, step: the seed of the run, and the training step that they are for, or HELD_OUT_STEP.
+    """Trains on new sequences at every step.
 
     Returns:
-        Inputs and expected outputs, as the function of the task's name returns them, on this process's device.
+        {"error": the task's error on HELD_OUT other sequences}.
+
+    Raises:
+        ValueError: gradients are not finite.
     """
-    generator = torch.Generator().manual_seed(derived_seed(seed, ORDER, step))
-    make = recurrence if task == "recurrence" else copy
-    return tuple(T.to(device()) for T in make(number, positions, generator))
+    recipe = run.training
+    seed_torch(run.seed, INITIALISATION)
+    model = TASKS[run.task](run).to(device())
+    adam = optimiser(model, recipe.betas, recipe.epsilon, weight_decay=0.0)
+    for step in range(recipe.steps):
+        inputs, expected = draw_batch(run, recipe.batch_size, step)
+        loss = model.loss(model(inputs), expected)
+        rate = linear_rate(step, recipe.steps, recipe.warmup_steps, recipe.learning_rate)
+        update(model, adam, loss, rate, NO_CLIPPING, f"{run.name}, step {step + 1}")
+    model.eval()
+    with torch.no_grad():
+        inputs, expected = draw_batch(run, HELD_OUT, HELD_OUT_STEP)
+        return {"error": model.error(model(inputs), expected).item()}
 
 
-def recurrence(number: int, positions: int, generator: torch.Generator) -> tuple[Tensor, Tensor]:
-    """Draws inputs x(t) and expected x(t+1), both [number, positions]; the first LAGS values of x are from N(0, 1)."""
-    values = list(torch.randn(LAGS, number, generator=generator))
-    while len(values) < positions + 1:
-        values.append(sum(k * x for k, x in zip(COEFFICIENTS, reversed(values[-LAGS:]), strict=True)))
-    x = torch.stack(values, dim=1)
-    return x[:, :-1], x[:, 1:]
-
-
-def copy(number: int, positions: int, generator: torch.Generator) -> tuple[Tensor, Tensor]:
-    """Draws symbols [number, positions, 2], a key and a value each, and the value [number] of the last position's key.
-
-    The keys of a sequence differ, but the last position repeats one of them, with the symbol KEYS + VALUES in place of
-    the value. Keys are symbols from 0, values symbols from KEYS; the second tensor counts values from 0, as classes.
-    """
-    # the first keys of a random order of all; params.yaml allows at most KEYS + 1 positions
-    keys = torch.rand(number, KEYS, generator=generator).argsort(1)[:, : positions - 1]
-    values = torch.randint(VALUES, (number, positions - 1), generator=generator)
-    place = torch.randint(positions - 1, (number, 1), generator=generator)
-    asked, expected = keys.gather(1, place), values.gather(1, place).squeeze(1)
-    question = torch.full_like(asked, KEYS + VALUES)
-    pairs = torch.stack([torch.cat([keys, asked], 1), torch.cat([KEYS + values, question], 1)], dim=-1)
-    return pairs, expected
+def draw_batch(run: TranslationRun, number: int, step: int) -> Batch:
+    """Draws the inputs and expected outputs of a step, on this process's device, from the run's seed and the step."""
+    generator = torch.Generator().manual_seed(derived_seed(run.seed, ORDER, step))
+    inputs, expected = TASKS[run.task].draw(number, run.training.positions, generator)
+    return inputs.to(device()), expected.to(device())
