@@ -1,1 +1,1 @@
-"""The rules that drop documents, their annotation, and the ledger: stage `filtering`."""
+"""Stage `filtering`: annotation of documents, the rules that drop documents, and the ledger."""

@@ -1,7 +1,8 @@
-"""Metadata for documents that lack some: OSCAR 22.01, plain text. Metadata that a record has are kept as they are.
+"""Computes missing metadata of documents, such as records of OSCAR 22.01 and plain text.
 
 Categories come from UT1 blocklists (blocklists.py), harmful perplexity from a KenLM model, and quality warnings from
-the rules of OSCAR's producer. The filter's rules read what is computed here; it is never written into a record.
+the rules of OSCAR's producer. Metadata of a record are kept. Computed metadata serve the rules of the filter and are
+never written into a record.
 """
 
 from collections import Counter
@@ -14,17 +15,22 @@ from stages.filtering import blocklists
 from stages.records import records
 from stages.records.records import Annotations
 
-FEW_LINES = 5  # a document of fewer is tiny
-SHORT = 100  # bytes; a line of fewer is short
-EDGE = 0.2  # the header is this share of the lines, and the footer as much
-MOST = 0.5  # share of short lines, or of characters that are no letters, above which there is a warning
+# a document with fewer lines is tiny
+FEW_LINES = 5
+# bytes; a line with fewer bytes is short
+SHORT = 100
+# share of the lines that are the header, and share of the lines that are the footer
+EDGE = 0.2
+# largest share of short lines, and of characters that are not letters, without a warning
+MOST = 0.5
 
 
 def quality_warnings(text: str) -> tuple[str, ...]:
     """Returns a text's quality warnings, by the rules of OSCAR's producer (oscar-project/ungoliant, src/transformers).
 
-    OSCAR's documentation calls a line of `short_sentences` short below 400 bytes; its records follow 100, as for header
-    and footer: these rules give the annotations of the 63 real records of OSCAR 22.01 that the tests read.
+    OSCAR's documentation calls a line of `short_sentences` short below 400 bytes, but OSCAR's records follow 100 bytes,
+    as for header and footer: these rules give the annotations of the 63 real records of OSCAR 22.01 that the tests
+    read. "A short line." gives ("tiny", "short_sentences").
     """
     short = [len(line.encode()) < SHORT for line in text.split("\n")]
     lines = len(short)
@@ -46,9 +52,13 @@ def quality_warnings(text: str) -> tuple[str, ...]:
 
 
 def load_kenlm(path: Path):
-    """Loads a kenlm.Model, ARPA or binary (which is memory-mapped), such as oscar-corpus/harmful-kenlms of the hub.
+    """Loads a kenlm.Model by the optional package `kenlm` (pip install '.[kenlm]').
 
-    This needs the optional package `kenlm` (pip install '.[kenlm]'). ValueError when the model cannot be loaded.
+    Args:
+        path: a model in ARPA or binary (memory-mapped) form, such as oscar-corpus/harmful-kenlms of the hub.
+
+    Raises:
+        ValueError: the model cannot be loaded.
     """
     if not path.is_file():
         raise ValueError(f"filtering.annotation.kenlm_model: {path}: no such file; fetch the model, or say null")
@@ -69,32 +79,47 @@ def load_kenlm(path: Path):
 def harmful_perplexity(model, text: str) -> float:
     """Computes the harmful perplexity of a whole document as OSCAR 23.01 does: the lower, the more harmful.
 
-    The document is one string with spaces for newlines, not normalised otherwise (oscar-project/ungoliant,
-    src/transformers/kenlm). model: of `load_kenlm`. Returns the perplexity per word; the text's end counts as a word.
+    Args:
+        model: as `load_kenlm` returns the model.
+        text: the document.
+
+    Returns:
+        The perplexity per word; the end of the text counts as a word.
     """
+    # newlines become spaces, without any further normalisation (oscar-project/ungoliant, src/transformers/kenlm)
     return model.perplexity(text.replace("\n", " "))
 
 
 def missing(document: Annotations) -> list[str]:
-    """Names the metadata that a document lacks: `harmful_pp`, `categories`, `quality_warnings`, in this order.
-
-    UNSET says that the record lacks the key, None that none applies; `annotation` is OSCAR 22.01's name for the
-    warnings. A perplexity of 0 counts as missing: OSCAR's are positive (and the code of Courtois et al. reads it so).
-    """
-    names = [] if document.harmful_pp else ["harmful_pp"]
+    """Names the metadata that a document lacks: `harmful_pp`, `categories`, `quality_warnings`, in this order."""
+    names = []
+    # 0 counts as missing, as in the code of Courtois et al.: perplexities of OSCAR are positive
+    if not document.harmful_pp:
+        names.append("harmful_pp")
+    # None says that nothing applies, UNSET that the record lacks the key
     if document.categories is UNSET:
         names.append("categories")
+    # `annotation` is OSCAR 22.01's name for the warnings
     if document.quality_warnings is UNSET and document.annotation is UNSET:
         names.append("quality_warnings")
     return names
 
 
 class Annotator:
-    """Computes the metadata that documents lack. ValueError when the model cannot be loaded.
+    """Computes the metadata that documents lack.
 
-    blocklists_folder: where `compile_lists` left its files, for categories. kenlm_model: path of the model that gives
-    harmful_pp. quality_rules: whether warnings are computed. With None, or False, that kind of metadata stays unknown
-    where it is missing. `unknown`: for each kind the number of documents of which it stayed unknown so far.
+    Missing metadata of a kind without a source (None, or False for quality_rules) stay unknown.
+
+    Args:
+        blocklists_folder: the folder of compiled lists (`compile_lists`), the source of categories.
+        kenlm_model: the path of the model, the source of harmful_pp.
+        quality_rules: whether warnings are computed.
+
+    Attributes:
+        unknown: the number of documents so far whose metadata stayed unknown, by kind.
+
+    Raises:
+        ValueError: the model cannot be loaded.
     """
 
     def __init__(self, blocklists_folder: str | None, kenlm_model: str | None, quality_rules: bool):
@@ -104,10 +129,19 @@ class Annotator:
         self._quality_rules = quality_rules
 
     def __call__(self, line: bytes, document: Annotations) -> Annotations:
-        """Returns a record's metadata with what could be added, and counts what could not.
+        """Adds missing metadata of a record, and counts metadata that stay unknown.
 
-        line: the record. document: its metadata. ValueError when its text or its address cannot be read.
+        Args:
+            line: the record.
+            document: the metadata of the record.
+
+        Returns:
+            The metadata with all that could be added.
+
+        Raises:
+            ValueError: the text or the address of the record cannot be read.
         """
+        # without any source, the record need not be decoded again
         if not (self._blocklist or self._model or self._quality_rules):
             self.unknown.update(missing(document))
             return document

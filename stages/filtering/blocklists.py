@@ -1,9 +1,9 @@
 """Categories of web addresses by the UT1 blocklists (University of Toulouse; layout of olbat/ut1-blacklists).
 
-A category is a folder with `domains` and `urls`, plain or compressed (.gz, .zst). An address has the categories of its
-host, of every parent domain, and of the address without its query, as in OSCAR 23.01 (oscar-project/ut1-rs). An entry
-is a 64-bit hash and the number of its category, 9 bytes, in sorted, memory-mapped arrays that all processes share.
-With a million entries, a form that is none of them has the hash of one with a probability of 5e-14.
+A category is a folder with `domains` and `urls`, plain or compressed (.gz, .zst). An address has the categories of the
+host, of every parent domain, and of the address without query, as in OSCAR 23.01 (oscar-project/ut1-rs). An entry
+is a 64-bit hash and the number of a category, 9 bytes, in sorted, memory-mapped arrays that all processes share.
+With a million entries, an unlisted address collides with an entry with a probability of 5e-14.
 """
 
 import hashlib
@@ -21,18 +21,19 @@ import numpy as np
 from stages.files.storage import write_atomically
 from stages.records import reading
 
-CATEGORIES = 256  # at most: an entry keeps the number of its category in one byte
 LISTS = ("domains", "urls")
 HASHES, NUMBERS, NAMES = "hashes.npy", "numbers.npy", "names.json"
 SCHEME = re.compile(r"^[a-z][a-z0-9+.-]*://", re.IGNORECASE)
 PORT = re.compile(r":\d*$")
-LONGEST_NAME = 253  # characters of a host's name, at most (RFC 1035, section 2.3.4, less the two that are not written)
+# characters of a host's name, at most (RFC 1035, section 2.3.4, less the two that are not written)
+LONGEST_NAME = 253
 
 
 def folders(root: Path) -> dict[str, list[Path]]:
-    """Finds the categories below a folder, sorted by name, and the files of each one's lists.
+    """Finds the categories below a folder: the files of the lists by category, sorted by name.
 
-    Linked folders, second names of a category, are left out. ValueError for no category, or more than CATEGORIES.
+    Raises:
+        ValueError: there is no category.
     """
     categories = {}
     for folder in sorted(root.glob("*/")):
@@ -42,6 +43,7 @@ def folders(root: Path) -> dict[str, list[Path]]:
                 file = folder / f"{name}{suffix}"
                 if file.is_file():
                     files.append(file)
+        # a linked folder is a second name of a category
         if files and not folder.is_symlink():
             categories[folder.name] = files
     if not categories:
@@ -49,20 +51,22 @@ def folders(root: Path) -> dict[str, list[Path]]:
             f"filtering.annotation.blocklists: {root} has no folder with a file `domains` or `urls`; unpack the UT1 "
             "lists there (one folder a category), or say null"
         )
-    if len(categories) > CATEGORIES:
-        raise ValueError(
-            f"filtering.annotation.blocklists: {root} has {len(categories)} categories, more than {CATEGORIES}; leave "
-            "there those that filtering.excluded_categories names"
-        )
     return categories
 
 
 def compile_lists(settings: dict, folder: Path) -> dict:
-    """Job (runner/jobs.py): compiles lists for `Blocklist`. settings: root, the folder of the lists.
+    """Job (runner/jobs.py): compiles lists for `Blocklist`.
 
-    Leaves in `folder`, the job's own, the entries' hashes, sorted (hashes.npy, uint64 [entries]), the number of each
-    one's category (numbers.npy, uint8 [entries]), and the categories by number (names.json). Returns the number of
-    different entries by category. ValueError when a line is not UTF-8, or a category has no entry to exclude by.
+    Args:
+        settings: `root`, the folder of the lists.
+        folder: the folder of the job. Gets hashes.npy (uint64 [entries], sorted), numbers.npy (uint8 [entries], the
+            category of each entry) and names.json (the name of each category).
+
+    Returns:
+        The number of different entries by category.
+
+    Raises:
+        ValueError: a line is not UTF-8, or a category has no entry.
     """
     categories = folders(Path(settings["root"]))
     counts, hashes, numbers = {}, [], []
@@ -103,24 +107,29 @@ class Blocklist:
 
 
 def forms(address: str) -> Iterator[str]:
-    """Yields what of an address may stand in a list: its host, the host's parent domains, and host with path.
+    """Yields the forms of an address that a list may have: host, parent domains, and host with path.
 
-    Parent domains have at least two labels. Host with path comes as it is and without `www.`, so one may come twice.
+    Parent domains have at least two labels. Host with path comes with and without `www.`, and so may come twice.
+    "http://www.a.org/b" gives "www.a.org", "a.org", "www.a.org/b" and "a.org/b".
     """
     host, path = normalised(address)
     yield host
     if not _is_ip(host):
-        labels = host[-LONGEST_NAME - 1 :].split(".")  # 1: a dot; all labels of a long one take quadratic time
-        yield from (".".join(labels[start:]) for start in range(1, len(labels) - 1))
+        # all labels of a very long host would take quadratic time; 1: a dot before the longest name
+        labels = host[-LONGEST_NAME - 1 :].split(".")
+        for start in range(1, len(labels) - 1):
+            yield ".".join(labels[start:])
     if path:
         yield host + path
         yield host.removeprefix("www.") + path
 
 
 def normalised(address: str) -> tuple[str, str]:
-    """Returns the host (lower case, ASCII; no user, port, trailing dot or brackets of IPv6) and the path of an address.
+    """Splits an address into host and path: "http://me@A.org.:80/B/?c" gives "a.org" and "/B".
 
-    The path keeps its case and begins with a slash, without query, fragment or trailing slashes; it may be empty.
+    Returns:
+        host: in lower case and ASCII, without user, port, trailing dot or brackets of IPv6.
+        path: empty, or with a slash at the begin, without query, fragment or trailing slashes; case is kept.
     """
     address = SCHEME.sub("", address.strip(), count=1).removeprefix("//")
     address = re.split(r"[?#]", address, maxsplit=1)[0]
@@ -145,7 +154,7 @@ def _is_ip(host: str) -> bool:
 
 
 def _entries(path: Path) -> Iterator[str]:
-    """Yields the normalised entries of a list, without blank lines and comments (#). ValueError if it is not UTF-8."""
+    """Yields the normalised entries of a list, without blank lines and comments (#). ValueError unless in UTF-8."""
     for number, line in enumerate(reading.lines(path), start=1):
         try:
             written = line.decode().strip()

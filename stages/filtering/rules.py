@@ -1,6 +1,6 @@
 """The three rules by which Courtois et al. chose documents (2024, Appendix A), each a parameter.
 
-The paper leaves open what happens to a document without a score: the authors' code treats a missing or zero
+The paper does not say whether a document without a score is dropped: the authors' code treats a missing or zero
 `harmful_pp` as out of bounds, which `missing_harmful_pp: drop` does.
 """
 
@@ -11,17 +11,23 @@ from typing import Any
 from stages.records.records import Annotations
 from stages.schema.sections import Filtering
 
-WARNINGS = ("tiny", "short_sentences", "header", "footer", "noisy", "adult")  # OSCAR's own, 22.01 and 23.01
-ALIASES = {"agressif": ("aggressive",), "adult": ("porn",)}  # second names: links in olbat/ut1-blacklists
+# warnings of OSCAR 22.01 and 23.01
+WARNINGS = ("tiny", "short_sentences", "header", "footer", "noisy", "adult")
+# second names of categories, which are links in olbat/ut1-blacklists
+ALIASES = {"agressif": ("aggressive",), "adult": ("porn",)}
 
-Reason = tuple[str, str]  # a rule, and what of it applied: ("categories", "adult"), ("harmful_pp", "low")
+# a rule and the reason by this rule: ("categories", "adult"), ("harmful_pp", "low")
+Reason = tuple[str, str]
 
 
 def rules_of(settings: Filtering) -> dict:
-    """Returns the keys of `filtering` that are rules, with their values, as the JSON that a job takes.
+    """Returns the keys of `filtering` that are rules, with values in JSON, as a job takes settings.
 
-    excluded_categories: names; harmful_pp: `above` and `below`, between which a perplexity passes; missing_harmful_pp
-    and quality_warnings: `keep` or `drop`, what happens to a document without the one or with the other.
+    Returns:
+        excluded_categories: names of categories.
+        harmful_pp: `above` and `below`, the bounds between which a perplexity passes.
+        missing_harmful_pp: `keep` or `drop` documents without a perplexity.
+        quality_warnings: `keep` or `drop` documents with a warning.
     """
     return settings.model_dump(include={"excluded_categories", "harmful_pp", "missing_harmful_pp", "quality_warnings"})
 
@@ -47,7 +53,7 @@ def judge(rules: Mapping[str, Any]) -> Callable[[Annotations], tuple[Reason, ...
     # few combinations occur, so each is worked out once
     @lru_cache(maxsize=1 << 14)
     def combine(categories: tuple[str, ...], level: str | None, warnings: tuple[str, ...]) -> tuple[Reason, ...]:
-        """Returns the reasons; `level` is the reason by perplexity, None if the perplexity passes."""
+        """Returns the reasons; `level` is the reason by perplexity, or None."""
         found = []
         for name in categories:
             if name in spellings:

@@ -17,7 +17,8 @@ from stages.filtering.rules import judge
 from stages.records import reading, records
 from stages.records.records import Annotations
 
-LEVEL = 1  # of compression: a sixth more bytes than at 3, in half the time
+# level of compression: a sixth more bytes than at 3, in half the time
+LEVEL = 1
 KEPT = "kept.jsonl.zst"
 MALFORMED = "malformed.csv"
 
@@ -52,11 +53,12 @@ def filter_shard(settings: dict, folder: Path) -> dict:
         for block, starts, ends, documents in _blocks(Path(settings["shard"])):
             for start, end, document in zip(starts, ends, documents, strict=True):
                 number += 1
+                # copying the line costs time, so only a line without metadata is copied
                 if not isinstance(document, ValueError) and missing(document):
                     try:
                         document = annotate(block[start:end], document)
                     except ValueError as error:
-                        # text or address, from which metadata would follow, cannot be read
+                        # the text or the address of the record cannot be read
                         document = error
                 if isinstance(document, ValueError):
                     malformed.writerow([settings["shard"], number, document])
@@ -73,13 +75,14 @@ def filter_shard(settings: dict, folder: Path) -> dict:
 
 
 def _blocks(shard: Path) -> Iterator[tuple[bytes, list[int], list[int], list[Annotations | ValueError]]]:
-    """Yields blocks: bytes, where each line starts and ends (before its line feed), its metadata or what is wrong."""
+    """Yields blocks of lines: bytes; starts and ends of lines, without line feeds; metadata or error of each line."""
     for block in reading.line_blocks(shard):
         codes = np.frombuffer(block, dtype=np.uint8)
         feeds = np.flatnonzero(codes == ord("\n"))
         starts = np.insert(feeds + 1, 0, 0)
         ends = np.append(feeds, len(block))
-        yield block, starts.tolist(), ends.tolist(), records.annotations_of(block, starts, ends)
+        documents = records.annotations_of(block, starts, ends)
+        yield block, starts.tolist(), ends.tolist(), documents
 
 
 def _sum_fates(fates: dict[tuple | None, list[int]]) -> list[list]:
@@ -100,20 +103,26 @@ def _sum_fates(fates: dict[tuple | None, list[int]]) -> list[list]:
             keys = [("kept", "", "")]
         else:
             keys = [("dropped", rule, reason) for rule, reason in reasons]
-        sums[keys[0]][:2] += counts
+        first = keys[0]
+        sums[first][:2] += counts
         for key in keys:
             sums[key][2:] += counts
-    return [[*key, *sums[key].tolist()] for key in sorted(sums)]
+    rows = []
+    for key in sorted(sums):
+        counts = sums[key].tolist()
+        rows.append([*key, *counts])
+    return rows
 
 
 def select(kept: Path, target: Path, chosen: Iterable[int]) -> int:
-    """Copies lines of a shard of kept documents; returns their number of bytes, without line feeds.
+    """Copies lines of a shard of kept documents; returns the number of copied bytes, without line feeds.
 
     Args:
         kept, target: the shard, and the file to write.
         chosen: sorted numbers of the lines, from 0.
     """
-    size, previous = 0, -1
+    size = 0
+    previous = -1
     lines = reading.lines(kept)
     with reading.zstd_writer(target, LEVEL) as file:
         for number in chosen:
@@ -141,27 +150,35 @@ def sample(total: int, count: int, seed: int) -> np.ndarray:
 
 
 def shard_rows(shard: str, tallies: list[list], selected: tuple[int, int] | None) -> list[tuple]:
-    """Makes the rows of one shard in the ledger, with `in`, `kept` and `not_selected` even if these are 0.
+    """Makes the rows of a shard in the ledger, with `in`, `kept` and `not_selected` even if these are 0.
 
     A row is (shard, fate, rule, reason, documents, bytes, all_documents, all_bytes), the last two as in `_sum_fates`.
 
     Args:
         shard: the name of the shard.
-        tallies: `rows` as `filter_shard` returns them.
+        tallies: `rows` of the result of `filter_shard`.
         selected: documents and bytes that are selected among the kept documents; None if all are selected.
     """
-    read, kept = np.zeros(2, dtype=int), np.zeros(2, dtype=int)
+    read = np.zeros(2, dtype=int)
+    kept = np.zeros(2, dtype=int)
     others = []
-    for fate, rule, reason, documents, size, *of_all in tallies:
-        read += documents, size
+    for tally in tallies:
+        fate = tally[0]
+        # of all documents, each under its first reason only
+        counts = tally[3:5]
+        read += counts
         if fate == "kept":
-            kept += documents, size
+            kept += counts
         else:
-            others.append((shard, fate, rule, reason, documents, size, *of_all))
+            others.append((shard, *tally))
     taken = kept if selected is None else np.array(selected)
-    counts = {"in": read, "kept": taken, "not_selected": kept - taken}
+    fates = {
+        "in": read,
+        "kept": taken,
+        "not_selected": kept - taken,
+    }
     rows = []
-    for fate, numbers in counts.items():
-        documents, size = numbers.tolist()
-        rows.append((shard, fate, "", "", documents, size, documents, size))
+    for fate, numbers in fates.items():
+        counts = numbers.tolist()
+        rows.append((shard, fate, "", "", *counts, *counts))
     return rows + others

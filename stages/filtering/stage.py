@@ -2,9 +2,9 @@
 
 Reads data/corpus, and the blocklists and the KenLM model that params.yaml may name. Writes
 data/filtered/part_N.jsonl.zst (kept records, byte for byte), ledger.csv (every document and byte accounted for;
-stages/records/ledger.py describes its columns) and malformed.csv (file, line and reason of each line that is no
-record; file and line of the source, or of data/corpus for lines that were streamed). Stops when more lines are
-malformed than filtering.malformed_share.
+stages/records/ledger.py describes the columns) and malformed.csv (file, line and reason of each malformed line; file
+and line of the source, or of data/corpus for lines that were streamed). Stops when more lines are malformed than
+filtering.malformed_share.
 """
 
 import csv
@@ -25,16 +25,18 @@ from stages.runner import jobs
 from stages.schema.sections import Filtering
 from stages.schema.settings import Settings
 
-REMEDIES = {  # what would give the metadata that a rule reads, in filtering.annotation
+# the key of filtering.annotation that would supply the metadata
+REMEDIES = {
     "categories": "blocklists",
     "harmful_pp": "kenlm_model",
     "quality_warnings": "quality_rules",
 }
-SHOWN = 3  # malformed lines, or reasons, in an error
+# number of malformed lines, or reasons, in an error
+SHOWN = 3
 
 
 def main(settings: Settings) -> dict:
-    """Writes data/filtered. Returns `unknown` for the run's record, which is what `build` returns."""
+    """Writes data/filtered; returns `unknown`, the result of `build`, for the record of the run."""
     with temporary_sibling(FILTERED) as folder:
         folder.mkdir()
         unknown = build(CORPUS, folder, settings.filtering, settings.workers)
@@ -45,17 +47,18 @@ def build(corpus: Path, folder: Path, settings: Filtering, workers: int | str | 
     """Filters a corpus.
 
     Args:
-        corpus: the folder of its shards and, where there is one, of their origins.csv.
+        corpus: the folder of shards, perhaps with origins.csv.
         folder: gets the shards of kept documents, ledger.csv and malformed.csv.
         settings: the section `filtering` of params.yaml.
-        workers: the number of processes, None for one a core, or the address of a Dask scheduler.
+        workers: the number of processes, None for a process per core, or the address of a Dask scheduler.
 
     Returns:
-        How many documents lack the metadata that a rule reads, even after annotation, by the rule's name; the rule
-        lets them pass, unless `filtering.missing_harmful_pp` drops those without a perplexity.
+        The number of documents without metadata for a rule, even after annotation, by the name of the rule. The rule
+        lets such documents pass, except that `filtering.missing_harmful_pp` may drop documents without a perplexity.
 
     Raises:
-        ValueError: too many lines are malformed, none is kept, there is no shard, or lists or model cannot be loaded.
+        ValueError: too many lines are malformed, no line is kept, there is no shard, or lists or model cannot be
+            loaded.
         RuntimeError: a shard or a list cannot be read.
     """
     shards = reading.shards(corpus)
@@ -66,8 +69,10 @@ def build(corpus: Path, folder: Path, settings: Filtering, workers: int | str | 
         job = {"shard": str(shard), "rules": selection, "annotation": added}
         work.append(jobs.Job(shard.name, job, (shard, *inputs)))
     results = jobs.run(filter_shard, work, stage="filtering", workers=workers)
-    _gather_malformed([job_folder for job_folder, _ in results], origins.read(corpus), folder / MALFORMED)
-    ledger = with_total(_place_selected(shards, results, folder, settings))
+    job_folders = [job_folder for job_folder, _ in results]
+    _gather_malformed(job_folders, origins.read(corpus), folder / MALFORMED)
+    rows = _place_selected(shards, results, folder, settings)
+    ledger = with_total(rows)
     write_table(folder / LEDGER.name, ledger)
     _check(ledger, folder / MALFORMED, settings)
     unknown = {}
@@ -80,9 +85,10 @@ def build(corpus: Path, folder: Path, settings: Filtering, workers: int | str | 
 
 
 def _annotation_sources(settings: Filtering, workers: int | str | None) -> tuple[dict, tuple[Path, ...]]:
-    """Compiles the blocklists; returns the arguments of `Annotator`, and the files that decide what it computes.
+    """Compiles the blocklists; returns the arguments of `Annotator`, and the files on which annotations depend.
 
-    ValueError when the lists or the model cannot be loaded, or an excluded category has no list under any of its names.
+    Raises:
+        ValueError: lists or model cannot be loaded, or an excluded category has no list under any name.
     """
     annotation = settings.annotation
     added = {
@@ -124,10 +130,13 @@ def _require_lists(categories: Iterable[str], lists: dict[str, list[Path]], root
 def _place_selected(
     shards: list[Path], results: list[tuple[Path, dict]], folder: Path, settings: Filtering
 ) -> list[tuple]:
-    """Puts those of the kept documents that are selected into `folder`; returns the rows of the ledger.
+    """Puts the selected documents into `folder`; returns the rows of the ledger.
 
-    results: each shard's job folder and what `filter_shard` returned. Where all kept documents of a shard (if none,
-    too) are selected, the job's own file gets a second name; where some are, they are copied; else there is no file.
+    Args:
+        shards: the shards of the corpus.
+        results: by shard the folder of the job and the result of `filter_shard`.
+        folder: gets a file for every shard of which a document is selected, or all of zero kept documents.
+        settings: the section `filtering` of params.yaml.
     """
     kept = []
     for _, result in results:
@@ -137,13 +146,16 @@ def _place_selected(
     rows = []
     choices = choose_documents(kept, settings)
     for shard, (filtered, result), number, chosen in zip(shards, results, kept, choices, strict=True):
+        target = folder / shard.name
         selected = None
         if len(chosen) == number:
-            place(filtered / KEPT, folder / shard.name)
+            # all: the file of the job gets a second name, without a copy
+            place(filtered / KEPT, target)
         elif not len(chosen):
             selected = (0, 0)
         else:
-            selected = (len(chosen), select(filtered / KEPT, folder / shard.name, chosen))
+            size = select(filtered / KEPT, target, chosen)
+            selected = (len(chosen), size)
         rows += shard_rows(shard.name, result["rows"], selected)
     return rows
 
@@ -171,7 +183,7 @@ def choose_documents(kept: list[int], settings: Filtering) -> list[Sequence[int]
 
 
 def _gather_malformed(folders: list[Path], sources: dict[str, list[origins.Origin]], target: Path) -> None:
-    """Joins all malformed.csv under a header, with each line's place in its source (`origins.read`), if known."""
+    """Joins all malformed.csv under a header; a line is named by its place in the source, if `origins.read` knows."""
     with temporary_sibling(target) as temporary, temporary.open("w", encoding="utf-8", newline="") as file:
         writer = csv.writer(file, lineterminator="\n")
         writer.writerow(("file", "line", "reason"))
@@ -186,8 +198,14 @@ def _gather_malformed(folders: list[Path], sources: dict[str, list[origins.Origi
 def _check(ledger: pd.DataFrame, malformed: Path, settings: Filtering) -> None:
     """Checks that the corpus consists of OSCAR records, and that some are kept.
 
-    ledger: of `with_total`. malformed: the CSV of malformed lines, the first of which an error shows. ValueError when
-    too many lines are malformed, all documents are dropped for want of a perplexity, or none is kept.
+    Args:
+        ledger: as `with_total` returns the ledger.
+        malformed: the CSV of malformed lines.
+        settings: the section `filtering` of params.yaml.
+
+    Raises:
+        ValueError: too many lines are malformed, all documents lack a perplexity and are dropped, or no document is
+            kept.
     """
     share = settings.malformed_share
     total = ledger[ledger["shard"] == TOTAL]
@@ -195,11 +213,12 @@ def _check(ledger: pd.DataFrame, malformed: Path, settings: Filtering) -> None:
     if counts["malformed"] > share * counts["in"]:
         examples = ""
         with malformed.open(encoding="utf-8", newline="") as file:
-            for line in islice(csv.DictReader(file), SHOWN):
-                examples += f"\n  {line['file']}, line {line['line']}: {line['reason']}"
+            # the header is no example
+            for name, line, reason in islice(csv.reader(file), 1, SHOWN + 1):
+                examples += f"\n  {name}, line {line}: {reason}"
         raise ValueError(
             f"{counts['malformed']} of {counts['in']} lines are no OSCAR records, more than "
-            f"filtering.malformed_share ({share}) allows; mend the source or raise the share. "
+            f"filtering.malformed_share ({share}) allows; fix the source or raise the share. "
             f"The first of them:{examples}"
         )
     unscored = total.loc[total["reason"] == "missing", "all_documents"].sum()
@@ -209,9 +228,10 @@ def _check(ledger: pd.DataFrame, malformed: Path, settings: Filtering) -> None:
             "all; name a KenLM model in filtering.annotation.kenlm_model, or say filtering.missing_harmful_pp: keep"
         )
     if not counts["kept"]:
-        dropped = total[total["fate"] == "dropped"].sort_values("all_documents", ascending=False, kind="stable")
-        why = ", ".join(f"{row.rule} {row.reason} ({row.all_documents})" for row in dropped[:SHOWN].itertuples())
-        raise ValueError(
-            f"none of {counts['in']} documents passed the rules: {why or 'the corpus is empty'}; relax them, "
-            "or add documents"
-        )
+        dropped = total[total["fate"] == "dropped"]
+        commonest = dropped.sort_values("all_documents", ascending=False, kind="stable")[:SHOWN]
+        reasons = []
+        for row in commonest.itertuples():
+            reasons.append(f"{row.rule} {row.reason} ({row.all_documents})")
+        why = ", ".join(reasons) or "the corpus is empty"
+        raise ValueError(f"none of {counts['in']} documents passed the rules: {why}; relax the rules, or add documents")

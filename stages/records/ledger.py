@@ -2,8 +2,9 @@
 
 A row is (shard, fate, rule, reason, documents, bytes, all_documents, all_bytes). Fates: `in` = `kept` (selected)
 + `not_selected` (sound, but beyond the limit on documents) + `malformed` + `dropped`, in documents and bytes, for each
-shard and for the shard `total`. Only `dropped` has a rule and its reason. A dropped document counts in `documents`
-under the first reason that applies to it, in `all_documents` under every one; so do its bytes. Elsewhere the two agree.
+shard and for the shard `total`. Only `dropped` has a rule and a reason. A dropped document counts in `documents` and
+`bytes` under the first reason that applies, in `all_documents` and `all_bytes` under every reason that applies. The
+numbers are equal for all other fates.
 """
 
 from pathlib import Path
@@ -29,6 +30,7 @@ def read_ledger(path: Path) -> pd.DataFrame:
     if not path.exists():
         raise ValueError(f"{path}: no such file; run `dvc repro filtering` to make it")
     header = ",".join(COLUMNS)
+    # pandas would also read other tables, so the first line is checked
     with path.open(encoding="utf-8", errors="replace") as file:
         first = file.readline().rstrip("\n")
     if first != header:

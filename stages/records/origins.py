@@ -14,7 +14,8 @@ from stages.files.storage import write_atomically
 
 NAME = "origins.csv"
 COLUMNS = ["shard", "line", "file", "source_line"]
-Origin = tuple[int, str, int]  # line, file, source_line
+# line, file, source_line
+Origin = tuple[int, str, int]
 
 
 def write(folder: Path, origins: dict[str, list[Origin]]) -> None:
@@ -30,18 +31,21 @@ def write(folder: Path, origins: dict[str, list[Origin]]) -> None:
 
 def read(folder: Path) -> dict[str, list[Origin]]:
     """Reads the table of a folder of shards; returns origins by shard, {} without a table."""
-    if not (folder / NAME).exists():
+    path = folder / NAME
+    if not path.exists():
         return {}
     # a file may be called NA
-    table = pd.read_csv(folder / NAME, dtype={"shard": str, "file": str}, keep_default_na=False)
+    table = pd.read_csv(path, dtype={"shard": str, "file": str}, keep_default_na=False)
     origins: dict[str, list[Origin]] = {}
-    for shard, line, file, source_line in table[COLUMNS].itertuples(index=False, name=None):
-        origins.setdefault(shard, []).append((line, file, source_line))
+    for row in table[COLUMNS].itertuples(index=False, name=None):
+        shard, *origin = row
+        of_shard = origins.setdefault(shard, [])
+        of_shard.append(tuple(origin))
     return origins
 
 
 def locate(line: int, origins: list[Origin]) -> tuple[str, int] | None:
-    """Finds (file, source_line) of a line of a shard; None if no origin is at or before the line.
+    """Finds (file, source_line) of a line of a shard; None for a line before the first origin.
 
     Line 5 with the origin (3, "a.txt", 10) is line 12 of a.txt.
 

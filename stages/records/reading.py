@@ -1,9 +1,9 @@
 """Lines of plain or compressed files, with memory bounded by the longest line, and a writer of zstd lines.
 
-Compression follows from the last suffix: .zst (windows up to 2 GiB, as `zstd --long=31` writes them; several
-frames), .gz, or none. A file that ends too early or cannot be decompressed is an error that names it: no
-document may be lost because a download stopped. Memory: twice the longest line, BLOCK and the file's window,
-whatever the file's size and however far it expands. A shard is one file of a corpus, with a document in each line.
+The last suffix decides on the compression: .zst (windows up to 2 GiB, as of `zstd --long=31`; several frames), .gz, or
+uncompressed. A truncated or corrupt file is an error with the name of the file: no document may be lost because a
+download stopped. Memory: twice the longest line, BLOCK and the window of the file, for every size of the file before
+and after decompression. A shard is a file of a corpus, with a document in each line.
 """
 
 import gzip
@@ -20,40 +20,46 @@ import numpy as np
 
 from stages.files.compression import zstd
 
-BLOCK = 1 << 18  # bytes of whole lines that are handled at once; more would leave a core's own cache
-LARGEST_WINDOW = 31  # as a power of two, in bytes
+# bytes of whole lines that are handled at once; more would leave a core's own cache
+BLOCK = 1 << 18
+# as a power of two, in bytes
+LARGEST_WINDOW = 31
 BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 REMEDY = "fetch the file again, or take it out of the list of inputs"
 
 
 def lines(path: Path) -> Iterator[bytes]:
-    """Yields lines without their line feed, otherwise byte for byte. A byte order mark belongs to no line.
+    """Yields lines byte for byte, without line feeds. A byte order mark belongs to no line.
 
-    An empty file has no lines, and no empty line follows a last line feed. ValueError when the file is truncated or
-    corrupt; FileNotFoundError when it is not there.
+    An empty file has no lines, and no empty line follows a last line feed: b"a\\n\\nb\\n" gives b"a", b"", b"b".
+
+    Raises:
+        ValueError: the file is truncated or corrupt.
+        FileNotFoundError: there is no such file.
     """
     for block in line_blocks(path):
         yield from block.split(b"\n")
 
 
 def texts(path: Path) -> Iterator[str]:
-    """Yields lines as text, without their ends (LF, CR LF). ValueError as in `lines`, and for what is no UTF-8."""
+    """Yields lines as text, without LF or CR LF. ValueError as in `lines`, and for other encodings than UTF-8."""
     for number, line in enumerate(lines(path), 1):
         try:
             text = line.decode()
         except UnicodeDecodeError as error:
             raise ValueError(f"{path}, line {number}: not UTF-8 ({error.reason}); convert the file to UTF-8") from None
-        if "\0" in text:  # UTF-16 has it at every other place of Latin text
+        # UTF-16 has a NUL at every other place of Latin text
+        if "\0" in text:
             raise ValueError(f"{path}, line {number}: a NUL character, so not UTF-8; convert the file to UTF-8")
         yield text.removesuffix("\r")
 
 
 def places(path: Path, header: list[str], names: Iterable[str], remedy: str) -> list[int]:
-    """Finds columns of a table by their names in its first line.
+    """Finds columns of a table by name.
 
     Args:
         path: the table, for the message of an error.
-        header: the names of all columns, in order.
+        header: the names of all columns, in order, which are the first line of the table.
         names: the names of the columns to find.
         remedy: the end of the message about a missing column.
 
@@ -73,25 +79,29 @@ def places(path: Path, header: list[str], names: Iterable[str], remedy: str) -> 
 
 
 def line_blocks(path: Path) -> Iterator[bytes]:
-    """Yields whole lines joined by line feeds: one, or several of about BLOCK bytes together. Errors as in `lines`."""
+    """Yields whole lines, joined by line feeds to blocks of about BLOCK bytes. Errors as in `lines`."""
     for number, block in enumerate(_whole_lines(path)):
         yield block if number else block.removeprefix(BYTE_ORDER_MARK)
 
 
 def _whole_lines(path: Path) -> Iterator[bytes]:
-    """Yields what `line_blocks` does, but with the byte order mark; what follows the last line feed waits for more."""
+    """Yields the blocks of `line_blocks`, but with the byte order mark."""
+    # pieces of the incomplete block
     waiting: list[bytes] = []
     size = 0
     for piece in blocks(path):
         size += len(piece)
-        # -1: too few bytes, or no end of a line among them
+        # -1: too few bytes for a block, or no end of a line in the piece
         cut = piece.rfind(b"\n") if size >= BLOCK else -1
         if cut < 0:
             waiting.append(piece)
             continue
-        block = b"".join([*waiting, piece[:cut]])
+        waiting.append(piece[:cut])
+        block = b"".join(waiting)
+        # the pieces are freed before the block is handled
         rest = piece[cut + 1 :]
-        waiting, size = [rest], len(rest)
+        waiting = [rest]
+        size = len(rest)
         yield block
     rest = b"".join(waiting)
     if rest:
@@ -122,9 +132,11 @@ DECOMPRESSION: dict[str, Callable] = {
 
 @contextmanager
 def zstd_writer(path: Path, level: int = 3) -> Iterator[BinaryIO]:
-    """Opens a file that compresses the bytes written to it; equal bytes give equal files.
+    """Opens a compressing file; equal bytes give equal files, with a checksum at the end.
 
-    path: is begun anew. level: of compression (3 is Zstandard's default); a checksum ends the file whatever it is.
+    Args:
+        path: the file; old content is deleted.
+        level: the level of compression (3 is Zstandard's default).
     """
     options = {
         zstd.CompressionParameter.compression_level: level,
@@ -138,18 +150,25 @@ def zstd_writer(path: Path, level: int = 3) -> Iterator[BinaryIO]:
 
 
 def in_natural_order(paths: list[Path]) -> list[Path]:
-    """Sorts paths as texts, but numbers in them by value: part_2 stands before part_10, and part_02 before both."""
+    """Sorts paths as texts, but with numbers by value: part_02, part_2, part_10."""
     return sorted(paths, key=_natural)
 
 
 def _natural(path: Path) -> tuple[list[tuple[int, int, str]], str]:
-    """Returns a sort key with numbers before texts; of part_2 and part_02 the text decides, not which came first."""
-    parts = re.split(r"(\d+)", path.as_posix())  # the brackets keep the numbers among the parts
-    return [(0, int(part), "") if part.isdecimal() else (1, 0, part) for part in parts], path.as_posix()
+    """Returns a sort key with numbers before texts; equal numbers, as in part_2 and part_02, are sorted as texts."""
+    text = path.as_posix()
+    parts = []
+    # the brackets keep the numbers among the parts
+    for part in re.split(r"(\d+)", text):
+        if part.isdecimal():
+            parts.append((0, int(part), ""))
+        else:
+            parts.append((1, 0, part))
+    return parts, text
 
 
 def shards(folder: Path) -> list[Path]:
-    """The files *.jsonl.zst of a folder, in natural order. ValueError when there is none."""
+    """Lists the files *.jsonl.zst of a folder, in natural order. ValueError for a folder without such a file."""
     paths = in_natural_order(list(folder.glob("*.jsonl.zst")))
     if not paths:
         raise ValueError(f"{folder}: no shard *.jsonl.zst; run `dvc repro` to make them")

@@ -1,7 +1,7 @@
-"""OSCAR records, one JSON object per line: what the rules read, the text, and how a plain document becomes a record.
+"""OSCAR records, a JSON object per line: reads metadata and text, and turns plain documents into records.
 
-Versions 23.01 and 22.01 (oscar-project/documentation). Records are decoded by type, only the fields named here are
-kept, and nothing is written back: a record that passes is copied as it came. Of a key that stands twice, the last value
+Versions 23.01 and 22.01 (oscar-project/documentation). Records are decoded by type, and only the fields named here are
+decoded. Decoded fields are never written back: filtering copies records byte for byte. The last value of a repeated key
 counts. `gc=False` saves time: structs without reference cycles need no tracking by Python's garbage collector.
 """
 
@@ -18,9 +18,8 @@ T = TypeVar("T")
 class Annotations(msgspec.Struct, frozen=True, gc=False):
     """The metadata of a document that the rules read.
 
-    UNSET says that the record does not have a field, so nothing was measured; None, which is JSON's null, says of
-    categories and warnings that none applies. `harmful_pp` is None in either case. `annotation` is what OSCAR 22.01
-    called `quality_warnings`.
+    UNSET stands for a missing field, which was not measured. None, JSON's null, stands for no category and no warning,
+    and in `harmful_pp` for a missing perplexity, too. OSCAR 22.01 called `quality_warnings` `annotation`.
     """
 
     categories: tuple[str, ...] | UnsetType | None = UNSET
@@ -30,7 +29,8 @@ class Annotations(msgspec.Struct, frozen=True, gc=False):
 
 
 class _Text(msgspec.Struct, gc=False):
-    content: msgspec.Raw  # not decoded, but with `_is_utf8` checked as strictly as if it were
+    # not decoded, but `_is_utf8` checks the bytes as strictly as a decoder
+    content: msgspec.Raw
 
 
 class _Record(_Text, gc=False):
@@ -56,7 +56,8 @@ class PlainDocument(msgspec.Struct):
 AnyRecord = TypeVar("AnyRecord", bound=_Text)
 NO_ANNOTATIONS = Annotations()
 QUOTE, OPENING, CLOSING = b'"{}'
-PARTS = 16  # into which a block with an unsound line is cut: all but one are then decoded as fast as before
+# number of parts of a block with an unsound line: all parts but one are then decoded as fast as before
+PARTS = 16
 _record = msgspec.json.Decoder(_Record)
 _source = msgspec.json.Decoder(_Source)
 _text = msgspec.json.Decoder(_Text)
@@ -67,9 +68,10 @@ _encoder = msgspec.json.Encoder()
 
 
 def annotations(line: bytes) -> Annotations:
-    """Reads the metadata of a record, a line of JSON; returns NO_ANNOTATIONS for a record that has none.
+    """Reads the metadata of a record, a line of JSON; returns NO_ANNOTATIONS for a record without metadata.
 
-    ValueError when the line is no OSCAR record: it is not UTF-8 or JSON, lacks content, or has a field of a wrong type.
+    Raises:
+        ValueError: the line is not UTF-8, not JSON, without content, or with a field of a wrong type.
     """
     if not _is_utf8(line):
         raise ValueError("not UTF-8")
@@ -79,7 +81,7 @@ def annotations(line: bytes) -> Annotations:
 def annotations_of(block: bytes, starts: np.ndarray, ends: np.ndarray) -> list[Annotations | ValueError]:
     """Reads the metadata of every record in a block of lines.
 
-    Sound lines are decoded together, which is faster than one by one. A block with an unsound line is cut into PARTS
+    Sound lines are decoded together, which is faster than separately. A block with an unsound line is cut into PARTS
     parts, and so on until the unsound line is the only line of a part.
 
     Args:
@@ -106,15 +108,15 @@ def annotations_of(block: bytes, starts: np.ndarray, ends: np.ndarray) -> list[A
 
 
 def _decode_together(block: bytes, starts: np.ndarray, ends: np.ndarray) -> list[Annotations] | None:
-    """Returns the metadata of every line, or None unless every line is sound.
-
-    The library reads values, not lines. But if every line begins with { and ends with }, no value continues on the next
-    line (in JSON, no { follows a } directly), so every line holds at least one value.
-    """
+    """Returns the metadata of every line, or None unless every line is sound."""
     codes = np.frombuffer(block, dtype=np.uint8)
     if (starts >= ends).any():
         return None
-    if (codes[starts] != OPENING).any() or (codes[ends - 1] != CLOSING).any():
+    # The library reads values, not lines. But if every line begins with { and ends with }, no value continues on the
+    # next line (in JSON, no { follows a } directly), so every line holds at least one value.
+    if (codes[starts] != OPENING).any():
+        return None
+    if (codes[ends - 1] != CLOSING).any():
         return None
     lines = block[starts[0] : ends[-1]]
     if not _is_utf8(lines):
@@ -123,10 +125,12 @@ def _decode_together(block: bytes, starts: np.ndarray, ends: np.ndarray) -> list
         records = _record.decode_lines(lines)
     except (msgspec.MsgspecError, RecursionError):
         return None
+    # a line held several values
     if len(records) != len(starts):
         return None
     documents = []
     for record in records:
+        # the first byte shows whether undecoded content is a string
         if memoryview(record.content)[0] != QUOTE:
             return None
         documents.append(record.metadata or NO_ANNOTATIONS)
@@ -134,13 +138,14 @@ def _decode_together(block: bytes, starts: np.ndarray, ends: np.ndarray) -> list
 
 
 def _is_utf8(text: bytes) -> bool:
-    """Whether str(text, "utf-8") would succeed: Arrow checks this faster than Python makes the string.
+    """Whether text is UTF-8, which the decoders do not check in undecoded content.
 
-    The decoders do not check it in content, which they leave undecoded. The bytes become the one value of an array of
-    bytes, without a copy, and turning that into an array of text checks them.
+    Arrow checks faster than `str(text, "utf-8")` makes the string.
     """
+    # an array of bytes whose only value is the text, without a copy
     ends = pa.py_buffer(np.array([0, len(text)], dtype=np.int64))
     array = pa.Array.from_buffers(pa.large_binary(), 1, [None, ends, pa.py_buffer(text)])
+    # the conversion to an array of text checks the bytes
     try:
         array.cast(pa.large_string())
     except pa.ArrowInvalid:
@@ -149,18 +154,19 @@ def _is_utf8(text: bytes) -> bool:
 
 
 def content(line: bytes) -> str:
-    """Reads the text of a record. Raises ValueError as `annotations` does, but looks at nothing else."""
+    """Reads the text of a record, and checks only the text. Raises ValueError as `annotations` does."""
     return _string.decode(_record_of(_text, line).content)
 
 
 def source(line: bytes) -> tuple[str, str | None]:
-    """Reads the text of a record, and its web address or None. Raises ValueError as `annotations` does."""
+    """Reads the text of a record, and the web address or None. Raises ValueError as `annotations` does."""
     record = _record_of(_source, line)
-    return _string.decode(record.content), record.warc_headers and record.warc_headers.target
+    address = record.warc_headers.target if record.warc_headers else None
+    return _string.decode(record.content), address
 
 
 def _record_of(decoder: msgspec.json.Decoder[AnyRecord], line: bytes) -> AnyRecord:
-    """Decodes a record and checks that its content, which is left undecoded, is a string, as its first byte shows."""
+    """Decodes a record, with undecoded content, and checks by the first byte that the content is a string."""
     record = _decode(decoder, line)
     if memoryview(record.content)[0] != QUOTE:
         raise ValueError("`content` is not a string")
@@ -168,12 +174,12 @@ def _record_of(decoder: msgspec.json.Decoder[AnyRecord], line: bytes) -> AnyReco
 
 
 def plain_document(line: bytes) -> PlainDocument:
-    """Reads a line of a plain text corpus. Raises ValueError unless it is a JSON object as PlainDocument has it."""
+    """Reads a line of a plain text corpus. ValueError for other than a JSON object with the fields of PlainDocument."""
     return _decode(_plain, line)
 
 
 def columns(line: bytes) -> set[str]:
-    """The names that a JSON object has at its top level. Raises ValueError for a line that is no object."""
+    """Reads the keys of a JSON object, without nested keys. ValueError for a line that is not an object."""
     return set(_decode(_object, line))
 
 
@@ -188,15 +194,15 @@ def record(document: PlainDocument) -> bytes:
 
 
 def oscar_record(text: str, headers: dict, metadata: dict) -> bytes:
-    """Writes an OSCAR record as a line of JSON, without its line feed.
+    """Writes an OSCAR record as a line of JSON, without line feed; NaN becomes null.
 
     Args:
         text: the document.
-        headers: what stands under `warc_headers`, such as the address.
-        metadata: what stands under `metadata`, such as the categories.
+        headers: `warc_headers` of the record, such as the address.
+        metadata: `metadata` of the record, such as the categories.
 
     Raises:
-        ValueError: something in it cannot be said in JSON, such as a lone surrogate; but NaN is written as null.
+        ValueError: JSON has no form for a value, such as a lone surrogate.
     """
     try:
         return _encoder.encode({"content": text, "warc_headers": headers, "metadata": metadata})
@@ -205,7 +211,7 @@ def oscar_record(text: str, headers: dict, metadata: dict) -> bytes:
 
 
 def _decode(decoder: msgspec.json.Decoder[T], line: bytes) -> T:
-    """Decodes a line of JSON. ValueError, whatever is wrong with it, as callers report one kind of error by line."""
+    """Decodes a line of JSON. Every error is a ValueError, the only error that callers report by line."""
     try:
         return decoder.decode(line)
     except msgspec.MsgspecError as error:

@@ -56,7 +56,8 @@ class Phrase:
             words.append("some" if self.plural else "a")
         if self.adjective:
             words.append(self.adjective)
-        words.append(NOUNS[self.noun][0] if self.plural else self.noun)
+        plural = NOUNS[self.noun][0]
+        words.append(plural if self.plural else self.noun)
         return words
 
     def target(self, case: str = "") -> list[str]:
@@ -68,7 +69,8 @@ class Phrase:
         if self.noun in NAMES:
             return [self.noun]
         ending = self.gender + "i" if self.plural else self.gender
-        words = [NOUNS[self.noun][1] + ending + case]
+        stem = NOUNS[self.noun][1]
+        words = [stem + ending + case]
         if self.adjective:
             words.append(ADJECTIVES[self.adjective] + ending)
         words.append("la" if self.definite else "un")
@@ -84,7 +86,8 @@ def pairs(number: int, seed: int) -> list[tuple[str, str]]:
     translations = {}
     while len(translations) < number:
         source, target = _draw_sentence(rng)
-        translations[f"{' '.join(source)} ."] = f"{' '.join(target)} ."
+        sentence = " ".join([*source, "."])
+        translations[sentence] = " ".join([*target, "."])
     return list(translations.items())
 
 
@@ -93,19 +96,24 @@ def _draw_sentence(rng: Random) -> tuple[list[str], list[str]]:
     subject = _draw_phrase(rng, names=True)
     thing = _draw_phrase(rng)
     verb = rng.choice(sorted(VERBS))
-    preposition = rng.choice(sorted(PREPOSITIONS)) if rng.random() < 0.4 else None
-    # persons stand only after "with"
+    preposition = None
+    if rng.random() < 0.4:
+        preposition = rng.choice(sorted(PREPOSITIONS))
+    # persons stand only after "with"; a phrase is drawn even without a preposition
     place = _draw_phrase(rng, names=preposition == "with", simple=True)
-    adverb = rng.choice(sorted(ADVERBS)) if rng.random() < 0.3 else None
+    adverb = None
+    if rng.random() < 0.3:
+        adverb = rng.choice(sorted(ADVERBS))
 
-    spoken = verb if subject.plural else VERBS[verb][0]
+    third_person, stem = VERBS[verb]
+    spoken = verb if subject.plural else third_person
     source = [*subject.source(), spoken, *thing.source()]
     target = [*subject.target(), *thing.target(case="n")]
     if preposition:
         source += [preposition, *place.source()]
         target += [*place.target(), PREPOSITIONS[preposition]]
     number = "u" if subject.plural else "e"
-    target.append(VERBS[verb][1] + number + subject.gender)
+    target.append(stem + number + subject.gender)
     if adverb:
         source.append(adverb)
         target.insert(0, ADVERBS[adverb])

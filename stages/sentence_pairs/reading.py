@@ -1,7 +1,7 @@
 """Reads sentence pairs of original files and of hub datasets, and counts every bad pair by its reason.
 
-Files: NAME.SOURCE and NAME.TARGET with one sentence per line (SOURCE and TARGET are the languages' names), or one .tsv
-whose first line names its columns, the languages among them. Lines are read one by one; memory has what is kept.
+Files: NAME.SOURCE and NAME.TARGET with a sentence per line (SOURCE and TARGET are the names of the languages), or a
+.tsv whose first line names the columns, the languages among them. Lines are streamed; only sound pairs stay in memory.
 """
 
 from collections import Counter
@@ -13,23 +13,27 @@ from stages.files import commits
 from stages.records import reading
 from stages.schema.sections import Hub
 
-LONGEST_WORD = 1000  # characters; to cut one into sub-words takes a time that grows with the square of its length
-MALFORMED = ("malformed", "not_utf8")  # defects that cast doubt on the whole file
+# characters of a word, at most; the time to cut a word into sub-words grows with the square of the length
+LONGEST_WORD = 1000
+# defects that cast doubt on the whole file
+MALFORMED = ("malformed", "not_utf8")
 
-Sides = tuple[bytes | str | None, bytes | str | None]  # source and target as they were read
-Texts = list[tuple[str, str]]  # source and target of every sound pair
+# source and target of a pair, unchecked
+Sides = tuple[bytes | str | None, bytes | str | None]
+# source and target of every sound pair
+Texts = list[tuple[str, str]]
 
 
 def from_files(root: Path, name: str, languages: tuple[str, str]) -> Iterator[Sides]:
-    """Reads the pairs of a split in their order.
+    """Reads the pairs of a split in order.
 
     Args:
         root: the folder that data.root in params.yaml names.
-        name: of a table below `root` if it ends in .tsv; otherwise of two files, without the languages' names.
+        name: the name of a table, NAME.tsv, or of two files without the names of the languages, below `root`.
         languages: names of source and target.
 
     Yields:
-        Both sides as bytes; (None, None) for a line of a table with more or fewer cells than its first line.
+        Both sides as bytes; (None, None) for a line of a table with more or fewer cells than the first line.
 
     Raises:
         ValueError: a file is missing, two files have different numbers of lines, or a table has no such columns.
@@ -47,6 +51,7 @@ def from_files(root: Path, name: str, languages: tuple[str, str]) -> Iterator[Si
         yield from _read_table(paths[0], languages)
         return
     sources, targets = paths
+    # the lines are counted first, so that no pair of files with a lost line is read
     source_lines = sum(1 for _ in reading.lines(sources))
     target_lines = sum(1 for _ in reading.lines(targets))
     if source_lines != target_lines:
@@ -76,10 +81,12 @@ def from_hub(hub: Hub, split: str, languages: tuple[str, str]) -> Iterator[Sides
     """Reads pairs of a dataset whose rows have a column per language, or a column `translation` of {language: text}.
 
     Args:
-        hub, split, languages: where the dataset is, at a commit; name of the split; names of source and target.
+        hub: the dataset, at a commit.
+        split: name of the split.
+        languages: names of source and target.
 
     Yields:
-        Both sides as text; None for one that is null in the row.
+        Both sides as text; None for a side that is null in the row.
 
     Raises:
         ValueError: the dataset cannot be read, or a row does not name both languages.
@@ -101,25 +108,30 @@ def from_hub(hub: Hub, split: str, languages: tuple[str, str]) -> Iterator[Sides
             for language in languages:
                 if language not in texts:
                     raise ValueError(f"row {number} has no {language!r} among {', '.join(texts) or 'nothing'}")
-            yield tuple(texts[language] for language in languages)
+            source, target = languages
+            yield texts[source], texts[target]
 
 
-def cleaned(sides: Iterable[Sides], limit: int | None, malformed_share: float, what: str) -> tuple[Texts, Counter]:
-    """Keeps the pairs that are sound.
+def keep_sound_pairs(
+    sides: Iterable[Sides], limit: int | None, malformed_share: float, name: str
+) -> tuple[Texts, Counter]:
+    """Keeps the pairs that are sound, and counts the defects of all other pairs.
 
     Args:
-        sides, limit: pairs as they were read; how many of them to read at most, None for all.
+        sides: unchecked pairs.
+        limit: largest number of pairs to read, or None for all.
         malformed_share: share of the pairs, in [0, 1], that may have a defect in MALFORMED.
-        what: names the pairs in an error.
+        name: the name of the pairs in an error.
 
     Returns:
-        The sound pairs, with white space collapsed; and the number of all pairs read, with the key `in`, and of the
-        pairs with each defect, with the name that `_read` gives it as the key.
+        texts: the sound pairs, with white space collapsed.
+        fates: the number of all pairs by the key `in`, and the number of pairs by each defect of `_read_pair`.
 
     Raises:
         ValueError: too many pairs are malformed.
     """
-    kept, fates = [], Counter()
+    kept = []
+    fates = Counter()
     first = None
     for number, pair in enumerate(islice(sides, limit), 1):
         fates["in"] += 1
@@ -133,19 +145,20 @@ def cleaned(sides: Iterable[Sides], limit: int | None, malformed_share: float, w
     malformed = sum(fates[reason] for reason in MALFORMED)
     if malformed > malformed_share * fates["in"]:
         raise ValueError(
-            f"{what}: {malformed} of {fates['in']} pairs are no text in UTF-8, more than filtering.malformed_share "
+            f"{name}: {malformed} of {fates['in']} pairs are no text in UTF-8, more than filtering.malformed_share "
             f"({malformed_share}) allows, the first of them pair {first}; save the files as UTF-8, or raise the share"
         )
     return kept, fates
 
 
-def apart(training: tuple[Texts, Counter], held_out: Iterable[tuple[str, str]]) -> tuple[Texts, Counter]:
-    """Drops pairs that are also held out from what `cleaned` returned, and counts them as `also_held_out`."""
+def drop_held_out(training: tuple[Texts, Counter], held_out: Iterable[tuple[str, str]]) -> tuple[Texts, Counter]:
+    """Drops pairs that are also held out from a result of `keep_sound_pairs`, and counts them as `also_held_out`."""
     texts, fates = training
     repeated = set(held_out)
     kept = [pair for pair in texts if pair not in repeated]
+    dropped = Counter(also_held_out=len(texts) - len(kept))
     # a sum of Counters leaves out counts of 0
-    return kept, fates + Counter(also_held_out=len(texts) - len(kept))
+    return kept, fates + dropped
 
 
 def _read_pair(pair: Sides) -> tuple[tuple[str, ...], str | None]:
@@ -153,8 +166,8 @@ def _read_pair(pair: Sides) -> tuple[tuple[str, ...], str | None]:
 
     Returns:
         texts: (source, target); () for a pair with a defect.
-        defect: None, or the name of the first defect: malformed (no text), not_utf8, empty (a side without a word) or
-            long_word (a word over LONGEST_WORD).
+        defect: the name of the first defect: malformed (no text), not_utf8, empty (a side without a word) or
+            long_word (a word over LONGEST_WORD); None for a sound pair.
     """
     if not all(isinstance(side, bytes | str) for side in pair):
         return (), "malformed"
@@ -173,7 +186,7 @@ def _read_pair(pair: Sides) -> tuple[tuple[str, ...], str | None]:
 
 
 def _decode(side: bytes | str) -> str:
-    """Decodes one side of a pair. UnicodeError for text that is not UTF-8, lone surrogates and NUL characters."""
+    """Decodes a side of a pair. UnicodeError for text that is not UTF-8, lone surrogates and NUL characters."""
     content = side.encode() if isinstance(side, str) else side
     text = content.decode()
     # UTF-16 has a NUL at every other place of Latin text

@@ -1,10 +1,10 @@
-"""Prepares the sentence pairs of every protocol of `translation`: cleans them and cuts them into sub-words.
+"""Prepares the sentence pairs of every protocol of `translation`: drops bad pairs and cuts sentences into sub-words.
 
-Reads the data source. Writes, below data/sentence_pairs: ledger.csv (what became of every pair, and why), and in
-PROTOCOL/ source.json and target.json (tokenizers), SPLIT.safetensors (token ids) and, of held-out splits, SPLIT.parquet
-(texts). Training pairs with a side of more tokens than the protocol's `positions` are dropped, as in the TensorFlow
-tutorial on translation; held-out sentences are cut to that many. A training pair that is also held out is dropped.
-Stops when the share of pairs that are not text exceeds filtering.malformed_share.
+Reads the data source. Writes, below data/sentence_pairs: ledger.csv (fate and reason of every pair), and in PROTOCOL/
+source.json and target.json (tokenizers), SPLIT.safetensors (token ids) and, for held-out splits, SPLIT.parquet (texts).
+Training pairs with a side of more tokens than the protocol's `positions` are dropped, as in the TensorFlow tutorial on
+translation; held-out sentences are cut to `positions` tokens. A training pair that is also held out is dropped. Stops
+when the share of pairs that are not text exceeds filtering.malformed_share.
 """
 
 from collections import Counter
@@ -14,7 +14,6 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
-from tokenizers import Tokenizer
 
 from stages.encoder_decoder.pairs import END, SIDES, Pairs
 from stages.files import commits
@@ -26,18 +25,19 @@ from stages.sentence_pairs import language, reading, vocabulary
 from stages.sentence_pairs.reading import Texts
 
 SPLITS = ("train", "validation", "test")
-COLUMNS = ("protocol", "split", "fate", "reason", "pairs")  # fate: in (read), kept, dropped or cut (among the kept)
+# fate: in (read), kept, dropped or cut (among the kept pairs)
+COLUMNS = ("protocol", "split", "fate", "reason", "pairs")
 
 
-def texts_of(settings: Settings, protocol: TranslationProtocol) -> tuple[dict[str, tuple[Texts, Counter]], str]:
-    """Reads the pairs of a protocol from the data source and cleans them.
+def read_texts(settings: Settings, protocol: TranslationProtocol) -> tuple[dict[str, tuple[Texts, Counter]], str]:
+    """Reads the sound pairs of a protocol from the data source.
 
     Args:
         settings: the whole of params.yaml.
         protocol: a section of translation.protocols.
 
     Returns:
-        sound: by split the pairs and fates that `reading.cleaned` returns; training pairs without held-out pairs.
+        sound: by split the result of `keep_sound_pairs`; training pairs without held-out pairs.
         read: the name of the data, for the record of the run.
 
     Raises:
@@ -49,12 +49,15 @@ def texts_of(settings: Settings, protocol: TranslationProtocol) -> tuple[dict[st
         "test": protocol.held_out_pairs,
     }
     sides, read = _read_sides(settings, protocol, limits)
+    malformed_share = settings.filtering.malformed_share
     sound = {}
-    for split in SPLITS:
-        where = f"{split} of {read}"
-        sound[split] = reading.cleaned(sides[split], limits[split], settings.filtering.malformed_share, where)
-    held_out = sound["validation"][0] + sound["test"][0]
-    sound["train"] = reading.apart(sound["train"], held_out)
+    for split, limit in limits.items():
+        name = f"{split} of {read}"
+        sound[split] = reading.keep_sound_pairs(sides[split], limit, malformed_share, name)
+    validation, _ = sound["validation"]
+    test, _ = sound["test"]
+    held_out = [*validation, *test]
+    sound["train"] = reading.drop_held_out(sound["train"], held_out)
     for split, (texts, fates) in sound.items():
         if not texts:
             raise ValueError(
@@ -66,41 +69,39 @@ def texts_of(settings: Settings, protocol: TranslationProtocol) -> tuple[dict[st
 def _read_sides(
     settings: Settings, protocol: TranslationProtocol, limits: dict[str, int]
 ) -> tuple[dict[str, Iterable[reading.Sides]], str]:
-    """Returns the pairs of each split as the data source has them, and the name of the data."""
+    """Returns the unchecked pairs of each split, and the name of the data."""
     languages = protocol.source, protocol.target
     match settings.data.source:
         case "embedded":
-            return generate_pairs(limits, settings.translation.seed), "embedded"
+            sides = generate_pairs(limits, settings.translation.seed)
+            read = "embedded"
         case "files":
             root = Path(settings.data.root)
-            names = {split: getattr(protocol.files, split) for split in SPLITS}
+            names = protocol.files.model_dump()
             sides = {split: reading.from_files(root, name, languages) for split, name in names.items()}
-            return sides, ", ".join(names.values())
+            read = ", ".join(names.values())
         case _:
-            # a branch may move while it is read; all splits are read at one commit
+            # a branch may move during the stage, so all splits are read at the same commit
             hub = protocol.hub
             commit = commits.commit(hub.repository, hub.revision, "translation.protocols.*.hub")
             pinned = hub.model_copy(update={"revision": commit})
             sides = {split: reading.from_hub(pinned, split, languages) for split in SPLITS}
-            return sides, commits.named(hub.repository, commit)
+            read = commits.named(hub.repository, commit)
+    return sides, read
 
 
 def generate_pairs(limits: dict[str, int], seed: int) -> dict[str, Texts]:
-    """Draws different pairs of the generated language, as many for each split as `limits` says."""
-    drawn = iter(language.pairs(sum(limits.values()), seed))
+    """Draws pairs of the generated language, all different: `limits` gives the number of pairs by split."""
+    total = sum(limits.values())
+    drawn = iter(language.pairs(total, seed))
     return {split: list(islice(drawn, number)) for split, number in limits.items()}
-
-
-def _encode_pairs(texts: Texts, words: dict[str, Tokenizer]) -> list[tuple[np.ndarray, np.ndarray]]:
-    """Encodes pairs by the tokenizers of both sides; returns (source ids, target ids) of each pair."""
-    sources = vocabulary.encode(words["source"], [source for source, _ in texts])
-    targets = vocabulary.encode(words["target"], [target for _, target in texts])
-    return list(zip(sources, targets, strict=True))
 
 
 def _cut(ids: np.ndarray, positions: int) -> np.ndarray:
     """Cuts a sentence to at most `positions` tokens; the last token of a cut sentence is END."""
-    return ids if len(ids) <= positions else np.append(ids[: positions - 1], END)
+    if len(ids) <= positions:
+        return ids
+    return np.append(ids[: positions - 1], END)
 
 
 def _prepare(settings: Settings, name: str, folder: Path) -> tuple[list[tuple], str]:
@@ -111,39 +112,52 @@ def _prepare(settings: Settings, name: str, folder: Path) -> tuple[list[tuple], 
     """
     protocol = settings.translation.protocols[name]
     positions = protocol.positions
-    splits, read = texts_of(settings, protocol)
+    splits, read = read_texts(settings, protocol)
     training_texts, _ = splits["train"]
-    words = vocabulary.train(training_texts, protocol.vocabulary_size, protocol.vocabulary == "shared", folder)
+    shared = protocol.vocabulary == "shared"
+    words = vocabulary.train(training_texts, protocol.vocabulary_size, shared, folder)
     rows = []
     for split, (texts, fates) in splits.items():
-        pairs = _encode_pairs(texts, words)
+        source_texts, target_texts = zip(*texts, strict=True)
+        source_ids = vocabulary.encode(words["source"], source_texts)
+        target_ids = vocabulary.encode(words["target"], target_texts)
+        pairs = list(zip(source_ids, target_ids, strict=True))
         fitting = [pair for pair in pairs if max(map(len, pair)) <= positions]
         # over-long training pairs are dropped, over-long held-out pairs are cut
         if split == "train":
-            kept, fate = fitting, "dropped"
+            kept = fitting
+            fate = "dropped"
         else:
             kept = [(_cut(source, positions), _cut(target, positions)) for source, target in pairs]
             fate = "cut"
-            pd.DataFrame(texts, columns=list(SIDES)).to_parquet(folder / f"{split}.parquet", index=False)
+            # scores compare translations with the uncut texts
+            frame = pd.DataFrame(texts, columns=list(SIDES))
+            frame.to_parquet(folder / f"{split}.parquet", index=False)
         if not kept:
             raise ValueError(f"translation.protocols.{name}.positions: {positions}: every training pair is longer")
         sources, targets = zip(*kept, strict=True)
         Pairs(sources, targets).save(folder / f"{split}.safetensors")
-        rows.append((name, split, "in", "", fates.pop("in")))
-        rows.append((name, split, "kept", "", len(kept)))
-        rows += [(name, split, "dropped", reason, number) for reason, number in sorted(fates.items())]
-        rows.append((name, split, fate, "over_long", len(pairs) - len(fitting)))
+        over_long = len(pairs) - len(fitting)
+        rows += [
+            (name, split, "in", "", fates.pop("in")),
+            (name, split, "kept", "", len(kept)),
+        ]
+        for reason, number in sorted(fates.items()):
+            rows.append((name, split, "dropped", reason, number))
+        rows.append((name, split, fate, "over_long", over_long))
     return rows, read
 
 
 def main(settings: Settings) -> dict:
-    """Prepares every protocol; returns what was read, for the record of the run."""
+    """Prepares every protocol; returns the names of the data as `read`, for the record of the run."""
+    ledger = []
+    sources = []
     with temporary_sibling(SENTENCE_PAIRS) as output:
         output.mkdir()
-        ledger, sources = [], []
         for name in settings.translation.protocols:
             rows, read = _prepare(settings, name, output / name)
             ledger += rows
             sources.append(read)
-        write_table(output / "ledger.csv", pd.DataFrame(ledger, columns=list(COLUMNS)))
+        table = pd.DataFrame(ledger, columns=list(COLUMNS))
+        write_table(output / "ledger.csv", table)
     return {"read": sources}

@@ -1,16 +1,19 @@
 """Sub-words of sentence pairs: byte-pair encoding, trained on the training sentences of a protocol."""
 
 from collections import Counter
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
 from tokenizers import Tokenizer, decoders, models, normalizers, pre_tokenizers, trainers
 
-from stages.encoder_decoder.pairs import BEGIN, END, SIDES, SPECIAL, UNKNOWN
+from stages.encoder_decoder.pairs import BEGIN, END, SPECIAL, UNKNOWN
 from stages.files.storage import write_atomically
 
-SPACE = "▁"  # the sign of Metaspace for a space
-ALPHABET = 1000  # largest number of characters in the vocabulary; rarer characters are unknown
+# the sign of Metaspace for a space
+SPACE = "▁"
+# largest number of characters in the vocabulary; rarer characters are unknown
+ALPHABET = 1000
 
 
 def trained(sentences: list[str], size: int) -> Tokenizer:
@@ -22,7 +25,11 @@ def trained(sentences: list[str], size: int) -> Tokenizer:
     """
     words = Tokenizer(models.BPE(unk_token=SPECIAL[UNKNOWN]))
     words.normalizer = normalizers.NFC()
-    words.pre_tokenizer = pre_tokenizers.Sequence([pre_tokenizers.Metaspace(), pre_tokenizers.Punctuation()])
+    splitters = [
+        pre_tokenizers.Metaspace(),
+        pre_tokenizers.Punctuation(),
+    ]
+    words.pre_tokenizer = pre_tokenizers.Sequence(splitters)
     words.decoder = decoders.Metaspace()
     frequencies = Counter()
     for sentence in sentences:
@@ -30,7 +37,8 @@ def trained(sentences: list[str], size: int) -> Tokenizer:
         text = words.normalizer.normalize_str(sentence).replace(" ", SPACE)
         frequencies.update(SPACE + text)
     commonest = sorted(frequencies, key=lambda character: (-frequencies[character], character))
-    characters = commonest[: min(ALPHABET, size - len(SPECIAL))]
+    limit = min(ALPHABET, size - len(SPECIAL))
+    characters = commonest[:limit]
     trainer = trainers.BpeTrainer(
         vocab_size=size,
         special_tokens=list(SPECIAL),
@@ -52,21 +60,23 @@ def train(pairs: list[tuple[str, str]], size: int, shared: bool, folder: Path) -
         folder: gets the files.
 
     Returns:
-        The tokenizer by side, a name in SIDES; the same tokenizer for both sides if `shared`.
+        The tokenizer of `source` and of `target`; the same tokenizer for both sides if `shared`.
     """
-    sentences = {side: [pair[place] for pair in pairs] for place, side in enumerate(SIDES)}
+    sources = [source for source, _ in pairs]
+    targets = [target for _, target in pairs]
     if shared:
-        both = trained(sentences["source"] + sentences["target"], size)
-        words = dict.fromkeys(SIDES, both)
+        both = trained(sources + targets, size)
+        words = {"source": both, "target": both}
     else:
-        words = {side: trained(sentences[side], size) for side in SIDES}
+        words = {"source": trained(sources, size), "target": trained(targets, size)}
     for side, tokenizer in words.items():
         write_atomically(folder / f"{side}.json", tokenizer.to_str())
     return words
 
 
-def encode(words: Tokenizer, sentences: list[str]) -> list[np.ndarray]:
+def encode(words: Tokenizer, sentences: Sequence[str]) -> list[np.ndarray]:
     """Encodes sentences by a tokenizer of `trained`; the int64 ids of a sentence begin with BEGIN and end with END."""
     # a sentence with the text `[END]` is encoded as characters, not as END
     words.encode_special_tokens = True
-    return [np.array([BEGIN, *encoding.ids, END]) for encoding in words.encode_batch(sentences)]
+    encodings = words.encode_batch(list(sentences))
+    return [np.array([BEGIN, *encoding.ids, END]) for encoding in encodings]

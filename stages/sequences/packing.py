@@ -15,7 +15,8 @@ import numpy as np
 from stages.files.storage import sha256, temporary_sibling
 
 INDEX = "index.json"
-ITEM = np.dtype("<u2")  # of a token id, which is below 65,536
+# type of a token id, which is below 65,536
+ITEM = np.dtype("<u2")
 REMEDY = "delete data/tokens and run `dvc repro tokenization`"
 
 
@@ -32,19 +33,38 @@ def pack(streams: Iterable[Path], folder: Path, sequence_length: int, shard_byte
         The entry of the split in the index: `shards`, a list of `name` (SPLIT/part_N.bin), `sequences` and `sha256`;
         `sequences`, the total number; `dropped_tokens`, the tokens of the incomplete sequence at the end.
     """
-    lengths = {stream: stream.stat().st_size // ITEM.itemsize for stream in streams}
+    lengths = {}
+    for stream in streams:
+        size = stream.stat().st_size
+        lengths[stream] = size // ITEM.itemsize
     tokens = sum(lengths.values())
-    sequences = tokens // sequence_length
-    capacity = max(shard_bytes // (sequence_length * ITEM.itemsize), 1)
+    sequences, dropped = divmod(tokens, sequence_length)
+    sequence_bytes = sequence_length * ITEM.itemsize
+    capacity = max(shard_bytes // sequence_bytes, 1)
     shards = []
     folder.mkdir(parents=True, exist_ok=True)
     for first in range(0, sequences, capacity):
         path = folder / f"part_{len(shards) + 1}.bin"
         count = min(capacity, sequences - first)
-        with temporary_sibling(path) as temporary, temporary.open("wb") as file:
-            copy_tokens(lengths, file, first * sequence_length, (first + count) * sequence_length)
-        shards.append({"name": f"{folder.name}/{path.name}", "sequences": count, "sha256": sha256(path)})
-    return {"shards": shards, "sequences": sequences, "dropped_tokens": tokens % sequence_length}
+        start = first * sequence_length
+        stop = start + count * sequence_length
+        # a killed process leaves no half-written shard under the final name
+        with (
+            temporary_sibling(path) as temporary,
+            temporary.open("wb") as file,
+        ):
+            copy_tokens(lengths, file, start, stop)
+        shard = {
+            "name": f"{folder.name}/{path.name}",
+            "sequences": count,
+            "sha256": sha256(path),
+        }
+        shards.append(shard)
+    return {
+        "shards": shards,
+        "sequences": sequences,
+        "dropped_tokens": dropped,
+    }
 
 
 def copy_tokens(lengths: dict[Path, int], file: BinaryIO, start: int, stop: int) -> None:
@@ -61,8 +81,9 @@ def copy_tokens(lengths: dict[Path, int], file: BinaryIO, start: int, stop: int)
         last = min(stop - begin, length)
         # an empty file cannot be mapped
         if first < last:
-            part = np.memmap(stream, ITEM, "r")[first:last]
-            # `part.tofile` would not say of a full disk that it is full
+            tokens = np.memmap(stream, ITEM, "r")
+            part = tokens[first:last]
+            # `part.tofile` would not report a full disk
             file.write(part.data)
         begin += length
 
@@ -80,39 +101,45 @@ class Sequences:
 
     def __init__(self, folder: Path, split: str):
         index = read_index(folder)
-        if split not in index["splits"]:
-            raise ValueError(f"{folder / INDEX}: no split {split}, only {', '.join(index['splits'])}; {REMEDY}")
+        splits = index["splits"]
+        if split not in splits:
+            raise ValueError(f"{folder / INDEX}: no split {split}, only {', '.join(splits)}; {REMEDY}")
+        shards = splits[split]["shards"]
         self.sequence_length: int = index["sequence_length"]
         self._parts: list[np.ndarray] = []
-        counts = []
-        for shard in index["splits"][split]["shards"]:
-            counts.append(shard["sequences"])
-            self._parts.append(self._map(folder / shard["name"], shard["sequences"]))
-        # the number of the first sequence after each shard, and of its own first sequence
-        self._ends = np.cumsum(counts, dtype=np.int64)
-        self._starts = self._ends - np.array(counts, dtype=np.int64)
+        for shard in shards:
+            path = folder / shard["name"]
+            part = self._map(path, shard["sequences"])
+            self._parts.append(part)
+        # numbers of the first sequence after each shard, and of the first sequence in each shard
+        counts = np.array([shard["sequences"] for shard in shards], dtype=np.int64)
+        self._ends = counts.cumsum()
+        self._starts = self._ends - counts
 
     def _map(self, path: Path, count: int) -> np.ndarray:
         """Maps a shard of `count` sequences. ValueError if the file is missing or has another size."""
         if not path.exists():
             raise ValueError(f"{path}: missing, {INDEX} names it; {REMEDY}")
+        shape = (count, self.sequence_length)
         size = path.stat().st_size
         expected = count * self.sequence_length * ITEM.itemsize
         if size != expected:
             raise ValueError(f"{path}: {size} bytes, {INDEX} says {expected} bytes; {REMEDY}")
-        return np.memmap(path, dtype=ITEM, mode="r", shape=(count, self.sequence_length))
+        return np.memmap(path, dtype=ITEM, mode="r", shape=shape)
 
     def __len__(self) -> int:
-        return int(self._ends[-1]) if len(self._ends) else 0
+        return sum(map(len, self._parts))
 
     def __getitem__(self, indices) -> np.ndarray:
         """Returns the sequences at n indices from 0 as int64 [n, sequence_length]; IndexError for an index outside."""
         indices = np.asarray(indices, dtype=np.int64)
-        if indices.size and (indices.min() < 0 or indices.max() >= len(self)):
-            raise IndexError(f"indices from {indices.min()} to {indices.max()} among {len(self)} sequences")
+        outside = (indices < 0) | (indices >= len(self))
+        if outside.any():
+            raise IndexError(f"indices {indices[outside].tolist()} among {len(self)} sequences")
         # the shard of a sequence is the first shard that ends after the sequence
         shards = np.searchsorted(self._ends, indices, side="right")
-        result = np.empty((len(indices), self.sequence_length), dtype=np.int64)
+        shape = (len(indices), self.sequence_length)
+        result = np.empty(shape, dtype=np.int64)
         for shard in np.unique(shards):
             in_shard = shards == shard
             places = indices[in_shard] - self._starts[shard]
@@ -121,7 +148,7 @@ class Sequences:
 
 
 def read_index(folder: Path) -> dict:
-    """Reads the index, as described above, of a folder of packed sequences. ValueError when there is none."""
+    """Reads the index, as described above, of a folder of packed sequences. ValueError for a missing index."""
     path = folder / INDEX
     if not path.exists():
         raise ValueError(f"{path}: no such file; run `dvc repro tokenization` to make it")

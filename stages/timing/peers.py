@@ -1,6 +1,6 @@
 """Stock Hugging Face BERT trained the usual way, as in run_mlm.py and run_glue.py: the baseline of our speed.
 
-`Trainer` with its own AdamW, clipping and linear schedule. Pre-training uses the library's collator and a head over all
+`Trainer` with default AdamW, clipping and linear schedule. Pre-training uses the library's collator and a head over all
 positions; fine-tuning pads every example to the maximum length. Dropout is the dropout of the timed recipe.
 """
 
@@ -36,8 +36,10 @@ from stages.schema.training_sections import Training
 from stages.training.machine import synchronise
 from stages.training.optimisation import device
 
-WARMUP = 0.1  # share of the steps of a fine-tuning
-MASKED = 0.15  # share of tokens that BERT masks
+# share of the steps of a fine-tuning
+WARMUP = 0.1
+# share of tokens that BERT masks
+MASKED = 0.15
 
 
 class Clock(TrainerCallback):
@@ -47,6 +49,7 @@ class Clock(TrainerCallback):
         self.ends: list[float] = []
 
     def on_step_end(self, *_, **__) -> None:
+        # a GPU may still compute the step
         synchronise()
         self.ends.append(time.perf_counter())
 
@@ -57,7 +60,7 @@ def make_configuration(size: dict[str, int], recipe: Training, **others: int) ->
     Args:
         size: an entry of section `models` of params.yaml, as a dict.
         recipe: gives both rates of dropout.
-        others: further fields of BertConfig.
+        others: further fields of BertConfig, such as vocab_size.
     """
     config = configuration(
         "original",
@@ -73,7 +76,7 @@ class Pretraining:
     """Masked-LM training of new models, timed.
 
     Args:
-        run: gives the size of the model, and the batch size, precision and dropout of its recipe.
+        run: gives the size of the model, and batch size, precision and dropout of the recipe.
         corpus: the packed sequences to train on.
         tokenizer: the tokenizer.json of the sequences.
     """
@@ -143,6 +146,7 @@ class Finetuning:
             learning_rate=recipe.learning_rates[0],
             warmup_steps=WARMUP,
         )
+        # the first step is not timed
         if len(ends) < 2:
             raise ValueError("a training of one step cannot be timed; give more examples, or a smaller batch")
         seconds_per_step = (ends[-1] - ends[0]) / (len(ends) - 1)

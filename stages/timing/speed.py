@@ -37,7 +37,7 @@ class Pretraining:
         self.done = 0
 
     def seconds(self, steps: int) -> float:
-        """Trains the model further; returns the mean seconds of `steps` steps after one step that is not timed."""
+        """Trains the model further; returns the mean seconds of `steps` steps after a step that is not timed."""
         self._step()
         return clocked(lambda: self._take(steps)) / steps
 
@@ -107,7 +107,7 @@ class Translation:
         self.adam = optimiser(self.model, run.training.betas, run.training.epsilon, weight_decay=0.0)
 
     def seconds(self, steps: int) -> float:
-        """Trains the model further; returns the mean seconds of `steps` steps after one step that is not timed.
+        """Trains the model further; returns the mean seconds of `steps` steps after a step that is not timed.
 
         Every call starts with the first batch.
         """
@@ -120,6 +120,6 @@ class Translation:
             self._step(indices)
 
     def _step(self, indices: np.ndarray) -> None:
-        """Makes one update on the sentence pairs at `indices`."""
+        """Makes an update on the sentence pairs at `indices`."""
         translation.advance(self.model, self.adam, self.done, self.pairs, indices, self.run)
         self.done += 1

@@ -7,9 +7,9 @@ seconds_per_step of the encoder-decoders of every protocol of `translation` (siz
 for our training; `implementation=trainer precision=P round=N` for Hugging Face's BERT and Trainer, in rows whose
 operator is `original`. P is float32, and bfloat16 where the machine does not emulate bfloat16.
 
-Compared calls are timed in turn within a round, so that a drift of the machine affects all of them. The peaks of matrix
-products are in data/runs/timing.json. A CPU computes with one thread, as in every other stage: several threads would
-wait for each other whenever another process takes a core.
+Compared calls are timed in turn within a round, so that a drift of the machine affects all calls. The peaks of matrix
+products are in data/runs/timing.json. A CPU computes with a single thread, as in every other stage: several threads
+would wait for each other whenever another process takes a core.
 """
 
 from collections.abc import Callable
@@ -31,22 +31,25 @@ from stages.training import machine
 from stages.training.machine import interleaved
 
 PRECISIONS = ("float32", "bfloat16")
-EMULATED = 0.25  # share of the float32 peak; a bfloat16 peak below is an emulation, whose epochs would take minutes
-OURS = ""  # stands for our training where a key names the precision of stock BERT
+# share of the float32 peak; a bfloat16 peak below is an emulation, whose epochs would take minutes
+EMULATED = 0.25
+# stands for our training where a key names the precision of stock BERT
+OURS = ""
 
-Key = tuple[str, str]  # operator; precision of stock BERT, or OURS
+# operator; precision of stock BERT, or OURS
+Key = tuple[str, str]
 
 
 @cache
 def find_precisions() -> tuple[str, ...]:
-    """Returns the precisions in which stock BERT is timed: float32, and bfloat16 unless the machine emulates it."""
+    """Returns the precisions of stock BERT: float32, and bfloat16 unless the machine emulates bfloat16."""
     if machine.peak("bfloat16") > EMULATED * machine.peak("float32"):
         return PRECISIONS
     return PRECISIONS[:1]
 
 
 def make_pretraining_calls(settings: Settings, size: str, corpus: Corpus) -> dict[Key, Callable[[], float]]:
-    """Returns the calls that time pre-training at one size, a name in `models`; each returns the seconds of one step.
+    """Returns the calls that time pre-training at a size, a name in `models`; each returns the seconds per step.
 
     Every call trains a model for `timing.steps` steps after its first step.
     """
@@ -67,7 +70,7 @@ def make_pretraining_calls(settings: Settings, size: str, corpus: Corpus) -> dic
 
 
 def time_pretraining(settings: Settings, size: str) -> tuple[list[Observation], dict[str, float]]:
-    """Times pre-training at one size, a name in `models`.
+    """Times pre-training at a size, a name in `models`.
 
     Returns:
         rows: tokens_per_second and share_of_peak by operator (and precision of stock BERT) and round. share_of_peak
@@ -77,6 +80,7 @@ def time_pretraining(settings: Settings, size: str) -> tuple[list[Observation], 
     """
     corpus = Corpus.of(TOKENS)
     calls = make_pretraining_calls(settings, size, corpus)
+    # the peaks are measured in the same rounds as the training
     peak_calls = {precision: partial(machine.peak, precision) for precision in PRECISIONS}
     values = interleaved({**calls, **peak_calls}, settings.timing.repeats)
     peaks = {precision: max(values[precision]) for precision in PRECISIONS}
@@ -87,6 +91,7 @@ def time_pretraining(settings: Settings, size: str) -> tuple[list[Observation], 
     for operator, stock in calls:
         variant = settings.variant(operator)
         operations = training_flops(variant, model, corpus.vocabulary_size, length, recipe.mask_probability)
+        # our training computes in the precision of the recipe
         peak = peaks[stock or recipe.precision]
         rates = [recipe.batch_size * length / seconds for seconds in values[operator, stock]]
         shares = [operations * rate / peak for rate in rates]
@@ -141,12 +146,12 @@ def time_translation(settings: Settings, protocol: str) -> list[Observation]:
 
 
 def make_rows(values: list[float], stock: str, **columns: str) -> list[Observation]:
-    """Makes one observation per round.
+    """Makes an observation per round.
 
     Args:
-        values: one per round.
+        values: the measured value of each round.
         stock: the precision of stock BERT, or OURS.
-        columns: all further columns of the observations, among them metric and operator.
+        columns: all further columns of the observations, including metric and operator.
     """
     prefix = f"implementation=trainer precision={stock} " if stock else ""
     rows = []
@@ -158,7 +163,8 @@ def make_rows(values: list[float], stock: str, **columns: str) -> list[Observati
 def main(settings: Settings) -> dict:
     """Writes the observations; returns the peaks by size and precision, for the record of the run."""
     torch.set_num_threads(1)
-    rows, peaks = [], {}
+    rows = []
+    peaks = {}
     for size in settings.sizes:
         of_pretraining, peaks[size] = time_pretraining(settings, size)
         rows += of_pretraining

@@ -1,4 +1,4 @@
-"""Documents as streams of token ids: [CLS] text [SEP], whole, one after the other, in the order of a shard.
+"""Documents as streams of token ids: [CLS] text [SEP], whole, concatenated in the order of a shard.
 
 Memory is bounded by a batch of about BATCH characters, or by the longest line if that line is longer.
 """
@@ -14,15 +14,18 @@ from tokenizers import Tokenizer
 from stages.records import reading, records
 from stages.sequences.packing import ITEM
 
-BATCH = 1 << 20  # characters
-LONGEST = 1 << 20  # characters that are encoded at once; a longer document is encoded in pieces
-CUT_DOCUMENTS = 1000  # the batch size of `datasets.map`, a default that the code of Courtois et al. keeps
+# characters that are read before they are encoded
+BATCH = 1 << 20
+# characters that are encoded at once; a longer document is encoded in pieces
+LONGEST = 1 << 20
+# the batch size of `datasets.map`, a default that the code of Courtois et al. keeps
+CUT_DOCUMENTS = 1000
 SPLITS = ("train", "validation")
 COUNTS = ("documents", "tokens", "unknown_tokens", "dropped_tokens")
 
 
 class Piece(NamedTuple):
-    """A part of a document: its text, and whether the part begins and whether it ends the document."""
+    """A part of a document: the text, whether the part begins the document, and whether the part ends the document."""
 
     text: str
     begins: bool
@@ -36,8 +39,8 @@ def tokenize_shard(settings: dict, folder: Path) -> dict:
 
     Args:
         settings: `shard` and `tokenizer`, paths; `validation`, the numbers (from 0) of held-out documents; `cut`, a
-            number of tokens or None. With `cut`, every batch of CUT_DOCUMENTS documents of a split, and the documents
-            left over at the end, are shortened to a multiple of `cut`, as the code of Courtois et al. does.
+            number of tokens or None. With `cut`, every batch of CUT_DOCUMENTS documents of a split, and the rest at
+            the end, is shortened to a multiple of `cut`, as the code of Courtois et al. does.
         folder: the folder of the job.
 
     Returns:
@@ -47,24 +50,31 @@ def tokenize_shard(settings: dict, folder: Path) -> dict:
     os.environ["TOKENIZERS_PARALLELISM"] = "false"
     tokenizer = Tokenizer.from_file(settings["tokenizer"])
     unknown = tokenizer.token_to_id("[UNK]")
+    cut = settings["cut"]
+    validation = set(settings["validation"])
     counts = {split: dict.fromkeys(COUNTS, 0) for split in SPLITS}
-    with (folder / "train.bin").open("wb") as train, (folder / "validation.bin").open("wb") as held_out:
+    with (
+        (folder / "train.bin").open("wb") as train,
+        (folder / "validation.bin").open("wb") as held_out,
+    ):
         files = {"train": train, "validation": held_out}
-        for split, batch in read_batches(Path(settings["shard"]), set(settings["validation"])):
-            count, file = counts[split], files[split]
+        for split, batch in read_batches(Path(settings["shard"]), validation):
+            file = files[split]
+            count = counts[split]
             ids = encode(batch, tokenizer)
-            ended = sum(piece.ends for piece in batch)
-            # `ids.tofile` would not say of a full disk that it is full
+            # `ids.tofile` would not report a full disk
             file.write(ids.data)
+            ended = sum(piece.ends for piece in batch)
             count["documents"] += ended
             count["tokens"] += len(ids)
             count["unknown_tokens"] += int((ids == unknown).sum())
             # a batch in which no document ends repeats the count of the batch before, and must not be cut again
-            if settings["cut"] and ended and count["documents"] % CUT_DOCUMENTS == 0:
-                count["dropped_tokens"] += shorten(file, settings["cut"])
-        if settings["cut"]:
+            completes_cut = ended and count["documents"] % CUT_DOCUMENTS == 0
+            if cut and completes_cut:
+                count["dropped_tokens"] += shorten(file, cut)
+        if cut:
             for split, file in files.items():
-                counts[split]["dropped_tokens"] += shorten(file, settings["cut"])
+                counts[split]["dropped_tokens"] += shorten(file, cut)
     return counts
 
 
@@ -81,8 +91,10 @@ def shorten(file: BinaryIO, tokens: int) -> int:
 
 def encode(batch: list[Piece], tokenizer: Tokenizer) -> np.ndarray:
     """Encodes pieces of documents as one stream of ids (uint16); every document is [CLS] text [SEP]."""
-    first, last = tokenizer.token_to_id("[CLS]"), tokenizer.token_to_id("[SEP]")
-    encodings = tokenizer.encode_batch_fast([piece.text for piece in batch], add_special_tokens=False)
+    first = tokenizer.token_to_id("[CLS]")
+    last = tokenizer.token_to_id("[SEP]")
+    texts = [piece.text for piece in batch]
+    encodings = tokenizer.encode_batch_fast(texts, add_special_tokens=False)
     stream: list[int] = []
     for piece, encoding in zip(batch, encodings, strict=True):
         if piece.begins:
@@ -94,7 +106,7 @@ def encode(batch: list[Piece], tokenizer: Tokenizer) -> np.ndarray:
 
 
 def read_batches(shard: Path, validation: set[int]) -> Iterator[tuple[str, list[Piece]]]:
-    """Yields a split and pieces of its documents, in the order of the shard.
+    """Yields a split and pieces of documents of the split, in the order of the shard.
 
     A batch ends after about BATCH characters, and after every CUT_DOCUMENTS documents of the split.
 
@@ -114,7 +126,8 @@ def read_batches(shard: Path, validation: set[int]) -> Iterator[tuple[str, list[
             sizes[split] += len(piece.text)
             if sizes[split] >= BATCH or (completes_cut and piece.ends):
                 yield split, waiting[split]
-                waiting[split], sizes[split] = [], 0
+                waiting[split] = []
+                sizes[split] = 0
     for split, batch in waiting.items():
         if batch:
             yield split, batch
@@ -125,11 +138,11 @@ def cut_pieces(text: str, longest: int = LONGEST) -> Iterator[Piece]:
 
     "one two three" with longest=4 gives "one two" and " three".
     """
-    start, begins = 0, True
+    start = 0
     while len(text) - start > longest:
         cut = text.find(" ", start + longest)
         if cut < 0:
             break
-        yield Piece(text[start:cut], begins, ends=False)
-        start, begins = cut, False
-    yield Piece(text[start:], begins, ends=True)
+        yield Piece(text[start:cut], begins=start == 0, ends=False)
+        start = cut
+    yield Piece(text[start:], begins=start == 0, ends=True)

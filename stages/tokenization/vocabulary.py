@@ -1,8 +1,8 @@
 """Tokenizers: WordPiece trained on the filtered documents, made from a vocabulary file, or from the hub.
 
-All are `tokenizers.Tokenizer` objects. Those made here have BERT's normalizer (lower case) and pre-tokenizer, and
-encode a pair as [CLS] A [SEP] B [SEP]; one of the hub is taken as it is, cased or not, if it has the tokens in SPECIAL:
-nothing behind it looks at capitals.
+All are `tokenizers.Tokenizer` objects. Tokenizers that are made here have BERT's normalizer (lower case) and
+pre-tokenizer, and encode a pair as [CLS] A [SEP] B [SEP]. A tokenizer of the hub is used as published, cased or not, if
+the tokenizer has all tokens in SPECIAL.
 """
 
 import string
@@ -17,10 +17,13 @@ from stages.records import reading, records
 
 SPECIAL = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]")
 PREFIX = "##"
-LARGEST = 1 << 16  # ids are stored as uint16
-CHARACTERS = 1000  # distinct ones at most, and at most a quarter of the vocabulary; rarer ones are unknown
+# ids are stored as uint16
+LARGEST = 1 << 16
+# largest number of characters in the alphabet (and a quarter of the vocabulary at most); rarer characters are unknown
+CHARACTERS = 1000
 ALPHANUMERIC = frozenset(string.ascii_lowercase + string.digits)
-ALWAYS = ALPHANUMERIC | frozenset(string.punctuation)  # a task may hold what the corpus does not
+# a task may have characters that the corpus lacks
+ALWAYS = ALPHANUMERIC | frozenset(string.punctuation)
 
 
 def train(settings: dict, folder: Path) -> dict:
@@ -41,13 +44,15 @@ def train(settings: dict, folder: Path) -> dict:
 def trained(shards: list[Path], size: int) -> Tokenizer:
     """Trains WordPiece of at most `size` pieces; the same documents give the same tokenizer, in any process.
 
-    There may be more where `size` is at most 280: SPECIAL and the characters, alone and continuing, always are pieces.
-    The library numbers continuing characters in the order of a hash table, which differs between processes and decides
-    between pairs of equal frequency. So all characters are counted first and handed over in a fixed order, as if they
-    were special tokens; `word_pieces` takes only the vocabulary from the trained tokenizer.
+    A `size` up to 280 may be exceeded: SPECIAL and all characters, at the begin and inside of words, always are pieces.
     """
-    characters, continuing = _characters(texts(shards), min(CHARACTERS, size // 4))
-    alphabet = [*SPECIAL, *characters, *(PREFIX + character for character in continuing)]
+    limit = min(CHARACTERS, size // 4)
+    characters, continuing = _characters(texts(shards), limit)
+    # The library numbers continuing characters in the order of a hash table, which differs between processes and
+    # decides between pairs of equal frequency. So all characters are passed as special tokens, in a fixed order.
+    alphabet = [*SPECIAL, *characters]
+    for character in continuing:
+        alphabet.append(PREFIX + character)
     learner = _lower_case_words(models.WordPiece(unk_token="[UNK]"))
     trainer = trainers.WordPieceTrainer(
         vocab_size=size,
@@ -58,13 +63,17 @@ def trained(shards: list[Path], size: int) -> Tokenizer:
         show_progress=False,
     )
     learner.train_from_iterator(texts(shards), trainer)
+    # only the vocabulary is kept, because the learner would treat characters as special tokens
     return word_pieces(learner.get_vocab())
 
 
 def from_file(path: Path) -> Tokenizer:
-    """Makes the tokenizer of a vocabulary file: a line is a piece, and its number, from 0, the piece's id.
+    """Makes the tokenizer of a vocabulary file: a piece per line, whose id is the number of the line, from 0.
 
-    ValueError when it cannot be BERT's. A byte order mark at its beginning and blank lines at its end do no harm.
+    A byte order mark and blank lines at the end are ignored.
+
+    Raises:
+        ValueError: the file is not the vocabulary of an uncased BERT model.
     """
     pieces = list(reading.texts(path)) or [""]
     while len(pieces) > 1 and not pieces[-1]:
@@ -90,16 +99,25 @@ def from_file(path: Path) -> Tokenizer:
 
 
 def from_hub(name: str, revision: str) -> tuple[Tokenizer, str]:
-    """Loads a tokenizer of the hub, or of a folder in its layout; returns it and REPOSITORY@COMMIT, or the folder.
+    """Loads a tokenizer of the hub.
 
-    revision: a commit, branch or tag. ValueError when it cannot be loaded, or lacks a token of SPECIAL.
+    Args:
+        name: a repository of the hub, or a folder in the layout of a repository.
+        revision: a commit, branch or tag.
+
+    Returns:
+        The tokenizer, and REPOSITORY@COMMIT or the folder.
+
+    Raises:
+        ValueError: the tokenizer cannot be loaded, or lacks a token of SPECIAL.
     """
     from transformers import AutoTokenizer
 
     try:
         commit = commits.commit(name, revision, "tokenization.vocabulary", "model")
         tokenizer = AutoTokenizer.from_pretrained(name, revision=commit).backend_tokenizer
-    except Exception as error:  # the library fails anywhere where a file is not as it expects
+    # damaged files raise errors of many kinds in the library
+    except Exception as error:
         raise ValueError(
             f"tokenization.vocabulary: {name} is no file below data.root, and no tokenizer of the hub that "
             f"can be loaded here ({error}); give a vocabulary file, or null to train one"
@@ -107,20 +125,23 @@ def from_hub(name: str, revision: str) -> tuple[Tokenizer, str]:
     missing = [token for token in SPECIAL if tokenizer.token_to_id(token) is None]
     if missing:
         raise ValueError(f"tokenization.vocabulary: {name} lacks {', '.join(missing)}; give the name of a BERT model")
-    tokenizer.no_truncation()  # its file may ask for truncation and padding
+    # the file of the tokenizer may ask for truncation and padding
+    tokenizer.no_truncation()
     tokenizer.no_padding()
     return tokenizer, commits.named(name, commit)
 
 
 def word_pieces(vocabulary: dict[str, int]) -> Tokenizer:
     """Makes BERT's uncased tokenizer of a vocabulary, ids by piece, which has all of SPECIAL under any ids."""
-    model = models.WordPiece(vocabulary, unk_token="[UNK]", max_input_chars_per_word=100)  # as in BERT
+    # longer words are unknown, as in BERT
+    model = models.WordPiece(vocabulary, unk_token="[UNK]", max_input_chars_per_word=100)
     tokenizer = _lower_case_words(model)
     tokenizer.decoder = decoders.WordPiece(prefix=PREFIX)
     tokenizer.add_special_tokens(list(SPECIAL))
     tokenizer.post_processor = processors.TemplateProcessing(
         single="[CLS] $A [SEP]",
-        pair="[CLS] $A [SEP] $B:1 [SEP]:1",  # 1: token type of the second text
+        # 1: token type of the second text
+        pair="[CLS] $A [SEP] $B:1 [SEP]:1",
         special_tokens=[(token, vocabulary[token]) for token in ("[CLS]", "[SEP]")],
     )
     return tokenizer
@@ -135,12 +156,12 @@ def _lower_case_words(model: models.Model) -> Tokenizer:
 
 
 def special_ids(tokenizer: Tokenizer) -> dict[str, int]:
-    """The id of every special token, by token."""
+    """Returns the id of every special token, by token."""
     return {token: tokenizer.token_to_id(token) for token in SPECIAL}
 
 
 def texts(shards: Iterable[Path]) -> Iterator[str]:
-    """Yields the text of every document of some shards, in order. ValueError when one cannot be read."""
+    """Yields the text of every document of some shards, in order. ValueError for a document without a sound text."""
     for shard in shards:
         for line in reading.lines(shard):
             yield records.content(line)
@@ -159,6 +180,7 @@ def _characters(documents: Iterable[str], limit: int) -> tuple[list[str], list[s
     continuing = set(ALPHANUMERIC)
     for document in documents:
         text = normalizer.normalize_str(document)
+        # counting words first is faster: most words occur many times
         words = Counter(word for word, _ in splitter.pre_tokenize_str(text))
         for word, times in words.items():
             continuing.update(word[1:])
@@ -167,4 +189,5 @@ def _characters(documents: Iterable[str], limit: int) -> tuple[list[str], list[s
     # characters of equal frequency are ranked by their code, so that the order of documents does not matter
     ranked = sorted(frequencies, key=lambda character: (-frequencies[character], character))
     characters = sorted(ALWAYS.union(ranked[:limit]))
-    return characters, [character for character in characters if character in continuing]
+    continuing_characters = [character for character in characters if character in continuing]
+    return characters, continuing_characters

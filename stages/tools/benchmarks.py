@@ -5,8 +5,8 @@
     python -m stages.tools.benchmarks filtering      # beside the json module
     python -m stages.tools.benchmarks tokenization   # beside datasets.map and group_texts
 
-All ways are timed in turn, round by round, so that a drift of the machine affects all of them; a ratio is the median
-over rounds of the ratio within a round. `training`, `filtering` and `tokenization` read params.yaml and the data of a
+All ways are timed in turn, round by round, so that a drift of the machine affects all ways. A ratio is the median over
+rounds of the ratio within a round. `training`, `filtering` and `tokenization` read params.yaml and the data of a
 finished run of `tokenization` and `tasks`.
 """
 
@@ -19,7 +19,7 @@ import statistics
 import time
 from collections.abc import Callable
 from functools import partial
-from itertools import cycle, islice
+from itertools import chain, cycle, islice
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -48,7 +48,7 @@ from stages.training.machine import clocked, interleaved, median_ratio
 from stages.training.optimisation import autocast, device
 
 DROPOUT = 0.1
-# The rules of Courtois et al. for the metadata of OSCAR, with four of the categories.
+# the rules of Courtois et al. for the metadata of OSCAR, with four of the categories
 EXCLUDED = ("agressif", "adult", "phishing", "warez")
 LOWEST, HIGHEST = 5.0, 100_000.0  # strict bounds of `harmful_pp`
 RULES = {
@@ -61,26 +61,23 @@ SEQUENCE_LENGTH = 512
 
 
 def time_training(rounds: int) -> None:
-    """Prints the speed of pre-training and fine-tuning in both precisions, beside Trainer and the peak of the machine.
-
-    Sizes, batches and tasks are the ones of params.yaml, only for the operator `original`.
-    """
+    """Prints the speed of the operator `original` in both precisions, beside Trainer and the peak of the machine."""
     settings = load_settings()
     timing = settings.timing.model_copy(update={"repeats": rounds})
     for precision in PRECISIONS:
-        pretraining = settings.pretraining.model_copy(update={"precision": precision})
-        recipe = settings.finetuning[timing.protocol].model_copy(update={"precision": precision})
+        changed = {"precision": precision}
+        recipe = settings.finetuning[timing.protocol].model_copy(update=changed)
         ours = settings.model_copy(
             update={
                 "operators": ("original",),
-                "pretraining": pretraining,
+                "pretraining": settings.pretraining.model_copy(update=changed),
                 "finetuning": {timing.protocol: recipe},
                 "timing": timing,
             }
         )
-        print(f"\nours in {precision}, {device().type}, {torch.get_num_threads()} threads")
+        print(f"\nours in {precision}, {device().type}")
         for size in settings.sizes:
-            rows = time_pretraining(ours, size)[0]
+            rows, _ = time_pretraining(ours, size)
             for task in timing.tasks:
                 rows += time_finetuning(ours, size, task)
             print(compare_training(rows).to_string(index=False))
@@ -97,16 +94,20 @@ def compare_training(rows: list[Observation]) -> pd.DataFrame:
     table = []
     for (size, metric, task), ways in values.items():
         for way, measured in ways.items():
-            entry = {"size": size, "metric": metric, "task": task, "way": way, "median": statistics.median(measured)}
+            entry = {"size": size, "metric": metric, "task": task, "way": way}
+            entry["median"] = statistics.median(measured)
             for peer, theirs in ways.items():
-                slower, faster = (theirs, measured) if metric.startswith("seconds") else (measured, theirs)
-                entry[f"x {peer}"] = round(median_ratio(slower, faster), 2)
+                ratio = median_ratio(theirs, measured)
+                # a higher rate is faster, more seconds are slower
+                if not metric.startswith("seconds"):
+                    ratio = median_ratio(measured, theirs)
+                entry[f"x {peer}"] = round(ratio, 2)
             table.append(entry)
     return pd.DataFrame(table)
 
 
 def time_attention(rounds: int) -> None:
-    """Prints the time of one attention block by operator, in both precisions and at two lengths.
+    """Prints the time of an attention block by operator, in both precisions and at two lengths.
 
     A block is self-attention with output projection, dropout, residual sum and LayerNorm, of the width of BERT-base; a
     call is a forward and a backward pass in training mode. `allowed` is the speed-up that the number of floating-point
@@ -116,7 +117,7 @@ def time_attention(rounds: int) -> None:
         for length in (128, 512):
             size = {"layers": 1, "hidden": 768, "heads": 12, "intermediate": 3072, "positions": length}
             table = compare_blocks(list(SELF_ATTENTION), size, 2048 // length, precision, rounds)
-            print(f"\n{precision}, length {length}, {device().type}, {torch.get_num_threads()} threads")
+            print(f"\n{precision}, length {length}, {device().type}")
             print(table.to_string(index=False))
 
 
@@ -140,16 +141,16 @@ def compare_blocks(operators: list[str], size: dict[str, int], batch: int, preci
         calls[key] = partial(clocked, call)
     seconds = interleaved(calls, rounds)
     stock = seconds["original", "stock"]
-    stock_work = block_work("original", size["hidden"], size["heads"], size["positions"])
+    shape = size["hidden"], size["heads"], size["positions"]
+    stock_work = block_work("original", *shape)
     rows = []
     for (operator, form), times in seconds.items():
-        work = block_work(operator, size["hidden"], size["heads"], size["positions"])
         row = {
             "operator": operator,
             "form": form,
             "ms": round(1000 * statistics.median(times), 1),
             "speed-up": round(median_ratio(stock, times), 2),
-            "allowed": round(stock_work / work, 2),
+            "allowed": round(stock_work / block_work(operator, *shape), 2),
         }
         rows.append(row)
     return pd.DataFrame(rows)
@@ -196,13 +197,13 @@ def run_block(block: nn.Module, X: Tensor, precision: str) -> None:
 
 
 def compare_ways(ways: dict[str, Callable[[], object]], amount: int, unit: str, rounds: int) -> pd.DataFrame:
-    """Times ways of doing the same by their CPU time; returns a row per way, with its ratio to the first.
+    """Times equivalent functions by CPU time; returns a row per way, with the ratio to the baseline.
 
     Args:
         ways: functions by name; the first is the baseline.
-        amount: how many units one call processes.
+        amount: number of units that a call processes.
         unit: `documents` or `tokens`.
-        rounds: how often each is timed.
+        rounds: number of times that each function is timed.
     """
     calls = {name: partial(measure_cpu_seconds, way) for name, way in ways.items()}
     seconds = interleaved(calls, rounds)
@@ -215,7 +216,7 @@ def compare_ways(ways: dict[str, Callable[[], object]], amount: int, unit: str, 
 
 
 def measure_cpu_seconds(call: Callable[[], object]) -> float:
-    """Measures the seconds of CPU time of one call, threads included."""
+    """Measures the seconds of CPU time of a call, threads included."""
     started = time.process_time()
     call()
     return time.process_time() - started
@@ -224,12 +225,13 @@ def measure_cpu_seconds(call: Callable[[], object]) -> float:
 def repeat_documents(path: Path, number: int) -> None:
     """Writes the documents of data/filtered as a shard, repeated to `number`; an eighth is without a warning."""
     lines = []
-    for shard in sorted(FILTERED.glob("*.jsonl.zst")):
+    for shard in reading.shards(FILTERED):
         for line in reading.lines(shard):
             record = json.loads(line)
             record["metadata"]["quality_warnings"] = ["short_sentences"]
             flagged = json.dumps(record, ensure_ascii=False).encode()
-            lines += [line.rstrip(b"\n"), *[flagged] * 7]
+            lines.append(line)
+            lines += [flagged] * 7
     with reading.zstd_writer(path) as file:
         for line in islice(cycle(lines), number):
             file.write(line + b"\n")
@@ -239,7 +241,8 @@ def time_filtering(rounds: int, number: int = 100_000) -> None:
     """Prints the speed of stage `filtering` beside the json module; both must keep the same documents."""
     with TemporaryDirectory() as name:
         folder = Path(name)
-        shard, plain = folder / "shard.jsonl.zst", folder / "plain.jsonl.zst"
+        shard = folder / "shard.jsonl.zst"
+        plain = folder / "plain.jsonl.zst"
         repeat_documents(shard, number)
         annotation = {"blocklists_folder": None, "kenlm_model": None, "quality_rules": False}
         settings = {"shard": str(shard), "rules": RULES, "annotation": annotation}
@@ -248,8 +251,8 @@ def time_filtering(rounds: int, number: int = 100_000) -> None:
             "stage filtering": partial(shards.filter_shard, settings, folder),
         }
         table = compare_ways(ways, number, "documents", rounds)
-        theirs = [json.loads(line) for line in reading.lines(plain)]
-        ours = [json.loads(line) for line in reading.lines(folder / shards.KEPT)]
+        theirs = list(map(json.loads, reading.lines(plain)))
+        ours = list(map(json.loads, reading.lines(folder / shards.KEPT)))
         if theirs != ours:
             raise ValueError("both ways of filtering must keep the same documents")
         print(f"{len(ours)} of {number} documents kept\n{table.to_string(index=False)}")
@@ -273,6 +276,7 @@ def filter_with_json(shard: Path, target: Path) -> None:
 
 def time_tokenization(rounds: int, number: int = 5_000) -> None:
     """Prints the speed of stage `tokenization` beside datasets.map; both must make the same sequences."""
+    # both ways use a single core
     os.environ["TOKENIZERS_PARALLELISM"] = "false"
     with TemporaryDirectory() as name:
         folder = Path(name)
@@ -294,20 +298,20 @@ def tokenize_with_datasets(shard: Path, cache: Path) -> np.ndarray:
 
     disable_progress_bars()
     tokenizer = PreTrainedTokenizerFast(tokenizer_file=str(TOKENIZER), model_max_length=1 << 30)
-
-    def encode(batch: dict) -> dict:
-        return tokenizer(batch["content"], return_special_tokens_mask=True)
-
+    encode = partial(tokenizer, return_special_tokens_mask=True)
+    # a round must not reuse the result of the round before
+    fresh = {"batched": True, "load_from_cache_file": False}
     texts = load_dataset("json", data_files=str(shard), split="train", cache_dir=cache)
-    encoded = texts.map(encode, batched=True, remove_columns=texts.column_names, load_from_cache_file=False)
-    return np.array(encoded.map(group_texts, batched=True, load_from_cache_file=False)["input_ids"])
+    encoded = texts.map(encode, input_columns="content", remove_columns=texts.column_names, **fresh)
+    grouped = encoded.map(group_texts, **fresh)
+    return np.array(grouped["input_ids"])
 
 
 def group_texts(batch: dict[str, list[list[int]]]) -> dict[str, list[list[int]]]:
-    """Concatenates each column of a batch and cuts it into sequences; an incomplete last sequence is dropped."""
+    """Concatenates each column of a batch and cuts sequences; an incomplete last sequence is dropped."""
     grouped = {}
     for name, column in batch.items():
-        stream = [item for items in column for item in items]
+        stream = list(chain.from_iterable(column))
         starts = range(0, len(stream) - SEQUENCE_LENGTH + 1, SEQUENCE_LENGTH)
         grouped[name] = [stream[start : start + SEQUENCE_LENGTH] for start in starts]
     return grouped
@@ -319,7 +323,8 @@ def tokenize_with_stage(shard: Path, folder: Path) -> np.ndarray:
     settings = {"shard": str(shard), "tokenizer": str(TOKENIZER), "validation": [], "cut": SEQUENCE_LENGTH}
     streams.tokenize_shard(settings, folder)
     packing.pack([folder / "train.bin"], folder / "train", SEQUENCE_LENGTH)
-    return np.memmap(folder / "train" / "part_1.bin", dtype=packing.ITEM).reshape(-1, SEQUENCE_LENGTH)
+    tokens = np.fromfile(folder / "train" / "part_1.bin", dtype=packing.ITEM)
+    return tokens.reshape(-1, SEQUENCE_LENGTH)
 
 
 BENCHMARKS = {
@@ -332,16 +337,11 @@ BENCHMARKS = {
 
 def main() -> None:
     """Runs the benchmark that the command line names."""
-    parser = argparse.ArgumentParser(
-        prog="python -m stages.tools.benchmarks",
-        description=__doc__,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("what", choices=BENCHMARKS)
     parser.add_argument("--rounds", type=int, default=5, help="how often each way is timed (default: 5)")
-    parser.add_argument("--threads", type=int, default=1, help="threads of computation (default: 1)")
     options = parser.parse_args()
-    torch.set_num_threads(options.threads)
+    torch.set_num_threads(1)
     with clear_errors():
         BENCHMARKS[options.what](options.rounds)
 
