@@ -108,7 +108,7 @@ def test_a_file_is_read_again_when_it_has_changed_and_under_the_same_name_in_ano
         monkeypatch.chdir(tmp_path / place)
         if content == "56":
             Path("other").write_text(content)
-            os.replace("other", "table")
+            Path("other").replace("table")
         else:
             Path("table").write_text(content)
         os.utime("table", (second, second))

@@ -51,7 +51,7 @@ def linear(X, layer):
     return X @ layer.weight.T + layer.bias
 
 
-def scores_and_values(operator: str, m, X, i: int):
+def scores_and_values(operator: str, m, X, i: int):  # noqa: C901, PLR0911  # an equation an operator
     """Scores before the mask and values of head i, for one sequence X [n, h], as the sources print them."""
     n, d = len(X), m.width
     head = slice(i * d, (i + 1) * d)

@@ -335,14 +335,14 @@ def test_a_damaged_tokenizer_in_the_layout_of_the_hub_is_one_error(content, tmp_
 
 def test_a_vocabulary_that_is_nowhere_is_an_error():
     with pytest.raises(ValueError, match=r"tokenization\.vocabulary: ./no/model is no file below data\.root"):
-        tokenization.choose_tokenizer(settings(vocabulary="./no/model"), Path("."), [], 1)
+        tokenization.choose_tokenizer(settings(vocabulary="./no/model"), Path(), [], 1)
 
 
 def test_more_pieces_than_sixteen_bits_number_are_refused():
     pieces = [*vocabulary.SPECIAL, *(f"w{i}" for i in range(70_000))]
     Path("vocab.txt").write_text("\n".join(pieces))
     with pytest.raises(ValueError, match=r"70005 pieces; .* at most 65536"):
-        tokenization.choose_tokenizer(settings(vocabulary="vocab.txt"), Path("."), [], 1)
+        tokenization.choose_tokenizer(settings(vocabulary="vocab.txt"), Path(), [], 1)
 
 
 def test_a_tokenizer_in_the_layout_of_the_hub_gives_the_same_ids(bert):

@@ -37,10 +37,12 @@ class ModelRun(Run):
 
     @property
     def operator(self) -> str:
+        """The name of the operator in params.yaml."""
         return self.columns["operator"]
 
     @property
     def size(self) -> str:
+        """The name of the model's size in params.yaml."""
         return self.columns["size"]
 
     @property

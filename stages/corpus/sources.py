@@ -38,7 +38,7 @@ def find_files(root: Path, patterns: Iterable[str], key: str = "corpus.files") -
         except (NotImplementedError, ValueError):
             return []
         # Path.glob may leave out broken links.
-        paths.update(root / name for name in glob.glob(pattern, root_dir=root))
+        paths.update(root / name for name in glob.glob(pattern, root_dir=root))  # noqa: PTH207
         files = [path for path in paths if not path.is_dir()]
         for path in files:
             if not path.is_file():

@@ -55,9 +55,10 @@ def complete(folder: Path, tokenizer: Path, length: int, card: str) -> None:
     """Adds the tokenizer, its configuration and the card to a folder that has weights and configuration.
 
     Args:
-        folder, card: the folder of the model, and the text of its README.md.
+        folder: the folder of the model.
         tokenizer: a tokenizer.json of the `tokenizers` library, with BERT's special tokens.
         length: the longest sequence of the model, in tokens.
+        card: the text of README.md.
     """
     place(tokenizer, folder / "tokenizer.json")
     settings = SPECIAL | {
@@ -81,18 +82,21 @@ def card(
     """Renders a model card, the text of README.md, from CARD, a template of Jinja, with metadata for the hub.
 
     Args:
-        folder: where the model will stand, as the example in the card names it.
-        title, text: the heading of the card, and what the model is, as Markdown.
-        operator, variant: the name of its operator in params.yaml, and what `Settings.variant` returns for it.
+        folder: the final folder of the model, for the example in the card.
+        title: the heading of the card.
+        text: the description of the model, as Markdown.
+        operator: the name of the operator in params.yaml.
+        variant: the settings of the operator, as `Settings.variant` returns them.
         task: the hub's name of the task, such as `fill-mask`.
-        measured: values by (name of the data, part of the data, metric); they are rounded to six decimals.
+        measured: values by (name of the data, part of the data, metric), rounded to six decimals in the card.
     """
     from huggingface_hub import EvalResult, ModelCard, ModelCardData
 
     results = [
         EvalResult(
             task_type=task,
-            dataset_type="own",  # in place of a dataset's name on the hub
+            # in place of a dataset's name on the hub
+            dataset_type="own",
             dataset_name=data,
             dataset_config=part,  # results that differ in nothing else would be taken for those of one part
             metric_type=metric,

@@ -123,7 +123,7 @@ def read_once(number: int) -> Callable[[Callable], Callable]:
 
     def decorate(function: Callable) -> Callable:
         @lru_cache(maxsize=number)
-        def cached(states: tuple, *arguments: Any) -> Any:
+        def cached(_states: tuple, *arguments: Any) -> Any:
             return function(*arguments)
 
         @wraps(function)

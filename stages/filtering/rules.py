@@ -43,8 +43,6 @@ def judge(rules: Mapping[str, Any]) -> Callable[[Annotations], tuple[Reason, ...
     Args:
         rules: as `rules_of` returns the rules.
     """
-    above, below = rules["harmful_pp"]["above"], rules["harmful_pp"]["below"]
-    unscored = None if rules["missing_harmful_pp"] == "keep" else "missing"
     spellings = {}
     for category in rules["excluded_categories"]:
         for spelling in (category, *ALIASES.get(category, ())):
@@ -68,17 +66,20 @@ def judge(rules: Mapping[str, Any]) -> Callable[[Annotations], tuple[Reason, ...
 
     def find_reasons(document: Annotations) -> tuple[Reason, ...]:
         """Returns the reasons for which a document with this metadata is dropped."""
-        score = document.harmful_pp
-        if not score:
-            level = unscored
-        elif score <= above:
-            level = "low"
-        elif score >= below:
-            level = "high"
-        else:
-            level = None
+        level = find_level(document.harmful_pp, rules)
         # UNSET (no such key) and None (nothing applies) are false; OSCAR 22.01 calls the warnings `annotation`
         warnings = document.quality_warnings or document.annotation or ()
         return combine(document.categories or (), level, warnings)
 
     return find_reasons
+
+
+def find_level(perplexity: float | None, rules: Mapping[str, Any]) -> str | None:
+    """Returns the reason by perplexity: `low`, `high`, `missing` or None, which lets the document pass."""
+    if not perplexity:
+        return "missing" if rules["missing_harmful_pp"] == "drop" else None
+    if perplexity <= rules["harmful_pp"]["above"]:
+        return "low"
+    if perplexity >= rules["harmful_pp"]["below"]:
+        return "high"
+    return None

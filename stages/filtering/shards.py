@@ -118,7 +118,8 @@ def select(kept: Path, target: Path, chosen: Iterable[int]) -> int:
     """Copies lines of a shard of kept documents; returns the number of copied bytes, without line feeds.
 
     Args:
-        kept, target: the shard, and the file to write.
+        kept: the shard.
+        target: the file to write.
         chosen: sorted numbers of the lines, from 0.
     """
     size = 0

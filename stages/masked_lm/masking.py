@@ -65,6 +65,7 @@ class SummedCrossEntropy(torch.autograd.Function):
 
     @staticmethod
     def forward(ctx, logits: Tensor, targets: Tensor) -> Tensor:
+        """Returns the sum of the losses, a scalar, and leaves the gradient in `logits`."""
         gradient = logits.detach()
         total = torch.zeros(())
         for rows, classes in zip(gradient.split(ROWS), targets.split(ROWS), strict=True):
@@ -86,6 +87,6 @@ class SummedCrossEntropy(torch.autograd.Function):
 
     @staticmethod
     def backward(ctx, outer: Tensor) -> tuple[Tensor, None]:
-        # outer: the gradient with respect to the sum, a scalar.
+        """Returns the gradient of the logits. outer: the gradient of the sum, a scalar."""
         (gradient,) = ctx.saved_tensors
         return gradient * outer, None

@@ -29,9 +29,9 @@ REMEDY = "fetch the file again, or take it out of the list of inputs"
 
 
 def lines(path: Path) -> Iterator[bytes]:
-    """Yields lines byte for byte, without line feeds. A byte order mark belongs to no line.
+    r"""Yields lines byte for byte, without line feeds. A byte order mark belongs to no line.
 
-    An empty file has no lines, and no empty line follows a last line feed: b"a\\n\\nb\\n" gives b"a", b"", b"b".
+    An empty file has no lines, and no empty line follows a last line feed: b"a\n\nb\n" gives b"a", b"", b"b".
 
     Raises:
         ValueError: the file is truncated or corrupt.

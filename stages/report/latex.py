@@ -83,7 +83,7 @@ def environment(folder: Path) -> jinja2.Environment:
 
 
 def escape(value: object) -> Latex:
-    """Escapes a value: `50 %` is `50 \\%`. A character that pdfLaTeX cannot set is a code point: `U+6F22`."""
+    r"""Escapes a value: `50 %` is `50 \%`. A character that pdfLaTeX cannot set is a code point: `U+6F22`."""
     if isinstance(value, Latex):
         return value
     # a standard deviation stays on one line with the sign before it
@@ -92,7 +92,7 @@ def escape(value: object) -> Latex:
 
 
 def format_formula(text: str) -> Latex:
-    """Writes a formula in LaTeX: `h^2` is `h\\textsuperscript{2}`."""
+    r"""Writes a formula in LaTeX: `h^2` is `h\textsuperscript{2}`."""
     raised = POWER.sub(r"\\textsuperscript{\1}", escape(text))
     return Latex(INDEX.sub(r"\\textsubscript{\1}", raised))
 

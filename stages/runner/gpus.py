@@ -87,3 +87,4 @@ def take(gpus: tuple[str, ...]) -> FileLock:
                 lock.acquire(blocking=False)
                 os.environ["CUDA_VISIBLE_DEVICES"] = gpu
                 return lock
+    raise AssertionError("unreachable: `count` does not end")

@@ -73,7 +73,8 @@ def copy_tokens(lengths: dict[Path, int], file: BinaryIO, start: int, stop: int)
     Args:
         lengths: the number of tokens by stream, in the order of joining.
         file: gets the tokens.
-        start, stop: counted from the begin of the first stream; `stop` is exclusive.
+        start: the first token, counted from the begin of the first stream.
+        stop: the token after the last.
     """
     begin = 0
     for stream, length in lengths.items():

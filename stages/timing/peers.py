@@ -49,7 +49,7 @@ class Clock(TrainerCallback):
         self.ends: list[float] = []
 
     def on_step_end(self, *_, **__) -> None:
-        # a GPU may still compute the step
+        """Appends the time, once a GPU has finished the step."""
         synchronise()
         self.ends.append(time.perf_counter())
 

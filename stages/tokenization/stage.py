@@ -110,7 +110,9 @@ def choose_tokenizer(
     """Trains or loads the tokenizer that tokenization.vocabulary names.
 
     Args:
-        settings, root, workers: as in `build`.
+        settings: the section `tokenization` of params.yaml.
+        root: the folder below which a vocabulary file is looked for, or None.
+        workers: as in `build`.
         shards: the shards with the documents to train on.
 
     Returns:
@@ -149,7 +151,8 @@ def _tokenize(
         shards: the filtered shards.
         documents: the number of documents of each shard by the ledger.
         tokenizer: the tokenizer.json.
-        settings, workers: as in `build`.
+        settings: the section `tokenization` of params.yaml.
+        workers: as in `build`.
 
     Raises:
         ValueError: a shard has another number of documents than the ledger says.
