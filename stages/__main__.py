@@ -4,8 +4,7 @@
 
 A stage NAME is the function `main` of stages/NAME/stage.py. Arguments after the settings come from the command line; an
 argument that is left out is `None`. The dictionary that `main` returns goes into data/runs, together with times,
-versions and processor of the run. `None` leaves no record: the stage did only jobs and left no outputs, or is
-`settings`.
+versions and processor of the run. `None` leaves no record, as after a part of the jobs, `settings` and `report`.
 """
 
 import argparse

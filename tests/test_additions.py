@@ -122,7 +122,7 @@ from stages.finetuning.stage import planned
 planned(load_settings(), load_settings().finetuned())
 task = glue.TASKS[load_settings().tasks.names[-1]]
 frame = read_original(Path("."), task, task.splits[1]).frame
-print(names.task("wnli"), *frame.iloc[0], metrics.scores("wnli", [1], frame["label"]), sep="|")
+print(names.task("wnli"), *frame.iloc[0], metrics.compute_metrics("wnli", [1], frame["label"]), sep="|")
 """
     assert says(copy, "-c", reader) == "WNLI|0|a b|c|1|{'accuracy': 1.0}\n"
 

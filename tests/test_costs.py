@@ -72,13 +72,13 @@ VALUES = {
 
 def plan(settings: Settings) -> list[set[str]]:
     """The settings of all jobs of five stages."""
-    models = settings.pretrained()
+    models = settings.list_pretrained()
     trained = {}
     for model, number, seed in product(models, settings.pretraining.seeds, settings.question_answering.seeds):
         trained[str(pretrained(*model, number)), seed] = Path(f"{model}-{number}-{seed}")
     plans = (
         pretraining.plan_runs(settings, models),
-        finetuning.plan_runs(settings, settings.finetuned()),
+        finetuning.plan_runs(settings, settings.list_finetuned()),
         convergence.plan_runs(settings, models),
         question_answering.plan_runs(settings, models, trained),
         translation.planned(settings, settings.translation.operators),

@@ -229,7 +229,7 @@ JSON_PARTS += [b"{}", b'{"x":{}', b'{"x":[{}', b'"content"', b"null", *(bytes([c
 @hypothesis.settings(deadline=None, max_examples=1000)
 @given(st.lists(st.sampled_from(JSON_PARTS), max_size=14).map(b"".join))
 def test_lines_decoded_together_are_judged_as_each_alone(block):
-    together = records.annotations_of(block, *split_at_feeds(block))
+    together = records.read_metadata(block, *split_at_feeds(block))
     for line, found in zip(block.split(b"\n"), together, strict=True):
         try:
             assert found == records.annotations(line)

@@ -128,6 +128,7 @@ def build_ledger(claims: list[dict], rules: dict, evidence: Evidence) -> pd.Data
     rows = []
     for claim in claims:
         name = claim["id"]
+        # The verdict on the printed numbers, which `read` lists, and which stands where too little was counted.
         judged = [{"ledger": COUNTS, "verdict": claim["published_audit"]["status"], "because": "By its own numbers."}]
         if name in reasons:
             judged = [{"ledger": TRAINING, "verdict": NOT_TESTED, "because": reasons[name]}]

@@ -115,7 +115,7 @@ def _read_finetuning(path: Path, settings: Settings) -> pd.DataFrame:
     """Reads the fine-tuning of all models that params.yaml asks for; ValueError where a model is missing."""
     rows = _select_asked(observations.read([path]), settings)
     found = set(zip(rows["protocol"], rows["operator"], rows["size"], strict=True))
-    for model in settings.finetuned():
+    for model in settings.list_finetuned():
         if model not in found:
             raise ValueError(f"{path}: nothing of {'-'.join(model)}; run `dvc repro {TUNED}`")
     return rows
@@ -125,7 +125,7 @@ def _read_pretraining(settings: Settings) -> pd.DataFrame:
     """Reads pre-training; ValueError if there is no pre-training of a model that params.yaml asks for."""
     rows = _select_asked(_read_files(["pretraining"]), settings)
     found = set(zip(rows["operator"], rows["size"], strict=True))
-    for model in settings.pretrained():
+    for model in settings.list_pretrained():
         if model not in found:
             raise ValueError(f"pretraining.csv: nothing of {'-'.join(model)}; run `dvc repro pretraining`")
     return rows

@@ -9,7 +9,7 @@ import pandas as pd
 
 from stages.baselines.words import list_texts, split_words
 from stages.benchmarks.glue import TASKS
-from stages.benchmarks.metrics import scores
+from stages.benchmarks.metrics import compute_metrics
 
 # Training examples that a value needs for its own answer, because fewer examples agree by chance. Other values get the
 # constant answer.
@@ -56,7 +56,7 @@ def predict_by_best_rule(task: str, train: pd.DataFrame, examples: pd.DataFrame)
         groups = labels.groupby(seen[name])
         answers = groups.agg(choose)[groups.size() >= SEEN]
         fitted = np.array([answers.get(value, constant) for value in seen[name]])
-        score = np.mean(list(scores(task, fitted, labels.to_numpy()).values()))
+        score = np.mean(list(compute_metrics(task, fitted, labels.to_numpy()).values()))
         if score > best:
             best = score
             predicted = np.array([answers.get(value, constant) for value in unseen[name]])

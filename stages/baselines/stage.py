@@ -15,7 +15,7 @@ from stages.baselines.rules import predict_by_best_rule
 from stages.baselines.words import FEATURES, predict_linear
 from stages.benchmarks import answers
 from stages.benchmarks.glue import TASKS, validation_tables
-from stages.benchmarks.metrics import scores
+from stages.benchmarks.metrics import compute_metrics
 from stages.files import observations
 from stages.files.observations import Observation
 from stages.files.paths import TASK_FOLDER
@@ -54,7 +54,7 @@ def score_classification(task: str) -> Iterator[Observation]:
         constant = score_constant(task, train["label"].to_numpy(), truth)
         yield from _list_observations("most_frequent", task, evaluated_on, constant, len(truth))
         for name, answered in predicted.items():
-            metrics = scores(task, answered[start:stop], truth)
+            metrics = compute_metrics(task, answered[start:stop], truth)
             yield from _list_observations(name, task, evaluated_on, metrics, len(truth))
         start = stop
 
@@ -75,9 +75,9 @@ def score_constant(task: str, train: np.ndarray, truth: np.ndarray) -> dict[str,
     """
     classes = TASKS[task].labels
     constant = np.bincount(train).argmax() if classes else train.mean()
-    metrics = scores(task, np.full(len(truth), constant), truth)
+    metrics = compute_metrics(task, np.full(len(truth), constant), truth)
     if "f1" in metrics:
-        positive = scores(task, np.full(len(truth), POSITIVE), truth)
+        positive = compute_metrics(task, np.full(len(truth), POSITIVE), truth)
         metrics["f1"] = positive["f1"]
     return metrics
 

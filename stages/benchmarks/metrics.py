@@ -1,6 +1,6 @@
 """The GLUE metrics, as fractions in [-1, 1], by scikit-learn and scipy.
 
-The module has raw metrics only; a paper's mean of several metrics is computed where its tables are filled.
+The module has raw metrics only; a paper's mean of several metrics is computed in stages/evidence/scores.py.
 """
 
 from collections.abc import Callable
@@ -13,7 +13,7 @@ from sklearn.metrics import accuracy_score, f1_score, matthews_corrcoef
 from stages.benchmarks.glue import TASKS
 
 
-def scores(task: str, predictions: np.ndarray, labels: np.ndarray) -> dict[str, float]:
+def compute_metrics(task: str, predictions: np.ndarray, labels: np.ndarray) -> dict[str, float]:
     """Computes every metric of a task, by name; F1 is of class 1.
 
     The correlation of the same answer to everything is not defined. Such a model gets 0.0, like a model without

@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 
 from stages.benchmarks.glue import validation_tables
-from stages.benchmarks.metrics import scores
+from stages.benchmarks.metrics import compute_metrics
 from stages.classification.runs import FinetuningRun
 from stages.files.observations import Observation
 from stages.files.paths import TASK_FOLDER, TOKENIZER
@@ -53,6 +53,6 @@ def measure_run(run: FinetuningRun, folder: Path) -> list[Observation]:
     rows = []
     for split, predicted in read_predictions(folder).items():
         labels = read_examples(tables[split])["label"]
-        for metric, value in scores(run.task, np.array(predicted), labels).items():
+        for metric, value in compute_metrics(run.task, np.array(predicted), labels).items():
             rows.append(run.observed(split, metric, value, len(predicted)))
     return rows

@@ -70,5 +70,5 @@ def outputs(done: list[tuple[FinetuningRun, Path, dict]]) -> tuple[list[Observat
 
 def main(settings: Settings, operator: str | None = None, size: str | None = None) -> dict | None:
     """Does the jobs of these models, or all jobs; returns entries of the record, or nothing for a part of the jobs."""
-    plan = plan_runs(settings, settings.pretrained(operator, size))
+    plan = plan_runs(settings, settings.list_pretrained(operator, size))
     return model_jobs.run(finetune, plan, "convergence", settings.workers, outputs, whole=not operator)

@@ -13,7 +13,7 @@ from stages.corpus import hub, sources
 from stages.embedded.corpus import write_corpus
 from stages.files import commits
 from stages.files.paths import CORPUS
-from stages.files.storage import place, temporary_sibling
+from stages.files.storage import link, temporary_sibling
 from stages.records import origins, reading
 from stages.runner import jobs
 from stages.schema.sections import CorpusHub
@@ -99,7 +99,7 @@ def _place_shards(folder: Path, results: list[tuple[Path, dict]]) -> None:
     origins_of = {}
     for job_folder, result in results:
         name = f"part_{len(origins_of) + 1}.jsonl.zst"
-        place(job_folder / "shard.jsonl.zst", folder / name)
+        link(job_folder / "shard.jsonl.zst", folder / name)
         origins_of[name] = result["origins"]
     origins.write(folder, origins_of)
 

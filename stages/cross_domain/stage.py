@@ -111,6 +111,6 @@ def main(
     protocol: str | None = None,
 ) -> dict | None:
     """Does the jobs of these models, or all jobs; returns entries of the record, or nothing for a part of the jobs."""
-    plan = plan_runs(settings, settings.finetuned(operator, size, protocol))
+    plan = plan_runs(settings, settings.list_finetuned(operator, size, protocol))
     observe = partial(outputs, positive_classes(settings.cross_domain))
     return model_jobs.run(predict_all, plan, "cross_domain", settings.workers, observe, whole=not operator)

@@ -176,10 +176,10 @@ def _average(columns: pd.DataFrame, wanted: tuple[str, ...], name: str) -> pd.Da
     return pd.DataFrame(means, columns=["operator", "evaluated_on", "value", "low", "high"])
 
 
-def without_model(scores: pd.DataFrame) -> WithoutModel:
+def without_model(rows: pd.DataFrame) -> WithoutModel:
     """Turns the rows that `references` returns into the mapping in which `score_of` looks scores up."""
     known = {}
-    for row in scores.fillna({"protocol": ""}).itertuples():
+    for row in rows.fillna({"protocol": ""}).itertuples():
         known[row.operator, row.protocol, row.evaluated_on, row.metric] = (
             row.value,
             row.high,

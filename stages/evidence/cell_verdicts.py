@@ -35,8 +35,8 @@ EQUAL = "equal"
 NO_MODEL = "no model"
 # Columns that are a mean of the other columns.
 WHOLE = (GLUE_SCORE, "average")
-# Replaces the verdict until the p values of the family are adjusted.
-TESTED = ""
+# Stands for the verdict until the p values of the family are adjusted.
+TO_BE_TESTED = "to be tested"
 
 
 def judge_cell(printed, run: pd.DataFrame, tested: bool, comparable: bool, at_chance: bool | None) -> str:
@@ -56,7 +56,7 @@ def judge_cell(printed, run: pd.DataFrame, tested: bool, comparable: bool, at_ch
         at_chance: whether the mean of this run is at chance; None if unknown.
 
     Returns:
-        The verdict, or TESTED.
+        The verdict, or TO_BE_TESTED.
     """
     if printed is None:
         return NOT_IN_PAPER
@@ -74,7 +74,7 @@ def judge_cell(printed, run: pd.DataFrame, tested: bool, comparable: bool, at_ch
         return NOT_COMPARABLE
     if at_chance:
         return baselines.AT_CHANCE
-    return too_few(unit, len(values)) or TESTED
+    return too_few(unit, len(values)) or TO_BE_TESTED
 
 
 def _judge_count(printed, count: float) -> str:
@@ -100,7 +100,7 @@ def adjust_families(cells: pd.DataFrame, one_family: bool, alpha: float) -> pd.D
     Returns:
         The cells with adjusted p values and verdicts.
     """
-    tested = cells["verdict"] == TESTED
+    tested = cells["verdict"] == TO_BE_TESTED
     p_values = cells["p_difference"].astype(float)
     families = cells["row_key"]
     if one_family:

@@ -10,7 +10,7 @@ from math import isnan
 import pandas as pd
 
 from stages.evidence import baselines, cell_verdicts, published, specifications
-from stages.evidence.cell_verdicts import NO_MODEL, NOT_MEASURED, NOT_RUN, TESTED
+from stages.evidence.cell_verdicts import NO_MODEL, NOT_MEASURED, NOT_RUN, TO_BE_TESTED
 from stages.evidence.convergence import selected
 from stages.evidence.derived import matching
 from stages.evidence.specifications import Column, Row, Table
@@ -278,7 +278,7 @@ def _fill_cell(table: Table, row: Row, column: Column, printed, evidence: Eviden
     without_model = baselines.baselines_of(run.iloc[0], evidence.without_model)
     at_chance = baselines.at_chance(summary.mean, scale * without_model["most_frequent_high"])
     verdict = cell_verdicts.judge_cell(printed, run, column.tested, evidence.comparable, at_chance)
-    if verdict == TESTED:
+    if verdict == TO_BE_TESTED:
         cell["p_difference"] = p_of_difference(units(run)[0], printed.value)
     cell.update(
         reproduced=summary.mean,

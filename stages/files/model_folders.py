@@ -6,7 +6,7 @@ Such a folder is what Hugging Face's libraries load, and what `hf upload` takes 
 import json
 from pathlib import Path
 
-from stages.files.storage import place, write_atomically
+from stages.files.storage import link, write_atomically
 
 SPECIAL = {  # "cls_token": "[CLS]" and so on
     name: f"[{name[:-6].upper()}]" for name in ("cls_token", "mask_token", "pad_token", "sep_token", "unk_token")
@@ -60,7 +60,7 @@ def complete(folder: Path, tokenizer: Path, length: int, card: str) -> None:
         length: the longest sequence of the model, in tokens.
         card: the text of README.md.
     """
-    place(tokenizer, folder / "tokenizer.json")
+    link(tokenizer, folder / "tokenizer.json")
     settings = SPECIAL | {
         "tokenizer_class": "PreTrainedTokenizerFast",
         "model_input_names": ["input_ids", "token_type_ids", "attention_mask"],

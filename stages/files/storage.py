@@ -101,7 +101,7 @@ def write_table(path: Path, frame: "pd.DataFrame") -> None:
     write_atomically(path, frame.to_csv(index=False, lineterminator="\n", float_format="%.10g"))
 
 
-def place(source: Path | str, target: Path | str) -> None:
+def link(source: Path | str, target: Path | str) -> None:
     """Gives a finished file a second name, a hard link, or copies it if no link is possible; replaces `target`."""
     Path(target).unlink(missing_ok=True)
     try:

@@ -81,7 +81,7 @@ def _blocks(shard: Path) -> Iterator[tuple[bytes, list[int], list[int], list[Ann
         feeds = np.flatnonzero(codes == ord("\n"))
         starts = np.insert(feeds + 1, 0, 0)
         ends = np.append(feeds, len(block))
-        documents = records.annotations_of(block, starts, ends)
+        documents = records.read_metadata(block, starts, ends)
         yield block, starts.tolist(), ends.tolist(), documents
 
 

@@ -15,7 +15,7 @@ from pathlib import Path
 import pandas as pd
 
 from stages.files.paths import CORPUS, FILTERED, LEDGER
-from stages.files.storage import place, temporary_sibling, write_table
+from stages.files.storage import link, temporary_sibling, write_table
 from stages.filtering import blocklists, rules
 from stages.filtering.annotation import load_kenlm
 from stages.filtering.shards import KEPT, MALFORMED, filter_shard, sample, select, shard_rows
@@ -150,7 +150,7 @@ def _place_selected(
         selected = None
         if len(chosen) == number:
             # all: the file of the job gets a second name, without a copy
-            place(filtered / KEPT, target)
+            link(filtered / KEPT, target)
         elif not len(chosen):
             selected = (0, 0)
         else:

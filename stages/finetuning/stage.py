@@ -22,7 +22,7 @@ from stages.classification.runs import FinetuningRun, ModelNames
 from stages.files.model_folders import card, complete
 from stages.files.observations import NOT_PRETRAINED, Observation
 from stages.files.paths import FINETUNED, PREDICTIONS, TOKENIZER, checkpoint, pretrained
-from stages.files.storage import place, temporary_sibling
+from stages.files.storage import link, temporary_sibling
 from stages.runner import model_jobs
 from stages.schema.settings import REFERENCE, Settings
 
@@ -133,7 +133,7 @@ def outputs(settings: Settings, done: list[tuple[FinetuningRun, Path, dict]]) ->
             if run.keep:
                 target = output / run.keep.relative_to(FINETUNED)
                 # Files become hard links, where possible.
-                shutil.copytree(folder / "model", target, copy_function=place)
+                shutil.copytree(folder / "model", target, copy_function=link)
                 text = describe_model(run, rows, run.keep, settings.variant(run.operator))
                 complete(target, TOKENIZER, run.training.maximum_length, text)
     return chain(*measured), {}
@@ -143,6 +143,6 @@ def main(
     settings: Settings, operator: str | None = None, size: str | None = None, protocol: str | None = None
 ) -> dict | None:
     """Does the jobs of these models, or all jobs; returns entries of the record, or nothing for a part of the jobs."""
-    plan = plan_runs(settings, settings.finetuned(operator, size, protocol))
+    plan = plan_runs(settings, settings.list_finetuned(operator, size, protocol))
     write = partial(outputs, settings)
     return model_jobs.run(finetune, plan, "finetuning", settings.workers, write, whole=not operator)

@@ -17,7 +17,7 @@ from stages.attention.configuration import configuration
 from stages.masked_lm.corpus import Corpus, batch_indices
 from stages.masked_lm.masking import MaskedLMLoss, sparse_targets
 from stages.masked_lm.run import PretrainingRun, choose_length, count_steps
-from stages.runner.jobs import processes, rank
+from stages.runner.worker import processes, rank
 from stages.schema.training_sections import Pretraining
 from stages.training import distributed
 from stages.training.optimisation import (

@@ -15,7 +15,7 @@ import pandas as pd
 from pydantic import SkipValidation
 
 from stages.benchmarks.glue import validation_tables
-from stages.benchmarks.metrics import scores
+from stages.benchmarks.metrics import compute_metrics
 from stages.classification.kept_models import load_kept_model, plan_evaluations
 from stages.classification.runs import EvaluationRun, ModelNames
 from stages.files.observations import Observation
@@ -78,7 +78,7 @@ def average_scores(task: str, drawn: list[np.ndarray], labels: np.ndarray) -> di
         drawn: An array of predictions [examples] for every noise seed.
         labels: [examples], the right answers: class indices or, in a regression, numbers.
     """
-    by_seed = [scores(task, predictions, labels) for predictions in drawn]
+    by_seed = [compute_metrics(task, predictions, labels) for predictions in drawn]
     means = {}
     for metric in by_seed[0]:
         means[metric] = float(np.mean([metrics[metric] for metrics in by_seed]))
@@ -110,5 +110,5 @@ def main(
     protocol: str | None = None,
 ) -> dict | None:
     """Does the jobs of these models, or all jobs; returns entries of the record, or nothing for a part of the jobs."""
-    plan = plan_runs(settings, settings.finetuned(operator, size, protocol))
+    plan = plan_runs(settings, settings.list_finetuned(operator, size, protocol))
     return model_jobs.run(evaluate, plan, "noise", settings.workers, outputs, whole=not operator)

@@ -20,8 +20,8 @@ from stages.masked_lm.run import PretrainingRun, choose_length
 from stages.masked_lm.steps import Trainer, Update, validate
 from stages.pretraining.probes import Probes
 from stages.runner.bars import Bar
-from stages.runner.jobs import processes, rank
 from stages.runner.results import CHECKPOINT
+from stages.runner.worker import processes, rank
 from stages.training import checkpoints, distributed
 from stages.training.machine import peak
 

@@ -16,7 +16,7 @@ from pathlib import Path
 from stages.files.model_folders import card, complete
 from stages.files.observations import Observation
 from stages.files.paths import CHECKPOINTS, LIVE, PRETRAINED, TOKENIZER, TOKENS, checkpoint, pretrained
-from stages.files.storage import place, temporary_sibling
+from stages.files.storage import link, temporary_sibling
 from stages.masked_lm.run import PretrainingRun
 from stages.runner import model_jobs
 from stages.schema.settings import REFERENCE, Settings
@@ -102,7 +102,7 @@ def publish(run: PretrainingRun, log: list[dict], source: Path, step: int, outpu
     title = f"BERT with {run.operator} attention"
     text = card(final, title, text, run.operator, run.variant, "fill-mask", measured)
     # hard links, where the file system has them
-    shutil.copytree(source, output, copy_function=place)
+    shutil.copytree(source, output, copy_function=link)
     complete(output, TOKENIZER, run.model.positions, text)
 
 
@@ -128,6 +128,6 @@ def write_outputs(done: list[tuple[PretrainingRun, Path, dict]]) -> tuple[list[O
 
 def main(settings: Settings, operator: str | None = None, size: str | None = None) -> dict | None:
     """Does the jobs of these models, `None` for all; returns the entries of the record, or `None` for a part."""
-    plan = plan_runs(settings, settings.pretrained(operator, size))
+    plan = plan_runs(settings, settings.list_pretrained(operator, size))
     whole = operator is None
     return model_jobs.run(pretrain, plan, "pretraining", settings.workers, write_outputs, whole, shared=True)

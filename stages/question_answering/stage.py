@@ -176,7 +176,7 @@ def _score_answers(run: AnsweringRun, folder: Path) -> tuple[pd.DataFrame, dict[
 
 def main(settings: Settings, operator: str | None = None, size: str | None = None) -> dict | None:
     """Does the jobs of these models, or all jobs; returns entries of the record, or nothing for a part of the jobs."""
-    models = settings.pretrained(operator, size)
+    models = settings.list_pretrained(operator, size)
     # Runs on SQuAD start from the models of the runs on TriviaQA, so these come first.
     first = plan_first_runs(settings, models)
     trained = {}

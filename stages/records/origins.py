@@ -1,8 +1,8 @@
 """Where the lines of a shard come from: data/corpus/origins.csv.
 
 A row says that the lines of `shard`, from `line` up to the next row of this shard, are the lines of `file` from
-`source_line`; both count from 1. Documents that were generated, streamed as rows or made of several lines have no row:
-such documents are valid by construction, so that no error has to name the line of a source.
+`source_line`; both count from 1. Documents that were generated, streamed as rows or made of several lines have no row,
+because no line of a source is such a document.
 """
 
 from bisect import bisect_right

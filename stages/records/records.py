@@ -78,7 +78,7 @@ def annotations(line: bytes) -> Annotations:
     return _record_of(_record, line).metadata or NO_ANNOTATIONS
 
 
-def annotations_of(block: bytes, starts: np.ndarray, ends: np.ndarray) -> list[Annotations | ValueError]:
+def read_metadata(block: bytes, starts: np.ndarray, ends: np.ndarray) -> list[Annotations | ValueError]:
     """Reads the metadata of every record in a block of lines.
 
     Sound lines are decoded together, which is faster than separately. A block with an unsound line is cut into PARTS
@@ -99,7 +99,7 @@ def annotations_of(block: bytes, starts: np.ndarray, ends: np.ndarray) -> list[A
         documents = []
         for part in np.array_split(np.arange(len(starts)), PARTS):
             if len(part):
-                documents += annotations_of(block, starts[part], ends[part])
+                documents += read_metadata(block, starts[part], ends[part])
         return documents
     try:
         return [annotations(block[starts[0] : ends[0]])]

@@ -57,7 +57,7 @@ def describe_panel(kind: str, rows: pd.DataFrame) -> str:
 
 
 def describe_banner(settings: Settings) -> str:
-    """Describes scale, models and data of a run, such as `Scale laptop: BERT-tiny (2 layers, width 64) on ...`."""
+    """Describes scale, models and data of a run, such as `Scale laptop: BERT-tiny (2 layers, width 128) on ...`."""
     data = settings.report.data or content("sentences")["sources"][settings.data.source]
     return fill_sentence("banner", settings=settings, data=data)
 

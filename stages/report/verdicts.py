@@ -39,8 +39,10 @@ DECIDED = {
     "unsupported": ("unsupported",),
     "truncated": (TRUNCATED,),
 }
-# by column of `_put_side_by_side`: heading, and the question that the column answers
-LEDGERS = {
+# By column of the page: heading, and the question that the column answers. The column `numbers` has the verdict on the
+# printed numbers, `released` the ledger `released` of stages/analysis/claims.py, and `run` the ledgers `counts` and
+# `training`.
+COLUMNS = {
     "numbers": ("Audit", "Does it follow from the printed numbers and the released results?"),
     "released": (
         "Released results",
@@ -56,17 +58,17 @@ def claims(ledger: pd.DataFrame, checks: pd.DataFrame) -> Grid:
 
     Args:
         ledger: the claims as the stage analysis judged them, texts only; see `claims.build_ledger` there.
-        checks: of `inputs.audited`.
+        checks: of `read_results.audited`.
     """
     verdict_of = checks.set_index("check")["verdict"].to_dict()
     headings = [Heading("What it says", "and where")]
-    headings += [Heading(*texts) for texts in LEDGERS.values()]
+    headings += [Heading(*texts) for texts in COLUMNS.values()]
     groups = []
     for row in _put_side_by_side(ledger).to_dict("records"):
         values = [Value(names.prose(row["claim"]), because=row["where"], kind="text")]
         # the menus by which a reader filters the table
         words = [("Paper", published.PAPERS[row["paper"]])]
-        for column, (heading, _) in LEDGERS.items():
+        for column, (heading, _) in COLUMNS.items():
             because = names.prose(row[f"{column}_because"]).replace("_", " ")
             ids = row["audit_ids"].split(", ") if column == "numbers" else []
             behind = tuple((name, verdict_of[name]) for name in ids if name in verdict_of)
@@ -92,12 +94,12 @@ def claim_totals(ledger: pd.DataFrame) -> pd.DataFrame:
         ledger: as for `claims`.
 
     Returns:
-        A row for every source and every ledger (LEDGERS) that judges a claim of the source. Columns: source, ledger,
+        A row for every source and every ledger (COLUMNS) that judges a claim of the source. Columns: source, ledger,
         claims (all that the ledger judges), the columns of DECIDED, and open. claims is the sum of the later columns.
     """
     totals = []
     for paper, rows in _put_side_by_side(ledger).groupby("paper", sort=False):
-        for column, (heading, _) in LEDGERS.items():
+        for column, (heading, _) in COLUMNS.items():
             verdicts = rows.loc[rows[column] != "", column]
             # Claims that hold in part, lack support or are cut off are not false, so they have their own columns.
             counts = {name: int(verdicts.isin(kinds).sum()) for name, kinds in DECIDED.items()}
@@ -118,7 +120,7 @@ def audit(checks: pd.DataFrame) -> Grid:
     Among checks of equal verdict, the `findings` of sections.yaml come first, in the order there.
 
     Args:
-        checks: of `inputs.audited`.
+        checks: of `read_results.audited`.
     """
     findings = [entry["check"] for entry in content("sections")["findings"]]
     ranks = pd.DataFrame(
@@ -191,7 +193,7 @@ def _put_side_by_side(ledger: pd.DataFrame) -> pd.DataFrame:
     """Puts the rows of every claim into a single row.
 
     Returns:
-        A row for each claim: id, paper, where, claim, audit_ids, and for each NAME of LEDGERS the verdict under NAME,
+        A row for each claim: id, paper, where, claim, audit_ids, and for each NAME of COLUMNS the verdict under NAME,
         the text of the cell under NAME_shown and why under NAME_because; empty where the ledger does not judge.
     """
     # the audit alone decides a claim of the ledger `counts` without a counted number

@@ -1,6 +1,6 @@
 """The stages of dvc.yaml, and the records that must exist before a stage runs.
 
-Every stage leaves a record in data/runs as the last output, so the record of a stage shows that the stage has ended.
+A stage that other stages read leaves a record in data/runs as the last output, which shows that the stage has ended.
 DVC compares the content of inputs; this module only reports a stage that was started too early.
 """
 

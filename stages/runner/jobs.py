@@ -7,8 +7,8 @@ a finished job are checked before use (results.py); a damaged job is computed ag
 folder, and may keep checkpoints there to resume from. data/jobs can be deleted at any time.
 
 A cluster (extra `cluster`): `dask scheduler`, and on every machine `dask worker tcp://HOST:8786 --nthreads 1
---nworkers N`, in an environment where this repository is installed, with the folder under the same path (a shared
-file system). When a worker dies, other workers do the unfinished jobs again.
+--nworkers N`, in an environment with the packages of the pipeline and PYTHONPATH naming the checkout, under the same
+path (a shared file system). When a worker dies, other workers do the unfinished jobs again.
 
 Several processes can instead share every job, one process per GPU, on several machines if need be: `torchrun
 --nproc-per-node N -m stages pretraining ...`, or `accelerate launch`. The processes do the jobs one after another, and

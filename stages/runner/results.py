@@ -13,7 +13,7 @@ from collections.abc import Container
 from pathlib import Path
 
 from stages.files.paths import RESULTS
-from stages.files.storage import place, sha256, temporary_sibling, visible, write_atomically
+from stages.files.storage import link, sha256, temporary_sibling, visible, write_atomically
 
 RESULT = "result.json"
 # name and settings of the job, for a reader
@@ -110,7 +110,7 @@ def bring_back(folder: Path, places: dict[str, Path]) -> None:
 
 def _link(source: Path, target: Path) -> None:
     target.parent.mkdir(parents=True, exist_ok=True)
-    place(source, target)
+    link(source, target)
 
 
 def _list_files(folder: Path) -> list[str]:

@@ -94,7 +94,7 @@ class Settings(Record):
             settings["operators_sha256"] = sha256(Path(self.operators_file))
         return settings
 
-    def pretrained(self, operator: str | None = None, size: str | None = None) -> list[tuple[str, str]]:
+    def list_pretrained(self, operator: str | None = None, size: str | None = None) -> list[tuple[str, str]]:
         """Lists (operator, size) of every pre-trained model, size by size; only of an operator or a size, if given."""
         models = []
         for listed_size in self.sizes:
@@ -103,7 +103,7 @@ class Settings(Record):
                     models.append((listed_operator, listed_size))
         return models
 
-    def finetuned(
+    def list_finetuned(
         self,
         operator: str | None = None,
         size: str | None = None,
@@ -113,7 +113,7 @@ class Settings(Record):
         models = []
         for recipe in self.protocols:
             if protocol in (None, recipe):
-                models.extend((recipe, *model) for model in self.pretrained(operator, size))
+                models.extend((recipe, *model) for model in self.list_pretrained(operator, size))
         return models
 
 

@@ -33,7 +33,7 @@ def measure(run: PretrainingRun, corpus: Corpus) -> float:
 def measure_operators(settings: Settings, corpus: Corpus) -> pd.DataFrame:
     """Measures every operator of the first size, with one model for each of SEEDS; a row for each operator."""
     rows = []
-    for run in planned(settings, settings.pretrained(size=settings.sizes[0])):
+    for run in planned(settings, settings.list_pretrained(size=settings.sizes[0])):
         if run.seed != settings.pretraining.seeds[0]:
             continue
         weights = [measure(run.model_copy(update={"seed": seed}), corpus) for seed in SEEDS]

@@ -12,7 +12,7 @@ import torch
 from torch import Tensor, distributed, nn
 from torch.nn.parallel import DistributedDataParallel
 
-from stages.runner.jobs import processes, rank
+from stages.runner.worker import processes, rank
 from stages.training.optimisation import device
 
 
