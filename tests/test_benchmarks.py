@@ -19,13 +19,9 @@ def test_a_ratio_above_one_is_faster_than_trainer_within_a_round(metric, ratio):
     assert ours["x ours"] == 1.0
 
 
-def test_every_block_is_timed_beside_stock_bert(monkeypatch):
+def test_every_block_is_timed_beside_stock_bert():
     size = {"layers": 1, "hidden": 16, "heads": 2, "intermediate": 32, "positions": 8}
     table = benchmarks.compare_blocks(["original", "shared"], size, 2, "float32", rounds=1)
-    assert list(zip(table["operator"], table["form"], strict=True)) == [
-        ("original", "stock"),
-        ("original", "torch"),
-        ("original", "ours"),
-        ("shared", "ours"),
-    ]
+    blocks = table["operator"] + " " + table["form"]
+    assert blocks.tolist() == ["original stock", "original torch", "original ours", "shared ours"]
     assert table["speed-up"][0] == table["allowed"][0] == 1.0

@@ -3,6 +3,7 @@
 import subprocess
 import sys
 import tracemalloc
+from itertools import chain
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -21,66 +22,84 @@ ROOT = Path(__file__).parents[1]
 LANGUAGES = ("en", "de")
 
 
-def settings_of(edit=None, scale="laptop") -> Settings:
+def settings_of(edit=None, scale="laptop", **blog) -> Settings:
+    """Settings of a scale with small protocols; edit: a function that changes them; blog: changes of protocol blog."""
     params = yaml.safe_load(scales.read(scale))
-    for protocol in params["translation"]["protocols"].values():
+    protocols = params["translation"]["protocols"]
+    for protocol in protocols.values():
         protocol |= {"train_pairs": 60, "held_out_pairs": 20}
+    protocols["blog"] |= blog
     if edit:
         edit(params)
     return Settings.model_validate(params)
 
 
-def test_a_generated_sentence_has_one_translation_and_another_order():
+def test_a_generated_sentence_has_a_single_translation_in_other_words():
     pairs = language.pairs(400, seed=1)
-    assert len({source for source, _ in pairs}) == 400
-    assert pairs == language.pairs(400, seed=1) != language.pairs(400, seed=2)
-    assert dict(pairs) | dict(language.pairs(900, seed=1)) == dict(language.pairs(900, seed=1))
-    shared = {word for source, target in pairs for word in {*source.split()} & {*target.split()}}
-    assert shared <= {*language.NAMES, "."}
+    more = language.pairs(900, seed=1)
+    assert pairs == more[:400] != language.pairs(400, seed=2)
+    assert len(dict(more)) == 900
+    for source, target in pairs:
+        shared = set(source.split()).intersection(target.split())
+        assert shared <= {*language.NAMES, "."}
 
 
 def test_the_verb_agrees_with_its_subject_and_stands_last():
-    phrase, names = language.Phrase, {language.VERBS[verb][1] for verb in language.VERBS}
+    stems = [stem for _, stem in language.VERBS.values()]
     for _, target in language.pairs(200, seed=3):
-        assert target.split()[-2][:-2] in names
-    assert phrase("dog", plural=True, adjective="big").target("n") == ["kaldain", "gondai", "la"]
-    assert phrase("house", definite=False).source() == ["a", "house"]
+        assert target.split()[-2][:-2] in stems
+    dogs = language.Phrase("dog", plural=True, adjective="big")
+    assert dogs.target("n") == ["kaldain", "gondai", "la"]
+    assert language.Phrase("house", definite=False).source() == ["a", "house"]
 
 
 def test_no_generated_pair_stands_in_two_splits():
     made = stage.generate_pairs({"train": 50, "validation": 20, "test": 20}, seed=1)
-    texts = [pair for part in made.values() for pair in part]
-    assert len(set(texts)) == 90
+    assert len(set(chain.from_iterable(made.values()))) == 90
 
 
-def cleaned(sides, limit=None, malformed_share=1.0):
-    return reading.cleaned(sides, limit, malformed_share, "train of a")
+def keep(sides, limit=None, malformed_share=1.0):
+    return reading.keep_sound_pairs(sides, limit, malformed_share, "train of a")
 
 
 def write(folder: Path, **contents: bytes) -> None:
+    """Writes files; a_en stands for a.en."""
     for name, content in contents.items():
         (folder / name.replace("_", ".")).write_bytes(content)
 
 
-def test_two_files_are_read_line_by_line(tmp_path):
-    write(tmp_path, a_en="one\u2028line\ntwo\r\n".encode(), a_de=b"eins\nzwei")
-    kept, fates = cleaned(reading.from_files(tmp_path, "a", LANGUAGES))
-    assert kept == [("one line", "eins"), ("two", "zwei")] and fates == {"in": 2}
-
-
-def test_a_table_is_read_by_its_header(tmp_path):
-    (tmp_path / "a.tsv").write_bytes(b"id\tde\ten\n1\teins\tone\n2\tzwei\n3\tdrei\tthree\n")
-    kept, fates = cleaned(reading.from_files(tmp_path, "a.tsv", LANGUAGES))
-    assert kept == [("one", "eins"), ("three", "drei")]
-    assert fates == {"in": 3, "malformed": 1}
-
-
-def test_bad_pairs_are_counted_by_reason(tmp_path):
-    words = b"one\n\nthree\nfour\nf\0i\0v\0e\0\n" + b"x" * 1000 + b"\n" + b"x" * 1001 + b"\n"
-    write(tmp_path, a_en=words, a_de=b"eins\nzwei\n\xff\xfe\n  \nf\0\nwort\nwort\n")
-    kept, fates = cleaned(reading.from_files(tmp_path, "a", LANGUAGES))
-    assert kept == [("one", "eins"), ("x" * 1000, "wort")]
-    assert fates == {"in": 7, "empty": 2, "not_utf8": 2, "long_word": 1}
+@pytest.mark.parametrize(
+    ("files", "name", "pairs", "fates"),
+    [
+        (
+            {"a_en": "one\u2028line\ntwo\r\n".encode(), "a_de": b"eins\nzwei"},
+            "a",
+            [("one line", "eins"), ("two", "zwei")],
+            {"in": 2},
+        ),
+        (
+            {"a_tsv": b"id\tde\ten\n1\teins\tone\n2\tzwei\n3\tdrei\tthree\n"},
+            "a.tsv",
+            [("one", "eins"), ("three", "drei")],
+            {"in": 3, "malformed": 1},
+        ),
+        (
+            {
+                "a_en": b"one\n\nthree\nfour\nf\0i\0v\0e\0\n" + b"x" * 1000 + b"\n" + b"x" * 1001 + b"\n",
+                "a_de": b"eins\nzwei\n\xff\xfe\n  \nf\0\nwort\nwort\n",
+            },
+            "a",
+            [("one", "eins"), ("x" * 1000, "wort")],
+            {"in": 7, "empty": 2, "not_utf8": 2, "long_word": 1},
+        ),
+        ({"a_en": b"\xef\xbb\xbfone\n", "a_de": b"eins\n"}, "a", [("one", "eins")], {"in": 1}),
+        ({"a_tsv": b"\xef\xbb\xbfen\tde\r\none\teins\r\n"}, "a.tsv", [("one", "eins")], {"in": 1}),
+    ],
+    ids=["two files", "table", "defects", "byte order mark", "byte order mark in a table"],
+)
+def test_sound_pairs_are_kept_and_all_others_counted_by_reason(tmp_path, files, name, pairs, fates):
+    write(tmp_path, **files)
+    assert keep(reading.from_files(tmp_path, name, LANGUAGES)) == (pairs, fates)
 
 
 @pytest.mark.parametrize("encoding", ["latin-1", "utf-16"])
@@ -88,37 +107,36 @@ def test_files_in_another_encoding_are_one_error_and_a_share_of_bad_pairs_is_all
     lines = ["plain", *["gr\u00fcn"] * 159]
     write(tmp_path, a_en=b"green\n" * 160, a_de="\n".join(lines).encode(encoding))
     sides = list(reading.from_files(tmp_path, "a", LANGUAGES))
-    with pytest.raises(
-        ValueError, match=r"train of a: 1(59|60) of 160 pairs are no text in UTF-8, more than filtering"
-    ):
-        cleaned(sides, malformed_share=0.01)
+    with pytest.raises(ValueError, match="train of a: 1(59|60) of 160 pairs are no text in UTF-8, more than filter"):
+        keep(sides, malformed_share=0.01)
     sound = [("green", "gr\u00fcn")] * 99
-    assert cleaned([*sound, sides[1]], malformed_share=0.01) == (sound, {"in": 100, "not_utf8": 1})
+    assert keep([*sound, sides[1]], malformed_share=0.01) == (sound, {"in": 100, "not_utf8": 1})
 
 
 def test_files_are_read_no_further_than_they_are_kept(tmp_path):
     write(tmp_path, a_en=b"a long line of one file\n" * 300_000, a_de=b"eine lange Zeile der anderen\n" * 300_000)
     tracemalloc.start()
-    kept, _ = cleaned(reading.from_files(tmp_path, "a", LANGUAGES), limit=2)
+    kept, _ = keep(reading.from_files(tmp_path, "a", LANGUAGES), limit=2)
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     assert len(kept) == 2 and peak < 3_000_000
 
 
 def test_a_training_pair_that_is_held_out_is_counted_and_left_out(tmp_path, monkeypatch):
-    def overlapping(params: dict) -> None:
+    def read_files(params: dict) -> None:
         params["data"] |= {"source": "files", "root": str(tmp_path)}
         for protocol in params["translation"]["protocols"].values():
-            protocol |= {"files": {"train": "train", "validation": "held", "test": "test"}}
+            protocol["files"] = {split: f"{split}.tsv" for split in stage.SPLITS}
 
     pairs = language.pairs(62, seed=1)
-    for name, part in (("train", pairs[:60]), ("held", pairs[59:61]), ("test", [*pairs[:1], *pairs[61:]])):
-        for language_, side in zip(LANGUAGES, zip(*part, strict=True), strict=True):
-            (tmp_path / f"{name}.{language_}").write_text("\n".join(side))
+    splits = {"train": pairs[:60], "validation": pairs[59:61], "test": [pairs[0], pairs[61]]}
+    for split, part in splits.items():
+        pd.DataFrame(part, columns=list(LANGUAGES)).to_csv(tmp_path / f"{split}.tsv", sep="\t", index=False)
     monkeypatch.chdir(tmp_path)
-    stage.main(settings_of(overlapping))
+    stage.main(settings_of(read_files))
     fates = ledger(tmp_path)
-    assert fates["blog", "train", "in", ""] == 60 and fates["blog", "train", "dropped", "also_held_out"] == 2
+    assert fates["blog", "train", "in", ""] == 60
+    assert fates["blog", "train", "dropped", "also_held_out"] == 2
     assert fates["blog", "train", "kept", ""] + fates["blog", "train", "dropped", "over_long"] == 58
 
 
@@ -129,33 +147,21 @@ def test_a_control_sign_that_is_written_in_a_sentence_is_text():
     assert set(ids[1:-1]).isdisjoint(range(4)) and words.decode(ids[1:-1].tolist()) == sentence
 
 
-WRONG = {
-    "unequal files": ({"a_en": b"one\ntwo\n", "a_de": b"eins\n"}, "a", ["a.en has 2", "a.de has 1", "mend the files"]),
-    "a missing file": ({"a_en": b"one\n"}, "a", ["a.de", "no such file"]),
-    "a table without the language": ({"a_tsv": b"en\tpt\n"}, "a.tsv", ["a.tsv, line 1", "no column de among en, pt"]),
-    "a table with a language twice": (
-        {"a_tsv": b"de\ten\tde\n"},
-        "a.tsv",
-        ["a.tsv, line 1", "'de' stands there twice"],
-    ),
-    "a folder in the place of a file": ({"a_en": b"", "b_de": b""}, ".", [".en: no such file"]),
-    "an empty table": ({"a_tsv": b""}, "a.tsv", ["a.tsv, line 1", "no column en, de among none"]),
-}
-
-
-@pytest.mark.parametrize(("files", "name", "said"), WRONG.values(), ids=list(WRONG))
-def test_what_is_wrong_with_files_is_one_clear_error(files, name, said, tmp_path):
+@pytest.mark.parametrize(
+    ("files", "name", "message"),
+    [
+        ({"a_en": b"one\ntwo\n", "a_de": b"eins\n"}, "a", r"a\.en has 2 and .*a\.de has 1 lines"),
+        ({"a_en": b"one\n"}, "a", r"a\.de: no such file"),
+        ({"a_en": b""}, ".", r"\.en: no such file"),
+        ({"a_tsv": b"en\tpt\n"}, "a.tsv", r"a\.tsv, line 1: no column de among en, pt"),
+        ({"a_tsv": b"de\ten\tde\n"}, "a.tsv", r"a\.tsv, line 1: the column 'de' stands there twice"),
+        ({"a_tsv": b""}, "a.tsv", r"a\.tsv, line 1: no column en, de among none"),
+    ],
+)
+def test_files_that_cannot_be_paired_are_named(files, name, message, tmp_path):
     write(tmp_path, **files)
-    with pytest.raises(ValueError) as error:
+    with pytest.raises(ValueError, match=message):
         list(reading.from_files(tmp_path, name, LANGUAGES))
-    for words in said:
-        assert words in str(error.value)
-
-
-def test_a_byte_order_mark_is_no_part_of_the_first_line(tmp_path):
-    write(tmp_path, a_en=b"\xef\xbb\xbfone\n", a_de=b"eins\n", b_tsv=b"\xef\xbb\xbfen\tde\r\none\teins\r\n")
-    for name in ("a", "b.tsv"):
-        assert cleaned(reading.from_files(tmp_path, name, LANGUAGES))[0] == [("one", "eins")]
 
 
 ROWS = [
@@ -166,36 +172,34 @@ ROWS = [
 ]
 
 
-def test_pairs_of_the_hub_are_read_at_one_commit_which_is_recorded_and_odd_ones_are_counted(monkeypatch, tmp_path):
+def test_pairs_of_the_hub_are_read_at_a_recorded_commit_and_odd_pairs_are_counted(monkeypatch):
     asked = []
 
     def rows(repository, *_, **options):
         asked.append((repository, options["revision"]))
         return iter(ROWS if options["split"] == "train" else ROWS[:1])
 
-    monkeypatch.setattr("datasets.load_dataset", rows)
-    monkeypatch.setattr("huggingface_hub.HfApi.dataset_info", lambda *_, **__: SimpleNamespace(sha="5678"))
-
-    def of_the_hub(params: dict) -> None:
+    def use_hub(params: dict) -> None:
         params["data"]["source"] = "hub"
         params["filtering"]["malformed_share"] = 0.9
 
-    settings = settings_of(of_the_hub)
+    monkeypatch.setattr("datasets.load_dataset", rows)
+    monkeypatch.setattr("huggingface_hub.HfApi.dataset_info", lambda *_, **__: SimpleNamespace(sha="5678"))
+    settings = settings_of(use_hub)
     protocol = settings.translation.protocols["blog"]
-    found, read = stage.texts_of(settings, protocol)
-    assert read == f"{protocol.hub.repository}@5678" and set(asked) == {(protocol.hub.repository, "5678")}
+    found, read = stage.read_texts(settings, protocol)
+    repository = protocol.hub.repository
+    assert read == f"{repository}@5678"
+    assert set(asked) == {(repository, "5678")}
     assert found["train"] == ([("two", "zwei")], {"in": 4, "malformed": 2, "also_held_out": 1})
 
 
-@pytest.mark.parametrize(
-    "row", [{"translation": None}, {"translation": ["one", "eins"]}, {"translation": [{}]}, {"pt": "um"}]
-)
-def test_a_row_of_the_hub_without_both_languages_is_one_clear_error(row, monkeypatch):
+@pytest.mark.parametrize("row", [{"translation": None}, {"translation": [{}]}, {"pt": "um"}])
+def test_a_row_of_the_hub_without_both_languages_is_named(row, monkeypatch):
     monkeypatch.setattr("datasets.load_dataset", lambda *_, **__: iter([row]))
-    with pytest.raises(
-        ValueError, match=r"translation\.protocols\.\*\.hub: a/b \(c\), train .*row 0 has no 'en' among"
-    ):
-        list(reading.from_hub(Hub(repository="a/b", configuration=None, revision="c"), "train", LANGUAGES))
+    hub = Hub(repository="a/b", configuration=None, revision="c")
+    with pytest.raises(ValueError, match=r"translation\.protocols\.\*\.hub: a/b \(c\), train .*row 0 has no 'en'"):
+        list(reading.from_hub(hub, "train", LANGUAGES))
 
 
 def test_sub_words_give_the_sentence_back():
@@ -225,26 +229,31 @@ def ledger(folder: Path) -> dict[tuple, int]:
 
 def test_long_pairs_leave_training_and_are_cut_elsewhere(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    stage.main(settings_of(lambda params: params["translation"]["protocols"]["blog"].update(positions=12)))
-    fates, folder = ledger(tmp_path), tmp_path / "data/sentence_pairs/blog"
-    train, test = (load(folder / f"{split}.safetensors") for split in ("train", "test"))
+    stage.main(settings_of(positions=12))
+    fates = ledger(tmp_path)
+    folder = tmp_path / "data/sentence_pairs/blog"
+    train = load(folder / "train.safetensors")
+    test = load(folder / "test.safetensors")
     dropped = fates["blog", "train", "dropped", "over_long"]
-    assert 0 < dropped < 60 and len(train) == fates["blog", "train", "kept", ""] == 60 - dropped
+    assert 0 < dropped < 60
+    assert len(train) == fates["blog", "train", "kept", ""] == 60 - dropped
     assert len(test) == len(pd.read_parquet(folder / "test.parquet")) == 20
     assert fates["blog", "test", "cut", "over_long"] > 0
-    for pairs in (train, test):
-        assert all(len(ids) <= 12 and ids[-1] == END for side in (pairs.source, pairs.target) for ids in side)
+    for sentence in chain(train.source, train.target, test.source, test.target):
+        assert len(sentence) <= 12
+        assert sentence[-1] == END
     assert fates["draft", "train", "dropped", "over_long"] == 0
 
 
 def test_equal_settings_give_equal_bytes(tmp_path, monkeypatch):
     contents = []
     for name in ("one", "two"):
-        (tmp_path / name).mkdir()
-        monkeypatch.chdir(tmp_path / name)
+        folder = tmp_path / name
+        folder.mkdir()
+        monkeypatch.chdir(folder)
         stage.main(settings_of())
-        made = sorted((tmp_path / name / "data").rglob("*.*"))
-        contents.append({path.relative_to(tmp_path / name): path.read_bytes() for path in made if path.is_file()})
+        files = sorted(path for path in folder.rglob("*") if path.is_file())
+        contents.append([(path.relative_to(folder), path.read_bytes()) for path in files])
     assert contents[0] == contents[1]
 
 

@@ -1,4 +1,4 @@
-"""Shards of documents, the settings that filter them, and what is left of them, for the tests of filtering."""
+"""Toy shards in the folder `corpus`, filtered into the folder `filtered` of the working directory."""
 
 from pathlib import Path
 
@@ -12,28 +12,35 @@ from stages.schema.settings import load_settings
 
 LAPTOP = load_settings(Path(__file__).parents[1] / "stages/scales/laptop.yaml").filtering
 EXCLUDED = LAPTOP.excluded_categories
+FILTERED = Path("filtered")
 
 
 def settings(**changes) -> Filtering:
-    """Those of laptop with others, under which hardly any number of malformed lines stops the stage."""
+    """Returns the settings of scale laptop with changes; malformed lines hardly ever stop the stage."""
     return Filtering.model_validate(LAPTOP.model_dump() | {"malformed_share": 0.99} | changes)
 
 
-def build(folder: Path, **changes) -> None:
-    """Filters the folder `corpus` in one process, under `settings` with these changes."""
-    filtering.build(Path("corpus"), folder, settings(**changes), workers=1)
+def build(folder: Path = FILTERED, workers: int = 1, **changes) -> None:
+    """Filters `corpus` into a folder, by `settings` with changes."""
+    folder.mkdir(exist_ok=True)
+    filtering.build(Path("corpus"), folder, settings(**changes), workers)
 
 
-def write_shard(path: Path, lines: list[bytes]) -> None:
-    path.parent.mkdir(parents=True, exist_ok=True)
+def write_shard(lines: list[bytes], name: str = "part_1") -> Path:
+    path = Path("corpus") / f"{name}.jsonl.zst"
+    path.parent.mkdir(exist_ok=True)
     with reading.zstd_writer(path) as file:
         file.write(b"\n".join(lines))
+    return path
 
 
-def totals(folder: Path) -> pd.DataFrame:
-    ledger = read_ledger(folder / "ledger.csv")
+def totals() -> pd.DataFrame:
+    ledger = read_ledger(FILTERED / "ledger.csv")
     return ledger[ledger["shard"] == TOTAL]
 
 
-def kept_lines(folder: Path) -> list[bytes]:
-    return [line for shard in reading.shards(folder) for line in reading.lines(shard)]
+def kept_lines() -> list[bytes]:
+    lines = []
+    for shard in reading.shards(FILTERED):
+        lines += reading.lines(shard)
+    return lines
