@@ -26,7 +26,7 @@ from stages.files.paths import REPORTS
 from stages.files.storage import write_atomically
 from stages.report.tables import csv_of
 from stages.report.text_templates import ENVIRONMENT
-from stages.tools import study_figures
+from stages.tools import example_numbers, study_figures
 
 EXAMPLES = REPORTS / "examples"
 TEMPLATES = REPORTS / "pages"
@@ -235,6 +235,10 @@ def render(name: str) -> str:
         "contrast": look_up_contrast,
         "mean": look_up_mean,
         "look_up": look_up,
+        "glue_scores": example_numbers.list_glue_scores,
+        "compare_scores": example_numbers.compare_glue_scores,
+        "columns_below": example_numbers.list_columns_below,
+        "loss_range": example_numbers.find_loss_range,
         "exp": exp,
     }
     return environment.get_template(f"{name}.md").render(facts).rstrip() + "\n"
