@@ -107,6 +107,9 @@ def _paint_waiting(axes: Axes, frame: pd.DataFrame) -> None:
     axes.set_ylabel("milestone (losses in nats)")
     axes.invert_yaxis()
     steps_axis(axes)
+    axes.locator_params(axis="x", nbins=3)
+    # room for the number behind an open mark
+    axes.set_xlim(right=1.1 * end)
 
 
 def _paint_accuracies(axes: Axes, frame: pd.DataFrame) -> None:
