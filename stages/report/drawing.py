@@ -2,7 +2,6 @@
 
 import re
 import zlib
-from base64 import b64encode
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from io import BytesIO
@@ -22,6 +21,9 @@ from stages.schema.operators import described
 
 SETTINGS = mpl.rc_params_from_file(Path(__file__).with_name("figures.mplstyle"), use_default_template=False)
 INK = SETTINGS["text.color"]
+GRID = SETTINGS["grid.color"]
+# of heat maps, in which the opacity stands for the number
+HEAT = "#3d5a98"
 # colours that colour-blind readers can tell apart (Okabe and Ito), with strokes that differ in print
 STYLES = {name: operator.look for name, operator in described().items() if operator.look}
 # strokes of operators without a look, all grey
@@ -205,8 +207,3 @@ def steps_axis(axes: Axes) -> None:
     axes.set_xlabel("training step")
     axes.xaxis.set_major_locator(mpl.ticker.MaxNLocator(4))
     axes.xaxis.set_major_formatter(mpl.ticker.StrMethodFormatter("{x:,.0f}"))
-
-
-def encode_image(svg: bytes) -> str:
-    """Encodes a figure as an address that a page can show without another file: `data:image/svg+xml;base64,...`."""
-    return f"data:image/svg+xml;base64,{b64encode(svg).decode()}"

@@ -12,7 +12,7 @@ from markupsafe import Markup, escape
 from stages.evidence.arithmetic import NOT_DECIDED
 from stages.evidence.baselines import AT_CHANCE
 from stages.evidence.statistics import ONE_CHECKPOINT, TOO_FEW
-from stages.report import drawing
+from stages.report.drawing import GRID, HEAT, INK, STYLES
 from stages.report.text_templates import FILTERS
 
 # verdicts on claims and checks, by their meaning for the paper
@@ -21,6 +21,18 @@ TONES = {
     "bad": ("fails", "contradicted", "unsupported"),
     "open": ("partly", "truncated", NOT_DECIDED, "inconclusive", ONE_CHECKPOINT, TOO_FEW, AT_CHANCE),
 }
+
+# colours of figures, and the colours that stand for them inside a page; see style.css
+COLOURS = {
+    INK: "currentColor",
+    GRID: "var(--rule)",
+    HEAT: f"var(--heat, {HEAT})",
+    "#ffffff": "var(--page)",
+}
+COLOURS.update({colour: f"var(--{operator}, {colour})" for operator, (colour, _) in STYLES.items()})
+METADATA = re.compile("<metadata>.*?</metadata>", re.DOTALL)
+# the beginning of every identifier of an SVG, and of every reference to an identifier
+IDENTIFIER = re.compile(r'\bid="|url\(#|href="#')
 
 
 def render(folder: Path, context: dict) -> str:
@@ -42,7 +54,7 @@ def environment(folder: Path) -> jinja2.Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    templates.filters.update(FILTERS, tone=choose_tone, formula=format_formula, image=drawing.encode_image)
+    templates.filters.update(FILTERS, tone=choose_tone, formula=format_formula, inline=inline_svg)
     return templates
 
 
@@ -52,6 +64,24 @@ def choose_tone(verdict: str) -> str:
         if verdict in verdicts:
             return name
     return "none"
+
+
+def inline_svg(svg: bytes, name: str) -> Markup:
+    """Makes a figure a part of a page: text stays text, and the colours follow the light or dark scheme.
+
+    `id="axes_1"` becomes `id="NAME-axes_1"`, and `fill: #24292f` becomes `fill: currentColor`.
+
+    Args:
+        svg: a figure that matplotlib saved.
+        name: the name of the figure, which makes the identifiers unique in the page.
+    """
+    _, start, rest = svg.decode().partition("<svg ")
+    text = METADATA.sub("", rest)
+    text = IDENTIFIER.sub(rf"\g<0>{name}-", text)
+    for colour, variable in COLOURS.items():
+        text = text.replace(f": {colour}", f": {variable}")
+    # the page describes the figure in words
+    return Markup(f'{start}aria-hidden="true" {text}')
 
 
 def format_formula(text: str) -> Markup:

@@ -4,6 +4,9 @@ from stages.report.drawing import Drawing
 from stages.report.tables import Grid
 from stages.report.text_templates import fill_template
 
+# stages that every run with a report has run
+WITH_REPORT = ("analysis", "report")
+
 
 def fill_pages(layout: dict, grids: dict[str, Grid], figures: dict[str, Drawing], facts: dict) -> list[dict]:
     """Fills the pages with their sections.
@@ -35,8 +38,38 @@ def fill_pages(layout: dict, grids: dict[str, Grid], figures: dict[str, Drawing]
 
 
 def find_shown(section: dict, grids: dict[str, Grid], figures: dict[str, Drawing]) -> list[Grid | Drawing]:
+    """Selects the tables and figures of a section with something to show: a number of ours or of a paper."""
+    items = find_items(section, grids, figures)
+    return [item for item in items if not item.empty and (item.place or item.measured)]
+
+
+def find_items(section: dict, grids: dict[str, Grid], figures: dict[str, Drawing]) -> list[Grid | Drawing]:
     """Finds the tables and then the figures of a section; a figure NAME stands for all `NAME-PROTOCOL-SIZE`, too."""
     items = [grids[name] for name in section["tables"]]
     for name in section["figures"]:
         items += [drawing for key, drawing in figures.items() if key.split("-")[0] == name]
-    return [item for item in items if not item.empty and (item.place or item.measured)]
+    return items
+
+
+def list_not_run(layout: dict, grids: dict[str, Grid], figures: dict[str, Drawing]) -> list[dict]:
+    """Lists the tables and figures without a number of this run or of released results.
+
+    Tables and figures of the stages in WITH_REPORT are left out, because to run these stages again would fill nothing.
+
+    Args:
+        layout: as for `fill_pages`.
+        grids: every table by name.
+        figures: every figure by name.
+
+    Returns:
+        Dicts of `item`, and `link`, the address of the item, such as `appendix.html#tokens`; empty if no page shows it.
+    """
+    listed = {}
+    for page in layout["pages"]:
+        for section in page["sections"]:
+            shown = [item.name for item in find_shown(section, grids, figures)]
+            for item in find_items(section, grids, figures):
+                link = f"{page['file']}.html#{item.name}" if item.name in shown else ""
+                if not item.measured and item.stage not in WITH_REPORT:
+                    listed[item.name] = {"item": item, "link": link}
+    return list(listed.values())

@@ -10,6 +10,7 @@ from functools import partial
 import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
+from matplotlib.colors import ListedColormap
 
 from stages.benchmarks.glue import COLUMN_OF
 from stages.evidence import specifications
@@ -18,6 +19,7 @@ from stages.report import names
 from stages.report.drawing import (
     CONSTANT,
     DASHED,
+    HEAT,
     INK,
     WIDTH,
     Drawing,
@@ -220,7 +222,8 @@ def _paint_matrix(axes: Axes, frame: pd.DataFrame) -> None:
     # the task that is tested on itself stands on the diagonal, and the answer without a model last
     trained = sorted(matrix.index, key=lambda task: places.get(COLUMN_OF.get(task, task), len(tested)))
     matrix = matrix.loc[trained, tested]
-    axes.pcolormesh(matrix, cmap="Blues", vmin=LOW, vmax=HIGH, edgecolors="white")
+    opacity = ((matrix - LOW) / (HIGH - LOW)).clip(0, 1).fillna(0)
+    axes.pcolormesh(matrix, cmap=ListedColormap([HEAT]), alpha=opacity.to_numpy())
     for (y, x), value in np.ndenumerate(matrix.to_numpy()):
         if not np.isnan(value):
             axes.text(x + 0.5, y + 0.5, f"{value:.1f}", ha="center", va="center")

@@ -1,8 +1,8 @@
 """Renders the report: published, recomputed and reproduced side by side.
 
 Reads data/analysis/, data/audit/, data/runs/*.json, data/filtered/ledger.csv, data/tokens/index.json,
-data/tasks/statistics.csv, data/published/{protocol.yaml,settings.csv,studies.csv}, params.yaml and
-reports/templates/. Writes reports/{report,claims,audit,appendix}.html, reports/report.tex,
+data/tasks/statistics.csv, data/published/{protocol.yaml,settings.csv,studies.csv}, params.yaml, dvc.lock
+(for its digest) and reports/templates/. Writes reports/{report,claims,audit,appendix}.html, reports/report.tex,
 reports/tables/NAME.{csv,tex}, reports/figures/NAME.{svg,pdf,csv}, reports/results.{parquet,md} and
 reports/model_cards/OPERATOR-SIZE.md; if params.yaml asks for a PDF, reports/report.pdf.
 """
@@ -120,6 +120,7 @@ def draw_figures(settings: Settings) -> dict[str, Drawing]:
     constant = read_results.read_baseline_scores(MOST_FREQUENT, "accuracy")
     drawings += robustness_figures.draw_noise(read_results.read_table("noise_curves"), cells, constant)
     drawings += robustness_figures.draw_transfer(read_results.read_table("transfer"), cells)
+    drawings += own_figures.draw_waiting(read_results.read_table("waiting"))
     drawings += own_figures.draw_translation(read_results.read_table("translation_curves"))
     return {figure.name: figure for figure in drawings}
 
@@ -158,6 +159,7 @@ def fill_context(settings: Settings, grids: dict[str, Grid], drawings: dict[str,
         "answer": fill_sentence("answer", rows=rows),
         "interval_note": fill_sentence("interval_note", **facts),
         "pages": filled,
+        "not_run": pages.list_not_run(layout, grids, drawings),
     }
 
 

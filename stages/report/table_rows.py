@@ -4,12 +4,15 @@ A new column of a table is added to the function that makes the frame here; `mak
 without an entry in `make_reader` is a file of data/analysis.
 """
 
+import hashlib
 import json
 from collections.abc import Callable
 from functools import partial
 from itertools import product
+from pathlib import Path
 
 import pandas as pd
+import yaml
 
 from stages.benchmarks.glue import TASK_OF
 from stages.evidence import published
@@ -259,8 +262,21 @@ def checklist_facts(settings: Settings) -> dict[str, object]:
 
 
 def environment() -> pd.DataFrame:
-    """Lists software and hardware of the run, as `read_results.list_environment` does."""
-    return read_results.list_environment(read_results.read_run_records())
+    """Lists software and hardware of the run, as `read_results.list_environment` does, below the digest of dvc.lock."""
+    rows = read_results.list_environment(read_results.read_run_records())
+    lock = Path("dvc.lock")
+    if not lock.exists():
+        return rows
+    text = f"SHA-256 {digest_lock(lock)}, without the stage report"
+    first = pd.DataFrame([("dvc.lock", text)], columns=rows.columns)
+    return pd.concat([first, rows])
+
+
+def digest_lock(lock: Path) -> str:
+    """Computes the SHA-256 of the stages in dvc.lock except this stage, which DVC adds after the report is written."""
+    stages = yaml.safe_load(lock.read_text(encoding="utf-8"))["stages"]
+    stages.pop("report", None)
+    return hashlib.sha256(json.dumps(stages, sort_keys=True).encode()).hexdigest()
 
 
 def stages() -> pd.DataFrame:
