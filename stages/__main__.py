@@ -48,14 +48,14 @@ def run_stage(name: str, arguments: dict[str, str]) -> None:
         name: the name of the stage.
         arguments: the arguments of the stage that the command line names.
     """
-    # workers are forked from a server, which begins to import their modules before anything else is done here
-    jobs.prepare(FOLDER / name / "stage.py")
     settings = load_settings()
+    # workers are forked from a server, which imports their modules while this process goes on
+    jobs.prepare(FOLDER / name / "stage.py", settings.workers)
     for argument, value in arguments.items():
         require_argument(settings, name, argument, value)
-    # DVC sets this variable for every command
-    if "DVC_STAGE" in os.environ:
-        stages = list(handover.pipeline())
+    # DVC sets this variable for every command, also of a dvc.yaml elsewhere
+    stages = list(handover.pipeline())
+    if "DVC_STAGE" in os.environ and name in stages:
         print(f"{name}: stage {stages.index(name) + 1} of {len(stages)}", flush=True)
     handover.require_inputs(name)
 

@@ -285,7 +285,6 @@ def test_a_killed_job_goes_on_to_the_same_bytes(prepared, tmp_path, monkeypatch)
     with pytest.raises(KeyboardInterrupt):
         loop.train(run, broken)
     found = loop.train(run, broken)
-    expected["seconds"] = found["seconds"]
     assert found == expected
     before, after = (load_file(folder / "checkpoint.safetensors") for folder in (whole, broken))
     assert before.keys() == after.keys()

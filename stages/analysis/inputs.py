@@ -127,7 +127,9 @@ def _read_pretraining(settings: Settings) -> pd.DataFrame:
     found = set(zip(rows["operator"], rows["size"], strict=True))
     for model in settings.list_pretrained():
         if model not in found:
-            raise ValueError(f"pretraining.csv: nothing of {'-'.join(model)}; run `dvc repro pretraining`")
+            raise ValueError(
+                f"{observations.FOLDER / 'pretraining.csv'}: nothing of {'-'.join(model)}; run `dvc repro pretraining`"
+            )
     return rows
 
 

@@ -13,7 +13,7 @@ class _Loader(FAST):
 
     def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict:
         seen = []
-        for key, _ in node.value:
+        for key, _ in list(node.value):
             if key.value in seen:
                 problem = f"`{key.value}` is given twice; delete one"
                 raise yaml.constructor.ConstructorError(None, None, problem, key.start_mark)
@@ -25,12 +25,16 @@ def read_yaml(path: Path) -> object:
     """Returns the content of a YAML file as dictionaries, lists and scalars; None for an empty file.
 
     Raises:
-        ValueError: the file is not UTF-8 or not YAML, or gives a key twice; the message names the file and the line.
+        ValueError: the file is not UTF-8 or not YAML, or gives a key twice; the message names the file and, if the
+            parser knows the line, the line.
         FileNotFoundError: there is no such file.
     """
     try:
         return yaml.load(path.read_text(encoding="utf-8"), Loader=_Loader)
     except yaml.MarkedYAMLError as error:
         raise ValueError(f"{path}, line {error.problem_mark.line + 1}: not YAML: {error.problem}") from None
-    except (yaml.YAMLError, ValueError) as error:
+    except UnicodeDecodeError as error:
+        raise ValueError(f"{path}: not UTF-8 ({error.reason}); save the file as UTF-8") from None
+    except (yaml.YAMLError, ValueError, AttributeError, RecursionError) as error:
+        # a value such as `!!timestamp foo`, or nesting without end
         raise ValueError(f"{path}: not YAML: {error}") from None

@@ -23,6 +23,7 @@ from stages.records import reading
 
 LISTS = ("domains", "urls")
 HASHES, NUMBERS, NAMES = "hashes.npy", "numbers.npy", "names.json"
+CATEGORIES = 256  # at most, because an entry keeps the number of the category in one byte
 SCHEME = re.compile(r"^[a-z][a-z0-9+.-]*://", re.IGNORECASE)
 PORT = re.compile(r":\d*$")
 # characters of a host's name, at most (RFC 1035, section 2.3.4, less the two that are not written)
@@ -33,7 +34,7 @@ def folders(root: Path) -> dict[str, list[Path]]:
     """Finds the categories below a folder: the files of the lists by category, sorted by name.
 
     Raises:
-        ValueError: there is no category.
+        ValueError: there is no category, or there are more than CATEGORIES.
     """
     categories = {}
     for folder in sorted(root.glob("*/")):
@@ -50,6 +51,11 @@ def folders(root: Path) -> dict[str, list[Path]]:
         raise ValueError(
             f"filtering.annotation.blocklists: {root} has no folder with a file `domains` or `urls`; unpack the UT1 "
             "lists there (one folder a category), or say null"
+        )
+    if len(categories) > CATEGORIES:
+        raise ValueError(
+            f"filtering.annotation.blocklists: {root} has {len(categories)} categories, more than {CATEGORIES}; leave "
+            "only the categories of filtering.excluded_categories there"
         )
     return categories
 

@@ -135,7 +135,8 @@ def _place_selected(
     Args:
         shards: the shards of the corpus.
         results: by shard the folder of the job and the result of `filter_shard`.
-        folder: gets a file for every shard of which a document is selected, or all of zero kept documents.
+        folder: gets a file for every shard with a selected document, and an empty file for every shard whose documents
+            were all dropped.
         settings: the section `filtering` of params.yaml.
     """
     kept = []

@@ -16,7 +16,6 @@ the first process writes, to a folder that all of the processes see.
 """
 
 import inspect
-import math
 import shutil
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -90,27 +89,31 @@ def run(
         records[number] = results.read(folders[number])
         if records[number] is None:
             raise RuntimeError(f"{folders[number]}: deleted while the stage ran; run the same command again")
-    SECONDS.update((folder, record["seconds"]) for folder, record in zip(folders, records, strict=True))
+        SECONDS[folders[number]] = records[number]["seconds"]
     return [(folder, record["result"]) for folder, record in zip(folders, records, strict=True)]
 
 
-def prepare(stage: Path) -> None:
+def prepare(stage: Path, workers: int | str | None) -> None:
     """Lets the server of processes (pool.py) import the modules of a stage's jobs while the stage itself still loads.
 
     The imports take longer than all other work of a stage before the jobs, so both are done at once. Whether any job is
     missing is not known yet; the server ends with the stage. Nothing is done if `run` needs no server: in one of
-    several processes, with a GPU, and for a stage without jobs, whose file has no `jobs.run(`. stage: that file.
+    several processes, with a GPU, on a cluster, and for a stage without jobs.
+
+    Args:
+        stage: the file of the stage; the file of a stage without jobs has no `jobs.run(`.
+        workers: as in `run`.
     """
     # this is also the end of `model_jobs.run(`
     runs_jobs = "jobs.run(" in stage.read_text(encoding="utf-8")
-    if runs_jobs and processes() == 1 and not gpus.visible():
+    if runs_jobs and processes() == 1 and not isinstance(workers, str) and not gpus.visible():
         pool.begin_server(fingerprints.modules(stage))
 
 
 def _estimate_work(task: tuple[Job, Path]) -> float:
-    """Estimates how much a job computes, for sorting: `Job.work` times the size of each input, so model times data."""
+    """Estimates how much a job computes, for sorting: `Job.work` times the bytes of all inputs."""
     job, _ = task
-    return job.work * math.prod(count_bytes(path) for path in job.inputs)
+    return job.work * sum(count_bytes(path) for path in job.inputs)
 
 
 def _await_outcomes(outcomes: Iterator[tuple[str, str | None]], stage: str, total: int, done: int) -> None:
@@ -151,7 +154,8 @@ def _read_finished(jobs: list[Job], folders: list[Path], stage: str) -> list[dic
 
     def read(job: Job, folder: Path) -> dict | None:
         try:
-            if rank() == 0:
+            # several processes would see the folder before, while and after it is restored
+            if processes() == 1:
                 _restore(job, folder)
             return worker.read_finished(job, folder)
         except ValueError as error:

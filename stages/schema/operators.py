@@ -41,8 +41,8 @@ def described(users_file: Path | None = None) -> Operators:
         users_file: file with operators of the user, which may be missing.
 
     Raises:
-        ValueError: the user's file is no Python, or an operator in it lacks an attribute, has an attribute of another
-            type, or has the name of another operator.
+        ValueError: the user's file is no Python, or an operator in it lacks an attribute, has a number in place
+            of a text, or has the name of another operator.
     """
     classes, operators = _read_repository()
     # copies, because the result of `_read_repository` is cached
@@ -65,7 +65,9 @@ def _read_file(file: Path, classes: Classes, operators: Operators) -> None:
     """Adds the classes of a file, and the operators among them."""
     try:
         tree = ast.parse(file.read_text(encoding="utf-8"))
-    except (SyntaxError, ValueError) as error:
+    except SyntaxError as error:
+        raise ValueError(f"{file}, line {error.lineno}: not Python: {error.msg}") from None
+    except ValueError as error:
         raise ValueError(f"{file}: not Python: {error}") from None
     for node in tree.body:
         if isinstance(node, ast.ClassDef):

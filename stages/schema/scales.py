@@ -36,15 +36,24 @@ def read(scale: str) -> str:
     if scale == COMPLETE:
         return laptop
     own = (FOLDER / f"{scale}.yaml").read_text(encoding="utf-8")
-    head, first_key, changes = own.partition("\nscale:")
     # ruamel takes a blank line for a part of the comment above; blank lines between sections are those of laptop.yaml
-    dense = "\n".join(line for line in changes.splitlines() if line.strip())
+    lines = [line for line in own.splitlines() if line.strip()]
     document = _round_trip()
     whole = document.load(laptop)
-    _merge(whole, document.load(f"scale:{dense}\n"))
+    _merge(whole, document.load("\n".join(lines)))
     text = StringIO()
     document.dump(whole, text)
-    return head + first_key + text.getvalue().partition(first_key)[2]
+    _, body = _split_head(text.getvalue())
+    return _split_head(own)[0] + body
+
+
+def _split_head(text: str) -> tuple[str, str]:
+    """Splits a file into the comment lines and blank lines at the top, and the rest."""
+    lines = text.splitlines(keepends=True)
+    for number, line in enumerate(lines):
+        if line.strip() and not line.startswith("#"):
+            return "".join(lines[:number]), "".join(lines[number:])
+    return text, ""
 
 
 def _round_trip() -> YAML:

@@ -108,7 +108,7 @@ def _prepare(settings: Settings, name: str, folder: Path) -> tuple[list[tuple], 
     """Prepares the protocol of a name in `folder`; returns the rows of the ledger (COLUMNS) and the name of the data.
 
     Raises:
-        ValueError: no training pair fits into `positions`, or as in `texts_of`.
+        ValueError: no training pair fits into `positions`, or as in `read_texts`.
     """
     protocol = settings.translation.protocols[name]
     positions = protocol.positions

@@ -156,7 +156,8 @@ def _find_fault(row, unanswerable: bool) -> str | None:
     for text, start in zip(row.answers, row.starts, strict=True):
         # A negative start would count from the end.
         if not text or start < 0 or not row.context.startswith(text, start):
-            return f"the context has no answer {text!r} at answer_start {start}"
+            found = row.context[max(start, 0) :][: len(text)]
+            return f"the context has {found!r} at answer_start {start}, not the answer {text!r}"
     return None
 
 

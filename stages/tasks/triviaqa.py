@@ -106,7 +106,7 @@ def _read_documents(paths: list[Path], where: str) -> Iterator[str]:
     for path in paths:
         try:
             text = path.read_text(encoding="utf-8")
-
+        # ValueError: text that is not UTF-8, or a name with a NUL character
         except (OSError, ValueError) as error:
             raise ValueError(
                 f"{where}: its document {path} cannot be read ({error}); fetch the evidence again"

@@ -14,6 +14,7 @@ from safetensors import SafetensorError, safe_open
 from safetensors.torch import save_file
 
 from stages.files.storage import delete, temporary_sibling
+from stages.schema.scales import list_values
 
 
 def save(
@@ -106,11 +107,11 @@ def _digest(tensors: dict[str, torch.Tensor], state: dict[str, str]) -> str:
 
 def _require_equal_settings(path: Path, saved: dict, run: dict) -> None:
     """Raises ValueError, with a line for each differing setting, unless both settings are equal."""
+    there, here = list_values(saved), list_values(run)
     lines = []
-    for key, here in run.items():
-        there = saved.get(key)
-        if there != here:
-            lines.append(f"  {key}: {there} there, {here} here")
+    for key in dict.fromkeys([*here, *there]):
+        if there.get(key) != here.get(key):
+            lines.append(f"  {key}: {there.get(key)} there, {here.get(key)} here")
     if lines:
         differences = "\n".join(lines)
         raise ValueError(f"{path}: the checkpoint of a run with other settings; delete it to begin anew\n{differences}")

@@ -51,7 +51,10 @@ def translate(
     for indices in sorted_batches(lengths, BATCH):
         source = padded(pairs.source, indices)
         with autocast(precision):
-            translated = greedy(model, source) if beams == 1 else beam(model, source, beams, length_penalty)
+            if beams == 1:
+                translated = greedy(model, source)
+            else:
+                translated = beam(model, source, beams, length_penalty)
         for i, ids in zip(indices, translated, strict=True):
             texts[i] = words.decode(ids)
     return texts
@@ -71,11 +74,16 @@ def greedy(model: Transformer, source: Tensor) -> list[list[int]]:
     prefix = torch.full((len(source), 1), BEGIN, device=source.device)
     ended = torch.zeros(len(source), dtype=torch.bool, device=source.device)
     while prefix.shape[1] < len(model.places) and not ended.all():
-        scores = model.output(model.decode(prefix, memory, seen)[:, -1])
-        following = scores.argmax(-1).masked_fill(ended, PAD)
+        hidden = model.decode(prefix, memory, seen)[:, -1]
+        following = model.output(hidden).argmax(-1)
+        # A translation that has ended is padded.
+        following = following.masked_fill(ended, PAD)
         prefix = torch.cat([prefix, following[:, None]], dim=1)
         ended |= following == END
-    return [_strip(ids) for ids in prefix.tolist()]
+    translations = []
+    for ids in prefix.tolist():
+        translations.append(_strip(ids))
+    return translations
 
 
 def beam(model: Transformer, source: Tensor, beams: int, alpha: float) -> list[list[int]]:
@@ -96,11 +104,14 @@ def beam(model: Transformer, source: Tensor, beams: int, alpha: float) -> list[l
     """
     batch = len(source)
     longest = len(model.places)
-    rows = torch.arange(batch, device=source.device)[:, None]
-    memory, seen = (T.repeat_interleave(beams, dim=0) for T in model.encode(source))
-    prefix = torch.full((batch, beams, 1), BEGIN, device=source.device)
+    device = source.device
+    rows = torch.arange(batch, device=device)[:, None]
+    memory, seen = model.encode(source)
+    memory = memory.repeat_interleave(beams, dim=0)
+    seen = seen.repeat_interleave(beams, dim=0)
+    prefix = torch.full((batch, beams, 1), BEGIN, device=device)
     # All beams begin with the same prefix: only one of them may live, or they would stay equal.
-    living = torch.full((batch, beams), NOTHING, device=source.device)
+    living = torch.full((batch, beams), NOTHING, device=device)
     living[:, 0] = 0.0
     best = [NOTHING] * batch
     translations = [[] for _ in range(batch)]
@@ -110,21 +121,26 @@ def beam(model: Transformer, source: Tensor, beams: int, alpha: float) -> list[l
         scores = scores.unflatten(0, (batch, beams))
         words = scores.shape[-1]
         # Each of `beams` prefixes has one END: among twice as many continuations at least `beams` go on.
-        total, places = (living[..., None] + scores).flatten(1).topk(2 * beams)
+        continued = living[..., None] + scores
+        total, places = continued.flatten(1).topk(2 * beams)
         parents = places // words
         following = places % words
-        prefix = torch.cat([prefix[rows, parents], following[..., None]], dim=-1)
+        extended = prefix[rows, parents]
+        prefix = torch.cat([extended, following[..., None]], dim=-1)
         ends = (following == END) | (n == longest - 1)
         for i, j in ends[:, :beams].nonzero().tolist():
             value = total[i, j].item() / penalty(n, alpha)
             if value > best[i]:
                 best[i] = value
                 translations[i] = _strip(prefix[i, j].tolist())
-        living, chosen = total.masked_fill(ends, NOTHING).topk(beams)
+        going_on = total.masked_fill(ends, NOTHING)
+        living, chosen = going_on.topk(beams)
         prefix = prefix[rows, chosen]
         # No hypothesis can become worth more than with no further loss and the largest divisor.
-        bounds = living.max(-1).values / penalty(longest - 1, alpha)
-        if all(value >= bound for value, bound in zip(best, bounds.tolist(), strict=True)):
+        highest = living.max(-1).values
+        bounds = highest / penalty(longest - 1, alpha)
+        decided = [value >= bound for value, bound in zip(best, bounds.tolist(), strict=True)]
+        if all(decided):
             break
     return translations
 

@@ -5,7 +5,6 @@ target's tokens that are no padding, END included; the tutorial is TensorFlow's 
 """
 
 import math
-import time
 from pathlib import Path
 
 import pandas as pd
@@ -29,7 +28,7 @@ def train(run: TranslationRun, folder: Path) -> dict:
         log: for every epoch the result of `measured`. greedy and beam: lists of the translations of the split
         `run.training.scored`, by either search. greedy_bleu, beam_bleu and copy_bleu (of the source texts taken as
         translations): the BLEU of sacrebleu (Post 2018), from 0 to 100, against the references as written. signature:
-        sacrebleu's text on how BLEU was computed. seconds: of training, without any evaluation.
+        sacrebleu's text on how BLEU was computed.
 
     Raises:
         ValueError: gradients are not finite, or the checkpoint is of other settings.
@@ -46,22 +45,23 @@ def train(run: TranslationRun, folder: Path) -> dict:
         progress = checkpoints.load(path, model, adam, run.content)
     # A damaged checkpoint gives no progress either.
     if progress is None:
-        progress = {"epoch": 0, "step": 0, "log": [], "seconds": 0.0}
+        progress = {"epoch": 0, "step": 0, "log": []}
     for epoch in range(progress["epoch"] + 1, recipe.epochs + 1):
-        started = time.perf_counter()
         step = progress["step"]
         counts = Counts()
-        order = list(batches(pairs.lengths, recipe.batch_size, derived_seed(run.seed, ORDER, epoch - 1)))
-        for indices in Bar(order, f"{run.name}, epoch {epoch} of {recipe.epochs}", unit="batch", leave=False):
+        seed = derived_seed(run.seed, ORDER, epoch - 1)
+        order = list(batches(pairs.lengths, recipe.batch_size, seed))
+        title = f"{run.name}, epoch {epoch} of {recipe.epochs}"
+        for indices in Bar(order, title, unit="batch", leave=False):
             counts += advance(model, adam, step, pairs, indices, run)
             step += 1
-        seconds = progress["seconds"] + time.perf_counter() - started
         evaluated = held_out(model, validation, recipe.precision)
         entry = measured(epoch, counts, evaluated, recipe.positions)
-        progress = {"epoch": epoch, "step": step, "log": [*progress["log"], entry], "seconds": seconds}
+        log = [*progress["log"], entry]
+        progress = {"epoch": epoch, "step": step, "log": log}
         checkpoints.save(path, model, adam, run.content, progress)
     translations = _translate_scored_split(model, run)
-    return {"log": progress["log"], "seconds": progress["seconds"], **translations}
+    return {"log": progress["log"], **translations}
 
 
 def measured(epoch: int, counts: Counts, evaluated: Counts, positions: int) -> dict:
@@ -94,7 +94,7 @@ def measured(epoch: int, counts: Counts, evaluated: Counts, positions: int) -> d
 
 
 def _translate_scored_split(model: Transformer, run: TranslationRun) -> dict:
-    """Translates the scored split by both searches; returns the result of `train` without `log` and `seconds`."""
+    """Translates the scored split by both searches; returns the result of `train` without `log`."""
     recipe = run.training
     # SPLIT.safetensors has the ids of the split, SPLIT.parquet the texts as written: `source` and `target`.
     split = run.data / recipe.scored

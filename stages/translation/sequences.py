@@ -101,7 +101,8 @@ class Recurrence(SequenceModel):
         values = list(torch.randn(LAGS, number, generator=generator))
         k0, k1, k2 = COEFFICIENTS
         while len(values) < positions + 1:
-            values.append(k0 * values[-1] + k1 * values[-2] + k2 * values[-3])
+            following = k0 * values[-1] + k1 * values[-2] + k2 * values[-3]
+            values.append(following)
         x = torch.stack(values, dim=1)
         return x[:, :-1], x[:, 1:]
 
@@ -139,15 +140,17 @@ class Copy(SequenceModel):
         """
         before = positions - 1
         # The first keys of a random order of all keys; params.yaml allows at most KEYS + 1 positions.
-        keys = torch.rand(number, KEYS, generator=generator).argsort(1)[:, :before]
+        orders = torch.rand(number, KEYS, generator=generator).argsort(1)
+        keys = orders[:, :before]
         values = torch.randint(VALUES, (number, before), generator=generator)
         place = torch.randint(before, (number, 1), generator=generator)
         asked = keys.gather(1, place)
-        expected = values.gather(1, place).squeeze(1)
+        answers = values.gather(1, place)
         question = torch.full_like(asked, KEYS + VALUES)
         first = torch.cat([keys, asked], dim=1)
         second = torch.cat([KEYS + values, question], dim=1)
-        return torch.stack([first, second], dim=-1), expected
+        symbols = torch.stack([first, second], dim=-1)
+        return symbols, answers.squeeze(1)
 
     # of scores [batch, VALUES] and classes [batch]
     loss = staticmethod(functional.cross_entropy)
@@ -158,7 +161,8 @@ class Copy(SequenceModel):
 
         The commonest value of a sequence of 12 positions, which needs no key, is wrong with a share of 0.78.
         """
-        return (outputs.argmax(-1) != expected).float().mean()
+        wrong = outputs.argmax(-1) != expected
+        return wrong.float().mean()
 
 
 TASKS = {"recurrence": Recurrence, "copy": Copy}
@@ -179,17 +183,22 @@ def train(run: TranslationRun) -> dict:
     adam = optimiser(model, recipe.betas, recipe.epsilon, weight_decay=0.0)
     for step in range(recipe.steps):
         inputs, expected = draw_batch(run, recipe.batch_size, step)
-        loss = model.loss(model(inputs), expected)
+        outputs = model(inputs)
+        loss = model.loss(outputs, expected)
         rate = linear_rate(step, recipe.steps, recipe.warmup_steps, recipe.learning_rate)
         update(model, adam, loss, rate, NO_CLIPPING, f"{run.name}, step {step + 1}")
     model.eval()
+    inputs, expected = draw_batch(run, HELD_OUT, HELD_OUT_STEP)
     with torch.no_grad():
-        inputs, expected = draw_batch(run, HELD_OUT, HELD_OUT_STEP)
-        return {"error": model.error(model(inputs), expected).item()}
+        outputs = model(inputs)
+    error = model.error(outputs, expected)
+    return {"error": error.item()}
 
 
 def draw_batch(run: TranslationRun, number: int, step: int) -> Batch:
     """Draws the inputs and expected outputs of a step, on this process's device, from the run's seed and the step."""
-    generator = torch.Generator().manual_seed(derived_seed(run.seed, ORDER, step))
-    inputs, expected = TASKS[run.task].draw(number, run.training.positions, generator)
+    seed = derived_seed(run.seed, ORDER, step)
+    generator = torch.Generator().manual_seed(seed)
+    task = TASKS[run.task]
+    inputs, expected = task.draw(number, run.training.positions, generator)
     return inputs.to(device()), expected.to(device())

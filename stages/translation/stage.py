@@ -41,15 +41,25 @@ def compute(run: TranslationRun, folder: Path) -> dict:
 def planned(settings: Settings, operators: tuple[str, ...]) -> list[TranslationRun]:
     """Plans a run for every operator, every protocol and sequence task that names the operator, and every seed."""
     section = settings.translation
-    recipes = [(TRANSLATION, name, protocol) for name, protocol in section.protocols.items()]
+    recipes = []
+    for name, protocol in section.protocols.items():
+        recipes.append((TRANSLATION, name, protocol))
     for task in TASKS:
         recipes.append((task, SEQUENCES, section.sequence_tasks))
     runs = []
     for operator in operators:
         for task, size, recipe in recipes:
-            if operator in recipe.operators:
-                for seed in recipe.seeds:
-                    runs.append(TranslationRun(operator=operator, task=task, size=size, seed=seed, training=recipe))
+            if operator not in recipe.operators:
+                continue
+            for seed in recipe.seeds:
+                run = TranslationRun(
+                    operator=operator,
+                    task=task,
+                    size=size,
+                    seed=seed,
+                    training=recipe,
+                )
+                runs.append(run)
     return runs
 
 
@@ -108,7 +118,10 @@ def outputs(done: list[tuple[TranslationRun, Path, dict]]) -> tuple[list[Observa
         for operator, frames in tables.items():
             pd.concat(frames).to_parquet(output / f"{operator}.parquet", index=False)
     signatures = {result["signature"] for _, result in translated}
-    return [row for run, _, result in done for row in rows(run, result)], {"sacrebleu": sorted(signatures)}
+    observed = []
+    for run, _, result in done:
+        observed += rows(run, result)
+    return observed, {"sacrebleu": sorted(signatures)}
 
 
 def main(settings: Settings, operator: str | None = None) -> dict | None:
