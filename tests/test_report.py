@@ -170,12 +170,16 @@ def test_claims_and_audit_open_with_their_totals_by_source(reports):
     assert audited["found_false"].sum() == (claims["numbers"] == "fails").sum()
 
 
-def test_every_check_and_claim_has_a_place_that_links_can_lead_to(reports, pages):
-    checks = pd.read_csv(reports.parent / "data/audit/checks.csv")["check"]
-    claims = pd.read_csv(reports.parent / "data/analysis/claims.csv")["id"]
-    assert set(checks) <= set(pages["audit"].values("id"))
-    assert set(claims) <= set(pages["claims"].values("id"))
-    assert any(link.startswith("audit.html#") for link in pages["claims"].values("href"))
+@pytest.mark.parametrize(
+    ("name", "ledger", "column"),
+    [
+        ("audit", "data/audit/checks.csv", "check"),
+        ("claims", "data/analysis/claims.csv", "id"),
+    ],
+)
+def test_every_check_and_claim_has_a_place_that_links_can_lead_to(reports, pages, name, ledger, column):
+    rows = pd.read_csv(reports.parent / ledger)
+    assert set(rows[column]) <= set(pages[name].values("id"))
 
 
 def test_data_cannot_become_markup(reports, monkeypatch):
@@ -231,31 +235,24 @@ def test_question_answering_is_reported_whatever_protocol_the_glue_tasks_have(re
             assert len(own) == 6 and own["reproduced_mean"].to_numpy() == pytest.approx(51.5)
 
 
-def test_times_to_losses_are_tested_with_the_power_beside(reports):
-    tested = read_csv(reports, "milestone_tests")
-    assert set(tested["source"]) == {"reproduced"} and set(tested["arm"]) == {"symmetric", "pairwise"}
-    losses = read_csv(reports, "loss_differences").set_index("arm")
-    assert losses["detectable"].notna().to_dict() == {"symmetric": True, "pairwise": True, "shared": False}
-    page = (reports / "report.html").read_text().replace("\N{NO-BREAK SPACE}", " ")
-    assert "would be detected with 80 % power" in page
-
-
 def test_metrics_are_few_and_by_operator(reports):
     metrics = json.loads((reports / "metrics.json").read_text())
     assert set(metrics) == set(OPERATORS)
     assert set(metrics["original"]["tiny"]) == {"parameters", "validation_loss", "courtois2024"}
     judged = metrics["pairwise"]["tiny"]["courtois2024"]["glue_score_against_original"]
-    assert set(judged) == {"difference", "low", "high", "verdict"} and judged["low"] < judged["difference"]
+    assert set(judged) == {"difference", "low", "high", "verdict"}
     few = metrics["shared"]["tiny"]["validation_loss_against_original"]
-    assert set(few) == {"difference", "verdict"} and few["verdict"] == "too few seeds"
+    assert set(few) == {"difference", "verdict"}
+    assert few["verdict"] == "too few seeds"
 
 
-def test_a_copied_file_of_observations_is_not_counted_twice(reports, monkeypatch):
+def test_neither_a_copied_file_of_observations_nor_one_of_another_operator_is_counted(reports, monkeypatch):
     monkeypatch.chdir(reports.parent)
     before = inputs.read_observations(load_settings())
     assert {"noise", "question_answering"} <= set(before["stage"])
     for path in list(observations.FOLDER.glob("*.csv")):
         shutil.copyfile(path, path.with_name(f"{path.stem} (copy).csv"))
+    Path(observations.FOLDER, "pretraining-removed-tiny.csv").write_text("not an observation")
     pd.testing.assert_frame_equal(inputs.read_observations(load_settings()), before)
 
 
