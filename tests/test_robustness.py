@@ -242,7 +242,8 @@ def test_a_run_of_bert_base_fills_every_cell_of_tables_5_and_6_in_per_cent(name)
     assert set(printed["reproduced_n"]) == {2}
     expected = 50.0
     if "table5" in name:
-        expected = 90 - printed["row_key"].str.removeprefix("noise_").astype(float) / 5
+        levels = printed["row_key"].str.removeprefix("noise_").astype(float)
+        expected = 90 - levels / 5
     np.testing.assert_allclose(printed["reproduced"], expected)
 
 
@@ -281,7 +282,8 @@ def test_heat_maps_hold_their_numbers_and_the_score_of_an_answer_without_a_model
     # the column MNLI prints 81.66 and, for QNLI, 77.99
     for number in ("81.7", "78.0", "50.0", "majority"):
         assert f">{number}</text>" in svg
-    words = dict(part.split(": ", 1) for part in figure.alternative.split(". "))
+    panels = figure.alternative.split(". ")
+    words = dict(panel.split(": ", 1) for panel in panels)
     assert "trained on MNLI 81.7 on MNLI, 78.0 on QNLI" in words["BERT-base original, published"]
     assert "majority 50.0 on MNLI" in words["BERT-base shared"]
 
