@@ -24,7 +24,8 @@ MEASURED = {
 
 
 def frame_of(rows: list[Observation]) -> pd.DataFrame:
-    return pd.DataFrame([asdict(row) for row in rows], columns=list(COLUMNS)).astype(TYPES)
+    records = [asdict(row) for row in rows]
+    return pd.DataFrame(records, columns=list(COLUMNS)).astype(TYPES)
 
 
 def observed() -> pd.DataFrame:
@@ -50,13 +51,18 @@ def table(name: str, frame: pd.DataFrame):
 
 
 def list_texts(grid) -> list[list[str]]:
-    return [[value.text for value in group.lines[0].values] for group in grid.groups]
+    texts = []
+    for group in grid.groups:
+        line = group.lines[0]
+        texts.append([value.text for value in line.values])
+    return texts
 
 
 def test_a_run_counts_by_its_best_and_by_its_last_epoch():
     made = measurements.measurements(observed())
-    of_run = (made["operator"] == "hadamard") & (made["pretraining_seed"] == 1)
-    one = made[of_run].set_index(["metric", "task"])["value"].to_dict()
+    made = made[made["operator"] == "hadamard"]
+    made = made[made["pretraining_seed"] == 1]
+    one = made.set_index(["metric", "task"])["value"].to_dict()
     assert one["peak_training_accuracy", "translation"] == pytest.approx(0.31 * 1.001)
     assert one["final_training_accuracy", "translation"] == pytest.approx(0.3 * 1.001)
     assert one["final_perplexity", "translation"] == pytest.approx(3.0 * 1.001)
@@ -72,7 +78,8 @@ def test_a_step_is_compared_with_the_step_of_the_original_in_the_same_round():
             run = {"stage": "timing", "size": "draft", "protocol": "draft", "operator": operator}
             row = Observation(condition=f"round={number}", metric="seconds_per_step", value=number * value, **run)
             rows.append(row)
-    summaries = translation.summaries(measurements.measurements(frame_of(rows)), 0.95)
+    measured = measurements.measurements(frame_of(rows))
+    summaries = translation.summaries(measured, 0.95)
     longer = summaries[summaries["metric"] == "longer_step_percent"].set_index("operator")
     assert longer["mean"].to_dict() == pytest.approx({"over_parameters": 30})
     assert longer["sd"].to_dict() == pytest.approx({"over_parameters": 0})
@@ -82,12 +89,14 @@ def test_a_step_is_compared_with_the_step_of_the_original_in_the_same_round():
 
 
 def test_the_tables_show_every_operator_with_its_spread_over_seeds():
-    summaries = translation.summaries(measurements.measurements(observed()), 0.95)
+    measured = measurements.measurements(observed())
+    summaries = translation.summaries(measured, 0.95)
     grid = table("translation_scores", summaries)
     texts = list_texts(grid)[0]
     assert [texts[column] for column in (0, 1, 4, 5)] == ["31.06", "40.08", "–", "30.4"]
     assert grid.groups[0].lines[0].values[5].spread == "± 0.2"
-    copies = [texts[1] for texts in list_texts(table("sequence_tasks", summaries))]
+    errors = table("sequence_tasks", summaries)
+    copies = [texts[1] for texts in list_texts(errors)]
     assert copies == ["0.024", "0.104", "0.804"]
 
 

@@ -15,96 +15,162 @@ from stages.files.observations import Observation
 
 ROOT = Path(__file__).parents[1]
 OPERATORS = ("original", "symmetric", "pairwise", "shared")
-BASE = (("original", 109514298, 0.0), ("symmetric", 102427194, 6.4714), ("pairwise", 103017018, 5.9328))
-SEEDS = {operator: (1, 2, 3) if operator != "shared" else (1, 2) for operator in OPERATORS}  # two are too few
+# masked-LM parameters of BERT-base, and the share saved in per cent
+BASE = {
+    "original": (109514298, 0.0),
+    "symmetric": (102427194, 6.4714),
+    "pairwise": (103017018, 5.9328),
+}
+# seeds of pre-training; the two of shared are too few for a verdict
+SEEDS = {
+    "original": (1, 2, 3),
+    "symmetric": (1, 2, 3),
+    "pairwise": (1, 2, 3),
+    "shared": (1, 2),
+}
 TASKS = {column: column.split("_")[0] for column in scores.COLUMNS}
+NOISE = ("noise=0", "noise=0.2", "noise=0.4", "typos=0.2", "typos=0.4")
 
 
 def write_observations(columns: tuple[str, ...], seed: int = 0) -> None:
-    """Counts, losses and scores of four operators at the size `tiny`; SEEDS of pre-training, three of fine-tuning."""
+    """Writes counts, losses and scores of four operators at the size `tiny`."""
     generator = np.random.default_rng(seed)
-    counts = [
-        Observation(stage="parameters", operator=operator, size="tiny", metric=metric, value=value - 100 * place)
-        for place, operator in enumerate(OPERATORS)
-        for metric, value in (("attention_parameters", 12480), ("masked_lm_parameters", 2092538))
-    ]
-    counts += [
-        Observation(stage="parameters", operator=operator, size="base", metric=metric, value=value)
-        for operator, whole, share in BASE
-        for metric, value in (("masked_lm_parameters", whole), ("saved_percent", share))
-    ]
-    observations.write(observations.FOLDER / "parameters.csv", counts)
-    observations.write(observations.FOLDER / "baselines.csv", baseline_rows(columns))
-    kinds = {"pretraining": [], "finetuning": [], "noise": [], "cross_domain": [], "question_answering": []}
+    rows = {
+        "parameters": list_counts(),
+        "pretraining": [],
+        "baselines": list_baselines(columns),
+        "finetuning": [],
+        "noise": [],
+        "cross_domain": [],
+        "question_answering": [],
+    }
     for operator in OPERATORS:
-        model = {"operator": operator, "size": "tiny"}
-        for p in SEEDS[operator]:
-            for step in (0, 400, 800):
-                run = {"condition": f"step={step}", "value": 7.0 - step / 200 + generator.normal() / 50}
-                run |= {"metric": "validation_loss", "pretraining_seed": p}
-                kinds["pretraining"].append(Observation(stage="pretraining", **model, **run))
-        kinds["finetuning"] += score_rows(model, columns, generator)
-        for stage in ("noise", "cross_domain"):
-            kinds[stage] += robustness_rows(stage, model, generator)
-        kinds["question_answering"] += answer_rows(model)
-    for stage, rows in kinds.items():
-        observations.write(observations.FOLDER / f"{stage}.csv", rows)
+        rows["pretraining"] += list_losses(operator, generator)
+        rows["finetuning"] += list_scores(operator, columns, generator)
+        noisy = [("sst2", "sst2", condition, "accuracy") for condition in NOISE]
+        rows["noise"] += list_robustness("noise", operator, noisy, generator)
+        metrics = ("accuracy", "balanced_accuracy", "majority_accuracy")
+        transferred = product(("qqp", "mrpc"), ("qqp", "mrpc"), (None,), metrics)
+        rows["cross_domain"] += list_robustness("cross_domain", operator, list(transferred), generator)
+        rows["question_answering"] += list_answers(operator)
+    for name, listed in rows.items():
+        observations.write(observations.FOLDER / f"{name}.csv", listed)
 
 
-def score_rows(model: dict[str, str], columns: tuple[str, ...], generator: np.random.Generator) -> list[Observation]:
-    """Scores of one model after fine-tuning."""
+def list_counts() -> list[Observation]:
+    """Lists the parameters of `tiny` and of BERT-base."""
+    counts = []
+    for place, operator in enumerate(OPERATORS):
+        for metric, value in (("attention_parameters", 12480), ("masked_lm_parameters", 2092538)):
+            counts.append(("tiny", operator, metric, value - 100 * place))
+    for operator, (whole, share) in BASE.items():
+        counts.append(("base", operator, "masked_lm_parameters", whole))
+        counts.append(("base", operator, "saved_percent", share))
     rows = []
-    for p in SEEDS[model["operator"]]:
-        for f in (1, 2, 3):
-            for column in columns:
-                for metric in scores.METRICS["courtois2024"][column]:
-                    run = {"task": TASKS[column], "evaluated_on": column, "metric": metric}
-                    run |= {"pretraining_seed": p, "finetuning_seed": f, "value": 0.6 + generator.normal() / 50}
-                    rows.append(Observation(stage="finetuning", protocol="courtois2024", n=200, **model, **run))
+    for size, operator, metric, value in counts:
+        rows.append(Observation(stage="parameters", operator=operator, size=size, metric=metric, value=value))
     return rows
 
 
-def baseline_rows(columns: tuple[str, ...]) -> list[Observation]:
-    """Scores that need no model, on the same columns."""
+def list_losses(operator: str, generator: np.random.Generator) -> list[Observation]:
+    """Lists losses that fall from 7 to 3 nats, of every seed."""
+    rows = []
+    for seed, step in product(SEEDS[operator], (0, 400, 800)):
+        row = Observation(
+            stage="pretraining",
+            operator=operator,
+            size="tiny",
+            pretraining_seed=seed,
+            condition=f"step={step}",
+            metric="validation_loss",
+            value=7.0 - step / 200 + generator.normal() / 50,
+        )
+        rows.append(row)
+    return rows
+
+
+def list_columns(columns: tuple[str, ...]) -> list[dict]:
+    """Lists the fields of a score, for every metric of every column."""
+    fields = []
+    for column in columns:
+        for metric in scores.METRICS["courtois2024"][column]:
+            fields.append({"task": TASKS[column], "evaluated_on": column, "metric": metric, "n": 200})
+    return fields
+
+
+def list_scores(operator: str, columns: tuple[str, ...], generator: np.random.Generator) -> list[Observation]:
+    """Lists the scores of an operator after fine-tuning with three seeds."""
+    rows = []
+    for pretraining, finetuning, fields in product(SEEDS[operator], (1, 2, 3), list_columns(columns)):
+        row = Observation(
+            stage="finetuning",
+            protocol="courtois2024",
+            operator=operator,
+            size="tiny",
+            pretraining_seed=pretraining,
+            finetuning_seed=finetuning,
+            value=0.6 + generator.normal() / 50,
+            **fields,
+        )
+        rows.append(row)
+    return rows
+
+
+def list_baselines(columns: tuple[str, ...]) -> list[Observation]:
+    """Lists the scores of two answers without a model, on the same columns."""
     rows = []
     for operator, value in (("most_frequent", 0.5), ("words_and_overlap", 0.7)):
-        for column in columns:
-            for metric in scores.METRICS["courtois2024"][column]:
-                score = {"task": TASKS[column], "evaluated_on": column, "metric": metric, "value": value, "n": 200}
-                rows.append(Observation(stage="baselines", operator=operator, size=None, **score))
+        for fields in list_columns(columns):
+            rows.append(Observation(stage="baselines", operator=operator, size=None, value=value, **fields))
     return rows
 
 
-def answer_rows(model: dict[str, str]) -> list[Observation]:
-    """Both metrics of one model on every task of question answering."""
+def list_answers(operator: str) -> list[Observation]:
+    """Lists both metrics of an operator on every task of question answering."""
     rows = []
-    for task in ("squad1", "squad2", "squad1_triviaqa", "squad2_triviaqa"):
-        for p in (1, 2):
-            for metric in ("exact_match", "f1"):
-                run = {"task": task, "evaluated_on": task[:6], "metric": metric, "value": 0.5 + p / 100, "n": 200}
-                run |= {"protocol": "kowsher2025", "pretraining_seed": p, "finetuning_seed": 1}
-                rows.append(Observation(stage="question_answering", **model, **run))
+    tasks = ("squad1", "squad2", "squad1_triviaqa", "squad2_triviaqa")
+    for task, seed, metric in product(tasks, (1, 2), ("exact_match", "f1")):
+        row = Observation(
+            stage="question_answering",
+            protocol="kowsher2025",
+            operator=operator,
+            size="tiny",
+            task=task,
+            evaluated_on=task[:6],
+            metric=metric,
+            pretraining_seed=seed,
+            finetuning_seed=1,
+            value=0.5 + seed / 100,
+            n=200,
+        )
+        rows.append(row)
     return rows
 
 
-def robustness_rows(stage: str, model: dict[str, str], generator: np.random.Generator) -> list[Observation]:
-    """Accuracies of one model under two kinds of noise on one task, or of two tasks on each other."""
-    conditions = ("noise=0", "noise=0.2", "noise=0.4", "typos=0.2", "typos=0.4")
-    cells = [("sst2", "sst2", condition, "accuracy") for condition in conditions]
-    if stage == "cross_domain":
-        metrics = ("accuracy", "balanced_accuracy", "majority_accuracy")
-        cells = [(*tasks, None, metric) for tasks in product(("qqp", "mrpc"), repeat=2) for metric in metrics]
+def list_robustness(stage: str, operator: str, cells: list[tuple], generator: np.random.Generator) -> list[Observation]:
+    """Lists accuracies of every seed. cells: task, split, condition and metric."""
     rows = []
-    for p in SEEDS[model["operator"]]:
-        for task, evaluated_on, condition, metric in cells:
-            run = {"task": task, "evaluated_on": evaluated_on, "condition": condition, "metric": metric, "n": 200}
-            run |= {"pretraining_seed": p, "finetuning_seed": 1, "value": 0.6 + generator.normal() / 50}
-            rows.append(Observation(stage=stage, protocol="courtois2024", **model, **run))
+    for seed, (task, split, condition, metric) in product(SEEDS[operator], cells):
+        row = Observation(
+            stage=stage,
+            protocol="courtois2024",
+            operator=operator,
+            size="tiny",
+            task=task,
+            evaluated_on=split,
+            condition=condition,
+            metric=metric,
+            pretraining_seed=seed,
+            finetuning_seed=1,
+            value=0.6 + generator.normal() / 50,
+            n=200,
+        )
+        rows.append(row)
     return rows
 
 
 def write_inputs() -> None:
-    """What the report reads beside the analysis, with text that would break an unescaped page."""
+    """Writes further inputs of the report, with text that would break an unescaped page."""
     for folder in ("filtered", "tokens", "tasks", "runs"):
         Path("data", folder).mkdir()
     Path("data/filtered/ledger.csv").write_text(
@@ -121,18 +187,24 @@ def write_inputs() -> None:
         "stsb,train,800,800,False,False,embedded,0,,\n"
     )
     for number, stage in enumerate(("corpus", "filtering")):
-        record = {"stage": stage, "seconds": 1.5, "started": "2026-01-01T00:00:00+00:00", "commit": "c" * 40}
-        record |= {"packages": {"numpy": f"2.{number}"}, "cores": 2}
+        record = {
+            "stage": stage,
+            "seconds": 1.5,
+            "started": "2026-01-01T00:00:00+00:00",
+            "commit": "c" * 40,
+            "packages": {"numpy": f"2.{number}"},
+            "cores": 2,
+        }
         Path(f"data/runs/{stage}.json").write_text(json.dumps(record))
 
 
 def make(folder: Path, monkeypatch, columns: tuple[str, ...] = scores.COLUMNS) -> Path:
-    """Runs both stages in `folder`; gives its folder of reports."""
+    """Runs audit, analysis and report in a folder; returns the folder of reports."""
     monkeypatch.chdir(folder)
     for name in ("data/published", "data/released", "reports/templates"):
         shutil.copytree(ROOT / name, folder / name)
     params = yaml.safe_load((ROOT / "stages/scales/laptop.yaml").read_text())
-    params |= {"operators": list(OPERATORS), "sizes": ["tiny"], "protocols": ["courtois2024"]}
+    params.update(operators=list(OPERATORS), sizes=["tiny"], protocols=["courtois2024"])
     shutil.copyfile(ROOT / params["operators_file"], params["operators_file"])
     Path("params.yaml").write_text(yaml.safe_dump(params))
     write_observations(columns)

@@ -187,7 +187,7 @@ def _compare(arm: list[str], reference: list[str], runs: pd.DataFrame, confidenc
     horizon, never, never_reference = nan, nan, nan
     if quantity == STEPS:
         runs = runs.astype({"reached": bool})
-        [runs], horizon = survival.restrict_times([runs])
+        runs, horizon = survival.restrict_times(runs)
         waiting = runs.loc[~runs["reached"], "operator"]
         never = waiting.isin(arm).sum()
         never_reference = waiting.isin(reference).sum()
@@ -210,7 +210,7 @@ def _compare(arm: list[str], reference: list[str], runs: pd.DataFrame, confidenc
         "never": never,
         "never_reference": never_reference,
         "horizon": horizon,
-        "at_chance": baselines.nothing_to_compare(by_operator, "score", lost=quantity.startswith(LOST)),
+        "at_chance": baselines.nothing_to_compare(by_operator, lost=quantity.startswith(LOST)),
     }
 
 

@@ -48,8 +48,6 @@ LABELS = {
 AT_CHANCE = "at chance"
 # Accuracy of a constant yes or no.
 TRANSFERRED = "transferred_accuracy"
-# Mean over pairs of different tasks, trained and tested on.
-ELSEWHERE = "off_diagonal_accuracy"
 CORRELATIONS = ("matthews_correlation", "pearson", "spearmanr")
 KEYS = ["operator", "protocol", "evaluated_on", "metric"]
 COLUMNS = [*KEYS, "value", "low", "high"]
@@ -100,8 +98,7 @@ def references(rows: pd.DataFrame, confidence: float) -> pd.DataFrame:
     Returns:
         COLUMNS, a row for every baseline, protocol, `evaluated_on` and metric. low, high: NaN except for
         MOST_FREQUENT. Without a protocol: the raw metrics of GLUE; `exact_match` and `f1` of both question sets and of
-        the mean of both, `squad`; TRANSFERRED of each split that the stage `cross_domain` tests on, and ELSEWHERE. For
-        each protocol the metric `score`: of every column of the papers' GLUE tables and of the means in scores.MEANS.
+        the mean of both, `squad`; TRANSFERRED of each split that the stage `cross_domain` tests on. For each protocol the metric `score`: of every column of the papers' GLUE tables and of the means in scores.MEANS.
     """
     transferred = _list_transferred(rows, confidence)
     rows = matching(rows, {"stage": STAGE})
@@ -129,14 +126,12 @@ def references(rows: pd.DataFrame, confidence: float) -> pd.DataFrame:
 
 
 def _list_transferred(rows: pd.DataFrame, confidence: float) -> pd.DataFrame:
-    """Lists TRANSFERRED of the more frequent of yes and no on each split of `cross_domain`, and the mean ELSEWHERE."""
+    """Lists TRANSFERRED of the more frequent of yes and no on each split of `cross_domain`."""
     splits = matching(rows, {"stage": "cross_domain", "metric": "majority_accuracy"})
     # Every model that is tested on a split has the same number there.
     splits = splits.drop_duplicates("evaluated_on").assign(operator=MOST_FREQUENT, protocol=None, metric=TRANSFERRED)
     splits = _add_intervals(splits, pd.Series("accuracy", splits.index), confidence)
-    wanted = tuple(set(splits["evaluated_on"]) - {scores.MISMATCHED})
-    mean = _average(splits, wanted, "").assign(metric=ELSEWHERE)
-    return stack([splits.reindex(columns=COLUMNS), mean.reindex(columns=COLUMNS)]).reset_index(drop=True)
+    return splits.reindex(columns=COLUMNS).reset_index(drop=True)
 
 
 def _add_intervals(rows: pd.DataFrame, metrics: pd.Series, confidence: float) -> pd.DataFrame:
@@ -205,8 +200,6 @@ def score_of(name: str, score: Mapping, baselines: WithoutModel) -> tuple[float,
     if elsewhere and metric == "accuracy":
         # On another task, the classes of a model become yes and no.
         metric = TRANSFERRED
-    if metric == ELSEWHERE:
-        evaluated_on = ""
     protocol = score.get("protocol") if metric == "score" else ""
     return baselines.get((name, protocol, evaluated_on, metric), (nan, nan))
 
@@ -227,22 +220,19 @@ def at_chance(score: float, high: float) -> bool | None:
     return None if isnan(score) or isnan(high) else score <= high
 
 
-def nothing_to_compare(arms: Iterable[pd.DataFrame], score: str, lost: bool) -> bool:
+def nothing_to_compare(arms: Iterable[pd.DataFrame], lost: bool) -> bool:
     """Checks whether arms score too low for a comparison of scores, or of quantities made from scores.
 
     Args:
-        arms: the runs of each arm. `most_frequent_high`, equal in all runs, is the upper end of chance. An arm without
-            runs, without this column, or with NaN in this column counts as above chance.
-        score: the name of the column of scores. The mean over the runs of an arm is judged, by `at_chance`.
+        arms: the runs of each arm. The mean `score` is judged, by `at_chance`. `most_frequent_high`, equal in all runs,
+            is the upper end of chance; an arm with NaN there counts as above chance.
         lost: whether the comparison is about the accuracy that noise takes. An arm at chance has nothing to lose, so
             that one such arm leaves nothing to compare; for other quantities, all arms must be at chance.
     """
     chances = []
     for arm in arms:
-        high = nan
-        if len(arm) and "most_frequent_high" in arm:
-            high = float(arm["most_frequent_high"].iloc[0])
-        chances.append(at_chance(float(arm[score].mean()), high) is True)
+        high = float(arm["most_frequent_high"].iloc[0])
+        chances.append(at_chance(float(arm["score"].mean()), high) is True)
     return any(chances) if lost else all(chances)
 
 

@@ -11,8 +11,6 @@ as `rows`, and return measurements unless stated.
 import numpy as np
 import pandas as pd
 
-from stages.benchmarks.glue import TASK_OF
-from stages.evidence.scores import MISMATCHED
 from stages.schema.settings import REFERENCE
 
 TEXTS = [
@@ -193,16 +191,6 @@ def noise_measures(rows: pd.DataFrame) -> pd.DataFrame:
     measures = curve_measures(rows[whole], keys)
     measures = measures.assign(metric=measures["measure"].map(NOISE), condition=None)
     return measures.dropna(subset="metric").reindex(columns=FIELDS)
-
-
-def transfer_measures(rows: pd.DataFrame) -> pd.DataFrame:
-    """Averages the accuracy of a run of `cross_domain` over all pairs of different tasks; MNLI on the matched split."""
-    # The diagonal repeats the ordinary scores of fine-tuning.
-    away = rows["task"] != rows["evaluated_on"].map(TASK_OF)
-    rows = matching(rows[away & (rows["evaluated_on"] != MISMATCHED)], {"metric": "accuracy"})
-    groups = rows.groupby(list_other_fields("task", "evaluated_on", "value"), dropna=False, sort=False)
-    means = groups["value"].mean().reset_index()
-    return means.assign(metric="off_diagonal_accuracy").reindex(columns=FIELDS)
 
 
 def time_measures(rows: pd.DataFrame) -> pd.DataFrame:

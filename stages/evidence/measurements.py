@@ -53,7 +53,6 @@ def measurements(rows: pd.DataFrame, levels: Sequence[float] = convergence.LEVEL
         noise,
         derived.noise_measures(noise),
         transfer,
-        derived.transfer_measures(transfer),
         times,
         derived.time_measures(times),
         translation.measures(rows),

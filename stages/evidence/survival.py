@@ -62,19 +62,17 @@ def find_horizon(steps: pd.Series, reached: pd.Series) -> float:
     return float(steps.max())
 
 
-def restrict_times(arms: list[pd.DataFrame]) -> tuple[list[pd.DataFrame], float]:
-    """Cuts times at the common horizon of several arms.
+def restrict_times(runs: pd.DataFrame) -> tuple[pd.DataFrame, float]:
+    """Cuts times at the common horizon of all runs.
 
     Args:
-        arms: the runs of each arm, with the columns `value`, the step, and `reached`.
+        runs: of all arms, with the columns `value`, the step, and `reached`.
 
     Returns:
-        The arms with restricted times, and the horizon.
+        The runs with restricted times, and the horizon.
     """
-    runs = pd.concat(arms)
     horizon = find_horizon(runs["value"], runs["reached"])
-    restricted = [arm.assign(value=arm["value"].clip(upper=horizon)) for arm in arms]
-    return restricted, horizon
+    return runs.assign(value=runs["value"].clip(upper=horizon)), horizon
 
 
 def curves(events: pd.DataFrame, by: list[str]) -> pd.DataFrame:

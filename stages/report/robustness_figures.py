@@ -45,7 +45,7 @@ FIGURES = {
     ),
 }
 MODEL = ["protocol", "size"]
-# per cent of the faintest and of the strongest colour, on which no number would be readable: 100 is half as strong
+# per cent without colour and with full opacity, on which no number would be readable: 100 has half the opacity
 LOW, HIGH = 50.0, 150.0
 # the row of a heat map for the more frequent answer
 MAJORITY = "majority"

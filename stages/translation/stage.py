@@ -126,6 +126,14 @@ def outputs(done: list[tuple[TranslationRun, Path, dict]]) -> tuple[list[Observa
 
 def main(settings: Settings, operator: str | None = None) -> dict | None:
     """Does the jobs; returns the record of `outputs`, which goes into data/runs, or `None` given an operator."""
-    operators = (operator,) if operator else settings.translation.operators
+    whole = operator is None
+    operators = settings.translation.operators if whole else (operator,)
     plan = planned(settings, operators)
-    return model_jobs.run(compute, plan, "translation", settings.workers, outputs, whole=not operator)
+    return model_jobs.run(
+        compute,
+        plan,
+        "translation",
+        settings.workers,
+        outputs,
+        whole,
+    )
