@@ -5,7 +5,6 @@ from itertools import chain
 
 import pandas as pd
 import pytest
-import yaml
 
 from stages.analysis import claims, contrasts
 from stages.analysis.claims import Evidence, Finding
@@ -15,9 +14,8 @@ from stages.evidence.baselines import AT_CHANCE
 from stages.evidence.scores import METRICS
 from stages.evidence.statistics import INCONCLUSIVE, NOT_TESTED, ONE_CHECKPOINT
 from stages.parameters import stage as parameters
-from stages.schema import scales
 from stages.schema.settings import load_settings
-from tests.toy_evidence import ROOT, audited, filled, of_released, row
+from tests.toy_evidence import ROOT, audited, of_released, row
 
 ALL = published.claims()
 RULES = claims.load_rules()
@@ -208,28 +206,3 @@ def test_no_status_of_a_claim_contradicts_the_counts_of_the_built_models(without
     assert (counted["because"] == "Counted on the built models.").all()
     stated = counted[~counted["numbers"].isin(("not-checkable", "unsupported"))]
     assert stated["verdict"].tolist() == stated["numbers"].tolist()
-
-
-def test_contrasts_and_cells_count_the_same_runs_that_never_get_there():
-    """Of the third run, one fine-tuning seed of two arrives, so it is not known when the run does."""
-    ends = {"original": [(500, 510), (520, 530), (540, 550)], "pairwise": [(300, 310), (305, 315), (320, None)]}
-    rows = []
-    for operator, runs in ends.items():
-        for pretraining_seed, steps in enumerate(runs):
-            for finetuning_seed, step in enumerate(steps):
-                metric = "steps_to_95_percent" if step else "steps_to_95_percent_not_reached"
-                seeds = {"pretraining_seed": pretraining_seed, "finetuning_seed": finetuning_seed}
-                place = {"stage": "convergence", "operator": operator, "size": "base", "metric": metric}
-                rows.append(row(**place, **seeds, value=step or 1000.0))
-    compared = evidence(pd.DataFrame(rows)).contrasts.iloc[0]
-    assert compared[["never", "never_reference", "n"]].tolist() == [1, 0, 3]
-    cells = filled("courtois2024_text_and_figure_numbers", rows).set_index(["row_key", "column_key"])
-    assert cells.loc[("base.pairwise", "steps_to_95pct"), "verdict"] == "1 of 3 runs never got there"
-    assert cells.loc[("base.original", "steps_to_95pct"), "reproduced"] == 525
-
-
-def test_a_scale_with_one_pretraining_seed_says_so_in_its_head():
-    for name in scales.names():
-        text = scales.read(name)
-        single = len(yaml.safe_load(text)["pretraining"]["seeds"]) == 1
-        assert ("one checkpoint per arm" in text.partition("\nscale:")[0]) == single, name

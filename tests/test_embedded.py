@@ -15,7 +15,6 @@ from random import Random
 
 import pandas as pd
 import pytest
-from tokenizers import BertWordPieceTokenizer
 
 from stages.baselines.rules import predict_by_best_rule
 from stages.baselines.words import FEATURES, predict_linear
@@ -117,12 +116,6 @@ def test_every_record_has_the_schema_of_oscar_2301(records):
         assert [] not in (metadata["quality_warnings"], metadata["categories"])
 
 
-def test_headers_are_those_of_real_records(shared_data, records):
-    with (shared_data / "oscar" / "oscar_sample.jsonl").open(encoding="utf-8") as file:
-        real = json.loads(next(file))
-    assert set(records[0]["warc_headers"]) == set(real["warc_headers"])
-
-
 def level_of(perplexity: float | None) -> str:
     if perplexity is None:
         return "null"
@@ -163,18 +156,6 @@ def test_documents_deserve_their_warnings_and_no_other(records):
 def test_a_corpus_too_small_for_its_defects_is_an_error(tmp_path):
     with pytest.raises(ValueError, match="10 documents"):
         corpus.write_corpus(tmp_path, 10, 1, 1)
-
-
-def test_two_thousand_word_pieces_hold_every_word_of_corpus_and_tasks(records, glue):
-    tokenizer = BertWordPieceTokenizer(lowercase=True)
-    texts = [record["content"] for record in records if not record["metadata"]["quality_warnings"]]
-    tokenizer.train_from_iterator(texts, vocab_size=2000, min_frequency=2, show_progress=False)
-    assert tokenizer.get_vocab_size() < 2000
-    pieces = []
-    for text in read_table(glue / "QNLI/dev.tsv")["question"]:
-        pieces += tokenizer.encode(text).tokens
-    assert "[UNK]" not in pieces
-    assert sum(piece.startswith("##") for piece in pieces) < 0.02 * len(pieces)
 
 
 # The files of the tasks
@@ -236,13 +217,6 @@ def test_no_document_compares_two_sentences_that_a_validation_file_may_ask_about
         assert not pairs.is_held_out(first, second[0].upper() + second[1:])
 
 
-def test_a_fifth_of_all_pairs_is_held_out_in_either_order():
-    drawn = [(f"one {n}", f"other {n}") for n in range(2000)]
-    held = [pairs.is_held_out(*pair) for pair in drawn]
-    assert held == [pairs.is_held_out(*reversed(pair)) for pair in drawn]
-    assert 0.17 < sum(held) / len(held) < 0.23
-
-
 def test_mismatched_speaks_of_other_topics(glue):
     for split, group in (("train", "matched"), ("dev_mismatched", "mismatched")):
         assert set(read_table(glue / f"MNLI/{split}.tsv")["genre"]) == set(lexicon.TOPIC_GROUPS[group])
@@ -264,13 +238,6 @@ def test_no_answer_without_attention_comes_near_what_a_reader_can_reach(name):
     found = {features: metric(truth, predict_linear(name, *frames, features)) for features in FEATURES}
     found["best_rule"] = metric(truth, predict_by_best_rule(name, *frames))
     assert max(found.values()) < BEST_SHORTCUT[name], found
-
-
-def test_every_action_has_an_opposite_and_two_names():
-    for actions in (lexicon.ACTIONS_ON_THINGS, lexicon.ACTIONS_ON_PEOPLE):
-        for action in actions:
-            assert lexicon.OPPOSITE[action] in actions
-            assert len(lexicon.names_of(action)) == 2
 
 
 # Labels follow from meanings
@@ -318,7 +285,6 @@ def test_denial_turns_entailment_round():
     denied_vehicles = denied.with_patient(noun="vehicle", quality=None)
     assert relation(denied_vehicles, denied) == "entailment"
     assert relation(denied, denied_vehicles) == "neutral"
-    assert relation(denied_vehicles, BOUGHT) == "contradiction"
 
 
 def test_drawn_pairs_have_the_wanted_relation():

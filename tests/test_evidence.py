@@ -41,21 +41,18 @@ def format_printed(value: float) -> str:
 
 
 def test_table_3_follows_from_the_released_results_to_the_last_digit(raw):
-    assert len(TABLE3) == 60 and TABLE3["std"].notna().sum() == 6
+    assert len(TABLE3) == 60
+    assert TABLE3["std"].notna().sum() == 6
+    groups = raw[raw["metric"] == "score"].groupby(["size", "operator", "evaluated_on"])
     for cell in TABLE3.itertuples():
         size, operator = cell.row_key.split(".")
-        select = {
-            "metric": "score",
-            "size": size,
-            "operator": operator,
-            "evaluated_on": cell.column_key,
-        }
-        runs = derived.matching(raw, select)
+        runs = groups.get_group((size, operator, cell.column_key))
         summary = summarise(runs.assign(value=100 * runs["value"]), 0.95)
         expected = format_printed(summary.mean)
         if cell.column_key == scores.GLUE_SCORE:
             expected += f" ({format_printed(summary.sd)})"
-        assert summary.n == 5 and cell.printed == expected
+        assert summary.n == 5
+        assert cell.printed == expected
 
 
 @pytest.mark.parametrize("name", CELLS.index)
@@ -157,12 +154,9 @@ def test_the_published_gain_is_small_and_speaks_for_checkpoints(raw):
 @pytest.mark.nightly
 def test_intervals_cover_all_true_differences_together_as_often_as_they_say():
     """Families of three tests whose true differences are 0, and ten standard deviations twice: the hard case."""
-    draw, truth, rounds, covered = (
-        np.random.default_rng(0).normal,
-        {"a": 0.0, "b": 0.1, "c": 0.1},
-        300,
-        0,
-    )
+    draw = np.random.default_rng(0).normal
+    truth = {"a": 0.0, "b": 0.1, "c": 0.1}
+    rounds, covered = 300, 0
     for _ in range(rounds):
         frame = compare(score_runs(lambda _, arm, seed: 0.6 + draw(0, 0.01) + truth.get(arm, 0), "abc", 6))
         true = 100 * frame["arm"].map(truth)
@@ -187,21 +181,19 @@ def test_an_interval_that_excludes_zero_is_significant_after_holm_s_correction()
 
 
 def test_a_further_pair_is_compared_by_seed_and_counts_in_the_family():
-    slopes = {"original": 1, "a": 2, "b": 3}
-    rows = score_runs(
-        lambda _, arm, seed: 0.6 + 0.01 * seed * slopes[arm] + 0.1 * (arm == "b"),
-        "ab",
-        4,
-    )
+    slopes = {"original": 1, "a": 2, "b": 3.5}
+    rows = score_runs(lambda _, arm, seed: 0.6 + 0.01 * seed**2 * slopes[arm], "ab", 4)
     frame = compare(rows, pairs=(("b", "a"), (("b", "a"), ("a", "original"))))
-    plain = frame[frame["reference"] == "a"].iloc[0]
-    interaction = frame[frame["arm"] == "b - a"].iloc[0]
-    b, a, original = (100 * (0.6 + 0.01 * np.arange(4) * k + shift) for k, shift in ((3, 0.1), (2, 0), (1, 0)))
-    assert plain["estimate"] == pytest.approx((b - a).mean()) and plain["paired"]
-    assert plain["p"] == pytest.approx(stats.ttest_rel(b, a).pvalue)
-    assert interaction["reference"] == "a - original" and interaction["n"] == 4
-    assert interaction["estimate"] == pytest.approx(((b - a) - (a - original)).mean())
-    assert set(frame["tests"]) == {int(frame["p"].notna().sum())} and len(frame) == 4
+    values = 100 * rows.pivot(index="pretraining_seed", columns="operator", values="value")
+    [plain] = frame[frame["reference"] == "a"].to_dict("records")
+    assert plain["paired"]
+    assert plain["estimate"] == pytest.approx((values["b"] - values["a"]).mean())
+    assert plain["p"] == pytest.approx(stats.ttest_rel(values["b"], values["a"]).pvalue)
+    [interaction] = frame[frame["arm"] == "b - a"].to_dict("records")
+    assert interaction["reference"] == "a - original"
+    assert interaction["n"] == 4
+    assert interaction["estimate"] == pytest.approx((values["b"] - 2 * values["a"] + values["original"]).mean())
+    assert frame["tests"].tolist() == [4, 4, 4, 4]
 
 
 def test_a_pair_without_runs_is_left_out_and_released_results_have_no_further_pairs(
@@ -212,23 +204,13 @@ def test_a_pair_without_runs_is_left_out_and_released_results_have_no_further_pa
     assert set(compare(raw, "released", pairs=(("pairwise", "symmetric"),))["reference"]) == {"original"}
 
 
-@pytest.mark.parametrize(
-    ("seeds", "verdict", "direction"),
-    [(2, "too few seeds", ""), (3, "different", "lower")],
-)
-def test_two_seeds_a_side_give_a_difference_without_a_test(seeds, verdict, direction):
-    rows = score_runs(
-        lambda _, arm, seed: 0.6 + 0.001 * seed - (0.2 + 0.001 * (seed % 2)) * (arm == "a"),
-        "a",
-        seeds,
-    )
+@pytest.mark.parametrize(("seeds", "verdict"), [(2, "too few seeds"), (3, "different")])
+def test_two_seeds_a_side_give_a_difference_without_a_test(seeds, verdict):
+    rows = score_runs(lambda _, arm, seed: 0.6 + 0.001 * seed**2 - 0.2 * (arm == "a") * (1 + 0.01 * seed), "a", seeds)
     [made] = compare(rows).to_dict("records")
-    assert (made["verdict"], made["direction"], made["tests"]) == (
-        verdict,
-        direction,
-        int(seeds == 3),
-    )
-    assert -21 < made["estimate"] < -19 and np.isnan(made["low"]) == np.isnan(made["p_holm"]) == (seeds == 2)
+    assert made["verdict"] == verdict
+    assert made["estimate"] == pytest.approx(-20, abs=0.3)
+    assert np.isnan(made["low"]) == np.isnan(made["p_holm"]) == (seeds == 2)
 
 
 def test_every_column_of_the_contrasts_is_described(raw):
@@ -286,11 +268,6 @@ def test_savings_equal_those_of_table_2():
     }
 
 
-def test_a_table_without_a_run_says_not_run_in_every_measurable_cell():
-    table = filled("courtois2024_table3_glue", [])
-    assert len(table) == 60 and (table["status"] == cells.NOT_RUN).all()
-
-
 def test_rows_outside_the_paper_follow_the_papers_rows():
     run = [
         row(metric="score", evaluated_on="rte", operator=name, value=0.5, **SEEDS) for name in ("shared", "original")
@@ -309,30 +286,6 @@ def test_operators_that_are_only_counted_have_no_row_of_their_own():
     assert table.set_index("row_key").loc["base.symmetric", "status"].tolist()[0] == "reproduced"
 
 
-def test_a_column_of_counts_is_made_for_every_size():
-    counts = count_parameters("attention_parameters", ("tiny", "base"), {"original": 1})
-    table = filled("courtois2024_table1_attention_param_formulas", counts)
-    assert {"counted.tiny", "counted.base"} < set(table["column_key"])
-
-
-def test_noise_of_another_size_and_operator_stands_below_and_beside_the_papers():
-    fixed = {
-        "stage": "noise",
-        "task": "mnli",
-        "evaluated_on": "mnli_m",
-        "metric": "accuracy",
-        "value": 0.5,
-        **SEEDS,
-    }
-    places = product(("original", "pairwise"), ("noise=0", "noise=0.05"))
-    run = [row(operator=operator, condition=condition, **fixed) for operator, condition in places]
-    table = filled("kowsher2024_arxiv_table5_noise", run)
-    assert len(table["row_key"].unique()) == 9 + 2
-    own = table[table["row_key"] == "tiny.courtois2024.noise=0.05"].set_index("column_key")
-    assert own.loc["mnli.pairwise", "reproduced"] == own.loc["mnli.original", "reproduced"] == 50.0
-    assert own.loc["mnli.shared", "status"] == cells.NOT_RUN
-
-
 @pytest.mark.parametrize(
     ("pattern", "key", "fields"),
     [
@@ -346,42 +299,24 @@ def test_keys_and_patterns_agree(pattern, key, fields):
 
 
 def test_question_answering_fills_table_2_of_kowsher_and_the_gains_of_its_text():
-    tasks = {
-        "squad1": 0.8,
-        "squad2": 0.6,
-        "squad1_triviaqa": 0.82,
-        "squad2_triviaqa": 0.62,
-    }
-    operators = {"original": 0.0, "shared": 0.01}
-    fixed = {
-        "stage": "question_answering",
-        "protocol": "kowsher2025",
-        "finetuning_seed": 1,
-    }
+    tasks = {"squad1": 0.8, "squad2": 0.6, "squad1_triviaqa": 0.82, "squad2_triviaqa": 0.62}
+    gains = {"original": 0.0, "shared": 0.01}
+    metrics = {"exact_match": 0.0, "f1": 0.1}
+    fixed = {"stage": "question_answering", "protocol": "kowsher2025", "finetuning_seed": 1}
     rows = []
-    for operator, size, task, seed in product(operators, ("tiny", "base"), tasks, (1, 2)):
-        for metric, more in (("exact_match", 0.0), ("f1", 0.1)):
-            value = tasks[task] + operators[operator] + more + seed / 1000
-            run = row(
-                operator=operator,
-                size=size,
-                task=task,
-                metric=metric,
-                value=value,
-                pretraining_seed=seed,
-            )
-            rows.append(run | fixed)
+    for operator, task, metric, seed in product(gains, tasks, metrics, (1, 2)):
+        value = tasks[task] + gains[operator] + metrics[metric] + seed / 1000
+        place = {"operator": operator, "size": "base", "task": task, "metric": metric}
+        rows.append(row(**fixed, **place, value=value, pretraining_seed=seed))
     run = measurements.measurements(pd.DataFrame(rows)).to_dict("records")
     table = filled("kowsher2024_arxiv_table2_squad", run)
-    assert set(table["status"]) == {"reproduced"} and len(table) == 2 * 2 * 2 * 6
     cell = table.set_index(["row_key", "column_key"])["reproduced"]
     assert cell["base.original.single", "squad1_em"] == pytest.approx(80.15)
     assert cell["base.shared.triviaqa", "squad2_f1"] == pytest.approx(73.15)
     assert cell["base.original.triviaqa", "avg_em"] == pytest.approx(72.15)
-    assert cell["tiny.shared.single", "avg_f1"] == pytest.approx(81.15)
     table = filled("kowsher2024_arxiv_text_and_figure_numbers", run)
-    gains = table[table["row_key"].str.startswith("squad") & (table["status"] == "reproduced")]
-    assert len(gains) == 6 and gains["reproduced"].to_numpy() == pytest.approx(1.0)
+    found = table[table["row_key"].str.startswith("squad") & (table["status"] == "reproduced")]
+    assert found["reproduced"].tolist() == pytest.approx([1.0] * 6)
 
 
 @pytest.mark.parametrize(
@@ -389,21 +324,14 @@ def test_question_answering_fills_table_2_of_kowsher_and_the_gains_of_its_text()
     [
         ({}, "different"),
         ({"comparable": False}, "not comparable: generated data"),
-        (
-            {"without_model": {("most_frequent", "courtois2024", "rte", "score"): (0.9, 0.95)}},
-            "at chance",
-        ),
+        ({"without_model": {("most_frequent", "courtois2024", "rte", "score"): (0.9, 0.95)}}, "at chance"),
     ],
 )
-def test_a_published_score_is_compared_with_three_pretraining_runs_unless_there_is_nothing_to_compare(change, verdict):
-    runs = []
-    for seed, value in enumerate((0.5, 0.51, 0.52)):
-        place = {"metric": "score", "evaluated_on": "rte", "size": "base"}
-        runs.append(row(**place, value=value, pretraining_seed=seed, finetuning_seed=1))
-    places = {"row_key": "base.original", "column_key": "rte"}
-    for run, expected in (
-        (runs, verdict),
-        (runs[:1], verdict if change else "one checkpoint per arm"),
-    ):
-        table = filled("courtois2024_table3_glue", run, **change)
-        assert derived.matching(table, places)["verdict"].item() == expected
+def test_a_published_score_is_compared_with_three_pretraining_runs_if_they_are_comparable(change, verdict):
+    place = {"metric": "score", "evaluated_on": "rte", "size": "base", "finetuning_seed": 1}
+    runs = [row(**place, value=0.5 + seed / 100, pretraining_seed=seed) for seed in range(3)]
+    key = ("base.original", "rte")
+    table = filled("courtois2024_table3_glue", runs, **change).set_index(["row_key", "column_key"])
+    assert table.loc[key, "verdict"] == verdict
+    table = filled("courtois2024_table3_glue", runs[:1]).set_index(["row_key", "column_key"])
+    assert table.loc[key, "verdict"] == "one checkpoint per arm"

@@ -84,25 +84,6 @@ def test_real_tasks_have_their_official_counts_and_labels(shared_data, task):
             assert set(frame["label"]) == set(range(TASKS[task].outputs))
 
 
-@pytest.mark.parametrize(
-    ("task", "split", "expected"),
-    [
-        ("cola", 1, {"text_a": "The sailors rode the breeze clear of the rocks.", "text_b": None, "label": 1}),
-        ("mnli", 1, {"text_a": "The new rights are nice enough", "label": 1}),
-        ("rte", 0, {"text_b": "Weapons of Mass Destruction Found in Iraq.", "label": 1}),
-        ("stsb", 0, {"label": 5.0}),
-    ],
-)
-def test_known_rows_of_real_tasks(shared_data, task, split, expected):
-    row = read(shared_data, task, split).frame.iloc[0]
-    assert {name: row[name] for name in expected} == expected
-
-
-def test_the_majority_share_of_a_real_task(shared_data):
-    frame = read(shared_data, "mrpc", 1).frame
-    assert tasks.majority_share(frame, "mrpc") == pytest.approx(279 / 408)
-
-
 def test_both_layouts_are_accepted_and_whole_files_go_first(tmp_path):
     write(tmp_path, "SST-2/train.subset.tsv", "sentence\tlabel", "a\t1")
     assert read(tmp_path, "sst2").subset

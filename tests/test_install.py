@@ -57,9 +57,3 @@ def test_a_wheel_holds_the_operators_alone_and_they_run_without_the_packages_of_
     absent = ["stages", *(IMPORTED.get(name, name) for name in pipeline - needed)]
     environment = os.environ | {"PYTHONPATH": str(tmp_path / "target")}
     subprocess.run([sys.executable, "-c", ALONE, *absent], cwd=tmp_path, env=environment, check=True)
-
-
-def test_the_readme_and_the_checks_install_the_pipeline():
-    assert f"{PROJECT['name']}[pipeline]" in PROJECT["optional-dependencies"]["test"]
-    for name in ("README.md", "CONTRIBUTING.md", ".ci/run"):
-        assert "-c constraints.txt -e '.[test]'" in (ROOT / name).read_text()

@@ -7,7 +7,6 @@ import numpy as np
 import pandas as pd
 import pytest
 import torch
-from tokenizers import Tokenizer, models, pre_tokenizers
 
 from stages.attention.bert import OperatorBertForSequenceClassification
 from stages.attention.configuration import configuration
@@ -19,91 +18,96 @@ from stages.noise import probes, stage
 from stages.noise.text import KINDS, perturb_frame
 from stages.schema.settings import load_settings
 from stages.schema.testing_sections import Noise
-from tests.toy import TOY
+from tests.toy import TOY, moved, word_tokenizer
 
-CLS, SEP, PAD = 2, 3, 0
+PLACES = ("word_embeddings", "embedding_output")
+PAD, CLS, SEP = 0, 2, 3
 PADDING, SPECIAL = torch.tensor([PAD]), torch.tensor([PAD, CLS, SEP])
-FRAME = pd.DataFrame({"text_a": ["one two three four five"] * 20, "text_b": ["six seven", None] * 10, "label": 0})
+FRAME = pd.DataFrame({"text_a": ["w7 w8 w9 w10 w11"] * 20, "text_b": ["w12 w13", None] * 10, "label": 0})
 
 
-def model_of(operator="original", labels=3):
+def make_model(operator: str = "original") -> OperatorBertForSequenceClassification:
     torch.manual_seed(1)
-    model = OperatorBertForSequenceClassification(configuration(operator, **TOY, vocab_size=40, num_labels=labels))
-    with torch.no_grad():
-        for parameter in model.parameters():
-            parameter.add_(0.3 * torch.randn(parameter.shape))
-    return model.eval()
+    config = configuration(operator, **TOY, vocab_size=40, num_labels=3)
+    return moved(OperatorBertForSequenceClassification(config), by=0.3).eval()
 
 
-def examples_of(count=40):
+def make_examples(count: int = 40) -> Encoded:
     generator = np.random.default_rng(0)
-    ids = [np.array([CLS, *generator.integers(5, 40, generator.integers(2, 12)), SEP]) for _ in range(count)]
-    return Encoded(tuple(ids), tuple(np.zeros_like(row) for row in ids), generator.integers(0, 3, count))
+    ids = []
+    types = []
+    for _ in range(count):
+        words = generator.integers(5, 40, generator.integers(2, 12))
+        ids.append(np.array([CLS, *words, SEP]))
+        types.append(np.zeros_like(ids[-1]))
+    return Encoded(tuple(ids), tuple(types), generator.integers(0, 3, count))
 
 
-def settings_of(**changes) -> Noise:
+def embed(model, place: str, ids: torch.Tensor) -> torch.Tensor:
+    """Embeds ids [batch, n] up to the place of the noise."""
+    module = noise.find_noised_module(model, place)
+    if place == "word_embeddings":
+        return module(ids)
+    return module(input_ids=ids)
+
+
+def make_settings(**changes) -> Noise:
     plain = {"levels": [0.0, 0.4], "kind": "expected_norm", "place": "word_embeddings", "seeds": [1, 2]}
     plain |= {"tasks": ["sst2"], "special_tokens": True, "text": ["typos"], "probes": False}
     return Noise.model_validate(plain | changes)
 
 
-def added(model, place, kind, level, norm, seed, spared=PADDING):
-    """The vectors that the noise adds to the embeddings of one padded batch [2, 5, 16]."""
-    ids = torch.tensor([[CLS, 7, 8, 9, SEP], [CLS, 7, SEP, PAD, PAD]])
-    module, seen = noise.find_noised_module(model, place), []
-    clean = module(ids) if place == "word_embeddings" else module(input_ids=ids)
-    hook = module.register_forward_hook(lambda _m, _a, output: seen.append(output))
-    with noise.add_noise(model, kind, place, level, norm, seed, spared):
-        noised = module(ids) if place == "word_embeddings" else module(input_ids=ids)
-    hook.remove()
-    return ids, noised - clean
+BATCH = torch.tensor([[CLS, 7, 8, 9, SEP], [CLS, 7, SEP, PAD, PAD]])
 
 
-@pytest.mark.parametrize("level", [0.05, 0.4])
-@pytest.mark.parametrize("kind", ["expected_norm", "exact_norm", "unit"])
-def test_noise_has_the_stated_norm(kind, level):
+def add_noise(model, place: str, seed: int, spared: torch.Tensor = PADDING) -> torch.Tensor:
+    """Computes the vectors [2, 5, 16] that the noise adds to the embeddings of BATCH."""
+    clean = embed(model, place, BATCH)
+    with noise.add_noise(model, "exact_norm", place, 0.5, 2.0, seed, spared):
+        return embed(model, place, BATCH) - clean
+
+
+@pytest.mark.parametrize(("kind", "norm"), [("expected_norm", 3.0), ("exact_norm", 3.0), ("unit", 8.0)])
+def test_noise_has_the_stated_norm(kind, norm):
     G = torch.randn(4000, 64, generator=torch.Generator().manual_seed(0))
-    norms = (G * noise.compute_factors(G, kind, level, norm=3.0)).norm(dim=-1)
-    expected = level * (3.0 if kind != "unit" else 64**0.5 * (1 - 1 / 256))
-    assert norms.mean().item() == pytest.approx(expected, rel=0.01)
+    norms = (G * noise.compute_factors(G, kind, 0.4, norm=3.0)).norm(dim=-1)
+    assert norms.mean().item() == pytest.approx(0.4 * norm, rel=0.01)
     if kind == "exact_norm":
-        torch.testing.assert_close(norms, torch.full_like(norms, expected))
+        torch.testing.assert_close(norms, torch.full_like(norms, 0.4 * norm))
 
 
-@pytest.mark.parametrize("place", ["word_embeddings", "embedding_output"])
+@pytest.mark.parametrize("place", PLACES)
 def test_the_average_norm_is_over_all_tokens_that_take_noise_whatever_is_padded(place):
-    model, examples = model_of(), examples_of()
-    module, norms = noise.find_noised_module(model, place), []
+    model, examples = make_model(), make_examples()
+    whole = []
+    inner = []
     for ids in examples.ids:
-        row = torch.from_numpy(ids)[None]
-        vectors = module(row) if place == "word_embeddings" else module(input_ids=row)
-        norms.append(vectors[0].norm(dim=-1))
-    whole = torch.cat(norms).mean().item()
-    inner = torch.cat([row[1:-1] for row in norms]).mean().item()
-    assert noise.measure_average_norm(model, examples, place, PADDING) == pytest.approx(whole)
-    assert noise.measure_average_norm(model, examples, place, SPECIAL) == pytest.approx(inner)
+        norms = embed(model, place, torch.from_numpy(ids)[None])[0].norm(dim=-1)
+        whole.append(norms)
+        inner.append(norms[1:-1])
+    for spared, norms in ((PADDING, whole), (SPECIAL, inner)):
+        average = noise.measure_average_norm(model, examples, place, spared)
+        assert average == pytest.approx(torch.cat(norms).mean().item())
 
 
-@pytest.mark.parametrize("place", ["word_embeddings", "embedding_output"])
+@pytest.mark.parametrize("place", PLACES)
 def test_padding_and_spared_tokens_stay_clean(place):
-    ids, difference = added(model_of(), place, "exact_norm", 0.5, 2.0, seed=1, spared=SPECIAL)
-    hit = difference.norm(dim=-1) > 1e-6
-    assert torch.equal(hit, (ids != PAD) & (ids != CLS) & (ids != SEP))
+    difference = add_noise(make_model(), place, seed=1, spared=SPECIAL)
+    assert torch.equal(difference.norm(dim=-1) > 1e-6, BATCH > SEP)
 
 
-@pytest.mark.parametrize("place", ["word_embeddings", "embedding_output"])
+@pytest.mark.parametrize("place", PLACES)
 @pytest.mark.parametrize("operator", ["pairwise", "shared", "hadamard"])
 def test_one_seed_gives_every_operator_the_same_noise(operator, place):
-    _, reference = added(model_of(), place, "exact_norm", 0.5, 2.0, seed=1)
-    _, same = added(model_of(operator), place, "exact_norm", 0.5, 2.0, seed=1)
-    _, other = added(model_of(operator), place, "exact_norm", 0.5, 2.0, seed=2)
-    torch.testing.assert_close(same, reference, rtol=1e-4, atol=1e-5)
-    assert not torch.allclose(other, reference, atol=0.1)
+    reference = add_noise(make_model(), place, seed=1)
+    model = make_model(operator)
+    torch.testing.assert_close(add_noise(model, place, seed=1), reference, rtol=1e-4, atol=1e-5)
+    assert not torch.allclose(add_noise(model, place, seed=2), reference, atol=0.1)
 
 
 def test_level_zero_is_the_clean_prediction_and_strong_noise_changes_predictions(tokenizer):
-    model, examples = model_of(), examples_of()
-    result = noise.predict_under_noise(model, examples, tokenizer, settings_of(levels=[0.0, 5.0]), "float32")
+    model, examples = make_model(), make_examples()
+    result = noise.predict_under_noise(model, examples, tokenizer, make_settings(levels=[0.0, 5.0]), "float32")
     clean = predict(model, examples, "float32")
     assert list(result) == ["noise=0", "noise=5"]
     [plain], [one, other] = result.values()
@@ -120,15 +124,15 @@ def test_scores_are_means_over_the_noise_seeds():
 
 def test_every_model_that_finetuning_keeps_is_evaluated_and_no_other():
     settings, models = load_settings(), [("courtois2024", "original", "tiny")]
-    tuned = {}
+    kept = []
     for run in finetuning.plan_runs(settings, models):
         if run.keep and run.task in settings.noise.tasks:
-            tuned[str(run.keep)] = (run.task, run.pretraining_seed, run.seed, run.training.maximum_length)
-    evaluated = {}
+            kept.append((str(run.keep), run.task, run.pretraining_seed, run.seed))
+    evaluated = []
     for run in stage.plan_runs(settings, models):
         assert run.evaluated_on == (run.task,)
-        evaluated[run.folder] = (run.task, run.pretraining_seed, run.seed, run.maximum_length)
-    assert evaluated == tuned and list(evaluated) == sorted(evaluated)
+        evaluated.append((run.folder, run.task, run.pretraining_seed, run.seed))
+    assert evaluated == sorted(kept)
 
 
 # noise in the text
@@ -156,15 +160,11 @@ def test_words_are_dropped_at_the_stated_rate_and_none_is_lost_where_words_are_s
 
 @pytest.fixture
 def tokenizer(tmp_path):
-    names = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "one", "two", "three", "four", "five", "six", "seven"]
-    words = Tokenizer(models.WordLevel({name: number for number, name in enumerate(names)}, unk_token="[UNK]"))
-    words.pre_tokenizer = pre_tokenizers.Whitespace()
-    words.save(str(tmp_path / "tokenizer.json"))
-    return tmp_path / "tokenizer.json"
+    return word_tokenizer(tmp_path / "tokenizer.json")
 
 
 def test_noise_in_the_text_gives_predictions_by_kind_level_and_seed(tokenizer):
-    model, settings = model_of(), settings_of(text=["typos", "dropped_words"])
+    model, settings = make_model(), make_settings(text=["typos", "dropped_words"])
     predictions = noise.predict_under_text_noise(
         FRAME, settings, lambda frame: predict(model, encode_frame(frame, tokenizer, 16), "float32")
     )
@@ -177,23 +177,13 @@ def test_noise_in_the_text_gives_predictions_by_kind_level_and_seed(tokenizer):
 
 @pytest.mark.parametrize("operator", OPERATORS)
 def test_probes_of_every_operator_are_in_their_range(operator):
-    result = probes.measure_probes(model_of(operator), examples_of(5), seed=1)
+    result = probes.measure_probes(make_model(operator), make_examples(5), seed=1)
     layer = result["layer=1"]
     assert 0 < layer["attention_entropy"] <= 1 and 0 < layer["self_weight"] < 1
     assert 0 <= layer["score_asymmetry"] <= 1 and result["model"]["sensitivity"] > 0
     assert ("negative_diagonal_share" in layer) == (operator in ("shared", "partial_qk"))
     if operator in ("symmetric", "partial_qk", "shared", "tied_qkv"):
         assert layer["score_asymmetry"] == pytest.approx(0, abs=1e-6)
-
-
-def test_probes_see_the_token_types_as_training_does():
-    model, examples = model_of(), examples_of(5)
-    with torch.no_grad():
-        model.bert.embeddings.token_type_embeddings.weight.mul_(50)
-    second = Encoded(examples.ids, tuple(np.ones_like(row) for row in examples.ids), examples.labels)
-    alone, paired = (probes.measure_probes(model, found, seed=1) for found in (examples, second))
-    assert alone["layer=1"]["attention_entropy"] != paired["layer=1"]["attention_entropy"]
-    assert alone["model"]["sensitivity"] != paired["model"]["sensitivity"]
 
 
 def test_uniform_attention_has_full_entropy_and_a_peak_on_itself_none():
@@ -204,7 +194,7 @@ def test_uniform_attention_has_full_entropy_and_a_peak_on_itself_none():
 
 
 def test_negative_entries_of_the_merged_diagonal_are_counted():
-    model = model_of("shared")
+    model = make_model("shared")
     module = model.bert.encoder.layer[0].attention.self
     with torch.no_grad():
         module.D_q.fill_(1.0)
@@ -213,7 +203,7 @@ def test_negative_entries_of_the_merged_diagonal_are_counted():
 
 
 def test_sensitivity_is_the_norm_of_the_jacobian_vector_product():
-    model = model_of().double()
+    model = make_model().double()
     ids = torch.tensor([[CLS, 7, 8, SEP]])
     E = model.bert.embeddings.word_embeddings(ids).detach()
     V = torch.randn(E.shape, generator=torch.Generator().manual_seed(4)).double()
