@@ -162,9 +162,6 @@ def test_a_transferred_accuracy_is_at_chance_where_always_yes_or_always_no_does_
     found = baselines.add_baselines(asked, known)
     assert found["most_frequent"].tolist() == pytest.approx([0.665, 1 / 3])
     assert found["at_chance"].tolist() == [True, False]
-    elsewhere = asked[:1].assign(metric=baselines.ELSEWHERE, evaluated_on=None)
-    found = baselines.add_baselines(elsewhere, known)
-    assert found["most_frequent"].item() == pytest.approx((0.665 + 0.5) / 2)
 
 
 def test_a_score_is_at_chance_unless_it_is_above_the_interval_of_the_most_frequent_answer():

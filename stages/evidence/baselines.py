@@ -98,7 +98,8 @@ def references(rows: pd.DataFrame, confidence: float) -> pd.DataFrame:
     Returns:
         COLUMNS, a row for every baseline, protocol, `evaluated_on` and metric. low, high: NaN except for
         MOST_FREQUENT. Without a protocol: the raw metrics of GLUE; `exact_match` and `f1` of both question sets and of
-        the mean of both, `squad`; TRANSFERRED of each split that the stage `cross_domain` tests on. For each protocol the metric `score`: of every column of the papers' GLUE tables and of the means in scores.MEANS.
+        the mean of both, `squad`; TRANSFERRED of each split that the stage `cross_domain` tests on. For each protocol
+        the metric `score`: of every column of the papers' GLUE tables and of the means in scores.MEANS.
     """
     transferred = _list_transferred(rows, confidence)
     rows = matching(rows, {"stage": STAGE})
