@@ -30,13 +30,18 @@ def masked(shape=(400, 100), share=0.15):
     return sequences, *corpus.masked(sequences, share, torch.Generator().manual_seed(3))
 
 
+def share_of(marks: torch.Tensor) -> float:
+    return marks.float().mean().item()
+
+
 def test_the_stated_share_is_chosen_and_split_80_10_10():
     sequences, inputs, chosen = masked()
-    assert chosen[:, 1:].float().mean().item() == pytest.approx(0.15, abs=0.005)
+    assert share_of(chosen[:, 1:]) == pytest.approx(0.15, abs=0.005)
     hidden = inputs[chosen] == SPECIAL["[MASK]"]
-    changed = (inputs[chosen] != sequences[chosen]) & ~hidden
-    assert hidden.float().mean().item() == pytest.approx(0.8, abs=0.02)
-    assert changed.float().mean().item() == pytest.approx(0.1 * (1 - 1 / VOCABULARY), abs=0.015)
+    kept = inputs[chosen] == sequences[chosen]
+    assert share_of(hidden) == pytest.approx(0.8, abs=0.02)
+    # A random token may be the same token.
+    assert share_of(kept) == pytest.approx(0.1 + 0.1 / VOCABULARY, abs=0.015)
 
 
 def test_special_tokens_and_unchosen_tokens_stay():
@@ -101,11 +106,6 @@ def test_a_score_rate_is_that_of_the_scores_own_parameters_alone(operator, score
         assert step == pytest.approx(rate, rel=1e-3), name
 
 
-def test_a_score_rate_for_scores_of_projections_alone_is_an_error():
-    with pytest.raises(ValueError, match="original: score_rate"):
-        OperatorBertForMaskedLM(configuration("original", **TOY, vocab_size=VOCABULARY, score_rate=5.0))
-
-
 # fine-tuning
 
 
@@ -137,7 +137,8 @@ def test_every_operator_pretrains_and_fine_tunes_to_finite_predictions(operator,
     log, _ = pretrained(tokens, tmp_path / "a", operator)
     predictions = finetuned(tmp_path / "a" / "model", tokenizer, table, epochs=1)
     assert np.isfinite([entry["validation_loss"] for entry in log]).all()
-    assert set(predictions) <= {0.0, 1.0} and len(predictions) == 120
+    assert set(predictions) <= {0.0, 1.0}
+    assert len(predictions) == 120
 
 
 @pytest.mark.nightly

@@ -245,7 +245,8 @@ def test_documents_are_cut_and_questions_without_an_answer_are_counted_with_the_
     found = triviaqa.read_original(tmp_path, "validation", 5)
     assert found.frame["example_id"].tolist() == ["q2", "q1"]
     assert found.frame["context"].tolist() == ["  early\nword word word word", "Late!"]
-    assert found.dropped == 3 and not found.subset
+    assert found.dropped == 3
+    assert not found.subset
     assert found.reason == "1 no answer in the first 5 words of a document; 2 in both parts"
     trivia(tmp_path, "wikipedia-dev.json", asked("q3", ["never"], ["a"]))
     trivia(tmp_path, "web-dev.json", asked("q4", ["never"], ["a"]))
@@ -324,7 +325,8 @@ def test_embedded_questions_are_read_like_real_questions(tmp_path, split, number
     mixed = squad.read_original(tmp_path, "squad2", split)
     trivial = triviaqa.read_original(tmp_path, split, 100)
     assert len(answerable.frame) == len(mixed.frame) == len(trivial.frame) == number
-    assert not answerable.subset and not trivial.subset
+    assert not answerable.subset
+    assert not trivial.subset
     assert tasks.majority_share(answerable.frame, "squad1") is None
     assert tasks.majority_share(mixed.frame, "squad2") == pytest.approx(1 / 3)
     # One document of twenty in either part has no answer.

@@ -126,7 +126,8 @@ ROUNDED = [100 * (0.1 + 0.2), 100 * 0.3]
 )
 def test_without_variance_on_a_side_overlapping_values_have_no_test(first, second):
     result = welch(np.array(first), np.array(second), 0.95)
-    assert isnan(result.p) and isnan(result.low)
+    assert isnan(result.p)
+    assert isnan(result.low)
     assert not isnan(result.value)
 
 
@@ -189,7 +190,9 @@ def test_finetuning_seeds_of_several_checkpoints_are_averaged():
 
 def test_fewer_than_three_seeds_have_neither_interval_nor_test():
     made = between(runs([1.0], [2.0]), runs([3.0], [5.0], [6.0]), 0.95)
-    assert isnan(made.low) and isnan(made.p) and made.value == pytest.approx(1.5 - 14 / 3)
+    assert isnan(made.low)
+    assert isnan(made.p)
+    assert made.value == pytest.approx(1.5 - 14 / 3)
 
 
 @pytest.mark.parametrize(

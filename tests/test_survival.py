@@ -89,7 +89,8 @@ def test_p_values_are_adjusted_over_all_arms_and_power_is_for_the_first_step():
     draw = np.random.default_rng(1).normal
     means = {"original": 500, "a": 450, "b": 500, "c": 500}
     frame = compare(**{arm: list(draw(mean, 20, 4)) for arm, mean in means.items()})
-    assert set(frame["tests"]) == {3} and (frame["p_holm"] >= frame["p"]).all()
+    assert set(frame["tests"]) == {3}
+    assert (frame["p_holm"] >= frame["p"]).all()
     assert frame["p_holm"].min() == pytest.approx(3 * frame["p"].min())
     row = frame.loc["a"]
     share = power.direction(row["detectable"], row["error"], row["freedom"], 0.05 / 3)
@@ -148,4 +149,5 @@ def test_runs_that_do_not_leave_the_plateau_are_events_that_never_came():
         1,
         2,
     ]
-    assert table.loc["loss=5", "never"] == 1 and "loss=2" not in table.index
+    assert table.loc["loss=5", "never"] == 1
+    assert "loss=2" not in table.index
