@@ -112,7 +112,7 @@ def test_the_interval_of_a_correlation_is_left_by_guesses_as_rarely_as_it_says(m
         task, drawn = "cola", drawn.round()
     inside = 0
     for guesses, truth in drawn:
-        inside += low < metrics.scores(task, guesses, truth)[metric] < high
+        inside += low < metrics.compute_metrics(task, guesses, truth)[metric] < high
     assert inside / 400 == pytest.approx(0.95, abs=0.03)
 
 
@@ -144,7 +144,7 @@ def test_a_column_of_two_metrics_is_compared_with_the_better_constant_answer(tas
     truth = (np.arange(N) < positive * N).astype(int)
     constants = []
     for answer in (0, 1):
-        both = metrics.scores(task, np.full(N, answer), truth)
+        both = metrics.compute_metrics(task, np.full(N, answer), truth)
         constants.append(np.mean(list(both.values())))
     observed = {}
     for metric, value in stage.score_constant(task, truth, truth).items():

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from stages.benchmarks.glue import TASKS
-from stages.benchmarks.metrics import scores
+from stages.benchmarks.metrics import compute_metrics
 from stages.schema.sections import GLUE, HubRepository
 from stages.tasks import glue
 from stages.tasks import stage as tasks
@@ -207,12 +207,12 @@ def test_the_hub_is_read_at_one_commit_which_the_statistics_name(monkeypatch):
 def test_metrics_of_a_known_confusion():
     labels = np.array([1, 1, 1, 0, 0, 0, 0, 0])
     predictions = np.array([1, 1, 0, 1, 0, 0, 0, 0])  # 2 true, 1 false, 1 missed positive; 4 true negatives
-    assert scores("mrpc", predictions, labels) == pytest.approx({"accuracy": 6 / 8, "f1": 2 * 2 / (2 * 2 + 1 + 1)})
-    assert scores("qqp", predictions, labels) == scores("mrpc", predictions, labels)
+    assert compute_metrics("mrpc", predictions, labels) == pytest.approx({"accuracy": 6 / 8, "f1": 2 * 2 / (2 * 2 + 1 + 1)})
+    assert compute_metrics("qqp", predictions, labels) == compute_metrics("mrpc", predictions, labels)
     matthews = (2 * 4 - 1 * 1) / np.sqrt(3 * 3 * 5 * 5)
-    assert scores("cola", predictions, labels) == pytest.approx({"matthews_correlation": matthews})
+    assert compute_metrics("cola", predictions, labels) == pytest.approx({"matthews_correlation": matthews})
     for task in ("sst2", "mnli", "qnli", "rte"):
-        assert scores(task, predictions, labels) == {"accuracy": 0.75}
+        assert compute_metrics(task, predictions, labels) == {"accuracy": 0.75}
 
 
 @hypothesis.settings(deadline=None)
@@ -220,7 +220,7 @@ def test_metrics_of_a_known_confusion():
 def test_correlations_are_those_of_their_definitions(values):
     labels = np.array(values) / 10
     predictions = labels**3 - 7
-    found = scores("stsb", predictions, labels)
+    found = compute_metrics("stsb", predictions, labels)
     if np.ptp(labels) == 0:
         assert found == {"pearson": 0.0, "spearmanr": 0.0}
     else:
@@ -232,9 +232,9 @@ def test_correlations_are_those_of_their_definitions(values):
 
 def test_one_answer_to_everything_has_a_defined_score():
     labels = np.array([0, 1, 1, 0])
-    assert scores("cola", np.zeros(4, int), labels) == {"matthews_correlation": 0.0}
-    assert scores("mrpc", np.zeros(4, int), labels) == {"accuracy": 0.5, "f1": 0.0}
-    assert scores("stsb", np.full(4, 2.5), labels / 3) == {"pearson": 0.0, "spearmanr": 0.0}
+    assert compute_metrics("cola", np.zeros(4, int), labels) == {"matthews_correlation": 0.0}
+    assert compute_metrics("mrpc", np.zeros(4, int), labels) == {"accuracy": 0.5, "f1": 0.0}
+    assert compute_metrics("stsb", np.full(4, 2.5), labels / 3) == {"pearson": 0.0, "spearmanr": 0.0}
 
 
 @pytest.mark.parametrize(
@@ -247,4 +247,4 @@ def test_one_answer_to_everything_has_a_defined_score():
 )
 def test_predictions_that_cannot_be_scored_are_refused(task, predictions, labels, message):
     with pytest.raises(ValueError, match=message):
-        scores(task, np.array(predictions), np.array(labels))
+        compute_metrics(task, np.array(predictions), np.array(labels))
