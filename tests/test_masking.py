@@ -12,13 +12,15 @@ def test_the_summed_cross_entropy_is_the_librarys_with_its_gradient(dtype):
     logits = (5 * torch.randn(37, 50, generator=torch.Generator().manual_seed(1))).to(dtype)
     targets = torch.arange(37)
     targets[[3, 36]] = IGNORED
-    own, reference = (logits.clone().requires_grad_() for _ in range(2))
+    own = logits.clone().requires_grad_()
+    reference = logits.clone().requires_grad_()
     loss = SummedCrossEntropy.apply(own * 1, targets)
     expected = functional.cross_entropy(reference.float(), targets, ignore_index=IGNORED, reduction="sum")
     torch.testing.assert_close(loss, expected)
     (loss / 35).backward()
     (expected / 35).backward()
-    torch.testing.assert_close(own.grad, reference.grad, atol=1e-3 if dtype == torch.bfloat16 else 1e-7, rtol=1e-2)
+    tolerance = 1e-3 if dtype == torch.bfloat16 else 1e-7
+    torch.testing.assert_close(own.grad, reference.grad, atol=tolerance, rtol=1e-2)
 
 
 def test_large_logits_do_not_overflow():

@@ -82,20 +82,16 @@ def squad_file(root: Path, *questions: dict, name="train-v1.1.json", context=CON
     return path
 
 
-def test_a_file_becomes_rows_with_offsets(tmp_path):
-    two = entry("q2")
-    two["answers"].append({"text": "old", "answer_start": 40})
-    squad_file(tmp_path, entry(), two)
+def test_a_file_becomes_rows_with_offsets_in_characters(tmp_path):
+    question = entry(text="naïve 😀", start=3)
+    question["answers"].append({"text": "said", "answer_start": 12})
+    squad_file(tmp_path, question, context="“é naïve 😀” said")
     found = squad.read_original(tmp_path, "squad1", "train")
     assert (found.source, found.subset, found.dropped) == ("train-v1.1.json", False, 0)
-    assert found.frame["example_id"].tolist() == ["q1", "q2"]
-    assert found.frame["answers"].tolist() == [["Paris"], ["Paris", "old"]]
-    assert found.frame["starts"].tolist() == [[24], [24, 40]]
-
-
-def test_offsets_count_characters_beyond_ascii(tmp_path):
-    squad_file(tmp_path, entry(text="naïve 😀", start=3), context="“é naïve 😀” said")
-    assert squad.read_original(tmp_path, "squad1", "train").frame["answers"].tolist() == [["naïve 😀"]]
+    [row] = found.frame.to_dict("records")
+    assert row["example_id"] == "q1"
+    assert row["answers"] == ["naïve 😀", "said"]
+    assert row["starts"] == [3, 12]
 
 
 def test_whole_files_go_before_subsets_and_subsets_are_marked(tmp_path):
