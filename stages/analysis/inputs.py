@@ -45,11 +45,15 @@ def read_observations(settings: Settings) -> pd.DataFrame:
     Raises:
         ValueError: other observations are missing, or there is no fine-tuning of a model that params.yaml asks for.
     """
-    parts = [_read_files(["parameters"]), _read_pretraining(settings)]
+    parts = [
+        _read_files(["parameters"]),
+        _read_models("pretraining", ["operator", "size"], settings.list_pretrained(), settings),
+    ]
     tuned = observations.FOLDER / f"{TUNED}.csv"
     if tuned.exists():
         parts.append(_read_files(["baselines"]))
-        parts.append(_read_finetuning(tuned, settings))
+        models = settings.list_finetuned()
+        parts.append(_read_models(TUNED, ["protocol", "operator", "size"], models, settings))
     further = _select_asked(_read_existing(list_further_stages()), settings)
     # A stable sort keeps the rows of an operator in the order of the files.
     ranks = further["operator"].map(settings.operators.index)
@@ -111,25 +115,24 @@ def _read_existing(names: Iterable[str]) -> pd.DataFrame:
     return observations.read(path for path in list_files(names) if path.exists())
 
 
-def _read_finetuning(path: Path, settings: Settings) -> pd.DataFrame:
-    """Reads the fine-tuning of all models that params.yaml asks for; ValueError where a model is missing."""
+def _read_models(stage: str, fields: list[str], models: list[tuple[str, ...]], settings: Settings) -> pd.DataFrame:
+    """Reads the observations of a stage.
+
+    Args:
+        stage: the stage.
+        fields: the columns that name a model.
+        models: the values of `fields` of every model that params.yaml asks for.
+        settings: all of params.yaml.
+
+    Raises:
+        ValueError: there is no observation of a model.
+    """
+    [path] = list_files([stage])
     rows = _select_asked(observations.read([path]), settings)
-    found = set(zip(rows["protocol"], rows["operator"], rows["size"], strict=True))
-    for model in settings.list_finetuned():
+    found = set(rows[fields].itertuples(index=False, name=None))
+    for model in models:
         if model not in found:
-            raise ValueError(f"{path}: nothing of {'-'.join(model)}; run `dvc repro {TUNED}`")
-    return rows
-
-
-def _read_pretraining(settings: Settings) -> pd.DataFrame:
-    """Reads pre-training; ValueError if there is no pre-training of a model that params.yaml asks for."""
-    rows = _select_asked(_read_files(["pretraining"]), settings)
-    found = set(zip(rows["operator"], rows["size"], strict=True))
-    for model in settings.list_pretrained():
-        if model not in found:
-            raise ValueError(
-                f"{observations.FOLDER / 'pretraining.csv'}: nothing of {'-'.join(model)}; run `dvc repro pretraining`"
-            )
+            raise ValueError(f"{path}: nothing of {'-'.join(model)}; run `dvc repro {stage}`")
     return rows
 
 

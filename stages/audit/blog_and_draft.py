@@ -6,6 +6,13 @@ from fractions import Fraction
 from stages.audit.findings import Findings, check_equal, check_statement, judge_printed, note_numbers
 from stages.audit.printed import read_numbers
 
+# Losses at the last of 20 epochs in public logs of two versions of the TensorFlow tutorial "Transformer model for
+# language understanding", which the post follows. The training is the same (the accuracies are 0.3440 and 0.3441); one
+# version divides the loss by all positions, padding included, the other by the real tokens. So the ratio of the losses
+# is the share of real tokens, and the highest accuracy that the tutorial can report, because padding counts as errors.
+LOSS_PER_POSITION = 0.5507
+LOSS_PER_TOKEN = 1.1786
+
 
 def check_layer() -> Findings:
     """Check the numbers of weights in one attention layer of the blog post, and the saving."""
@@ -19,6 +26,27 @@ def check_layer() -> Findings:
     yield check_equal("H.PARAM.had", hadamard, 2 * linear + 8 * 40 * 40 + 1)
     yield judge_printed("H.2X", "2", Fraction(dot, hadamard))
     yield note_numbers("H.PCT", saved=100 * (1 - hadamard / dot))
+
+
+def note_ceiling() -> Findings:
+    """Note the highest accuracy that the tutorial's measure can reach, and both printed accuracies as a share of it."""
+    table = read_numbers("hadamard_blog_results")
+    high = float(table["original", "peak_accuracy"])
+    low = float(table["hadamard", "peak_accuracy"])
+    share = LOSS_PER_POSITION / LOSS_PER_TOKEN
+    lost = high - low
+    yield note_numbers(
+        "H.CEILING",
+        a_position=LOSS_PER_POSITION,
+        a_token=LOSS_PER_TOKEN,
+        share=100 * share,
+        high=high,
+        low=low,
+        high_share=high / share,
+        low_share=low / share,
+        lost=lost,
+        of_real=lost / share,
+    )
 
 
 def compare_lengths() -> Findings:
@@ -65,4 +93,4 @@ def check_training() -> Findings:
     yield check_statement("AOP.RESULT", is_worse and is_better, worse=worse, better=better)
 
 
-CHECKS = (check_layer, compare_lengths, check_weights, check_training)
+CHECKS = (check_layer, note_ceiling, compare_lengths, check_weights, check_training)

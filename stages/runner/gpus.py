@@ -56,7 +56,7 @@ def built_without_cuda() -> bool:
 
 # the cache keeps the lock alive, and a further call takes no second GPU
 @cache
-def take(gpus: tuple[str, ...]) -> FileLock:
+def take(gpus: tuple[str, ...]) -> FileLock:  # noqa: RET503, because the loop only ends by `return`
     """Binds this worker process to the GPU that the fewest workers of this user hold, by CUDA_VISIBLE_DEVICES.
 
     The call must come before any library is loaded that asks for a GPU, because CUDA reads the variable only once.
@@ -87,4 +87,3 @@ def take(gpus: tuple[str, ...]) -> FileLock:
                 lock.acquire(blocking=False)
                 os.environ["CUDA_VISIBLE_DEVICES"] = gpu
                 return lock
-    raise AssertionError("unreachable: `count` does not end")

@@ -89,13 +89,12 @@ def compare_training(rows: list[Observation]) -> pd.DataFrame:
     for row in rows:
         # the condition of Trainer's rows is "implementation=trainer precision=P round=N", of ours "round=N"
         way = row.condition.rpartition("round=")[0] or "ours"
-        ways = values.setdefault((row.size, row.metric, row.task), {})
+        ways = values.setdefault((row.metric, row.task), {})
         ways.setdefault(way, []).append(row.value)
     table = []
-    for (size, metric, task), ways in values.items():
+    for (metric, task), ways in values.items():
         for way, measured in ways.items():
-            entry = {"size": size, "metric": metric, "task": task, "way": way}
-            entry["median"] = statistics.median(measured)
+            entry = {"metric": metric, "task": task, "way": way, "median": statistics.median(measured)}
             for peer, theirs in ways.items():
                 ratio = median_ratio(theirs, measured)
                 # a higher rate is faster, more seconds are slower
