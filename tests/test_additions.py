@@ -118,8 +118,8 @@ from stages.benchmarks import glue, metrics
 from stages.schema.settings import load_settings
 from stages.report import names
 from stages.tasks.glue import read_original
-from stages.finetuning.stage import planned
-planned(load_settings(), load_settings().finetuned())
+from stages.finetuning.stage import plan_runs
+plan_runs(load_settings(), load_settings().list_finetuned())
 task = glue.TASKS[load_settings().tasks.names[-1]]
 frame = read_original(Path("."), task, task.splits[1]).frame
 print(names.task("wnli"), *frame.iloc[0], metrics.compute_metrics("wnli", [1], frame["label"]), sep="|")

@@ -342,6 +342,9 @@ def prepared(tmp_path, monkeypatch, tokenizer) -> Path:
     tokenizer.rename("data/tokens/tokenizer/tokenizer.json")
     for seed in (1, 2):
         pretrain(Path(f"data/pretraining/original-tiny/seed-{seed}"), question_answering.TOKENIZER)
+    Path("data/runs").mkdir()
+    for stage in ("pretraining", "tasks"):
+        Path(f"data/runs/{stage}.json").write_text("{}")
     return tmp_path
 
 

@@ -112,8 +112,11 @@ def test_unanswerable_questions_have_no_answers_whatever_was_plausible(tmp_path)
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        ([entry(start=25)], r"train-v1\.1\.json, question q1: the context has no answer 'Paris' at answer_start 25"),
-        ([entry(start=-1)], "question q1: the context has no answer 'Paris' at answer_start -1"),
+        (
+            [entry(start=25)],
+            r"train-v1\.1\.json, question q1: the context has 'aris.' at answer_start 25, not the answer 'Paris'",
+        ),
+        ([entry(start=-1)], "question q1: the context has 'The S' at answer_start -1, not the answer 'Paris'"),
         ([entry(), entry()], r"train-v1\.1\.json, question q1: the id comes twice"),
         ([entry() | {"answers": []}], "question q1: no answer, which SQuAD 1.1 does not know"),
         ([entry() | {"answers": [], "is_impossible": False}], "question q1: neither an answer nor is_impossible"),

@@ -55,8 +55,8 @@ def built_without_cuda() -> bool:
 
 
 # the cache keeps the lock alive, and a further call takes no second GPU
-@cache
-def take(gpus: tuple[str, ...]) -> FileLock:  # noqa: RET503, because the loop only ends by `return`
+@cache  # noqa: RET503, because the loop ends only by `return`
+def take(gpus: tuple[str, ...]) -> FileLock:
     """Binds this worker process to the GPU that the fewest workers of this user hold, by CUDA_VISIBLE_DEVICES.
 
     The call must come before any library is loaded that asks for a GPU, because CUDA reads the variable only once.

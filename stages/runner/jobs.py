@@ -113,7 +113,7 @@ def prepare(stage: Path, workers: int | str | None) -> None:
 def _estimate_work(task: tuple[Job, Path]) -> float:
     """Estimates how much a job computes, for sorting: `Job.work` times the bytes of all inputs."""
     job, _ = task
-    return job.work * sum(count_bytes(path) for path in job.inputs)
+    return job.work * (1 + sum(map(count_bytes, job.inputs)))
 
 
 def _await_outcomes(outcomes: Iterator[tuple[str, str | None]], stage: str, total: int, done: int) -> None:

@@ -15,7 +15,7 @@ from stages.masked_lm.corpus import Corpus
 from stages.masked_lm.run import PretrainingRun
 from stages.masked_lm.steps import build_model
 from stages.pretraining.probes import Probes
-from stages.pretraining.stage import planned
+from stages.pretraining.stage import plan_runs
 from stages.report.tables import csv_of
 from stages.runner.errors import clear_errors
 from stages.schema.settings import Settings, load_settings
@@ -33,7 +33,7 @@ def measure(run: PretrainingRun, corpus: Corpus) -> float:
 def measure_operators(settings: Settings, corpus: Corpus) -> pd.DataFrame:
     """Measures every operator of the first size, with one model for each of SEEDS; a row for each operator."""
     rows = []
-    for run in planned(settings, settings.list_pretrained(size=settings.sizes[0])):
+    for run in plan_runs(settings, settings.list_pretrained(size=settings.sizes[0])):
         if run.seed != settings.pretraining.seeds[0]:
             continue
         weights = [measure(run.model_copy(update={"seed": seed}), corpus) for seed in SEEDS]
