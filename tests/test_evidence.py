@@ -63,7 +63,7 @@ def test_every_published_cell_has_its_place_in_a_table(name):
     table = filled(name.removesuffix(".csv"), [])
     assert table["printed"].notna().sum() == len(paper)
     assert not (table["verdict"] == "").any()
-    entries = TABLES[name.removesuffix(".csv")].entries or {}
+    entries = TABLES[name.removesuffix(".csv")].cells or {}
     assert set(entries) <= set(paper["row_key"] + " / " + paper["column_key"])
 
 

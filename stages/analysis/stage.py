@@ -33,7 +33,7 @@ from stages.schema.settings import REFERENCE, Settings
 
 METRICS = REPORTS / "metrics.json"
 PLOTS = REPORTS / "plots"
-TUNED = {"metric": "score", "stage": "finetuning"}
+FINETUNED_SCORES = {"metric": "score", "stage": "finetuning"}
 RUN_COLUMNS = ["protocol", "operator", "size", "evaluated_on", "pretraining_seed", "finetuning_seed", "value"]
 
 
@@ -92,8 +92,8 @@ def build_tables(
         "contrasts": compared,
         "contrast_columns": contrasts.column_meanings(),
         "runs": join_sources(
-            derived.matching(run, TUNED)[RUN_COLUMNS],
-            derived.matching(raw, TUNED)[RUN_COLUMNS],
+            derived.matching(run, FINETUNED_SCORES)[RUN_COLUMNS],
+            derived.matching(raw, FINETUNED_SCORES)[RUN_COLUMNS],
         ),
         "summaries": baselines.add_baselines(summarise_run(run, confidence), without_model, "mean"),
         "milestones": join_sources(
@@ -172,7 +172,7 @@ def write_plots(run: pd.DataFrame, curves: pd.DataFrame) -> None:
     """Writes the CSV files of `dvc plots`: the loss by step (in `curves`, over runs), and the GLUE score by run."""
     loss = curves[curves["quantity"] == "loss"].rename(columns={"mean": "validation_loss"})
     write_table(PLOTS / "pretraining_loss.csv", loss[["operator", "size", "step", "validation_loss"]])
-    whole = derived.matching(run, TUNED | {"evaluated_on": scores.GLUE_SCORE})
+    whole = derived.matching(run, FINETUNED_SCORES | {"evaluated_on": scores.GLUE_SCORE})
     whole = whole.assign(glue_score=100 * whole["value"])
     names = ["protocol", "operator", "size", "pretraining_seed", "finetuning_seed", "glue_score"]
     write_table(PLOTS / "glue.csv", whole[names])

@@ -116,7 +116,7 @@ def _fill_list(table: Table, paper: pd.DataFrame, evidence: Evidence) -> list[di
     """Fills the cells of a list in the order of the paper, then the cells of PAPER_SIZES at other sizes of this run."""
     cells, more = [], []
     for printed in paper.itertuples():
-        measured = table.entries.get(f"{printed.row_key} / {printed.column_key}", Column())
+        measured = table.cells.get(f"{printed.row_key} / {printed.column_key}", Column())
         select = measured.select or {}
         label = measured.label or f"{printed.row}: {printed.column_key.replace('_', ' ')}"
         row = Row(key=printed.row_key, label=label.format(**select), select={})

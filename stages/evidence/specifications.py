@@ -62,7 +62,7 @@ class Table:
         row_label: pattern for the labels of rows.
         rows: rows of the paper whose key `row_key` does not read, by key.
         columns: of a table with common columns.
-        entries: the measured or labelled cells of a list, by `ROW KEY / COLUMN KEY`; None for a table with columns.
+        cells: the measured or labelled cells of a list, by `ROW KEY / COLUMN KEY`; None for a table with columns.
         edition: the same table in the paper's other edition.
         notes: below the table.
     """
@@ -79,14 +79,14 @@ class Table:
     row_label: str = ""
     rows: dict[str, Row]
     columns: list[Column]
-    entries: dict[str, Column] | None
+    cells: dict[str, Column] | None
     edition: str | None = None
     notes: Sequence[str] = ()
 
     @property
     def is_list(self) -> bool:
         """Whether the table is a list, whose cells have no common rows and columns."""
-        return self.entries is not None
+        return self.cells is not None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -141,14 +141,14 @@ def _make_table(
     """Makes a table from an entry of tables.yaml; `scale` and `decimals` are defaults of columns and cells."""
     # Most tables have one unit for all cells.
     defaults = {"scale": scale, "decimals": decimals}
-    entries = None
+    columns_of_cells = None
     if cells is not None:
-        entries = {place: Column(**defaults | cell) for place, cell in cells.items()}
+        columns_of_cells = {place: Column(**defaults | cell) for place, cell in cells.items()}
     return Table(
         name=name,
         rows={key: Row(key=key, **row) for key, row in (rows or {}).items()},
         columns=[Column(**defaults | column) for column in columns],
-        entries=entries,
+        cells=columns_of_cells,
         **entry,
     )
 
