@@ -1,7 +1,8 @@
 """Filters shards of OSCAR records by the rules, and keeps a ledger of every document and byte.
 
-records/ledger.py describes the rows of the ledger. Bytes are those of the lines, decompressed, without line feeds. Here a
-document is kept if no rule drops the document; stage.py then selects the documents that the ledger counts as kept.
+records/ledger.py describes the rows of the ledger. Bytes are those of the lines, decompressed, without line feeds.
+Here a document is kept if no rule drops the document; stage.py then selects the documents that the ledger counts as
+kept.
 """
 
 import csv
