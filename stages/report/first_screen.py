@@ -9,6 +9,7 @@ import pandas as pd
 
 from stages.evidence.cells import PAPER_SIZES
 from stages.evidence.scores import GLUE_SCORE, MISMATCHED
+from stages.evidence.statistics import NOT_TESTED
 from stages.report import names, read_results, table_rows
 from stages.report.read_results import select
 from stages.report.tables import number, signed
@@ -18,7 +19,6 @@ from stages.schema.settings import REFERENCE, Settings
 # BERT-base, the size of which released results are shown
 BIGGEST = PAPER_SIZES[-1]
 SOURCES = {"released": "released", "reproduced": "this run"}
-NOT_TESTED = "not tested"
 
 
 @dataclass(frozen=True)

@@ -127,8 +127,20 @@ def read_hub(hub: Hub, split: str, words: int) -> Examples:
     """
     columns = ("question_id", "question", "answer", "entity_pages", "search_results")
     key = "tasks.questions.hub.triviaqa"
-    data, source = commits.dataset(hub.repository, hub.configuration, hub.revision, split, key, columns)
-    return _find_spans(_list_rows(data), f"{source}, {hub.configuration}", words, hub.configuration != "rc")
+    data, source = commits.dataset(
+        hub.repository,
+        hub.configuration,
+        hub.revision,
+        split,
+        key,
+        columns,
+    )
+    return _find_spans(
+        _list_rows(data),
+        f"{source}, {hub.configuration}",
+        words,
+        hub.configuration != "rc",
+    )
 
 
 def _list_rows(data: Iterable[dict]) -> Iterator[Candidate]:
