@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 from stages.analysis import claims, contrasts
-from stages.analysis.claims import Evidence, Finding
+from stages.analysis.claims import ClaimSources, Finding
 from stages.evidence import measurements, published
 from stages.evidence.arithmetic import FAILS, HOLDS, TRUNCATED
 from stages.evidence.baselines import AT_CHANCE
@@ -22,14 +22,14 @@ RULES = claims.load_rules()
 EMPTY = pd.DataFrame(columns=measurements.FIELDS).astype({"value": float})
 
 
-def evidence(run: pd.DataFrame, generated: bool = False) -> Evidence:
+def evidence(run: pd.DataFrame, generated: bool = False) -> ClaimSources:
     """The evidence of a run with these measurements, without the contrasts of the released results."""
     quantities = contrasts.quantities(EMPTY, run, {})
-    compared = contrasts.table({contrasts.REPRODUCED: quantities}, 0.95, 0.05)
-    return Evidence(audited(), compared, run, of_released(), generated)
+    compared = contrasts.table({contrasts.THIS_RUN: quantities}, 0.95, 0.05)
+    return ClaimSources(audited(), compared, run, of_released(), generated)
 
 
-def judge(name: str, judged_by: Evidence, ledger: str = claims.TRAINING) -> pd.Series:
+def judge(name: str, judged_by: ClaimSources, ledger: str = claims.TRAINING) -> pd.Series:
     """The row of one claim in a ledger."""
     asked = [claim for claim in ALL if claim["id"] == name]
     return claims.build_ledger(asked, RULES, judged_by).set_index("ledger").loc[ledger]
@@ -57,7 +57,7 @@ def count(metric: str, size: str = "base", **counts: int) -> pd.DataFrame:
 
 
 @pytest.fixture(scope="module")
-def without_run() -> Evidence:
+def without_run() -> ClaimSources:
     """The evidence where nothing was run, with the contrasts of the released results."""
     quantities = contrasts.quantities(EMPTY, of_released(), {})
     compared = contrasts.table({contrasts.RELEASED: quantities}, 0.95, 0.05)

@@ -21,6 +21,7 @@ from stages.evidence import (
     scores,
     specifications,
 )
+from stages.evidence.fields import select
 from stages.evidence.statistics import summarise
 from tests.toy_evidence import filled, row
 
@@ -248,7 +249,7 @@ def test_savings_equal_those_of_table_2():
     fixed = {"stage": "parameters", "protocol": None, "metric": "masked_lm_parameters", "size": "base"}
     counts = {"original": 109514298, "symmetric": 102427194, "pairwise": 103017018}
     rows = [row(**fixed, operator=operator, value=value) for operator, value in counts.items()]
-    saved = derived.matching(derived.savings(pd.DataFrame(rows)), {"metric": "saved_percent"})
+    saved = select(derived.savings(pd.DataFrame(rows)), metric="saved_percent")
     assert saved["operator"].tolist() == ["original", "symmetric", "pairwise"]
     assert saved["value"].round(2).tolist() == [0.0, 6.47, 5.93]
 

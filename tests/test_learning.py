@@ -14,7 +14,8 @@ from stages.attention.operators import OPERATORS
 from stages.classification import training as finetuning
 from stages.files.storage import sha256
 from stages.masked_lm.corpus import Corpus
-from stages.masked_lm.masking import MaskedLMLoss, sparse_targets
+from stages.masked_lm.loss import MaskedLMLoss, sparse_targets
+from stages.masked_lm.masking import mask_tokens
 from stages.training.batches import batches, sorted_batches
 from stages.training.optimisation import apply_gradients, linear_rate, optimiser, stepped_rate
 from tests.toy import LENGTH, SPECIAL, TOY, VOCABULARY, pretrained, tuned, word_tokenizer
@@ -27,7 +28,7 @@ def masked(shape=(400, 100), share=0.15):
     sequences[:, 0] = SPECIAL["[CLS]"]
     special = torch.tensor([SPECIAL["[CLS]"], SPECIAL["[SEP]"]])
     corpus = Corpus(None, None, VOCABULARY, SPECIAL["[MASK]"], special)
-    return sequences, *corpus.masked(sequences, share, torch.Generator().manual_seed(3))
+    return sequences, *mask_tokens(sequences, corpus, share, torch.Generator().manual_seed(3))
 
 
 def share_of(marks: torch.Tensor) -> float:

@@ -19,7 +19,7 @@ from stages.attention.configuration import configuration
 from stages.files.storage import sha256
 from stages.masked_lm import steps as masked_lm
 from stages.masked_lm.corpus import batch_indices
-from stages.masked_lm.masking import MaskedLMLoss, sparse_targets
+from stages.masked_lm.loss import MaskedLMLoss, sparse_targets
 from stages.masked_lm.run import choose_length, count_steps
 from stages.pretraining import loop
 from stages.pretraining.probes import measure_scores
@@ -141,7 +141,7 @@ def test_the_models_of_the_listed_steps_are_kept_and_that_of_step_0_is_what_the_
 def test_a_step_that_is_wanted_later_is_gone_to_again_and_changes_nothing_else(tokens, tmp_path):
     whole, folder = tmp_path / "a", tmp_path / "b"
     trained = pretrained(tokens, whole)
-    pretrained(tokens, folder, leaves=(6,))
+    pretrained(tokens, folder, saved_steps=(6,))
     assert pretrained(tokens, folder) == trained
     assert sha256(folder / "checkpoints") == sha256(whole / "checkpoints")
 
@@ -152,11 +152,11 @@ ERRORS = {
         r"seed 1, step 3 \(training sequences \d+.*checkpoint: step 2 in .*lower the",
     ),
     "a last step that diverges": (
-        {"learning_rate": 1e38, "steps": 1, "warmup_steps": 0, "leaves": ()},
+        {"learning_rate": 1e38, "steps": 1, "warmup_steps": 0, "saved_steps": ()},
         r"step 1: validation_loss is nan: the run has diverged",
     ),
     "no masked token": ({"mask_probability": 1e-9}, r"step 1: no token is masked; raise pretraining.mask_probability"),
-    "a model after the last step": ({"leaves": (10,)}, r"convergence.steps: 10 is after the last of the 9 steps"),
+    "a model after the last step": ({"saved_steps": (10,)}, r"convergence.steps: 10 is after the last of the 9 steps"),
 }
 
 

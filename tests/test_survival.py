@@ -8,7 +8,7 @@ import pytest
 
 from stages.analysis import contrasts
 from stages.evidence import convergence, measurements, power, survival
-from stages.evidence.derived import FIELDS
+from stages.evidence.fields import FIELDS
 
 END = 1000.0
 PLATEAU = [10.0, 8.0, 7.0] + [6.8] * 10
@@ -141,7 +141,7 @@ def test_the_end_of_a_plateau_follows_from_the_shape_of_the_loss_and_not_from_st
 
 def test_runs_that_do_not_leave_the_plateau_are_events_that_never_came():
     observed, measured = measure_losses(LEAVING, STUCK)
-    found = convergence.selected(measured, {"metric": "plateau_end_step", "operator": "original"})
+    found = convergence.select_measurements(measured, {"metric": "plateau_end_step", "operator": "original"})
     assert found[["value", "reached"]].values.tolist() == [[100, True], [220, False]]
     table = convergence.milestones(measured, convergence.curves(observed, measured), 0.95).set_index("milestone")
     assert table.loc["plateau_end_step", ["mean", "never", "runs"]].tolist() == [

@@ -115,10 +115,10 @@ def tokens_and_task(data: Path, task: str) -> None:
         frame.to_parquet(data / "tasks" / task / f"{split}.parquet")
 
 
-def run_of(operator="original", leaves=(0, 3, 6), **changes):
+def run_of(operator="original", saved_steps=(0, 3, 6), **changes):
     training = Pretraining.model_validate(TRAINING | changes)
     names = {"operator": operator, "variant": {"operator": operator}, "size": "toy", "seed": 1}
-    return PretrainingRun(**names, model=Model(**TOY), training=training, leaves=leaves)
+    return PretrainingRun(**names, model=Model(**TOY), training=training, saved_steps=saved_steps)
 
 
 def tuned(weights: Path, task="sst2", **changes):

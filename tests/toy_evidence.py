@@ -32,11 +32,11 @@ def audited() -> pd.DataFrame:
     return audit.make_checks(of_released())
 
 
-def evidence(run: list[dict]) -> cells.Evidence:
+def evidence(run: list[dict]) -> cells.CellSources:
     """What fills a table after a run of three operators at the size `tiny`, whose measurements are `run`."""
     frame = pd.DataFrame(run, columns=measurements.FIELDS).astype({"value": float})
     operators = ("original", "pairwise", "shared")
-    return cells.Evidence(frame, frame.iloc[:0], operators, ("tiny",), OPTIONS, comparable=True, without_model={})
+    return cells.CellSources(frame, frame.iloc[:0], operators, ("tiny",), OPTIONS, comparable=True, without_model={})
 
 
 def filled(name: str, run: list[dict], **changes) -> pd.DataFrame:

@@ -17,7 +17,7 @@ import yaml
 from stages.analysis import contrasts
 from stages.evidence.arithmetic import FAILS, HOLDS, TRUNCATED, judge
 from stages.evidence.baselines import AT_CHANCE
-from stages.evidence.derived import matching
+from stages.evidence.fields import select
 from stages.evidence.statistics import INCONCLUSIVE, NOT_TESTED, ONE_CHECKPOINT, TOO_FEW
 from stages.evidence.translation import model
 from stages.schema.settings import REFERENCE
@@ -70,13 +70,13 @@ REQUIREMENTS = (
 
 
 @dataclass(frozen=True)
-class Evidence:
+class ClaimSources:
     """The data by which claims are judged.
 
     Attributes:
         checks: of the published numbers, as the stage `audit` writes them.
         contrasts: as `contrasts.table` returns them.
-        run: measurements of this run (see evidence/derived.py).
+        run: measurements of this run (see evidence/fields.py).
         released: measurements of the results that Courtois et al. released.
         generated: whether this run's data are generated, so that the run tests no claim about scores or losses.
     """
@@ -110,13 +110,13 @@ def load_rules() -> dict:
     return yaml.safe_load(PATH.read_text(encoding="utf-8"))
 
 
-def build_ledger(claims: list[dict], rules: dict, evidence: Evidence) -> pd.DataFrame:
+def build_ledger(claims: list[dict], rules: dict, sources: ClaimSources) -> pd.DataFrame:
     """Judges every claim, in each of the ledgers COUNTS, RELEASED and TRAINING that the claim belongs to.
 
     Args:
         claims: the entries of data/published/claims.yaml; `published_audit` holds the verdict on the printed numbers.
         rules: the content of claims.yaml in this folder.
-        evidence: the data of this run and of the sources.
+        sources: the data of this run and of the sources.
 
     Returns:
         A row for each claim and ledger: id, paper, where, kind, claim (in words), numbers (the verdict on the printed
@@ -133,15 +133,15 @@ def build_ledger(claims: list[dict], rules: dict, evidence: Evidence) -> pd.Data
         if name in reasons:
             judged = [{"ledger": TRAINING, "verdict": NOT_TESTED, "because": reasons[name]}]
         elif name in rules["contrasts"]:
-            judged = _judge_contrasts(rules["contrasts"][name], evidence)
+            judged = _judge_contrasts(rules["contrasts"][name], sources)
         elif name in rules["released"]:
-            judged = [_judge_numbers(rules["released"][name], evidence.released, RELEASED)]
+            judged = [_judge_numbers(rules["released"][name], sources.released, RELEASED)]
         elif name in rules["counts"]:
-            counted = _judge_numbers(rules["counts"][name], evidence.run, COUNTS)
+            counted = _judge_numbers(rules["counts"][name], sources.run, COUNTS)
             # A run that counted too little leaves the verdict on the printed numbers.
             if counted["verdict"] != NOT_TESTED:
                 judged = [counted]
-        described = _describe_claim(claim, evidence.checks)
+        described = _describe_claim(claim, sources.checks)
         rows += [described | row for row in judged]
     return pd.DataFrame(rows).fillna("")
 
@@ -175,7 +175,7 @@ def judge_number(entry: dict, rows: pd.DataFrame) -> Finding:
         entry: of claims.yaml, without lists.
         rows: measurements. Several runs with the number are averaged.
     """
-    runs = matching(rows, {"condition": None} | _select_keys(entry))
+    runs = select(rows, **({"condition": None} | _select_keys(entry)))
     if runs.empty:
         return Finding(NOT_TESTED)
     value = entry.get("scale", 1) * runs["value"].mean()
@@ -196,7 +196,7 @@ def judge_contrast(entry: dict, rows: pd.DataFrame) -> Finding:
         entry: of claims.yaml, without lists.
         rows: of contrasts.csv, from a single source.
     """
-    rows = matching(rows, {"reference": REFERENCE} | _select_keys(entry))
+    rows = select(rows, **({"reference": REFERENCE} | _select_keys(entry)))
     if rows.empty:
         return Finding(NOT_TESTED, reason=f"This run has no such comparison of {model(entry['size'])} models.")
     [row] = rows.itertuples()
@@ -243,16 +243,16 @@ def _judge_numbers(entries: list[dict], rows: pd.DataFrame, ledger: str) -> dict
     return _describe_findings(ledger, verdict, findings) | {"because": BECAUSE[ledger]}
 
 
-def _judge_contrasts(entries: list[dict], evidence: Evidence) -> list[dict]:
+def _judge_contrasts(entries: list[dict], sources: ClaimSources) -> list[dict]:
     """Judges a claim about operators by this run and, if these have the contrasts, by the released results."""
     findings = {}
-    for source in (contrasts.REPRODUCED, contrasts.RELEASED):
-        rows = evidence.contrasts[evidence.contrasts["source"] == source]
+    for source in (contrasts.THIS_RUN, contrasts.RELEASED):
+        rows = sources.contrasts[sources.contrasts["source"] == source]
         findings[source] = [judge_contrast(entry, rows) for entry in _expand(entries)]
-    by_run = findings[contrasts.REPRODUCED]
+    by_run = findings[contrasts.THIS_RUN]
     verdict = decide(by_run)
     judged = [_describe_findings(TRAINING, NAMES_OF_RUN.get(verdict, verdict), by_run)]
-    if evidence.generated:
+    if sources.generated:
         # The papers' claims are about natural language.
         judged = [{"ledger": TRAINING, "verdict": NOT_TESTED, "because": "The data are generated."}]
     by_released = findings[contrasts.RELEASED]

@@ -18,8 +18,8 @@ from scipy import stats
 
 from stages.analysis import robustness
 from stages.evidence import baselines, convergence, derived, power, scores, survival
-from stages.evidence.derived import matching
 from stages.evidence.estimate import between
+from stages.evidence.fields import select
 from stages.evidence.statistics import (
     DIFFERENT,
     FEWEST,
@@ -34,7 +34,7 @@ from stages.schema.settings import REFERENCE
 
 DESCRIBED = Path(__file__).with_name("contrasts.yaml")
 # sources
-REPRODUCED, RELEASED = "reproduced", "released"
+THIS_RUN, RELEASED = "reproduced", "released"
 # quantities; LOST is followed by the kind of noise
 SCORE, LOSS, LOST, STEPS = "score", "loss", "lost_", "steps"
 FINAL_LOSS = "validation_loss"
@@ -57,7 +57,7 @@ def quantities(rows: pd.DataFrame, measured: pd.DataFrame, without_model: baseli
 
     Args:
         rows: observations.
-        measured: the measurements made of the observations (see evidence/derived.py), where known with
+        measured: the measurements made of the observations (see evidence/fields.py), where known with
             `most_frequent_high`, a fraction: the upper end of the interval of a constant answer's score.
         without_model: the scores of answers without a model, as `baselines.without_model` returns them; may be empty.
 
@@ -85,10 +85,10 @@ def table(
     """Compares every operator with the original, and each further pair of arms.
 
     Args:
-        sources: the `quantities` of each source, by the name REPRODUCED or RELEASED.
+        sources: the `quantities` of each source, by the name THIS_RUN or RELEASED.
         confidence: of the interval of a single comparison, such as 0.95.
         alpha: of the tests of a family together.
-        pairs: further comparisons (arm, reference) of REPRODUCED. A side that is itself a pair stands for the
+        pairs: further comparisons (arm, reference) of THIS_RUN. A side that is itself a pair stands for the
             difference of two operators: ((symmetric, original), (shared, pairwise)) asks if two differences differ.
 
     Returns:
@@ -96,7 +96,7 @@ def table(
     """
     contrasts = []
     for source, rows in sources.items():
-        further = pairs if source == REPRODUCED else ()
+        further = pairs if source == THIS_RUN else ()
         for keys, runs in rows.assign(source=source).groupby(KEYS, sort=False, dropna=False):
             place = dict(zip(KEYS, keys, strict=True))
             operators = [name for name in runs["operator"].unique() if name != REFERENCE]
@@ -116,7 +116,7 @@ def table(
 
 def _collect_scores(measured: pd.DataFrame) -> pd.DataFrame:
     """Selects the scores on the columns of the GLUE tables, in points."""
-    rows = matching(measured, {"metric": "score", "stage": "finetuning"})
+    rows = select(measured, metric="score", stage="finetuning")
     rows = rows[rows["evaluated_on"].isin((scores.GLUE_SCORE, *scores.COLUMNS))]
     points = 100 * rows["value"]
     return rows.assign(

@@ -4,7 +4,7 @@ Reads data/observations/ (exactly the operators, sizes and protocols of params.y
 unread), data/audit, data/tasks/, data/published/ and data/released/. Writes data/analysis/results.parquet (all
 observations) and a CSV for every table and figure that the report draws, reports/metrics.json (for `dvc metrics show`)
 and reports/plots/ (for `dvc plots show`). Measurements are the papers' quantities, made of observations in the same
-columns (see evidence/derived.py).
+columns (see evidence/fields.py).
 """
 
 import json
@@ -12,7 +12,7 @@ import json
 import pandas as pd
 
 from stages.analysis import claims, contrasts, inputs, robustness
-from stages.analysis.contrasts import RELEASED, REPRODUCED
+from stages.analysis.contrasts import RELEASED, THIS_RUN
 from stages.evidence import (
     baselines,
     cells,
@@ -26,6 +26,7 @@ from stages.evidence import (
     survival,
     translation,
 )
+from stages.evidence.fields import select
 from stages.evidence.statistics import summaries
 from stages.files.paths import ANALYSIS, AUDIT, REPORTS
 from stages.files.storage import temporary_sibling, write_atomically, write_table
@@ -60,7 +61,7 @@ def build_tables(
 
     Args:
         rows: observations.
-        run: measurements of this run (see evidence/derived.py).
+        run: measurements of this run (see evidence/fields.py).
         curves: of this run, as `convergence.curves` returns them.
         settings: the content of params.yaml.
     """
@@ -73,16 +74,16 @@ def build_tables(
     raw = measurements.measurements(raw_rows)
     raw_curves = convergence.curves(raw_rows, raw)
     sources = {
-        REPRODUCED: contrasts.quantities(rows, baselines.add_baselines(run, without_model), without_model),
+        THIS_RUN: contrasts.quantities(rows, baselines.add_baselines(run, without_model), without_model),
         RELEASED: contrasts.quantities(raw_rows, raw, {}),
     }
     compared = contrasts.table(sources, confidence, options.alpha, options.pairs)
     generated = settings.data.generated
-    evidence = cells.Evidence(run, raw, settings.operators, settings.sizes, options, not generated, without_model)
-    filled = [cells.fill(table, evidence) for table in specifications.load()[0].values()]
+    sources = cells.CellSources(run, raw, settings.operators, settings.sizes, options, not generated, without_model)
+    filled = [cells.fill(table, sources) for table in specifications.load()[0].values()]
     # A check without a value in a column has an empty text there.
     checks = pd.read_csv(AUDIT, keep_default_na=False)
-    judged = claims.Evidence(checks, compared, run, raw, generated)
+    judged = claims.ClaimSources(checks, compared, run, raw, generated)
     ledger = claims.build_ledger(published.claims(), claims.load_rules(), judged)
     # one curve of the share of runs that have yet to reach a milestone, by
     arms = ["size", "milestone", "operator"]
@@ -92,8 +93,8 @@ def build_tables(
         "contrasts": compared,
         "contrast_columns": contrasts.column_meanings(),
         "runs": join_sources(
-            derived.matching(run, FINETUNED_SCORES)[RUN_COLUMNS],
-            derived.matching(raw, FINETUNED_SCORES)[RUN_COLUMNS],
+            select(run, **FINETUNED_SCORES)[RUN_COLUMNS],
+            select(raw, **FINETUNED_SCORES)[RUN_COLUMNS],
         ),
         "summaries": baselines.add_baselines(summarise_run(run, confidence), without_model, "mean"),
         "milestones": join_sources(
@@ -117,7 +118,7 @@ def build_tables(
 
 def join_sources(run: pd.DataFrame, raw: pd.DataFrame) -> pd.DataFrame:
     """Puts the rows of this run above the rows of the released results (`raw`), with the source as first column."""
-    frames = [run.assign(source=REPRODUCED), raw.assign(source=RELEASED)]
+    frames = [run.assign(source=THIS_RUN), raw.assign(source=RELEASED)]
     # an empty frame would change the types of columns
     filled = [frame for frame in frames if len(frame)]
     frame = pd.concat(filled or frames)
@@ -158,7 +159,7 @@ def collect_metrics(means: pd.DataFrame, compared: pd.DataFrame, settings: Setti
             entry["parameters"] = int(row.mean)
         if row.metric == "score" and (row.protocol not in with_glue_score or row.evaluated_on == scores.GLUE_SCORE):
             entry.setdefault(row.protocol, {})[row.evaluated_on] = round(100 * row.mean, 2)
-    against_original = (compared["source"] == REPRODUCED) & (compared["reference"] == REFERENCE)
+    against_original = (compared["source"] == THIS_RUN) & (compared["reference"] == REFERENCE)
     for row in compared[against_original].itertuples():
         entry = result.get(row.arm, {}).get(row.size, {})
         if row.quantity == contrasts.SCORE:
@@ -172,7 +173,7 @@ def write_plots(run: pd.DataFrame, curves: pd.DataFrame) -> None:
     """Writes the CSV files of `dvc plots`: the loss by step (in `curves`, over runs), and the GLUE score by run."""
     loss = curves[curves["quantity"] == "loss"].rename(columns={"mean": "validation_loss"})
     write_table(PLOTS / "pretraining_loss.csv", loss[["operator", "size", "step", "validation_loss"]])
-    whole = derived.matching(run, FINETUNED_SCORES | {"evaluated_on": scores.GLUE_SCORE})
+    whole = select(run, **FINETUNED_SCORES | {"evaluated_on": scores.GLUE_SCORE})
     whole = whole.assign(glue_score=100 * whole["value"])
     names = ["protocol", "operator", "size", "pretraining_seed", "finetuning_seed", "glue_score"]
     write_table(PLOTS / "glue.csv", whole[names])

@@ -1,6 +1,6 @@
 """The raw results that Courtois et al. released, against the printed Table 3, Figures 2 and 3, and the text.
 
-Input of all checks: `raw`, measurements of data/released/ (see evidence/derived.py), one pre-training run for each size
+Input of all checks: `raw`, measurements of data/released/ (see evidence/fields.py), one pre-training run for each size
 and operator, with five fine-tuning seeds. Scores are fractions; `evaluated_on` is a column of Table 3.
 """
 
@@ -14,7 +14,7 @@ from stages.audit.findings import Findings, check_statement, judge_printed, note
 from stages.audit.printed import COURTOIS, TABLE3, TEXT, Numbers, read_numbers, read_table
 from stages.evidence.arithmetic import HOLDS, judge
 from stages.evidence.convergence import scores_by_step
-from stages.evidence.derived import matching
+from stages.evidence.fields import select
 from stages.evidence.scores import COLUMNS, GLUE_SCORE
 
 # Validation losses in nats, as the conditions of measurements (`loss=2.5`) write numbers.
@@ -25,7 +25,7 @@ ROWS = [f"{size}.{operator}" for size, operator in product(SIZES, COURTOIS)]
 
 def summarise_runs(raw: pd.DataFrame, metric: str) -> tuple[pd.Series, pd.Series]:
     """Compute mean and standard deviation over fine-tuning seeds, per cent, by row and column of Table 3."""
-    runs = matching(raw, {"stage": "finetuning", "metric": metric})
+    runs = select(raw, stage="finetuning", metric=metric)
     rows = runs["size"] + "." + runs["operator"]
     groups = (100 * runs["value"]).groupby([rows, runs["evaluated_on"]])
     return groups.mean(), groups.std()
@@ -33,7 +33,7 @@ def summarise_runs(raw: pd.DataFrame, metric: str) -> tuple[pd.Series, pd.Series
 
 def select_values(raw: pd.DataFrame, metric: str, size: str, condition: str | None = None) -> pd.Series:
     """Return a measurement of the pre-training runs of a size, by operator, without runs that lack the measurement."""
-    found = matching(raw, {"metric": metric, "size": size, "condition": condition})
+    found = select(raw, metric=metric, size=size, condition=condition)
     return found.set_index("operator")["value"]
 
 
@@ -136,8 +136,8 @@ def check_checkpoints(raw: pd.DataFrame) -> Findings:
     drops = 100 * select_values(raw, "summed_drops", "base")
     yield check_statement("C.REL.SMOOTH", drops["pairwise"] < drops["original"], **drops)
     # The last checkpoint is the model of the main study, and seed 1 of the main study is the seed of all checkpoints.
-    finetuned = matching(raw, {"stage": "finetuning", "metric": "score", "evaluated_on": GLUE_SCORE, "size": "base"})
-    again = 100 * matching(finetuned, {"finetuning_seed": 1}).set_index("operator")["value"]
+    finetuned = select(raw, stage="finetuning", metric="score", evaluated_on=GLUE_SCORE, size="base")
+    again = 100 * select(finetuned, finetuning_seed=1).set_index("operator")["value"]
     once = scores.iloc[-1]
     for operator in COURTOIS:
         yield note_numbers(

@@ -13,7 +13,7 @@ from stages.classification.job import finetune, measure_run
 from stages.classification.kept_models import find_kept_folder
 from stages.classification.runs import FinetuningRun
 from stages.files.observations import Observation
-from stages.files.paths import checkpoint, pretrained
+from stages.files.paths import model_after, pretrained
 from stages.runner import model_jobs
 from stages.schema.settings import Settings
 
@@ -33,7 +33,7 @@ def plan_runs(settings: Settings, models: list[tuple[str, str]]) -> list[Finetun
     for operator, size in models:
         combinations = product(section.tasks, settings.pretraining.seeds, section.steps, section.seeds)
         for task, number, step, seed in combinations:
-            weights = checkpoint(operator, size, number, step)
+            weights = model_after(operator, size, number, step)
             keep = None
             # The checkpoint of the last step is the model that stage finetuning starts from. A run that both stages ask
             # for is one job, and keeps its model where stage finetuning does.

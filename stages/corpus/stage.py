@@ -119,6 +119,12 @@ def write_hub(folder: Path, settings: Settings) -> list[str]:
         RuntimeError: a file cannot be fetched.
     """
     corpus = settings.corpus
+    streamed = [dataset.repository for dataset in corpus.hub if dataset.files is None]
+    if corpus.documents is None and streamed:
+        raise ValueError(
+            f"corpus.documents: null; the rows of {', '.join(streamed)} are streamed: give the number of documents to "
+            "read, or the files in corpus.hub.files"
+        )
     pinned = []
     # A branch may move while the stage reads.
     for dataset in corpus.hub:
@@ -136,12 +142,7 @@ def write_hub(folder: Path, settings: Settings) -> list[str]:
 
 
 def _plan_fetching(dataset: CorpusHub) -> list[jobs.Job]:
-    """Returns a job for each file of a dataset; ValueError if the dataset has no `files`."""
-    if dataset.files is None:
-        raise ValueError(
-            f"corpus.documents: null; the rows of {dataset.repository} are streamed: give the number of documents to "
-            "read, or the files in corpus.hub.files"
-        )
+    """Returns a job for each of the `files` of a dataset."""
     fetching = []
     for name in hub.list_files(dataset.repository, dataset.revision, dataset.files):
         source = {"repository": dataset.repository, "revision": dataset.revision, "name": name}

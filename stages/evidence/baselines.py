@@ -29,7 +29,7 @@ from statsmodels.stats.proportion import proportion_confint
 
 from stages.benchmarks.glue import TASK_OF
 from stages.evidence import scores
-from stages.evidence.derived import matching, stack
+from stages.evidence.fields import select, stack
 from stages.files.observations import NOT_PRETRAINED
 
 # The stage that measures all baselines except the transferred constant answer.
@@ -102,7 +102,7 @@ def references(rows: pd.DataFrame, confidence: float) -> pd.DataFrame:
         the metric `score`: of every column of the papers' GLUE tables and of the means in scores.MEANS.
     """
     transferred = _list_transferred(rows, confidence)
-    rows = matching(rows, {"stage": STAGE})
+    rows = select(rows, stage=STAGE)
     if rows.empty:
         return transferred
     # One row for every baseline, protocol, column and metric, with the mean over seeds of baselines that are trained.
@@ -128,7 +128,7 @@ def references(rows: pd.DataFrame, confidence: float) -> pd.DataFrame:
 
 def _list_transferred(rows: pd.DataFrame, confidence: float) -> pd.DataFrame:
     """Lists TRANSFERRED of the more frequent of yes and no on each split of `cross_domain`."""
-    splits = matching(rows, {"stage": "cross_domain", "metric": "majority_accuracy"})
+    splits = select(rows, stage="cross_domain", metric="majority_accuracy")
     # Every model that is tested on a split has the same number there.
     splits = splits.drop_duplicates("evaluated_on").assign(operator=MOST_FREQUENT, protocol=None, metric=TRANSFERRED)
     splits = _add_intervals(splits, pd.Series("accuracy", splits.index), confidence)

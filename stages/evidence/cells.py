@@ -1,7 +1,7 @@
 """Fills the cells of a table: published, recomputed from the released results, and reproduced in this run.
 
 A table has a row per cell, for the rows of the paper and for rows that only this run has (a size or an operator
-outside the paper). Cells select measurements by their fields (see derived.py); cell_verdicts.py judges the cells.
+outside the paper). Cells select measurements by their fields (see fields.py); cell_verdicts.py judges the cells.
 """
 
 from dataclasses import dataclass, replace
@@ -11,14 +11,14 @@ import pandas as pd
 
 from stages.evidence import baselines, cell_verdicts, published, specifications
 from stages.evidence.cell_verdicts import NO_MODEL, NOT_MEASURED, NOT_RUN, TO_BE_TESTED
-from stages.evidence.convergence import selected
-from stages.evidence.derived import matching
+from stages.evidence.convergence import select_measurements
+from stages.evidence.fields import select
 from stages.evidence.specifications import Column, Row, Table
 from stages.evidence.statistics import p_of_difference, summarise, units
 from stages.schema.sections import Analysis
 
 PAPER_SIZES = ("small", "base")
-REPRODUCED = "reproduced"
+MEASURED = "reproduced"
 # Types of the columns of a filled table, which `fill` explains.
 TYPES = {
     "table": "str",
@@ -53,11 +53,11 @@ TYPES = {
 
 
 @dataclass(frozen=True)
-class Evidence:
+class CellSources:
     """Measurements that fill the tables.
 
     Attributes:
-        run: measurements of this run, with the columns measurements.FIELDS.
+        run: measurements of this run, with the columns fields.FIELDS.
         released: measurements of the released results, with the same columns.
         operators: of the run; other operators have only counts, and get no rows that the paper lacks.
         sizes: of the run.
@@ -75,7 +75,7 @@ class Evidence:
     without_model: baselines.WithoutModel
 
 
-def fill(table: Table, evidence: Evidence) -> pd.DataFrame:
+def fill(table: Table, sources: CellSources) -> pd.DataFrame:
     """Fills all cells of a table, row by row, with values in the printed unit.
 
     Returns:
@@ -91,18 +91,18 @@ def fill(table: Table, evidence: Evidence) -> pd.DataFrame:
           or the number of runs that never reached a milestone; p_difference: adjusted by `adjust_families`.
     """
     paper = published.table(table.name)
-    evidence = replace(
-        evidence,
-        run=matching(evidence.run, table.select),
-        released=matching(evidence.released, table.select | table.released),
+    sources = replace(
+        sources,
+        run=select(sources.run, **table.select),
+        released=select(sources.released, **(table.select | table.released)),
     )
     if table.is_list:
-        cells = _fill_list(table, paper, evidence)
+        cells = _fill_list(table, paper, sources)
     else:
-        columns = _expand_columns(table, evidence.run)
-        cells = _fill_matrix(table, columns, paper, evidence) + _fill_baselines(table, columns, evidence)
+        columns = _expand_columns(table, sources.run)
+        cells = _fill_matrix(table, columns, paper, sources) + _fill_baselines(table, columns, sources)
     frame = pd.DataFrame(cells, columns=list(TYPES))
-    frame = cell_verdicts.adjust_families(frame, table.is_list, evidence.options.alpha).astype(TYPES)
+    frame = cell_verdicts.adjust_families(frame, table.is_list, sources.options.alpha).astype(TYPES)
     if table.edition:
         keys = ["row_key", "column_key"]
         other = published.table(table.edition)[[*keys, "printed"]]
@@ -112,40 +112,40 @@ def fill(table: Table, evidence: Evidence) -> pd.DataFrame:
     return frame
 
 
-def _fill_list(table: Table, paper: pd.DataFrame, evidence: Evidence) -> list[dict]:
+def _fill_list(table: Table, paper: pd.DataFrame, sources: CellSources) -> list[dict]:
     """Fills the cells of a list in the order of the paper, then the cells of PAPER_SIZES at other sizes of this run."""
     cells, more = [], []
     for printed in paper.itertuples():
         measured = table.cells.get(f"{printed.row_key} / {printed.column_key}", Column())
-        select = measured.select or {}
+        fields = measured.select or {}
         label = measured.label or f"{printed.row}: {printed.column_key.replace('_', ' ')}"
-        row = Row(key=printed.row_key, label=label.format(**select), select={})
+        row = Row(key=printed.row_key, label=label.format(**fields), select={})
         column = replace(measured, key=printed.column_key, label=printed.column, meaning=printed.unit)
-        cells.append(_fill_cell(table, row, column, printed, evidence))
-        if select.get("size") not in PAPER_SIZES:
+        cells.append(_fill_cell(table, row, column, printed, sources))
+        if fields.get("size") not in PAPER_SIZES:
             continue
-        for size in evidence.sizes:
-            own = replace(column, select={**select, "size": size})
-            runs = matching(evidence.run, own.select)
+        for size in sources.sizes:
+            own = replace(column, select={**fields, "size": size})
+            runs = select(sources.run, **own.select)
             if size not in PAPER_SIZES and runs["pretraining_seed"].notna().any():
                 row = Row(
                     key=f"{size}.{printed.row_key}",
                     label=label.format(size=size),
                     select={},
                 )
-                more.append(_fill_cell(table, row, own, None, evidence))
+                more.append(_fill_cell(table, row, own, None, sources))
     return cells + more
 
 
-def _fill_matrix(table: Table, columns: list[Column], paper: pd.DataFrame, evidence: Evidence) -> list[dict]:
+def _fill_matrix(table: Table, columns: list[Column], paper: pd.DataFrame, sources: CellSources) -> list[dict]:
     """Fills the rows of the paper, then rows that only this run has."""
     printed = {(cell.row_key, cell.column_key): cell for cell in paper.itertuples()}
     rows = [_find_row(table, key) for key in paper["row_key"].drop_duplicates()]
-    rows += _list_own_rows(table, columns, evidence, [row.select for row in rows])
+    rows += _list_own_rows(table, columns, sources, [row.select for row in rows])
     cells = []
     for row in rows:
         for column in columns:
-            cells.append(_fill_cell(table, row, column, printed.get((row.key, column.key)), evidence))
+            cells.append(_fill_cell(table, row, column, printed.get((row.key, column.key)), sources))
     return cells
 
 
@@ -156,28 +156,28 @@ def _find_row(table: Table, key: str) -> Row:
     return _make_row(table, specifications.fields(table.row_key, key))
 
 
-def _make_row(table: Table, select: dict[str, str]) -> Row:
+def _make_row(table: Table, fields: dict[str, str]) -> Row:
     """Makes the row of these fields: size base and operator shared give `base.shared`."""
     return Row(
-        key=table.row_key.format(**select),
-        label=table.row_label.format(**select),
-        select=select,
+        key=table.row_key.format(**fields),
+        label=table.row_label.format(**fields),
+        select=fields,
     )
 
 
-def _list_own_rows(table: Table, columns: list[Column], evidence: Evidence, in_paper: list[dict]) -> list[Row]:
+def _list_own_rows(table: Table, columns: list[Column], sources: CellSources, in_paper: list[dict]) -> list[Row]:
     """Lists the rows that this run has measurements for and the paper lacks, in the order of the run."""
     fields = specifications.names(table.row_key)
     # The rows of a table without a pattern are those of the paper only.
     if not fields:
         return []
-    run = evidence.run[evidence.run["operator"].isin(evidence.operators)]
+    run = sources.run[sources.run["operator"].isin(sources.operators)]
     parts = [run.iloc[:0]]
     for column in columns:
         if column.select is not None:
-            parts.append(matching(run, column.select))
+            parts.append(select(run, **column.select))
     selects = pd.concat(parts)[fields].drop_duplicates().to_dict("records")
-    return [_make_row(table, select) for select in selects if select not in in_paper]
+    return [_make_row(table, fields) for fields in selects if fields not in in_paper]
 
 
 def _expand_columns(table: Table, run: pd.DataFrame) -> list[Column]:
@@ -188,7 +188,7 @@ def _expand_columns(table: Table, run: pd.DataFrame) -> list[Column]:
         if not fields:
             columns[column.key] = column
             continue
-        for values in matching(run, column.select)[fields].drop_duplicates().to_dict("records"):
+        for values in select(run, **column.select)[fields].drop_duplicates().to_dict("records"):
             key = column.key.format(**values)
             label = column.label.format(**values)
             # A column that is listed precedes a pattern.
@@ -199,7 +199,7 @@ def _expand_columns(table: Table, run: pd.DataFrame) -> list[Column]:
     return list(columns.values())
 
 
-def _fill_baselines(table: Table, columns: list[Column], evidence: Evidence) -> list[dict]:
+def _fill_baselines(table: Table, columns: list[Column], sources: CellSources) -> list[dict]:
     """Fills a row for every baseline with a score in the table; `interval_high` is the upper end of the interval."""
     cells = []
     for name, label in baselines.LABELS.items():
@@ -211,12 +211,12 @@ def _fill_baselines(table: Table, columns: list[Column], evidence: Evidence) -> 
         for column in columns:
             cell = _start_cell(table, row, column, NO_MODEL)
             score = table.select | (column.select or {})
-            value, high = baselines.score_of(name, score, evidence.without_model)
+            value, high = baselines.score_of(name, score, sources.without_model)
             if not isnan(value):
                 cell.update(
                     reproduced=column.scale * value,
                     interval_high=column.scale * high,
-                    status=REPRODUCED,
+                    status=MEASURED,
                 )
             cells_of_row.append(cell)
         # A baseline without any score in the table has no row.
@@ -240,7 +240,7 @@ def _start_cell(table: Table, row: Row, column: Column, verdict: str) -> dict:
     }
 
 
-def _fill_cell(table: Table, row: Row, column: Column, printed, evidence: Evidence) -> dict:
+def _fill_cell(table: Table, row: Row, column: Column, printed, sources: CellSources) -> dict:
     """Fills a cell with the printed, released and reproduced numbers, and the verdict.
 
     Args:
@@ -248,7 +248,7 @@ def _fill_cell(table: Table, row: Row, column: Column, printed, evidence: Eviden
         row: the row of the cell.
         column: the column of the cell.
         printed: a row of `published.table`; None if the paper has no such cell.
-        evidence: measurements that match `select` of the table.
+        sources: measurements that match `select` of the table.
 
     Returns:
         The cell, with columns of TYPES; the p value is not adjusted.
@@ -259,25 +259,25 @@ def _fill_cell(table: Table, row: Row, column: Column, printed, evidence: Eviden
     if column.select is None or row.select is None:
         return cell
     # A row may override the scale of the column.
-    select = row.select | column.select
+    fields = row.select | column.select
     scale = column.scale if row.scale is None else row.scale
-    released = _select_scaled(evidence.released, select, scale)
+    released = _select_scaled(sources.released, fields, scale)
     if len(released) and released["reached"].all():
-        summary = summarise(released, evidence.options.confidence)
+        summary = summarise(released, sources.options.confidence)
         cell.update(released=summary.mean, released_sd=summary.sd, released_n=summary.n)
-    run = _select_scaled(evidence.run, select, scale)
+    run = _select_scaled(sources.run, fields, scale)
     if run.empty:
         cell.update(status=NOT_RUN, verdict=NOT_RUN)
         return cell
-    cell["status"] = REPRODUCED
+    cell["status"] = MEASURED
     if not run["reached"].all():
         # Censored times have no mean.
         cell["verdict"] = f"{(~run['reached']).sum()} of {len(run)} runs never got there"
         return cell
-    summary = summarise(run, evidence.options.confidence)
-    without_model = baselines.baselines_of(run.iloc[0], evidence.without_model)
+    summary = summarise(run, sources.options.confidence)
+    without_model = baselines.baselines_of(run.iloc[0], sources.without_model)
     at_chance = baselines.at_chance(summary.mean, scale * without_model["most_frequent_high"])
-    verdict = cell_verdicts.judge_cell(printed, run, column.tested, evidence.comparable, at_chance)
+    verdict = cell_verdicts.judge_cell(printed, run, column.tested, sources.comparable, at_chance)
     if verdict == TO_BE_TESTED:
         cell["p_difference"] = p_of_difference(units(run)[0], printed.value)
     cell.update(
@@ -297,7 +297,7 @@ def _fill_cell(table: Table, row: Row, column: Column, printed, evidence: Eviden
     return cell
 
 
-def _select_scaled(measured: pd.DataFrame, select: dict[str, str], scale: float) -> pd.DataFrame:
+def _select_scaled(measured: pd.DataFrame, fields: dict[str, str], scale: float) -> pd.DataFrame:
     """Selects measurements, with `reached`, and scales the values to the printed unit."""
-    rows = selected(measured, select)
+    rows = select_measurements(measured, fields)
     return rows.assign(value=rows["value"] * scale)

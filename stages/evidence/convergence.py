@@ -13,7 +13,8 @@ import numpy as np
 import pandas as pd
 
 from stages.evidence import survival
-from stages.evidence.derived import FIELDS, gains, matching, stack
+from stages.evidence.derived import gains
+from stages.evidence.fields import FIELDS, select, stack
 from stages.evidence.statistics import bands
 
 # Levels of `steps_to_loss` in the released results, nats.
@@ -49,17 +50,12 @@ def with_steps(rows: pd.DataFrame) -> pd.DataFrame:
 
 def validation_loss(rows: pd.DataFrame) -> pd.DataFrame:
     """Selects the validation losses of pre-training, in nats, with `step` as a number."""
-    return with_steps(matching(rows, {"stage": "pretraining", "metric": "validation_loss"}))
+    return with_steps(select(rows, stage="pretraining", metric="validation_loss"))
 
 
 def scores_by_step(measured: pd.DataFrame) -> pd.DataFrame:
     """Selects the GLUE scores, fractions, of models fine-tuned from intermediate checkpoints, with a number `step`."""
-    select = {
-        "stage": "convergence",
-        "metric": "score",
-        "evaluated_on": "glue_score",
-    }
-    return with_steps(matching(measured, select))
+    return with_steps(select(measured, stage="convergence", metric="score", evaluated_on="glue_score"))
 
 
 def loss_measures(rows: pd.DataFrame, levels: Sequence[float] = LEVELS) -> pd.DataFrame:
@@ -212,18 +208,18 @@ def milestone_events(measured: pd.DataFrame) -> pd.DataFrame:
     return every[reached.astype(bool)]
 
 
-def selected(measured: pd.DataFrame, select: dict[str, str]) -> pd.DataFrame:
-    """Selects measurements by their fields, as `matching` does, and adds `reached`, False for a censored time.
+def select_measurements(measured: pd.DataFrame, fields: dict[str, str]) -> pd.DataFrame:
+    """Selects measurements by their fields, as `fields.select` does, and adds `reached`, False for a censored time.
 
-    If `select` names a metric of MILESTONES, every pre-training run has a row, with `value` and `reached` as in
+    If `fields` names a metric of MILESTONES, every pre-training run has a row, with `value` and `reached` as in
     `events`. For other metrics, `reached` is True.
     """
-    metric = select.get("metric")
+    metric = fields.get("metric")
     if metric not in MILESTONES:
-        return matching(measured, select).assign(reached=True)
+        return select(measured, **fields).assign(reached=True)
     of_milestone = measured[measured["metric"].isin((metric, metric + NOT_REACHED))]
-    others = {field: value for field, value in select.items() if field != "metric"}
-    steps = events(matching(of_milestone, others)).rename(columns={"step": "value"})
+    others = {field: value for field, value in fields.items() if field != "metric"}
+    steps = events(select(of_milestone, **others)).rename(columns={"step": "value"})
     return steps.reindex(columns=[*FIELDS, "reached"]).assign(stage="pretraining", metric=metric)
 
 
@@ -238,8 +234,8 @@ def crossings(rows: pd.DataFrame, level: float) -> pd.DataFrame:
         One row for every run: operator, pretraining_seed, step, reached (as in `events`) and final_loss, in nats.
     """
     measured = loss_measures(rows, [level])
-    final = matching(measured, {"metric": "final_validation_loss"}).rename(columns={"value": "final_loss"})
-    steps = matching(events(measured), {"milestone": f"loss={level:g}"})
+    final = select(measured, metric="final_validation_loss").rename(columns={"value": "final_loss"})
+    steps = select(events(measured), milestone=f"loss={level:g}")
     runs = steps.merge(final, on=RUN).astype({"pretraining_seed": int})
     return runs[["operator", "pretraining_seed", "step", "reached", "final_loss"]]
 
@@ -262,10 +258,10 @@ def milestones(measured: pd.DataFrame, by_step: pd.DataFrame, confidence: float)
     brackets = []
     for row in means.itertuples():
         place = {"size": row.size, "operator": row.operator}
-        arrivals = matching(reaching, place | {"milestone": row.milestone, "reached": True})
+        arrivals = select(reaching, **place, milestone=row.milestone, reached=True)
         of_loss = row.milestone.startswith(("loss=", "plateau"))
         quantity = "loss" if of_loss else "glue_score"
-        evaluated = matching(by_step, place | {"quantity": quantity})["step"]
+        evaluated = select(by_step, **place, quantity=quantity)["step"]
         bracket = (None, None)
         if len(arrivals):
             bracket = find_bracket(np.sort(evaluated.to_numpy()), arrivals["step"].to_numpy(float))

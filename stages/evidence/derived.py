@@ -1,29 +1,16 @@
 """Quantities made from other measurements: savings, gains over another operator, averages, time ratios.
 
 Differences and ratios are taken between runs of equal size, task and seeds, so that each run has a number, and the
-mean of the differences is the difference of the means.
-
-Measurements have the form of observations (see files/observations.py) and the columns FIELDS. `value` is the number,
-for one run; the other fields say which number, or are missing. The functions below take observations or measurements
-as `rows`, and return measurements unless stated.
+mean of the differences is the difference of the means. The functions below take observations or measurements as
+`rows`, and return measurements (fields.py) unless stated.
 """
 
 import numpy as np
 import pandas as pd
 
+from stages.evidence.fields import FIELDS, list_other_fields, select
 from stages.schema.settings import REFERENCE
 
-TEXTS = [
-    "stage",
-    "protocol",
-    "operator",
-    "size",
-    "task",
-    "evaluated_on",
-    "condition",
-    "metric",
-]
-FIELDS = [*TEXTS, "pretraining_seed", "finetuning_seed", "value"]
 # By metric: the count of the operator, and the count of the original with which the saving compares.
 SAVINGS = {
     "saved_percent": ("masked_lm_parameters", "masked_lm_parameters"),
@@ -52,28 +39,6 @@ STOCK = r"implementation=trainer precision=(\w+) round=\d+"
 TIME_KEYS = ["size", "operator", "stock", "metric", "task"]
 
 
-def matching(rows: pd.DataFrame, select: dict[str, str]) -> pd.DataFrame:
-    """Selects the rows that have these values in these fields; the value None selects rows whose field is missing."""
-    kept = np.ones(len(rows), dtype=bool)
-    for field, value in select.items():
-        agrees = rows[field] == value
-        if value is None:
-            agrees = rows[field].isna()
-        kept &= agrees.fillna(False).to_numpy(bool)
-    return rows[kept]
-
-
-def list_other_fields(*names: str) -> list[str]:
-    """Lists FIELDS without these."""
-    return [field for field in FIELDS if field not in names]
-
-
-def stack(parts: list[pd.DataFrame]) -> pd.DataFrame:
-    """Stacks the frames that have rows; an empty frame would decide the types of columns."""
-    filled = [part for part in parts if len(part)]
-    return pd.concat(filled or parts[:1])
-
-
 def pair_with_reference(rows: pd.DataFrame, references: pd.DataFrame) -> pd.DataFrame:
     """Adds a column `reference` to every row: the value of the reference that agrees in all fields but the operator.
 
@@ -93,8 +58,8 @@ def pair_with_reference(rows: pd.DataFrame, references: pd.DataFrame) -> pd.Data
 
 def pair_with_original(rows: pd.DataFrame, metric: str) -> pd.DataFrame:
     """Pairs the rows of a metric with the rows of the original, as `pair_with_reference` does."""
-    rows = matching(rows, {"metric": metric})
-    return pair_with_reference(rows, matching(rows, {"operator": REFERENCE}))
+    rows = select(rows, metric=metric)
+    return pair_with_reference(rows, select(rows, operator=REFERENCE))
 
 
 def savings(counts: pd.DataFrame) -> pd.DataFrame:
@@ -106,8 +71,8 @@ def savings(counts: pd.DataFrame) -> pd.DataFrame:
     """
     parts = []
     for metric, (count, count_of_original) in SAVINGS.items():
-        counted = matching(counts, {"metric": count}).assign(metric=metric)
-        original = matching(counts, {"metric": count_of_original, "operator": REFERENCE}).assign(metric=metric)
+        counted = select(counts, metric=count).assign(metric=metric)
+        original = select(counts, metric=count_of_original, operator=REFERENCE).assign(metric=metric)
         pairs = pair_with_reference(counted, original)
         parts.append(pairs.assign(value=100 * (1 - pairs["value"] / pairs["reference"])))
     blocks = pair_with_original(counts, "attention_block_parameters")
@@ -135,7 +100,7 @@ def question_answering(rows: pd.DataFrame) -> pd.DataFrame:
 
     condition: `single` for models fine-tuned on SQuAD directly, `triviaqa` for models fine-tuned on TriviaQA first.
     """
-    rows = matching(rows, {"stage": "question_answering"})
+    rows = select(rows, stage="question_answering")
     rows = rows[rows["task"].isin(QA_TASKS) & rows["metric"].isin(("exact_match", "f1"))]
     rows = rows.assign(
         condition=rows["task"].map(QA_TASKS),
@@ -181,7 +146,7 @@ def noise_measures(rows: pd.DataFrame) -> pd.DataFrame:
     Args:
         rows: of noise on the embeddings (condition `noise=0.05`). A run without both ends of the range is left out.
     """
-    rows = matching(rows, {"metric": "accuracy"})
+    rows = select(rows, metric="accuracy")
     rows = rows.assign(level=rows["condition"].str.removeprefix("noise=").astype(float))
     rows = rows[rows["level"] <= LOUDEST]
     keys = list_other_fields("condition", "value")
@@ -228,7 +193,7 @@ def time_summaries(rows: pd.DataFrame) -> pd.DataFrame:
         TIME_KEYS, mean and sample standard deviation `sd`. stock: the precision of stock BERT; an empty text for our
         operators. task: empty for pre-training.
     """
-    rows = matching(rows, {"stage": "timing"})
+    rows = select(rows, stage="timing")
     precision = rows["condition"].str.extract(STOCK, expand=False)
     rows = rows.assign(stock=precision.fillna(""), task=rows["task"].fillna(""))
     groups = rows.groupby(TIME_KEYS, sort=False)["value"].agg(["mean", "std"])

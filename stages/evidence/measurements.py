@@ -1,6 +1,6 @@
 """From observations to the papers' quantities: counts, savings, losses, scores, gains, times.
 
-Input: observations, or released rows in the same form. Output: measurements (see derived.py), one number for every run;
+Input: observations, or released rows in the same form. Output: measurements (see fields.py), one number for every run;
 the cells of every table and the evidence of every claim are selected from measurements.
 """
 
@@ -9,9 +9,7 @@ from collections.abc import Sequence
 import pandas as pd
 
 from stages.evidence import convergence, derived, scores, translation
-from stages.evidence.derived import matching
-
-FIELDS = derived.FIELDS
+from stages.evidence.fields import FIELDS, TEXTS, select, stack
 
 
 def measurements(rows: pd.DataFrame, levels: Sequence[float] = convergence.LEVELS) -> pd.DataFrame:
@@ -24,19 +22,19 @@ def measurements(rows: pd.DataFrame, levels: Sequence[float] = convergence.LEVEL
     Returns:
         FIELDS; a field that the rows lack is missing.
     """
-    rows = rows.reindex(columns=FIELDS).astype(dict.fromkeys(derived.TEXTS, "str"))
+    rows = rows.reindex(columns=FIELDS).astype(dict.fromkeys(TEXTS, "str"))
     counts = rows[rows["stage"].isin(("parameters", "tasks"))]
     columns = scores.column_scores(rows)
     whole = scores.mean_scores(columns)
-    tuned = matching(rows, {"stage": "finetuning"})
+    tuned = select(rows, stage="finetuning")
     raw = tuned[tuned["evaluated_on"].isin(scores.COLUMNS)]
     answers = derived.question_answering(rows)
     # The papers put noise on the embeddings; this run also puts noise in the text.
-    noise = matching(rows, {"stage": "noise"})
+    noise = select(rows, stage="noise")
     noise = noise[noise["condition"].str.match(r"noise=[\d.]+$", na=False)]
-    transfer = matching(rows, {"stage": "cross_domain"})
+    transfer = select(rows, stage="cross_domain")
     # The conditions of stock BERT name more than the round.
-    times = matching(rows, {"stage": "timing"})
+    times = select(rows, stage="timing")
     times = times[times["condition"].str.fullmatch(r"round=\d+", na=False)]
     parts = [
         counts,
@@ -58,4 +56,4 @@ def measurements(rows: pd.DataFrame, levels: Sequence[float] = convergence.LEVEL
         translation.measures(rows),
     ]
     frames = [part.reindex(columns=FIELDS) for part in parts]
-    return derived.stack(frames).reset_index(drop=True).astype({"value": float})
+    return stack(frames).reset_index(drop=True).astype({"value": float})

@@ -6,7 +6,7 @@ The stage trains Transformers by protocols (recipes of two sources) and, as the 
 import pandas as pd
 
 from stages.evidence import statistics
-from stages.evidence.derived import matching
+from stages.evidence.fields import select
 
 STAGE = "translation"
 # Metrics of the stage `timing` for translation models.
@@ -33,7 +33,7 @@ def measures(rows: pd.DataFrame) -> pd.DataFrame:
         operator, for every metric by epoch; `peak_training_accuracy`, a run's highest; and all metrics that are
         measured once, such as BLEU and the error of a sequence task.
     """
-    once = matching(rows, {"stage": STAGE, "condition": None})
+    once = select(rows, stage=STAGE, condition=None)
     by_epoch = with_epochs(rows)
     last_epochs = by_epoch.groupby(["protocol", "operator"])["epoch"].transform("max")
     last = by_epoch[by_epoch["epoch"] == last_epochs]
@@ -48,7 +48,7 @@ def measures(rows: pd.DataFrame) -> pd.DataFrame:
 
 def with_epochs(rows: pd.DataFrame) -> pd.DataFrame:
     """Selects the observations of translation that belong to an epoch, with a number `epoch`: `epoch=3` gives 3."""
-    rows = matching(rows, {"stage": STAGE})
+    rows = select(rows, stage=STAGE)
     epochs = rows["condition"].str.extract(BY_EPOCH, expand=False)
     by_epoch = epochs.notna()
     return rows[by_epoch].assign(epoch=epochs[by_epoch].astype(int))

@@ -50,7 +50,7 @@ def pretrained(operator: str, size: str, seed: int) -> Path:
     return PRETRAINED / f"{operator}-{size}" / f"seed-{seed}"
 
 
-def checkpoint(operator: str, size: str, seed: int, step: int) -> Path:
+def model_after(operator: str, size: str, seed: int, step: int) -> Path:
     """Returns the folder of the model of `pretrained` as saved after `step` updates of pre-training, from 0 on."""
     return CHECKPOINTS / f"{operator}-{size}" / f"seed-{seed}" / f"step-{step}"
 

@@ -10,6 +10,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from itertools import islice
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 
@@ -25,6 +26,18 @@ KEPT = "kept.jsonl.zst"
 MALFORMED = "malformed.csv"
 
 
+class Tally(NamedTuple):
+    """Counts of documents and of their bytes, by what happened to the documents; ledger.py explains the fields."""
+
+    fate: str
+    rule: str
+    reason: str
+    documents: int
+    bytes: int
+    all_documents: int
+    all_bytes: int
+
+
 def filter_shard(settings: dict, folder: Path) -> dict:
     """Job (runner/jobs.py): filters a shard.
 
@@ -36,8 +49,7 @@ def filter_shard(settings: dict, folder: Path) -> dict:
         folder: the folder of the job.
 
     Returns:
-        rows: a list of [fate, rule, reason, documents, bytes, all_documents, all_bytes] for the fates `kept`,
-            `malformed` and `dropped`.
+        rows: the values of a Tally for every fate `kept`, `malformed` and `dropped`, with its rule and reason.
         unknown: the number of documents whose metadata stayed unknown, by `categories`, `harmful_pp` and
             `quality_warnings`.
     """
@@ -165,12 +177,11 @@ def shard_rows(shard: str, tallies: list[list], selected: tuple[int, int] | None
     read = np.zeros(2, dtype=int)
     kept = np.zeros(2, dtype=int)
     others = []
-    for tally in tallies:
-        fate = tally[0]
+    for tally in map(Tally._make, tallies):
         # of all documents, each under its first reason only
-        counts = tally[3:5]
+        counts = (tally.documents, tally.bytes)
         read += counts
-        if fate == "kept":
+        if tally.fate == "kept":
             kept += counts
         else:
             others.append((shard, *tally))

@@ -18,7 +18,7 @@ from stages.files.paths import CORPUS, FILTERED, LEDGER
 from stages.files.storage import link, temporary_sibling, write_table
 from stages.filtering import blocklists, rules
 from stages.filtering.annotation import load_kenlm
-from stages.filtering.shards import KEPT, MALFORMED, filter_shard, sample, select, shard_rows
+from stages.filtering.shards import KEPT, MALFORMED, Tally, filter_shard, sample, select, shard_rows
 from stages.records import origins, reading
 from stages.records.ledger import TOTAL, with_total
 from stages.runner import jobs
@@ -141,9 +141,8 @@ def _place_selected(
     """
     kept = []
     for _, result in results:
-        # rows begin with fate, rule, reason, documents
-        documents = [row[3] for row in result["rows"] if row[0] == "kept"]
-        kept.append(sum(documents))
+        tallies = map(Tally._make, result["rows"])
+        kept.append(sum(tally.documents for tally in tallies if tally.fate == "kept"))
     rows = []
     choices = choose_documents(kept, settings)
     for shard, (filtered, result), number, chosen in zip(shards, results, kept, choices, strict=True):

@@ -21,7 +21,7 @@ from stages.classification.kept_models import find_kept_folder
 from stages.classification.runs import FinetuningRun, ModelNames
 from stages.files.model_folders import card, complete
 from stages.files.observations import NOT_PRETRAINED, Observation
-from stages.files.paths import FINETUNED, PREDICTIONS, TOKENIZER, checkpoint, pretrained
+from stages.files.paths import FINETUNED, PREDICTIONS, TOKENIZER, model_after, pretrained
 from stages.files.storage import link, temporary_sibling
 from stages.runner import model_jobs
 from stages.schema.settings import REFERENCE, Settings
@@ -55,7 +55,7 @@ def _plan_model(settings: Settings, stage: str, model: ModelNames) -> list[Finet
     for task, number, seed in product(settings.tasks.names, settings.pretraining.seeds, recipe.seeds):
         # Pre-training leaves the weights of step 0 of the reference only.
         if operator == NOT_PRETRAINED:
-            weights = checkpoint(REFERENCE, size, number, 0)
+            weights = model_after(REFERENCE, size, number, 0)
             keep = None
         else:
             weights = pretrained(operator, size, number)

@@ -1,4 +1,4 @@
-"""The packed corpus, the batches of a run, whose order follows from the seed and the step, and the masks."""
+"""The packed corpus, and the batches of a run, whose order follows from the seed and the step."""
 
 from dataclasses import dataclass
 from functools import lru_cache
@@ -43,29 +43,6 @@ class Corpus:
             mask_id=ids["[MASK]"],
             special=torch.tensor(unmasked),
         )
-
-    def masked(self, sequences: Tensor, share: float, generator: torch.Generator) -> tuple[Tensor, Tensor]:
-        """Chooses tokens to predict, and hides these tokens.
-
-        Independent coin flips choose a share (15 % in BERT) of the tokens that are not special. Of the chosen tokens,
-        80 % become [MASK], 10 % a random token, special tokens included, and 10 % stay (Devlin et al. 2018, section
-        3.1). Every batch has new draws, as in Courtois et al.'s code.
-
-        Args:
-            sequences: Token ids [batch, n], int64, on the CPU.
-            share: Probability with which a token is chosen, in [0, 1].
-            generator: Source of all random numbers, which is advanced.
-
-        Returns:
-            The ids [batch, n] that the model sees, and the chosen tokens [batch, n], boolean.
-        """
-        uniform = torch.rand(sequences.shape, generator=generator)
-        chosen = (uniform < share) & ~torch.isin(sequences, self.special)
-        fate = torch.rand(sequences.shape, generator=generator)
-        random_tokens = torch.randint(self.vocabulary_size, sequences.shape, generator=generator)
-        inputs = torch.where(chosen & (fate < 0.8), self.mask_id, sequences)
-        inputs = torch.where(chosen & (fate >= 0.9), random_tokens, inputs)
-        return inputs, chosen
 
 
 def batch_indices(seed: int, step: int, batch_size: int, sequences: int) -> np.ndarray:

@@ -1,92 +1,36 @@
-"""The masked-LM loss, computed only at the chosen tokens."""
+"""Masking: the tokens that a model predicts, and what the model sees in place of these tokens."""
 
 import torch
-from torch import Tensor, nn
-from torch.nn import functional
+from torch import Tensor
 
-IGNORED = -100  # target of a padding position, as in PyTorch's own losses
-ROWS = 16  # rows of logits over BERT's vocabulary that fit into a core's cache
+from stages.masked_lm.corpus import Corpus
 
 
-def sparse_targets(sequences: Tensor, chosen: Tensor, multiple: int = 1) -> tuple[Tensor, Tensor]:
-    """Lists the chosen tokens.
+def mask_tokens(
+    sequences: Tensor,
+    corpus: Corpus,
+    share: float,
+    generator: torch.Generator,
+) -> tuple[Tensor, Tensor]:
+    """Chooses tokens to predict, and hides these tokens.
+
+    Independent coin flips choose a share (15 % in BERT) of the tokens that are not special. Of the chosen tokens, 80 %
+    become [MASK], 10 % a random token, special tokens included, and 10 % stay (Devlin et al. 2018, section 3.1). Every
+    batch has new draws, as in Courtois et al.'s code.
 
     Args:
-        sequences: Token ids before masking, [batch, n].
-        chosen: Tokens to predict, boolean [batch, n].
-        multiple: The lists are padded to a multiple k of this number, so that compiled code meets few sizes.
+        sequences: Token ids [batch, n], int64, on the CPU.
+        corpus: The corpus of the sequences, which knows the special tokens and the size of the vocabulary.
+        share: Probability with which a token is chosen, in [0, 1].
+        generator: Source of all random numbers, which is advanced.
 
     Returns:
-        Positions [k] in the flattened sequences, and the tokens [k] there; padding has position 0 and target IGNORED.
-        For the sequences [[5, 6], [7, 8]] with 6 and 7 chosen, and multiple 4: [1, 2, 0, 0] and [6, 7, -100, -100].
+        The ids [batch, n] that the model sees, and the chosen tokens [batch, n], boolean.
     """
-    positions = chosen.flatten().nonzero().squeeze(-1)
-    targets = sequences.flatten()[positions]
-    padding = (0, -len(positions) % multiple)
-    return functional.pad(positions, padding), functional.pad(targets, padding, value=IGNORED)
-
-
-class MaskedLMLoss(nn.Module):
-    """The masked-LM loss of a model as a module, which can be compiled and trained on several devices.
-
-    The head, which projects to the whole vocabulary, sees only the chosen positions. Loss and gradients are the same
-    as with the head at all positions, and the work of the head shrinks to the chosen share.
-
-    Args:
-        model: A BertForMaskedLM.
-    """
-
-    def __init__(self, model: nn.Module):
-        super().__init__()
-        self.model = model
-
-    def forward(self, inputs: Tensor, positions: Tensor, targets: Tensor) -> Tensor:
-        """Sums the cross-entropy over the chosen tokens, in nats, to a float32 scalar.
-
-        Args:
-            inputs: Token ids [batch, n] after masking. Packed sequences have no padding: attention sees all tokens.
-            positions: [k], the chosen tokens in the flattened inputs.
-            targets: Ids [k]; IGNORED where a position does not count.
-        """
-        hidden = self.model.bert(inputs).last_hidden_state.flatten(0, 1)
-        logits = self.model.cls(hidden[positions])
-        if logits.device.type == "cpu":
-            return SummedCrossEntropy.apply(logits, targets)
-        return functional.cross_entropy(logits.float(), targets, ignore_index=IGNORED, reduction="sum")
-
-
-class SummedCrossEntropy(torch.autograd.Function):
-    """Sum of the cross-entropy in nats, a float32 scalar, of logits [k, classes] and targets [k], which may be IGNORED.
-
-    The function overwrites the logits, which the preceding Linear layer does not need again. Passes over all logits in
-    float32 are a tenth of a step on a CPU. Here a few rows at a time stay in the cache, and the gradient,
-    softmax(logits) - one-hot(target), replaces the rows in the same pass.
-    """
-
-    @staticmethod
-    def forward(ctx, logits: Tensor, targets: Tensor) -> Tensor:
-        """Returns the sum of the losses, a scalar, and leaves the gradient in `logits`."""
-        gradient = logits.detach()
-        total = torch.zeros(())
-        for rows, classes in zip(gradient.split(ROWS), targets.split(ROWS), strict=True):
-            # An ignored row takes the column 0, and its loss and gradient are multiplied by 0.
-            counted = (classes != IGNORED).float()[:, None]
-            column = classes.clamp(min=0)[:, None]
-            # With the largest exponent at 0, no exponential overflows.
-            exponents = rows.float()
-            exponents -= exponents.amax(-1, keepdim=True)
-            right = exponents.gather(1, column)
-            sums = exponents.exp_().sum(-1, keepdim=True)
-            losses = sums.log() - right
-            total += (losses * counted).sum()
-            exponents.mul_(counted / sums)
-            exponents.scatter_add_(1, column, -counted)
-            rows.copy_(exponents)
-        ctx.save_for_backward(gradient)
-        return total
-
-    @staticmethod
-    def backward(ctx, outer: Tensor) -> tuple[Tensor, None]:
-        """Returns the gradient of the logits. outer: the gradient of the sum, a scalar."""
-        (gradient,) = ctx.saved_tensors
-        return gradient * outer, None
+    uniform = torch.rand(sequences.shape, generator=generator)
+    chosen = (uniform < share) & ~torch.isin(sequences, corpus.special)
+    fate = torch.rand(sequences.shape, generator=generator)
+    random_tokens = torch.randint(corpus.vocabulary_size, sequences.shape, generator=generator)
+    inputs = torch.where(chosen & (fate < 0.8), corpus.mask_id, sequences)
+    inputs = torch.where(chosen & (fate >= 0.9), random_tokens, inputs)
+    return inputs, chosen

@@ -4,7 +4,7 @@ from typing import Any, ClassVar
 
 from pydantic import SkipValidation
 
-from stages.files.paths import TOKENS, checkpoint, pretrained
+from stages.files.paths import TOKENS, model_after, pretrained
 from stages.runner.run import Job, Run
 from stages.schema.training_sections import Model, Pretraining
 
@@ -18,17 +18,17 @@ class PretrainingRun(Run):
         model: The section of the size, validated with params.yaml.
         variant: The operator as arguments of `configuration`.
         training: The recipe, validated with params.yaml.
-        leaves: Steps after which the model is saved, besides the last step; 0 for the untrained model.
+        saved_steps: Steps after which the model is saved, besides the last step; 0 for the untrained model.
     """
 
     # The steps at which models are saved decide no result.
-    beside: ClassVar[dict[str, Any]] = {**Run.beside, "leaves": True}
+    beside: ClassVar[dict[str, Any]] = {**Run.beside, "saved_steps": True}
     operator: str
     size: str
     model: SkipValidation[Model]
     variant: dict[str, Any]
     training: SkipValidation[Pretraining]
-    leaves: tuple[int, ...] = ()
+    saved_steps: tuple[int, ...] = ()
 
     @property
     def name(self) -> str:
@@ -36,20 +36,20 @@ class PretrainingRun(Run):
         return f"{self.operator}-{self.size} seed {self.seed}"
 
     @property
-    def places(self) -> dict[int, str]:
-        """Folders of the models of `leaves`, within the folder of the job, by step."""
-        return {step: f"checkpoints/step-{step}" for step in self.leaves}
+    def saved_models(self) -> dict[int, str]:
+        """Folders of the models after `saved_steps`, within the folder of the job, by step."""
+        return {step: f"checkpoints/step-{step}" for step in self.saved_steps}
 
     @property
     def job(self) -> Job:
-        """The run as a job, which reads data/tokens and must leave the models of `places`."""
+        """The run as a job, which reads data/tokens and must leave the `saved_models`."""
         outputs = {
             "model": pretrained(self.operator, self.size, self.seed),
-            "checkpoints": checkpoint(self.operator, self.size, self.seed, step=0).parent,
+            "checkpoints": model_after(self.operator, self.size, self.seed, step=0).parent,
         }
         # proportional to the weights of the layers, so that the runs of the largest models start first
         work = self.model.layers * self.model.hidden**2
-        return Job(self.name, self, (TOKENS,), tuple(self.places.values()), outputs, work)
+        return Job(self.name, self, (TOKENS,), tuple(self.saved_models.values()), outputs, work)
 
 
 def count_steps(recipe: Pretraining, sequences: int) -> int:

@@ -15,7 +15,8 @@ from torch import Tensor, nn
 from stages.attention.bert import OperatorBertForMaskedLM
 from stages.attention.configuration import configuration
 from stages.masked_lm.corpus import Corpus, batch_indices
-from stages.masked_lm.masking import MaskedLMLoss, sparse_targets
+from stages.masked_lm.loss import MaskedLMLoss, sparse_targets
+from stages.masked_lm.masking import mask_tokens
 from stages.masked_lm.run import PretrainingRun, choose_length, count_steps
 from stages.runner.worker import processes, rank
 from stages.schema.training_sections import Pretraining
@@ -78,8 +79,8 @@ class Trainer:
         checkpoint: File of the run's state. The trainer neither reads nor writes the file; errors name the file.
 
     Attributes:
-        settings: The settings that a checkpoint must agree with: the content of the run, and the number of processes,
-            which decides the result, too, because each process draws separate dropout.
+        content: What a checkpoint must agree with: the content of the run, and the number of processes, which decides
+            the result, too, because each process draws separate dropout.
         steps: Number of updates of the run.
 
     Raises:
@@ -91,7 +92,7 @@ class Trainer:
         self.run = run
         self.corpus = corpus
         self.checkpoint = checkpoint
-        self.settings = {**run.content, "processes": processes()}
+        self.content = {**run.content, "processes": processes()}
         self.steps = count_steps(recipe, len(corpus.train))
         self.model = build_model(run, corpus.vocabulary_size).to(device())
         self.adamw = optimiser(self.model, recipe.betas, recipe.epsilon, recipe.weight_decay)
@@ -110,7 +111,7 @@ class Trainer:
         length = choose_length(recipe, step, self.steps, packed.shape[1])
         sequences = packed.view(-1, length)
         generator = torch.Generator().manual_seed(derived_seed(self.run.seed, MASKING, step))
-        inputs, chosen = self.corpus.masked(sequences, recipe.mask_probability, generator)
+        inputs, chosen = mask_tokens(sequences, self.corpus, recipe.mask_probability, generator)
         masked = int(chosen.sum())
         _require_masked(masked, f"step {step + 1}", "pretraining.batch_size")
         # 2. Compute the gradient. Each process has its own seed of dropout, because parts of a batch differ.
@@ -215,7 +216,7 @@ def validate(model: nn.Module, corpus: Corpus, recipe: Pretraining) -> dict:
     masked = 0
     for number, sequences in enumerate(batches):
         # Every process draws all masks, so the masks are equal to those of a single process.
-        inputs, chosen = corpus.masked(sequences, recipe.mask_probability, generator)
+        inputs, chosen = mask_tokens(sequences, corpus, recipe.mask_probability, generator)
         masked += int(chosen.sum())
         if number % processes() != rank():
             continue

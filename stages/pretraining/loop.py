@@ -40,7 +40,7 @@ def train(
 ) -> dict:
     """Trains to the end, from the checkpoint in `folder` if there is one, and saves the model in folder/model.
 
-    The models after the steps of `run.leaves` are saved in folder/checkpoints/step-N.
+    The models after the steps of `run.saved_steps` are saved in folder/checkpoints/step-N.
 
     Args:
         run: The run.
@@ -57,25 +57,25 @@ def train(
         `pretraining.probes` is false). Of several processes, only the first returns the true training_loss.
 
     Raises:
-        ValueError: The run diverges or ends before a step of `run.leaves`, a batch has no masked token, the
+        ValueError: The run diverges or ends before a step of `run.saved_steps`, a batch has no masked token, the
             warm-up takes all steps, or the checkpoint has other settings or, by process, other steps.
     """
     distributed.join()
     corpus = Corpus.of(tokens)
     checkpoint = folder / CHECKPOINT
     trainer = Trainer(run, corpus, checkpoint)
-    places = {step: folder / name for step, name in run.places.items()}
-    last = max(places, default=0)
+    saved_models = {step: folder / name for step, name in run.saved_models.items()}
+    last = max(saved_models, default=0)
     if last > trainer.steps:
         raise ValueError(f"convergence.steps: {last} is after the last of the {trainer.steps} steps of pre-training")
     if rank() == 0:
         checkpoints.clear(folder)
     # 1. Resume from the checkpoint of a run that was stopped.
-    loop = Loop(trainer, places, live)
+    loop = Loop(trainer, saved_models, live)
     loop.resume()
     # 2. Save models that a finished or resumed run has passed without saving them.
     done = loop.progress["step"]
-    missing = {step: place for step, place in places.items() if step <= done and not place.exists()}
+    missing = {step: model for step, model in saved_models.items() if step <= done and not model.exists()}
     if missing:
         _compute_again(Trainer(run, corpus, checkpoint), missing)
     # 3. Train to the end.
@@ -84,10 +84,10 @@ def train(
     return {"log": loop.progress["log"], "seconds": loop.progress["seconds"]}
 
 
-def _save(model, place: Path | None) -> None:
-    """Saves the model as the folder `place`, only in the first process; does nothing where `place` is None."""
-    if place and rank() == 0:
-        with temporary_sibling(place) as temporary:
+def _save(model, folder: Path | None) -> None:
+    """Saves the model in `folder`, only in the first process; does nothing where `folder` is None."""
+    if folder and rank() == 0:
+        with temporary_sibling(folder) as temporary:
             model.save_pretrained(temporary)
 
 
@@ -113,7 +113,7 @@ class Loop:
 
     Args:
         trainer: The model and the updates.
-        places: Folders to save the model in, by the number of updates done.
+        saved_models: Folders to save the model in, by the number of updates done.
         live: CSV table of the curves of all runs.
 
     Attributes:
@@ -126,11 +126,11 @@ class Loop:
     def __init__(
         self,
         trainer: Trainer,
-        places: dict[int, Path],
+        saved_models: dict[int, Path],
         live: Path,
     ):
         self.trainer = trainer
-        self.places = places
+        self.saved_models = saved_models
         self.live = live
         self.progress = {"step": 0, "log": [], "seconds": 0.0, "loss": 0.0, "masked": 0}
         self.probes = None
@@ -147,7 +147,7 @@ class Loop:
                 trainer.checkpoint,
                 trainer.model,
                 trainer.adamw,
-                trainer.settings,
+                trainer.content,
             )
             # A damaged file gives None.
             self.progress = saved or self.progress
@@ -185,8 +185,8 @@ class Loop:
                 if rank() == 0:
                     show_curves(self.live, trainer.run, progress["log"], is_last)
                 self._begin_interval()
-            # 3. Save the model, if the run leaves it, and the state to resume from.
-            _save(trainer.model, self.places.get(done))
+            # 3. Save the model, if the run asks for it, and the state to resume from.
+            _save(trainer.model, self.saved_models.get(done))
             if is_last or done % recipe.checkpoint_interval == 0:
                 progress["seconds"] = time.perf_counter() - started
                 progress["loss"] = distributed.sum_on_first(progress["loss"])
@@ -195,7 +195,7 @@ class Loop:
                         trainer.checkpoint,
                         trainer.model,
                         trainer.adamw,
-                        trainer.settings,
+                        trainer.content,
                         progress,
                     )
 

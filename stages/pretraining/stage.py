@@ -15,7 +15,7 @@ from pathlib import Path
 
 from stages.files.model_folders import card, complete
 from stages.files.observations import Observation
-from stages.files.paths import CHECKPOINTS, LIVE, PRETRAINED, TOKENIZER, TOKENS, checkpoint, pretrained
+from stages.files.paths import CHECKPOINTS, LIVE, PRETRAINED, TOKENIZER, TOKENS, model_after, pretrained
 from stages.files.storage import link, temporary_sibling
 from stages.masked_lm.run import PretrainingRun
 from stages.runner import model_jobs
@@ -59,7 +59,7 @@ def plan_runs(settings: Settings, models: list[tuple[str, str]]) -> list[Pretrai
     plan = []
     for operator, size in models:
         steps = settings.convergence.steps
-        leaves = (0, *steps) if operator == REFERENCE else steps
+        saved_steps = (0, *steps) if operator == REFERENCE else steps
         for seed in settings.pretraining.seeds:
             run = PretrainingRun(
                 operator=operator,
@@ -68,7 +68,7 @@ def plan_runs(settings: Settings, models: list[tuple[str, str]]) -> list[Pretrai
                 variant=settings.variant(operator),
                 seed=seed,
                 training=settings.pretraining,
-                leaves=leaves,
+                saved_steps=saved_steps,
             )
             plan.append(run)
     return plan
@@ -119,8 +119,8 @@ def write_outputs(done: list[tuple[PretrainingRun, Path, dict]]) -> tuple[list[O
             log = result["log"]
             final = pretrained(run.operator, run.size, run.seed)
             publish(run, log, folder / "model", log[-1]["step"], models / final.relative_to(PRETRAINED), final)
-            for step, part in run.places.items():
-                final = checkpoint(run.operator, run.size, run.seed, step)
+            for step, part in run.saved_models.items():
+                final = model_after(run.operator, run.size, run.seed, step)
                 publish(run, log, folder / part, step, earlier / final.relative_to(CHECKPOINTS), final)
             rows += make_observations(run, log)
     return rows, {}

@@ -1,1 +1,1 @@
-"""OSCAR records: reading and checking lines."""
+"""The documents of a corpus: lines of files, OSCAR records, the source of every line, the ledger of filtering."""

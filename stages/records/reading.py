@@ -54,7 +54,7 @@ def texts(path: Path) -> Iterator[str]:
         yield text.removesuffix("\r")
 
 
-def places(path: Path, header: list[str], names: Iterable[str], remedy: str) -> list[int]:
+def find_columns(path: Path, header: list[str], names: Iterable[str], remedy: str) -> list[int]:
     """Finds columns of a table by name.
 
     Args:
@@ -64,7 +64,7 @@ def places(path: Path, header: list[str], names: Iterable[str], remedy: str) -> 
         remedy: the end of the message about a missing column.
 
     Returns:
-        The place of each name in `header`, from 0: ["b"] in ["a", "b"] gives [1].
+        The index of each name in `header`, from 0: ["b"] in ["a", "b"] gives [1].
 
     Raises:
         ValueError: a name is missing or given twice in the header.

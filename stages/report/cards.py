@@ -5,10 +5,10 @@ The template is Markdown, which may hold HTML: values such as `report.data` are 
 
 from pathlib import Path
 
+from stages.evidence.fields import select
 from stages.files.model_folders import card
 from stages.files.paths import pretrained
 from stages.report import html, names, read_results
-from stages.report.read_results import select
 from stages.report.text_templates import TEMPLATES, describe_banner
 from stages.schema.operators import described
 from stages.schema.settings import Settings

@@ -5,6 +5,7 @@ import pandas as pd
 from matplotlib.axes import Axes
 
 from stages.evidence import specifications
+from stages.evidence.fields import select
 from stages.report import names
 from stages.report.drawing import (
     CONSTANT,
@@ -20,7 +21,6 @@ from stages.report.drawing import (
     steps_axis,
     style,
 )
-from stages.report.read_results import select
 
 # sources, and their names in the title of a panel
 SOURCES = {"released": "released", "published": "published", "reproduced": "this run"}

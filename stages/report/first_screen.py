@@ -8,10 +8,10 @@ from dataclasses import dataclass
 import pandas as pd
 
 from stages.evidence.cells import PAPER_SIZES
+from stages.evidence.fields import select
 from stages.evidence.scores import GLUE_SCORE, MISMATCHED
 from stages.evidence.statistics import NOT_TESTED
 from stages.report import names, read_results, table_rows
-from stages.report.read_results import select
 from stages.report.tables import number, signed
 from stages.report.text_templates import content
 from stages.schema.settings import REFERENCE, Settings

@@ -3,10 +3,10 @@
 import pandas as pd
 from matplotlib.axes import Axes
 
+from stages.evidence.fields import select
 from stages.report import names
 from stages.report.drawing import GRID, HEIGHT, WIDTH, Drawing, curve, draw_figure, steps_axis, style
 from stages.report.figures import SOURCES
-from stages.report.read_results import select
 from stages.report.text_templates import content
 
 # metrics, and the titles of their panels

@@ -14,7 +14,7 @@ from collections.abc import Callable
 import pandas as pd
 
 from stages.evidence.cell_verdicts import NOT_RUN
-from stages.report.read_results import select
+from stages.evidence.fields import select
 from stages.report.tables import MISSING, Grid, Group, Heading, Line, Value
 from stages.report.text_templates import content, fill_template
 

@@ -9,6 +9,7 @@ from collections.abc import Iterable
 import pandas as pd
 
 from stages.evidence import cells, published
+from stages.evidence.fields import select
 from stages.files.paths import ANALYSIS, AUDIT, RUNS, SENTENCE_PAIRS, STATISTICS
 from stages.runner import handover
 from stages.schema.settings import REFERENCE
@@ -23,21 +24,6 @@ FACTS = ("commit", "python", "system", "processor", "cores", "device")
 def read_table(name: str, **options) -> pd.DataFrame:
     """Reads one table that the stage analysis left. name: of the file; options: of pandas.read_csv."""
     return pd.read_csv(ANALYSIS / f"{name}.csv", **options)
-
-
-def select(rows: pd.DataFrame, **wanted: object) -> pd.DataFrame:
-    """Selects rows by the values of columns.
-
-    Args:
-        rows: any frame; a frame without rows may lack the columns.
-        wanted: by column, the value, or a list or tuple of allowed values.
-    """
-    if rows.empty:
-        return rows
-    for field, value in wanted.items():
-        allowed = value if isinstance(value, (list, tuple)) else [value]
-        rows = rows[rows[field].isin(allowed)]
-    return rows
 
 
 def read_summaries() -> pd.DataFrame:

@@ -14,6 +14,7 @@ from matplotlib.colors import ListedColormap
 
 from stages.benchmarks.glue import COLUMN_OF
 from stages.evidence import specifications
+from stages.evidence.fields import select
 from stages.evidence.scores import MISMATCHED
 from stages.report import names
 from stages.report.drawing import (
@@ -29,7 +30,6 @@ from stages.report.drawing import (
     draw_figure,
     style,
 )
-from stages.report.read_results import select
 from stages.report.text_templates import content
 
 NOISE = "kowsher2025_naacl_table5_noise"

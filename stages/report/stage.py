@@ -14,6 +14,7 @@ import pandas as pd
 
 from stages.evidence import published, scores, specifications
 from stages.evidence.baselines import LABELS, MOST_FREQUENT
+from stages.evidence.fields import select
 from stages.files.paths import ANALYSIS, REPORTS, TOKENS
 from stages.files.storage import temporary_sibling, write_atomically
 from stages.report import (
@@ -90,7 +91,7 @@ def build_own_tables(settings: Settings) -> list[Grid]:
 def gather_data() -> dict[str, object]:
     """Gathers values that the texts of our own tables name beside the fields of a row."""
     index = json.loads((TOKENS / "index.json").read_text(encoding="utf-8"))
-    documents = read_results.select(table_rows.corpus(), fate="in")["documents"].sum()
+    documents = select(table_rows.corpus(), fate="in")["documents"].sum()
     signatures = set()
     for record in read_results.records(["translation"]):
         signatures.update(record.get("sacrebleu", ()))

@@ -17,11 +17,11 @@ import yaml
 from stages.benchmarks.glue import TASK_OF
 from stages.evidence import published
 from stages.evidence.baselines import LABELS
+from stages.evidence.fields import select
 from stages.evidence.scores import COLUMNS, GLUE_SCORE, MISMATCHED
 from stages.files.paths import LEDGER, TOKENS
 from stages.records.ledger import TOTAL, read_ledger
 from stages.report import deviations, open_items, read_results, verdicts
-from stages.report.read_results import select
 from stages.report.text_templates import content, facts_of, fill_sentence
 from stages.schema.settings import Settings
 

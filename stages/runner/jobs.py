@@ -1,6 +1,6 @@
 """Runs a list of independent jobs on all cores or GPUs of a machine, or on a Dask cluster, each at most once.
 
-A job function takes a job's settings and the job's own folder, and returns JSON. A finished job leaves `result.json` in
+A job function takes a job's argument and the job's own folder, and returns JSON. A finished job leaves `result.json` in
 data/jobs/FUNCTION/FINGERPRINT/, where any stage finds the result. The fingerprint covers everything that decides the
 result (fingerprints.py), so a killed or edited stage computes only jobs that are missing or have changed. The files of
 a finished job are checked before use (results.py); a damaged job is computed again. A running job holds the lock of the
@@ -47,12 +47,12 @@ def run(
     on_gpu: bool = False,
     shared: bool = False,
 ) -> list[tuple[Path, dict]]:
-    """Calls `function(settings, folder)` for every job that has no result yet; the largest jobs start first.
+    """Calls `function(argument, folder)` for every job that has no result yet; the largest jobs start first.
 
     Every worker computes with one thread, so a result does not depend on the number of workers.
 
     Args:
-        function: the job function: takes the settings and the folder of a job, and returns JSON. Heavy libraries are
+        function: the job function: takes the argument and the folder of a job, and returns JSON. Heavy libraries are
             imported in the function's body, so that only the workers load these libraries.
         jobs: independent jobs.
         stage: the name under which progress and errors are printed.
@@ -174,7 +174,7 @@ def _restore(job: Job, folder: Path) -> None:
     if RESULTS.exists() and not (folder / results.RESULT).exists():
         folder.parent.mkdir(parents=True, exist_ok=True)
         with suppress(Timeout), FileLock(folder.with_suffix(".lock"), blocking=False):
-            results.bring_back(folder, job.places)
+            results.bring_back(folder, job.published)
 
 
 def _compute(

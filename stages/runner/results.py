@@ -89,18 +89,18 @@ def hand_on(stage: str, folders: dict[Path, Container[str]]) -> None:
                     _link(folder / name, output / folder.name / name)
 
 
-def bring_back(folder: Path, places: dict[str, Path]) -> None:
+def bring_back(folder: Path, published: dict[str, Path]) -> None:
     """Makes the folder of a job from results in data/results, if all files are there; `read` then checks the files.
 
     Args:
         folder: the folder of the job, in data/jobs, whose name is the fingerprint.
-        places: by the names that `hand_on` has left out, the places where another output of the stage has the files.
+        published: by the names that `hand_on` has left out, the paths under which an output of the stage has the files.
     """
     for handed_on in RESULTS.glob(f"*/{folder.name}"):
         sources = {name: handed_on / name for name in (RESULT, DESCRIPTION)}
         for name in _list_files(handed_on):
             first, _, rest = name.partition("/")
-            sources[name] = places[first] / rest if first in places else handed_on / name
+            sources[name] = published[first] / rest if first in published else handed_on / name
         if all(source.is_file() for source in sources.values()):
             with temporary_sibling(folder) as temporary:
                 for name, source in sources.items():

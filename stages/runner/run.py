@@ -35,23 +35,23 @@ class Job:
     """A call of a job function, which decides a result.
 
     name: the job in messages about progress and errors.
-    settings: the first argument of the function: a Run, or a dictionary that is JSON.
-    inputs: files and folders whose content decides the result together with the settings and the code.
-    leaves: names of files and folders that the function must leave in the job's folder for this run. The names are no
+    argument: the first argument of the function: a Run, or a dictionary that is JSON.
+    inputs: files and folders whose content decides the result together with the argument and the code.
+    required: names of files and folders that the function must leave in the job's folder for this run. The names are no
     part of the fingerprint: a finished job is called again if such a file is missing, and a run that wants fewer files
     reuses the job.
-    places: by the name of a file or folder in the job's folder, the place of the file in another output of the stage.
+    published: by the name of a file or folder in the job's folder, the path under which an output of the stage has it.
     work: how much a job computes in comparison with jobs of equally large inputs; large jobs start first.
     """
 
     name: str
-    settings: dict | Run
+    argument: dict | Run
     inputs: tuple[Path, ...]
-    leaves: tuple[str, ...] = ()
-    places: dict[str, Path] = field(default_factory=dict)
+    required: tuple[str, ...] = ()
+    published: dict[str, Path] = field(default_factory=dict)
     work: float = 1.0
 
     @property
     def content(self) -> dict:
         """The settings that decide the result, as JSON; a Run may hold more."""
-        return self.settings.content if isinstance(self.settings, Run) else self.settings
+        return self.argument.content if isinstance(self.argument, Run) else self.argument

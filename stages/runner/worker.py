@@ -73,9 +73,9 @@ def do_job(
 
 
 def read_finished(job: Job, folder: Path) -> dict | None:
-    """Returns the record of a job (`results.read`); `None` if the job is unfinished or lacks a file of `job.leaves`."""
+    """Returns the record of a job (`results.read`); `None` if the job is unfinished or a required file is missing."""
     record = results.read(folder)
-    complete = all((folder / name).exists() for name in job.leaves)
+    complete = all((folder / name).exists() for name in job.required)
     return record if complete else None
 
 
@@ -84,7 +84,7 @@ def _call(function: Callable, job: Job, folder: Path) -> None:
     if read_finished(job, folder) is not None:
         return
     started = time.perf_counter()
-    result = function(job.settings, folder)
+    result = function(job.argument, folder)
     if rank() == 0:
         results.write(folder, job.name, job.content, result, time.perf_counter() - started)
 

@@ -68,7 +68,7 @@ def _read_table(path: Path, languages: tuple[str, str]) -> Iterator[Sides]:
     # a first line that is not UTF-8 has no column of the languages, which is an error below
     first = next(lines, b"").decode(errors="replace")
     header = [column.strip() for column in first.split("\t")]
-    source, target = reading.places(path, header, languages, "name the columns by their languages")
+    source, target = reading.find_columns(path, header, languages, "name the columns by their languages")
     for line in lines:
         cells = line.split(b"\t")
         if len(cells) == len(header):

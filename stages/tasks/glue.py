@@ -53,13 +53,13 @@ def read_original(root: Path, task: Task, split: Split) -> Examples:
     if not header:
         header = next(table, [])
         first = 2
-    places = reading.places(path, header, (*task.texts, task.label), "restore GLUE's header")
+    columns = reading.find_columns(path, header, (*task.texts, task.label), "restore GLUE's header")
     # The number of a row counts dropped rows, too.
     rows = []
     corrupt = 0
     for line, row in enumerate(table, first):
         if len(row) == len(header):
-            *texts, label = [row[place] for place in places]
+            *texts, label = [row[column] for column in columns]
             rows.append(_make_row(line - first, texts, _read_label(label, task, path, line)))
         elif corrupt < task.corrupt_rows:
             corrupt += 1

@@ -4,6 +4,7 @@
 positions; fine-tuning pads every example to the maximum length. Dropout is the dropout of the timed recipe.
 """
 
+import math
 import tempfile
 import time
 from collections.abc import Sequence
@@ -115,7 +116,7 @@ class Finetuning:
 
     Args:
         task: the GLUE task, which decides the number of outputs.
-        recipe: gives epochs, batch size, precision, maximum length, dropout and the peak learning rate (the first of
+        recipe: gives batch size, precision, maximum length, dropout and the peak learning rate (the first of
             `learning_rates`). The schedule is linear after a warm-up of WARMUP, for every recipe.
         size: an entry of section `models` of params.yaml, as a dict.
         vocabulary_size: number of word pieces.
@@ -127,13 +128,10 @@ class Finetuning:
         config = make_configuration(size, recipe, vocab_size=vocabulary_size, num_labels=TASKS[task].outputs)
         self.model = BertForSequenceClassification(config)
 
-    def train(self, examples: Encoded) -> float:
-        """Trains the model for all epochs of the recipe; returns the seconds of one epoch.
+    def train(self, examples: Encoded, steps: int) -> float:
+        """Trains the model for `steps` steps after the first step; returns the seconds that an epoch takes.
 
-        The seconds of an epoch are the mean seconds of the steps after the first, times the steps of an epoch.
-
-        Raises:
-            ValueError: the training has only one step.
+        These are the mean seconds of a step, times the steps of an epoch: padded batches take equally long.
         """
         recipe = self.recipe
         ends = train(
@@ -142,15 +140,11 @@ class Finetuning:
             default_data_collator,
             recipe.precision,
             recipe.batch_size,
-            num_train_epochs=recipe.epochs,
+            max_steps=steps + 1,
             learning_rate=recipe.learning_rates[0],
             warmup_steps=WARMUP,
         )
-        # the first step is not timed
-        if len(ends) < 2:
-            raise ValueError("a training of one step cannot be timed; give more examples, or a smaller batch")
-        seconds_per_step = (ends[-1] - ends[0]) / (len(ends) - 1)
-        return seconds_per_step * len(ends) / recipe.epochs
+        return (ends[-1] - ends[0]) / steps * math.ceil(len(examples) / recipe.batch_size)
 
     def pad(self, examples: Encoded) -> list[dict]:
         """Returns the examples as Trainer takes them, each padded with 0 to the recipe's maximum length."""

@@ -101,7 +101,7 @@ def time_pretraining(settings: Settings, size: str) -> tuple[list[Observation], 
 
 
 def time_finetuning(settings: Settings, size: str, task: str) -> list[Observation]:
-    """Times epochs of fine-tuning: ours in batches of similar length, stock BERT's padded to the maximum length.
+    """Times fine-tuning: epochs of ours, batched by length, and steps of stock BERT, padded to the maximum length.
 
     Args:
         settings: the whole of params.yaml.
@@ -115,14 +115,15 @@ def time_finetuning(settings: Settings, size: str, task: str) -> list[Observatio
     examples = finetuning.encode(TASK_FOLDER / task / "train.parquet", TOKENIZER, recipe.maximum_length)
     model = settings.models[size].model_dump()
     vocabulary_size = Corpus.of(TOKENS).vocabulary_size
-    classifiers = {}
+    calls = {}
     for operator in settings.operators:
         variant = settings.variant(operator)
-        classifiers[operator, OURS] = speed.Finetuning(variant, task, recipe, model, vocabulary_size)
+        ours = speed.Finetuning(variant, task, recipe, model, vocabulary_size)
+        calls[operator, OURS] = partial(ours.train, examples)
     for precision in find_precisions():
         training = recipe.model_copy(update={"precision": precision})
-        classifiers["original", precision] = peers.Finetuning(task, training, model, vocabulary_size)
-    calls = {key: partial(classifier.train, examples) for key, classifier in classifiers.items()}
+        stock = peers.Finetuning(task, training, model, vocabulary_size)
+        calls["original", precision] = partial(stock.train, examples, settings.timing.steps)
     # a first call that is not timed: work that a process does once, such as loading kernels, belongs to no round
     calls["original", OURS]()
     rows = []

@@ -81,7 +81,7 @@ def judge(folder: Path) -> dict[str, pd.DataFrame]:
     measured = measurements.measurements(rows, options["levels"])
     quantities = contrasts.quantities(rows, measured, {})
     compared = contrasts.table(
-        {contrasts.REPRODUCED: quantities},
+        {contrasts.THIS_RUN: quantities},
         confidence,
         options["alpha"],
         options["pairs"],

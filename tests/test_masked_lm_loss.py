@@ -4,7 +4,7 @@ import pytest
 import torch
 from torch.nn import functional
 
-from stages.masked_lm.masking import IGNORED, SummedCrossEntropy, sparse_targets
+from stages.masked_lm.loss import IGNORED, SummedCrossEntropy, sparse_targets
 
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
