@@ -11,7 +11,7 @@ from stages.audit.findings import NOTE, read_content
 from stages.audit.grim import judge_mean
 from stages.evidence import published
 from stages.evidence.arithmetic import FAILS, HOLDS, NOT_DECIDED, TRUNCATED, judge
-from stages.report.verdicts import audit_totals
+from stages.report.claims_and_audit import audit_totals
 from tests.toy_evidence import ROOT, audited
 
 

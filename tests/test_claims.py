@@ -11,6 +11,7 @@ from stages.analysis.claims import ClaimSources, Finding
 from stages.evidence import measurements, published
 from stages.evidence.arithmetic import FAILS, HOLDS, TRUNCATED
 from stages.evidence.baselines import AT_CHANCE
+from stages.evidence.fields import FIELDS
 from stages.evidence.scores import METRICS
 from stages.evidence.statistics import INCONCLUSIVE, NOT_TESTED, ONE_CHECKPOINT
 from stages.parameters import stage as parameters
@@ -19,10 +20,10 @@ from tests.toy_evidence import ROOT, audited, of_released, row
 
 ALL = published.claims()
 RULES = claims.load_rules()
-EMPTY = pd.DataFrame(columns=measurements.FIELDS).astype({"value": float})
+EMPTY = pd.DataFrame(columns=FIELDS).astype({"value": float})
 
 
-def evidence(run: pd.DataFrame, generated: bool = False) -> ClaimSources:
+def claim_sources(run: pd.DataFrame, generated: bool = False) -> ClaimSources:
     """The evidence of a run with these measurements, without the contrasts of the released results."""
     quantities = contrasts.quantities(EMPTY, run, {})
     compared = contrasts.table({contrasts.THIS_RUN: quantities}, 0.95, 0.05)
@@ -61,7 +62,7 @@ def without_run() -> ClaimSources:
     """The evidence where nothing was run, with the contrasts of the released results."""
     quantities = contrasts.quantities(EMPTY, of_released(), {})
     compared = contrasts.table({contrasts.RELEASED: quantities}, 0.95, 0.05)
-    return replace(evidence(EMPTY), contrasts=compared)
+    return replace(claim_sources(EMPTY), contrasts=compared)
 
 
 def test_every_claim_stands_in_exactly_one_section_of_the_rules():
@@ -118,12 +119,12 @@ def test_one_checkpoint_per_arm_decides_no_claim_about_an_operator(without_run):
 def test_several_pretraining_runs_at_the_papers_size_and_data_decide(size, generated, gain, verdict):
     original = score("original", 0.5, 0.51, 0.52, size=size)
     pairwise = score("pairwise", 0.5 + gain, 0.515 + gain, 0.52 + gain, size=size)
-    assert judge("C24-01", evidence(measure(original, pairwise), generated))["verdict"] == verdict
+    assert judge("C24-01", claim_sources(measure(original, pairwise), generated))["verdict"] == verdict
 
 
 def test_two_seeds_decide_nothing():
     run = measure(score("original", 0.5, 0.51), score("pairwise", 0.6, 0.612))
-    assert judge("C24-01", evidence(run))["verdict"] == "too few seeds"
+    assert judge("C24-01", claim_sources(run))["verdict"] == "too few seeds"
 
 
 def test_a_claim_about_the_sign_of_a_difference_has_the_verdict_of_the_contrast(without_run):

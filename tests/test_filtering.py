@@ -16,13 +16,13 @@ from hypothesis import strategies as st
 from stages.embedded.corpus import write_corpus
 from stages.embedded.defects import plan
 from stages.filtering import shards as filters
-from stages.filtering.rules import judge, rules_of
+from stages.filtering.rules import make_judge, rules_of
 from stages.records import origins, records
 from stages.records.ledger import TOTAL, read_ledger
 from stages.records.records import Annotations
 from tests.toy_shards import EXCLUDED, FILTERED, build, kept_lines, settings, totals, write_shard
 
-PAPER = judge(rules_of(settings()))
+PAPER = make_judge(rules_of(settings()))
 PASSING = {"harmful_pp": 500.0, "categories": None, "quality_warnings": None}
 
 
@@ -80,7 +80,7 @@ def test_every_rule_can_be_switched_off():
     )
     document = Annotations(categories=("adult",), harmful_pp=None, quality_warnings=("tiny",))
     assert len(PAPER(document)) == 3
-    assert not judge(rules_of(lenient))(document)
+    assert not make_judge(rules_of(lenient))(document)
 
 
 def test_the_embedded_corpus_loses_what_was_planted():

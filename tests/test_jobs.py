@@ -125,12 +125,12 @@ def test_jobs_of_more_work_start_first():
 
 
 class Marking(Run):
-    beside: ClassVar[dict] = {"leaves": True}
-    leaves: tuple[str, ...]
+    beside: ClassVar[dict] = {"required": True}
+    required: tuple[str, ...]
 
 
 def marking(run: Marking, folder: Path) -> dict:
-    for name in run.leaves:
+    for name in run.required:
         (folder / name).touch()
     return square({"x": run.seed}, folder)
 
@@ -138,7 +138,7 @@ def marking(run: Marking, folder: Path) -> dict:
 def test_a_job_that_must_leave_more_is_called_again_and_a_job_that_must_leave_less_is_not():
     calls = []
     for names in (("a",), ("a", "b"), ("b",), ("c",)):
-        jobs.run(marking, [Job("x = 1", Marking(seed=1, leaves=names), (), names)], "squares")
+        jobs.run(marking, [Job("x = 1", Marking(seed=1, required=names), (), required=names)], "squares")
         calls.append(count_calls())
     assert calls == [1, 2, 2, 3]
 

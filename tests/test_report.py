@@ -16,7 +16,7 @@ from stages.analysis import inputs
 from stages.evidence import specifications
 from stages.evidence.scores import GLUE_SCORE
 from stages.files import observations
-from stages.report import cards, drawing, own_figures, read_results, verdicts
+from stages.report import cards, claims_and_audit, drawing, own_figures, read_results
 from stages.report.drawing import Drawing
 from stages.report.pages import find_shown
 from stages.report.paper_tables import merge_name
@@ -163,7 +163,7 @@ def test_claims_and_audit_open_with_their_totals_by_source(reports):
         text = (reports / f"{page}.html").read_text()
         assert text.index(f'id="{totals}"') < text.index(f'id="{ledger}"')
     totals = read_csv(reports, "claim_totals")
-    assert (totals["claims"] == totals[[*verdicts.DECIDED, "open"]].sum(axis=1)).all()
+    assert (totals["claims"] == totals[[*claims_and_audit.DECIDED, "open"]].sum(axis=1)).all()
     claims = pd.read_csv(reports.parent / "data/analysis/claims.csv").drop_duplicates("id")
     audited = totals[totals["ledger"] == "Audit"]
     assert audited["claims"].sum() == len(claims)

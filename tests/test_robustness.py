@@ -8,6 +8,7 @@ import pytest
 
 from stages.analysis import contrasts, robustness
 from stages.evidence import baselines, derived, measurements, published
+from stages.evidence.fields import FIELDS
 from stages.report import own_tables, table_rows
 from stages.report import robustness_figures as figures
 from stages.report.names import unbroken
@@ -66,7 +67,7 @@ def list_texts(grid) -> list[list[str]]:
 
 def contrasted(rows: pd.DataFrame) -> pd.DataFrame:
     """Compares the losses to noise with the original."""
-    no_measurements = pd.DataFrame(columns=measurements.FIELDS)
+    no_measurements = pd.DataFrame(columns=FIELDS)
     compared = contrasts.quantities(rows, no_measurements, CONSTANT)
     found = contrasts.table({"reproduced": compared}, 0.95, 0.05, {})
     found = found.rename(columns={"arm": "operator", "at": "evaluated_on"})

@@ -11,7 +11,7 @@ from stages.evidence import cells, specifications
 from stages.report import html, latex
 from stages.report.paper_tables import paper_table
 from stages.report.tables import csv_of, in_words, interval, number, probability, signed
-from tests.toy_evidence import evidence, filled, row
+from tests.toy_evidence import cell_sources, filled, row
 
 TABLES = specifications.load()[0]
 
@@ -122,7 +122,7 @@ def test_the_csv_has_one_line_a_cell_with_published_and_reproduced_values():
 
 def both_editions(end: str):
     pair = tuple(TABLES[f"{edition}_{end}"] for edition in ("kowsher2024_arxiv", "kowsher2025_naacl"))
-    return paper_table(pair, pd.concat([cells.fill(table, evidence([])) for table in pair]), ["tiny"])
+    return paper_table(pair, pd.concat([cells.fill(table, cell_sources([])) for table in pair]), ["tiny"])
 
 
 HOSTILE = (

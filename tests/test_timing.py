@@ -155,3 +155,18 @@ def test_stock_fine_tuning_pads_every_example_to_the_maximum(pipeline):
     assert {len(row["input_ids"]) for row in data} == {recipe.maximum_length}
     assert [sum(row["attention_mask"]) for row in data] == [len(ids) for ids in examples.ids]
     assert np.array_equal([row["label"] for row in data], examples.labels)
+
+
+def test_an_epoch_of_stock_fine_tuning_is_computed_from_the_steps_after_the_first(pipeline, monkeypatch):
+    recipe = pipeline.finetuning["kowsher2025"]
+    examples = finetuning.encode(TASK_FOLDER / "cola" / "train.parquet", TOKENIZER, recipe.maximum_length)
+    asked = {}
+
+    def trained(*_, **schedule) -> list[float]:
+        asked.update(schedule)
+        return [10.0, 12.0, 14.0, 17.0]
+
+    monkeypatch.setattr(peers, "train", trained)
+    seconds = peers.Finetuning("cola", recipe, toy.TOY, 20).train(examples, 3)
+    assert seconds == pytest.approx(7 / 3 * len(examples) / recipe.batch_size)
+    assert asked["max_steps"] == 4

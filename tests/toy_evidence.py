@@ -8,6 +8,7 @@ import pandas as pd
 
 from stages.audit import stage as audit
 from stages.evidence import cells, measurements, released, specifications
+from stages.evidence.fields import FIELDS
 from stages.schema.settings import load_settings
 
 ROOT = Path(__file__).parents[1]
@@ -32,13 +33,13 @@ def audited() -> pd.DataFrame:
     return audit.make_checks(of_released())
 
 
-def evidence(run: list[dict]) -> cells.CellSources:
+def cell_sources(run: list[dict]) -> cells.CellSources:
     """What fills a table after a run of three operators at the size `tiny`, whose measurements are `run`."""
-    frame = pd.DataFrame(run, columns=measurements.FIELDS).astype({"value": float})
+    frame = pd.DataFrame(run, columns=FIELDS).astype({"value": float})
     operators = ("original", "pairwise", "shared")
     return cells.CellSources(frame, frame.iloc[:0], operators, ("tiny",), OPTIONS, comparable=True, without_model={})
 
 
 def filled(name: str, run: list[dict], **changes) -> pd.DataFrame:
     """The cells of a published table after such a run. changes: of its `evidence`."""
-    return cells.fill(specifications.load()[0][name], replace(evidence(run), **changes))
+    return cells.fill(specifications.load()[0][name], replace(cell_sources(run), **changes))

@@ -34,6 +34,7 @@ from stages.schema.settings import REFERENCE
 
 DESCRIBED = Path(__file__).with_name("contrasts.yaml")
 # sources
+# the names of the sources in every CSV
 THIS_RUN, RELEASED = "reproduced", "released"
 # quantities; LOST is followed by the kind of noise
 SCORE, LOSS, LOST, STEPS = "score", "loss", "lost_", "steps"

@@ -59,6 +59,9 @@ def build_tables(
 ) -> dict[str, pd.DataFrame]:
     """Builds all tables, by the name of the CSV file.
 
+    Two tables have verdicts on numbers: `contrasts` compares an operator with the original, for the first screen;
+    `cells` compares this run with the printed numbers, for the tables of the papers.
+
     Args:
         rows: observations.
         run: measurements of this run (see evidence/fields.py).
@@ -67,29 +70,29 @@ def build_tables(
     """
     options = settings.analysis
     confidence = options.confidence
-    references = baselines.references(rows, confidence)
-    without_model = baselines.without_model(references)
+    scores_of_baselines = baselines.collect_scores(rows, confidence)
+    without_model = baselines.without_model(scores_of_baselines)
     # the released results in the form of this run's
     raw_rows = released.observations()
     raw = measurements.measurements(raw_rows)
     raw_curves = convergence.curves(raw_rows, raw)
-    sources = {
+    by_source = {
         THIS_RUN: contrasts.quantities(rows, baselines.add_baselines(run, without_model), without_model),
         RELEASED: contrasts.quantities(raw_rows, raw, {}),
     }
-    compared = contrasts.table(sources, confidence, options.alpha, options.pairs)
+    compared = contrasts.table(by_source, confidence, options.alpha, options.pairs)
     generated = settings.data.generated
-    sources = cells.CellSources(run, raw, settings.operators, settings.sizes, options, not generated, without_model)
-    filled = [cells.fill(table, sources) for table in specifications.load()[0].values()]
+    of_cells = cells.CellSources(run, raw, settings.operators, settings.sizes, options, not generated, without_model)
+    filled = [cells.fill(table, of_cells) for table in specifications.load()[0].values()]
     # A check without a value in a column has an empty text there.
     checks = pd.read_csv(AUDIT, keep_default_na=False)
-    judged = claims.ClaimSources(checks, compared, run, raw, generated)
-    ledger = claims.build_ledger(published.claims(), claims.load_rules(), judged)
+    of_claims = claims.ClaimSources(checks, compared, run, raw, generated)
+    ledger = claims.build_ledger(published.claims(), claims.load_rules(), of_claims)
     # one curve of the share of runs that have yet to reach a milestone, by
     arms = ["size", "milestone", "operator"]
     return {
         "cells": pd.concat(filled),
-        "baselines": references,
+        "baselines": scores_of_baselines,
         "contrasts": compared,
         "contrast_columns": contrasts.column_meanings(),
         "runs": join_sources(

@@ -51,8 +51,8 @@ def measure_run(run: FinetuningRun, folder: Path) -> list[Observation]:
     """Observes every metric of a run on every validation split. folder: the folder of the job."""
     tables = validation_tables(run.task)
     rows = []
-    for split, predicted in read_predictions(folder).items():
-        labels = read_examples(tables[split])["label"]
+    for evaluated_on, predicted in read_predictions(folder).items():
+        labels = read_examples(tables[evaluated_on])["label"]
         for metric, value in compute_metrics(run.task, np.array(predicted), labels).items():
-            rows.append(run.observed(split, metric, value, len(predicted)))
+            rows.append(run.observed(evaluated_on, metric, value, len(predicted)))
     return rows

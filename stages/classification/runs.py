@@ -46,14 +46,14 @@ class ModelRun(Run):
         return self.columns["size"]
 
     @property
-    def model(self) -> str:
+    def model_name(self) -> str:
         """PROTOCOL-OPERATOR-SIZE, followed by -step=N for a model of an intermediate pre-training checkpoint."""
         return "-".join(value for name, value in self.columns.items() if name != "stage")
 
     @property
     def name(self) -> str:
         """Name of the run in progress and errors."""
-        return f"{self.model} {self.task}, pre-training seed {self.pretraining_seed}, seed {self.seed}"
+        return f"{self.model_name} {self.task}, pre-training seed {self.pretraining_seed}, seed {self.seed}"
 
     def observed(self, evaluated_on: str, metric: str, value: float, n: int, **columns: str) -> Observation:
         """Makes an observation of a measurement of the run.
@@ -102,7 +102,7 @@ class FinetuningRun(TunedRun):
         """The run as a job of `finetune`; with a `keep`, the job must leave the folder `model`, to be copied there."""
         inputs = (Path(self.weights), TASK_FOLDER / self.task, TOKENIZER)
         published = {"model": self.keep} if self.keep else {}
-        return Job(self.name, self, inputs, tuple(published), published)
+        return Job(self.name, self, inputs, required=tuple(published), published=published)
 
 
 class EvaluationRun(ModelRun):

@@ -86,7 +86,7 @@ def _fetch(
             raise ValueError(message) from None
 
 
-def write_shard(settings: dict, folder: Path) -> dict:
+def fetch_shard(settings: dict, folder: Path) -> dict:
     """Job (runner/jobs.py): makes a shard of a file.
 
     Args:

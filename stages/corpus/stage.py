@@ -1,8 +1,9 @@
 """Stage `corpus`: the documents of the data source as OSCAR 23.01 records.
 
 Reads the source (generated here; original files below data.root; datasets of the hub). Writes
-data/corpus/part_N.jsonl.zst: corpus.shards files of equal numbers of documents, in the order of the source (each file
-of the hub that is read whole becomes a shard); and, where whole files are read, origins.csv (records/origins.py).
+data/corpus/part_N.jsonl.zst: corpus.shards files of equal numbers of documents. Documents read from files keep their
+order, and each file of the hub that is read whole becomes a shard. Where whole files are read, origins.csv
+(records/origins.py) names the source of every line.
 """
 
 from collections.abc import Iterator
@@ -137,7 +138,7 @@ def write_hub(folder: Path, settings: Settings) -> list[str]:
         fetching = []
         for dataset in pinned:
             fetching += _plan_fetching(dataset)
-        _place_shards(folder, jobs.run(hub.write_shard, fetching, stage="corpus", workers=settings.workers))
+        _place_shards(folder, jobs.run(hub.fetch_shard, fetching, stage="corpus", workers=settings.workers))
     return [commits.named(dataset.repository, dataset.revision) for dataset in pinned]
 
 

@@ -88,7 +88,7 @@ def _interval_of_share(share: float, n: int, confidence: float) -> tuple[float, 
     return proportion_confint(round(share * n), n, 1 - confidence, method="wilson")
 
 
-def references(rows: pd.DataFrame, confidence: float) -> pd.DataFrame:
+def collect_scores(rows: pd.DataFrame, confidence: float) -> pd.DataFrame:
     """Collects the scores of all baselines in every form in which models are scored.
 
     Args:

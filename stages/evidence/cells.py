@@ -18,7 +18,7 @@ from stages.evidence.statistics import p_of_difference, summarise, units
 from stages.schema.sections import Analysis
 
 PAPER_SIZES = ("small", "base")
-MEASURED = "reproduced"
+MEASURED = "measured"
 # Types of the columns of a filled table, which `fill` explains.
 TYPES = {
     "table": "str",
@@ -87,7 +87,7 @@ def fill(table: Table, sources: CellSources) -> pd.DataFrame:
           sample standard deviation, with `_n` the number of units of inference.
         - interval_low, interval_high, unit_of_inference, runs, within_sd: of this run, see statistics.Summary.
         - most_frequent, words_and_overlap: scores of these baselines; at_chance: see baselines.py.
-        - status: `reproduced`, NOT_RUN, or an empty text if nothing measures the cell; verdict: see cell_verdicts.py,
+        - status: MEASURED, NOT_RUN, or an empty text if nothing measures the cell; verdict: see cell_verdicts.py,
           or the number of runs that never reached a milestone; p_difference: adjusted by `adjust_families`.
     """
     paper = published.table(table.name)
@@ -167,17 +167,17 @@ def _make_row(table: Table, fields: dict[str, str]) -> Row:
 
 def _list_own_rows(table: Table, columns: list[Column], sources: CellSources, in_paper: list[dict]) -> list[Row]:
     """Lists the rows that this run has measurements for and the paper lacks, in the order of the run."""
-    fields = specifications.names(table.row_key)
+    names = specifications.names(table.row_key)
     # The rows of a table without a pattern are those of the paper only.
-    if not fields:
+    if not names:
         return []
     run = sources.run[sources.run["operator"].isin(sources.operators)]
     parts = [run.iloc[:0]]
     for column in columns:
         if column.select is not None:
             parts.append(select(run, **column.select))
-    selects = pd.concat(parts)[fields].drop_duplicates().to_dict("records")
-    return [_make_row(table, fields) for fields in selects if fields not in in_paper]
+    found = pd.concat(parts)[names].drop_duplicates().to_dict("records")
+    return [_make_row(table, fields) for fields in found if fields not in in_paper]
 
 
 def _expand_columns(table: Table, run: pd.DataFrame) -> list[Column]:
@@ -265,21 +265,21 @@ def _fill_cell(table: Table, row: Row, column: Column, printed, sources: CellSou
     if len(released) and released["reached"].all():
         summary = summarise(released, sources.options.confidence)
         cell.update(released=summary.mean, released_sd=summary.sd, released_n=summary.n)
-    run = _select_scaled(sources.run, fields, scale)
-    if run.empty:
+    runs = _select_scaled(sources.run, fields, scale)
+    if runs.empty:
         cell.update(status=NOT_RUN, verdict=NOT_RUN)
         return cell
     cell["status"] = MEASURED
-    if not run["reached"].all():
+    if not runs["reached"].all():
         # Censored times have no mean.
-        cell["verdict"] = f"{(~run['reached']).sum()} of {len(run)} runs never got there"
+        cell["verdict"] = f"{(~runs['reached']).sum()} of {len(runs)} runs never got there"
         return cell
-    summary = summarise(run, sources.options.confidence)
-    without_model = baselines.baselines_of(run.iloc[0], sources.without_model)
-    at_chance = baselines.at_chance(summary.mean, scale * without_model["most_frequent_high"])
-    verdict = cell_verdicts.judge_cell(printed, run, column.tested, sources.comparable, at_chance)
+    summary = summarise(runs, sources.options.confidence)
+    baseline = baselines.baselines_of(runs.iloc[0], sources.without_model)
+    at_chance = baselines.at_chance(summary.mean, scale * baseline["most_frequent_high"])
+    verdict = cell_verdicts.judge_cell(printed, runs, column.tested, sources.comparable, at_chance)
     if verdict == TO_BE_TESTED:
-        cell["p_difference"] = p_of_difference(units(run)[0], printed.value)
+        cell["p_difference"] = p_of_difference(units(runs)[0], printed.value)
     cell.update(
         reproduced=summary.mean,
         reproduced_sd=summary.sd,
@@ -289,8 +289,8 @@ def _fill_cell(table: Table, row: Row, column: Column, printed, sources: CellSou
         unit_of_inference=summary.unit,
         runs=summary.runs,
         within_sd=summary.within_sd,
-        most_frequent=scale * without_model["most_frequent"],
-        words_and_overlap=scale * without_model["words_and_overlap"],
+        most_frequent=scale * baseline["most_frequent"],
+        words_and_overlap=scale * baseline["words_and_overlap"],
         at_chance=at_chance,
         verdict=verdict,
     )

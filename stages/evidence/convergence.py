@@ -3,7 +3,7 @@
 Losses are validation losses; scores are GLUE scores of models that were fine-tuned from intermediate checkpoints.
 Crossings are interpolated linearly between evaluations. If a run never reaches a milestone, the metric of the
 measurement ends in NOT_REACHED, and the value is the last step of the run. `rows` are observations, `measured` are
-measurements (see derived.py).
+measurements (see fields.py).
 """
 
 from collections.abc import Sequence
@@ -209,7 +209,7 @@ def milestone_events(measured: pd.DataFrame) -> pd.DataFrame:
 
 
 def select_measurements(measured: pd.DataFrame, fields: dict[str, str]) -> pd.DataFrame:
-    """Selects measurements by their fields, as `fields.select` does, and adds `reached`, False for a censored time.
+    """Selects measurements by their fields, as `select` does, and adds `reached`, False for a censored time.
 
     If `fields` names a metric of MILESTONES, every pre-training run has a row, with `value` and `reached` as in
     `events`. For other metrics, `reached` is True.

@@ -19,12 +19,12 @@ TEXTS = [
 FIELDS = [*TEXTS, "pretraining_seed", "finetuning_seed", "value"]
 
 
-def select(rows: pd.DataFrame, **fields: object) -> pd.DataFrame:
+def select(rows: pd.DataFrame, /, **fields: object) -> pd.DataFrame:
     """Selects rows by the values of fields.
 
     Args:
         rows: any frame; a frame without rows may lack the fields.
-        fields: by field the value, a list or tuple of allowed values, or `None` for rows whose field is missing.
+        fields: by field the value (not NaN), a list of allowed values, or `None` for rows whose field is missing.
     """
     if rows.empty:
         return rows

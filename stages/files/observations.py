@@ -1,6 +1,7 @@
 """The form in which every measurement is written.
 
-Every row is a number, in data/observations/STAGE.csv. Every table and figure of the report is computed from such rows.
+Every row is a number, in data/observations/STAGE.csv; the rows of models without pre-training, whose stage is
+`baselines`, stand in finetuning.csv. Every table and figure of the report is computed from such rows.
 The time and duration of a stage are no observations, and stand in data/runs/*.json.
 """
 

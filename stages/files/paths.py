@@ -17,7 +17,7 @@ STATISTICS = TASK_FOLDER / "statistics.csv"
 # OPERATOR-SIZE/seed-N, a model folder
 PRETRAINED = Path("data/pretraining")
 # OPERATOR-SIZE/seed-N/step-M, a model folder
-CHECKPOINTS = Path("data/checkpoints")
+EARLIER_MODELS = Path("data/checkpoints")
 # curves of all runs during pre-training; data/live has the curves of each run
 LIVE = Path("data/live.csv")
 # PROTOCOL-OPERATOR-SIZE/TASK-pretraining-SEED-finetuning-SEED, a model folder
@@ -52,7 +52,7 @@ def pretrained(operator: str, size: str, seed: int) -> Path:
 
 def model_after(operator: str, size: str, seed: int, step: int) -> Path:
     """Returns the folder of the model of `pretrained` as saved after `step` updates of pre-training, from 0 on."""
-    return CHECKPOINTS / f"{operator}-{size}" / f"seed-{seed}" / f"step-{step}"
+    return EARLIER_MODELS / f"{operator}-{size}" / f"seed-{seed}" / f"step-{step}"
 
 
 def finetuned(model: tuple[str, str, str], task: str, pretraining_seed: int, seed: int) -> Path:

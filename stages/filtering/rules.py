@@ -32,7 +32,7 @@ def rules_of(settings: Filtering) -> dict:
     return settings.model_dump(include={"excluded_categories", "harmful_pp", "missing_harmful_pp", "quality_warnings"})
 
 
-def judge(rules: Mapping[str, Any]) -> Callable[[Annotations], tuple[Reason, ...]]:
+def make_judge(rules: Mapping[str, Any]) -> Callable[[Annotations], tuple[Reason, ...]]:
     """Makes the function that returns the reasons for which a document is dropped.
 
     The function returns (rule, reason) pairs in the order categories, harmful_pp, quality_warnings, each once; () for a

@@ -1,8 +1,7 @@
 """Filters shards of OSCAR records by the rules, and keeps a ledger of every document and byte.
 
 records/ledger.py describes the rows of the ledger. Bytes are those of the lines, decompressed, without line feeds.
-Here a document is kept if no rule drops the document; stage.py then selects the documents that the ledger counts as
-kept.
+A document passes if no rule drops the document; stage.py then selects the documents that the ledger counts as kept.
 """
 
 import csv
@@ -16,18 +15,18 @@ import numpy as np
 
 from stages.files.storage import temporary_sibling
 from stages.filtering.annotation import Annotator, missing
-from stages.filtering.rules import judge
+from stages.filtering.rules import make_judge
 from stages.records import reading, records
 from stages.records.records import Annotations
 
 # level of compression: a sixth more bytes than at 3, in half the time
 LEVEL = 1
-KEPT = "kept.jsonl.zst"
+PASSED = "passed.jsonl.zst"
 MALFORMED = "malformed.csv"
 
 
 class Tally(NamedTuple):
-    """Counts of documents and of their bytes, by what happened to the documents; ledger.py explains the fields."""
+    """Counts of one fate, rule and reason; records/ledger.py explains the fields."""
 
     fate: str
     rule: str
@@ -41,51 +40,51 @@ class Tally(NamedTuple):
 def filter_shard(settings: dict, folder: Path) -> dict:
     """Job (runner/jobs.py): filters a shard.
 
-    Leaves kept.jsonl.zst, the kept lines byte for byte, and malformed.csv: file, line (from 1) and reason of each
-    malformed line, without a header.
+    Leaves passed.jsonl.zst, the lines that pass byte for byte, and malformed.csv: file, line (from 1) and reason of
+    each malformed line, without a header.
 
     Args:
         settings: `shard` (path), `rules` (of `rules_of`), `annotation` (the arguments of Annotator).
         folder: the folder of the job.
 
     Returns:
-        rows: the values of a Tally for every fate `kept`, `malformed` and `dropped`, with its rule and reason.
+        rows: a list of Tally values, one for each fate (`passed`, `malformed`, `dropped`), rule and reason.
         unknown: the number of documents whose metadata stayed unknown, by `categories`, `harmful_pp` and
             `quality_warnings`.
     """
-    find_reasons = judge(settings["rules"])
+    find_reasons = make_judge(settings["rules"])
     annotate = Annotator(**settings["annotation"])
     # [documents, bytes] by reasons; None stands for malformed lines
-    fates: dict[tuple | None, list[int]] = defaultdict(lambda: [0, 0])
+    counts_by_reasons: dict[tuple | None, list[int]] = defaultdict(lambda: [0, 0])
     number = 0
     with (
-        temporary_sibling(folder / KEPT) as path,
-        reading.zstd_writer(path, LEVEL) as kept,
+        temporary_sibling(folder / PASSED) as path,
+        reading.zstd_writer(path, LEVEL) as passed,
         (folder / MALFORMED).open("w", encoding="utf-8", newline="") as file,
     ):
         malformed = csv.writer(file, lineterminator="\n")
         for block, starts, ends, documents in _blocks(Path(settings["shard"])):
-            for start, end, document in zip(starts, ends, documents, strict=True):
+            for start, end, metadata in zip(starts, ends, documents, strict=True):
                 number += 1
                 # copying the line costs time, so only a line without metadata is copied
-                if not isinstance(document, ValueError) and missing(document):
+                if not isinstance(metadata, ValueError) and missing(metadata):
                     try:
-                        document = annotate(block[start:end], document)
+                        metadata = annotate(block[start:end], metadata)
                     except ValueError as error:
                         # the text or the address of the record cannot be read
-                        document = error
-                if isinstance(document, ValueError):
-                    malformed.writerow([settings["shard"], number, document])
+                        metadata = error
+                if isinstance(metadata, ValueError):
+                    malformed.writerow([settings["shard"], number, metadata])
                     reasons = None
                 else:
-                    reasons = find_reasons(document)
+                    reasons = find_reasons(metadata)
                     if not reasons:
-                        kept.write(memoryview(block)[start:end])
-                        kept.write(b"\n")
-                fate = fates[reasons]
-                fate[0] += 1
-                fate[1] += end - start
-    return {"rows": _sum_fates(fates), "unknown": annotate.unknown}
+                        passed.write(memoryview(block)[start:end])
+                        passed.write(b"\n")
+                counts = counts_by_reasons[reasons]
+                counts[0] += 1
+                counts[1] += end - start
+    return {"rows": _sum_fates(counts_by_reasons), "unknown": annotate.unknown}
 
 
 def _blocks(shard: Path) -> Iterator[tuple[bytes, list[int], list[int], list[Annotations | ValueError]]]:
@@ -106,15 +105,15 @@ def _sum_fates(fates: dict[tuple | None, list[int]]) -> list[list]:
     and `all_bytes` count all documents with that reason.
 
     Args:
-        fates: [documents, bytes] by reasons, which are (rule, reason) pairs; () stands for kept documents, None for
-            malformed lines.
+        fates: [documents, bytes] by reasons, which are (rule, reason) pairs; () stands for documents that pass, None
+            for malformed lines.
     """
     sums: dict[tuple, np.ndarray] = defaultdict(lambda: np.zeros(4, dtype=np.int64))
     for reasons, counts in fates.items():
         if reasons is None:
             keys = [("malformed", "", "")]
         elif not reasons:
-            keys = [("kept", "", "")]
+            keys = [("passed", "", "")]
         else:
             keys = [("dropped", rule, reason) for rule, reason in reasons]
         first = keys[0]
@@ -128,17 +127,17 @@ def _sum_fates(fates: dict[tuple | None, list[int]]) -> list[list]:
     return rows
 
 
-def select(kept: Path, target: Path, chosen: Iterable[int]) -> int:
-    """Copies lines of a shard of kept documents; returns the number of copied bytes, without line feeds.
+def select(passed: Path, target: Path, chosen: Iterable[int]) -> int:
+    """Copies lines of a shard; returns the number of copied bytes, without line feeds.
 
     Args:
-        kept: the shard.
+        passed: the shard.
         target: the file to write.
         chosen: sorted numbers of the lines, from 0.
     """
     size = 0
     previous = -1
-    lines = reading.lines(kept)
+    lines = reading.lines(passed)
     with reading.zstd_writer(target, LEVEL) as file:
         for number in chosen:
             skipped = number - previous - 1
@@ -172,24 +171,24 @@ def shard_rows(shard: str, tallies: list[list], selected: tuple[int, int] | None
     Args:
         shard: the name of the shard.
         tallies: `rows` of the result of `filter_shard`.
-        selected: documents and bytes that are selected among the kept documents; None if all are selected.
+        selected: documents and bytes that are selected among those that passed; None if all are selected.
     """
     read = np.zeros(2, dtype=int)
-    kept = np.zeros(2, dtype=int)
+    passed = np.zeros(2, dtype=int)
     others = []
     for tally in map(Tally._make, tallies):
         # of all documents, each under its first reason only
         counts = (tally.documents, tally.bytes)
         read += counts
-        if tally.fate == "kept":
-            kept += counts
+        if tally.fate == "passed":
+            passed += counts
         else:
             others.append((shard, *tally))
-    taken = kept if selected is None else np.array(selected)
+    kept = passed if selected is None else np.array(selected)
     fates = {
         "in": read,
-        "kept": taken,
-        "not_selected": kept - taken,
+        "kept": kept,
+        "not_selected": passed - kept,
     }
     rows = []
     for fate, numbers in fates.items():

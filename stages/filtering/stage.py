@@ -18,7 +18,7 @@ from stages.files.paths import CORPUS, FILTERED, LEDGER
 from stages.files.storage import link, temporary_sibling, write_table
 from stages.filtering import blocklists, rules
 from stages.filtering.annotation import load_kenlm
-from stages.filtering.shards import KEPT, MALFORMED, Tally, filter_shard, sample, select, shard_rows
+from stages.filtering.shards import MALFORMED, PASSED, Tally, filter_shard, sample, select, shard_rows
 from stages.records import origins, reading
 from stages.records.ledger import TOTAL, with_total
 from stages.runner import jobs
@@ -139,43 +139,43 @@ def _place_selected(
             were all dropped.
         settings: the section `filtering` of params.yaml.
     """
-    kept = []
+    passed = []
     for _, result in results:
         tallies = map(Tally._make, result["rows"])
-        kept.append(sum(tally.documents for tally in tallies if tally.fate == "kept"))
+        passed.append(sum(tally.documents for tally in tallies if tally.fate == "passed"))
     rows = []
-    choices = choose_documents(kept, settings)
-    for shard, (filtered, result), number, chosen in zip(shards, results, kept, choices, strict=True):
+    choices = choose_documents(passed, settings)
+    for shard, (filtered, result), number, chosen in zip(shards, results, passed, choices, strict=True):
         target = folder / shard.name
         selected = None
         if len(chosen) == number:
             # all: the file of the job gets a second name, without a copy
-            link(filtered / KEPT, target)
+            link(filtered / PASSED, target)
         elif not len(chosen):
             selected = (0, 0)
         else:
-            size = select(filtered / KEPT, target, chosen)
+            size = select(filtered / PASSED, target, chosen)
             selected = (len(chosen), size)
         rows += shard_rows(shard.name, result["rows"], selected)
     return rows
 
 
-def choose_documents(kept: list[int], settings: Filtering) -> list[Sequence[int]]:
-    """Chooses `filtering.documents` of the kept documents: the first, or a random sample.
+def choose_documents(passed: list[int], settings: Filtering) -> list[Sequence[int]]:
+    """Chooses `filtering.documents` of the documents that passed: the first, or a random sample.
 
     Args:
-        kept: the number of kept documents of each shard.
+        passed: the number of documents of each shard that passed.
         settings: the section `filtering` of params.yaml.
 
     Returns:
-        For each shard the sorted numbers, from 0, of the chosen documents among the kept documents.
+        For each shard the sorted numbers, from 0, of the chosen documents among those that passed.
     """
-    total = sum(kept)
+    total = sum(passed)
     limit = total if settings.documents is None else min(settings.documents, total)
     if settings.selection == "sample" and limit < total:
-        return list(reading.by_shard(sample(total, limit, settings.seed), kept))
+        return list(reading.by_shard(sample(total, limit, settings.seed), passed))
     choices, left = [], limit
-    for number in kept:
+    for number in passed:
         taken = min(number, left)
         choices.append(range(taken))
         left -= taken

@@ -77,13 +77,13 @@ def _tabulate_predictions(run: FinetuningRun, folder: Path) -> pd.DataFrame:
     """Makes a row of every prediction of a run. folder: the folder of the job."""
     tables = validation_tables(run.task)
     frames = []
-    for split, predicted in read_predictions(folder).items():
+    for evaluated_on, predicted in read_predictions(folder).items():
         columns = {
             "task": run.task,
-            "evaluated_on": split,
+            "evaluated_on": evaluated_on,
             "pretraining_seed": run.pretraining_seed,
             "finetuning_seed": run.seed,
-            "example_id": read_examples(tables[split])["example_id"],
+            "example_id": read_examples(tables[evaluated_on])["example_id"],
             "prediction": predicted,
         }
         frames.append(pd.DataFrame(columns))
@@ -122,7 +122,7 @@ def outputs(settings: Settings, done: list[tuple[FinetuningRun, Path, dict]]) ->
     # Every output is a whole folder, which replaces the folder of the last run.
     with temporary_sibling(PREDICTIONS) as output:
         output.mkdir()
-        for name, jobs_of_model in groupby(done, key=lambda job: job[0].model):
+        for name, jobs_of_model in groupby(done, key=lambda entry: entry[0].model_name):
             frames = [_tabulate_predictions(run, folder) for run, folder, _ in jobs_of_model]
             pd.concat(frames).to_parquet(output / f"{name}.parquet", index=False)
     # The cards of the models report the scores, so these are computed first.

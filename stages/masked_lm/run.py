@@ -43,13 +43,14 @@ class PretrainingRun(Run):
     @property
     def job(self) -> Job:
         """The run as a job, which reads data/tokens and must leave the `saved_models`."""
-        outputs = {
+        published = {
             "model": pretrained(self.operator, self.size, self.seed),
             "checkpoints": model_after(self.operator, self.size, self.seed, step=0).parent,
         }
         # proportional to the weights of the layers, so that the runs of the largest models start first
         work = self.model.layers * self.model.hidden**2
-        return Job(self.name, self, (TOKENS,), tuple(self.saved_models.values()), outputs, work)
+        required = tuple(self.saved_models.values())
+        return Job(self.name, self, (TOKENS,), required=required, published=published, work=work)
 
 
 def count_steps(recipe: Pretraining, sequences: int) -> int:

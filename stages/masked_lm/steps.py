@@ -79,8 +79,8 @@ class Trainer:
         checkpoint: File of the run's state. The trainer neither reads nor writes the file; errors name the file.
 
     Attributes:
-        content: What a checkpoint must agree with: the content of the run, and the number of processes, which decides
-            the result, too, because each process draws separate dropout.
+        content: The settings that a checkpoint must agree with: the content of the run, and the number of processes,
+            which decides the result, too, because each process draws separate dropout.
         steps: Number of updates of the run.
 
     Raises:
@@ -146,8 +146,8 @@ class Trainer:
         multiple = COMPILED_MULTIPLE if device().type == "cuda" else 1
         parts = list(zip(inputs.split(rows), sequences.split(rows), chosen.split(rows), strict=True))
         total = torch.zeros((), device=device())
-        for number, (seen, originals, hidden) in enumerate(parts, start=1):
-            positions, targets = sparse_targets(originals, hidden, multiple)
+        for number, (seen, originals, chosen_part) in enumerate(parts, start=1):
+            positions, targets = sparse_targets(originals, chosen_part, multiple)
             # Processes exchange their gradients once, after the last part.
             last = number == len(parts)
             exchange = nullcontext() if last else distributed.keep_gradients(self._loss_of)

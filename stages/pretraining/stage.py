@@ -15,7 +15,7 @@ from pathlib import Path
 
 from stages.files.model_folders import card, complete
 from stages.files.observations import Observation
-from stages.files.paths import CHECKPOINTS, LIVE, PRETRAINED, TOKENIZER, TOKENS, model_after, pretrained
+from stages.files.paths import EARLIER_MODELS, LIVE, PRETRAINED, TOKENIZER, TOKENS, model_after, pretrained
 from stages.files.storage import link, temporary_sibling
 from stages.masked_lm.run import PretrainingRun
 from stages.runner import model_jobs
@@ -112,7 +112,7 @@ def write_outputs(done: list[tuple[PretrainingRun, Path, dict]]) -> tuple[list[O
     done: every run with the folder and the result of the job.
     """
     rows = []
-    with temporary_sibling(PRETRAINED) as models, temporary_sibling(CHECKPOINTS) as earlier:
+    with temporary_sibling(PRETRAINED) as models, temporary_sibling(EARLIER_MODELS) as earlier:
         models.mkdir()
         earlier.mkdir()
         for run, folder, result in done:
@@ -121,7 +121,7 @@ def write_outputs(done: list[tuple[PretrainingRun, Path, dict]]) -> tuple[list[O
             publish(run, log, folder / "model", log[-1]["step"], models / final.relative_to(PRETRAINED), final)
             for step, part in run.saved_models.items():
                 final = model_after(run.operator, run.size, run.seed, step)
-                publish(run, log, folder / part, step, earlier / final.relative_to(CHECKPOINTS), final)
+                publish(run, log, folder / part, step, earlier / final.relative_to(EARLIER_MODELS), final)
             rows += make_observations(run, log)
     return rows, {}
 

@@ -19,7 +19,7 @@ import pandas as pd
 
 from stages.evidence import specifications
 from stages.evidence.cell_verdicts import NO_MODEL, NOT_IN_PAPER, NOT_JUDGED, NOT_MEASURED, NOT_RUN
-from stages.evidence.cells import PAPER_SIZES
+from stages.evidence.cells import MEASURED, PAPER_SIZES
 from stages.evidence.published import EDITIONS
 from stages.evidence.specifications import Table
 from stages.evidence.statistics import EXACT
@@ -270,7 +270,7 @@ def _write_notes(tables: tuple[Table, ...], latest: pd.DataFrame) -> tuple[str, 
         notes.append(fill_sentence("edition_note", changed=changed))
     if latest["at_chance"].eq(True).any():
         notes.append(fill_sentence("chance_note"))
-    trained = latest[(latest["status"] == "reproduced") & latest["unit_of_inference"].notna()]
+    trained = latest[(latest["status"] == MEASURED) & latest["unit_of_inference"].notna()]
     trained = trained[trained["unit_of_inference"] != EXACT]
     for (unit, n, runs), _ in trained.groupby(["unit_of_inference", "reproduced_n", "runs"]):
         notes.append(fill_sentence("unit_note", unit=unit, n=n, runs=runs))

@@ -19,6 +19,7 @@ from stages.files.paths import ANALYSIS, REPORTS, TOKENS
 from stages.files.storage import temporary_sibling, write_atomically
 from stages.report import (
     cards,
+    claims_and_audit,
     drawing,
     figures,
     first_screen,
@@ -31,7 +32,6 @@ from stages.report import (
     read_results,
     robustness_figures,
     table_rows,
-    verdicts,
 )
 from stages.report.drawing import Drawing
 from stages.report.tables import Grid, csv_of
@@ -50,8 +50,8 @@ def build_tables(settings: Settings) -> dict[str, Grid]:
     for tables in list_paper_tables():
         grids.append(paper_tables.paper_table(tables, cells, settings.sizes))
     # claims and audit have pages of their own
-    grids.append(verdicts.claims(read_results.read_claims(), checks))
-    grids.append(verdicts.audit(checks))
+    grids.append(claims_and_audit.claims(read_results.read_claims(), checks))
+    grids.append(claims_and_audit.audit(checks))
     grids += build_own_tables(settings)
     return {grid.name: grid for grid in grids}
 

@@ -21,7 +21,7 @@ from stages.evidence.fields import select
 from stages.evidence.scores import COLUMNS, GLUE_SCORE, MISMATCHED
 from stages.files.paths import LEDGER, TOKENS
 from stages.records.ledger import TOTAL, read_ledger
-from stages.report import deviations, open_items, read_results, verdicts
+from stages.report import claims_and_audit, deviations, open_items, read_results
 from stages.report.text_templates import content, facts_of, fill_sentence
 from stages.schema.settings import Settings
 
@@ -42,8 +42,8 @@ def make_reader(settings: Settings) -> Callable[[str], pd.DataFrame]:
         "noise_tests": noise_tests,
         "transfer": lambda: transfer(read_results.read_table("transfer")),
         "baselines": partial(baselines, settings.protocols[0]),
-        "claim_totals": lambda: verdicts.claim_totals(read_results.read_claims()),
-        "audit_totals": lambda: verdicts.audit_totals(read_results.audited()),
+        "claim_totals": lambda: claims_and_audit.claim_totals(read_results.read_claims()),
+        "audit_totals": lambda: claims_and_audit.audit_totals(read_results.audited()),
         "corpus": corpus,
         "tokens": tokens,
         "sentence_pairs": read_results.read_sentence_pairs,

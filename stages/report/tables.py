@@ -1,6 +1,6 @@
 """Tables as shown, without HTML or LaTeX: groups of lines of values, with the CSV of the same numbers.
 
-paper_tables.py builds the tables of the papers, verdicts.py the tables of claims and checks, own_tables.py the rest.
+paper_tables.py builds the tables of the papers, claims_and_audit.py those of claims and checks, own_tables.py the rest.
 """
 
 import re

@@ -1,6 +1,6 @@
 """The fingerprint of a job: a hash over everything that decides the result.
 
-A fingerprint covers the job's argument, the input files, the versions of the libraries that compute, and the closure of
+A fingerprint covers the job's content, the input files, the versions of the libraries that compute, and the closure of
 the code: the files of this repository that the function's module imports, the files that those import, and so on. A
 test derives the folders that dvc.yaml names from the same closure. The packages `schema`, `runner` and `files` are left
 out: these packages check, schedule and write, and decide no value in a result.

@@ -36,11 +36,11 @@ class Job:
 
     name: the job in messages about progress and errors.
     argument: the first argument of the function: a Run, or a dictionary that is JSON.
-    inputs: files and folders whose content decides the result together with the argument and the code.
+    inputs: files and folders whose content decides the result together with the content and the code.
     required: names of files and folders that the function must leave in the job's folder for this run. The names are no
     part of the fingerprint: a finished job is called again if such a file is missing, and a run that wants fewer files
     reuses the job.
-    published: by the name of a file or folder in the job's folder, the path under which an output of the stage has it.
+    published: by the name of a file or folder in the job's folder, the path of the same in an output of the stage.
     work: how much a job computes in comparison with jobs of equally large inputs; large jobs start first.
     """
 

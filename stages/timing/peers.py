@@ -4,7 +4,6 @@
 positions; fine-tuning pads every example to the maximum length. Dropout is the dropout of the timed recipe.
 """
 
-import math
 import tempfile
 import time
 from collections.abc import Sequence
@@ -131,7 +130,7 @@ class Finetuning:
     def train(self, examples: Encoded, steps: int) -> float:
         """Trains the model for `steps` steps after the first step; returns the seconds that an epoch takes.
 
-        These are the mean seconds of a step, times the steps of an epoch: padded batches take equally long.
+        An epoch takes the mean seconds of a step times (examples / batch size), as all examples are equally long.
         """
         recipe = self.recipe
         ends = train(
@@ -144,7 +143,7 @@ class Finetuning:
             learning_rate=recipe.learning_rates[0],
             warmup_steps=WARMUP,
         )
-        return (ends[-1] - ends[0]) / steps * math.ceil(len(examples) / recipe.batch_size)
+        return (ends[-1] - ends[0]) / steps * len(examples) / recipe.batch_size
 
     def pad(self, examples: Encoded) -> list[dict]:
         """Returns the examples as Trainer takes them, each padded with 0 to the recipe's maximum length."""

@@ -1,11 +1,12 @@
-"""Times our training and the training of stock BERT: epochs of fine-tuning and steps of pre-training and translation.
+"""Times our training and the training of stock BERT: fine-tuning, and steps of pre-training and translation.
 
 Reads data/tasks, data/tokens (sequences and tokenizer) and data/sentence_pairs. Models start untrained, because speed
 does not depend on learned weights. Writes data/observations/timing.csv with these metrics, in `timing.repeats` rounds:
-seconds_per_epoch of fine-tuning (Kowsher et al., Figure 3), tokens_per_second and share_of_peak of pre-training, and
-seconds_per_step of the encoder-decoders of every protocol of `translation` (size: the protocol). condition: `round=N`
-for our training; `implementation=trainer precision=P round=N` for Hugging Face's BERT and Trainer, in rows whose
-operator is `original`. P is float32, and bfloat16 where the machine does not emulate bfloat16.
+seconds_per_epoch of fine-tuning (Kowsher et al., Figure 3; of stock BERT computed from steps), tokens_per_second and
+share_of_peak of pre-training, and seconds_per_step of the encoder-decoders of every protocol of `translation` (size:
+the protocol). condition: `round=N` for our training; `implementation=trainer precision=P round=N` for Hugging Face's
+BERT and Trainer, in rows whose operator is `original`. P is float32, and bfloat16 where the machine does not emulate
+bfloat16.
 
 Compared calls are timed in turn within a round, so that a drift of the machine affects all calls. The peaks of matrix
 products are in data/runs/timing.json. A CPU computes with a single thread, as in every other stage: several threads

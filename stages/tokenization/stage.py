@@ -52,7 +52,7 @@ def build(
         RuntimeError: a shard cannot be read.
     """
     ledger = read_ledger(filtered / LEDGER.name)
-    # a shard without a kept document has no file
+    # a shard without a kept document has no file, or an empty one
     by_shard = ledger[ledger["shard"] != TOTAL]
     kept = by_shard[(by_shard["fate"] == "kept") & (by_shard["documents"] > 0)]
     shards = [filtered / name for name in kept["shard"]]
@@ -125,7 +125,7 @@ def choose_tokenizer(
     if name is None:
         work = {"shards": [str(shard) for shard in shards], "size": settings.vocabulary_size}
         job = jobs.Job("vocabulary", work, tuple(shards))
-        [(folder, _)] = jobs.run(vocabulary.train, [job], stage="tokenization", workers=workers)
+        [(folder, _)] = jobs.run(vocabulary.train_vocabulary, [job], stage="tokenization", workers=workers)
         tokenizer = Tokenizer.from_file(str(folder / "tokenizer.json"))
         source = "trained on data/filtered"
     elif root and (root / name).is_file():

@@ -26,7 +26,7 @@ ALPHANUMERIC = frozenset(string.ascii_lowercase + string.digits)
 ALWAYS = ALPHANUMERIC | frozenset(string.punctuation)
 
 
-def train(settings: dict, folder: Path) -> dict:
+def train_vocabulary(settings: dict, folder: Path) -> dict:
     """Job (runner/jobs.py): trains a tokenizer and leaves tokenizer.json in the folder of the job.
 
     Args:
