@@ -36,7 +36,7 @@ class Job:
 
     name: the job in messages about progress and errors.
     argument: the first argument of the function: a Run, or a dictionary that is JSON.
-    inputs: files and folders whose content decides the result together with the content and the code.
+    inputs: files and folders that decide the result, together with `content` and the code.
     required: names of files and folders that the function must leave in the job's folder for this run. The names are no
     part of the fingerprint: a finished job is called again if such a file is missing, and a run that wants fewer files
     reuses the job.
