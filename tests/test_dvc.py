@@ -1,6 +1,7 @@
 """dvc.yaml is complete: every stage lists its code and parameters, so that an edit reruns the stages it concerns."""
 
 import ast
+import re
 import shutil
 import subprocess
 import sys
@@ -10,6 +11,7 @@ from pathlib import Path
 import pytest
 import yaml
 
+from stages.__main__ import build_parser
 from stages.files.paths import CHECKED
 from stages.runner.fingerprints import closure, imported
 from stages.runner.handover import list_outputs, pipeline
@@ -58,6 +60,19 @@ def test_a_stage_reads_only_parameters_that_it_lists(stage):
             # a function that takes one section calls it `settings`, too
             if top in Settings.model_fields:
                 assert chain in allowed or any(chain.startswith(f"{param}.") for param in listed), (path, chain)
+
+
+def test_every_stage_is_a_folder_and_no_shell_reads_a_value_of_params_yaml():
+    assert {path.parent.name for path in (ROOT / "stages").glob("*/stage.py")} == set(STAGES)
+    for stage, entry in STAGES.items():
+        assert entry["cmd"] == f"python -m stages {stage}"
+
+
+def test_the_help_lists_every_stage():
+    lines = build_parser().format_help().splitlines()
+    # a name is indented by four spaces, its help by more
+    listed = {line.split()[0] for line in lines if re.match(r" {4}\w", line)}
+    assert listed == {"scale", *STAGES}
 
 
 def test_params_yaml_is_checked_before_any_other_stage_runs():
@@ -111,7 +126,7 @@ def test_no_module_imports_a_name_from_an_init_file_as_no_fingerprint_covers_it(
                 assert not any(ROOT.joinpath(*alias.name.split(".")).is_dir() for alias in node.names), file
 
 
-BELOW = {"attention": [], "files": [], "schema": ["files"], "runner": ["files", "schema"]}
+BELOW = {"files": [], "schema": ["files"], "runner": ["files", "schema"]}
 
 
 @pytest.mark.parametrize("package", BELOW)

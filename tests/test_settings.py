@@ -70,6 +70,7 @@ MISTAKES = {
     "translation.sequence_tasks.positions: 18": r"sequence_tasks: positions: 18; .* fill 17 at most",
     "translation.sequence_tasks.operators: [original, over_parameters_wide]": r"intermediate: 64 must be 66 or more",
     "corpus.documents: null": r"corpus\.documents: null; .* the number to generate",
+    "tasks.validation_examples: 9": r"tasks\.validation_examples: 9; data\.source: embedded needs at least 10",
     "tasks.questions.train_examples: null": r"tasks\.questions\.train_examples: null",
     "translation.protocols.blog.held_out_pairs: null": r"translation\.protocols\.blog\.held_out_pairs: null",
     "analysis.pairs: [[symmetric, shared], [[symmetric, fixed], symmetric]]": r"analysis\.pairs\.1: `fixed` is not in",

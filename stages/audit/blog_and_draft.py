@@ -3,6 +3,7 @@
 import math
 from fractions import Fraction
 
+from stages.audit.closed_formulas import SIZES
 from stages.audit.findings import Findings, check_equal, check_statement, judge_printed, note_numbers
 from stages.audit.printed import read_numbers
 
@@ -24,7 +25,7 @@ def check_layer() -> Findings:
     linear = 512 * 512 + 512
     yield check_equal("H.PARAM.dot", dot, 4 * linear)
     yield check_equal("H.PARAM.had", hadamard, 2 * linear + 8 * 40 * 40 + 1)
-    yield judge_printed("H.2X", "2", Fraction(dot, hadamard))
+    yield judge_printed("H.2X", table["hadamard_vs_original", "param_saving_factor"], Fraction(dot, hadamard))
     yield note_numbers("H.PCT", saved=100 * (1 - hadamard / dot))
 
 
@@ -52,7 +53,7 @@ def note_ceiling() -> Findings:
 def compare_lengths() -> Findings:
     """Note the length n at which a Hadamard layer has as many parameters as a dot-product layer."""
     lengths = []
-    for h, heads in ((512, 8), (768, 12)):
+    for _, h, _, heads in SIZES.values():
         # 2 (h^2 + h) + heads n^2 + 1 = 4 (h^2 + h)
         length = math.sqrt((2 * (h * h + h) - 1) / heads)
         lengths.append(f"width {h}, {heads} heads: {length:.0f}")
@@ -61,7 +62,7 @@ def compare_lengths() -> Findings:
 
 def check_weights() -> Findings:
     """Check whether attention over parameters has as many weights as the feed-forward network that it replaces."""
-    feed_forward = 2_097_152
+    feed_forward = int(read_numbers("aop_text_numbers")["aop1", "sublayer_params"])
     yield check_equal("AOP.FFN", feed_forward, 2 * 512 * 2048)
     for check, heads, pairs in (("AOP.1", 8, 1536), ("AOP.2.table", 16, 512), ("AOP.2.text", 8, 512)):
         # Two projections between 512 and heads x 64, and a key and a value for each pair and head.

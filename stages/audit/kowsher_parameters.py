@@ -3,12 +3,12 @@
 from fractions import Fraction
 from itertools import product
 
-from stages.audit.closed_formulas import count_bert, save_percent
+from stages.audit.closed_formulas import SIZES, count_bert, save_percent
 from stages.audit.findings import Findings, check_equal, check_statement, judge_printed, note_numbers
 from stages.audit.printed import EDITIONS, KOWSHER, read_table
 
 # The width of BERT-base.
-H = 768
+_, H, _, _ = SIZES["base"]
 # Per cent that `shared` saves of Q, K and V without biases: one matrix and three diagonals replace three matrices.
 SHARED_SAVES = 100 * (1 - Fraction(H + 3, 3 * H))
 
@@ -26,28 +26,31 @@ def check_counts() -> Findings:
     yield note_numbers("K.PARAM.seqcls", counted=count_bert("shared", "base")["classifier"])
     table = read_table("K24", "table4_model_parameters")
     kept = table.value("base.shared", "params") / table.value("base.original", "params")
-    yield judge_printed("K.PARAM.pct", "12.94", 100 * (1 - kept))
+    yield judge_printed("K.PARAM.pct", table["base.shared", "saved_percent"], 100 * (1 - kept))
 
 
 def check_shares() -> Findings:
     """Check the per cent of parameters that the abstract and the limitations say shared saves."""
     saved = save_percent("shared", "base")
-    yield judge_printed("K.BLOCK", "66.53", SHARED_SAVES)
-    yield judge_printed("K.BLOCK.bias", "66.53", saved["projections"])
-    yield judge_printed("K.BLOCK.6667", "66.67", SHARED_SAVES)
+    text = read_table("K24", "text_and_figure_numbers")
+    printed = text["params", "qkv_param_reduction"]
+    yield judge_printed("K.BLOCK", printed, SHARED_SAVES)
+    yield judge_printed("K.BLOCK.bias", printed, saved["projections"])
+    yield judge_printed("K.BLOCK.6667", text["params", "qkv_param_reduction_limitations"], SHARED_SAVES)
     yield check_statement("K.HALF", saved["masked_lm"] > 50, **saved)
 
 
 def check_comparison() -> Findings:
     """Check Table 7 of the NAACL edition: the per cent of Q, K and V that each operator saves, without biases."""
+    table = read_table("K25", "table7_method_comparison")
     saved = {
-        "symmetric": ("33", Fraction(100, 3)),
+        "symmetric": Fraction(100, 3),
         # One diagonal replaces one of three matrices.
-        "partial_qk": ("33", Fraction(100 * (H - 1), 3 * H)),
-        "shared": ("66.67", SHARED_SAVES),
+        "partial_qk": Fraction(100 * (H - 1), 3 * H),
+        "shared": SHARED_SAVES,
     }
-    for operator, (printed, exact) in saved.items():
-        yield judge_printed("K25.T7.{operator}", printed, exact, operator=operator)
+    for operator, exact in saved.items():
+        yield judge_printed("K25.T7.{operator}", table["parameter_reduction", operator], exact, operator=operator)
     # Pairwise keeps 2 h^2 + h^2 / heads parameters of 3 h^2.
     shares = {heads: 100 * (1 - 1 / heads) / 3 for heads in (8, 12, 1024)}
     shown = [f"{heads} heads {share:.2f} %" for heads, share in shares.items()]

@@ -19,9 +19,10 @@ MALFORMED = ("malformed:not_json", "malformed:truncated", "malformed:no_content"
 
 
 def plan(documents: int) -> dict[str, int]:
-    """Returns how many documents are of each kind, by the name of the kind, such as {"sound": 740, "warning:tiny": 20}.
+    """Returns how many documents are of each kind, by the name of the kind.
 
-    Each kind with a defect gets at least one document. A document in 250 is malformed, in each of three ways in turn.
+    Of 1,000 documents 656 are `sound` and 20 `warning:tiny`. Each kind in KINDS gets at least one document. A document
+    in 250, rounded down, is malformed, in each of three ways in turn.
 
     Args:
         documents: number of documents of the corpus.

@@ -123,7 +123,8 @@ def draw_examples(
                 break
         else:
             raise ValueError(
-                f"embedded {name}: {len(seen)} different examples exist, and hardly more; ask for fewer examples"
+                f"embedded {name}: {len(seen)} different examples exist, and hardly more; ask for fewer in "
+                f"tasks.{'validation' if validation else 'train'}_examples"
             )
         seen.add(texts)
         examples.append(example)

@@ -14,6 +14,8 @@ if TYPE_CHECKING:
 
 # The operator that all other operators are compared with
 REFERENCE = "original"
+# of each split of a generated GLUE task; 8 would leave out a kind of pair of STS-B
+LEAST_EXAMPLES = 10
 
 
 def check_variants(settings: Settings) -> None:
@@ -106,15 +108,15 @@ def check_generated(settings: Settings) -> None:
     """Checks that generated data have a number of examples and tasks that the generator knows."""
     if not settings.data.generated:
         return
-    for task in settings.tasks.names:
+    tasks = settings.tasks
+    for task in tasks.names:
         require_listed(task, "tasks.names", GLUE, "the tasks that data.source: embedded generates")
-    questions = settings.tasks.questions
     amounts = {
         "corpus.documents": settings.corpus.documents,
-        "tasks.train_examples": settings.tasks.train_examples,
-        "tasks.validation_examples": settings.tasks.validation_examples,
-        "tasks.questions.train_examples": questions.train_examples,
-        "tasks.questions.validation_examples": questions.validation_examples,
+        "tasks.train_examples": tasks.train_examples,
+        "tasks.validation_examples": tasks.validation_examples,
+        "tasks.questions.train_examples": tasks.questions.train_examples,
+        "tasks.questions.validation_examples": tasks.questions.validation_examples,
     }
     for name, protocol in settings.translation.protocols.items():
         amounts[f"translation.protocols.{name}.train_pairs"] = protocol.train_pairs
@@ -122,6 +124,9 @@ def check_generated(settings: Settings) -> None:
     for key, amount in amounts.items():
         if amount is None:
             raise ValueError(f"{key}: null; data.source: embedded needs the number to generate")
+    for key in ("tasks.train_examples", "tasks.validation_examples"):
+        if amounts[key] < LEAST_EXAMPLES:
+            raise ValueError(f"{key}: {amounts[key]}; data.source: embedded needs at least {LEAST_EXAMPLES}")
 
 
 def check_tasks(settings: Settings) -> None:

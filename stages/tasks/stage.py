@@ -8,7 +8,6 @@ and reason (examples.py); and majority_share, the share of the most frequent cla
 (empty for a regression, and where all questions have answers).
 """
 
-import shutil
 from pathlib import Path
 
 import pandas as pd
@@ -17,7 +16,7 @@ from stages.benchmarks.glue import TASKS, Split
 from stages.embedded.comprehension import write_squad, write_triviaqa
 from stages.embedded.tasks import write_glue
 from stages.files.paths import STATISTICS, TASK_FOLDER
-from stages.files.storage import temporary_sibling
+from stages.files.storage import delete, temporary_sibling
 from stages.schema.settings import Settings
 from stages.tasks import glue, squad, triviaqa
 from stages.tasks.examples import Examples
@@ -64,7 +63,7 @@ def build(folder: Path, settings: Settings) -> list[dict]:
             frame.to_parquet(folder / name / f"{split.name}.parquet", index=False)
             statistics.append(_describe(examples, frame, name, split))
     pd.DataFrame(statistics).to_csv(folder / STATISTICS.name, index=False, lineterminator="\n")
-    shutil.rmtree(folder / "source", ignore_errors=True)
+    delete(folder / "source")
     return statistics
 
 
