@@ -52,6 +52,20 @@ def shared_data() -> Path:
 
 
 @pytest.fixture
+def in_an_empty_folder(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+
+
+@pytest.fixture
+def one_thread():
+    """One thread, as in a job; two threads wait for each other wherever all cores are busy."""
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(threads)
+
+
+@pytest.fixture
 def tokens(tmp_path) -> Path:
     """A toy data/tokens."""
     return packed(tmp_path / "tokens")

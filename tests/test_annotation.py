@@ -18,6 +18,8 @@ from stages.filtering.blocklists import Blocklist
 from stages.records import records
 from tests.toy_shards import EXCLUDED, FILTERED, build, kept_lines, totals, write_shard
 
+pytestmark = pytest.mark.usefixtures("in_an_empty_folder")
+
 ARPA = """\\data\\
 ngram 1=5
 ngram 2=2
@@ -74,11 +76,6 @@ def annotation(lists: Path | None = None, model: Path | None = None, quality_rul
     sources = {"blocklists": lists, "kenlm_model": model}
     paths = {key: path and str(path) for key, path in sources.items()}
     return {**paths, "quality_rules": quality_rules}
-
-
-@pytest.fixture(autouse=True)
-def in_an_empty_folder(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
 
 
 @pytest.fixture

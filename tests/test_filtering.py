@@ -22,6 +22,8 @@ from stages.records.ledger import TOTAL, read_ledger
 from stages.records.records import Annotations
 from tests.toy_shards import EXCLUDED, FILTERED, build, kept_lines, settings, totals, write_shard
 
+pytestmark = pytest.mark.usefixtures("in_an_empty_folder")
+
 PAPER = make_judge(rules_of(settings()))
 PASSING = {"harmful_pp": 500.0, "categories": None, "quality_warnings": None}
 
@@ -41,11 +43,6 @@ def read_balanced_ledger() -> pd.DataFrame:
 
 def read_malformed() -> pd.DataFrame:
     return pd.read_csv(FILTERED / "malformed.csv", keep_default_na=False)
-
-
-@pytest.fixture(autouse=True)
-def in_an_empty_folder(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
 
 
 @pytest.mark.parametrize(

@@ -7,10 +7,7 @@ import pytest
 from stages.files.paths import RUNS
 from stages.runner.handover import list_outputs, pipeline, require_inputs
 
-
-@pytest.fixture(autouse=True)
-def in_an_empty_folder(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
+pytestmark = pytest.mark.usefixtures("in_an_empty_folder")
 
 
 def make(*stages: str) -> None:

@@ -26,6 +26,9 @@ from stages.tasks import squad
 from stages.tasks import stage as tasks
 from stages.tokenization.vocabulary import SPECIAL, word_pieces
 
+# a toy model is slower on two threads
+pytestmark = pytest.mark.usefixtures("one_thread")
+
 ROOT = Path(__file__).parents[1]
 MODELS = [("original", "tiny")]
 LETTERS = "abcdefghijklmnopqrstuvwxyz0123456789"
@@ -44,15 +47,6 @@ OWN_TRAINING = {
     "answer_length": 10,
     "null_threshold": 0.0,
 }
-
-
-@pytest.fixture(autouse=True)
-def one_thread():
-    """A job computes on one thread, and a toy model is slower on two."""
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(threads)
 
 
 @pytest.fixture

@@ -12,7 +12,7 @@ from stages.evidence.fields import FIELDS
 from stages.report import own_tables, table_rows
 from stages.report import robustness_figures as figures
 from stages.report.names import unbroken
-from tests.toy_evidence import filled
+from tests.toy_evidence import filled, list_texts
 
 TABLES = [
     "kowsher2024_arxiv_table5_noise",
@@ -54,15 +54,6 @@ def observed(curves: dict[str, dict[str, float]], seeds=TWICE_TWO, spread=0.0) -
 def table(name: str, **read: pd.DataFrame):
     """Builds a table of the report from frames by name."""
     return own_tables.build_table(name, read.__getitem__, fewest=3, strongest=0.4)
-
-
-def list_texts(grid) -> list[list[str]]:
-    """Lists the texts of the first line of every row of a table."""
-    texts = []
-    for group in grid.groups:
-        line = group.lines[0]
-        texts.append([value.text for value in line.values])
-    return texts
 
 
 def contrasted(rows: pd.DataFrame) -> pd.DataFrame:

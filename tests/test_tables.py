@@ -187,12 +187,13 @@ def test_a_missing_value_is_an_error_in_both_forms(tmp_path):
     with pytest.raises(jinja2.UndefinedError):
         latex.environment(tmp_path).get_template("t.tex").render()
     with pytest.raises(jinja2.UndefinedError):
-        html.render(tmp_path, {})
+        html.environment(tmp_path).get_template("report.html").render()
 
 
 def test_html_escapes_every_value(tmp_path):
     (tmp_path / "report.html").write_text("{{ value }} {{ value | formula }}")
-    assert html.render(tmp_path, {"value": '<b>h^2"'}) == "&lt;b&gt;h^2&#34; &lt;b&gt;h<sup>2</sup>&#34;"
+    made = html.environment(tmp_path).get_template("report.html").render(value='<b>h^2"')
+    assert made == "&lt;b&gt;h^2&#34; &lt;b&gt;h<sup>2</sup>&#34;"
 
 
 @pytest.mark.parametrize(

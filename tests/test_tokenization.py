@@ -29,6 +29,8 @@ from stages.tokenization import streams as tokens
 from stages.tokenization import vocabulary
 from tests import toy_shards
 
+pytestmark = pytest.mark.usefixtures("in_an_empty_folder")
+
 WORDS = ["the", "cat", "sat", "on", "a", "mat", "and", "dogs", "bark", "at", "night", "while", "rain", "falls"]
 ROOT = Path(__file__).parents[1]
 LAPTOP = load_settings(ROOT / "stages/scales/laptop.yaml").tokenization
@@ -79,11 +81,6 @@ def draw_held_out(documents: int, count: int) -> set[int]:
 def make_tokenizer(*pieces: str) -> Tokenizer:
     numbers = {piece: number for number, piece in enumerate([*vocabulary.SPECIAL, *pieces])}
     return vocabulary.word_pieces(numbers)
-
-
-@pytest.fixture(autouse=True)
-def in_an_empty_folder(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
 
 
 @pytest.fixture

@@ -329,15 +329,6 @@ def sequence_error(task: str, operator: str) -> float:
     return sequences.train(run)["error"]
 
 
-@pytest.fixture
-def one_thread():
-    """One thread, as in a job; two threads wait for each other wherever all cores are busy."""
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(threads)
-
-
 def test_position_by_itself_solves_the_recurrence_and_not_the_copy(one_thread):
     assert sequence_error("recurrence", "fixed") < 0.1
     assert sequence_error("copy", "fixed") > 0.7

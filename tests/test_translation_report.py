@@ -8,6 +8,7 @@ import pytest
 from stages.evidence import measurements, translation
 from stages.files.observations import COLUMNS, TYPES, Observation
 from stages.report import own_figures, own_tables
+from tests.toy_evidence import list_texts
 
 BY_EPOCH = {
     "training_accuracy": (0.2, 0.31, 0.3),
@@ -48,14 +49,6 @@ def observed() -> pd.DataFrame:
 
 def table(name: str, frame: pd.DataFrame):
     return own_tables.build_table(name, lambda _: frame, confidence="95%", signatures=["nrefs:1|case:mixed"])
-
-
-def list_texts(grid) -> list[list[str]]:
-    texts = []
-    for group in grid.groups:
-        line = group.lines[0]
-        texts.append([value.text for value in line.values])
-    return texts
 
 
 def test_a_run_counts_by_its_best_and_by_its_last_epoch():

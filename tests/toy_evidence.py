@@ -43,3 +43,12 @@ def cell_sources(run: list[dict]) -> cells.CellSources:
 def filled(name: str, run: list[dict], **changes) -> pd.DataFrame:
     """The cells of a published table after such a run. changes: of its `evidence`."""
     return cells.fill(specifications.load()[0][name], replace(cell_sources(run), **changes))
+
+
+def list_texts(grid) -> list[list[str]]:
+    """Lists the texts of the first line of every row of a table."""
+    texts = []
+    for group in grid.groups:
+        line = group.lines[0]
+        texts.append([value.text for value in line.values])
+    return texts

@@ -244,7 +244,7 @@ def _judge_numbers(entries: list[dict], rows: pd.DataFrame, ledger: str) -> dict
 
 
 def _judge_contrasts(entries: list[dict], sources: ClaimSources) -> list[dict]:
-    """Judges a claim about operators by this run and, if these have the contrasts, by the released results."""
+    """Judges a claim about operators by this run and, where the contrasts exist, by the released results."""
     findings = {}
     for source in (contrasts.THIS_RUN, contrasts.RELEASED):
         rows = sources.contrasts[sources.contrasts["source"] == source]

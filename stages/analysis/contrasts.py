@@ -19,7 +19,7 @@ from scipy import stats
 from stages.analysis import robustness
 from stages.evidence import baselines, convergence, derived, power, scores, survival
 from stages.evidence.estimate import between
-from stages.evidence.fields import select
+from stages.evidence.fields import select, stack
 from stages.evidence.statistics import (
     DIFFERENT,
     FEWEST,
@@ -33,7 +33,6 @@ from stages.evidence.statistics import (
 from stages.schema.settings import REFERENCE
 
 DESCRIBED = Path(__file__).with_name("contrasts.yaml")
-# sources
 # the names of the sources in every CSV
 THIS_RUN, RELEASED = "reproduced", "released"
 # quantities; LOST is followed by the kind of noise
@@ -58,16 +57,14 @@ def quantities(rows: pd.DataFrame, measured: pd.DataFrame, without_model: baseli
 
     Args:
         rows: observations.
-        measured: the measurements made of the observations (see evidence/fields.py), where known with
-            `most_frequent_high`, a fraction: the upper end of the interval of a constant answer's score.
+        measured: the measurements made of the observations (see evidence/fields.py).
         without_model: the scores of answers without a model, as `baselines.without_model` returns them; may be empty.
 
     Returns:
         KEYS without the source, RUN (`value` in points, nats or steps; `reached`: whether the milestone was reached, or
         missing) and CHANCE, both in the same unit, and NaN where the value depends on no score.
     """
-    measured = measured.assign(most_frequent_high=measured.get("most_frequent_high", nan))
-    tuned = _collect_scores(measured)
+    tuned = _collect_scores(measured, without_model)
     losses = measured[measured["metric"] == "final_validation_loss"].assign(quantity=LOSS, at=FINAL_LOSS)
     lost = _collect_losses_to_noise(rows, without_model)
     steps = convergence.milestone_events(measured).rename(columns={"milestone": "at", "step": "value"})
@@ -75,9 +72,8 @@ def quantities(rows: pd.DataFrame, measured: pd.DataFrame, without_model: baseli
     names = [*KEYS, *RUN, *CHANCE]
     names.remove("source")
     # As objects, because a column that only one part lacks would change the type of the other parts.
-    parts = [part.reindex(columns=names).astype(object) for part in (tuned, losses, lost, steps) if len(part)]
-    collected = pd.concat(parts) if parts else tuned.reindex(columns=names)
-    return collected.astype(dict.fromkeys(("value", *CHANCE), float))
+    parts = [part.reindex(columns=names).astype(object) for part in (tuned, losses, lost, steps)]
+    return stack(parts).astype(dict.fromkeys(("value", *CHANCE), float))
 
 
 def table(
@@ -115,10 +111,11 @@ def table(
     return pd.concat(families)[columns]
 
 
-def _collect_scores(measured: pd.DataFrame) -> pd.DataFrame:
+def _collect_scores(measured: pd.DataFrame, without_model: baselines.WithoutModel) -> pd.DataFrame:
     """Selects the scores on the columns of the GLUE tables, in points."""
     rows = select(measured, metric="score", stage="finetuning")
     rows = rows[rows["evaluated_on"].isin((scores.GLUE_SCORE, *scores.COLUMNS))]
+    rows = baselines.add_baselines(rows, without_model)
     points = 100 * rows["value"]
     return rows.assign(
         quantity=SCORE,
@@ -238,11 +235,13 @@ def _add_verdicts(family: pd.DataFrame, alpha: float) -> pd.DataFrame:
     correction. Holm's method may also reject where the interval still contains 0.
     """
     tests = int(family["p"].notna().sum())
-    half = stats.t.isf(alpha / max(tests, 1) / 2, family["freedom"].astype(float)) * family["error"]
+    # of the first step of Holm's method
+    level = alpha / max(tests, 1)
+    half = stats.t.isf(level / 2, family["freedom"].astype(float)) * family["error"]
     family = family.assign(
         tests=tests,
         p_holm=holm(family["p"].to_numpy(float)),
-        detectable=power.smallest_effects(family, alpha),
+        detectable=[power.smallest_effect(row.error, row.freedom, level) for row in family.itertuples()],
         low=family["estimate"] - half,
         high=family["estimate"] + half,
     )

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pandas as pd
 
+from stages.evidence.fields import stack
 from stages.files import observations
 from stages.files.paths import STATISTICS
 from stages.runner import handover
@@ -60,9 +61,7 @@ def read_observations(settings: Settings) -> pd.DataFrame:
     parts.append(further.loc[ranks.sort_values(kind="stable").index])
     parts.append(_read_translation(settings))
     parts.append(read_task_sizes())
-    # An empty part would change the types of columns.
-    filled = [part for part in parts if len(part)]
-    return pd.concat(filled, ignore_index=True)
+    return stack(parts).reset_index(drop=True)
 
 
 def list_further_stages() -> list[str]:
@@ -91,16 +90,12 @@ def read_task_sizes() -> pd.DataFrame:
     if not STATISTICS.exists():
         return pd.DataFrame(columns=columns).astype(observations.TYPES)
     frame = pd.read_csv(STATISTICS)
-    # MNLI has two validation splits. The matched split stands for the validation split of the other tasks.
-    split = frame["split"].replace("validation_matched", "validation")
-    rows = pd.DataFrame(
-        {
-            "stage": "tasks",
-            "task": frame["task"],
-            "condition": split,
-            "metric": "examples",
-            "value": frame["available"],
-        }
+    rows = frame.assign(
+        stage="tasks",
+        # MNLI has two validation splits. The matched split stands for the validation split of the other tasks.
+        condition=frame["split"].replace("validation_matched", "validation"),
+        metric="examples",
+        value=frame["available"],
     )
     return rows.reindex(columns=columns).astype(observations.TYPES)
 

@@ -26,7 +26,7 @@ from stages.evidence import (
     survival,
     translation,
 )
-from stages.evidence.fields import select
+from stages.evidence.fields import select, stack
 from stages.evidence.statistics import summaries
 from stages.files.paths import ANALYSIS, AUDIT, REPORTS
 from stages.files.storage import temporary_sibling, write_atomically, write_table
@@ -76,22 +76,28 @@ def build_tables(
     raw_rows = released.observations()
     raw = measurements.measurements(raw_rows)
     raw_curves = convergence.curves(raw_rows, raw)
-    by_source = {
-        THIS_RUN: contrasts.quantities(rows, baselines.add_baselines(run, without_model), without_model),
-        RELEASED: contrasts.quantities(raw_rows, raw, {}),
-    }
-    compared = contrasts.table(by_source, confidence, options.alpha, options.pairs)
+    compared = contrasts.table(
+        {
+            THIS_RUN: contrasts.quantities(rows, run, without_model),
+            RELEASED: contrasts.quantities(raw_rows, raw, {}),
+        },
+        confidence,
+        options.alpha,
+        options.pairs,
+    )
     generated = settings.data.generated
     of_cells = cells.CellSources(run, raw, settings.operators, settings.sizes, options, not generated, without_model)
-    filled = [cells.fill(table, of_cells) for table in specifications.load()[0].values()]
     # A check without a value in a column has an empty text there.
     checks = pd.read_csv(AUDIT, keep_default_na=False)
-    of_claims = claims.ClaimSources(checks, compared, run, raw, generated)
-    ledger = claims.build_ledger(published.claims(), claims.load_rules(), of_claims)
+    ledger = claims.build_ledger(
+        published.claims(),
+        claims.load_rules(),
+        claims.ClaimSources(checks, compared, run, raw, generated),
+    )
     # one curve of the share of runs that have yet to reach a milestone, by
     arms = ["size", "milestone", "operator"]
     return {
-        "cells": pd.concat(filled),
+        "cells": pd.concat(cells.fill(table, of_cells) for table in specifications.load()[0].values()),
         "baselines": scores_of_baselines,
         "contrasts": compared,
         "contrast_columns": contrasts.column_meanings(),
@@ -121,10 +127,7 @@ def build_tables(
 
 def join_sources(run: pd.DataFrame, raw: pd.DataFrame) -> pd.DataFrame:
     """Puts the rows of this run above the rows of the released results (`raw`), with the source as first column."""
-    frames = [run.assign(source=THIS_RUN), raw.assign(source=RELEASED)]
-    # an empty frame would change the types of columns
-    filled = [frame for frame in frames if len(frame)]
-    frame = pd.concat(filled or frames)
+    frame = stack([run.assign(source=THIS_RUN), raw.assign(source=RELEASED)])
     return frame[["source", *frame.columns.drop("source")]]
 
 

@@ -12,10 +12,10 @@ from functools import partial
 from pathlib import Path
 
 import numpy as np
-import pandas as pd
 from sklearn.metrics import accuracy_score, balanced_accuracy_score, matthews_corrcoef
 
 from stages.benchmarks.glue import positive_classes, validation_tables
+from stages.classification.job import read_examples
 from stages.classification.kept_models import load_kept_model, plan_evaluations
 from stages.classification.runs import EvaluationRun, ModelNames
 from stages.files.observations import Observation
@@ -91,7 +91,7 @@ def outputs(
     for run, _, predictions in done:
         for task in run.evaluated_on:
             for split, table in validation_tables(task).items():
-                gold = pd.read_parquet(table, columns=["label"])["label"].to_numpy()
+                gold = read_examples(table)["label"].to_numpy()
                 metrics = compute_metrics(np.array(predictions[split]), gold, run.task, task, positive)
                 for metric, value in metrics.items():
                     rows.append(run.observed(split, metric, value, len(gold)))

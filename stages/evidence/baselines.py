@@ -173,7 +173,7 @@ def _average(columns: pd.DataFrame, wanted: tuple[str, ...], name: str) -> pd.Da
 
 
 def without_model(rows: pd.DataFrame) -> WithoutModel:
-    """Turns the rows that `references` returns into the mapping in which `score_of` looks scores up."""
+    """Turns the rows that `collect_scores` returns into the mapping in which `score_of` looks scores up."""
     known = {}
     for row in rows.fillna({"protocol": ""}).itertuples():
         known[row.operator, row.protocol, row.evaluated_on, row.metric] = (

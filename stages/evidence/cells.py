@@ -86,8 +86,8 @@ def fill(table: Table, sources: CellSources) -> pd.DataFrame:
         - published, released, reproduced: the mean printed, of the released results and of this run; with `_sd` the
           sample standard deviation, with `_n` the number of units of inference.
         - interval_low, interval_high, unit_of_inference, runs, within_sd: of this run, see statistics.Summary. The
-          interval is that of the mean; the verdict counts the printed number as one more run, and so is not the
-          question whether the interval contains the number.
+          interval is the interval of the mean. The verdict comes from another test, which counts the printed number as
+          one more run, so a number outside the interval may still be inconclusive.
         - most_frequent, words_and_overlap: scores of these baselines; at_chance: see baselines.py.
         - status: MEASURED, NOT_RUN, or an empty text if nothing measures the cell; verdict: see cell_verdicts.py,
           or the number of runs that never reached a milestone; p_difference: adjusted by `adjust_families`.

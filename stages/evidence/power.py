@@ -6,7 +6,6 @@ estimated, mostly from few runs, so the effects are orders of magnitude.
 
 from math import isnan, nan
 
-import pandas as pd
 from scipy import stats
 from scipy.optimize import brentq
 
@@ -45,15 +44,3 @@ def smallest_effect(error: float, freedom: float, alpha: float) -> float:
 
     # every test finds an effect of 10,000 standard errors
     return brentq(compute_excess, 0, 1e4 * error)
-
-
-def smallest_effects(family: pd.DataFrame, alpha: float) -> list[float]:
-    """Computes the effect that each test of a family finds in 80 % of repetitions, at the first step of Holm's method.
-
-    Args:
-        family: a row for each test: `p` (NaN where no test is made), `error` and `freedom`.
-        alpha: of all tests of the family together; the first step divides it by the number of tests made.
-    """
-    tests = family["p"].notna().sum()
-    first_step = alpha / max(tests, 1)
-    return [smallest_effect(row.error, row.freedom, first_step) for row in family.itertuples()]

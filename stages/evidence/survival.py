@@ -110,9 +110,9 @@ def restricted_means(events: pd.DataFrame, by: list[str], confidence: float) -> 
     """
     means = []
     for keys, group in events.groupby(by, sort=False):
-        horizon = find_horizon(group["step"], group["reached"])
+        group, horizon = restrict_times(group.rename(columns={"step": "value"}))
         for operator, runs in group.groupby("operator", sort=False):
-            times = runs["step"].clip(upper=horizon).to_numpy(float)
+            times = runs["value"].to_numpy(float)
             never = int((~runs["reached"]).sum())
             means.append(
                 (

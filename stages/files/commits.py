@@ -13,8 +13,8 @@ if TYPE_CHECKING:
 
 COMMIT = re.compile(r"[0-9a-f]{40}")
 REMEDY = (
-    "mend the name, set HF_TOKEN or run `hf auth login` where it is gated (and accept its terms on the hub), give a "
-    "commit as the revision where there is no network, or use another data.source"
+    "correct the name; for a gated repository, set HF_TOKEN or run `hf auth login` (and accept the terms on the hub); "
+    "without a network, give a commit as the revision; or use another data.source"
 )
 
 

@@ -122,11 +122,10 @@ def audit(checks: pd.DataFrame) -> Grid:
     Args:
         checks: of `read_results.audited`.
     """
-    findings = [entry["check"] for entry in content("sections")["findings"]]
     ranks = pd.DataFrame(
         {
             "verdict": checks["verdict"].map(_rank(WORST)),
-            "finding": checks["check"].map(_rank(findings)),
+            "finding": checks["check"].map(_rank(content("sections")["findings"])),
         }
     )
     # A verdict or a check without a rank comes last.

@@ -5,6 +5,7 @@ import pandas as pd
 from matplotlib.axes import Axes
 
 from stages.evidence import specifications
+from stages.evidence.convergence import SHARE
 from stages.evidence.fields import select
 from stages.report import names
 from stages.report.drawing import (
@@ -24,8 +25,6 @@ from stages.report.drawing import (
 
 # sources, and their names in the title of a panel
 SOURCES = {"released": "released", "published": "published", "reproduced": "this run"}
-# share of the final score of pairwise that Courtois et al. draw in their Figure 3
-GOAL = 0.95
 # the inset of a panel of losses shows the steps from this share on
 LATE = 0.5
 # place of the inset, as shares of the panel: left, bottom, width and height
@@ -143,8 +142,8 @@ def draw_goal(axes: Axes, frame: pd.DataFrame) -> None:
     """Draws a line at 95 % of the last score of pairwise, if the frame has any."""
     last = frame[frame["operator"] == "pairwise"].nlargest(1, "step")
     for score in last["mean"]:
-        label = f"{GOAL:.0%} of pairwise's last"
-        axes.axhline(GOAL * float(score), color=INK, linewidth=0.8, linestyle=DASHED, label=label)
+        label = f"{SHARE:.0%} of pairwise's last"
+        axes.axhline(SHARE * float(score), color=INK, linewidth=0.8, linestyle=DASHED, label=label)
 
 
 def draw_dots(axes: Axes, frame: pd.DataFrame) -> None:

@@ -12,13 +12,13 @@ from stages.evidence.fields import select
 from stages.evidence.scores import GLUE_SCORE, MISMATCHED
 from stages.evidence.statistics import NOT_TESTED
 from stages.report import names, read_results, table_rows
+from stages.report.figures import SOURCES
 from stages.report.tables import number, signed
 from stages.report.text_templates import content
 from stages.schema.settings import REFERENCE, Settings
 
 # BERT-base, the size of which released results are shown
 BIGGEST = PAPER_SIZES[-1]
-SOURCES = {"released": "released", "reproduced": "this run"}
 
 
 @dataclass(frozen=True)
@@ -28,7 +28,8 @@ class Finding:
     Args:
         label: the source of the numbers, such as `released, BERT-base`.
         text: the difference with the interval, such as `+0.63 [−0.32, 1.57]`.
-        verdict: the words of contrasts.csv, such as `different, lower`; empty for a count.
+        verdict: the words of contrasts.csv, such as `different, lower`; NOT_TESTED for a difference of means; empty for
+            a count.
     """
 
     label: str

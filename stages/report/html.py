@@ -35,16 +35,6 @@ METADATA = re.compile("<metadata>.*?</metadata>", re.DOTALL)
 IDENTIFIER = re.compile(r'\bid="|url\(#|href="#')
 
 
-def render(folder: Path, context: dict) -> str:
-    """Renders a page.
-
-    Args:
-        folder: the folder of report.html, the template.
-        context: the result of `stage.fill_context`, with `page`, one of its `pages`.
-    """
-    return environment(folder).get_template("report.html").render(context)
-
-
 def environment(folder: Path) -> jinja2.Environment:
     """Builds the Jinja environment of the HTML and Markdown templates of a folder."""
     templates = jinja2.Environment(

@@ -1,10 +1,11 @@
 """Renders the report: published, recomputed and reproduced side by side.
 
 Reads data/analysis/, data/audit/, data/runs/*.json, data/filtered/ledger.csv, data/tokens/index.json,
-data/tasks/statistics.csv, data/published/{protocol.yaml,settings.csv,studies.csv}, params.yaml, dvc.lock
-(for its digest) and reports/templates/. Writes reports/{report,claims,audit,appendix}.html, reports/report.tex,
-reports/tables/NAME.{csv,tex}, reports/figures/NAME.{svg,pdf,csv}, reports/results.{parquet,md} and
-reports/model_cards/OPERATOR-SIZE.md; if params.yaml asks for a PDF, reports/report.pdf.
+data/tasks/statistics.csv, data/sentence_pairs/ledger.csv, data/published/{protocol.yaml,settings.csv,studies.csv}, the
+operators file, params.yaml, dvc.lock (for its digest) and reports/templates/. Writes
+reports/{report,claims,audit,appendix}.html, reports/report.tex, reports/tables/NAME.{csv,tex},
+reports/figures/NAME.{svg,pdf,csv}, reports/results.{parquet,md} and reports/model_cards/OPERATOR-SIZE.md; if
+params.yaml asks for a PDF, reports/report.pdf.
 """
 
 import json
@@ -182,8 +183,9 @@ def write_report(settings: Settings, context: dict, grids: dict[str, Grid], draw
     with temporary_sibling(REPORTS / "model_cards") as folder:
         for name, card in cards.render_cards(settings).items():
             write_atomically(folder / f"{name}.md", card)
+    template = html.environment(TEMPLATES).get_template("report.html")
     for page in context["pages"]:
-        write_atomically(REPORTS / f"{page['file']}.html", html.render(TEMPLATES, {**context, "page": page}))
+        write_atomically(REPORTS / f"{page['file']}.html", template.render({**context, "page": page}))
     write_atomically(REPORTS / "report.tex", tex.get_template("report.tex").render(context))
     with temporary_sibling(REPORTS / "results.parquet") as path:
         shutil.copyfile(ANALYSIS / "results.parquet", path)

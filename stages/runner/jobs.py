@@ -35,7 +35,7 @@ from stages.runner.worker import processes, rank
 
 FOLDER = Path("data/jobs")
 
-# Seconds that the jobs of this process's stage took to compute, now or in an earlier run, by the folder of the job.
+# Seconds of the jobs that this process's stage has computed itself, by the folder of the job.
 SECONDS: dict[Path, float] = {}
 
 

@@ -59,13 +59,11 @@ def make_pretraining_calls(settings: Settings, size: str, corpus: Corpus) -> dic
     columns = {"size": size, "seed": 1, "model": settings.models[size]}
     models = {}
     for operator in settings.operators:
-        variant = settings.variant(operator)
-        run = PretrainingRun(operator=operator, variant=variant, training=recipe, **columns)
+        run = PretrainingRun(operator=operator, variant=settings.variant(operator), training=recipe, **columns)
         models[operator, OURS] = speed.Pretraining(run, corpus)
     for precision in find_precisions():
         training = recipe.model_copy(update={"precision": precision})
-        variant = settings.variant("original")
-        run = PretrainingRun(operator="original", variant=variant, training=training, **columns)
+        run = PretrainingRun(operator="original", variant=settings.variant("original"), training=training, **columns)
         models["original", precision] = peers.Pretraining(run, corpus, TOKENIZER)
     return {key: partial(model.seconds, settings.timing.steps) for key, model in models.items()}
 
@@ -90,8 +88,9 @@ def time_pretraining(settings: Settings, size: str) -> tuple[list[Observation], 
     length = corpus.train.sequence_length
     rows = []
     for operator, stock in calls:
-        variant = settings.variant(operator)
-        operations = training_flops(variant, model, corpus.vocabulary_size, length, recipe.mask_probability)
+        operations = training_flops(
+            settings.variant(operator), model, corpus.vocabulary_size, length, recipe.mask_probability
+        )
         # our training computes in the precision of the recipe
         peak = peaks[stock or recipe.precision]
         rates = [recipe.batch_size * length / seconds for seconds in values[operator, stock]]
@@ -118,9 +117,8 @@ def time_finetuning(settings: Settings, size: str, task: str) -> list[Observatio
     vocabulary_size = Corpus.of(TOKENS).vocabulary_size
     calls = {}
     for operator in settings.operators:
-        variant = settings.variant(operator)
-        ours = speed.Finetuning(variant, task, recipe, model, vocabulary_size)
-        calls[operator, OURS] = partial(ours.train, examples)
+        classifier = speed.Finetuning(settings.variant(operator), task, recipe, model, vocabulary_size)
+        calls[operator, OURS] = partial(classifier.train, examples)
     for precision in find_precisions():
         training = recipe.model_copy(update={"precision": precision})
         stock = peers.Finetuning(task, training, model, vocabulary_size)

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pandas as pd
 
-from stages.evidence import scores
+from stages.evidence import convergence, scores
 from stages.evidence.estimate import Estimate, between
 from stages.files import observations
 from stages.files.paths import REPORTS
@@ -42,9 +42,8 @@ def compare_glue_scores(example: str, arm: str, reference: str) -> Estimate:
 def find_loss_range(example: str, *operators: str) -> tuple[float, float]:
     """Finds the lowest and the highest final validation loss, in nats, over the runs of these operators, or of all."""
     rows = observations.read(_find_observations(example, "pretraining"))
-    losses = rows[rows["metric"] == "validation_loss"]
-    steps = losses["condition"].str.removeprefix("step=").astype(int)
-    final = losses[steps == steps.max()]
+    losses = convergence.validation_loss(rows)
+    final = losses[losses["step"] == losses["step"].max()]
     if operators:
         final = final[final["operator"].isin(operators)]
     return final["value"].min(), final["value"].max()

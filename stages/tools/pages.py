@@ -26,9 +26,10 @@ from stages.files.paths import REPORTS
 from stages.files.storage import write_atomically
 from stages.report.tables import csv_of
 from stages.report.text_templates import ENVIRONMENT
+from stages.schema import scales
 from stages.tools import example_numbers, study_figures
 
-EXAMPLES = REPORTS / "examples"
+EXAMPLES = example_numbers.EXAMPLES
 TEMPLATES = REPORTS / "pages"
 # By the name of the template.
 PAGES = {
@@ -50,7 +51,6 @@ FIGURES = {
 }
 ENGLISH = EXAMPLES / "english"
 SELF_SCORE = EXAMPLES / "self_score"
-LAPTOP = Path("stages/scales/laptop.yaml")
 MEANS = ["arm", "at", "mean", "sd", "low", "high", "runs", "never"]
 RUNS = ["learning_rate", "arm", "seed", "step", "reached", "final_loss"]
 STEP_RATIOS = ["tokens", "ratio", "low", "high", "p", "seeds"]
@@ -107,7 +107,7 @@ def read_in_order(folder: Path) -> pd.DataFrame:
 
 def judge_released() -> pd.DataFrame:
     """Compares the operators in the results that Courtois et al. released, by the options of scale `laptop`."""
-    options = read_yaml(LAPTOP)["analysis"]
+    options = read_yaml(scales.FOLDER / "laptop.yaml")["analysis"]
     rows = released.observations()
     quantities = contrasts.quantities(rows, measurements.measurements(rows), {})
     return contrasts.table({contrasts.RELEASED: quantities}, options["confidence"], options["alpha"])
