@@ -1,116 +1,17 @@
-"""Runs a stage of dvc.yaml: `python -m stages NAME ...`; `--help` describes the inputs and outputs of the stage.
+"""Runs `python -m stages ...` (command_line.py). An error that a user can fix ends in a clear message."""
 
-`python -m stages scale NAME` writes the whole params.yaml of a scale.
-
-A stage NAME is the function `main` of stages/NAME/stage.py. Arguments after the settings come from the command line; an
-argument that is left out is `None`. The dictionary that `main` returns goes into data/runs, together with times,
-versions and processor of the run. `None` leaves no record, as after a part of the jobs, `settings` and `report`.
-"""
-
-import argparse
-import ast
-import importlib
-import json
-import os
 import sys
-import time
-from pathlib import Path
 
-from stages.files.paths import RUNS
-from stages.files.storage import write_atomically
-from stages.runner import handover, jobs
 from stages.runner.errors import clear_errors
-from stages.runner.provenance import provenance
-from stages.schema import scales
-from stages.schema.names import require_listed
-from stages.schema.settings import PATH, Settings, load_settings
-
-FOLDER = Path(__file__).parent
-# the key of params.yaml that lists the values of an argument
-LISTS = {"protocol": "protocols", "operator": "operators", "size": "sizes"}
 
 
-def main(command_line: list[str]) -> None:
-    """Runs a command: the words after `python -m stages`. An error that a user can fix ends in a clear message."""
-    arguments = vars(build_parser().parse_args(command_line))
-    name = arguments.pop("stage")
+def main(words: list[str]) -> None:
+    """Runs a command, given as the words after `python -m stages`."""
     with clear_errors():
-        if name == "scale":
-            print(scales.write(**arguments, path=PATH))
-        else:
-            run_stage(name, {argument: value for argument, value in arguments.items() if value})
+        # imported here, so that Ctrl-C during the imports ends in a clear message, too
+        from stages import command_line
 
-
-def run_stage(name: str, arguments: dict[str, str]) -> None:
-    """Runs a stage and writes the record of the run.
-
-    Args:
-        name: the name of the stage.
-        arguments: the arguments of the stage that the command line names.
-    """
-    settings = load_settings()
-    # workers are forked from a server, which imports their modules while this process goes on
-    jobs.prepare(FOLDER / name / "stage.py", settings.workers)
-    for argument, value in arguments.items():
-        require_argument(settings, name, argument, value)
-    # DVC sets this variable for every command, also of a dvc.yaml elsewhere
-    stages = list(handover.pipeline())
-    if "DVC_STAGE" in os.environ and name in stages:
-        print(f"{name}: stage {stages.index(name) + 1} of {len(stages)}", flush=True)
-    handover.require_inputs(name)
-
-    stage = importlib.import_module(f"stages.{name}.stage")
-    started = time.perf_counter()
-    record = provenance()
-    entries = stage.main(settings, **arguments)
-    if entries is None:
-        return
-    record |= entries
-    record["stage"] = name
-    record["seconds"] = round(time.perf_counter() - started, 1)
-    if jobs.SECONDS:
-        record["seconds_of_jobs"] = round(sum(jobs.SECONDS.values()), 1)
-    write_atomically(RUNS / f"{name}.json", json.dumps(record, indent=1, sort_keys=True) + "\n")
-
-
-def require_argument(settings: Settings, stage: str, argument: str, value: str) -> None:
-    """Checks that params.yaml lists the value of an argument of a stage; a ValueError names the key that does not."""
-    key = LISTS[argument]
-    place = f"{key} of params.yaml"
-    # the section of a stage may have a list for its own models, such as `translation.operators`
-    section = getattr(settings, stage, None)
-    if hasattr(section, key):
-        require_listed(value, argument, getattr(section, key), f"{stage}.{place}")
-    else:
-        require_listed(value, argument, getattr(settings, key), place)
-
-
-def build_parser() -> argparse.ArgumentParser:
-    """Builds the parser of the command line, with a sub-command `scale` and a sub-command for every stage.
-
-    The arguments of a stage are the arguments of the function `main` after the settings; all are optional.
-    """
-    as_written = argparse.RawDescriptionHelpFormatter
-    parser = argparse.ArgumentParser(prog="python -m stages", description=__doc__, formatter_class=as_written)
-    commands = parser.add_subparsers(dest="stage", metavar="NAME", required=True)
-    scale = commands.add_parser("scale", help="Writes params.yaml anew, of one of the scales; says what it replaced.")
-    scale.add_argument("scale", choices=scales.names())
-    for source in sorted(FOLDER.glob("*/stage.py")):
-        # parsed and not imported, so that help answers at once
-        tree = ast.parse(source.read_text(encoding="utf-8"))
-        description = ast.get_docstring(tree)
-        command = commands.add_parser(
-            source.parent.name,
-            help=description.splitlines()[0],
-            description=description,
-            formatter_class=as_written,
-        )
-        for node in tree.body:
-            if isinstance(node, ast.FunctionDef) and node.name == "main":
-                for argument in node.args.args[1:]:
-                    of_list = f"one of `{LISTS[argument.arg]}` in params.yaml"
-                    command.add_argument(argument.arg, nargs="?", help=of_list)
-    return parser
+        command_line.run(words)
 
 
 if __name__ == "__main__":

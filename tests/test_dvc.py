@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from stages.__main__ import build_parser
+from stages.command_line import build_parser
 from stages.files.paths import CHECKED
 from stages.runner.fingerprints import closure, imported
 from stages.runner.handover import list_outputs, pipeline

@@ -1,11 +1,17 @@
-"""A stage that starts before its inputs were made stops with the input and the command that makes the input."""
+"""A stage stops if it starts before its inputs were made, and if an input changes while the stage runs."""
 
+import os
+import re
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
 from stages.files.paths import RUNS
-from stages.runner.handover import list_outputs, pipeline, require_inputs
+from stages.files.storage import write_atomically
+from stages.runner.handover import list_outputs, pipeline, read_inputs, require_inputs, require_unchanged
+from stages.schema.settings import PATH, load_settings
 
 pytestmark = pytest.mark.usefixtures("in_an_empty_folder")
 
@@ -51,3 +57,82 @@ def test_the_analysis_of_a_study_of_pre_training_needs_no_tasks_and_no_predictio
 
 def test_a_stage_that_is_not_in_dvc_yaml_has_no_inputs():
     require_inputs("a stage of somebody else's")
+
+
+ROOT = Path(__file__).parents[1]
+CODE, CORPUS, OPERATORS = (
+    Path("stages/masked_lm/loss.py"),
+    Path("data/tokens/train/part_1.bin"),
+    Path("my_operators.py"),
+)
+
+
+@pytest.fixture
+def inputs() -> dict[str, object]:
+    """The inputs of pretraining at the default scale, with a single file of code, one of the corpus and operators."""
+    for path in (CODE, CORPUS, OPERATORS):
+        write_atomically(path, "before")
+    write_atomically(PATH, (ROOT / "stages/scales/laptop.yaml").read_bytes())
+    return read_inputs("pretraining", load_settings())
+
+
+def edit_settings(old: str, new: str) -> None:
+    text = PATH.read_text()
+    assert text.count(old) == 1
+    PATH.write_text(text.replace(old, new))
+
+
+def switch_branch_and_back() -> None:
+    CODE.write_text("after")
+    CODE.write_text("before")
+
+
+CHANGES = {
+    "another rate": (lambda: edit_settings("learning_rate: 3.0e-3", "learning_rate: 2.0e-3"), None),
+    "other code": (lambda: CODE.write_text("after"), CODE),
+    "a branch and back": (switch_branch_and_back, CODE),
+    "more code": (lambda: CODE.with_name("more.py").touch(), CODE.with_name("more.py")),
+    "other data": (lambda: write_atomically(CORPUS, "other"), CORPUS),
+    "data deleted": (CORPUS.unlink, CORPUS),
+    "other operators": (lambda: OPERATORS.write_text("after"), OPERATORS),
+}
+
+
+@pytest.mark.parametrize(("change", "name"), CHANGES.values(), ids=list(CHANGES))
+def test_an_input_that_changes_while_a_stage_runs_is_named(change, name, inputs):
+    require_unchanged("pretraining", inputs)
+    change()
+    named = re.escape(str(name or "params.yaml: pretraining.learning_rate"))
+    with pytest.raises(RuntimeError, match=f"^{named} changed while pretraining ran.*; run the same command again"):
+        require_unchanged("pretraining", inputs)
+
+
+def test_what_a_stage_does_not_read_may_change_while_it_runs(inputs):
+    edit_settings("workers: null", "workers: 1")
+    edit_settings("pdf: false", "pdf: true")
+    write_atomically(CODE.parent / "__pycache__/loss.pyc", "compiled")
+    write_atomically(Path("stages/report/stage.py"), "other code")
+    write_atomically(CORPUS.with_name(".editor.swp"), "hidden")
+    require_unchanged("pretraining", inputs)
+
+
+def test_the_first_of_several_changes_is_named_with_their_number(inputs):
+    CODE.write_text("after")
+    CORPUS.unlink()
+    with pytest.raises(RuntimeError, match=f"^{CORPUS} and 1 more changed"):
+        require_unchanged("pretraining", inputs)
+
+
+def test_a_corpus_made_while_its_settings_are_edited_ends_in_an_error_and_leaves_no_record():
+    write_atomically(PATH, (ROOT / "stages/scales/laptop.yaml").read_bytes())
+    write_atomically(OPERATORS, (ROOT / OPERATORS).read_bytes())
+    command = [sys.executable, "-m", "stages", "corpus"]
+    environment = os.environ | {"PYTHONPATH": str(ROOT), "DVC_STAGE": "corpus"}
+    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+    stage = subprocess.Popen(command, env=environment, text=True, **pipes)
+    # printed once the settings have been read
+    assert stage.stdout.readline().startswith("corpus: stage ")
+    edit_settings("documents: 2500", "documents: 2400")
+    assert "error: params.yaml: corpus.documents changed while corpus ran" in stage.communicate()[1]
+    assert stage.returncode == 1
+    assert not (RUNS / "corpus.json").exists()

@@ -128,7 +128,7 @@ def read_once(number: int) -> Callable[[Callable], Callable]:
 
         @wraps(function)
         def call(*arguments: Any) -> Any:
-            states = tuple(_read_state(path) for path in arguments if isinstance(path, Path))
+            states = tuple(read_state(path) for path in arguments if isinstance(path, Path))
             return cached(states, *arguments)
 
         return call
@@ -136,7 +136,7 @@ def read_once(number: int) -> Callable[[Callable], Callable]:
     return decorate
 
 
-def _read_state(path: Path) -> tuple[Path, int, int, int]:
+def read_state(path: Path) -> tuple[Path, int, int, int]:
     """Returns a key of a version of a file: resolved path, inode, size in bytes and time of modification in ns."""
     status = path.stat()
     return path.resolve(), status.st_ino, status.st_size, status.st_mtime_ns

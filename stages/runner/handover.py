@@ -1,7 +1,8 @@
-"""The stages of dvc.yaml, and the records that must exist before a stage runs.
+"""The stages of dvc.yaml: what must exist before a stage runs, and what must not change while the stage runs.
 
 A stage that other stages read leaves a record in data/runs as the last output, which shows that the stage has ended.
-DVC compares the content of inputs; this module only reports a stage that was started too early.
+DVC compares the content of inputs before a stage, and writes dvc.lock after the stage; so an input that changes
+meanwhile would be locked although the stage has read another version.
 """
 
 from functools import cache
@@ -9,6 +10,9 @@ from pathlib import Path
 
 from stages.files.documents import read_yaml
 from stages.files.paths import CHECKED, RUNS, TASK_FOLDER
+from stages.files.storage import read_state, visible
+from stages.schema.scales import list_values
+from stages.schema.settings import PATH, Settings, load_settings
 
 PIPELINE = Path(__file__).parents[2] / "dvc.yaml"
 # inputs that a study of pre-training does not make
@@ -50,3 +54,48 @@ def require_inputs(stage: str) -> None:
                 raise ValueError(
                     f"{path}: not made yet; `dvc repro {stage}` runs what comes before {stage}, and {stage}"
                 )
+
+
+def read_inputs(stage: str, settings: Settings) -> dict[str, object]:
+    """Reads the inputs that dvc.yaml lists for a stage; none for a stage that is not in dvc.yaml.
+
+    Hidden files and compiled Python files are left out.
+
+    Returns:
+        By the name of a key, such as "params.yaml: corpus.documents", the value in `settings`; by the path of a file,
+        the version of the file (`read_state`).
+    """
+    entry = pipeline().get(stage, {"deps": []})
+    inputs = {}
+    # `finetuning.${timing.protocol}` counts as `finetuning`
+    listed = tuple(f"{key.partition('${')[0].rstrip('.')}." for key in entry.get("params", []))
+    for key, value in list_values(settings.model_dump()).items():
+        if f"{key}.".startswith(listed):
+            inputs[f"{PATH}: {key}"] = value
+    for name in entry["deps"]:
+        path = Path(name.replace("${operators_file}", settings.operators_file))
+        for file in [path] if path.is_file() else visible(path):
+            if file.is_file() and "__pycache__" not in file.parts:
+                inputs[str(file)] = read_state(file)
+    return inputs
+
+
+def require_unchanged(stage: str, inputs: dict[str, object]) -> None:
+    """Checks that the inputs of a stage are the same as before the stage ran.
+
+    Args:
+        stage: the name of the stage.
+        inputs: what `read_inputs` returned before.
+
+    Raises:
+        RuntimeError: an input was changed, replaced, added or deleted; DVC then writes nothing into dvc.lock.
+        ValueError: params.yaml has a mistake now.
+    """
+    after = read_inputs(stage, load_settings())
+    changed = sorted(name for name in inputs.keys() | after.keys() if inputs.get(name) != after.get(name))
+    if changed:
+        further = f" and {len(changed) - 1} more" if changed[1:] else ""
+        raise RuntimeError(
+            f"{changed[0]}{further} changed while {stage} ran, so {stage} may have read the version before; run the "
+            "same command again, which computes only jobs whose inputs have changed"
+        )
