@@ -9,8 +9,8 @@ has no data/jobs, and takes finished jobs from there.
 import hashlib
 import json
 import math
-from collections.abc import Container
-from pathlib import Path
+from collections.abc import Container, Iterable
+from pathlib import Path, PurePath
 
 from stages.files.paths import RESULTS
 from stages.files.storage import link, sha256, temporary_sibling, visible, write_atomically
@@ -61,12 +61,13 @@ def read(folder: Path) -> dict | None:
         return None
     try:
         record = json.loads(path.read_bytes())
-        intact = record.pop("sha256") == _digest(record)
+        intact = record.pop("sha256") == _digest(record) and isinstance(record["files"], dict)
     # the ways in which the lines above fail for a file that is no record
     except (ValueError, KeyError, AttributeError, TypeError):
         intact = False
     if not intact:
         raise ValueError(f"{path} is damaged")
+    _require_inside(record["files"], path)
     for name, digest in record["files"].items():
         if not (folder / name).is_file() or sha256(folder / name) != digest:
             raise ValueError(f"{folder / name} is damaged")
@@ -95,6 +96,9 @@ def bring_back(folder: Path, published: dict[str, Path]) -> None:
     Args:
         folder: the folder of the job, in data/jobs, whose name is the fingerprint.
         published: by the names that `hand_on` has left out, the paths under which an output of the stage has the files.
+
+    Raises:
+        ValueError: a result names a file that could lie outside its folder.
     """
     for handed_on in RESULTS.glob(f"*/{folder.name}"):
         sources = {name: handed_on / name for name in (RESULT, DESCRIPTION)}
@@ -114,11 +118,30 @@ def _link(source: Path, target: Path) -> None:
 
 
 def _list_files(folder: Path) -> list[str]:
-    """Lists the files that a result names, by relative name; empty if the result cannot be read."""
+    """Lists the files that a result names, by relative name; empty if the result cannot be read.
+
+    Raises:
+        ValueError: a name could lead out of the folder.
+    """
+    path = folder / RESULT
     try:
-        return list(json.loads((folder / RESULT).read_bytes())["files"])
-    except (OSError, ValueError, KeyError, TypeError):
+        names = list(json.loads(path.read_bytes())["files"].keys())
+    except (OSError, ValueError, KeyError, TypeError, AttributeError):
         return []
+    _require_inside(names, path)
+    return names
+
+
+def _require_inside(names: Iterable, path: Path) -> None:
+    """Checks that names of files, as a result at `path` has them, stay in the folder of the result.
+
+    Raises:
+        ValueError: a name is absolute, contains `..` or is not in normal form, such as `a//b` or `./a`.
+    """
+    for name in names:
+        relative = PurePath(name)
+        if relative.is_absolute() or ".." in relative.parts or relative.as_posix() != name:
+            raise ValueError(f"{path} is damaged: {name[:80]!r} is not the name of a file in its folder")
 
 
 def _require_finite(value: object, where: str) -> None:
