@@ -19,6 +19,7 @@ from safetensors import SafetensorError
 
 from stages.files import observations
 from stages.files.paths import RESULTS
+from stages.files.storage import write_atomically
 from stages.runner import bars, errors, fingerprints, gpus, jobs, pool, results, worker
 from stages.runner.jobs import Job
 from stages.runner.run import Run
@@ -78,6 +79,9 @@ def failing(settings: dict, folder: Path) -> dict:
             raise RuntimeError("can't start new thread")
         case "finds the disk full":
             raise SafetensorError("Error while serializing: I/O error: No space left on device (os error 28)")
+        case "loses its folder":
+            shutil.rmtree(folder.parents[1])
+            return square({"x": 1}, folder)
 
 
 def forever(settings: dict, folder: Path) -> dict:
@@ -167,6 +171,32 @@ def test_results_that_a_stage_has_handed_on_are_finished_jobs_if_data_jobs_is_mi
     assert (folder / "model/weights").read_bytes() == bytes(range(100))
 
 
+OUTSIDE = ["../../../../my_operators.py", "/tmp/my_operators.py", "..", "a/../../b", "./calls", "a//b", "a/", ""]
+
+
+@pytest.mark.parametrize("name", OUTSIDE)
+def test_a_result_that_names_a_file_outside_its_folder_is_damaged_and_that_file_stays(name, capsys, tmp_path):
+    """The result has a valid checksum, as from someone who means harm."""
+    precious = Path("my_operators.py")
+    precious.write_text("precious")
+    named = str(precious.absolute()) if name.startswith("/") else name
+    [(folder, result)] = jobs.run(square, make_jobs(3), "squares")
+    record = {"files": {named: fingerprints.sha256(precious)}, "result": {"square": 9}, "seconds": 1.0}
+    record["sha256"] = results._digest(record)
+    for place in (folder, RESULTS / "squares" / folder.name):
+        write_atomically(place / "result.json", json.dumps(record))
+        write_atomically(place / "job.json", "{}")
+        with pytest.raises(ValueError, match=r"result\.json is damaged: .* is not the name of a file in its folder"):
+            results.read(place)
+    for missing in (False, True):
+        if missing:
+            shutil.rmtree(jobs.FOLDER)
+        capsys.readouterr()
+        assert jobs.run(square, make_jobs(3), "squares") == [(folder, result)]
+        assert "x = 3 is computed again" in capsys.readouterr().out
+    assert precious.read_text() == "precious"
+
+
 @pytest.fixture
 def package(tmp_path, monkeypatch) -> dict[str, Path]:
     """A repository of six modules: `job` imports `near`, and `near` imports `beside` and, in a function, `far`."""
@@ -186,6 +216,8 @@ def package(tmp_path, monkeypatch) -> dict[str, Path]:
         modules[path.stem] = path
     monkeypatch.setattr(fingerprints, "ROOT", tmp_path)
     monkeypatch.setattr(fingerprints, "LEFT_OUT", (tmp_path / "stages" / "files",))
+    # as if this process had begun after these files were made
+    monkeypatch.setattr(fingerprints, "IMPORTED", time.time() + 1)
     return modules
 
 
@@ -201,6 +233,14 @@ def test_an_edit_of_an_imported_module_changes_the_digest_of_code_and_no_other_e
     assert fingerprints.code_digest(package["job"], as_loaded=True) == before
 
 
+def test_code_that_was_changed_and_changed_back_after_the_import_counts_as_other_code(package, monkeypatch):
+    before = fingerprints.code_digest(package["job"])
+    monkeypatch.setattr(fingerprints, "IMPORTED", package["job"].stat().st_ctime - 0.001)
+    package["near"].write_text(package["near"].read_text())
+    assert fingerprints.code_digest(package["job"]) == before
+    assert fingerprints.code_digest(package["job"], as_loaded=True) != before
+
+
 def test_a_worker_that_has_loaded_other_code_refuses_the_job(tmp_path, monkeypatch):
     # this process is no worker
     monkeypatch.setattr(pool, "use_one_thread", lambda: None)
@@ -208,7 +248,7 @@ def test_a_worker_that_has_loaded_other_code_refuses_the_job(tmp_path, monkeypat
     name, _, versions = identity = fingerprints.identity(square)
     assert worker.do_job(square, job, tmp_path / "job", tmp_path, (), identity) is None
     error = worker.do_job(square, job, tmp_path / "other", tmp_path, (), [name, "of other code", versions])
-    assert "restart the worker" in error
+    assert "has loaded other code" in error
     assert not (tmp_path / "other").exists()
 
 
@@ -240,16 +280,19 @@ def test_a_result_depends_neither_on_the_number_of_workers_nor_on_killed_workers
     assert sums[0] == sums[1] == sums[2]
 
 
-def test_a_finished_job_is_not_done_again_by_any_stage_until_its_input_or_a_library_changes(monkeypatch):
+def test_a_finished_job_is_not_done_again_by_any_stage_until_its_input_changes():
     jobs.run(square, make_jobs(1, 2), "one")
     jobs.run(square, make_jobs(2, 1, 3), "another")
     assert count_calls() == 3
     Path("input").write_text("two")
     jobs.run(square, make_jobs(1), "one")
     assert count_calls() == 4
+
+
+def test_a_job_has_another_fingerprint_with_another_version_of_a_library(monkeypatch):
+    before = fingerprints.of_jobs(fingerprints.identity(square), make_jobs(1))
     monkeypatch.setattr(fingerprints.metadata, "version", lambda library: "0.0")
-    jobs.run(square, make_jobs(1), "one")
-    assert count_calls() == 5
+    assert fingerprints.of_jobs(fingerprints.identity(square), make_jobs(1)) != before
 
 
 def start_python(program: str, folder: Path = ROOT, **options) -> subprocess.Popen:
@@ -280,12 +323,16 @@ def test_workers_end_when_their_stage_is_killed(tmp_path):
         time.sleep(0.05)
 
 
+def list_below(stage: subprocess.Popen, word: str) -> list[psutil.Process]:
+    """The processes that a stage has started, and these in turn, with a word in their command."""
+    below = psutil.Process(stage.pid).children(recursive=True)
+    return [process for process in below if word in " ".join(process.cmdline())]
+
+
+IMPORTING = f"list(pool.in_processes(surroundings, [('one', ())], 1, {TRAINING}))"
 MOMENTS = {
     "while the jobs work": ("jobs.run(forever, make_jobs(1, 2, inputs=()), 'jobs', 2)", "worker"),
-    "while libraries are imported": (
-        f"list(pool.in_processes(surroundings, [('one', ())], 1, {TRAINING}))",
-        "forkserver",
-    ),
+    "while libraries are imported": (IMPORTING, "forkserver"),
     "while a process imports for itself": ("list(pool.in_processes(surroundings, [('one', ())], 1, None))", "spawn"),
 }
 
@@ -296,13 +343,7 @@ def test_an_interrupt_from_the_keyboard_is_one_line_at_any_moment(work, awaited,
     program = f"with clear_errors(): {work}"
     stage = start_python(program, tmp_path, stderr=subprocess.PIPE, start_new_session=True)
 
-    def has_begun() -> bool:
-        if awaited == "worker":
-            return bool(list_workers())
-        below = psutil.Process(stage.pid).children(recursive=True)
-        return any(awaited in " ".join(process.cmdline()) for process in below)
-
-    while not has_begun():
+    while not (list_workers() if awaited == "worker" else list_below(stage, awaited)):
         time.sleep(0.01)
     time.sleep(0.1)
     # as a terminal does
@@ -313,9 +354,21 @@ def test_an_interrupt_from_the_keyboard_is_one_line_at_any_moment(work, awaited,
     assert "Traceback" not in said
 
 
+@on_linux
+def test_the_end_of_the_process_that_starts_workers_is_one_line(tmp_path):
+    stage = start_python(f"with clear_errors(): {IMPORTING}", tmp_path, stderr=subprocess.PIPE)
+    while not (servers := list_below(stage, "forkserver")):
+        time.sleep(0.01)
+    servers[0].kill()
+    said = stage.communicate()[1]
+    assert said == f"error: {pool.SERVER_KILLED}\n"
+    assert stage.returncode == 1
+
+
 FAILURES = {
     "diverges": "its result, log, 1, loss is nan",
     "finds the disk full": r"Error while serializing: .*No space left.*; free some space",
+    "loses its folder": r".*data/jobs/failing/\w+: deleted while the job ran; run the same command again",
     "may start no thread": r"out of memory \(can't start new thread\); lower a batch size",
     "needs too much memory": r"out of memory \(Unable to allocate .*; lower a batch size",
 }

@@ -11,6 +11,7 @@ import hashlib
 import inspect
 import json
 import os
+import time
 from collections.abc import Callable, Iterator
 from functools import cache
 from importlib import metadata
@@ -23,6 +24,8 @@ ROOT = Path(__file__).parents[2]
 LEFT_OUT = tuple(ROOT / "stages" / room for room in ("schema", "runner", "files"))
 # NumPy draws the order of batches; the last three compute scores inside jobs. An upgrade of any may move the last bit.
 LIBRARIES = ("tokenizers", "torch", "transformers", "numpy", "scikit-learn", "scipy", "sacrebleu")
+# When this module was imported: before the modules of jobs, in every process that does jobs.
+IMPORTED = time.time()
 
 
 def closure(source: Path) -> frozenset[Path]:
@@ -89,9 +92,9 @@ def code_digest(source: Path, as_loaded: bool = False) -> str:
 
     Args:
         source: a file of Python.
-        as_loaded: whether to take every file as first hashed by this process, about the time of the import.
+        as_loaded: whether to take every file as this process has imported the file, and not as the file is now.
     """
-    digest_of = _first_digest if as_loaded else sha256
+    digest_of = _loaded_digest if as_loaded else sha256
     hashed = hashlib.sha256()
     for file in sorted(closure(source)):
         # tests have code outside this repository
@@ -100,14 +103,22 @@ def code_digest(source: Path, as_loaded: bool = False) -> str:
     return hashed.hexdigest()
 
 
-_first_digest = cache(sha256)
+@cache
+def _loaded_digest(file: Path) -> str:
+    """Returns the SHA-256 of a file; with a mark if the file has changed since this process began to import.
+
+    Such a process may have imported either version, and the mark makes the digest differ from the digest of both. The
+    first call decides: a file that changes after the imports does not concern the process.
+    """
+    mark = " changed" if file.stat().st_ctime > IMPORTED else ""
+    return sha256(file) + mark
 
 
-def of_jobs(function: Callable, jobs: list[Job]) -> list[str]:
-    """Computes the fingerprints of jobs that call `function`: 32 hexadecimal digits of a SHA-256 each, in order.
+def of_jobs(computed_by: list, jobs: list[Job]) -> list[str]:
+    """Computes the fingerprints of jobs: 32 hexadecimal digits of a SHA-256 each, in order.
 
     Args:
-        function: the job function.
+        computed_by: the `identity` of the job function.
         jobs: the jobs, whose inputs count by content and by path relative to the working directory.
 
     Raises:
@@ -119,7 +130,6 @@ def of_jobs(function: Callable, jobs: list[Job]) -> list[str]:
         if not path.exists():
             raise FileNotFoundError(f"{path}: not made with these settings; `dvc repro` makes what is missing")
     digest_of = digests(inputs)
-    computed_by = identity(function)
     fingerprints = []
     for job in jobs:
         content = [computed_by, job.content, [[os.path.relpath(path), digest_of[path]] for path in job.inputs]]

@@ -16,7 +16,6 @@ the first process writes, to a folder that all of the processes see.
 """
 
 import inspect
-import shutil
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
@@ -27,7 +26,7 @@ import joblib
 from filelock import FileLock, Timeout
 
 from stages.files.paths import RESULTS
-from stages.files.storage import count_bytes
+from stages.files.storage import count_bytes, delete
 from stages.runner import fingerprints, gpus, pool, results, worker
 from stages.runner.bars import Bar
 from stages.runner.run import Job
@@ -73,13 +72,14 @@ def run(
     """
     if processes() > 1 and not shared:
         raise ValueError(f"{stage}: several processes cannot share its jobs; run it without torchrun or accelerate")
-    prints = fingerprints.of_jobs(function, jobs)
+    identity = fingerprints.identity(function)
+    prints = fingerprints.of_jobs(identity, jobs)
     folders = [FOLDER / function.__name__ / fingerprint for fingerprint in prints]
     records = _read_finished(jobs, folders, stage)
     missing = [number for number, record in enumerate(records) if record is None]
 
     work = sorted(((jobs[number], folders[number]) for number in missing), key=_estimate_work, reverse=True)
-    outcomes = _compute(function, work, workers, on_gpu)
+    outcomes = _compute(function, identity, work, workers, on_gpu)
     _await_outcomes(outcomes, stage, len(jobs), len(jobs) - len(missing))
     # the first of several processes goes on alone
     if rank():
@@ -161,7 +161,7 @@ def _read_finished(jobs: list[Job], folders: list[Path], stage: str) -> list[dic
         except ValueError as error:
             if rank() == 0:
                 print(f"{stage}: {error}; {job.name} is computed again", flush=True)
-                shutil.rmtree(folder)
+                delete(folder)
             return None
 
     # checksums take most of the time, and let other threads run
@@ -178,13 +178,12 @@ def _restore(job: Job, folder: Path) -> None:
 
 
 def _compute(
-    function: Callable, work: list[tuple[Job, Path]], workers: int | str | None, on_gpu: bool
+    function: Callable, identity: list, work: list[tuple[Job, Path]], workers: int | str | None, on_gpu: bool
 ) -> Iterator[tuple[str, str | None]]:
     """Does jobs in the given folders; yields (name, error's text or `None`) as jobs end, in any order."""
     if not work:
         return
     on_cluster = isinstance(workers, str)
-    identity = fingerprints.identity(function) if on_cluster else None
     devices: tuple[str, ...] | None = ()
     # torchrun has given every process its GPU already
     if on_gpu and processes() == 1:

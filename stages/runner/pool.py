@@ -16,7 +16,7 @@ import sys
 import threading
 from collections import deque
 from collections.abc import Callable, Iterator
-from concurrent.futures import FIRST_COMPLETED, ProcessPoolExecutor, wait
+from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import ExitStack, contextmanager, suppress
 from typing import Any
@@ -31,6 +31,9 @@ ONE_THREAD = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "MKL_NUM_THRE
 # indented, as every error of a job is printed below the job's name
 KILLED = (
     "  its process was killed; run the same command again, with fewer `workers` or a smaller batch if memory ran out"
+)
+SERVER_KILLED = (
+    "the process that starts the workers was killed; run the same command again, with fewer `workers` if memory ran out"
 )
 
 # name of a job; the value that its call has returned, or the text of its worker's error
@@ -53,6 +56,9 @@ def in_processes(
 
     Yields:
         The name of a job, and the value that `call` has returned or KILLED, as jobs end, in any order.
+
+    Raises:
+        RuntimeError: the server was killed when a process had to start.
     """
     served = modules is not None and sys.platform == "linux"
     if served:
@@ -73,8 +79,7 @@ def in_processes(
                 while waiting and idle:
                     name, arguments = waiting.popleft()
                     executor = idle.pop()
-                    with _interrupts_later():
-                        at_work[executor.submit(call, *arguments)] = name, executor
+                    at_work[_submit(executor, call, arguments)] = name, executor
                 for future in wait(at_work, return_when=FIRST_COMPLETED).done:
                     name, executor = at_work.pop(future)
                     if isinstance(future.exception(), BrokenProcessPool):
@@ -91,11 +96,21 @@ def in_processes(
             raise
 
 
+def _submit(executor: ProcessPoolExecutor, call: Callable, arguments: tuple) -> Future:
+    """Submits a call, for which the executor may have to start the process; a RuntimeError if the server was killed."""
+    try:
+        with _interrupts_later():
+            return executor.submit(call, *arguments)
+    except (EOFError, ConnectionError):
+        raise RuntimeError(SERVER_KILLED) from None
+
+
 def begin_server(modules: list[str]) -> None:
     """Starts the server of processes, on Linux and unless a server runs; the server imports `modules` meanwhile."""
     if sys.platform != "linux":
         return
-    multiprocessing.get_context("forkserver").set_forkserver_preload([__name__, *modules])
+    # the first module notes the time before the modules of jobs are imported (fingerprints.IMPORTED)
+    multiprocessing.get_context("forkserver").set_forkserver_preload(["stages.runner.worker", *modules])
     before = dict(os.environ)
     # libraries read these variables when they are loaded, and then start no threads
     os.environ.update(ONE_THREAD)

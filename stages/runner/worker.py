@@ -37,7 +37,7 @@ def do_job(
     folder: Path,
     directory: Path,
     devices: tuple[str, ...] | None,
-    identity: list | None,
+    identity: list,
 ) -> str | None:
     """Does a job, unless the job is finished; returns the text of an error, or `None` if the job is done.
 
@@ -47,12 +47,12 @@ def do_job(
         folder: the job's folder as an absolute path.
         directory: the working directory of the stage, to which all relative paths refer.
         devices: GPUs of which the worker takes the freest; empty without GPUs; `None` to look for GPUs.
-        identity: `fingerprints.identity` of the function where the jobs were planned, for a worker of a cluster, which
-            may have loaded other code long before; `None` for a worker that this stage has started.
+        identity: `fingerprints.identity` of the function when the jobs were planned. This process has imported the code
+            later or, on a cluster, perhaps long before.
     """
-    if identity is not None and identity != fingerprints.identity(function, as_loaded=True):
-        found = "its worker has loaded other code, or has other versions of libraries, than this checkout"
-        return f"  {found}; restart the worker"
+    if identity != fingerprints.identity(function, as_loaded=True):
+        found = "its worker has loaded other code, or has other versions of libraries, than the stage at its start"
+        return f"  {found}; run the same command again, on a cluster after a restart of the workers"
     # workers of a cluster were started elsewhere
     os.chdir(directory)
     pool.use_one_thread()
@@ -67,6 +67,8 @@ def do_job(
         with nullcontext() if rank() else FileLock(folder.with_suffix(".lock")):
             _call(function, job, folder)
     except Exception as error:
+        if not folder.exists():
+            return f"  {folder}: deleted while the job ran; run the same command again"
         return _describe_error(error)
     finally:
         _free_memory()
