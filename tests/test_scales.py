@@ -122,3 +122,15 @@ def test_an_empty_file_is_replaced_and_a_broken_file_stays(folder):
     with pytest.raises(SystemExit, match=r"params\.yaml, line [12]: not YAML"):
         run(["scale", "own"])
     assert params.read_text() == "a: [1"
+
+
+def test_the_name_of_a_scale_above_the_values_of_another_is_refused_with_the_command(folder):
+    params = Path("params.yaml")
+    for text in (LAPTOP, WHOLE, LAPTOP.replace("layers: 1", "layers: 2"), WHOLE.replace("layers: 12", "layers: 6")):
+        params.write_text(text)
+        scales.require_named(params)
+    params.write_text(WHOLE.replace("scale: own", "scale: laptop"))
+    with pytest.raises(ValueError, match=r"given 'laptop', .* 0 from `own`; `python -m stages scale laptop` writes"):
+        scales.require_named(params)
+    params.write_text(WHOLE.replace("scale: own", "scale: of_a_user"))
+    scales.require_named(params)

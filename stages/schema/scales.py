@@ -128,18 +128,42 @@ def write(scale: str, path: Path) -> str:
 
 def _report_edits(params: Any) -> str:
     """Words the differences between the content of a params.yaml and the scale that it names."""
-    before = list_values(params)
-    name = before.get("scale")
-    compared = name if name in names() else COMPLETE
-    unedited = list_values(yaml.safe_load(read(compared)))
-    edits = []
-    for key in dict.fromkeys([*unedited, *before]):
-        edited, original = before.get(key, ABSENT), unedited.get(key, ABSENT)
-        if edited != original:
-            edits.append(f"  {key}: {edited} ({compared}: {original})")
+    values = list_values(params)
+    name = values.get("scale")
+    edits = _list_edits(values, name if name in names() else COMPLETE)
     if not edits:
         return f", in place of `{name}` with nothing edited"
     return "\n".join([f", in place of `{name}` with these values that differ from that scale:", *edits])
+
+
+def _list_edits(values: dict[str, object], scale: str) -> list[str]:
+    """Words the values (`list_values`) that differ from a scale, one line each."""
+    unedited = list_values(yaml.safe_load(read(scale)))
+    edits = []
+    for key in dict.fromkeys([*unedited, *values]):
+        edited, original = values.get(key, ABSENT), unedited.get(key, ABSENT)
+        if edited != original:
+            edits.append(f"  {key}: {edited} ({scale}: {original})")
+    return edits
+
+
+def require_named(path: Path) -> None:
+    """Checks that a params.yaml which names a scale is not nearer to another scale: differs from it in fewer values.
+
+    Raises:
+        ValueError: the values are another scale's, as after an edit of the key `scale` alone.
+    """
+    values = list_values(read_yaml(path))
+    name = values["scale"]
+    if name not in names():
+        return
+    edits = {scale: len(_list_edits(values | {"scale": scale}, scale)) for scale in names()}
+    nearest = min(edits, key=edits.get)
+    if edits[nearest] < edits[name]:
+        raise ValueError(
+            f"{path}: scale: given {name!r}, but {edits[name]} values differ from that scale and {edits[nearest]} from "
+            f"`{nearest}`; `python -m stages scale {name}` writes the values of `{name}`"
+        )
 
 
 def list_values(content: object, key: str = "") -> dict[str, object]:

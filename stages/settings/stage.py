@@ -1,13 +1,15 @@
 """Checks params.yaml before any other stage runs.
 
-Reads params.yaml, as every stage does, and stops on a mistake; compares `cross_domain.positive_labels` with the labels
-of the tasks, and runs each of the user's own operators once, on zeros. Writes data/settings.txt. The file always has
-the same content: stages that depend on the file wait for the check, and do not run again because of the check.
+Reads params.yaml, as every stage does, and stops on a mistake, such as the name of a scale above the values of another
+scale. Compares `cross_domain.positive_labels` with the labels of the tasks, and runs each of the user's own operators
+once, on zeros. Writes data/settings.txt. The file always has the same content: stages that depend on the file wait for
+the check, and do not run again because of the check.
 """
 
 from stages.benchmarks.glue import positive_classes
 from stages.files.paths import CHECKED
 from stages.files.storage import write_atomically
+from stages.schema import scales
 from stages.schema.settings import PATH, Settings
 from stages.schema.training_sections import Model
 
@@ -49,6 +51,7 @@ def _run_operator(variant: dict, size: str, model: Model) -> None:
 
 def main(settings: Settings) -> None:
     """Does the checks beyond reading the settings. Returns nothing, so that the stage leaves no record in data/runs."""
+    scales.require_named(PATH)
     # raises for a label that the task does not have
     positive_classes(settings.cross_domain)
     require_own_operators(settings)
