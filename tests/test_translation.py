@@ -1,6 +1,7 @@
 """Stage translation: the Transformer against torch.nn, causality, padding, decoding, BLEU, resumption, sequences."""
 
 import itertools
+import math
 from types import SimpleNamespace
 
 import numpy as np
@@ -177,6 +178,12 @@ def test_the_ceiling_of_the_tutorials_accuracy_is_the_share_of_real_tokens():
     entry = loop.measured(1, all_right, all_right, positions=12)
     assert entry["training_accuracy"] == entry["accuracy_ceiling"] == real / (3 * 11)
     assert entry["accuracy"] == 1.0
+
+
+def test_a_loss_whose_perplexity_exceeds_every_float_gives_an_infinite_perplexity():
+    for loss, perplexity in ((709.0, math.exp(709.0)), (710.0, math.inf)):
+        counts = Counts(loss=loss, right=0, tokens=1, pairs=1)
+        assert loop.measured(1, counts, counts, positions=12)["perplexity"] == perplexity
 
 
 def test_held_out_counts_are_the_sums_of_single_sentences():

@@ -5,6 +5,7 @@ target's tokens that are no padding, END included; the tutorial is TensorFlow's 
 """
 
 import math
+import sys
 from pathlib import Path
 
 import pandas as pd
@@ -19,6 +20,9 @@ from stages.training import checkpoints
 from stages.training.batches import batches
 from stages.training.optimisation import ORDER, derived_seed, optimiser
 from stages.translation.decoding import translate
+
+# nats, of which the exponential is still a float
+LARGEST_LOSS = math.log(sys.float_info.max)
 
 
 def train(run: TranslationRun, folder: Path) -> dict:
@@ -82,13 +86,15 @@ def measured(epoch: int, counts: Counts, evaluated: Counts, positions: int) -> d
         without label smoothing.
     """
     places = counts.pairs * (positions - 1)
+    held_out_loss = evaluated.loss / evaluated.tokens
     return {
         "epoch": epoch,
         "training_loss": counts.loss / counts.tokens,
         "training_accuracy": counts.right / places,
         "accuracy_ceiling": counts.tokens / places,
         "accuracy": evaluated.right / evaluated.tokens,
-        "perplexity": math.exp(evaluated.loss / evaluated.tokens),
+        # an infinite value ends the job with a clear error
+        "perplexity": math.exp(held_out_loss) if held_out_loss < LARGEST_LOSS else math.inf,
         "tokens": evaluated.tokens,
     }
 
