@@ -61,6 +61,11 @@ def test_an_output_that_must_not_be_written_is_named_whole_with_a_remedy_and_sta
     assert [path.name for path in tmp_path.rglob("*")] == ["corpus", "part"]
 
 
+def test_a_character_that_would_steer_a_terminal_is_escaped_in_every_error():
+    with pytest.raises(SystemExit, match=r"^error: a\\x1b\[31m: unknown key\n\tund ähnliche\\u202e$"), clear_errors():
+        raise ValueError("a\x1b[31m: unknown key\n\tund ähnliche\u202e")
+
+
 WRITER = """
 import sys, time
 from pathlib import Path

@@ -69,6 +69,7 @@ MISTAKES = {
     "translation.sequence_tasks.warmup_steps: 250": r"sequence_tasks: warmup_steps: 250 leaves nothing of steps: 250",
     "translation.sequence_tasks.positions: 18": r"sequence_tasks: positions: 18; .* fill 17 at most",
     "translation.sequence_tasks.operators: [original, over_parameters_wide]": r"intermediate: 64 must be 66 or more",
+    f"scale: {'a' * 61}": r"scale: .*at most 60 characters",
     "corpus.documents: null": r"corpus\.documents: null; .* the number to generate",
     "tasks.validation_examples: 9": r"tasks\.validation_examples: 9; data\.source: embedded needs at least 10",
     "tasks.questions.train_examples: null": r"tasks\.questions\.train_examples: null",

@@ -53,8 +53,8 @@ Rate = Annotated[float, Field(gt=0)]
 Level = Annotated[float, Field(ge=0, le=1000)]
 # Token ids are stored as uint16.
 VocabularySize = Annotated[int, Field(ge=100, le=65_536)]
-# Names stand in the names of files and stages.
-Name = Annotated[str, Field(pattern=r"^[a-z][a-z0-9_]*$")]
+# Names stand in the names of files, of which some hold three; a file system allows 255 letters.
+Name = Annotated[str, Field(pattern=r"^[a-z][a-z0-9_]*$", max_length=60)]
 # Relative path of a Python file.
 Script = Annotated[str, Field(pattern=r"^\w[\w./-]*\.py$")]
 # Address of a Dask scheduler.
