@@ -18,6 +18,7 @@ from tokenizers import Tokenizer, normalizers
 from transformers import BertTokenizer, PreTrainedTokenizerFast
 
 from stages.corpus import sources
+from stages.files import storage
 from stages.files.model_folders import SPECIAL
 from stages.records import reading, records
 from stages.records.records import PlainDocument
@@ -281,6 +282,13 @@ def test_a_full_disk_is_reported_where_sequences_are_packed(monkeypatch, tmp_pat
     monkeypatch.setattr(packing, "temporary_sibling", lambda _: nullcontext(Path("/dev/full")))
     with pytest.raises(OSError, match="No space left"):
         packing.pack([tmp_path / "stream.bin"], tmp_path / "train", 5)
+
+
+def test_a_full_disk_is_reported_where_a_vocabulary_is_trained(monkeypatch, tmp_path):
+    write_shards(documents(5))
+    monkeypatch.setattr(storage, "temporary_sibling", lambda _: nullcontext(Path("/dev/full")))
+    with pytest.raises(OSError, match="No space left"):
+        vocabulary.train_vocabulary({"shards": ["filtered/part_1.jsonl.zst"], "size": 150}, tmp_path)
 
 
 def test_a_full_disk_is_reported_where_documents_are_encoded(tmp_path):

@@ -58,9 +58,8 @@ def build(
     shards = [filtered / name for name in kept["shard"]]
     delete(folder)
     path = folder / TOKENIZER.relative_to(TOKENS)
-    path.parent.mkdir(parents=True)
     tokenizer, source = choose_tokenizer(settings, root, shards, workers)
-    tokenizer.save(str(path))
+    vocabulary.write_tokenizer(path, tokenizer)
 
     tokenized = _tokenize(shards, kept["documents"].tolist(), path, settings, workers)
     length = settings.sequence_length

@@ -13,6 +13,7 @@ from pathlib import Path
 from tokenizers import Tokenizer, decoders, models, normalizers, pre_tokenizers, processors, trainers
 
 from stages.files import commits
+from stages.files.storage import write_atomically
 from stages.records import reading, records
 
 SPECIAL = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]")
@@ -37,8 +38,13 @@ def train_vocabulary(settings: dict, folder: Path) -> dict:
         `size`: the number of pieces of the tokenizer.
     """
     tokenizer = trained([Path(shard) for shard in settings["shards"]], settings["size"])
-    tokenizer.save(str(folder / "tokenizer.json"))
+    write_tokenizer(folder / "tokenizer.json", tokenizer)
     return {"size": tokenizer.get_vocab_size()}
+
+
+def write_tokenizer(path: Path, tokenizer: Tokenizer) -> None:
+    """Writes the file that `tokenizer.save` writes, but a full disk is an OSError and not the library's Exception."""
+    write_atomically(path, tokenizer.to_str(pretty=True))
 
 
 def trained(shards: list[Path], size: int) -> Tokenizer:
