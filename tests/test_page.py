@@ -8,7 +8,10 @@ import shutil
 import subprocess
 from pathlib import Path
 
+import pandas as pd
 import pytest
+
+from stages.report.tables import csv_of
 
 ROOT = Path(__file__).parents[1]
 AXE = Path(os.environ.get("AXE_CORE", ROOT / "node_modules/axe-core/axe.min.js"))
@@ -100,6 +103,20 @@ def test_a_table_becomes_the_csv_of_what_it_shows(pages, tmp_path):
     lines = result(browse(with_script(pages["appendix"], ask), tmp_path)[0])
     assert lines[0] == '"Number","Source","Value"'
     assert lines[1].startswith('"Weights') and '"published"' in lines[1]
+
+
+def test_a_spreadsheet_takes_no_downloaded_or_copied_text_for_a_formula_and_every_number_stands(pages, tmp_path):
+    texts = ["=1+1", "+0.66; p = 0.015", "-0.72 points", "@SUM(A1)", "-0.5", "+0.3", "−0.5", "-", "1e-05", "a = b"]
+    ask = f"""(() => {{
+      const table = document.createElement("table");
+      for (const text of {json.dumps(texts)}) table.createTHead().insertRow().insertCell().textContent = text;
+      document.body.append(table);
+      return [...table.rows].map((row) => cells(row)[0]);
+    }})()"""
+    found = result(browse(with_script(pages["appendix"], ask), tmp_path)[0])
+    written = csv_of(pd.DataFrame({"text": texts})).splitlines()
+    assert found == written[1:]
+    assert found[:5] == ["'=1+1", "'+0.66; p = 0.015", "'-0.72 points", "'@SUM(A1)", "-0.5"]
 
 
 def test_claims_are_found_by_words_paper_and_verdict_and_a_link_shows_a_hidden_one(pages, tmp_path):

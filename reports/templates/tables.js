@@ -1,9 +1,12 @@
 // Tables that sort, copy and download. The page reads without it; the buttons are made here, so that none is dead.
 "use strict";
 const said = document.getElementById("said");
+// A text that a spreadsheet would compute, by the rule of stages/report/tables.py; it gets an apostrophe.
+const computed = new RegExp({{ computed | tojson }});
 
 function cells(row) {
-  return [...row.cells].map((cell) => cell.innerText.replace(/\s+/g, " ").trim());
+  const texts = [...row.cells].map((cell) => cell.innerText.replace(/\s+/g, " ").trim());
+  return texts.map((text) => (computed.test(text) ? `'${text}` : text));
 }
 
 function lines(table) {

@@ -13,6 +13,7 @@ from stages.evidence.arithmetic import NOT_DECIDED
 from stages.evidence.baselines import AT_CHANCE
 from stages.evidence.statistics import ONE_CHECKPOINT, TOO_FEW
 from stages.report.drawing import GRID, HEAT, INK, STYLES
+from stages.report.tables import FORMULA
 from stages.report.text_templates import FILTERS
 
 # verdicts on claims and checks, by their meaning for the paper
@@ -44,6 +45,7 @@ def environment(folder: Path) -> jinja2.Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
+    templates.globals["computed"] = FORMULA.pattern
     templates.filters.update(FILTERS, tone=choose_tone, formula=format_formula, inline=inline_svg)
     return templates
 

@@ -12,10 +12,10 @@ import pandas as pd
 
 MISSING = "–"
 WORDS = ("zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten")
-# how a text begins that a spreadsheet would compute
-FORMULA = re.compile(r"[=+@\t\r-]")
 # numbers, and the dash that papers print for no number
-NUMBER = re.compile(r"[+-]?[0-9.,]+(e[+-]?[0-9]+)?%?|-")
+NUMBER = r"[+-]?[0-9.,]+(e[+-]?[0-9]+)?%?|-"
+# how a text begins that a spreadsheet would compute; tables.js has the same pattern from html.py
+FORMULA = re.compile(rf"^(?!({NUMBER})$)[=+@\t\r-]")
 
 
 @dataclass(frozen=True)
@@ -229,6 +229,6 @@ def csv_of(frame: pd.DataFrame) -> str:
 
 def _keep_text(cell: object) -> object:
     """Puts an apostrophe before a text that begins like a formula and is no number."""
-    if isinstance(cell, str) and FORMULA.match(cell) and not NUMBER.fullmatch(cell):
+    if isinstance(cell, str) and FORMULA.match(cell):
         return f"'{cell}"
     return cell
