@@ -49,7 +49,7 @@ def texts(lines) -> list[str]:
 def settings(root="-", patterns=("*",), documents=None, shards=3, hub=()) -> SimpleNamespace:
     """Settings of stage corpus; hub: (repository, patterns of files or None) of each dataset."""
     datasets = []
-    for repository, files in hub or [("-", None)]:
+    for repository, files in hub or [("no/one", None)]:
         datasets.append(CorpusHub(repository=str(repository), configuration=None, revision="main", files=files))
     section = Corpus(documents=documents, shards=shards, seed=1, files=list(patterns), hub=datasets)
     return SimpleNamespace(data=SimpleNamespace(root=str(root)), corpus=section, workers=1)
@@ -398,6 +398,7 @@ def test_rows_of_the_hub_keep_the_metadata_of_oscar(tmp_path, output, row):
     [
         ("train.jsonl", b"", None, None, ValueError, r"corpus\.documents: null"),
         ("train.jsonl", b"", None, 5, ValueError, "corpus.hub: .*has no rows"),
+        ("repository.py", b"", None, 5, ValueError, "corpus.hub: .*scripts are no longer supported"),
         ("train.txt", b"", ["*.txt"], 5, ValueError, "corpus.hub: .*no document in any of these"),
         ("train.jsonl", plain("a"), ["fr_meta/*"], 5, ValueError, r"`fr_meta/\*` matches no file"),
         ("a.parquet", b"", ["*"], 5, ValueError, r"corpus\.hub\.files: .*a\.parquet is of no known form"),
@@ -415,9 +416,10 @@ def test_a_dataset_of_the_hub_that_cannot_be_read_is_named(
     assert not list(Path("data/jobs").rglob("a.jsonl"))
 
 
-def test_a_dataset_that_is_nowhere_is_an_error(tmp_path, output):
-    with pytest.raises(ValueError, match=r"corpus\.hub: .*nowhere .* cannot be loaded"):
-        corpus.write_hub(output, settings(documents=1, hub=[(tmp_path / "nowhere", None)]))
+@pytest.mark.parametrize("name", ["./nowhere", "./" + 256 * "a"])
+def test_a_dataset_that_is_nowhere_is_an_error(output, name):
+    with pytest.raises(ValueError, match=rf"corpus\.hub: {name} .* cannot be loaded"):
+        corpus.write_hub(output, settings(documents=1, hub=[(name, None)]))
 
 
 def test_a_repository_that_cannot_be_reached_says_how_to_log_in(output, monkeypatch):

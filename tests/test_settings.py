@@ -59,6 +59,13 @@ MISTAKES = {
     "tasks.questions.names: [squad1, triviaqa]": r"question_answering\.tasks: squad2: `squad2` is not in .*: squad1",
     "tasks.questions.hub: {}": r"tasks\.questions: hub: nothing for squad1, squad2, triviaqa",
     "tasks.names: [mnli, qnli, qqp, mrpc]": r"noise\.tasks: `sst2` is not in tasks\.names: mnli, qnli, qqp, mrpc",
+    "tasks.hub: {repository: json, revision: main}": r"tasks\.hub\.repository: not OWNER/NAME, .*given: 'json'",
+    "tasks.hub.repository: ''": r"tasks\.hub\.repository: not OWNER/NAME",
+    "tasks.questions.hub.squad1.repository: text": r"tasks\.questions\.hub\.squad1\.repository: not OWNER/NAME",
+    "corpus.hub: [{repository: hf://datasets/text, configuration: null, revision: main, files: null}]": (
+        r"corpus\.hub\.0\.repository: not OWNER/NAME, .* such as \./NAME"
+    ),
+    "translation.protocols.blog.hub.repository: csv": r"translation\.protocols\.blog\.hub\.repository: not OWNER/NAME",
     "data: {source: files, root: null}": r"data: source `files` needs `root`",
     "filtering.harmful_pp: {above: 9.0, below: 5.0}": r"filtering\.harmful_pp: no score is above 9\.0 and below 5\.0",
     "convergence.steps: [600, 1300]": r"convergence\.steps: 1300 exceeds pretraining\.steps: 1200",

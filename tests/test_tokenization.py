@@ -352,9 +352,10 @@ def test_a_damaged_tokenizer_in_the_layout_of_the_hub_is_one_error(content, tmp_
         vocabulary.from_hub(str(tmp_path), "main")
 
 
-def test_a_vocabulary_that_is_nowhere_is_an_error():
-    with pytest.raises(ValueError, match=r"tokenization\.vocabulary: ./no/model is no file below data\.root"):
-        tokenization.choose_tokenizer(settings(vocabulary="./no/model"), Path(), [], 1)
+@pytest.mark.parametrize("name", ["./no/model", "", 256 * "a"])
+def test_a_vocabulary_that_is_nowhere_is_an_error(name):
+    with pytest.raises(ValueError, match=rf"tokenization\.vocabulary: {name} is no file below data\.root"):
+        tokenization.choose_tokenizer(settings(vocabulary=name), Path(), [], 1)
 
 
 def test_more_pieces_than_sixteen_bits_number_are_refused():

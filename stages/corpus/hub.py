@@ -13,7 +13,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from stages.corpus import sources
-from stages.files.commits import explained, named
+from stages.files.commits import explained, is_folder, named
 from stages.records import records
 from stages.schema.sections import CorpusHub
 
@@ -35,7 +35,7 @@ def list_files(repository: str, revision: str, patterns: tuple[str, ...]) -> lis
     Raises:
         ValueError: a pattern matches no file or a file of unknown form, or the hub cannot be reached.
     """
-    if Path(repository).is_dir():
+    if is_folder(repository):
         files = sources.find_files(Path(repository), patterns, KEY)
         return [file.relative_to(repository).as_posix() for file in files]
     from huggingface_hub import HfFileSystem
@@ -70,7 +70,7 @@ def _fetch(
         ValueError: the hub does not give the file, or the body raises an error, which then names the file as the hub
             does.
     """
-    if Path(repository).is_dir():
+    if is_folder(repository):
         yield Path(repository) / name
         return
     from huggingface_hub import HfFileSystem

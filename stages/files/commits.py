@@ -1,10 +1,10 @@
 """Reads from the Hugging Face hub at a fixed commit, which the record of a run then names."""
 
+import os
 import re
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from functools import cache
-from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 
@@ -34,7 +34,7 @@ def commit(repository: str, revision: str, key: str, kind: str = "dataset") -> s
     Raises:
         ValueError: the hub cannot be reached, or has no such revision.
     """
-    if Path(repository).is_dir() or COMMIT.fullmatch(revision):
+    if is_folder(repository) or COMMIT.fullmatch(revision):
         return revision
     from huggingface_hub import HfApi
 
@@ -43,9 +43,15 @@ def commit(repository: str, revision: str, key: str, kind: str = "dataset") -> s
         return HfApi().repo_info(repository, revision=revision, repo_type=kind, timeout=timeout_seconds).sha
 
 
+def is_folder(repository: str) -> bool:
+    """Returns whether a repository is a folder here, and so not on the hub."""
+    # Path.is_dir raises an error for a name that the file system finds too long
+    return os.path.isdir(repository)  # noqa: PTH112
+
+
 def named(repository: str, revision: str) -> str:
     """Returns the name of a source in the record of a run: REPOSITORY@REVISION, or the path of a folder."""
-    return repository if Path(repository).is_dir() else f"{repository}@{revision}"
+    return repository if is_folder(repository) else f"{repository}@{revision}"
 
 
 def dataset(
@@ -71,7 +77,7 @@ def dataset(
 
     revision = commit(repository, revision, key)
     with explained(f"{key}: {repository} ({configuration}, {split}, {revision})"):
-        if Path(repository).is_dir():
+        if is_folder(repository):
             # `datasets` caches rows under the last part of the folder's name, and would return rows of another folder
             # of that name, or of this folder before a change (seen with version 5.2): no cache outlives the call. The
             # rows are kept in memory, because the cache is deleted here.
@@ -103,5 +109,6 @@ def explained(subject: str) -> Iterator[None]:
     # raised by the library if the first file is empty
     except StopIteration:
         raise ValueError(f"{subject} has no rows; {REMEDY}") from None
-    except (OSError, ValueError, HTTPError, DatasetsError) as error:
+    # a RuntimeError comes from a repository with a script
+    except (OSError, ValueError, RuntimeError, HTTPError, DatasetsError) as error:
         raise ValueError(f"{subject} cannot be loaded ({error}); {REMEDY}") from None

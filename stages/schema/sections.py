@@ -6,7 +6,7 @@ default values.
 
 from typing import Annotated, Literal, TypeVar
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 
 Task = Literal["cola", "sst2", "mrpc", "stsb", "qqp", "mnli", "qnli", "rte"]
 QuestionSet = Literal["squad1", "squad2", "triviaqa"]
@@ -36,6 +36,17 @@ def _make_distinct(values: object) -> object:
         if doubles:
             raise ValueError(f"named more than once: {', '.join(doubles)}")
     return _make_tuple(values)
+
+
+def _check_repository(value: str) -> str:
+    """Checks that the library `datasets` takes a name for the hub's or a folder's, not for a format such as `json`.
+
+    Raises:
+        ValueError: the library would read the files of the working directory in that format.
+    """
+    if "/" not in value or "://" in value:
+        raise ValueError("not OWNER/NAME, a repository of the hub; write a folder as a path, such as ./NAME")
+    return value
 
 
 T = TypeVar("T")
@@ -86,9 +97,9 @@ class Data(Record):
 
 
 class HubRepository(Record):
-    """A repository of the Hugging Face hub, or a folder of the same layout, at a commit, branch or tag."""
+    """A repository of the hub, OWNER/NAME, at a commit, branch or tag, or a folder of the same layout, ./NAME."""
 
-    repository: str
+    repository: Annotated[str, AfterValidator(_check_repository)]
     revision: str
 
 

@@ -6,6 +6,7 @@ split shards with checksums, documents, tokens, unknown and dropped tokens.
 """
 
 import json
+import os
 from collections import Counter
 from pathlib import Path
 
@@ -127,7 +128,8 @@ def choose_tokenizer(
         [(folder, _)] = jobs.run(vocabulary.train_vocabulary, [job], stage="tokenization", workers=workers)
         tokenizer = Tokenizer.from_file(str(folder / "tokenizer.json"))
         source = "trained on data/filtered"
-    elif root and (root / name).is_file():
+    # Path.is_file raises an error for a name that the file system finds too long
+    elif root and os.path.isfile(root / name):  # noqa: PTH113
         tokenizer = vocabulary.from_file(root / name)
         source = name
     else:
