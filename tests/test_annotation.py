@@ -166,11 +166,14 @@ def test_a_host_of_many_labels_has_the_parents_that_a_name_can_have():
     [
         ("bad.org\nbücher.example\n".encode("latin-1"), ", line 2: no text in UTF-8; convert the list"),
         ("bad.org\n".encode("utf-16-le"), ", line 1: no text in UTF-8; convert the list"),
-        ("# note\n\n", ": no entry; fetch the list again"),
+        ("", ": no entry"),
+        ("# note\n\n", r": no entry, such as bad.org or bad.org/page; fetch the list again, or delete the file"),
+        ("||bad.org^\n! note\n", ": no entry"),
+        ("<html>\n404 Not Found\n%%%\n<hr>nginx\n", ": no entry"),
     ],
 )
 def test_a_list_without_sound_entries_is_refused(tmp_path, content, message):
-    root = write_lists(tmp_path / "ut1", {"adult/domains": content})
+    root = write_lists(tmp_path / "ut1", {"adult/domains": content, "adult/urls": "a.org/b\n"})
     with pytest.raises(ValueError, match=f"adult/domains{message}"):
         compile_into(root, tmp_path / "made")
 
@@ -183,6 +186,58 @@ def test_a_line_of_any_length_is_an_entry_and_a_line_without_host_and_path_is_no
         assert found.categories(address) == ("adult",)
     for address in ("http://a.org/x", "http://", "/"):
         assert not found.categories(address)
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        "*.bad.org",
+        ".bad.org",
+        "0.0.0.0 bad.org # note",
+        "127.0.0.1\tbad.org",
+        "::1  bad.org",
+        "first.org\rbad.org\rlast.org\r",
+        "first.org\r\nbad.org\r\n",
+    ],
+)
+def test_the_customary_ways_to_write_an_entry_block_the_same_site(tmp_path, content):
+    root = write_lists(tmp_path / "ut1", {"adult/domains": content})
+    found = compile_into(root, tmp_path / "made")
+    for address in ("http://bad.org/", "https://www.bad.org:443/page"):
+        assert found.categories(address) == ("adult",)
+    for address in ("http://notbad.org/", "http://0.0.0.0/", "http://127.0.0.1/", "http://[::1]/"):
+        assert not found.categories(address)
+
+
+def test_an_ipv6_address_keeps_its_last_group_with_and_without_brackets(tmp_path):
+    root = write_lists(tmp_path / "ut1", {"adult/domains": "2001:db8::1\n[2001:db8::2]:80\n"})
+    found = compile_into(root, tmp_path / "made")
+    for address in ("http://[2001:db8::1]:80/", "2001:db8::1", "http://[2001:db8::2]/"):
+        assert found.categories(address) == ("adult",)
+    for address in ("http://[2001:db8::3]/", "http://[2001:db8::]/"):
+        assert not found.categories(address)
+
+
+def test_lines_that_are_no_entries_are_counted_and_the_first_are_named(tmp_path, capsys):
+    write_shard([document(LONG_LINES, "http://good.org/", harmful_pp=9.0)])
+    names = "||bad.org^ \x1b[2J$third-party" + "x" * 300, "localhost", "bad.org reason", "bad.org/a b", "bad.org,1", "*"
+    files = {"adult/domains": "\n".join(["bad.org", *names]), "adult/urls": "# note\n\nbad.org/b\n?x\n"}
+    root = write_lists(tmp_path / "ut1", files)
+    record = build(annotation=annotation(root, None, True), excluded_categories=["adult"])["blocklists"]
+    assert record["entries"] == {"adult": 2}
+    assert record["no_entries"] == 7
+    first, *others = record["first_no_entries"]
+    path = root / "adult" / "domains"
+    assert first == f"{path}, line 2: '||bad.org^ \\x1b[2J$third-party{'x' * 49}"
+    assert others == [f"{path}, line {line}: {name!r}" for line, name in enumerate(names[1:5], 3)]
+    assert f"7 lines of the blocklists are no entries; the first:\n  {first}\n" in capsys.readouterr().out
+
+
+def test_a_list_that_is_a_broken_link_is_named(tmp_path):
+    root = write_lists(tmp_path / "ut1", {"adult/urls": "a.org/b"})
+    (root / "adult" / "domains").symlink_to("nowhere")
+    with pytest.raises(ValueError, match="blocklists: .*adult/domains: a link to nowhere, which leads nowhere"):
+        blocklists.folders(root)
 
 
 def test_links_and_folders_without_lists_are_no_categories(tmp_path):
@@ -215,6 +270,10 @@ def test_every_entry_of_the_real_lists_is_found_under_its_category(tmp_path, sha
             for entry in entries[::37]:
                 assert category in found.categories(f"http://{entry}"), entry
     assert not found.categories("https://en.wikipedia.org/wiki/Attention")
+
+
+def test_every_line_of_the_real_lists_is_an_entry(tmp_path, shared_data):
+    assert blocklists.compile_lists({"root": str(shared_data / "ut1")}, tmp_path)["no_entries"] == 0
 
 
 def test_quality_warnings_are_those_of_real_oscar_records(shared_data):

@@ -20,10 +20,10 @@ def settings(**changes) -> Filtering:
     return Filtering.model_validate(LAPTOP.model_dump() | {"malformed_share": 0.99} | changes)
 
 
-def build(folder: Path = FILTERED, workers: int = 1, **changes) -> None:
+def build(folder: Path = FILTERED, workers: int = 1, **changes) -> dict:
     """Filters `corpus` into a folder, by `settings` with changes."""
     folder.mkdir(exist_ok=True)
-    filtering.build(Path("corpus"), folder, settings(**changes), workers)
+    return filtering.build(Path("corpus"), folder, settings(**changes), workers)
 
 
 def write_shard(lines: list[bytes], name: str = "part_1") -> Path:

@@ -4,6 +4,9 @@ A category is a folder with `domains` and `urls`, plain or compressed (.gz, .zst
 host, of every parent domain, and of the address without query, as in OSCAR 23.01 (oscar-project/ut1-rs). An entry
 is a 64-bit hash and the number of a category, 9 bytes, in sorted, memory-mapped arrays that all processes share.
 With a million entries, an unlisted address collides with an entry with a probability of 5e-14.
+
+A line may also begin with `*.` or `.`, which change nothing, or be a line of a hosts file (`0.0.0.0 bad.org`). Lines
+of another form, such as rules for ad blockers (`||bad.org^`), are no entries; `compile_lists` counts them.
 """
 
 import hashlib
@@ -25,7 +28,14 @@ LISTS = ("domains", "urls")
 HASHES, NUMBERS, NAMES = "hashes.npy", "numbers.npy", "names.json"
 CATEGORIES = 256  # at most, because an entry keeps the number of the category in one byte
 SCHEME = re.compile(r"^[a-z][a-z0-9+.-]*://", re.IGNORECASE)
-PORT = re.compile(r":\d*$")
+# an IPv6 address without brackets has no port
+PORT = re.compile(r"^(\[.*]|[^:]*):\d*$")
+# the address to which a hosts file sends the names that it blocks
+SINK = re.compile(r"^(0\.0\.0\.0|127\.0\.0\.1|::1?)\s+")
+# a name of two labels or more, or an IPv4 address, perhaps with a path; real names have hyphens anywhere
+ENTRY = re.compile(r"[a-z0-9_-]+(\.[a-z0-9_-]+)+(/\S*)?")
+# number of lines without an entry that a record quotes
+QUOTED = 5
 # characters of a host's name, at most (RFC 1035, section 2.3.4, less the two that are not written)
 LONGEST_NAME = 253
 
@@ -34,7 +44,7 @@ def folders(root: Path) -> dict[str, list[Path]]:
     """Finds the categories below a folder: the files of the lists by category, sorted by name.
 
     Raises:
-        ValueError: there is no category, or there are more than CATEGORIES.
+        ValueError: there is no category, there are more than CATEGORIES, or a list is a broken link.
     """
     categories = {}
     for folder in sorted(root.glob("*/")):
@@ -42,6 +52,11 @@ def folders(root: Path) -> dict[str, list[Path]]:
         for name in LISTS:
             for suffix in ("", *reading.DECOMPRESSION):
                 file = folder / f"{name}{suffix}"
+                if file.is_symlink() and not file.exists():
+                    raise ValueError(
+                        f"filtering.annotation.blocklists: {file}: a link to {file.readlink()}, which leads nowhere; "
+                        "mend it or delete it"
+                    )
                 if file.is_file():
                     files.append(file)
         # a linked folder is a second name of a category
@@ -69,18 +84,19 @@ def compile_lists(settings: dict, folder: Path) -> dict:
             category of each entry) and names.json (the name of each category).
 
     Returns:
-        The number of different entries by category.
+        entries: the number of different entries by category.
+        no_entries: the number of lines that are no entries, blank lines and comments aside.
+        first_no_entries: the first QUOTED of these lines, each with file and number.
 
     Raises:
-        ValueError: a line is not UTF-8, or a category has no entry.
+        ValueError: a line is not UTF-8, or a list has no entry.
     """
     categories = folders(Path(settings["root"]))
     counts, hashes, numbers = {}, [], []
+    rejected = {"no_entries": 0, "first_no_entries": []}
     for number, (category, files) in enumerate(categories.items()):
-        entries = chain.from_iterable(_entries(file) for file in files)
+        entries = chain.from_iterable(_entries(file, rejected) for file in files)
         found = np.unique(np.fromiter(map(_hash, entries), dtype=np.uint64))
-        if not len(found):
-            raise ValueError(f"{files[0]}: no entry; fetch the list again, or take its category out of the folder")
         counts[category] = len(found)
         hashes.append(found)
         numbers.append(np.full(len(found), number, dtype=np.uint8))
@@ -89,7 +105,7 @@ def compile_lists(settings: dict, folder: Path) -> dict:
     np.save(folder / HASHES, all_hashes[order])
     np.save(folder / NUMBERS, np.concatenate(numbers)[order])
     write_atomically(folder / NAMES, json.dumps(list(categories)))
-    return counts
+    return {"entries": counts, **rejected}
 
 
 class Blocklist:
@@ -141,7 +157,7 @@ def normalised(address: str) -> tuple[str, str]:
     address = re.split(r"[?#]", address, maxsplit=1)[0]
     authority, slash, path = address.partition("/")
     _, _, host = authority.rpartition("@")
-    host = PORT.sub("", unquote(host))
+    host = PORT.sub(r"\1", unquote(host))
     host = host.strip("[]").rstrip(".").lower()
     if not host.isascii():
         # IDNA 2003; a name without an ASCII form stays unchanged
@@ -159,9 +175,18 @@ def _is_ip(host: str) -> bool:
     return True
 
 
-def _entries(path: Path) -> Iterator[str]:
-    """Yields the normalised entries of a list, without blank lines and comments (#). ValueError unless in UTF-8."""
-    for number, line in enumerate(reading.lines(path), start=1):
+def _entries(path: Path, rejected: dict) -> Iterator[str]:
+    """Yields the normalised entries of a list, and counts lines that are none.
+
+    Args:
+        path: the list.
+        rejected: `no_entries` and `first_no_entries` of `compile_lists`, to which the counts are added.
+
+    Raises:
+        ValueError: a line is not UTF-8, or no line is an entry.
+    """
+    is_empty = True
+    for number, line in enumerate(_lines(path), start=1):
         try:
             written = line.decode().strip()
         except UnicodeDecodeError:
@@ -169,11 +194,34 @@ def _entries(path: Path) -> Iterator[str]:
         # the NUL is set above, or from UTF-16, whose ASCII letters decode without an error
         if "\0" in written:
             raise ValueError(f"{path}, line {number}: no text in UTF-8; convert the list (`iconv -t utf-8`)")
-        if written.startswith("#"):
+        # a comment begins a line or follows a space; any other `#` begins the fragment of an address
+        bare = f" {written}".partition(" #")[0].strip()
+        if not bare:
             continue
-        entry = "".join(normalised(written))
+        entry = _read_entry(bare)
         if entry:
+            is_empty = False
             yield entry
+            continue
+        rejected["no_entries"] += 1
+        if rejected["no_entries"] <= QUOTED:
+            rejected["first_no_entries"].append(f"{path}, line {number}: {written!r:.80}")
+    if is_empty:
+        raise ValueError(f"{path}: no entry, such as bad.org or bad.org/page; fetch the list again, or delete the file")
+
+
+def _lines(path: Path) -> Iterator[bytes]:
+    """Yields the lines of a list, which may end with LF, CR LF or CR."""
+    for line in reading.lines(path):
+        yield from line.removesuffix(b"\r").split(b"\r")
+
+
+def _read_entry(line: str) -> str:
+    """Normalises a line: "0.0.0.0 *.A.org" gives "a.org", "a.org/b?c" gives "a.org/b", and no entry gives ""."""
+    host, path = normalised(SINK.sub("", line))
+    host = host.removeprefix("*.").removeprefix(".")
+    entry = host + path
+    return entry if ENTRY.fullmatch(entry) or _is_ip(host) else ""
 
 
 def _hash(entry: str) -> int:

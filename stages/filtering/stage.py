@@ -36,14 +36,13 @@ SHOWN = 3
 
 
 def main(settings: Settings) -> dict:
-    """Writes data/filtered; returns `unknown`, the result of `build`, for the record of the run."""
+    """Writes data/filtered; returns the result of `build`, for the record of the run."""
     with temporary_sibling(FILTERED) as folder:
         folder.mkdir()
-        unknown = build(CORPUS, folder, settings.filtering, settings.workers)
-    return {"unknown": unknown}
+        return build(CORPUS, folder, settings.filtering, settings.workers)
 
 
-def build(corpus: Path, folder: Path, settings: Filtering, workers: int | str | None = None) -> dict[str, int]:
+def build(corpus: Path, folder: Path, settings: Filtering, workers: int | str | None = None) -> dict:
     """Filters a corpus.
 
     Args:
@@ -53,8 +52,10 @@ def build(corpus: Path, folder: Path, settings: Filtering, workers: int | str | 
         workers: the number of processes, None for a process per core, or the address of a Dask scheduler.
 
     Returns:
-        The number of documents without metadata for a rule, even after annotation, by the name of the rule. The rule
-        lets such documents pass, except that `filtering.missing_harmful_pp` may drop documents without a perplexity.
+        unknown: the number of documents without metadata for a rule, even after annotation, by the name of the rule.
+            The rule lets such documents pass, except that `filtering.missing_harmful_pp` may drop documents without a
+            perplexity.
+        blocklists: the result of `compile_lists`; empty without lists.
 
     Raises:
         ValueError: too many lines are malformed, no line is kept, there is no shard, or lists or model cannot be
@@ -63,7 +64,7 @@ def build(corpus: Path, folder: Path, settings: Filtering, workers: int | str | 
     """
     shards = reading.shards(corpus)
     selection = rules.rules_of(settings)
-    added, inputs = _annotation_sources(settings, workers)
+    added, inputs, lists = _annotation_sources(settings, workers)
     work = []
     for shard in shards:
         job = {"shard": str(shard), "rules": selection, "annotation": added}
@@ -81,11 +82,14 @@ def build(corpus: Path, folder: Path, settings: Filtering, workers: int | str | 
         # a rule never passes over documents in silence
         if unknown[name]:
             print(f"filtering: the {name} of {unknown[name]} documents are unknown (filtering.annotation.{remedy})")
-    return unknown
+    return {"unknown": unknown, "blocklists": lists}
 
 
-def _annotation_sources(settings: Filtering, workers: int | str | None) -> tuple[dict, tuple[Path, ...]]:
-    """Compiles the blocklists; returns the arguments of `Annotator`, and the files on which annotations depend.
+def _annotation_sources(settings: Filtering, workers: int | str | None) -> tuple[dict, tuple[Path, ...], dict]:
+    """Compiles the blocklists.
+
+    Returns:
+        The arguments of `Annotator`, the files on which annotations depend, and the result of `compile_lists`.
 
     Raises:
         ValueError: lists or model cannot be loaded, or an excluded category has no list under any name.
@@ -97,6 +101,7 @@ def _annotation_sources(settings: Filtering, workers: int | str | None) -> tuple
         "quality_rules": annotation.quality_rules,
     }
     inputs = ()
+    counts = {}
     if annotation.kenlm_model:
         # a model that cannot be loaded fails here rather than in every job
         load_kenlm(Path(annotation.kenlm_model))
@@ -107,10 +112,13 @@ def _annotation_sources(settings: Filtering, workers: int | str | None) -> tuple
         _require_lists(settings.excluded_categories, lists, root)
         files = tuple(chain.from_iterable(lists.values()))
         job = jobs.Job("blocklists", {"root": str(root)}, files)
-        [(compiled, _)] = jobs.run(blocklists.compile_lists, [job], stage="filtering", workers=workers)
+        [(compiled, counts)] = jobs.run(blocklists.compile_lists, [job], stage="filtering", workers=workers)
         added["blocklists_folder"] = str(compiled)
         inputs += files
-    return added, inputs
+        if counts["no_entries"]:
+            first = "\n  ".join(counts["first_no_entries"])
+            print(f"filtering: {counts['no_entries']} lines of the blocklists are no entries; the first:\n  {first}")
+    return added, inputs, counts
 
 
 def _require_lists(categories: Iterable[str], lists: dict[str, list[Path]], root: Path) -> None:
