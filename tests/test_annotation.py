@@ -41,7 +41,7 @@ LISTS = {
     "adult/domains": "bad.org\nbücher.example\n10.0.0.1\n# note\n\nUPPER.COM.\n",
     "adult/urls.gz": "half.org/bad/page\n",
     "sect/domains.zst": "bad.org\nsub.half.org\n",
-    "sect/urls": "http://www.third.org/a\nthird.org/Case/x?q=1\n",
+    "sect/urls": "http://www.third.org/a\nthird.org/Case/x?q=1\nfront.org/?q=1\nfragment.org/#a\nwhole.org/\n",
 }
 LONG_LINES = "\n".join(["words that are long enough for a line, which has to be long " * 3] * 5)
 
@@ -116,6 +116,11 @@ def model(tmp_path) -> Path:
         ("https://www.third.org/a", "sect"),
         ("https://third.org/Case/x", "sect"),
         ("https://third.org/case/x", ""),
+        ("https://front.org/?other", "sect"),
+        ("https://www.fragment.org", "sect"),
+        ("https://front.org/page", ""),
+        ("https://sub.front.org/", ""),
+        ("https://sub.whole.org/page", "sect"),
         ("https://bücher.example/a", "adult"),
         ("https://www.BÜCHER.example", "adult"),
         ("https://xn--bcher-kva.example/", "adult"),
@@ -145,9 +150,10 @@ def test_any_text_may_stand_for_an_address(text):
 @pytest.mark.parametrize(
     ("address", "forms"),
     [
-        ("http://a.b.org", "a.b.org b.org"),
+        ("http://a.b.org", "a.b.org b.org a.b.org/ a.b.org/"),
         ("http://10.0.0.1/a/", "10.0.0.1 10.0.0.1/a 10.0.0.1/a"),
-        ("http://[2001:DB8::1]:80", "2001:db8::1"),
+        ("http://www.b.org/?q", "www.b.org b.org www.b.org/ b.org/"),
+        ("http://[2001:DB8::1]:80", "2001:db8::1 2001:db8::1/ 2001:db8::1/"),
     ],
 )
 def test_parents_are_domains_and_never_the_last_label(address, forms):
@@ -155,7 +161,7 @@ def test_parents_are_domains_and_never_the_last_label(address, forms):
 
 
 def test_a_host_of_many_labels_has_the_parents_that_a_name_can_have():
-    _, longest, *others = blocklists.forms("http://" + "ab." * 100_000 + "org")
+    _, longest, *others, _, _ = blocklists.forms("http://" + "ab." * 100_000 + "org")
     # a name has at most 253 characters
     assert longest == "ab." * 83 + "org"
     assert len(others) == 82

@@ -1,12 +1,13 @@
 """Categories of web addresses by the UT1 blocklists (University of Toulouse; layout of olbat/ut1-blacklists).
 
 A category is a folder with `domains` and `urls`, plain or compressed (.gz, .zst). An address has the categories of the
-host, of every parent domain, and of the address without query, as in OSCAR 23.01 (oscar-project/ut1-rs). An entry
-is a 64-bit hash and the number of a category, 9 bytes, in sorted, memory-mapped arrays that all processes share.
-With a million entries, an unlisted address collides with an entry with a probability of 5e-14.
+host, of every parent domain, and of the address without query, as in OSCAR 23.01 (oscar-project/ut1-rs): the entry
+`bad.org/?q` stands for the front page `bad.org/`, the entry `bad.org` for the whole site. A line may also begin with
+`*.` or `.`, or be a line of a hosts file (`0.0.0.0 bad.org`). Lines of another form, such as the rules of ad blockers
+(`||bad.org^`), are no entries, and are counted.
 
-A line may also begin with `*.` or `.`, which change nothing, or be a line of a hosts file (`0.0.0.0 bad.org`). Lines
-of another form, such as rules for ad blockers (`||bad.org^`), are no entries; `compile_lists` counts them.
+An entry is a 64-bit hash and the number of a category, 9 bytes, in sorted, memory-mapped arrays that all processes
+share. With a million entries, an unlisted address collides with an entry with a probability of 5e-14.
 """
 
 import hashlib
@@ -131,7 +132,8 @@ class Blocklist:
 def forms(address: str) -> Iterator[str]:
     """Yields the forms of an address that a list may have: host, parent domains, and host with path.
 
-    Parent domains have at least two labels. Host with path comes with and without `www.`, and so may come twice.
+    Parent domains have at least two labels. Host with path, which is `/` for the front page, comes with and without
+    `www.`, and so may come twice.
     "http://www.a.org/b" gives "www.a.org", "a.org", "www.a.org/b" and "a.org/b".
     """
     host, path = normalised(address)
@@ -141,9 +143,9 @@ def forms(address: str) -> Iterator[str]:
         labels = host[-LONGEST_NAME - 1 :].split(".")
         for start in range(1, len(labels) - 1):
             yield ".".join(labels[start:])
-    if path:
-        yield host + path
-        yield host.removeprefix("www.") + path
+    page = host + (path or "/")
+    yield page
+    yield page.removeprefix("www.")
 
 
 def normalised(address: str) -> tuple[str, str]:
@@ -217,8 +219,11 @@ def _lines(path: Path) -> Iterator[bytes]:
 
 
 def _read_entry(line: str) -> str:
-    """Normalises a line: "0.0.0.0 *.A.org" gives "a.org", "a.org/b?c" gives "a.org/b", and no entry gives ""."""
+    """Normalises a line: "0.0.0.0 *.A.org" gives "a.org", "a.org/b?c" gives "a.org/b", no entry gives ""."""
     host, path = normalised(SINK.sub("", line))
+    # the query or fragment of a front page leaves a front page, not a whole site
+    if not path and re.search(r"[?#]", line):
+        path = "/"
     host = host.removeprefix("*.").removeprefix(".")
     entry = host + path
     return entry if ENTRY.fullmatch(entry) or _is_ip(host) else ""
