@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 from stages.corpus import sources
 from stages.corpus import stage as corpus
 from stages.files.compression import zstd
+from stages.files.storage import sha256
 from stages.records import origins, reading, records
 from stages.schema.sections import Corpus, CorpusHub
 
@@ -355,19 +356,22 @@ PARTS = ["en_meta/en_meta_part_[1-9].jsonl.zst", "en_meta/en_meta_part_[1-9][0-9
 def repository(tmp_path) -> Path:
     """OSCAR-2301's own layout: en_meta/en_meta_part_N.jsonl.zst, with checksums beside them."""
     root = tmp_path / "OSCAR-2301"
-    write(root / "en_meta" / "checksum.sha256", b"0  en_meta_part_1.jsonl.zst\n")
+    checksums = ""
     for part in (1, 2, 10):
         lines = json_lines(*(oscar(100 * part + number) for number in range(3)))
-        write(root / "en_meta" / f"en_meta_part_{part}.jsonl.zst", lines.replace(b": 9.5", b":9.50"))
+        file = write(root / "en_meta" / f"en_meta_part_{part}.jsonl.zst", lines.replace(b": 9.5", b":9.50"))
+        checksums += f"{sha256(file)}  {file.name}\n"
+    write(root / "en_meta" / "checksum.sha256", checksums.encode())
     return root
 
 
 def test_files_of_a_hub_repository_are_taken_byte_for_byte_each_a_shard(repository, output):
-    corpus.write_hub(output, settings(hub=[(repository, PARTS)]))
+    read, files = corpus.write_hub(output, settings(hub=[(repository, PARTS)]))
+    assert read == [str(repository)]
     for number, part in enumerate((1, 2, 10), 1):
-        ours = reading.lines(output / f"part_{number}.jsonl.zst")
-        theirs = reading.lines(repository / "en_meta" / f"en_meta_part_{part}.jsonl.zst")
-        assert list(ours) == list(theirs)
+        file = repository / "en_meta" / f"en_meta_part_{part}.jsonl.zst"
+        assert list(reading.lines(output / f"part_{number}.jsonl.zst")) == list(reading.lines(file))
+        assert files[number - 1] == sources.describe(file, str(file), 3)
     found = origins.locate(2, origins.read(output)["part_3.jsonl.zst"])
     assert found == (f"{repository}/en_meta/en_meta_part_10.jsonl.zst", 2)
 
@@ -375,8 +379,36 @@ def test_files_of_a_hub_repository_are_taken_byte_for_byte_each_a_shard(reposito
 def test_several_datasets_are_read_in_order_up_to_a_number_of_documents(repository, tmp_path, output):
     books = write(tmp_path / "books" / "train.jsonl", plain("a book")).parent
     both = settings(documents=5, shards=2, hub=[(books, None), (repository, PARTS)])
-    corpus.write_hub(output, both)
+    _, files = corpus.write_hub(output, both)
     assert read_shards(output) == [["a book", "text 100"], ["text 101", "text 102", "text 200"]]
+    names = [f"{repository}/en_meta/en_meta_part_{part}.jsonl.zst" for part in (1, 2)]
+    assert [(file["file"], file["documents"]) for file in files] == list(zip(names, (3, 1), strict=True))
+
+
+def cut_between_frames(file: Path) -> Path:
+    """Repeats the frame of a file in another file, and loses the second frame of that, as a stopped download might."""
+    whole = file.read_bytes()
+    file.write_bytes(whole + whole)
+    checksums = file.with_name("checksum.sha256")
+    write(checksums, f"{'0' * 64}  other.zst\n{sha256(file)} *{file.name}\n".encode())
+    file.write_bytes(whole)
+    return checksums
+
+
+def test_a_file_that_was_cut_between_two_frames_is_refused_by_the_checksum_beside_it(tmp_path, repository, output):
+    file = write(tmp_path / "source" / "a.jsonl.zst", plain(*"abc"))
+    checksums = cut_between_frames(file)
+    with pytest.raises(ValueError, match=rf"{file}: not the file whose SHA-256 {checksums} states; fetch the file"):
+        corpus.write_files(output, settings(file.parent, ["*.zst"]))
+    # the count is not computed again, the comparison is
+    checksums.unlink()
+    [read] = corpus.write_files(output, settings(file.parent, ["*.zst"]))
+    assert read == {"file": str(file), "documents": 3, "bytes": file.stat().st_size, "sha256": sha256(file)}
+    part = repository / "en_meta" / "en_meta_part_1.jsonl.zst"
+    cut_between_frames(part)
+    for documents in (None, 2):
+        with pytest.raises(ValueError, match=f"{part}: not the file whose SHA-256"):
+            corpus.write_hub(output, settings(documents=documents, hub=[(repository, PARTS)]))
 
 
 # as in the files, and as OSCAR's loader names the columns
@@ -445,8 +477,9 @@ class FileSystem:
 def test_files_of_the_hub_are_listed_and_fetched_at_the_pinned_commit(output, monkeypatch):
     monkeypatch.setattr("huggingface_hub.HfFileSystem", FileSystem)
     monkeypatch.setattr("huggingface_hub.HfApi.dataset_info", lambda *_, **__: SimpleNamespace(sha="1234"))
-    read = corpus.write_hub(output, settings(documents=9, shards=1, hub=[("a/b", ["en/*"])]))
+    read, files = corpus.write_hub(output, settings(documents=9, shards=1, hub=[("a/b", ["en/*"])]))
     assert read == ["a/b@1234"]
+    assert [file["file"] for file in files] == [f"a/b@1234/en/part_{number}.jsonl" for number in (2, 10)]
     assert read_shards(output) == [[f"datasets/a/b@1234/en/part_{number}.jsonl" for number in (2, 10)]]
 
 
@@ -461,7 +494,7 @@ def test_files_of_the_hub_are_listed_and_fetched_at_the_pinned_commit(output, mo
     ],
 )
 def test_real_files_are_read_whole(shared_data, name, documents):
-    assert sources.count({"path": str(shared_data / name), "limit": None}, None) == {"documents": documents}
+    assert sources.count({"path": str(shared_data / name), "limit": None}, None)["documents"] == documents
 
 
 def test_a_long_window_of_real_wikipedia_is_read(shared_data):

@@ -94,22 +94,28 @@ def fetch_shard(settings: dict, folder: Path) -> dict:
         folder: the folder of the job.
 
     Returns:
-        The result of `sources.write_shard`, in which `origins` name the file REPOSITORY@COMMIT/NAME, or FOLDER/NAME.
+        `read`, the result of `sources.describe`, and `origins` as in the result of `sources.write_shard`; both name the
+        file REPOSITORY@COMMIT/NAME, or FOLDER/NAME.
     """
     repository = settings["repository"]
     revision = settings["revision"]
+    name = f"{named(repository, revision)}/{settings['name']}"
     with _fetch(repository, revision, settings["name"], folder) as file:
         # All documents of the file.
         result = sources.write_shard({"parts": [[str(file), 0, None]]}, folder)
-    name = f"{named(repository, revision)}/{settings['name']}"
+        read = sources.describe(file, name, result["documents"])
     origins = [(line, name, source_line) for line, _, source_line in result["origins"]]
-    return {"documents": result["documents"], "origins": origins}
+    return {"read": read, "origins": origins}
 
 
-def stream(dataset: CorpusHub) -> Iterator[bytes]:
+def stream(dataset: CorpusHub, read: list[dict]) -> Iterator[bytes]:
     """Yields the documents of a dataset as OSCAR records, each a line of JSON without line feed.
 
     The documents are in the `files` of the dataset, of which a single file at a time is on the disk, or in the rows.
+
+    Args:
+        dataset: an entry of corpus.hub, at a commit.
+        read: gets the result of `sources.describe` for each of the `files` that is read.
 
     Raises:
         ValueError: a file or row cannot be fetched or read.
@@ -119,7 +125,11 @@ def stream(dataset: CorpusHub) -> Iterator[bytes]:
         return
     for name in list_files(dataset.repository, dataset.revision, dataset.files):
         with _fetch(dataset.repository, dataset.revision, name) as file:
-            yield from sources.file_records(file)
+            described = sources.describe(file, f"{named(dataset.repository, dataset.revision)}/{name}", 0)
+            read.append(described)
+            for line in sources.file_records(file):
+                described["documents"] += 1
+                yield line
 
 
 def _read_rows(dataset: CorpusHub) -> Iterator[bytes]:

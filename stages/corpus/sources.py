@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Iterator
 from itertools import chain, groupby, islice
 from pathlib import Path
 
-from stages.files.storage import temporary_sibling
+from stages.files.storage import sha256, temporary_sibling
 from stages.records import reading, records
 
 # The heading of an article; headings of sections have more equals signs.
@@ -83,10 +83,39 @@ def count(settings: dict, _folder: Path) -> dict:
     Args:
         settings: path of the file, and limit, the number at which counting stops (`None` for no limit).
         _folder: the folder of the job, which stays empty.
+
+    Returns:
+        The result of `describe`.
     """
     path = Path(settings["path"])
     documents = _number_lines(path) if find_form(path) == ".jsonl" else _split_texts(path)
-    return {"documents": sum(1 for _ in islice(documents, settings["limit"]))}
+    return describe(path, str(path), sum(1 for _ in islice(documents, settings["limit"])))
+
+
+def describe(path: Path, name: str, documents: int) -> dict:
+    """Describes a file under a name for the record of the run; `documents` of the file were read."""
+    return {"file": name, "documents": documents, "bytes": path.stat().st_size, "sha256": sha256(path)}
+
+
+def check_digest(described: dict) -> None:
+    """Compares a file with the checksums that lie beside the file in releases of OSCAR 23.01.
+
+    Only a checksum tells a file that was cut between two compressed frames from a whole file.
+
+    Args:
+        described: the result of `describe`.
+
+    Raises:
+        ValueError: another SHA-256 is stated for the file.
+    """
+    path = Path(described["file"])
+    checksums = path.with_name("checksum.sha256")
+    if checksums.is_file():
+        # a line of `sha256sum`
+        line = rf"^(\w+) [ *]{re.escape(path.name)}$"
+        stated = re.search(line, checksums.read_text(encoding="utf-8", errors="replace"), re.MULTILINE)
+        if stated and stated[1].lower() != described["sha256"]:
+            raise ValueError(f"{path}: not the file whose SHA-256 {checksums} states; {reading.REMEDY}")
 
 
 def write_shard(settings: dict, folder: Path) -> dict:

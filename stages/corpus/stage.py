@@ -22,7 +22,10 @@ from stages.schema.settings import Settings
 
 
 def main(settings: Settings) -> dict:
-    """Writes data/corpus; returns, with source `hub`, the datasets for the record of the run."""
+    """Writes data/corpus; returns for the record of the run `files`, the files that were read, and the hub's datasets.
+
+    An entry of `files` is a result of `sources.describe`; no file is read by source `embedded` and from rows.
+    """
     corpus = settings.corpus
     record = {}
     # The folder replaces CORPUS after all shards are written.
@@ -32,13 +35,13 @@ def main(settings: Settings) -> dict:
             case "embedded":
                 write_corpus(folder, corpus.documents, corpus.shards, corpus.seed)
             case "files":
-                write_files(folder, settings)
+                record["files"] = write_files(folder, settings)
             case "hub":
-                record["read"] = write_hub(folder, settings)
+                record["read"], record["files"] = write_hub(folder, settings)
     return record
 
 
-def write_files(folder: Path, settings: Settings) -> None:
+def write_files(folder: Path, settings: Settings) -> list[dict]:
     """Writes documents of corpus.files, in shards of equal sizes.
 
     Files are read once to count, and from the start for every shard of a file: do not ask for more shards of few large
@@ -48,8 +51,11 @@ def write_files(folder: Path, settings: Settings) -> None:
         folder: gets the shards.
         settings: the settings of the run; corpus.documents is the number of documents, `null` for all.
 
+    Returns:
+        The `files` of `main`.
+
     Raises:
-        ValueError: there is no document, or as in `sources.find_files`.
+        ValueError: there is no document, or as in `sources.find_files` and `sources.check_digest`.
         RuntimeError: a file cannot be read.
     """
     corpus = settings.corpus
@@ -59,7 +65,10 @@ def write_files(folder: Path, settings: Settings) -> None:
     for path in files:
         counting.append(jobs.Job(str(path), {"path": str(path), "limit": corpus.documents}, (path,)))
     counted = jobs.run(sources.count, counting, stage="corpus", workers=settings.workers)
-    counts = [result["documents"] for _, result in counted]
+    counts = []
+    for _, described in counted:
+        sources.check_digest(described)
+        counts.append(described["documents"])
     total = min(sum(counts), corpus.documents or sum(counts))
     if not total:
         raise ValueError(f"corpus.files: no document in the {len(files)} files below {root}; name others")
@@ -69,6 +78,7 @@ def write_files(folder: Path, settings: Settings) -> None:
         inputs = tuple(Path(path) for path, _, _ in parts)
         writing.append(jobs.Job(f"part_{len(writing) + 1}", {"parts": parts}, inputs))
     _place_shards(folder, jobs.run(sources.write_shard, writing, stage="corpus", workers=settings.workers))
+    return [described for _, described in counted]
 
 
 def _plan_parts(
@@ -95,7 +105,7 @@ def _place_shards(folder: Path, results: list[tuple[Path, dict]]) -> None:
 
     Args:
         folder: gets the files.
-        results: the folder of each job, and the result of `write_shard`.
+        results: the folder of each job, and the result of `write_shard` or `fetch_shard`.
     """
     origins_of = {}
     for job_folder, result in results:
@@ -105,7 +115,7 @@ def _place_shards(folder: Path, results: list[tuple[Path, dict]]) -> None:
     origins.write(folder, origins_of)
 
 
-def write_hub(folder: Path, settings: Settings) -> list[str]:
+def write_hub(folder: Path, settings: Settings) -> tuple[list[str], list[dict]]:
     """Writes datasets of the hub, in their order: corpus.documents documents or, for `null`, all files, each a shard.
 
     Args:
@@ -113,10 +123,11 @@ def write_hub(folder: Path, settings: Settings) -> list[str]:
         settings: the settings of the run.
 
     Returns:
-        REPOSITORY@COMMIT, or the folder, of each dataset.
+        REPOSITORY@COMMIT, or the folder, of each dataset, and the `files` of `main`.
 
     Raises:
-        ValueError: corpus.documents is `null` and a dataset has no `files`, or a dataset cannot be fetched.
+        ValueError: corpus.documents is `null` and a dataset has no `files`, a dataset cannot be fetched, or as in
+            `sources.check_digest`.
         RuntimeError: a file cannot be fetched.
     """
     corpus = settings.corpus
@@ -131,15 +142,20 @@ def write_hub(folder: Path, settings: Settings) -> list[str]:
     for dataset in corpus.hub:
         commit = commits.commit(dataset.repository, dataset.revision, "corpus.hub")
         pinned.append(dataset.model_copy(update={"revision": commit}))
+    read = []
     if corpus.documents is not None:
-        rows = chain.from_iterable(map(hub.stream, pinned))
+        rows = chain.from_iterable(hub.stream(dataset, read) for dataset in pinned)
         _write_stream(folder, rows, corpus.documents, corpus.shards)
     else:
         fetching = []
         for dataset in pinned:
             fetching += _plan_fetching(dataset)
-        _place_shards(folder, jobs.run(hub.fetch_shard, fetching, stage="corpus", workers=settings.workers))
-    return [commits.named(dataset.repository, dataset.revision) for dataset in pinned]
+        fetched = jobs.run(hub.fetch_shard, fetching, stage="corpus", workers=settings.workers)
+        _place_shards(folder, fetched)
+        read = [result["read"] for _, result in fetched]
+    for described in read:
+        sources.check_digest(described)
+    return [commits.named(dataset.repository, dataset.revision) for dataset in pinned], read
 
 
 def _plan_fetching(dataset: CorpusHub) -> list[jobs.Job]:
