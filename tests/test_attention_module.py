@@ -35,9 +35,9 @@ def apart(tmp_path):
     return {"cwd": tmp_path, "env": os.environ | {"PYTHONPATH": str(tmp_path), "OMP_NUM_THREADS": "1"}}
 
 
-def as_multihead_attention(layer) -> nn.MultiheadAttention:
+def as_multihead_attention(layer, **layout) -> nn.MultiheadAttention:
     """PyTorch's own module with the projections of an operator."""
-    twin = nn.MultiheadAttention(HIDDEN, HEADS, batch_first=True, dtype=torch.float64)
+    twin = nn.MultiheadAttention(HIDDEN, HEADS, dtype=torch.float64, **layout)
     parts = layer.projections()
     with torch.no_grad():
         twin.in_proj_weight.copy_(torch.cat([weight for weight, _ in parts]))
@@ -60,25 +60,35 @@ def test_a_layer_that_nobody_has_started_gives_nan():
     assert made("shared", deviation=None)(torch.randn(2, 5, HIDDEN)).isnan().all()
 
 
+# [n, batch, h], the default, and [batch, n, h]
+LAYOUTS = [{}, {"batch_first": True}]
 HIDDEN_KEYS = torch.arange(8) >= torch.tensor([[8], [5]])
+ADDED_KEYS = torch.zeros(2, 8, dtype=torch.float64).masked_fill(HIDDEN_KEYS, -torch.inf)
+HIDDEN_PAIRS = torch.ones(6, 8, dtype=torch.bool).triu(3)
+HIDDEN_BY_HEAD = torch.arange(2 * HEADS * 48).reshape(2 * HEADS, 6, 8) % 5 == 0
 MASKS = {
     "none": {},
     "key": {"key_padding_mask": HIDDEN_KEYS},
-    "pair": {"key_padding_mask": HIDDEN_KEYS, "attn_mask": torch.ones(6, 8, dtype=torch.bool).triu(3)},
-    "head": {"attn_mask": torch.rand(2 * HEADS, 6, 8, dtype=torch.float64)},
-    "added": {
-        "key_padding_mask": torch.zeros(2, 8, dtype=torch.float64).masked_fill(HIDDEN_KEYS, -torch.inf),
-        "attn_mask": torch.rand(6, 8, dtype=torch.float64),
-    },
+    "pair": {"key_padding_mask": HIDDEN_KEYS, "attn_mask": HIDDEN_PAIRS},
+    "hidden by head": {"key_padding_mask": HIDDEN_KEYS, "attn_mask": HIDDEN_BY_HEAD},
+    "added by head": {"attn_mask": torch.rand(2 * HEADS, 6, 8, dtype=torch.float64)},
+    "added": {"key_padding_mask": ADDED_KEYS, "attn_mask": torch.rand(6, 8, dtype=torch.float64)},
+    "causal": {"attn_mask": HIDDEN_PAIRS, "is_causal": True},
 }
 
 
+def laid_out(T: torch.Tensor, layout: dict) -> torch.Tensor:
+    """Hidden states [batch, n, h] as nn.MultiheadAttention(..., **layout) takes them."""
+    return T if layout.get("batch_first") else T.transpose(0, 1)
+
+
+@pytest.mark.parametrize("layout", LAYOUTS, ids=str)
 @pytest.mark.parametrize("masks", MASKS.values(), ids=MASKS)
 @pytest.mark.parametrize("operator", PROJECTED)
-def test_a_layer_is_pytorchs_own_with_its_projections(operator, masks):
+def test_a_layer_is_pytorchs_own_with_its_projections(operator, masks, layout):
     layer = moved(made(operator).double(), 0.3)
-    ours, twin = AsMultiheadAttention(layer), as_multihead_attention(layer)
-    X, memory = sequence(6), sequence(8, seed=2)
+    ours, twin = AsMultiheadAttention(layer, **layout), as_multihead_attention(layer, **layout)
+    X, memory = laid_out(sequence(6), layout), laid_out(sequence(8, seed=2), layout)
     for average in (True, False):
         found = ours(X, memory, memory, average_attn_weights=average, **masks)
         wanted = twin(X, memory, memory, average_attn_weights=average, **masks)
@@ -86,18 +96,95 @@ def test_a_layer_is_pytorchs_own_with_its_projections(operator, masks):
     assert ours(X, X, X, need_weights=False)[1] is None
 
 
+@pytest.mark.parametrize("layout", LAYOUTS, ids=str)
+@pytest.mark.parametrize("masks", MASKS.values(), ids=MASKS)
+def test_a_single_sequence_without_a_batch_is_attended_as_pytorchs_own_does(masks, layout):
+    layer = moved(made("shared").double(), 0.3)
+    ours, twin = AsMultiheadAttention(layer, **layout), as_multihead_attention(layer, **layout)
+    # the second sequence, whose keys are partly hidden
+    single = {}
+    for name, mask in masks.items():
+        by_sequence = name == "key_padding_mask" or (name == "attn_mask" and mask.dim() == 3)
+        single[name] = mask.unflatten(0, (2, -1))[1].squeeze(0) if by_sequence else mask
+    X, memory = sequence(6)[1], sequence(8, seed=2)[1]
+    for average in (True, False):
+        found = ours(X, memory, memory, average_attn_weights=average, **single)
+        torch.testing.assert_close(found, twin(X, memory, memory, average_attn_weights=average, **single))
+    torch.testing.assert_close(ours(X, X, X, need_weights=False), twin(X, X, X, need_weights=False))
+
+
+PADDING = torch.arange(6) >= torch.tensor([[6], [4]])
+LATER = torch.ones(6, 6, dtype=torch.bool).triu(1)
+BLOCK_MASKS = {
+    "none": {},
+    "key": {"src_key_padding_mask": PADDING},
+    "pair": {"src_mask": LATER, "src_key_padding_mask": PADDING},
+    "causal": {"src_mask": nn.Transformer.generate_square_subsequent_mask(6).double(), "is_causal": True},
+    "added by head": {"src_mask": torch.rand(2 * HEADS, 6, 6, dtype=torch.float64)},
+}
+blocks = [
+    pytest.mark.parametrize("training", [False, True], ids=["evaluation", "training"]),
+    pytest.mark.parametrize("norm_first", [False, True], ids=["norm last", "norm first"]),
+    pytest.mark.parametrize("layout", LAYOUTS, ids=str),
+]
+
+
+def in_each_block(test):
+    """Runs a test in training and evaluation, with LayerNorm first and last, in either layout."""
+    for mark in blocks:
+        test = mark(test)
+    return test
+
+
+def new_block(kind, training: bool, **settings):
+    return kind(HIDDEN, HEADS, 48, dropout=0.0, dtype=torch.float64, **settings).train(training)
+
+
+@pytest.mark.filterwarnings("ignore:enable_nested_tensor")
+@in_each_block
+@pytest.mark.parametrize("masks", BLOCK_MASKS.values(), ids=BLOCK_MASKS)
+def test_a_layer_stands_in_an_encoder_of_pytorchs(masks, layout, norm_first, training):
+    block = new_block(nn.TransformerEncoderLayer, training, norm_first=norm_first, **layout)
+    layer = moved(made("pairwise").double(), 0.3)
+    block.self_attn = as_multihead_attention(layer, **layout)
+    X = laid_out(sequence(6), layout)
+    wanted = laid_out(block(X, **masks), layout)
+    block.self_attn = AsMultiheadAttention(layer, **layout)
+    stack = nn.TransformerEncoder(block.train(training), 1)
+    # in evaluation without gradients, PyTorch has a fused path around `forward`
+    with torch.set_grad_enabled(training):
+        found = block(X, **masks), stack(X, **{name.replace("src_mask", "mask"): T for name, T in masks.items()})
+    for one in found:
+        torch.testing.assert_close(laid_out(one, layout)[~PADDING], wanted[~PADDING])
+
+
+@in_each_block
+@pytest.mark.parametrize("operator", ["original", "pairwise", "shared"])
+def test_layers_stand_in_a_decoder_of_pytorchs(operator, layout, norm_first, training):
+    block = new_block(nn.TransformerDecoderLayer, training, norm_first=norm_first, **layout)
+    itself, crossed = moved(made(operator).double(), 0.3), moved(made(operator).double(), 0.2)
+    X, memory = laid_out(sequence(6), layout), laid_out(sequence(8, seed=2), layout)
+    masks = {"tgt_mask": LATER, "tgt_is_causal": True, "tgt_key_padding_mask": PADDING, "memory_mask": HIDDEN_PAIRS}
+    masks["memory_key_padding_mask"] = HIDDEN_KEYS
+    results = []
+    for kind in (as_multihead_attention, AsMultiheadAttention):
+        block.self_attn, block.multihead_attn = kind(itself, **layout), kind(crossed, **layout)
+        results.append(block.train(training)(X, memory, **masks))
+    torch.testing.assert_close(*results)
+
+
+@pytest.mark.parametrize("operator", SELF_ATTENTION)
 @pytest.mark.parametrize("training", [False, True], ids=["evaluation", "training"])
-@pytest.mark.parametrize("operator", PROJECTED)
-def test_a_layer_stands_in_an_encoder_of_pytorchs(operator, training):
-    block = nn.TransformerEncoderLayer(HIDDEN, HEADS, 48, dropout=0.0, batch_first=True, dtype=torch.float64)
-    layer = moved(made(operator).double(), 0.3)
-    block.self_attn = as_multihead_attention(layer)
-    X, padding = sequence(6), torch.arange(6) >= torch.tensor([[6], [4]])
-    block.train(training)
-    wanted = block(X, src_key_padding_mask=padding)
-    block.self_attn = AsMultiheadAttention(layer)
-    found = nn.TransformerEncoder(block, 1).train(training)(X, src_key_padding_mask=padding)
-    torch.testing.assert_close(found[~padding], wanted[~padding])
+def test_in_pytorchs_default_layer_every_sequence_attends_to_itself_alone(operator, training):
+    block = new_block(nn.TransformerEncoderLayer, training)
+    block.self_attn = AsMultiheadAttention(moved(made(operator).double(), 0.3))
+    X = sequence(6).transpose(0, 1)
+    other_sequence, other_token = X.clone(), X.clone()
+    other_sequence[:, 1] += 1
+    other_token[5, 0] += 1
+    before = block(X)[:, 0]
+    torch.testing.assert_close(block(other_sequence)[:, 0], before, rtol=0, atol=0)
+    assert not torch.allclose(block(other_token)[:5, 0], before[:5])
 
 
 @pytest.mark.parametrize("operator", SELF_ATTENTION)
@@ -173,9 +260,20 @@ def test_an_input_that_does_not_fit_is_a_clear_error(arguments, message):
         made("pairwise")(**arguments)
 
 
-def test_keys_and_values_of_two_sequences_are_an_error():
-    with pytest.raises(ValueError, match="key and value: expected one and the same"):
-        AsMultiheadAttention(made("shared"))(sequence(5), sequence(5), sequence(5))
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"value": sequence(5)}, "key and value: expected one and the same"),
+        ({"query": sequence(5)[0, 0]}, r"hidden states of shape \(1, 24\)"),
+        ({"key_padding_mask": PADDING}, r"key_padding_mask of shape \(2, 6\).* \(6, 2\) with batch_first=False"),
+        ({"attn_mask": LATER}, r"attn_mask of shape \(6, 6\).* \(2, 2\) or \(24, 2, 2\) with batch_first=False"),
+        ({"key_padding_mask": PADDING.T.long()}, "type torch.int64; .*torch.bool, True where a key is not seen"),
+    ],
+)  # fmt: skip
+def test_an_argument_that_nn_multihead_attention_does_not_take_is_a_clear_error(arguments, message):
+    X = sequence(6)
+    with pytest.raises(ValueError, match=message):
+        AsMultiheadAttention(made("shared").double())(**{"query": X, "key": X, "value": X} | arguments)
 
 
 def test_the_example_learns_and_exports_a_stock_bert_with_equal_logits(apart):

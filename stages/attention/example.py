@@ -22,7 +22,7 @@ print("weights", layer.weights(X, causal=True).shape)
 
 # %% 2. In place of nn.MultiheadAttention, in an encoder that you have already
 block = nn.TransformerEncoderLayer(64, 4, 256, batch_first=True)
-block.self_attn = AsMultiheadAttention(layer)
+block.self_attn = AsMultiheadAttention(layer, batch_first=True)
 print("encoder layer", block(X).shape)
 
 # %% 3. Generated text: five words, repeated; one repetition is masked, and only attention to the first five restores it

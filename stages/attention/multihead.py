@@ -8,24 +8,26 @@ from .products import Mask, joined
 
 
 class AsMultiheadAttention(nn.Module):
-    """Replaces nn.MultiheadAttention with `batch_first` by an operator that has an output projection.
+    """Replaces nn.MultiheadAttention by an operator that has an output projection.
 
-    In PyTorch's encoder and decoder layers, `layer.self_attn = AsMultiheadAttention(attention("pairwise", 64, 4))`.
+    In PyTorch's encoder and decoder layers the layout of batches stays that of the replaced module:
+    `layer.self_attn = AsMultiheadAttention(attention("pairwise", 64, 4), layer.self_attn.batch_first)`.
     Put a new operator into each of an encoder's `layers`: nn.TransformerEncoder copies a single layer, so an operator
     inside that layer would start with equal weights in all copies.
 
     Args:
         attention: an operator with an output projection.
+        batch_first: whether hidden states are [batch, n, h]; false, PyTorch's default: [n, batch, h].
     """
 
-    batch_first = True
     # PyTorch's layers read these two; the values keep PyTorch from a fused path that bypasses `forward`.
     _qkv_same_embed_dim = True
     in_proj_bias = None
 
-    def __init__(self, attention: SelfAttention):
+    def __init__(self, attention: SelfAttention, batch_first: bool = False):
         super().__init__()
         self.attention = attention
+        self.batch_first = batch_first
         self.embed_dim = attention.hidden
         self.num_heads = attention.heads
 
@@ -43,8 +45,8 @@ class AsMultiheadAttention(nn.Module):
         """Attends as nn.MultiheadAttention does.
 
         Args:
-            query: hidden states [batch, n, h].
-            key: hidden states [batch, m, h], which give keys and values.
+            query: hidden states [batch, n, h] if `batch_first`, or else [n, batch, h]; or a single sequence [n, h].
+            key: hidden states of m tokens in the same layout, which give keys and values.
             value: the same tensor as `key`.
             key_padding_mask: [batch, m]; boolean (True = not seen), or numbers that are added to the scores.
             need_weights: whether the weights are returned, too.
@@ -54,28 +56,52 @@ class AsMultiheadAttention(nn.Module):
                 an `attn_mask`.
 
         Returns:
-            The output [batch, n, h]; and the weights before dropout, [batch, n, m] if averaged or [batch, heads, n, m],
-            or `None` if not needed.
+            The output in the layout of `query`; and the weights before dropout, [batch, n, m] if averaged or
+            [batch, heads, n, m], or `None` if not needed. A single sequence has no batch, in masks and weights either.
 
         Raises:
             ValueError: key is not value, a mask's shape or type does not fit, or cross-attention is to be causal.
         """
         if key is not value:
             raise ValueError("key and value: expected one and the same tensor; the operators attend to one sequence")
-        memory = None if key is query else key
+        X = self._to_batches(query)
+        memory = None if key is query else self._to_batches(key)
+        batch, n = X.shape[:2]
+        m = n if memory is None else memory.shape[1]
         causal = is_causal and attn_mask is None
         # Masks are brought to [batch, heads, n, m], with 1 for whatever a mask does not distinguish.
         if attn_mask is not None:
+            self._check_mask("attn_mask", attn_mask, (n, m), (batch * self.num_heads, n, m))
             batched = attn_mask.dim() == 3
-            attn_mask = attn_mask.unflatten(0, (-1, self.num_heads)) if batched else attn_mask[None, None]
+            attn_mask = attn_mask.unflatten(0, (batch, -1)) if batched else attn_mask[None, None]
         if key_padding_mask is not None:
-            key_padding_mask = key_padding_mask[:, None, None]
+            self._check_mask("key_padding_mask", key_padding_mask, (m,) if query.dim() == 2 else (batch, m))
+            key_padding_mask = key_padding_mask.reshape(-1, 1, 1, m)
         mask = joined(_seen(attn_mask), _seen(key_padding_mask))
-        output = self.attention(query, mask, memory, causal)
-        if not need_weights:
-            return output, None
-        weights = self.attention.weights(query, mask, memory, causal)
-        return output, weights.mean(1) if average_attn_weights else weights
+        output = self.attention(X, mask, memory, causal)
+        weights = None
+        if need_weights:
+            weights = self.attention.weights(X, mask, memory, causal)
+            weights = weights.mean(1) if average_attn_weights else weights
+        if query.dim() == 2:
+            return output[0], weights if weights is None else weights[0]
+        return output if self.batch_first else output.transpose(0, 1), weights
+
+    def _to_batches(self, T: Tensor) -> Tensor:
+        """Brings hidden states to [batch, n, h]; a single sequence [n, h] becomes a batch of one."""
+        if T.dim() != 3:
+            return T[None]
+        return T if self.batch_first else T.transpose(0, 1)
+
+    def _check_mask(self, name: str, mask: Tensor, *shapes: tuple[int, ...]) -> None:
+        """Raises ValueError for a mask of another shape than `shapes`, or neither of booleans nor of numbers to add."""
+        if tuple(mask.shape) in shapes and (mask.dtype == torch.bool or mask.is_floating_point()):
+            return
+        expected = " or ".join(str(shape) for shape in shapes)
+        raise ValueError(
+            f"{name} of shape {tuple(mask.shape)} and type {mask.dtype}; expected {expected} with "
+            f"batch_first={self.batch_first}, and torch.bool, True where a key is not seen, or numbers to be added"
+        )
 
 
 def _seen(mask: Mask) -> Mask:
