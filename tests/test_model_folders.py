@@ -23,6 +23,7 @@ from stages.classification import training
 from stages.classification.training import import_operator
 from stages.files.model_folders import card, complete
 from stages.files.observations import Observation
+from stages.files.storage import sha256
 from stages.finetuning import stage as finetuning
 from stages.tokenization.vocabulary import SPECIAL, word_pieces
 from tests.toy import MINE, OWN, TOY, own_operator, tuned
@@ -129,6 +130,68 @@ def test_a_card_that_a_user_wrote_is_exported_as_it_is(folder, tmp_path):
     (source / "README.md").write_text("# Mine\n")
     export.main([str(source), str(tmp_path / "stock")])
     assert (tmp_path / "stock" / "README.md").read_text() == "# Mine\n"
+
+
+@pytest.mark.parametrize("spelling", ["model", "./model/.", "model/../model", "link", "hard", "other", "."])
+def test_an_export_never_replaces_a_file_of_its_source_or_of_another_model(spelling, folder, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    Path("link").symlink_to(folder)
+    shutil.copytree(folder, "hard", copy_function=os.link)
+    shutil.copytree(folder, "other")
+    before = {path: sha256(path) for path in tmp_path.rglob("*") if path.is_file()}
+    for option in ([], ["--own"]):
+        with pytest.raises(SystemExit, match=rf"error: {re.escape(str(Path(spelling)))}: not empty"):
+            export.main(["model", spelling, *option])
+    assert {path: sha256(path) for path in tmp_path.rglob("*") if path.is_file()} == before
+
+
+def test_an_export_may_stand_inside_its_source_and_in_an_empty_folder(folder):
+    (folder / "stock").mkdir()
+    export.main([str(folder), str(folder / "stock")])
+    assert scores(folder / "stock") == pytest.approx(scores(folder), abs=1e-5)
+
+
+def test_a_missing_source_is_one_error_and_no_question_to_the_hub(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(export.OperatorConfig, "from_pretrained", lambda name: pytest.fail(f"asked the hub for {name}"))
+    Path("empty").mkdir()
+    for source in ("nonexisting", "empty", "models/nonexisting"):
+        with pytest.raises(SystemExit, match=f"error: {source}: no model folder"):
+            export.main([source, "target"])
+    assert not Path("target").exists()
+
+
+@pytest.mark.parametrize("name", ["README.md", "tokenizer.json", "tokenizer_config.json"])
+@pytest.mark.parametrize("with_code", [False, True], ids=["stock", "own"])
+def test_a_link_to_a_file_outside_the_source_is_not_copied_out(name, with_code, folder, tmp_path):
+    secret = tmp_path / "secret"
+    secret.write_text("{}")
+    (folder / name).unlink()
+    (folder / name).symlink_to("../secret")
+    with pytest.raises(OSError, match=rf"{re.escape(name)}: a link to .*secret, outside the model folder"):
+        export.export(folder, tmp_path / "target", with_code)
+    assert not (tmp_path / "target").exists()
+
+
+@pytest.mark.parametrize(
+    "place",
+    [
+        lambda digest: Path("blobs", digest),  # of the hub's snapshots
+        lambda digest: Path("cache/files/md5", digest[:2], digest[2:32]),  # of DVC
+        lambda digest: Path("model", digest[:4]),  # in the folder itself
+    ],
+    ids=["hub", "dvc", "folder"],
+)
+def test_links_into_the_cache_of_the_hub_or_of_dvc_are_exported_as_files(place, folder, tmp_path):
+    wanted = scores(folder)
+    for path in sorted(folder.iterdir()):
+        stored = tmp_path / place(sha256(path))
+        stored.parent.mkdir(parents=True, exist_ok=True)
+        path.rename(stored)
+        path.symlink_to(os.path.relpath(stored, folder))
+    export.main([str(folder), str(tmp_path / "stock")])
+    assert not [path for path in (tmp_path / "stock").iterdir() if path.is_symlink()]
+    assert scores(tmp_path / "stock") == pytest.approx(wanted, abs=1e-5)
 
 
 def named(folder, target, variant):

@@ -37,6 +37,8 @@ STOCK = {
     OperatorBertForSequenceClassification: BertForSequenceClassification,
     OperatorBertForQuestionAnswering: BertForQuestionAnswering,
 }
+TOKENIZER = ("tokenizer.json", "tokenizer_config.json")
+CARD = "README.md"
 # the last section of a card, for an ordinary BERT and for a folder with the code of its operator
 STOCK_USE = """
 ## Use
@@ -67,7 +69,7 @@ def main(arguments: list[str]) -> None:
     """Parses a command line and writes the requested folder; exits with a message if that fails."""
     parser = argparse.ArgumentParser(prog="python -m fewer_attention.export", description=__doc__)
     parser.add_argument("source", type=Path, help="a model folder, such as data/pretraining/shared-tiny/seed-1")
-    parser.add_argument("target", type=Path, help="the folder to write")
+    parser.add_argument("target", type=Path, help="the folder to write, new or empty")
     parser.add_argument("--own", action="store_true", help="keep the operator, with its code in the folder")
     options = parser.parse_args(arguments)
     try:
@@ -81,14 +83,15 @@ def export(source: Path, target: Path, own: bool) -> None:
 
     Args:
         source: a model folder.
-        target: the folder to write, in which files of the same names are replaced.
+        target: the folder to write, which does not exist or is empty.
         own: whether the folder keeps the operator, with code; otherwise the model becomes an ordinary BERT.
 
     Raises:
         ValueError: the model's class is not in STOCK; BERT cannot express the operator, and `own` is false; or the
             operator is a user's own, and `own` is true or this process has not imported the user's file.
-        OSError: `source` is no model folder, or `target` cannot be written.
+        OSError: `source` is no model folder or has a link out of it, or `target` has files or cannot be written.
     """
+    _check_folders(source, target)
     config = OperatorConfig.from_pretrained(source)
     if own and config.operators_sha256:
         raise ValueError(
@@ -104,14 +107,31 @@ def export(source: Path, target: Path, own: bool) -> None:
         _save_with_code(model, target)
     else:
         to_stock_bert(model).save_pretrained(target)
-    for name in ("tokenizer.json", "tokenizer_config.json"):
+    for name in TOKENIZER:
         if (source / name).exists():
             shutil.copyfile(source / name, target / name)
-    card = source / "README.md"
+    card = source / CARD
     if card.exists():
         use = OWN_USE if own else STOCK_USE
         text = _replace_use(card.read_text(encoding="utf-8"), use, target)
-        (target / "README.md").write_text(text, encoding="utf-8")
+        (target / CARD).write_text(text, encoding="utf-8")
+
+
+def _check_folders(source: Path, target: Path) -> None:
+    """Raises OSError for no model folder, a target with files, or a file of the source that lies elsewhere."""
+    # Hugging Face would look for a missing folder on the hub.
+    if not (source / "config.json").is_file():
+        raise FileNotFoundError(f"{source}: no model folder, because it has no config.json; correct the path")
+    # The files may be trained weights: those of the source by another path, or of another model.
+    if target.exists() and any(target.iterdir()):
+        raise FileExistsError(f"{target}: not empty, and its files might be replaced; name a new folder as the target")
+    # In a folder from somebody else, a link to a private file would put the file's text into the export.
+    for name in (*TOKENIZER, CARD):
+        file = (source / name).resolve()
+        # DVC's cache and the hub's, to which files of a model folder may be links, name files by a digest.
+        in_cache = re.fullmatch("[0-9a-f]{30,64}", file.name)
+        if not (in_cache or file.is_relative_to(source.resolve())):
+            raise OSError(f"{source / name}: a link to {file}, outside the model folder; copy the file there")
 
 
 def _save_with_code(model: PreTrainedModel, target: Path) -> None:
