@@ -103,6 +103,12 @@ def test_a_self_score_is_not_exported():
         to_stock_bert(toy("symmetric", self_score=-1.8))
 
 
+@pytest.mark.parametrize("model", STOCK)
+def test_a_configuration_without_an_operator_is_a_clear_error(model):
+    with pytest.raises(TypeError, match="given a BertConfig, which names no operator; `configuration` makes one"):
+        model(BertConfig(num_hidden_layers=1, vocab_size=50))
+
+
 @pytest.mark.parametrize("operator", OPERATORS)
 def test_a_saved_model_and_its_encoder_load_with_equal_weights_from_safetensors(operator, tmp_path):
     model = toy(operator)

@@ -243,6 +243,13 @@ class Forwarding(SELF_ATTENTION["original"]):
     ("make", "message"),
     [
         (lambda: made("original", heads=5), "5 heads do not divide the hidden size 24"),
+        (lambda: made("original", heads=0), "0 heads do not divide the hidden size 24; expected a divisor, 1 or more"),
+        (lambda: made("original", heads=-1), "-1 heads do not divide"),
+        (lambda: configuration("original", **NARROW | {"heads": 0}), "0 heads do not divide the hidden size 64"),
+        (lambda: made("original", hidden=0), "3 heads do not divide the hidden size 0"),
+        (lambda: made("original", dropout=1.5), "dropout 1.5; expected a rate from 0 to less than 1"),
+        (lambda: made("original", dropout=1.0), "dropout 1.0; expected"),
+        (lambda: made("original", dropout=float("nan")), "dropout nan; expected"),
         (lambda: made("pairwise", start="ones"), "pairwise: start 'ones'; allowed are normal, identity, scaled"),
         (lambda: made("original", score_rate=2.0), "original: score_rate is for operators with a matrix or diagonals"),
         (lambda: Forwarding(24, 3, self_score=1.0), "forwarding: self_score is for operators that keep the `forward`"),
@@ -253,6 +260,11 @@ class Forwarding(SELF_ATTENTION["original"]):
 def test_a_setting_that_an_operator_lacks_is_a_clear_error(make, message):
     with pytest.raises(ValueError, match=message):
         make()
+
+
+def test_a_class_in_place_of_a_name_is_an_error_that_says_how_to_build_a_layer_of_it():
+    with pytest.raises(TypeError, match=r"given a class; build a layer of the class by Forwarding\(64, 4\)"):
+        attention(Forwarding, 64, 4)
 
 
 # the spread of the first scores

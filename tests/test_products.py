@@ -42,6 +42,10 @@ def test_the_gradient_passes_where_the_value_does():
     assert torch.equal(X.grad, Y.detach())
 
 
+def test_dropout_at_rate_one_leaves_zeros_as_pytorchs_own_does():
+    assert torch.equal(Dropout(1.0)(torch.ones(3)), torch.nn.Dropout(1.0)(torch.ones(3)))
+
+
 def test_dropout_does_nothing_in_evaluation_and_at_rate_zero():
     X = torch.randn(5, 5)
     assert Dropout(0.5).eval()(X) is X

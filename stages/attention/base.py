@@ -49,7 +49,7 @@ class SelfAttention(nn.Module):
             arXiv 2001.04451) masks this score, because a query that equals its key matches itself best.
 
     Raises:
-        ValueError: the heads do not divide the width, or the operator has no such setting.
+        ValueError: the heads do not divide the width, the dropout is no such rate, or the operator has no such setting.
     """
 
     # The schema and the reports read the next eight from the text of the class: each must be a literal.
@@ -91,8 +91,9 @@ class SelfAttention(nn.Module):
         self_score: float | None = None,
     ):
         super().__init__()
-        if hidden % heads:
-            raise ValueError(f"{heads} heads do not divide the hidden size {hidden}")
+        require_divisor(hidden, heads)
+        if not 0 <= dropout < 1:
+            raise ValueError(f"dropout {dropout}; expected a rate from 0 to less than 1")
         self.hidden = hidden
         self.heads = heads
         self.width = hidden // heads
@@ -356,6 +357,12 @@ class SelfAttention(nn.Module):
         if scale is not None:
             value = scaled(value, scale)
         return query, key, value
+
+
+def require_divisor(hidden: int, heads: int) -> None:
+    """Raises ValueError if a width of 1 or more cannot be split into the number of heads."""
+    if not 1 <= heads <= hidden or hidden % heads:
+        raise ValueError(f"{heads} heads do not divide the hidden size {hidden}; expected a divisor, 1 or more")
 
 
 def scaled(projection: Projection, D: Tensor) -> Projection:

@@ -76,6 +76,10 @@ class OperatorBertModel(BertModel):
     _can_record_outputs: ClassVar = {"hidden_states": BertLayer, "attentions": Attention}
 
     def __init__(self, config: OperatorConfig, add_pooling_layer: bool = True):
+        if not hasattr(config, "self_attention"):
+            raise TypeError(
+                f"config: given a {type(config).__name__}, which names no operator; `configuration` makes one"
+            )
         super().__init__(config, add_pooling_layer)
         for layer in self.encoder.layer:
             layer.attention = Attention(config, layer.attention.output)

@@ -5,7 +5,7 @@ from typing import Any
 from torch import nn
 from transformers import BertConfig
 
-from .base import SelfAttention
+from .base import SelfAttention, require_divisor
 from .operators import operator_class
 from .own import own_operators
 
@@ -94,8 +94,10 @@ def configuration(
         The configuration, in which `intermediate_size` is the width that the operator has.
 
     Raises:
-        ValueError: the operator is unknown, or the user's file is missing or has another hash than `operators_sha256`.
+        ValueError: the operator is unknown, the user's file is missing or has another hash than `operators_sha256`, or
+            heads do not divide the width.
     """
+    require_divisor(hidden, heads)
     if operators_file:
         own_operators(operators_file, others["operators_sha256"])
     config = OperatorConfig(

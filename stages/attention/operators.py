@@ -382,8 +382,12 @@ def attention(operator: str, hidden: int, heads: int, **settings: Any) -> SelfAt
 
     Raises:
         ValueError: the operator is not in SELF_ATTENTION (operators in FEED_FORWARD leave attention as in `original`),
-            or lacks a setting, or heads do not divide the width.
+            or lacks a setting, or heads do not divide the width, or dropout is not in [0, 1).
+        TypeError: the operator is a class, which builds a layer itself.
     """
+    if isinstance(operator, type):
+        build = f"{operator.__name__}({hidden}, {heads})"
+        raise TypeError(f"operator: expected a name, given a class; build a layer of the class by {build}")
     if operator not in SELF_ATTENTION:
         raise ValueError(f"unknown self-attention {operator!r}; known: {', '.join(SELF_ATTENTION)}")
     return SELF_ATTENTION[operator](hidden, heads, **settings)

@@ -165,14 +165,14 @@ def check_inputs(
 
 
 def drop(X: Tensor, rate: float) -> Tensor:
-    """Applies dropout: sets elements to 0 with probability `rate`, in [0, 1), and divides the rest by 1 - rate.
+    """Applies dropout: sets elements to 0 with probability `rate`, in [0, 1], and divides the rest by 1 - rate.
 
     GPUs and compiled code use PyTorch's dropout. A CPU draws 16 random bits per element, four elements at once, and
     compares whole numbers, so that the rate has steps of 2^-16. This takes a sixth of the time of PyTorch's draw, which
     is a sixth of a training step. bfloat16 rounds the factor 1 / (1 - rate), and the rate follows the rounded factor
     (0.0986 for 0.1), so that the mean of the output is the mean of the input.
     """
-    if rate == 0.0 or X.device.type != "cpu" or torch.compiler.is_compiling():
+    if rate in (0.0, 1.0) or X.device.type != "cpu" or torch.compiler.is_compiling():
         return functional.dropout(X, rate)
     factor = 1 / (1 - rate)
     if X.dtype == torch.bfloat16:
