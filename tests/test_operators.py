@@ -387,34 +387,117 @@ def test_a_users_own_operator_is_counted_saved_and_loaded_as_the_others(tmp_path
     assert torch.equal(loaded(ids).logits, model(ids).logits)
 
 
-def test_a_users_file_that_cannot_be_imported_is_one_error_that_names_it(tmp_path):
-    variant = own_operator(tmp_path / "mine.py", f"import no_such_package\n{OWN}")
-    with pytest.raises(ValueError, match=r"mine\.py: cannot be imported \(ModuleNotFoundError: .*no_such_package"):
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        ("import no_such_package", r"ModuleNotFoundError: .*no_such_package"),
+        ("import sys; sys.exit(0)", "SystemExit: 0"),
+    ],
+)
+def test_a_users_file_that_cannot_be_imported_is_one_error_that_names_it(line, message, tmp_path):
+    variant = own_operator(tmp_path / "mine.py", f"{line}\n{OWN}")
+    with pytest.raises(ValueError, match=rf"mine\.py: cannot be imported \({message}"):
         operator_class(variant)
+
+
+EXPORTABLE = OWN.replace("exportable = False", "exportable = True")
+PROJECTIONS = """
+    def projections(self):
+        import torch
+        layers = torch.nn.Linear(self.hidden, self.hidden), self.{first}, self.{second}
+        with torch.no_grad():
+            layers[0].weight.copy_(torch.eye(self.hidden))
+            layers[0].bias.zero_()
+        return [(layer.weight, layer.bias) for layer in layers]
+"""
+ACTIVATED = """
+from stages.attention.operators import Symmetric
+
+class Activated(Symmetric):
+    name = "plain_queries"
+    equation = "relu"
+    source = "a test"
+
+    def queries_keys_values(self, X, memory):
+        Q, K, V = super().queries_keys_values(X, memory)
+        return Q.relu(), K, V
+"""
+
+
+def require(text: str, **variant) -> None:
+    """Checks the settings of a run with an operator of a user's, which is a variant if it has settings."""
+    params = yaml.safe_load((ROOT / "params.yaml").read_text())
+    params["operators"] = ["original", "hot" if variant else "plain_queries"]
+    params["operators_file"] = "mine.py"
+    params["variants"]["hot"] = {"operator": "plain_queries", **variant}
+    own_operator(Path("mine.py"), text)
+    require_own_operators(Settings.model_validate(params))
 
 
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        (f"import sys\nsys.exit(0)\n{OWN}", r"mine\.py: cannot be imported \(SystemExit: 0\)"),
-        (OWN.replace("return X,", "return X[:, :, :5],"), r"mine\.py: operator `plain_queries` at size tiny: "),
+        (OWN.replace("return X,", "return X[:, :, :5],"), "RuntimeError: .*correct the operator"),
         (
             OWN + "\n    def forward(self, X, mask=None):\n        return X[:, :1]\n",
-            r"mine\.py: .* size tiny: it makes \(2, 1, 128\) of \(2, 3, 128\)",
+            r"it makes \(2, 1, 128\) of \(2, 3, 128\)",
         ),
+        (
+            OWN + "\n    def forward(self, X, mask=None):\n        return X\n",
+            "TypeError: .*unexpected keyword argument 'output'; correct the operator",
+        ),
+        (OWN.replace("self.key(memory)", "self.key(memory).detach()"), "the gradient of `key.weight` is missing"),
+        (OWN.replace("self.key(memory)", "(self.key(memory) > 0).float()"), "the gradient of `key.weight` is missing"),
+        (OWN.replace('"value")', '"value", "spare")'), "the gradient of `spare.weight` is missing, so that training"),
+        (OWN.replace("self.value(memory)", "self.value(memory).log()"), "the output has numbers that are not finite"),
+        (
+            OWN.replace("self.key(memory)", "(self.key(memory) * 0).sqrt()"),
+            "the gradient of `key.weight` has numbers that are not finite",
+        ),
+        (
+            OWN.replace("return X", "return X * self.D")
+            + "\n    @classmethod\n    def parameter_shapes(cls, hidden, heads, positions):"
+            + '\n        return {"D": (hidden,)}\n',
+            "`D` has numbers that are not finite; correct the operator",
+        ),
+        (EXPORTABLE, "BERT cannot express it; correct `projections`, or set `exportable = False`"),
+        (
+            EXPORTABLE + PROJECTIONS.format(first="value", second="key"),
+            "`exportable` is true, but .* has other outputs; correct `projections`, or set `exportable = False`",
+        ),
+        (ACTIVATED, "`exportable` is true, but .* has other outputs"),
     ],
-    ids=["an exit", "a width that does not fit", "a sequence of another length"],
+    ids=[
+        "a width that does not fit",
+        "a sequence of another length",
+        "a forward without the output projection",
+        "detached keys",
+        "a step function",
+        "an unused layer",
+        "NaN",
+        "NaN as gradient",
+        "a parameter that is not initialised",
+        "no projections",
+        "wrong projections",
+        "projections of the base class",
+    ],
 )
-def test_a_users_operator_that_cannot_be_computed_stops_the_check_of_settings(text, message, tmp_path, monkeypatch):
-    params = yaml.safe_load((ROOT / "params.yaml").read_text())
-    params["operators"] = ["original", "plain_queries"]
-    params["operators_file"] = "mine.py"
+def test_a_users_operator_that_cannot_be_trained_or_exported_stops_the_check_of_settings(
+    text, message, tmp_path, monkeypatch
+):
     monkeypatch.chdir(tmp_path)
-    own_operator(tmp_path / "mine.py", text)
-    with pytest.raises(ValueError, match=message):
-        require_own_operators(Settings.model_validate(params))
-    own_operator(tmp_path / "mine.py", OWN)
-    require_own_operators(Settings.model_validate(params))
+    with pytest.raises(ValueError, match=rf"mine\.py: operator `plain_queries` at size tiny: .*{message}"):
+        require(text)
+
+
+TEXTS = {"not exportable": OWN, "exportable": EXPORTABLE + PROJECTIONS.format(first="key", second="value")}
+
+
+@pytest.mark.parametrize("text", TEXTS.values(), ids=TEXTS)
+@pytest.mark.parametrize("variant", [{}, {"self_score": -1.5}], ids=["plain", "self-score"])
+def test_a_users_operator_that_does_what_it_says_passes_the_check_of_settings(text, variant, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    require(text, **variant)
 
 
 def test_a_model_whose_operator_has_changed_since_is_not_loaded(tmp_path):

@@ -1,0 +1,86 @@
+"""Tries a user's own operator in a BERT of one layer: a step of training, and the export to an ordinary BERT.
+
+The import of this module takes seconds, because it imports the models.
+"""
+
+import torch
+from torch import Tensor, nn
+
+from stages.attention.bert import OperatorBertForMaskedLM
+from stages.attention.configuration import configuration
+from stages.attention.export import to_stock_bert
+from stages.schema.training_sections import Model
+
+
+def try_operator(variant: dict, size: str, model: Model) -> None:
+    """Runs a new model forward and backward and, if the operator is `exportable`, compares it with its export.
+
+    Args:
+        variant: settings of the operator, as `Settings.variant` returns them.
+        size: name of the size, for the message of an error.
+        model: the size; one layer is enough.
+
+    Raises:
+        ValueError: the operator fails, changes the shape of hidden states, gives numbers that are not finite, or has a
+            parameter without a gradient; or the exported model has other outputs. The message names file, operator and
+            size.
+    """
+    place = f"{variant['operators_file']}: operator `{variant['operator']}` at size {size}"
+    config = configuration(**variant, **model.model_dump() | {"layers": 1}, vocab_size=4)
+    torch.manual_seed(1)
+    remedy = "correct the operator"
+    # the user's code may raise anything
+    try:
+        tried = OperatorBertForMaskedLM(config)
+        fault = _find_fault_of_training(tried)
+        # ordinary BERT has no self-score, whatever the operator is
+        if fault is None and config.operator_class().exportable and config.self_score is None:
+            remedy = "correct `projections`, or set `exportable = False`"
+            fault = _find_fault_of_export(tried)
+    except Exception as error:
+        raise ValueError(f"{place}: {type(error).__name__}: {error}; {remedy}") from error
+    if fault:
+        raise ValueError(f"{place}: {fault}; {remedy}")
+
+
+def _compute_logits(model: nn.Module) -> Tensor:
+    """Computes logits for two sequences of three tokens, of which the last is padding."""
+    ids = torch.tensor([[1, 2, 3], [2, 3, 0]])
+    return model(ids, attention_mask=ids > 0).logits
+
+
+def _find_fault_of_training(model: OperatorBertForMaskedLM) -> str | None:
+    """Says what is wrong with outputs and gradients of a new model, or returns `None`."""
+    layer = model.bert.encoder.layer[0]
+    hidden_states = torch.randn(2, 3, model.config.hidden_size)
+    shape, expected = layer.attention.self(hidden_states).shape, hidden_states.shape
+    if shape != expected:
+        return f"it makes {tuple(shape)} of {tuple(expected)}; the shapes must be equal"
+    logits = _compute_logits(model)
+    logits.square().mean().backward()
+    # parameters before the output, and the output before gradients: NaN spreads in this order
+    checked = {"the output": logits}
+    for path, parameter in layer.named_parameters():
+        name = f"`{path.removeprefix('attention.self.')}`"
+        checked = {name: parameter, **checked}
+        if parameter.requires_grad:
+            checked[f"the gradient of {name}"] = parameter.grad
+    for name, tensor in checked.items():
+        if tensor is None:
+            return f"{name} is missing, so that training would never change the parameter"
+        if not tensor.isfinite().all():
+            return f"{name} has numbers that are not finite"
+    return None
+
+
+@torch.no_grad()
+def _find_fault_of_export(model: OperatorBertForMaskedLM) -> str | None:
+    """Compares a model with its export to an ordinary BERT; says that outputs differ, or returns `None`."""
+    # new parameters of 0 or 1 would hide a mistake
+    for parameter in model.bert.encoder.parameters():
+        parameter.add_(torch.randn_like(parameter) / model.config.hidden_size**0.5)
+    ours = _compute_logits(model.eval())
+    theirs = _compute_logits(to_stock_bert(model))
+    if torch.allclose(ours, theirs, rtol=1e-4, atol=1e-4):
+        return None
+    return "`exportable` is true, but an ordinary BERT with its projections has other outputs"
