@@ -448,6 +448,7 @@ def require(text: str, **variant) -> None:
         ),
         (OWN.replace("self.key(memory)", "self.key(memory).detach()"), "the gradient of `key.weight` is missing"),
         (OWN.replace("self.key(memory)", "(self.key(memory) > 0).float()"), "the gradient of `key.weight` is missing"),
+        (OWN.replace("self.key(memory)", "self.key(memory).round()"), "the gradient of `key.weight` is 0, so that"),
         (OWN.replace('"value")', '"value", "spare")'), "the gradient of `spare.weight` is missing, so that training"),
         (OWN.replace("self.value(memory)", "self.value(memory).log()"), "the output has numbers that are not finite"),
         (
@@ -473,6 +474,7 @@ def require(text: str, **variant) -> None:
         "a forward without the output projection",
         "detached keys",
         "a step function",
+        "a rounding",
         "an unused layer",
         "NaN",
         "NaN as gradient",

@@ -22,8 +22,8 @@ def try_operator(variant: dict, size: str, model: Model) -> None:
 
     Raises:
         ValueError: the operator fails, changes the shape of hidden states, gives numbers that are not finite, or has a
-            parameter without a gradient; or the exported model has other outputs. The message names file, operator and
-            size.
+            parameter without a gradient or with a gradient of 0; or the exported model has other outputs. The message
+            names file, operator and size.
     """
     place = f"{variant['operators_file']}: operator `{variant['operator']}` at size {size}"
     config = configuration(**variant, **model.model_dump() | {"layers": 1}, vocab_size=4)
@@ -33,6 +33,8 @@ def try_operator(variant: dict, size: str, model: Model) -> None:
     try:
         tried = OperatorBertForMaskedLM(config)
         fault = _find_fault_of_training(tried)
+        _move(tried)
+        fault = fault or _find_zero_gradient(tried)
         # ordinary BERT has no self-score, whatever the operator is
         if fault is None and config.operator_class().exportable and config.self_score is None:
             remedy = "correct `projections`, or set `exportable = False`"
@@ -74,11 +76,25 @@ def _find_fault_of_training(model: OperatorBertForMaskedLM) -> str | None:
 
 
 @torch.no_grad()
-def _find_fault_of_export(model: OperatorBertForMaskedLM) -> str | None:
-    """Compares a model with its export to an ordinary BERT; says that outputs differ, or returns `None`."""
-    # new parameters of 0 or 1 would hide a mistake
+def _move(model: OperatorBertForMaskedLM) -> None:
+    """Adds random numbers to all parameters of the layer, because new parameters of 0 or 1 hide mistakes."""
     for parameter in model.bert.encoder.parameters():
         parameter.add_(torch.randn_like(parameter) / model.config.hidden_size**0.5)
+
+
+def _find_zero_gradient(model: OperatorBertForMaskedLM) -> str | None:
+    """Names a parameter with a gradient of 0, as before a rounding, or returns `None`."""
+    model.zero_grad()
+    _compute_logits(model).square().mean().backward()
+    for name, parameter in model.bert.encoder.layer[0].attention.self.named_parameters():
+        if parameter.requires_grad and not parameter.grad.any():
+            return f"the gradient of `{name}` is 0, so that training would never change the parameter"
+    return None
+
+
+@torch.no_grad()
+def _find_fault_of_export(model: OperatorBertForMaskedLM) -> str | None:
+    """Compares a model with its export to an ordinary BERT; says that outputs differ, or returns `None`."""
     ours = _compute_logits(model.eval())
     theirs = _compute_logits(to_stock_bert(model))
     if torch.allclose(ours, theirs, rtol=1e-4, atol=1e-4):
