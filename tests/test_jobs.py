@@ -79,6 +79,9 @@ def failing(settings: dict, folder: Path) -> dict:
             raise RuntimeError("can't start new thread")
         case "finds the disk full":
             raise SafetensorError("Error while serializing: I/O error: No space left on device (os error 28)")
+        case "edits its input":
+            Path("input").write_text("two")
+            return square({"x": 1}, folder)
         case "loses its folder":
             shutil.rmtree(folder.parents[1])
             return square({"x": 1}, folder)
@@ -246,8 +249,8 @@ def test_a_worker_that_has_loaded_other_code_refuses_the_job(tmp_path, monkeypat
     monkeypatch.setattr(pool, "use_one_thread", lambda: None)
     [job] = make_jobs(2)
     name, _, versions = identity = fingerprints.identity(square)
-    assert worker.do_job(square, job, tmp_path / "job", tmp_path, (), identity) is None
-    error = worker.do_job(square, job, tmp_path / "other", tmp_path, (), [name, "of other code", versions])
+    assert worker.do_job(square, job, tmp_path / "job", tmp_path, (), identity, {}) is None
+    error = worker.do_job(square, job, tmp_path / "other", tmp_path, (), [name, "of other code", versions], {})
     assert "has loaded other code" in error
     assert not (tmp_path / "other").exists()
 
@@ -436,6 +439,16 @@ def test_a_job_that_another_stage_computes_is_waited_for_and_not_done_twice(tmp_
     stages = [start_python(program, tmp_path) for _ in range(2)]
     assert [stage.wait() for stage in stages] == [0, 0]
     assert count_calls() == 1
+
+
+def test_a_job_whose_input_changes_before_or_while_it_runs_leaves_no_result():
+    """The result would be found under the fingerprint of the input before."""
+    # the first job edits the input of both
+    work = make_jobs("edits its input", "diverges")
+    changed = r"\n  input changed after the stage began; run the same command again"
+    with pytest.raises(RuntimeError, match=rf"2 of 2 jobs failed.*\n.*{changed}\n.*{changed}$"):
+        jobs.run(failing, work, "jobs", workers=1)
+    assert not list(jobs.FOLDER.rglob("result.json"))
 
 
 def test_a_missing_input_is_named():

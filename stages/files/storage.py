@@ -142,6 +142,15 @@ def read_state(path: Path) -> tuple[Path, int, int, int]:
     return path.resolve(), status.st_ino, status.st_size, status.st_mtime_ns
 
 
+def read_states(path: Path) -> dict[Path, tuple]:
+    """Reads the version (`read_state`) of a file, or of every file below a folder; none if the path does not exist.
+
+    Hidden files and compiled Python files are left out.
+    """
+    files = [path] if path.is_file() else visible(path)
+    return {file: read_state(file) for file in files if file.is_file() and "__pycache__" not in file.parts}
+
+
 def digests(paths: Iterable[Path]) -> dict[Path, str]:
     """Computes the SHA-256 of each file or folder, several at a time."""
     paths = list(paths)

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from stages.files.documents import read_yaml
 from stages.files.paths import CHECKED, RUNS, TASK_FOLDER
-from stages.files.storage import read_state, visible
+from stages.files.storage import read_states
 from stages.schema.scales import list_values
 from stages.schema.settings import PATH, Settings, load_settings
 
@@ -59,11 +59,9 @@ def require_inputs(stage: str) -> None:
 def read_inputs(stage: str, settings: Settings) -> dict[str, object]:
     """Reads the inputs that dvc.yaml lists for a stage; none for a stage that is not in dvc.yaml.
 
-    Hidden files and compiled Python files are left out.
-
     Returns:
         By the name of a key, such as "params.yaml: corpus.documents", the value in `settings`; by the path of a file,
-        the version of the file (`read_state`).
+        the version of the file (`storage.read_states`).
     """
     entry = pipeline().get(stage, {"deps": []})
     inputs = {}
@@ -73,10 +71,9 @@ def read_inputs(stage: str, settings: Settings) -> dict[str, object]:
         if f"{key}.".startswith(listed):
             inputs[f"{PATH}: {key}"] = value
     for name in entry["deps"]:
-        path = Path(name.replace("${operators_file}", settings.operators_file))
-        for file in [path] if path.is_file() else visible(path):
-            if file.is_file() and "__pycache__" not in file.parts:
-                inputs[str(file)] = read_state(file)
+        path = name.replace("${operators_file}", settings.operators_file)
+        for file, state in read_states(Path(path)).items():
+            inputs[str(file)] = state
     return inputs
 
 

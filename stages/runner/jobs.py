@@ -26,7 +26,7 @@ import joblib
 from filelock import FileLock, Timeout
 
 from stages.files.paths import RESULTS
-from stages.files.storage import count_bytes, delete
+from stages.files.storage import count_bytes, delete, read_states
 from stages.runner import fingerprints, gpus, pool, results, worker
 from stages.runner.bars import Bar
 from stages.runner.run import Job
@@ -73,13 +73,15 @@ def run(
     if processes() > 1 and not shared:
         raise ValueError(f"{stage}: several processes cannot share its jobs; run it without torchrun or accelerate")
     identity = fingerprints.identity(function)
+    # read before the digests, so that workers notice a file that changes after its digest was computed
+    states = {path: read_states(path) for path in {path for job in jobs for path in job.inputs}}
     prints = fingerprints.of_jobs(identity, jobs)
     folders = [FOLDER / function.__name__ / fingerprint for fingerprint in prints]
     records = _read_finished(jobs, folders, stage)
     missing = [number for number, record in enumerate(records) if record is None]
 
     work = sorted(((jobs[number], folders[number]) for number in missing), key=_estimate_work, reverse=True)
-    outcomes = _compute(function, identity, work, workers, on_gpu)
+    outcomes = _compute(function, identity, states, work, workers, on_gpu)
     _await_outcomes(outcomes, stage, len(jobs), len(jobs) - len(missing))
     # the first of several processes goes on alone
     if rank():
@@ -178,7 +180,12 @@ def _restore(job: Job, folder: Path) -> None:
 
 
 def _compute(
-    function: Callable, identity: list, work: list[tuple[Job, Path]], workers: int | str | None, on_gpu: bool
+    function: Callable,
+    identity: list,
+    states: dict[Path, dict],
+    work: list[tuple[Job, Path]],
+    workers: int | str | None,
+    on_gpu: bool,
 ) -> Iterator[tuple[str, str | None]]:
     """Does jobs in the given folders; yields (name, error's text or `None`) as jobs end, in any order."""
     if not work:
@@ -190,7 +197,8 @@ def _compute(
         devices = None if on_cluster else gpus.visible()
     calls = []
     for job, folder in work:
-        calls.append((job.name, (function, job, folder.resolve(), Path.cwd(), devices, identity)))
+        inputs = {path: states[path] for path in job.inputs}
+        calls.append((job.name, (function, job, folder.resolve(), Path.cwd(), devices, identity, inputs)))
 
     if processes() > 1:
         yield from _compute_here(calls)

@@ -13,6 +13,7 @@ from pathlib import Path
 from filelock import FileLock
 from safetensors import SafetensorError
 
+from stages.files.storage import read_states
 from stages.runner import fingerprints, gpus, pool, results
 from stages.runner.errors import message
 from stages.runner.run import Job
@@ -38,6 +39,7 @@ def do_job(
     directory: Path,
     devices: tuple[str, ...] | None,
     identity: list,
+    inputs: dict[Path, dict],
 ) -> str | None:
     """Does a job, unless the job is finished; returns the text of an error, or `None` if the job is done.
 
@@ -49,6 +51,7 @@ def do_job(
         devices: GPUs of which the worker takes the freest; empty without GPUs; `None` to look for GPUs.
         identity: `fingerprints.identity` of the function when the jobs were planned. This process has imported the code
             later or, on a cluster, perhaps long before.
+        inputs: by each input of the job, the versions of its files when the jobs were planned (`storage.read_states`).
     """
     if identity != fingerprints.identity(function, as_loaded=True):
         found = "its worker has loaded other code, or has other versions of libraries, than the stage at its start"
@@ -65,7 +68,7 @@ def do_job(
     try:
         # another stage that computes the job is waited for; of several processes that share the job, the first locks it
         with nullcontext() if rank() else FileLock(folder.with_suffix(".lock")):
-            _call(function, job, folder)
+            _call(function, job, folder, inputs)
     except Exception as error:
         if not folder.exists():
             return f"  {folder}: deleted while the job ran; run the same command again"
@@ -81,14 +84,23 @@ def read_finished(job: Job, folder: Path) -> dict | None:
     return record if complete else None
 
 
-def _call(function: Callable, job: Job, folder: Path) -> None:
+def _call(function: Callable, job: Job, folder: Path, inputs: dict[Path, dict]) -> None:
     """Calls the job function and writes the result and time, unless the job is finished."""
     if read_finished(job, folder) is not None:
         return
     started = time.perf_counter()
+    _require_unchanged(inputs)
     result = function(job.argument, folder)
+    _require_unchanged(inputs)
     if rank() == 0:
         results.write(folder, job.name, job.content, result, time.perf_counter() - started)
+
+
+def _require_unchanged(inputs: dict[Path, dict]) -> None:
+    """Raises a ValueError if an input is not as it was when the jobs were planned, which the fingerprints stand for."""
+    for path, states in inputs.items():
+        if read_states(path) != states:
+            raise ValueError(f"{path} changed after the stage began; run the same command again")
 
 
 def _describe_error(error: Exception) -> str:
