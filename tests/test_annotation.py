@@ -184,6 +184,16 @@ def test_a_list_without_sound_entries_is_refused(tmp_path, content, message):
         compile_into(root, tmp_path / "made")
 
 
+def test_urls_of_ut1_without_an_entry_are_counted_beside_domains(tmp_path):
+    """The only line of jobsearch/urls in UT1 names a file of the server."""
+    lists = {"jobsearch/domains": "a.org\n", "jobsearch/urls": "/tmp/jobs.add\n", "adult/urls": "# note\n"}
+    root = write_lists(tmp_path / "ut1", lists)
+    with pytest.raises(ValueError, match="adult/urls: no entry"):
+        compile_into(root, tmp_path / "refused")
+    (root / "adult/urls").write_text("b.org/c\n")
+    assert compile_into(root, tmp_path / "made").categories("http://www.a.org/") == ("jobsearch",)
+
+
 def test_a_line_of_any_length_is_an_entry_and_a_line_without_host_and_path_is_not(tmp_path):
     long = "a.org/" + "x" * 300_000
     root = write_lists(tmp_path / "ut1", {"adult/urls": f"{long}\nb.org\n/\n.\n?x\n"})
@@ -199,6 +209,7 @@ def test_a_line_of_any_length_is_an_entry_and_a_line_without_host_and_path_is_no
     [
         "*.bad.org",
         ".bad.org",
+        "0.0.0.0 *.BAD.org",
         "0.0.0.0 bad.org # note",
         "127.0.0.1\tbad.org",
         "::1  bad.org",

@@ -492,7 +492,24 @@ def test_a_users_operator_that_cannot_be_trained_or_exported_stops_the_check_of_
         require(text)
 
 
-TEXTS = {"not exportable": OWN, "exportable": EXPORTABLE + PROJECTIONS.format(first="key", second="value")}
+# a parameter of the tokens from the ninth on
+DISTANT = f"""{OWN.replace("self.key(memory)", "self.key(memory) + self.far * self.late(X)")}
+    @classmethod
+    def parameter_shapes(cls, hidden, heads, positions):
+        return {{"far": (hidden,)}}
+
+    def initialise_parameters(self):
+        self.far.zero_()
+
+    def late(self, X):
+        import torch
+        return (torch.arange(X.shape[1]) > 7)[:, None]
+"""
+TEXTS = {
+    "not exportable": OWN,
+    "exportable": EXPORTABLE + PROJECTIONS.format(first="key", second="value"),
+    "a parameter of distant tokens": DISTANT,
+}
 
 
 @pytest.mark.parametrize("text", TEXTS.values(), ids=TEXTS)

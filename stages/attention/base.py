@@ -49,7 +49,7 @@ class SelfAttention(nn.Module):
             arXiv 2001.04451) masks this score, because a query that equals its key matches itself best.
 
     Raises:
-        ValueError: the heads do not divide the width, the dropout is no such rate, or the operator has no such setting.
+        ValueError: the heads do not divide the width, dropout is not in [0, 1), or the operator has no such setting.
     """
 
     # The schema and the reports read the next eight from the text of the class: each must be a literal.

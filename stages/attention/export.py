@@ -89,7 +89,8 @@ def export(source: Path, target: Path, own: bool) -> None:
     Raises:
         ValueError: the model's class is not in STOCK; BERT cannot express the operator, and `own` is false; or the
             operator is a user's own, and `own` is true or this process has not imported the user's file.
-        OSError: `source` is no model folder or has a link out of it, or `target` has files or cannot be written.
+        OSError: `source` is no model folder, or its tokenizer or card is a link out of it; or `target` has files or
+            cannot be written.
     """
     _check_folders(source, target)
     config = OperatorConfig.from_pretrained(source)
@@ -118,7 +119,7 @@ def export(source: Path, target: Path, own: bool) -> None:
 
 
 def _check_folders(source: Path, target: Path) -> None:
-    """Raises OSError for no model folder, a target with files, or a file of the source that lies elsewhere."""
+    """Raises OSError for no model folder, a target with files, or a tokenizer or card that lies elsewhere."""
     # Hugging Face would look for a missing folder on the hub.
     if not (source / "config.json").is_file():
         raise FileNotFoundError(f"{source}: no model folder, because it has no config.json; correct the path")

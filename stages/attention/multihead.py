@@ -72,8 +72,8 @@ class AsMultiheadAttention(nn.Module):
         # Masks are brought to [batch, heads, n, m], with 1 for whatever a mask does not distinguish.
         if attn_mask is not None:
             self._check_mask("attn_mask", attn_mask, (n, m), (batch * self.num_heads, n, m))
-            batched = attn_mask.dim() == 3
-            attn_mask = attn_mask.unflatten(0, (batch, -1)) if batched else attn_mask[None, None]
+            heads = self.num_heads if attn_mask.dim() == 3 else 1
+            attn_mask = attn_mask.reshape(-1, heads, n, m)
         if key_padding_mask is not None:
             self._check_mask("key_padding_mask", key_padding_mask, (m,) if query.dim() == 2 else (batch, m))
             key_padding_mask = key_padding_mask.reshape(-1, 1, 1, m)
@@ -82,7 +82,8 @@ class AsMultiheadAttention(nn.Module):
         weights = None
         if need_weights:
             weights = self.attention.weights(X, mask, memory, causal)
-            weights = weights.mean(1) if average_attn_weights else weights
+            if average_attn_weights:
+                weights = weights.mean(1)
         if query.dim() == 2:
             return output[0], weights if weights is None else weights[0]
         return output if self.batch_first else output.transpose(0, 1), weights
@@ -97,7 +98,7 @@ class AsMultiheadAttention(nn.Module):
         """Raises ValueError for a mask of another shape than `shapes`, or neither of booleans nor of numbers to add."""
         if tuple(mask.shape) in shapes and (mask.dtype == torch.bool or mask.is_floating_point()):
             return
-        expected = " or ".join(str(shape) for shape in shapes)
+        expected = " or ".join(map(str, shapes))
         raise ValueError(
             f"{name} of shape {tuple(mask.shape)} and type {mask.dtype}; expected {expected} with "
             f"batch_first={self.batch_first}, and torch.bool, True where a key is not seen, or numbers to be added"

@@ -57,8 +57,10 @@ def _fetch(
     revision: str,
     name: str,
     above: Path | None = None,
-) -> Iterator[Path]:
-    """Yields the path of a file of a repository, which is fetched for as long as the body of the `with` runs.
+) -> Iterator[tuple[Path, str]]:
+    """Yields the path of a file of a repository, fetched for as long as the body of the `with` runs, and its name.
+
+    The name, for records and errors, is REPOSITORY@COMMIT/NAME, or FOLDER/NAME.
 
     Args:
         repository: a name on the hub, or a folder of the same layout.
@@ -70,8 +72,9 @@ def _fetch(
         ValueError: the hub does not give the file, or the body raises an error, which then names the file as the hub
             does.
     """
+    source = f"{named(repository, revision)}/{name}"
     if is_folder(repository):
-        yield Path(repository) / name
+        yield Path(repository) / name, source
         return
     from huggingface_hub import HfFileSystem
 
@@ -80,10 +83,9 @@ def _fetch(
         with explained(f"corpus.hub: {repository} ({revision}), {name}"):
             HfFileSystem().get_file(f"datasets/{repository}@{revision}/{name}", str(target))
         try:
-            yield target
+            yield target, source
         except ValueError as error:
-            message = str(error).replace(str(target), f"{named(repository, revision)}/{name}")
-            raise ValueError(message) from None
+            raise ValueError(str(error).replace(str(target), source)) from None
 
 
 def fetch_shard(settings: dict, folder: Path) -> dict:
@@ -94,28 +96,25 @@ def fetch_shard(settings: dict, folder: Path) -> dict:
         folder: the folder of the job.
 
     Returns:
-        `read`, the result of `sources.describe`, and `origins` as in the result of `sources.write_shard`; both name the
-        file REPOSITORY@COMMIT/NAME, or FOLDER/NAME.
+        `file`, the result of `sources.describe`, and `origins` as in the result of `sources.write_shard`; both name the
+        file as `_fetch` does.
     """
-    repository = settings["repository"]
-    revision = settings["revision"]
-    name = f"{named(repository, revision)}/{settings['name']}"
-    with _fetch(repository, revision, settings["name"], folder) as file:
+    with _fetch(settings["repository"], settings["revision"], settings["name"], folder) as (file, name):
         # All documents of the file.
         result = sources.write_shard({"parts": [[str(file), 0, None]]}, folder)
-        read = sources.describe(file, name, result["documents"])
+        described = sources.describe(file, name, result["documents"])
     origins = [(line, name, source_line) for line, _, source_line in result["origins"]]
-    return {"read": read, "origins": origins}
+    return {"file": described, "origins": origins}
 
 
-def stream(dataset: CorpusHub, read: list[dict]) -> Iterator[bytes]:
+def stream(dataset: CorpusHub, files: list[dict]) -> Iterator[bytes]:
     """Yields the documents of a dataset as OSCAR records, each a line of JSON without line feed.
 
     The documents are in the `files` of the dataset, of which a single file at a time is on the disk, or in the rows.
 
     Args:
         dataset: an entry of corpus.hub, at a commit.
-        read: gets the result of `sources.describe` for each of the `files` that is read.
+        files: gets the result of `sources.describe` for each of the `files` that is read.
 
     Raises:
         ValueError: a file or row cannot be fetched or read.
@@ -124,9 +123,9 @@ def stream(dataset: CorpusHub, read: list[dict]) -> Iterator[bytes]:
         yield from _read_rows(dataset)
         return
     for name in list_files(dataset.repository, dataset.revision, dataset.files):
-        with _fetch(dataset.repository, dataset.revision, name) as file:
-            described = sources.describe(file, f"{named(dataset.repository, dataset.revision)}/{name}", 0)
-            read.append(described)
+        with _fetch(dataset.repository, dataset.revision, name) as (file, source):
+            described = sources.describe(file, source, 0)
+            files.append(described)
             for line in sources.file_records(file):
                 described["documents"] += 1
                 yield line

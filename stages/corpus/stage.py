@@ -142,9 +142,9 @@ def write_hub(folder: Path, settings: Settings) -> tuple[list[str], list[dict]]:
     for dataset in corpus.hub:
         commit = commits.commit(dataset.repository, dataset.revision, "corpus.hub")
         pinned.append(dataset.model_copy(update={"revision": commit}))
-    read = []
+    files = []
     if corpus.documents is not None:
-        rows = chain.from_iterable(hub.stream(dataset, read) for dataset in pinned)
+        rows = chain.from_iterable(hub.stream(dataset, files) for dataset in pinned)
         _write_stream(folder, rows, corpus.documents, corpus.shards)
     else:
         fetching = []
@@ -152,10 +152,10 @@ def write_hub(folder: Path, settings: Settings) -> tuple[list[str], list[dict]]:
             fetching += _plan_fetching(dataset)
         fetched = jobs.run(hub.fetch_shard, fetching, stage="corpus", workers=settings.workers)
         _place_shards(folder, fetched)
-        read = [result["read"] for _, result in fetched]
-    for described in read:
+        files = [result["file"] for _, result in fetched]
+    for described in files:
         sources.check_digest(described)
-    return [commits.named(dataset.repository, dataset.revision) for dataset in pinned], read
+    return [commits.named(dataset.repository, dataset.revision) for dataset in pinned], files
 
 
 def _plan_fetching(dataset: CorpusHub) -> list[jobs.Job]:

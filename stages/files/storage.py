@@ -143,12 +143,12 @@ def read_state(path: Path) -> tuple[Path, int, int, int]:
 
 
 def read_states(path: Path) -> dict[Path, tuple]:
-    """Reads the version (`read_state`) of a file, or of every file below a folder; none if the path does not exist.
+    """Reads size in bytes and time of modification in ns of a file, or of every file below a folder.
 
-    Hidden files and compiled Python files are left out.
+    Hidden files and compiled Python files are left out. All machines of a shared file system read the same.
     """
     files = [path] if path.is_file() else visible(path)
-    return {file: read_state(file) for file in files if file.is_file() and "__pycache__" not in file.parts}
+    return {file: read_state(file)[2:] for file in files if file.is_file() and "__pycache__" not in file.parts}
 
 
 def digests(paths: Iterable[Path]) -> dict[Path, str]:

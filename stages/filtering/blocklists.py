@@ -31,8 +31,8 @@ CATEGORIES = 256  # at most, because an entry keeps the number of the category i
 SCHEME = re.compile(r"^[a-z][a-z0-9+.-]*://", re.IGNORECASE)
 # an IPv6 address without brackets has no port
 PORT = re.compile(r"^(\[.*]|[^:]*):\d*$")
-# the address to which a hosts file sends the names that it blocks
-SINK = re.compile(r"^(0\.0\.0\.0|127\.0\.0\.1|::1?)\s+")
+# what may precede an entry: the address to which a hosts file sends the names that it blocks, and a wildcard
+PREFIX = re.compile(r"^((0\.0\.0\.0|127\.0\.0\.1|::1?)\s+)?(\*?\.)?")
 # a name of two labels or more, or an IPv4 address, perhaps with a path; real names have hyphens anywhere
 ENTRY = re.compile(r"[a-z0-9_-]+(\.[a-z0-9_-]+)+(/\S*)?")
 # number of lines without an entry that a record quotes
@@ -90,13 +90,13 @@ def compile_lists(settings: dict, folder: Path) -> dict:
         first_no_entries: the first QUOTED of these lines, each with file and number.
 
     Raises:
-        ValueError: a line is not UTF-8, or a list has no entry.
+        ValueError: a line is not UTF-8, or `domains` or, without this list, `urls` has no entry.
     """
     categories = folders(Path(settings["root"]))
     counts, hashes, numbers = {}, [], []
     rejected = {"no_entries": 0, "first_no_entries": []}
     for number, (category, files) in enumerate(categories.items()):
-        entries = chain.from_iterable(_entries(file, rejected) for file in files)
+        entries = chain.from_iterable(_entries(file, rejected, required=file == files[0]) for file in files)
         found = np.unique(np.fromiter(map(_hash, entries), dtype=np.uint64))
         counts[category] = len(found)
         hashes.append(found)
@@ -177,15 +177,16 @@ def _is_ip(host: str) -> bool:
     return True
 
 
-def _entries(path: Path, rejected: dict) -> Iterator[str]:
+def _entries(path: Path, rejected: dict, required: bool) -> Iterator[str]:
     """Yields the normalised entries of a list, and counts lines that are none.
 
     Args:
         path: the list.
         rejected: `no_entries` and `first_no_entries` of `compile_lists`, to which the counts are added.
+        required: whether the list needs an entry; UT1 itself has categories whose `urls` have none.
 
     Raises:
-        ValueError: a line is not UTF-8, or no line is an entry.
+        ValueError: a line is not UTF-8, or no line of a required list is an entry.
     """
     is_empty = True
     for number, line in enumerate(_lines(path), start=1):
@@ -208,7 +209,7 @@ def _entries(path: Path, rejected: dict) -> Iterator[str]:
         rejected["no_entries"] += 1
         if rejected["no_entries"] <= QUOTED:
             rejected["first_no_entries"].append(f"{path}, line {number}: {written!r:.80}")
-    if is_empty:
+    if required and is_empty:
         raise ValueError(f"{path}: no entry, such as bad.org or bad.org/page; fetch the list again, or delete the file")
 
 
@@ -220,11 +221,10 @@ def _lines(path: Path) -> Iterator[bytes]:
 
 def _read_entry(line: str) -> str:
     """Normalises a line: "0.0.0.0 *.A.org" gives "a.org", "a.org/b?c" gives "a.org/b", no entry gives ""."""
-    host, path = normalised(SINK.sub("", line))
+    host, path = normalised(PREFIX.sub("", line))
     # the query or fragment of a front page leaves a front page, not a whole site
     if not path and re.search(r"[?#]", line):
         path = "/"
-    host = host.removeprefix("*.").removeprefix(".")
     entry = host + path
     return entry if ENTRY.fullmatch(entry) or _is_ip(host) else ""
 

@@ -16,7 +16,7 @@ def message(error: BaseException) -> str:
     Errors of PyTorch and of safetensors are recognised by name or message, because neither library is loaded here.
     """
     text = str(error)
-    cannot_allocate = isinstance(error, RuntimeError) and any(words in text for words in NO_MEMORY)
+    cannot_allocate = any(words in text for words in NO_MEMORY)
     if isinstance(error, MemoryError) or type(error).__name__ == "OutOfMemoryError" or cannot_allocate:
         return f"out of memory ({error}); lower a batch size, or `workers`"
     number = getattr(error, "errno", None)

@@ -56,15 +56,15 @@ def require_inputs(stage: str) -> None:
                 )
 
 
-def read_inputs(stage: str, settings: Settings) -> dict[str, object]:
+def read_inputs(stage: str, settings: Settings) -> dict[str | Path, object]:
     """Reads the inputs that dvc.yaml lists for a stage; none for a stage that is not in dvc.yaml.
 
     Returns:
         By the name of a key, such as "params.yaml: corpus.documents", the value in `settings`; by the path of a file,
-        the version of the file (`storage.read_states`).
+        size and time of modification (`storage.read_states`).
     """
     entry = pipeline().get(stage, {"deps": []})
-    inputs = {}
+    inputs: dict[str | Path, object] = {}
     # `finetuning.${timing.protocol}` counts as `finetuning`
     listed = tuple(f"{key.partition('${')[0].rstrip('.')}." for key in entry.get("params", []))
     for key, value in list_values(settings.model_dump()).items():
@@ -72,12 +72,11 @@ def read_inputs(stage: str, settings: Settings) -> dict[str, object]:
             inputs[f"{PATH}: {key}"] = value
     for name in entry["deps"]:
         path = name.replace("${operators_file}", settings.operators_file)
-        for file, state in read_states(Path(path)).items():
-            inputs[str(file)] = state
+        inputs.update(read_states(Path(path)))
     return inputs
 
 
-def require_unchanged(stage: str, inputs: dict[str, object]) -> None:
+def require_unchanged(stage: str, inputs: dict[str | Path, object]) -> None:
     """Checks that the inputs of a stage are the same as before the stage ran.
 
     Args:
@@ -89,7 +88,7 @@ def require_unchanged(stage: str, inputs: dict[str, object]) -> None:
         ValueError: params.yaml has a mistake now.
     """
     after = read_inputs(stage, load_settings())
-    changed = sorted(name for name in inputs.keys() | after.keys() if inputs.get(name) != after.get(name))
+    changed = sorted(str(name) for name in inputs.keys() | after.keys() if inputs.get(name) != after.get(name))
     if changed:
         further = f" and {len(changed) - 1} more" if changed[1:] else ""
         raise RuntimeError(

@@ -74,7 +74,8 @@ def run(
         raise ValueError(f"{stage}: several processes cannot share its jobs; run it without torchrun or accelerate")
     identity = fingerprints.identity(function)
     # read before the digests, so that workers notice a file that changes after its digest was computed
-    states = {path: read_states(path) for path in {path for job in jobs for path in job.inputs}}
+    inputs = {path for job in jobs for path in job.inputs}
+    states = {path: read_states(path) for path in inputs}
     prints = fingerprints.of_jobs(identity, jobs)
     folders = [FOLDER / function.__name__ / fingerprint for fingerprint in prints]
     records = _read_finished(jobs, folders, stage)

@@ -155,14 +155,14 @@ def require_named(path: Path) -> None:
     """
     values = list_values(read_yaml(path))
     name = values["scale"]
-    if name not in names():
+    if name not in names() or not _list_edits(values, name):
         return
     edits = {scale: len(_list_edits(values | {"scale": scale}, scale)) for scale in names()}
     nearest = min(edits, key=edits.get)
     if edits[nearest] < edits[name]:
         raise ValueError(
             f"{path}: scale: given {name!r}, but {edits[name]} values differ from that scale and {edits[nearest]} from "
-            f"`{nearest}`; `python -m stages scale {name}` writes the values of `{name}`"
+            f"`{nearest}`; `python -m stages scale {name}` writes the values of `{name}`, another name keeps these"
         )
 
 

@@ -39,10 +39,10 @@ def _make_distinct(values: object) -> object:
 
 
 def _check_repository(value: str) -> str:
-    """Checks that the library `datasets` takes a name for the hub's or a folder's, not for a format such as `json`.
+    """Refuses a name that the library `datasets` would take for a file format, such as `json`.
 
     Raises:
-        ValueError: the library would read the files of the working directory in that format.
+        ValueError: the name is neither OWNER/NAME nor a path with a slash.
     """
     if "/" not in value or "://" in value:
         raise ValueError("not OWNER/NAME, a repository of the hub; write a folder as a path, such as ./NAME")

@@ -1,8 +1,8 @@
 """Checks params.yaml before any other stage runs.
 
 Reads params.yaml, as every stage does, and stops on a mistake, such as the name of a scale above the values of another
-scale. Compares `cross_domain.positive_labels` with the labels of the tasks, and takes a step of training with each of
-the user's own operators. Writes data/settings.txt. The file always has the same content: stages that depend on the file
+scale. Compares `cross_domain.positive_labels` with the labels of the tasks, and runs each of the user's own operators
+forward and backward. Writes data/settings.txt. The file always has the same content: stages that depend on the file
 wait for the check, and do not run again because of the check.
 """
 

@@ -1,4 +1,4 @@
-"""Tries a user's own operator in a BERT of one layer: a step of training, and the export to an ordinary BERT.
+"""Tries a user's own operator in a BERT of one layer: forward and backward, and the export to an ordinary BERT.
 
 The import of this module takes seconds, because it imports the models.
 """
@@ -32,11 +32,9 @@ def try_operator(variant: dict, size: str, model: Model) -> None:
     # the user's code may raise anything
     try:
         tried = OperatorBertForMaskedLM(config)
-        fault = _find_fault_of_training(tried)
-        _move(tried)
-        fault = fault or _find_zero_gradient(tried)
+        fault = _find_fault_of_training(tried) or _find_zero_gradient(tried)
         # ordinary BERT has no self-score, whatever the operator is
-        if fault is None and config.operator_class().exportable and config.self_score is None:
+        if not fault and config.operator_class().exportable and config.self_score is None:
             remedy = "correct `projections`, or set `exportable = False`"
             fault = _find_fault_of_export(tried)
     except Exception as error:
@@ -46,8 +44,10 @@ def try_operator(variant: dict, size: str, model: Model) -> None:
 
 
 def _compute_logits(model: nn.Module) -> Tensor:
-    """Computes logits for two sequences of three tokens, of which the last is padding."""
-    ids = torch.tensor([[1, 2, 3], [2, 3, 0]])
+    """Computes logits for two sequences of the longest length, of which the last token is padding."""
+    # a parameter may act only between distant tokens
+    ids = torch.arange(2 * model.config.max_position_embeddings).reshape(2, -1) % 3 + 1
+    ids[1, -1] = 0
     return model(ids, attention_mask=ids > 0).logits
 
 
@@ -75,15 +75,12 @@ def _find_fault_of_training(model: OperatorBertForMaskedLM) -> str | None:
     return None
 
 
-@torch.no_grad()
-def _move(model: OperatorBertForMaskedLM) -> None:
-    """Adds random numbers to all parameters of the layer, because new parameters of 0 or 1 hide mistakes."""
-    for parameter in model.bert.encoder.parameters():
-        parameter.add_(torch.randn_like(parameter) / model.config.hidden_size**0.5)
-
-
 def _find_zero_gradient(model: OperatorBertForMaskedLM) -> str | None:
-    """Names a parameter with a gradient of 0, as before a rounding, or returns `None`."""
+    """Moves all parameters by random numbers, and names a parameter with a gradient of 0, as before a rounding."""
+    # new parameters of 0 or 1 hide mistakes
+    with torch.no_grad():
+        for parameter in model.bert.encoder.parameters():
+            parameter.add_(torch.randn_like(parameter) / model.config.hidden_size**0.5)
     model.zero_grad()
     _compute_logits(model).square().mean().backward()
     for name, parameter in model.bert.encoder.layer[0].attention.self.named_parameters():
