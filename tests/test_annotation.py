@@ -307,6 +307,8 @@ LONG = "word " * 20
     [
         ([LONG] * 5, ""),
         ([LONG] * 4, "tiny"),
+        # a fifth of four lines is no line
+        (["short", LONG, LONG, "short"], "tiny"),
         ([""], "tiny short_sentences"),
         ([LONG] * 10 + ["short"] * 9, "footer"),
         (["short"] * 2 + [LONG] * 10, "header"),

@@ -70,6 +70,19 @@ def test_a_linear_model_learns_words_and_only_bigrams_learn_order(features):
     assert (correct["order"] == 1.0) == (features == "bigrams")
 
 
+def test_of_equally_frequent_answers_the_first_by_code_points_is_given_to_every_question(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    folder = stage.TASK_FOLDER / "squad2"
+    folder.mkdir(parents=True)
+    # The first gold answer of a question counts, in normal form.
+    train = [["c"], ["The b", "c"], [], ["c"], ["B."]]
+    for split, gold in (("train", train), ("validation", [["b"], ["c"], ["c"], []])):
+        pd.DataFrame({"answers": gold}).to_parquet(folder / f"{split}.parquet")
+    exact, _ = stage.score_question_answering("squad2_triviaqa", "squad2")
+    assert (exact.task, exact.evaluated_on, exact.metric) == ("squad2_triviaqa", "squad2", "exact_match")
+    assert (exact.value, exact.n) == (1 / 4, 4)
+
+
 def test_a_linear_model_that_has_seen_one_class_gives_that_class():
     train = pd.DataFrame({"text_a": ["a", "b"], "text_b": None, "label": [1, 1]})
     assert words.predict_linear("sst2", train, train, "bigrams").tolist() == [1, 1]
@@ -114,6 +127,14 @@ def test_the_interval_of_a_correlation_is_left_by_guesses_as_rarely_as_it_says(m
     for guesses, truth in drawn:
         inside += low < metrics.compute_metrics(task, guesses, truth)[metric] < high
     assert inside / 400 == pytest.approx(0.95, abs=0.03)
+
+
+@pytest.mark.filterwarnings("error::RuntimeWarning")
+def test_the_interval_of_a_correlation_is_that_of_scipy():
+    numbers = np.arange(-3.0, 4)
+    expected = stats.pearsonr(numbers, numbers**2).confidence_interval(0.95)
+    assert baselines.interval("spearmanr", 0.0, 7, 0.95) == pytest.approx(tuple(expected))
+    assert baselines.interval("spearmanr", 0.0, 3, 0.95) == (-1, 1)
 
 
 def test_the_interval_of_f1_follows_the_share_of_positive_examples():

@@ -11,6 +11,7 @@ from scipy import stats
 
 from stages.analysis import contrasts
 from stages.evidence import (
+    cell_verdicts,
     cells,
     convergence,
     derived,
@@ -331,3 +332,17 @@ def test_a_published_score_is_compared_with_three_pretraining_runs_if_they_are_c
     assert table.loc[key, "verdict"] == verdict
     table = filled("courtois2024_table3_glue", runs[:1]).set_index(["row_key", "column_key"])
     assert table.loc[key, "verdict"] == "one checkpoint per arm"
+
+
+@pytest.mark.parametrize(
+    ("one_family", "adjusted"),
+    [(False, [0.02, 0.02, 0.03, 0.03, 0.001]), (True, [0.04, 0.03, 0.03, 0.04, 0.001])],
+)
+def test_p_values_are_adjusted_in_a_row_or_in_a_list_and_never_for_a_mean_of_columns(one_family, adjusted):
+    rows = [("a", "rte", 0.02), ("a", "cola", 0.01), ("a", "average", 0.03), ("b", "rte", 0.03), ("b", "cola", 0.001)]
+    table = pd.DataFrame(rows, columns=["row_key", "column_key", "p_difference"])
+    table["verdict"] = [cell_verdicts.TO_BE_TESTED] * 4 + [cells.NOT_RUN]
+    made = cell_verdicts.adjust_families(table, one_family, alpha=0.025)
+    assert made["p_difference"].tolist() == pytest.approx(adjusted)
+    different = "inconclusive" if one_family else "different"
+    assert made["verdict"].tolist() == [different, different, "inconclusive", "inconclusive", cells.NOT_RUN]

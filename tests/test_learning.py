@@ -77,8 +77,9 @@ def test_the_linear_schedule_is_the_librarys(steps, warmup):
         schedule.step()
 
 
-def test_stepped_rates_serve_equal_parts_of_the_run():
-    assert [stepped_rate(step, 6, 0, (3.0, 2.0, 1.0)) for step in range(6)] == [3, 3, 2, 2, 1, 1]
+@pytest.mark.parametrize(("warmup", "rates"), [(0, [3, 3, 2, 2, 1, 1]), (4, [0, 0.75, 1, 1.5, 1, 1])])
+def test_stepped_rates_serve_equal_parts_of_the_run_and_are_scaled_in_the_warm_up(warmup, rates):
+    assert [stepped_rate(step, 6, warmup, (3.0, 2.0, 1.0)) for step in range(6)] == rates
 
 
 def test_biases_and_layer_norms_are_not_decayed_and_operators_own_matrices_are():

@@ -93,6 +93,12 @@ def test_a_straight_line_has_its_loss_area_and_slope():
     assert values == pytest.approx({"lost": 0.2, "area": 0.8, "slope": -0.5})
 
 
+def test_the_area_is_the_mean_score_over_any_range_of_levels_in_any_order():
+    curve = pd.DataFrame({"run": 1, "level": [0.4, 0.2], "value": [0.7, 0.8]})
+    made = derived.curve_measures(curve, ["run"]).set_index("measure")["value"]
+    assert made.to_dict() == pytest.approx({"lost": 0.1, "area": 0.75, "slope": -0.5})
+
+
 def test_tables_and_claims_summarise_noise_by_one_definition():
     bent = {"noise=0": 0.9, "noise=0.1": 0.5, "noise=0.4": 0.4}
     rows = observed({"original": bent}).assign(protocol="kowsher2025", task="sst2")

@@ -10,6 +10,7 @@ from types import SimpleNamespace
 import pandas as pd
 import pytest
 import yaml
+from tokenizers import Tokenizer
 
 from stages.encoder_decoder.pairs import BEGIN, END, load
 from stages.schema import scales
@@ -242,6 +243,9 @@ def test_long_pairs_leave_training_and_are_cut_elsewhere(tmp_path, monkeypatch):
     for sentence in chain(train.source, train.target, test.source, test.target):
         assert len(sentence) <= 12
         assert sentence[-1] == END
+    words = Tokenizer.from_file(str(folder / "target.json"))
+    whole = vocabulary.encode(words, pd.read_parquet(folder / "test.parquet")["target"])
+    assert [len(sentence) for sentence in test.target] == [min(len(sentence), 12) for sentence in whole]
     assert fates["draft", "train", "dropped", "over_long"] == 0
 
 

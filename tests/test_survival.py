@@ -139,6 +139,14 @@ def test_the_end_of_a_plateau_follows_from_the_shape_of_the_loss_and_not_from_st
         assert found == (every * evaluation, left)
 
 
+def test_a_fall_of_just_the_limit_belongs_to_the_plateau(monkeypatch):
+    # Floats above 5 hold no fall of exactly 0.2.
+    monkeypatch.setattr(convergence, "PLATEAU_FALL", 0.25)
+    falls = [2.0] * 3 + [0.0625] * 12 + [2.0] * 4
+    losses = 16 - np.cumsum([0.0, *falls])
+    assert convergence.find_plateau_end(np.arange(20), losses) == (12, True)
+
+
 def test_runs_that_do_not_leave_the_plateau_are_events_that_never_came():
     observed, measured = measure_losses(LEAVING, STUCK)
     found = convergence.select_measurements(measured, {"metric": "plateau_end_step", "operator": "original"})
