@@ -97,6 +97,13 @@ def test_the_best_rule_is_found_and_gives_the_constant_answer_where_training_has
     assert len(set(rules.predict_by_best_rule("qqp", few, train))) == 1
 
 
+def test_of_equally_good_rules_the_first_predicts():
+    train = pd.DataFrame({"text_a": ["a x", "b y"] * 5, "text_b": None, "label": [1, 0] * 5})
+    examples = pd.DataFrame({"text_a": ["a y", "b x"], "text_b": None})
+    # By the first word, and not by the last.
+    assert rules.predict_by_best_rule("sst2", train, examples).tolist() == [1, 0]
+
+
 def test_the_best_rule_for_a_similarity_gives_means_of_labels():
     train = pd.DataFrame({"text_a": ["a b"] * 10, "text_b": ["a b", "c"] * 5, "label": [5.0, 0.5] * 5})
     assert rules.predict_by_best_rule("stsb", train, train).tolist() == train["label"].tolist()

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from stages.files.documents import read_yaml
-from stages.files.storage import read_once, temporary_sibling, write_atomically
+from stages.files.storage import read_once, sha256, temporary_sibling, write_atomically
 from stages.runner.errors import clear_errors
 
 ROOT = Path(__file__).parents[1]
@@ -97,6 +97,19 @@ def test_a_second_writer_of_a_path_waits_for_the_first_and_says_so(tmp_path):
     assert (at_work.returncode, waiting.returncode) == (0, 0)
     assert (tmp_path / "corpus" / "part").read_text() == waiting.args[-1]
     assert [path.name for path in tmp_path.iterdir()] == ["corpus"]
+
+
+def test_the_digest_of_a_folder_is_of_names_and_contents_at_any_depth_and_of_no_compiled_python(tmp_path):
+    folder, compiled = tmp_path / "code" / "deep", tmp_path / "code" / "deep" / "__pycache__"
+    compiled.mkdir(parents=True)
+    digests = []
+    for path, content in ((folder / "a", "1"), (compiled / "a.pyc", "2"), (folder / "a", "3"), (folder / "b", "3")):
+        path.write_text(content)
+        digests.append(sha256(tmp_path / "code"))
+    (folder / "a").rename(folder / "c")
+    digests.append(sha256(tmp_path / "code"))
+    assert digests[0] == digests[1]
+    assert len(set(digests)) == 4
 
 
 def test_a_file_is_read_again_when_it_has_changed_and_under_the_same_name_in_another_folder(tmp_path, monkeypatch):

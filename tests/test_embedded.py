@@ -20,7 +20,18 @@ from stages.baselines.rules import predict_by_best_rule
 from stages.baselines.words import FEATURES, predict_linear
 from stages.benchmarks.glue import TASKS
 from stages.benchmarks.metrics import METRICS
-from stages.embedded import acceptability, corpus, defects, lexicon, pairs, passages, questions, sentiment, tasks
+from stages.embedded import (
+    acceptability,
+    changes,
+    corpus,
+    defects,
+    lexicon,
+    pairs,
+    passages,
+    questions,
+    sentiment,
+    tasks,
+)
 from stages.embedded.elaboration import elaborate
 from stages.embedded.grammar import Event, Thing, Wording, sentence
 from stages.embedded.inference import relation, similarity
@@ -262,6 +273,8 @@ def test_elaborate_sentences_break_no_rule_and_violations_break_theirs():
         ({"patient": Thing("vehicle", 3)}, "entailment"),
         ({"patient": Thing("cart", 2, "over")}, "entailment"),
         ({"patient": Thing("cart", 4, "over")}, "contradiction"),
+        ({"patient": Thing("cart", 3, "over")}, "contradiction"),
+        ({"patient": Thing("cart", 3, "under")}, "contradiction"),
         ({"patient": Thing("cart", 2)}, "contradiction"),
         ({"patient": Thing("cart", 3, quality="small")}, "contradiction"),
         ({"negated": True}, "contradiction"),
@@ -282,6 +295,13 @@ def test_denial_turns_entailment_round():
     denied_vehicles = denied.with_patient(noun="vehicle", quality=None)
     assert relation(denied_vehicles, denied) == "entailment"
     assert relation(denied, denied_vehicles) == "neutral"
+
+
+@pytest.mark.parametrize(("count", "others"), [(2, set()), (3, {("over", 2), ("under", 4)})])
+def test_a_count_is_weakened_to_a_bound_unless_the_noun_would_be_singular(count, others):
+    event = BOUGHT.with_patient(count=count)
+    patients = [changes.weaken(Random(seed), event).patient for seed in range(60)]
+    assert {(patient.bound, patient.count) for patient in patients} == {("exactly", count), *others}
 
 
 def test_drawn_pairs_have_the_wanted_relation():

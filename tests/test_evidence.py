@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from decimal import ROUND_HALF_UP, Decimal
 from itertools import product
+from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
@@ -332,6 +333,20 @@ def test_a_published_score_is_compared_with_three_pretraining_runs_if_they_are_c
     assert table.loc[key, "verdict"] == verdict
     table = filled("courtois2024_table3_glue", runs[:1]).set_index(["row_key", "column_key"])
     assert table.loc[key, "verdict"] == "one checkpoint per arm"
+
+
+@pytest.mark.parametrize(
+    ("printed", "value", "count", "verdict"),
+    [
+        ("66. 67%", 66.67, 200 / 3, "equal"),
+        ("66. 67%", 66.67, 66.5, "different"),
+        ("109,514,298", 109_514_298, 109_514_299, "different"),
+    ],
+)
+def test_a_count_is_judged_by_the_printed_decimals(printed, value, count, verdict):
+    run = pd.DataFrame([row(stage="parameters", value=count)])
+    cell = SimpleNamespace(printed=printed, value=value)
+    assert cell_verdicts.judge_cell(cell, run, tested=False, comparable=False, at_chance=None) == verdict
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,7 @@
 """The three rules, and a ledger that accounts for every document and byte."""
 
 import json
+import re
 from collections import Counter
 from itertools import chain
 from pathlib import Path
@@ -287,6 +288,15 @@ def test_a_corpus_that_cannot_be_filtered_stops_the_stage(lines, changes, error,
         path.write_bytes(path.read_bytes()[:-9])
     with pytest.raises(error, match=message):
         build(**changes)
+
+
+def test_malformed_lines_up_to_the_share_are_allowed_and_of_more_the_first_three_are_shown():
+    write_shard([record()] * 96 + [b"bad"] * 4)
+    build(malformed_share=0.04)
+    assert len(kept_lines()) == 96
+    with pytest.raises(ValueError, match="4 of 100 lines are no OSCAR records") as error:
+        build(Path("again"), malformed_share=0.03)
+    assert re.findall(r"line (\d+):", str(error.value)) == ["97", "98", "99"]
 
 
 @pytest.mark.parametrize("content", [None, "", "shard,documents\nx,1\n"])

@@ -162,6 +162,17 @@ def test_fine_tuning_repeats_itself_to_the_bit(tokens, tokenizer, table, tmp_pat
     assert digests[0] == digests[1]
 
 
+def test_every_epoch_has_a_new_order_and_the_schedule_spans_all_epochs(monkeypatch):
+    rates, seen = [], []
+    monkeypatch.setattr(finetuning, "update", lambda model, adamw, loss, rate, *_: rates.append(rate))
+    run = tuned(Path("weights"), epochs=2, warmup_share=0.5)
+    finetuning.train_epochs(torch.nn.Linear(1, 1), list(range(1, 25)), run, seen.append)
+    assert rates == pytest.approx([linear_rate(step, 6, 3, 1e-2) for step in range(6)])
+    orders = [np.concatenate(epoch).tolist() for epoch in (seen[:3], seen[3:])]
+    assert sorted(orders[0]) == sorted(orders[1]) == list(range(24))
+    assert orders[0] != orders[1]
+
+
 @pytest.mark.parametrize("examples", [1, 17, 300])
 def test_every_example_is_in_one_batch_of_an_epoch_whose_order_follows_from_the_seed(examples):
     lengths = np.random.default_rng(0).integers(1, 100, examples)

@@ -48,7 +48,7 @@ def folder(tmp_path):
     words.save(str(tmp_path / "tokenizer.json"))
     model = OperatorBertForMaskedLM(configuration("pairwise", **TOY, vocab_size=words.get_vocab_size()))
     model.save_pretrained(tmp_path / "model")
-    measured = {("own text", part, "loss"): value for part, value in (("first", 2.5), ("second", 3.5))}
+    measured = {("own text", part, "loss"): value for part, value in (("first", 2.1234567), ("second", 3.5))}
     text = card(
         tmp_path / "model", "A model", "Of ten words.", "pairwise", {"operator": "pairwise"}, "fill-mask", measured
     )
@@ -86,7 +86,7 @@ def test_the_tokenizer_has_its_special_tokens_and_types_and_the_card_valid_metad
     data = ModelCard.load(folder / "README.md").data
     assert (data.library_name, data.pipeline_tag, data.license) == ("transformers", "fill-mask", "mit")
     found = [(one.dataset_name, one.dataset_config, one.metric_type, one.metric_value) for one in data.eval_results]
-    assert found == [("own text", "first", "loss", 2.5), ("own text", "second", "loss", 3.5)]
+    assert found == [("own text", "first", "loss", 2.123457), ("own text", "second", "loss", 3.5)]
 
 
 def test_the_line_on_the_card_fills_masks(folder):

@@ -117,6 +117,15 @@ def test_level_zero_is_the_clean_prediction_and_strong_noise_changes_predictions
     np.testing.assert_array_equal(predict(model, examples, "float32"), clean)  # nothing stays behind
 
 
+@pytest.mark.parametrize(("special", "spared"), [(True, [PAD]), (False, [PAD, CLS, SEP])])
+def test_special_tokens_take_noise_only_where_the_setting_says_so(special, spared, tokenizer, monkeypatch):
+    found = []
+    monkeypatch.setattr(noise, "measure_average_norm", lambda *arguments: found.append(arguments[-1].tolist()))
+    setting = make_settings(levels=[0.0], special_tokens=special)
+    noise.predict_under_noise(make_model(), make_examples(2), tokenizer, setting, "float32")
+    assert found == [spared]
+
+
 def test_scores_are_means_over_the_noise_seeds():
     labels = np.array([0, 1, 1, 0])
     drawn = [np.array([0, 1, 1, 0]), np.array([1, 1, 1, 0])]
@@ -145,6 +154,9 @@ def test_text_noise_repeats_itself_and_leaves_clean_text_at_level_zero(kind):
     noised = perturb_frame(FRAME, kind, 0.4, 1)
     assert noised.equals(perturb_frame(FRAME, kind, 0.4, 1))
     assert not noised["text_a"].equals(FRAME["text_a"])
+    # every seed and every text has separate draws
+    assert not noised.equals(perturb_frame(FRAME, kind, 0.4, 2))
+    assert noised["text_a"].nunique() > 1
     assert noised["text_b"].isna().equals(FRAME["text_b"].isna())
     assert (noised["text_a"].str.strip() != "").all()
     for text in ("a", "one", "?!", "x y"):
@@ -218,6 +230,7 @@ def test_sensitivity_is_the_norm_of_the_jacobian_vector_product():
     assert got == pytest.approx(expected, rel=1e-3)
 
 
-def test_a_letter_that_changes_places_with_the_next_moves_it_once():
+def test_a_letter_or_a_word_that_changes_places_with_the_next_moves_it_once():
     draw = SimpleNamespace(random=lambda: 0.0, randrange=lambda number: 2)
     assert KINDS["typos"]("abcde", 1.0, draw) == "badce"
+    assert KINDS["swapped_words"]("a b c d e", 1.0, draw) == "b a d c e"

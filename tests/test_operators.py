@@ -295,11 +295,12 @@ def test_the_first_scores_spread_as_the_closed_formula_says_or_as_asked(operator
     assert measured == pytest.approx(score_spread or module.first_spread(deviation), rel=0.07)
 
 
-def test_the_spread_of_squares_is_the_mean_over_weights_at_any_width():
+def test_the_spread_of_squares_and_of_pairwise_is_the_mean_over_weights_at_any_width():
     torch.manual_seed(0)
-    W = torch.randn(100_000, 4, 2)
-    mean = (W @ W.mT).square().sum((1, 2)).mean() / 2
-    assert made("tied_qkv", 4, 2).spread_of_squares(1.0) == pytest.approx(mean.sqrt().item(), rel=0.02)
+    W, S = torch.randn(100_000, 4, 2), torch.randn(100_000, 2, 2)
+    for operator, products in (("tied_qkv", W @ W.mT), ("pairwise", W @ S @ W.mT)):
+        mean = products.square().sum((1, 2)).mean() / 2
+        assert made(operator, 4, 2).source_spread(1.0) == pytest.approx(mean.sqrt().item(), rel=0.02)
 
 
 # the parameters that a score_spread moves

@@ -255,6 +255,8 @@ def test_every_line_of_a_shard_is_traced_to_its_line_of_the_source(tmp_path, out
             assert list(reading.lines(Path(file)))[place - 1] == line
             traced.append((Path(file), place))
     assert traced == [(files[0], line) for line in (1, 3, 4, 7)] + [(files[1], line) for line in (1, 2, 5)]
+    # a line behind its neighbour in the source needs no row
+    assert [len(rows) for rows in known.values()] == [2, 2, 2]
 
 
 def test_plain_documents_become_records_without_annotations(tmp_path):

@@ -154,6 +154,8 @@ def test_transfer_is_shown_with_the_scores_of_answers_without_a_model():
     for metric, value in (("accuracy", 0.8), ("balanced_accuracy", 0.6), ("majority_accuracy", 0.5)):
         part = observed({"original": {None: value}})
         parts.append(part.assign(stage="cross_domain", task="mnli", metric=metric))
+    # scores of other stages are no transfer
+    parts.append(parts[0].assign(stage="finetuning", value=0.1))
     cells = robustness.tables(pd.concat(parts), {}, 0.95)["transfer"]
     grid = table("transfer", transfer=table_rows.transfer(cells))
     labels = [group.label for group in grid.groups]

@@ -20,6 +20,7 @@ from stages.encoder_decoder.steps import Counts, built, held_out, rate
 from stages.encoder_decoder.transformer import EPSILON, Transformer
 from stages.schema.translation_sections import SequenceTasks, TranslationProtocol
 from stages.sentence_pairs import language, vocabulary
+from stages.training.optimisation import optimiser
 from stages.translation import decoding, loop, sequences
 
 WORDS = (23, 29)
@@ -184,6 +185,17 @@ def test_a_loss_whose_perplexity_exceeds_every_float_gives_an_infinite_perplexit
     for loss, perplexity in ((709.0, math.exp(709.0)), (710.0, math.inf)):
         counts = Counts(loss=loss, right=0, tokens=1, pairs=1)
         assert loop.measured(1, counts, counts, positions=12)["perplexity"] == perplexity
+
+
+def test_an_update_reports_the_smoothed_loss_before_it_and_the_held_out_loss_is_not_smoothed():
+    run, pairs, everything = run_of(label_smoothing=0.5), toy_pairs(5), np.arange(5)
+    model = built(run, WORDS)
+    scores, labels = steps.scored(model, pairs, everything)
+    losses = [nn.functional.cross_entropy(scores, labels, label_smoothing=share).item() for share in (0.0, 0.5)]
+    assert held_out(model, pairs, "float32").loss / len(labels) == pytest.approx(losses[0], rel=1e-5)
+    adam = optimiser(model, run.training.betas, run.training.epsilon, 0.0)
+    counts = steps.advance(model, adam, 0, pairs, everything, run)
+    assert (counts.loss / counts.tokens, counts.tokens, counts.pairs) == (pytest.approx(losses[1]), len(labels), 5)
 
 
 def test_held_out_counts_are_the_sums_of_single_sentences():

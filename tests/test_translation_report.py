@@ -63,6 +63,14 @@ def test_a_run_counts_by_its_best_and_by_its_last_epoch():
     assert one["error", "copy"] == pytest.approx(0.102)
 
 
+def test_the_last_epoch_is_that_of_the_protocol():
+    rows = observed()
+    shorter = rows[rows["condition"] == "epoch=1"].assign(protocol="draft", size="draft")
+    made = measurements.measurements(pd.concat([rows, shorter]))
+    final = made[made["metric"] == "final_perplexity"].groupby("protocol")["value"].min()
+    assert final.to_dict() == pytest.approx({"blog": 3.003, "draft": 9.009})
+
+
 def test_a_step_is_compared_with_the_step_of_the_original_in_the_same_round():
     rows = []
     for operator, value in (("original", 0.1), ("over_parameters", 0.13)):
