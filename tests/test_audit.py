@@ -84,10 +84,14 @@ def test_counts_are_those_of_the_papers():
         ("K25.TIME.15_20", NOT_DECIDED, "mean 17.2 %"),
         ("K25.STALE.t5sst2", NOT_DECIDED, "the standard column rises under noise, too"),
         ("K24.TIME.tenth", NOTE, "less than stated"),
+        ("K.TIME.limit", NOTE, "16.2 % at 128 tokens"),
+        ("K.CROSS.mean", NOTE, "mean -0.10, median +0.94; sign test p = 0.39"),
         ("K.METRIC.mrpc", FAILS, "accuracy alone 74.26"),
         ("C.REL.QQP", FAILS, "base.pairwise 90.54"),
         ("AOP.2.text", FAILS, "1,048,576"),
+        ("AOP.TIME", HOLDS, "24 to 43 %"),
         ("C.REL.T3", HOLDS, "54 of 54"),
+        ("C.REL.GLUE", HOLDS, "6 of 6"),
     ],
 )
 def test_findings(checks, check, verdict, part):
@@ -125,6 +129,13 @@ def test_the_totals_of_the_report_count_facts_by_source_and_keep_readings_apart(
     assert [*totals.loc["Kowsher et al., both editions"]] == [1, 0, 0, 1, 2, 0]
     assert [*totals.loc["Courtois et al. 2024"]] == [2, 1, 1, 0, 0, 0]
     assert [*totals.loc["Hadamard blog post"]] == [0, 0, 0, 0, 0, 1]
+
+
+@pytest.mark.parametrize("verdicts", [(FAILS, HOLDS), (HOLDS, FAILS)])
+def test_a_fact_has_the_worst_verdict_of_its_checks(checks, verdicts):
+    rows = checks.loc[["K25.AVG.pairwise", "K25.STALE.t1avg"]].assign(verdict=verdicts)
+    [totals] = audit_totals(rows.reset_index()).to_dict("records")
+    assert (totals["facts"], totals["holds"], totals["fails"], totals["failing_checks"]) == (1, 0, 1, 1)
 
 
 def test_no_check_in_python_hands_over_a_verdict_that_was_typed():

@@ -92,6 +92,23 @@ def test_a_setting_is_judged_by_the_value_of_the_source(scale, source, key, verd
     assert row(written[scale], key, source)["verdict"] == verdict
 
 
+@pytest.mark.parametrize(
+    ("comparison", "same"),
+    [("covers", [True, True, False]), ("among", [True, False, True]), ("", [True, False, False])],
+)
+def test_lists_are_compared_as_the_table_says_in_any_order(comparison, same):
+    values = (["b", "a"], ["a", "b", "c"], ["a"])
+    assert [deviations.is_same(value, ["a", "b"], comparison) for value in values] == same
+
+
+@pytest.mark.parametrize(("scale", "source"), [("courtois", "courtois2024"), ("kowsher", "kowsher")])
+def test_the_scale_of_a_paper_differs_from_it_in_the_precision_alone(scale, source, written):
+    compared = deviations.compare(written[scale], source)
+    differing = compared[compared["verdict"].isin([DIFFERS, DIFFERS_FROM_CODE])]["key"]
+    # differences without a key are those that no setting changes
+    assert set(differing.str.rpartition(".")[2]) <= {"", "precision"}
+
+
 @pytest.mark.parametrize("place", [("data", "source"), ("translation", "protocols", "blog", "hub", "repository")])
 def test_all_sentence_pairs_are_the_sources_only_if_its_dataset_is_read(place, written):
     settings = deepcopy(written["courtois"])

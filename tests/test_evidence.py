@@ -349,6 +349,16 @@ def test_a_count_is_judged_by_the_printed_decimals(printed, value, count, verdic
     assert cell_verdicts.judge_cell(cell, run, tested=False, comparable=False, at_chance=None) == verdict
 
 
+def test_the_cells_of_a_list_are_one_family_and_those_of_a_matrix_are_a_family_a_row(monkeypatch):
+    asked = []
+    monkeypatch.setattr(
+        cell_verdicts, "adjust_families", lambda frame, one_family, _: asked.append(one_family) or frame
+    )
+    for name in ("kowsher2024_arxiv_text_and_figure_numbers", "courtois2024_table3_glue"):
+        filled(name, [])
+    assert asked == [True, False]
+
+
 @pytest.mark.parametrize(
     ("one_family", "adjusted"),
     [(False, [0.02, 0.02, 0.03, 0.03, 0.001]), (True, [0.04, 0.03, 0.03, 0.04, 0.001])],

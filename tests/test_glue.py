@@ -149,6 +149,14 @@ def test_a_sample_is_seeded_and_in_the_order_of_the_file(size, count):
     assert examples.sample(count, [3])["example_id"].tolist() == taken
 
 
+def test_every_split_of_every_task_is_drawn_from_a_separate_seed(tmp_path, monkeypatch):
+    seeds = []
+    monkeypatch.setattr(Examples, "sample", lambda self, count, seed: seeds.append(tuple(seed)) or self.frame)
+    tasks.build(tmp_path, settings("embedded", train=20, validation=20, seed=3))
+    assert len(set(seeds)) == len(seeds) == len(pd.read_csv(tmp_path / "statistics.csv"))
+    assert {seed for seed, *_ in seeds} == {3}
+
+
 def test_reduced_splits_are_marked_and_differ_by_seed(tmp_path, shared_data):
     ids = []
     for seed in (1, 2):

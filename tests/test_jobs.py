@@ -389,10 +389,13 @@ def test_a_failure_that_a_user_can_fix_is_one_line_with_one_remedy(x, line):
     assert errors.message(raised.value).count("free some space") == ("disk" in x)
 
 
-def test_an_observation_that_is_not_finite_is_an_error_with_its_row(tmp_path):
-    row = observations.Observation(stage="s", metric="accuracy", value=math.nan, operator="original", size="tiny")
+@pytest.mark.parametrize("value", [math.nan, math.inf])
+def test_an_observation_or_a_result_that_is_not_finite_is_an_error_with_its_place(value, tmp_path):
+    row = observations.Observation(stage="s", metric="accuracy", value=value, operator="original", size="tiny")
     with pytest.raises(ValueError, match=r"rows\.csv: .*metric='accuracy'.*operator='original'.*not finite"):
         observations.write(tmp_path / "rows.csv", [row])
+    with pytest.raises(ValueError, match=f"its result, losses, 1 is {value}, not a finite number"):
+        results.write(tmp_path, "job", {}, {"losses": [1.0, value]}, seconds=0.0)
 
 
 def flip_byte(path: Path) -> None:

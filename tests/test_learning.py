@@ -108,6 +108,17 @@ def test_a_score_rate_is_that_of_the_scores_own_parameters_alone(operator, score
         assert step == pytest.approx(rate, rel=1e-3), name
 
 
+def test_gradients_are_clipped_together_and_their_norm_before_is_returned():
+    model = torch.nn.Linear(2, 1)
+    adamw = optimiser(model, (0.5, 0.9), 1e-8, 0.0)
+    for parameter in model.parameters():
+        parameter.grad = torch.full_like(parameter, 3.0)
+    assert apply_gradients(model, adamw, 1e-3, 1.0, "test") == pytest.approx(27**0.5)
+    # the first moment is half of the clipped gradient
+    moments = [adamw.state[parameter]["exp_avg"].flatten() for parameter in model.parameters()]
+    assert torch.cat(moments).norm().item() == pytest.approx(0.5)
+
+
 # fine-tuning
 
 

@@ -23,10 +23,12 @@ from stages.classification import training
 from stages.classification.training import import_operator
 from stages.files.model_folders import card, complete
 from stages.files.observations import Observation
+from stages.files.paths import TOKENIZER
 from stages.files.storage import sha256
 from stages.finetuning import stage as finetuning
+from stages.pretraining import stage as pretraining
 from stages.tokenization.vocabulary import SPECIAL, word_pieces
-from tests.toy import MINE, OWN, TOY, own_operator, tuned
+from tests.toy import MINE, OWN, TOY, own_operator, run_of, tuned, word_tokenizer
 
 ATTENTION = Path(export.__file__).parent
 WORDS = ("the", "dog", "cat", "sees", "a")
@@ -87,6 +89,17 @@ def test_the_tokenizer_has_its_special_tokens_and_types_and_the_card_valid_metad
     assert (data.library_name, data.pipeline_tag, data.license) == ("transformers", "fill-mask", "mit")
     found = [(one.dataset_name, one.dataset_config, one.metric_type, one.metric_value) for one in data.eval_results]
     assert found == [("own text", "first", "loss", 2.123457), ("own text", "second", "loss", 3.5)]
+
+
+@pytest.mark.parametrize(("step", "found"), [(0, []), (3, [("after 2 steps", 5.0)]), (4, [("after 4 steps", 4.0)])])
+def test_the_card_of_a_checkpoint_has_the_last_loss_up_to_its_step(step, found, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    word_tokenizer(TOKENIZER)
+    Path("model").mkdir()
+    log = [{"step": 2, "validation_loss": 5.0}, {"step": 4, "validation_loss": 4.0}]
+    pretraining.publish(run_of(), log, Path("model"), step, Path("output"), Path("final"))
+    results = ModelCard.load("output/README.md").data.eval_results or []
+    assert [(one.dataset_config, one.metric_value) for one in results] == found
 
 
 def test_the_line_on_the_card_fills_masks(folder):

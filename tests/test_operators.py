@@ -267,6 +267,13 @@ def test_a_class_in_place_of_a_name_is_an_error_that_says_how_to_build_a_layer_o
         attention(Forwarding, 64, 4)
 
 
+@pytest.mark.parametrize("operator", SELF_ATTENTION)
+def test_dropout_hides_other_weights_in_every_sequence_of_a_batch(operator):
+    module = made(operator, dropout=0.5).train()
+    one, other = module(torch.randn(5, 24).expand(2, -1, -1))
+    assert not torch.allclose(one, other)
+
+
 # the spread of the first scores
 
 SMALL = {"layers": 1, "hidden": 512, "heads": 8, "intermediate": 2048, "positions": 512}

@@ -1,6 +1,8 @@
 """The pages of the studies: their numbers follow from the observations beside them."""
 
+import statistics
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -9,6 +11,7 @@ from scipy import stats
 from stages.evidence import convergence
 from stages.masked_lm.corpus import Corpus
 from stages.report.tables import csv_of
+from stages.schema.settings import load_settings
 from stages.tools import first_self_weight, pages
 from tests.toy import LENGTH, packed, run_of
 
@@ -82,3 +85,14 @@ def test_symmetric_attends_to_itself_before_training_unless_its_self_score_is_lo
     assert original == pytest.approx(1 / LENGTH, rel=0.3)
     assert symmetric > 4 * original
     assert centred < symmetric
+
+
+def test_first_self_weights_are_summarised_over_models_by_operator(monkeypatch):
+    monkeypatch.setattr(first_self_weight, "measure", lambda run, corpus: run.seed / 1000)
+    corpus = SimpleNamespace(train=SimpleNamespace(sequence_length=LENGTH))
+    run = load_settings(ROOT / "stages/scales/laptop.yaml")
+    frame = first_self_weight.measure_operators(run, corpus).set_index("operator")
+    assert frame.index.tolist() == list(run.operators)
+    weights = [seed / 1000 for seed in first_self_weight.SEEDS]
+    expected = [LENGTH, statistics.mean(weights), statistics.stdev(weights), len(weights)]
+    assert frame.loc["original"].tolist() == pytest.approx(expected)

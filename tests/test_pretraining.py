@@ -75,7 +75,7 @@ def test_the_curves_of_all_runs_stand_in_one_table_while_they_go_on(tmp_path):
 
 
 def test_the_spread_of_scores_leaves_a_token_s_score_on_itself_out():
-    A = torch.tensor([[[[9.0, 1.0, 3.0], [2.0, 9.0, 2.0], [0.0, 4.0, 9.0]]]])
+    A = torch.tensor([[[[9.0, 1.0, 3.0], [5.0, 9.0, 5.0], [0.0, 4.0, 9.0]]]])
     spreads = [2**0.5, 0.0, 8**0.5]
     assert measure_scores(A)["score_spread"] == pytest.approx(sum(spreads) / 3)
 
@@ -107,6 +107,14 @@ def interrupted(*arguments):
 {function} = interrupted
 pretraining.train(run_of(), *map(Path, sys.argv[1:]))
 """
+
+
+def test_the_training_loss_is_the_mean_since_the_last_evaluation(tokens, tmp_path):
+    by_step, by_three = [pretrained(tokens, tmp_path / f"{n}", evaluation_interval=n)[0] for n in (1, 3)]
+    losses = [entry["training_loss"] for entry in by_step]
+    for number, entry in enumerate(by_three):
+        interval = losses[3 * number : 3 * number + 3]
+        assert min(interval) < entry["training_loss"] < max(interval)
 
 
 @pytest.mark.parametrize("moment", MOMENTS)
@@ -212,6 +220,15 @@ def test_the_checkpoint_of_other_settings_is_refused_with_both(tokens, tmp_path)
     pretrained(tokens, tmp_path / "a")
     with pytest.raises(ValueError, match=r"other settings(.|\n)*training\.\w+: 0\.01 there, 0\.02 here"):
         pretrained(tokens, tmp_path / "a", learning_rate=0.02)
+
+
+@pytest.mark.parametrize(("saved", "here"), [({"a": 1}, {}), ({}, {"a": 1})])
+def test_a_setting_that_only_one_run_has_is_refused_too(saved, here, tmp_path):
+    model = torch.nn.Linear(2, 2)
+    adamw = torch.optim.AdamW(model.parameters())
+    checkpoints.save(tmp_path / "c", model, adamw, saved, {})
+    with pytest.raises(ValueError, match=f"a: {saved.get('a')} there, {here.get('a')} here"):
+        checkpoints.load(tmp_path / "c", model, adamw, here)
 
 
 def test_epochs_are_counted_in_steps_and_must_outlast_the_warm_up():

@@ -289,6 +289,22 @@ def test_a_toy_model_learns_when_to_answer_and_the_right_answer(tmp_path, tokeni
     assert set(learning.answer(model, validation, tokenizer, strict, unanswerable=True)) == {""}
 
 
+def test_the_loss_is_the_librarys(tmp_path, tokenizer, monkeypatch):
+    table = write_table(tmp_path / "train.parquet", ("Paris is old.", "old?", "Paris"))
+    [window] = encode(table, tokenizer, 64, 20, 24)
+    losses = []
+
+    def compare(model, lengths, run, loss_of) -> None:
+        ids, types, mask, _ = pad_windows([window], len(window.ids))
+        first, last = torch.tensor([window.span]).T
+        theirs = model.eval()(ids, mask, types, start_positions=first, end_positions=last)
+        losses.extend([loss_of(np.array([0])), theirs.loss])
+
+    monkeypatch.setattr(learning, "train_epochs", compare)
+    learning.train(make_run(pretrain(tmp_path / "model", tokenizer)), tokenizer, table)
+    torch.testing.assert_close(*losses)
+
+
 def test_equal_seeds_give_equal_bytes_and_other_seeds_do_not(tmp_path, tokenizer):
     train = write_table(tmp_path / "train.parquet", *draw_questions(40, 1))
     weights = pretrain(tmp_path / "model", tokenizer)
@@ -367,6 +383,15 @@ def test_the_stage_measures_every_task_and_trains_on_triviaqa_once_a_pair_of_see
     run_stage(["question_answering"])
     assert "10 jobs, 10 of them done before" in capsys.readouterr().out
     assert path.read_bytes() == first
+
+
+def test_only_questions_of_squad_2_may_be_left_unanswered(tmp_path, monkeypatch):
+    allowed = []
+    monkeypatch.setattr(learning, "train", lambda *_: (None, 0.0))
+    monkeypatch.setattr(learning, "answer", lambda *_, unanswerable: allowed.append(unanswerable) or [])
+    for name in ("squad1", "squad2"):
+        question_answering.finetune(make_run(tmp_path).model_copy(update={"set": name}), tmp_path)
+    assert allowed == [False, True]
 
 
 def test_runs_after_triviaqa_start_from_the_model_of_their_seeds():

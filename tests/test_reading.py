@@ -260,9 +260,9 @@ def test_every_line_of_a_shard_is_traced_to_its_line_of_the_source(tmp_path, out
 
 
 def test_plain_documents_become_records_without_annotations(tmp_path):
-    document = {"id": 7, "url": "http://a.org", "title": "-", "text": "Zwei\nZeilen \u2028 \U0001f600"}
+    document = {"id": 0, "url": "http://a.org", "title": "-", "text": "Zwei\nZeilen \u2028 \U0001f600"}
     [line] = sources.file_records(write(tmp_path / "x.jsonl.gz", json_lines(document)))
-    headers = {"warc-record-id": "7", "warc-target-uri": "http://a.org"}
+    headers = {"warc-record-id": "0", "warc-target-uri": "http://a.org"}
     assert json.loads(line) == {"content": document["text"], "warc_headers": headers, "metadata": {}}
     assert records.annotations(line) == records.NO_ANNOTATIONS
 

@@ -16,7 +16,7 @@ from stages.analysis import inputs
 from stages.evidence import specifications
 from stages.evidence.scores import GLUE_SCORE
 from stages.files import observations
-from stages.report import cards, claims_and_audit, drawing, own_figures, read_results
+from stages.report import cards, claims_and_audit, drawing, first_screen, own_figures, read_results
 from stages.report.drawing import Drawing
 from stages.report.pages import find_shown
 from stages.report.paper_tables import merge_name
@@ -307,6 +307,13 @@ def test_the_schema_of_results_names_every_column():
         if line.startswith("| `"):
             columns += re.findall("`(.+?)`", line.split("|")[1])
     assert columns == list(observations.COLUMNS)
+
+
+def test_a_difference_of_means_is_in_points_or_in_per_cent_of_the_original():
+    rows = pd.DataFrame({"operator": ["original", "shared", "shared"], "mean": [0.5, 0.5, 0.7]})
+    shown = [first_screen.subtract_means(rows, "shared", "tiny", relative)[0].text for relative in (False, True)]
+    assert shown == ["+10.0", "+20.0"]
+    assert first_screen.subtract_means(rows, "pairwise", "tiny") == []
 
 
 def test_every_run_is_a_dot_and_runs_that_never_reach_a_level_are_counted():

@@ -108,6 +108,11 @@ def test_a_mistake_is_named_with_its_key_and_the_given_value(edit, message, tmp_
         loaded(tmp_path, edit)
 
 
+@pytest.mark.parametrize("edit", ["tokenization.sequence_length: 64", "tasks.validation_examples: 10"])
+def test_a_value_on_its_bound_is_allowed(edit, tmp_path):
+    loaded(tmp_path, edit)
+
+
 def test_all_mistakes_come_in_one_error(tmp_path):
     with pytest.raises(ValueError, match=r"2 problem\(s\)(.|\n)*corpus.shards(.|\n)*pretraining.steps"):
         loaded(tmp_path, "pretraining.steps: -1", "corpus.shards: four")

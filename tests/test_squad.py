@@ -1,6 +1,7 @@
 """SQuAD and TriviaQA as they are distributed, the official scores, and the embedded questions."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pandas as pd
@@ -173,6 +174,14 @@ def test_a_derived_question_moves_to_a_paragraph_of_its_article_without_its_answ
         # Every paragraph of the Italian article has Rome, so that its questions move to the other article.
         assert row["context"] in FRENCH
     assert squad.derive_unanswerable(toy, [seed]).frame.equals(derived.frame)
+
+
+def test_a_derived_question_moves_to_the_paragraph_with_the_rarest_of_its_words():
+    contexts = ("Rome, what?", "What and where?", "What and where, again?", "A rarity.")
+    toy = make_examples(*(("Italy", context, context.split()[0]) for context in contexts))
+    frame = toy.frame.assign(question="What rarity, where?")
+    [moved] = squad.derive_unanswerable(replace(toy, frame=frame), [1]).frame.query("answers.str.len() == 0")["context"]
+    assert moved == "A rarity."
 
 
 @pytest.mark.parametrize("seed", range(4))

@@ -8,9 +8,9 @@ import pandas as pd
 import pytest
 
 from stages.evidence import cells, specifications
-from stages.report import html, latex
+from stages.report import html, latex, table_rows
 from stages.report.paper_tables import paper_table
-from stages.report.tables import csv_of, in_words, interval, number, probability, signed
+from stages.report.tables import csv_of, detectable, in_words, interval, number, probability, signed
 from tests.toy_evidence import cell_sources, filled, row
 
 TABLES = specifications.load()[0]
@@ -54,12 +54,24 @@ def column(table, line, label: str):
         (interval(-1, 2.25, 1), "−1.0 to 2.2"),
         (interval(nan, nan, 1), "–"),
         (probability(0.0004), "< 0.001"),
+        (probability(0.001), "0.001"),
         (probability(0.0499), "0.050"),
         (probability(nan), "–"),
     ],
 )
 def test_numbers_intervals_and_probabilities_in_print(text, expected):
     assert text == expected
+
+
+@pytest.mark.parametrize(("difference", "shown"), [(1.1, "1.1"), (2.01, "2.1")])
+def test_a_detectable_difference_is_rounded_up(difference, shown):
+    assert detectable(difference).startswith(f"{shown} points would be detected")
+
+
+def test_levels_of_the_loss_fall_and_other_milestones_follow_in_their_order():
+    milestones = ["loss=2.5", "plateau_end_step", "loss=10", "steps_to_95_percent", "loss=5"]
+    ordered = table_rows.sort_milestones(pd.DataFrame({"milestone": milestones}))["milestone"]
+    assert ordered.tolist() == ["loss=10", "loss=5", "loss=2.5", "plateau_end_step", "steps_to_95_percent"]
 
 
 def test_a_row_of_the_paper_that_was_not_run_has_no_line_for_this_run():

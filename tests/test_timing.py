@@ -23,6 +23,7 @@ from stages.report import own_tables
 from stages.schema.settings import PATH, load_settings
 from stages.timing import peers
 from stages.timing import stage as timing
+from stages.training import machine
 from tests import toy
 from tests.toy import run_of
 
@@ -133,6 +134,41 @@ def test_the_stage_times_every_operator_and_stock_bert_where_no_precision_is_emu
     assert len(others) == 2 * len(summaries) == 2 * 3 * len(ways)
 
 
+def test_rates_and_shares_of_the_peak_follow_from_the_seconds_of_a_step(pipeline, monkeypatch):
+    peaks = {"float32": 8e10, "bfloat16": 1.6e11}
+    monkeypatch.setattr(timing.machine, "peak", peaks.__getitem__)
+    timing.find_precisions.cache_clear()
+    monkeypatch.setattr(timing, "interleaved", lambda calls, rounds: {key: [peaks.get(key, 0.5)] for key in calls})
+    rows, measured = timing.time_pretraining(pipeline, "tiny")
+    assert measured == peaks
+    values = {(row.operator, row.condition, row.metric): row.value for row in rows}
+    rate = 4 * toy.LENGTH / 0.5
+    work = training_flops("original", toy.TOY, toy.VOCABULARY, toy.LENGTH, pipeline.pretraining.mask_probability)
+    for start, peak in (("", 8e10), (STOCK, 8e10), (STOCK.replace("float32", "bfloat16"), 1.6e11)):
+        assert values["original", f"{start}round=1", "tokens_per_second"] == rate
+        assert values["original", f"{start}round=1", "share_of_peak"] == pytest.approx(work * rate / peak)
+
+
+def test_the_peak_is_that_of_the_fastest_product_until_products_take_long(monkeypatch):
+    seconds = iter([0.3, 0.01, 0.02, 0.02, 0.4, 0.2, 0.3, 0.3])
+    monkeypatch.setattr(machine, "SIDES", {machine.device().type: (256, 512, 1024)})
+    monkeypatch.setattr(machine, "clocked", lambda call: next(seconds))
+    assert machine.peak("float32") == 2 * 256**3 / 0.01
+
+
+@pytest.fixture
+def asked(monkeypatch) -> dict:
+    """The schedule that is asked of stock training, whose steps end after 10, 12, 14 and 17 seconds."""
+    found = {}
+    monkeypatch.setattr(peers, "train", lambda *_, **schedule: found.update(schedule) or [10.0, 12.0, 14.0, 17.0])
+    return found
+
+
+def test_a_step_of_stock_pretraining_takes_the_mean_of_the_steps_after_the_first(pipeline, asked):
+    assert peers.Pretraining(run_of(), Corpus.of(TOKENS), TOKENIZER).seconds(3) == pytest.approx(7 / 3)
+    assert asked["max_steps"] == 4
+
+
 def test_stock_pretraining_computes_in_the_precision_asked_for_in_any_order(pipeline, monkeypatch):
     corpus = Corpus.of(TOKENS)
     seen, forward = [], BertSelfAttention.forward
@@ -157,16 +193,9 @@ def test_stock_fine_tuning_pads_every_example_to_the_maximum(pipeline):
     assert np.array_equal([row["label"] for row in data], examples.labels)
 
 
-def test_an_epoch_of_stock_fine_tuning_is_computed_from_the_steps_after_the_first(pipeline, monkeypatch):
+def test_an_epoch_of_stock_fine_tuning_is_computed_from_the_steps_after_the_first(pipeline, asked):
     recipe = pipeline.finetuning["kowsher2025"]
     examples = finetuning.encode(TASK_FOLDER / "cola" / "train.parquet", TOKENIZER, recipe.maximum_length)
-    asked = {}
-
-    def trained(*_, **schedule) -> list[float]:
-        asked.update(schedule)
-        return [10.0, 12.0, 14.0, 17.0]
-
-    monkeypatch.setattr(peers, "train", trained)
     seconds = peers.Finetuning("cola", recipe, toy.TOY, 20).train(examples, 3)
     assert seconds == pytest.approx(7 / 3 * len(examples) / recipe.batch_size)
     assert asked["max_steps"] == 4

@@ -5,6 +5,7 @@ import re
 import subprocess
 import sys
 from contextlib import nullcontext
+from functools import partial
 from itertools import chain, islice
 from pathlib import Path
 from types import SimpleNamespace
@@ -197,9 +198,13 @@ def test_long_documents_in_pieces_have_the_same_tokens(text, longest):
     assert ids == tokenizer.encode(text, add_special_tokens=False).ids
 
 
+@pytest.mark.parametrize("characters", [1 << 20, 10])
 @pytest.mark.parametrize("count", [25, 20, 9])
-def test_a_partial_block_is_dropped_per_batch_of_documents_as_the_authors_do(monkeypatch, tmp_path, count):
+def test_a_partial_block_is_dropped_per_batch_of_documents_as_the_authors_do(monkeypatch, tmp_path, count, characters):
     monkeypatch.setattr(tokens, "CUT_DOCUMENTS", 10)
+    # documents of more characters come in pieces, of which some batches hold no end
+    monkeypatch.setattr(tokens, "BATCH", characters)
+    monkeypatch.setattr(tokens, "cut_pieces", partial(tokens.cut_pieces, longest=characters))
     texts = documents(count)
     write_shards(texts)
     shard = Path("filtered/part_1.jsonl.zst")

@@ -20,8 +20,9 @@ from stages.encoder_decoder.steps import Counts, built, held_out, rate
 from stages.encoder_decoder.transformer import EPSILON, Transformer
 from stages.schema.translation_sections import SequenceTasks, TranslationProtocol
 from stages.sentence_pairs import language, vocabulary
+from stages.training.batches import batches
 from stages.training.optimisation import optimiser
-from stages.translation import decoding, loop, sequences
+from stages.translation import decoding, loop, sequences, stage
 
 WORDS = (23, 29)
 TRAINING = {
@@ -284,6 +285,24 @@ def test_bleu_is_sacrebleus_of_whole_translations(prepared, tmp_path):
     for name, sentences in {"greedy": result["greedy"], "beam": result["beam"], "copy": list(texts["source"])}.items():
         assert result[f"{name}_bleu"] == BLEU(force=True).corpus_score(sentences, [list(texts["target"])]).score
     assert "tok:13a" in result["signature"] and "version:" in result["signature"]
+
+
+def test_every_epoch_has_a_separate_order(prepared, tmp_path, monkeypatch):
+    seeds = []
+    monkeypatch.setattr(loop, "batches", lambda lengths, size, seed: seeds.append(seed) or batches(lengths, size, seed))
+    loop.train(run_of(**LONG), tmp_path)
+    assert len(seeds) == len(set(seeds)) == TRAINING["epochs"]
+
+
+def test_observations_count_held_out_tokens_and_translated_sentences():
+    log = [{"epoch": 1, "tokens": 7} | dict.fromkeys(stage.BY_EPOCH, 0.5)]
+    result = {"log": log, "greedy": ["a", "b"]} | dict.fromkeys(("greedy_bleu", "beam_bleu", "copy_bleu"), 0.5)
+    numbers = {row.metric: row.n for row in stage.rows(run_of(), result)}
+    assert numbers == {
+        **dict.fromkeys(("training_loss", "training_accuracy", "accuracy_ceiling")),
+        **dict.fromkeys(("accuracy", "perplexity"), 7),
+        **dict.fromkeys(("greedy_bleu", "beam_bleu", "copy_bleu"), 2),
+    }
 
 
 def test_a_killed_job_goes_on_to_the_same_bytes(prepared, tmp_path, monkeypatch):
