@@ -20,7 +20,8 @@ from pathlib import Path
 from stages.files.storage import digests, sha256
 from stages.runner.run import Job
 
-ROOT = Path(__file__).parents[2]
+# without links, as `closure` gives files
+ROOT = Path(__file__).resolve().parents[2]
 LEFT_OUT = tuple(ROOT / "stages" / room for room in ("schema", "runner", "files"))
 # NumPy draws the order of batches; the last three compute scores inside jobs. An upgrade of any may move the last bit.
 LIBRARIES = ("tokenizers", "torch", "transformers", "numpy", "scikit-learn", "scipy", "sacrebleu")

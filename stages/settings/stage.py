@@ -33,9 +33,9 @@ def require_own_operators(settings: Settings) -> None:
 
 def main(settings: Settings) -> None:
     """Does the checks beyond reading the settings. Returns nothing, so that the stage leaves no record in data/runs."""
-    scales.require_named(PATH)
     # raises for a label that the task does not have
     positive_classes(settings.cross_domain)
+    scales.require_named(PATH)
     require_own_operators(settings)
     write_atomically(CHECKED, "params.yaml has been checked.\n")
     print(f"{PATH}: no mistake found")
