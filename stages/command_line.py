@@ -18,6 +18,7 @@ from pathlib import Path
 from stages.files.paths import RUNS
 from stages.files.storage import write_atomically
 from stages.runner import handover, jobs
+from stages.runner.errors import escape
 from stages.runner.provenance import provenance
 from stages.schema import scales
 from stages.schema.names import require_listed
@@ -33,7 +34,7 @@ def run(words: list[str]) -> None:
     arguments = vars(build_parser().parse_args(words))
     name = arguments.pop("stage")
     if name == "scale":
-        print(scales.write(**arguments, path=PATH))
+        print(escape(scales.write(**arguments, path=PATH)))
     else:
         run_stage(name, {argument: value for argument, value in arguments.items() if value})
 

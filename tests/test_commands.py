@@ -66,6 +66,17 @@ def test_a_character_that_would_steer_a_terminal_is_escaped_in_every_error():
         raise ValueError("a\x1b[31m: unknown key\n\tund ähnliche\u202e")
 
 
+def test_an_output_that_is_a_link_is_replaced_and_what_it_leads_to_stays(tmp_path):
+    elsewhere, output = tmp_path / "elsewhere", tmp_path / "corpus"
+    elsewhere.mkdir()
+    (elsewhere / "part").write_text("whole")
+    output.symlink_to(elsewhere)
+    with temporary_sibling(output) as folder:
+        folder.mkdir()
+    assert not output.is_symlink() and not list(output.iterdir())
+    assert (elsewhere / "part").read_text() == "whole"
+
+
 WRITER = """
 import sys, time
 from pathlib import Path

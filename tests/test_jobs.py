@@ -86,6 +86,10 @@ def failing(settings: dict, folder: Path) -> dict:
         case "loses its folder":
             shutil.rmtree(folder.parents[1])
             return square({"x": 1}, folder)
+        case "loses its open file":
+            with (folder / "tokens").open("w"):
+                shutil.rmtree(folder.parents[1])
+            return {}
 
 
 def forever(settings: dict, folder: Path) -> dict:
@@ -176,6 +180,7 @@ def test_results_that_a_stage_has_handed_on_are_finished_jobs_if_data_jobs_is_mi
 
 
 OUTSIDE = ["../../../../my_operators.py", "/tmp/my_operators.py", "..", "a/../../b", "./calls", "a//b", "a/", ""]
+OUTSIDE += ["a" * 300, "\ud800", "\x1b[31m"]
 
 
 @pytest.mark.parametrize("name", OUTSIDE)
@@ -376,6 +381,7 @@ FAILURES = {
     "diverges": "its result, log, 1, loss is nan",
     "finds the disk full": r"Error while serializing: .*No space left.*; free some space",
     "loses its folder": r".*data/jobs/failing/\w+: deleted while the job ran; run the same command again",
+    "loses its open file": r".*data/jobs/failing/\w+: deleted while the job ran; run the same command again",
     "may start no thread": r"out of memory \(can't start new thread\); lower a batch size",
     "needs too much memory": r"out of memory \(Unable to allocate .*; lower a batch size",
 }
@@ -403,12 +409,37 @@ def flip_byte(path: Path) -> None:
     path.write_bytes(path.read_bytes()[:-2] + b"x" + path.read_bytes()[-1:])
 
 
+def turn_into_folder(path: Path) -> None:
+    path.unlink()
+    path.mkdir()
+
+
+def remove_result(path: Path) -> None:
+    """Leaves a record with a valid checksum."""
+    record = json.loads(path.read_text())
+    del record["result"], record["sha256"]
+    path.write_text(json.dumps(record | {"sha256": results._digest(record)}))
+
+
 DAMAGE = {
     "a flipped byte of a file": lambda folder: flip_byte(folder / "model" / "weights"),
     "a missing file": lambda folder: (folder / "model" / "weights").unlink(),
     "a flipped byte of the result": lambda folder: flip_byte(folder / "result.json"),
     "a result of another form": lambda folder: (folder / "result.json").write_text("[1]"),
+    "a result without end": lambda folder: (folder / "result.json").write_text("[" * 200_000),
+    "a folder in place of the result": lambda folder: turn_into_folder(folder / "result.json"),
+    "no value in the result": lambda folder: remove_result(folder / "result.json"),
 }
+
+
+def test_a_name_that_would_steer_a_terminal_is_escaped_in_progress_and_in_messages(capsys):
+    work = [Job("\x1b[31m", {"x": 1}, ())]
+    [(folder, _)] = jobs.run(square, work, "squares")
+    (folder / "result.json").write_text("{")
+    jobs.run(square, work, "squares")
+    said = capsys.readouterr()
+    assert r"damaged; \x1b[31m is computed again" in said.out
+    assert "\x1b[31m" not in said.out + said.err
 
 
 @pytest.mark.parametrize("damage", DAMAGE.values(), ids=list(DAMAGE))

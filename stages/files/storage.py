@@ -62,8 +62,8 @@ def _lock(path: Path) -> Iterator[None]:
 
 
 def delete(path: Path) -> None:
-    """Deletes a file or folder, if the path exists."""
-    if not path.is_dir():
+    """Deletes a file, a folder or, but not what it leads to, a link, if the path exists."""
+    if path.is_symlink() or not path.is_dir():
         path.unlink(missing_ok=True)
         return
     try:

@@ -40,9 +40,9 @@ def clear_errors() -> Iterator[None]:
         sys.exit(130)
     # a RuntimeError comes from `jobs.run`, among others
     except (MemoryError, OSError, ValueError, RuntimeError) as error:
-        sys.exit(f"error: {_escape(message(error))}")
+        sys.exit(f"error: {escape(message(error))}")
 
 
-def _escape(text: str) -> str:
+def escape(text: str) -> str:
     """Escapes characters that would steer a terminal, as Python writes them; ends of lines and tabs stay."""
     return "".join(c if c.isprintable() or c in "\n\t" else repr(c)[1:-1] for c in text)

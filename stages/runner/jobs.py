@@ -29,6 +29,7 @@ from stages.files.paths import RESULTS
 from stages.files.storage import count_bytes, delete, read_states
 from stages.runner import fingerprints, gpus, pool, results, worker
 from stages.runner.bars import Bar
+from stages.runner.errors import escape
 from stages.runner.run import Job
 from stages.runner.worker import processes, rank
 
@@ -138,7 +139,7 @@ def _await_outcomes(outcomes: Iterator[tuple[str, str | None]], stage: str, tota
     with Bar(total=total, initial=done, desc=stage, unit="job", silent=rank() > 0) as bar:
         for name, error in outcomes:
             bar.update()
-            bar.set_postfix_str(name)
+            bar.set_postfix_str(escape(name))
             if error:
                 failures.append(f"{name}\n{error}")
             else:
@@ -163,7 +164,7 @@ def _read_finished(jobs: list[Job], folders: list[Path], stage: str) -> list[dic
             return worker.read_finished(job, folder)
         except ValueError as error:
             if rank() == 0:
-                print(f"{stage}: {error}; {job.name} is computed again", flush=True)
+                print(escape(f"{stage}: {error}; {job.name} is computed again"), flush=True)
                 delete(folder)
             return None
 

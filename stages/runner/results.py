@@ -18,6 +18,10 @@ from stages.files.storage import link, sha256, temporary_sibling, visible, write
 RESULT = "result.json"
 # name and settings of the job, for a reader
 DESCRIPTION = "job.json"
+# the ways in which reading fails for a file that is no record
+NO_RECORD = (OSError, ValueError, KeyError, AttributeError, TypeError, RecursionError)
+# characters of a name in a result, at most
+LONGEST = 200
 # has no checksum in RESULT: `training.checkpoints` checks the file when it is loaded
 CHECKPOINT = "checkpoint.safetensors"
 
@@ -61,9 +65,8 @@ def read(folder: Path) -> dict | None:
         return None
     try:
         record = json.loads(path.read_bytes())
-        intact = record.pop("sha256") == _digest(record) and isinstance(record["files"], dict)
-    # the ways in which the lines above fail for a file that is no record
-    except (ValueError, KeyError, AttributeError, TypeError):
+        intact = record.pop("sha256") == _digest(record) and isinstance(record["files"], dict) and "result" in record
+    except NO_RECORD:
         intact = False
     if not intact:
         raise ValueError(f"{path} is damaged")
@@ -126,7 +129,7 @@ def _list_files(folder: Path) -> list[str]:
     path = folder / RESULT
     try:
         names = list(json.loads(path.read_bytes())["files"].keys())
-    except (OSError, ValueError, KeyError, TypeError, AttributeError):
+    except NO_RECORD:
         return []
     _require_inside(names, path)
     return names
@@ -136,11 +139,13 @@ def _require_inside(names: Iterable, path: Path) -> None:
     """Checks that names of files, as a result at `path` has them, stay in the folder of the result.
 
     Raises:
-        ValueError: a name is absolute, contains `..` or is not in normal form, such as `a//b` or `./a`.
+        ValueError: a name is absolute, contains `..`, is not in normal form, such as `a//b` or `./a`, is longer than
+            LONGEST, or has a character that cannot be printed.
     """
     for name in names:
         relative = PurePath(name)
-        if relative.is_absolute() or ".." in relative.parts or relative.as_posix() != name:
+        leads_out = relative.is_absolute() or ".." in relative.parts
+        if leads_out or relative.as_posix() != name or not name.isprintable() or len(name) > LONGEST:
             raise ValueError(f"{path} is damaged: {name[:80]!r} is not the name of a file in its folder")
 
 

@@ -92,6 +92,9 @@ def _call(function: Callable, job: Job, folder: Path, inputs: dict[Path, dict]) 
     _require_unchanged(inputs)
     result = function(job.argument, folder)
     _require_unchanged(inputs)
+    # files that the function still held open are gone, and a result would not name them
+    if not folder.exists():
+        raise FileNotFoundError(folder)
     if rank() == 0:
         results.write(folder, job.name, job.content, result, time.perf_counter() - started)
 
