@@ -211,6 +211,7 @@ def test_a_line_of_any_length_is_an_entry_and_a_line_without_host_and_path_is_no
         ".bad.org",
         "0.0.0.0 *.BAD.org",
         "0.0.0.0 bad.org # note",
+        "bad.org\t# note",
         "127.0.0.1\tbad.org",
         "::1  bad.org",
         "first.org\rbad.org\rlast.org\r",
@@ -237,7 +238,14 @@ def test_an_ipv6_address_keeps_its_last_group_with_and_without_brackets(tmp_path
 
 def test_lines_that_are_no_entries_are_counted_and_the_first_are_named(tmp_path, capsys):
     write_shard([document(LONG_LINES, "http://good.org/", harmful_pp=9.0)])
-    names = "||bad.org^ \x1b[2J$third-party" + "x" * 300, "localhost", "bad.org reason", "bad.org/a b", "bad.org,1", "*"
+    names = (
+        "||bad.org^ \x1b[2J$third-party" + "x" * 300,
+        "localhost",
+        "bad.org reason",
+        "bad.org/a b",
+        "bad.org,1",
+        "*",
+    )
     files = {"adult/domains": "\n".join(["bad.org", *names]), "adult/urls": "# note\n\nbad.org/b\n?x\n"}
     root = write_lists(tmp_path / "ut1", files)
     record = build(annotation=annotation(root, None, True), excluded_categories=["adult"])["blocklists"]

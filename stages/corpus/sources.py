@@ -112,7 +112,7 @@ def check_digest(described: dict) -> None:
     checksums = path.with_name("checksum.sha256")
     if checksums.is_file():
         # a line of `sha256sum`
-        line = rf"^(\w+) [ *]{re.escape(path.name)}$"
+        line = rf"^([0-9a-fA-F]{{64}}) [ *](?:.*/)?{re.escape(path.name)}$"
         stated = re.search(line, checksums.read_text(encoding="utf-8", errors="replace"), re.MULTILINE)
         if stated and stated[1].lower() != described["sha256"]:
             raise ValueError(f"{path}: not the file whose SHA-256 {checksums} states; {reading.REMEDY}")

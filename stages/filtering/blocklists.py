@@ -198,7 +198,7 @@ def _entries(path: Path, rejected: dict, required: bool) -> Iterator[str]:
         if "\0" in written:
             raise ValueError(f"{path}, line {number}: no text in UTF-8; convert the list (`iconv -t utf-8`)")
         # a comment begins a line or follows a space; any other `#` begins the fragment of an address
-        bare = f" {written}".partition(" #")[0].strip()
+        bare = re.split(r"(?:^|\s)#", written)[0].strip()
         if not bare:
             continue
         entry = _read_entry(bare)

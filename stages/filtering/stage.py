@@ -22,6 +22,7 @@ from stages.filtering.shards import MALFORMED, PASSED, Tally, filter_shard, samp
 from stages.records import origins, reading
 from stages.records.ledger import TOTAL, with_total
 from stages.runner import jobs
+from stages.runner.errors import escape
 from stages.schema.sections import Filtering
 from stages.schema.settings import Settings
 
@@ -117,7 +118,8 @@ def _annotation_sources(settings: Filtering, workers: int | str | None) -> tuple
         inputs += files
         if counts["no_entries"]:
             first = "\n  ".join(counts["first_no_entries"])
-            print(f"filtering: {counts['no_entries']} lines of the blocklists are no entries; the first:\n  {first}")
+            text = f"filtering: {counts['no_entries']} lines of the blocklists are no entries; the first:\n  {first}"
+            print(escape(text))
     return added, inputs, counts
 
 
