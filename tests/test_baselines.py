@@ -194,6 +194,8 @@ def test_a_transferred_accuracy_is_at_chance_where_always_yes_or_always_no_does_
     found = baselines.add_baselines(asked, known)
     assert found["most_frequent"].tolist() == pytest.approx([0.665, 1 / 3])
     assert found["at_chance"].tolist() == [True, False]
+    other = baselines.add_baselines(asked.assign(metric="balanced_accuracy"), known)
+    assert other["most_frequent"].isna().all()
 
 
 def test_a_score_is_at_chance_unless_it_is_above_the_interval_of_the_most_frequent_answer():
@@ -203,6 +205,7 @@ def test_a_score_is_at_chance_unless_it_is_above_the_interval_of_the_most_freque
     asked["value"] = [0.3, 0.54, 0.56, np.nan, 0.9]
     found = baselines.add_baselines(asked, known)
     assert found["at_chance"].tolist() == [True, True, False, pd.NA, pd.NA]
+    assert baselines.at_chance(0.55, 0.55)
     assert found["most_frequent"].tolist()[:4] == [0.5] * 4
     assert found["words_and_overlap"].tolist()[:4] == [0.7] * 4
 

@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 from itertools import chain
+from math import nan
 
 import pandas as pd
 import pytest
@@ -153,6 +154,13 @@ def test_a_claim_about_a_size_is_decided_by_the_simultaneous_interval(without_ru
     )
     entry = {name: rows.iloc[0][name] for name in ("quantity", "protocol", "size", "at", "arm")}
     assert claims.judge_contrast(entry | bounds, rows).verdict == verdict
+
+
+@pytest.mark.parametrize(("n_reference", "verdict"), [(1, HOLDS), (3, INCONCLUSIVE)])
+def test_only_two_single_runs_are_compared_by_their_values(without_run, n_reference, verdict):
+    rows = without_run.contrasts.iloc[:1].assign(estimate=2.5, low=nan, high=nan, direction="", n=1)
+    entry = {name: rows.iloc[0][name] for name in ("quantity", "protocol", "size", "at", "arm")}
+    assert claims.judge_contrast(entry | {"above": 1.5}, rows.assign(n_reference=n_reference)).verdict == verdict
 
 
 MISSING, HOLDING, FAILING = Finding(NOT_TESTED), Finding(HOLDS), Finding(FAILS)

@@ -1,16 +1,19 @@
 """Transfer between tasks: an explicit mapping of labels, and the prior beside every score."""
 
+from pathlib import Path
 from types import SimpleNamespace
 
 import numpy as np
+import pandas as pd
 import pytest
 
-from stages.benchmarks.glue import positive_classes
+from stages.benchmarks.glue import positive_classes, validation_tables
 from stages.cross_domain import stage as cross_domain
 from stages.schema.settings import load_settings
 from stages.schema.testing_sections import CrossDomain
 from stages.settings import stage as checked
 
+ROOT = Path(__file__).parents[1]
 POSITIVE = {"mnli": ["entailment"], "qnli": ["entailment"], "qqp": ["1"], "mrpc": ["1"]}
 
 
@@ -51,6 +54,20 @@ def test_a_label_that_a_task_has_not_stops_the_chain_before_anything_has_run(tmp
     with pytest.raises(ValueError, match=r"positive_labels\.qqp: yes; allowed"):
         checked.main(SimpleNamespace(cross_domain=mapping(qqp=["yes"])))
     assert not list(tmp_path.iterdir())
+
+
+def test_every_split_of_a_tested_task_has_its_own_scores(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    gold = {"mnli_m": [0, 1, 2, 1], "mnli_mm": [2, 0]}
+    for split, path in validation_tables("mnli").items():
+        path.parent.mkdir(parents=True, exist_ok=True)
+        pd.DataFrame({"example_id": "-", "label": gold[split]}).to_parquet(path)
+    [run, *_] = cross_domain.plan_runs(load_settings(ROOT / "params.yaml"), [("kowsher2025", "shared", "tiny")])
+    run = run.model_copy(update={"task": "mnli", "evaluated_on": ("mnli",)})
+    predicted = {"mnli_m": [0, 1, 2, 2], "mnli_mm": [2, 0]}
+    rows, _ = cross_domain.outputs(positive_classes(mapping()), [(run, tmp_path, predicted)])
+    accuracies = {row.evaluated_on: (row.value, row.n) for row in rows if row.metric == "accuracy"}
+    assert accuracies == {"mnli_m": (0.75, 4), "mnli_mm": (1.0, 2)}
 
 
 def test_predictions_meet_in_yes_and_no():

@@ -79,6 +79,8 @@ def test_released_losses_have_one_value_every_250_steps_and_end_as_section_4_1_s
     for _, run in losses.groupby(["size", "operator"]):
         assert list(run["step"]) == list(range(250, 200_001, 250))
     last = losses[(losses["step"] == 200_000) & (losses["size"] == "base")].set_index("operator")["value"]
+    # of two evaluations at the last step, the first
+    assert last["original"] == pytest.approx(1.683324, abs=1e-6)
     assert last["symmetric"] - last["original"] == pytest.approx(0.1, abs=0.02)
     assert abs(last["pairwise"] - last["original"]) < 0.02
 
@@ -203,6 +205,12 @@ def test_a_further_pair_is_compared_by_seed_and_counts_in_the_family():
     assert frame["tests"].tolist() == [4, 4, 4, 4]
 
 
+def test_differences_of_single_checkpoints_are_not_compared():
+    rows = score_runs(lambda _, arm, seed: 0.6 + 0.01 * seed ** len(arm), "ab", 4)
+    rows = rows.assign(finetuning_seed=rows["pretraining_seed"], pretraining_seed=1)
+    assert compare(rows, pairs=((("b", "a"), ("a", "original")),))["arm"].tolist() == ["a", "b"]
+
+
 def test_a_pair_without_runs_is_left_out():
     rows = score_runs(lambda _, arm, seed: 0.6 + 0.01 * seed, "a", 3)
     assert len(compare(rows, pairs=(("a", "symmetric"), (("a", "original"), ("b", "original"))))) == 1
@@ -247,6 +255,15 @@ def test_combined_columns_are_means_of_their_metrics():
     assert scores.mean_scores(made).empty
 
 
+def test_mrpc_and_qqp_are_accuracies_by_the_recipe_of_kowsher():
+    metrics = {"accuracy": 0.6, "f1": 0.8}
+    rows = [
+        row(protocol="kowsher2025", evaluated_on=task, metric=metric, value=value, **SEEDS)
+        for task, (metric, value) in product(("mrpc", "qqp"), metrics.items())
+    ]
+    assert scores.column_scores(pd.DataFrame(rows))["value"].tolist() == [0.6, 0.6]
+
+
 @pytest.mark.parametrize(
     ("fields", "chosen"),
     [
@@ -270,6 +287,15 @@ def test_savings_equal_those_of_table_2():
     saved = select(derived.savings(pd.DataFrame(rows)), metric="saved_percent")
     assert saved["operator"].tolist() == ["original", "symmetric", "pairwise"]
     assert saved["value"].round(2).tolist() == [0.0, 6.47, 5.93]
+    # Kowsher et al. compare the classifier of shared with the masked-LM model of original.
+    classifier = row(**fixed | {"metric": "classifier_parameters"}, operator="shared", value=95337218)
+    mixed = select(derived.savings(pd.DataFrame([rows[0], classifier])), metric="mixed_saved_percent")
+    assert mixed["value"].round(3).tolist() == [12.945]
+
+
+def test_questions_of_one_set_have_no_mean_of_both():
+    run = row(stage="question_answering", task="squad1", metric="f1", value=0.5, **SEEDS)
+    assert derived.question_answering(pd.DataFrame([run]))["evaluated_on"].tolist() == ["squad1"]
 
 
 def test_rows_outside_the_paper_follow_the_papers_rows():

@@ -16,9 +16,10 @@ from stages.files.storage import sha256
 from stages.masked_lm.corpus import Corpus
 from stages.masked_lm.loss import MaskedLMLoss, sparse_targets
 from stages.masked_lm.masking import mask_tokens
+from stages.masked_lm.steps import build_model
 from stages.training.batches import batches, sorted_batches
 from stages.training.optimisation import apply_gradients, linear_rate, optimiser, stepped_rate
-from tests.toy import LENGTH, SPECIAL, TOY, VOCABULARY, pretrained, tuned, word_tokenizer
+from tests.toy import LENGTH, SPECIAL, TOY, VOCABULARY, moved, pretrained, run_of, tuned, word_tokenizer
 
 # masking
 
@@ -45,7 +46,8 @@ def test_the_stated_share_is_chosen_and_split_80_10_10():
     assert share_of(kept) == pytest.approx(0.1 + 0.1 / VOCABULARY, abs=0.015)
 
 
-def test_special_tokens_and_unchosen_tokens_stay():
+def test_special_tokens_and_unchosen_tokens_stay(tokens):
+    assert Corpus.of(tokens).special.tolist() == [SPECIAL[name] for name in ("[CLS]", "[SEP]", "[PAD]")]
     sequences, inputs, chosen = masked()
     assert not chosen[:, 0].any()
     assert torch.equal(inputs[~chosen], sequences[~chosen])
@@ -85,7 +87,9 @@ def test_stepped_rates_serve_equal_parts_of_the_run_and_are_scaled_in_the_warm_u
 def test_biases_and_layer_norms_are_not_decayed_and_operators_own_matrices_are():
     model = OperatorBertForMaskedLM(configuration("pairwise", **TOY, vocab_size=VOCABULARY))
     decay = {}
-    for group in optimiser(model, (0.9, 0.999), 1e-8, 0.1).param_groups:
+    adamw = optimiser(model, (0.9, 0.98), 1e-6, 0.1)
+    assert (adamw.defaults["betas"], adamw.defaults["eps"]) == ((0.9, 0.98), 1e-6)
+    for group in adamw.param_groups:
         for parameter in group["params"]:
             decay[id(parameter)] = group["weight_decay"]
     for name, parameter in model.named_parameters():
@@ -161,6 +165,34 @@ def test_fine_tuning_learns(operator, tokens, tokenizer, table, tmp_path):
     predictions = finetuned(tmp_path / "a" / "model", tokenizer, table)
     labels = pd.read_parquet(table)["label"]
     assert (labels == predictions).mean() > 0.9
+
+
+def test_each_rate_of_dropout_is_that_of_the_recipe(tmp_path):
+    first = build_model(run_of(hidden_dropout=0.2, attention_dropout=0.3), VOCABULARY)
+    first.save_pretrained(tmp_path)
+    recipe = tuned(tmp_path, hidden_dropout=0.4, attention_dropout=0.5)
+    second = finetuning.loaded(OperatorBertForSequenceClassification, recipe, num_labels=2)
+    rates = [(model.config.hidden_dropout_prob, model.config.attention_probs_dropout_prob) for model in (first, second)]
+    assert rates == [(0.2, 0.3), (0.4, 0.5)]
+
+
+def test_examples_are_cut_to_the_maximum_length_between_the_special_tokens(tokenizer, table):
+    examples = finetuning.encode(table, tokenizer, 4)
+    assert max(examples.lengths) == 4
+    assert {(ids[0], ids[-1]) for ids in examples.ids} == {(SPECIAL["[CLS]"], SPECIAL["[SEP]"])}
+
+
+def test_the_model_sees_which_text_a_token_is_from(tokenizer):
+    frame = pd.DataFrame({"text_a": ["w5 w6"], "text_b": ["w7"], "label": [0]})
+    examples = finetuning.encode_frame(frame, tokenizer, 16)
+    ids, types = (torch.from_numpy(arrays[0])[None] for arrays in (examples.ids, examples.types))
+    assert types.tolist() == [[0, 0, 0, 0, 1, 1]]
+    torch.manual_seed(0)
+    model = OperatorBertForSequenceClassification(configuration("original", **TOY, vocab_size=VOCABULARY))
+    model = moved(model, by=0.3).eval()
+    found = finetuning._logits(model, examples, np.array([0]))
+    torch.testing.assert_close(found, model(ids, token_type_ids=types).logits)
+    assert not torch.allclose(found, model(ids).logits, atol=0.01)
 
 
 def test_fine_tuning_repeats_itself_to_the_bit(tokens, tokenizer, table, tmp_path):

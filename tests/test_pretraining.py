@@ -18,7 +18,7 @@ from stages.attention.bert import OperatorBertForMaskedLM
 from stages.attention.configuration import configuration
 from stages.files.storage import sha256
 from stages.masked_lm import steps as masked_lm
-from stages.masked_lm.corpus import batch_indices
+from stages.masked_lm.corpus import Corpus, batch_indices
 from stages.masked_lm.loss import MaskedLMLoss, sparse_targets
 from stages.masked_lm.run import choose_length, count_steps
 from stages.pretraining import loop
@@ -34,6 +34,22 @@ def test_every_operator_sees_the_same_batches_and_every_epoch_sees_every_sequenc
     assert sorted(order[:10]) == sorted(order[10:]) == list(range(10))
     assert list(order[:10]) != list(order[10:])
     assert list(batch_indices(8, 0, 4, 10)) != list(order[:4])
+
+
+def test_masks_and_dropout_are_drawn_anew_for_every_step_and_dropout_for_every_process(tokens, tmp_path, monkeypatch):
+    masks, dropout = [], []
+    draw, seed = masked_lm.mask_tokens, masked_lm.seed_torch
+    monkeypatch.setattr(masked_lm, "mask_tokens", lambda *given: masks.append(given[-1].initial_seed()) or draw(*given))
+    monkeypatch.setattr(masked_lm, "seed_torch", lambda *given: dropout.append(given) or seed(*given))
+    monkeypatch.setattr(masked_lm, "processes", lambda: 2)
+    for rank in (0, 1):
+        monkeypatch.setattr(masked_lm, "rank", lambda rank=rank: rank)
+        trainer = masked_lm.Trainer(run_of(), Corpus.of(tokens), tmp_path / "checkpoint")
+        for step in range(3):
+            trainer.advance(step)
+    assert masks[:3] == masks[3:] and len(set(masks)) == 3
+    # the first call of a process draws the weights, which are the same in all
+    assert dropout[0] == dropout[4] and len(set(dropout)) == 1 + 2 * 3
 
 
 def test_the_loss_falls_when_there_is_something_to_learn(tokens, tmp_path):

@@ -45,6 +45,7 @@ def test_normalisation_is_the_official_one(text, expected):
         ("the Seine.", ["Seine"], 1, 1),
         # Words count as often as both texts have them.
         ("big big dog", ["big dog dog"], 0, 2 / 3),
+        ("dog dog", ["dog dog cat"], 0, 4 / 5),
         # The gold answer that fits best counts for each metric.
         ("red car", ["a red car and a bus", "car"], 0, 2 / 3),
         ("red car", ["bus", "The red car!"], 1, 1),

@@ -120,11 +120,12 @@ ROUNDED = [100 * (0.1 + 0.2), 100 * 0.3]
     ("first", "second"),
     [
         ([1.0], [1.0, 2.0]),
+        ([3.0], [1.0, 2.0]),
         ([1.0, 1.0], [1.0, 2.0]),
         ([30.0, 30.0], ROUNDED),
     ],
 )
-def test_without_variance_on_a_side_overlapping_values_have_no_test(first, second):
+def test_without_variance_on_a_side_overlapping_values_and_a_single_value_have_no_test(first, second):
     result = welch(np.array(first), np.array(second), 0.95)
     assert isnan(result.p)
     assert isnan(result.low)
@@ -188,6 +189,13 @@ def test_finetuning_seeds_of_several_checkpoints_are_averaged():
     assert several.value == pytest.approx(np.mean([2.0, 4.0, 3.5]) - np.mean([1.0, 1.0, 2.0]))
 
 
+def test_two_timed_repeats_have_an_interval():
+    rounds = pd.DataFrame({"stage": "timing", "pretraining_seed": None, "condition": ["round=1", "round=2"]})
+    made = between(rounds.assign(value=[1.0, 2.0]), rounds.assign(value=[1.5, 2.75]), 0.95)
+    assert (made.unit, made.n, made.paired) == (REPEATS, (2, 2), True)
+    assert made.low < made.value < made.high
+
+
 def test_fewer_than_three_seeds_have_neither_interval_nor_test():
     made = between(runs([1.0], [2.0]), runs([3.0], [5.0], [6.0]), 0.95)
     assert isnan(made.low)
@@ -206,6 +214,11 @@ def test_fewer_than_three_seeds_have_neither_interval_nor_test():
 )
 def test_a_difference_from_a_published_number(values, differs):
     assert (p_of_difference(np.array(values), 80.0) < 0.05) == differs
+
+
+def test_a_published_number_is_tested_as_a_sample_of_one():
+    measured = np.array([82.0, 81.0, 80.5, 79.5])
+    assert p_of_difference(measured, 80.0) == pytest.approx(stats.ttest_ind(measured, [80.0]).pvalue)
 
 
 @pytest.mark.nightly

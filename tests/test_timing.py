@@ -21,7 +21,7 @@ from stages.files.paths import TASK_FOLDER, TOKENIZER, TOKENS
 from stages.masked_lm.corpus import Corpus
 from stages.report import own_tables
 from stages.schema.settings import PATH, load_settings
-from stages.timing import peers
+from stages.timing import peers, speed
 from stages.timing import stage as timing
 from stages.training import machine
 from tests import toy
@@ -147,6 +147,14 @@ def test_rates_and_shares_of_the_peak_follow_from_the_seconds_of_a_step(pipeline
     for start, peak in (("", 8e10), (STOCK, 8e10), (STOCK.replace("float32", "bfloat16"), 1.6e11)):
         assert values["original", f"{start}round=1", "tokens_per_second"] == rate
         assert values["original", f"{start}round=1", "share_of_peak"] == pytest.approx(work * rate / peak)
+
+
+def test_steps_that_are_timed_begin_again_after_the_last_step_of_the_recipe(pipeline, monkeypatch):
+    model = speed.Pretraining(run_of(steps=4), Corpus.of(TOKENS))
+    steps = []
+    monkeypatch.setattr(model.trainer, "advance", steps.append)
+    model.seconds(5)
+    assert steps == [0, 1, 2, 3, 0, 1]
 
 
 def test_the_peak_is_that_of_the_fastest_product_until_products_take_long(monkeypatch):

@@ -146,6 +146,15 @@ def test_a_layer_has_as_many_parameters_as_the_blog_counts(operator, printed):
     assert count(block) - count(block.norm) == printed
 
 
+def test_weights_start_as_keras_starts_them():
+    model = built(run_of(hidden=64), WORDS)
+    for layer in filter(lambda part: isinstance(part, nn.Linear), model.modules()):
+        # the limit of Glorot-uniform weights
+        assert layer.weight.abs().max().item() == pytest.approx((6 / sum(layer.weight.shape)) ** 0.5, rel=0.02)
+        assert not layer.bias.any()
+    assert model.source.weight.std().item() == pytest.approx(1 / 8, rel=0.05)
+
+
 def test_the_rate_rises_over_the_warm_up_and_falls_with_the_root_of_the_step():
     rates = [rate(step, 512, 4000) for step in range(20_000)]
     assert np.argmax(rates) == 3999
