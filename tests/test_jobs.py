@@ -1,5 +1,6 @@
 """Jobs run once, fail together, and run again when anything that decides their result has changed."""
 
+import errno
 import json
 import math
 import os
@@ -430,6 +431,18 @@ DAMAGE = {
     "a folder in place of the result": lambda folder: turn_into_folder(folder / "result.json"),
     "no value in the result": lambda folder: remove_result(folder / "result.json"),
 }
+
+
+def test_a_finished_job_that_the_disk_does_not_give_stops_the_stage_and_stays(monkeypatch):
+    [(folder, _)] = jobs.run(square, make_jobs(1), "squares")
+
+    def refuse(path: Path) -> bytes:
+        raise OSError(errno.EIO, "Input/output error", str(path))
+
+    monkeypatch.setattr(Path, "read_bytes", refuse)
+    with pytest.raises(OSError, match="Input/output error"):
+        jobs.run(square, make_jobs(1), "squares")
+    assert (folder / "result.json").exists()
 
 
 def test_a_name_that_would_steer_a_terminal_is_escaped_in_progress_and_in_messages(capsys):

@@ -18,8 +18,9 @@ from stages.files.storage import link, sha256, temporary_sibling, visible, write
 RESULT = "result.json"
 # name and settings of the job, for a reader
 DESCRIPTION = "job.json"
-# the ways in which reading fails for a file that is no record
-NO_RECORD = (OSError, ValueError, KeyError, AttributeError, TypeError, RecursionError)
+# The ways in which reading fails for a file that is no record. Any other error of the disk stops the stage, because a
+# damaged job is deleted.
+NO_RECORD = (IsADirectoryError, ValueError, KeyError, AttributeError, TypeError, RecursionError)
 # characters of a name in a result, at most
 LONGEST = 200
 # has no checksum in RESULT: `training.checkpoints` checks the file when it is loaded
@@ -129,7 +130,7 @@ def _list_files(folder: Path) -> list[str]:
     path = folder / RESULT
     try:
         names = list(json.loads(path.read_bytes())["files"].keys())
-    except NO_RECORD:
+    except (FileNotFoundError, *NO_RECORD):
         return []
     _require_inside(names, path)
     return names
