@@ -62,7 +62,7 @@ def _lock(path: Path) -> Iterator[None]:
 
 
 def delete(path: Path) -> None:
-    """Deletes a file, a folder or, but not what it leads to, a link, if the path exists."""
+    """Deletes a file, folder or link, if the path exists; what a link leads to stays."""
     if path.is_symlink() or not path.is_dir():
         path.unlink(missing_ok=True)
         return

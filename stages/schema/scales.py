@@ -148,7 +148,9 @@ def _list_edits(values: dict[str, object], scale: str) -> list[str]:
 
 
 def require_named(path: Path) -> None:
-    """Checks that a params.yaml which names a scale is not nearer to another scale: differs from it in fewer values.
+    """Checks that the values of a params.yaml are not nearer to another scale than to the scale that the file names.
+
+    The nearer of two scales is the scale from which fewer values differ.
 
     Raises:
         ValueError: the values are another scale's, as after an edit of the key `scale` alone.
