@@ -17,6 +17,7 @@ from safetensors.torch import load_file
 from stages.attention.bert import OperatorBertForMaskedLM
 from stages.attention.configuration import configuration
 from stages.files.storage import sha256
+from stages.masked_lm import batches
 from stages.masked_lm import steps as masked_lm
 from stages.masked_lm.corpus import Corpus, batch_indices
 from stages.masked_lm.loss import MaskedLMLoss, sparse_targets
@@ -38,8 +39,8 @@ def test_every_operator_sees_the_same_batches_and_every_epoch_sees_every_sequenc
 
 def test_masks_and_dropout_are_drawn_anew_for_every_step_and_dropout_for_every_process(tokens, tmp_path, monkeypatch):
     masks, dropout = [], []
-    draw, seed = masked_lm.mask_tokens, masked_lm.seed_torch
-    monkeypatch.setattr(masked_lm, "mask_tokens", lambda *given: masks.append(given[-1].initial_seed()) or draw(*given))
+    draw, seed = batches.mask_tokens, masked_lm.seed_torch
+    monkeypatch.setattr(batches, "mask_tokens", lambda *given: masks.append(given[-1].initial_seed()) or draw(*given))
     monkeypatch.setattr(masked_lm, "seed_torch", lambda *given: dropout.append(given) or seed(*given))
     monkeypatch.setattr(masked_lm, "processes", lambda: 2)
     for rank in (0, 1):

@@ -5,9 +5,12 @@ from pathlib import Path
 import pytest
 import yaml
 
+from stages.attention.base import SelfAttention
+from stages.attention.operators import SELF_ATTENTION
 from stages.files.documents import read_yaml
 from stages.schema import scales
 from stages.schema.settings import Settings, load_settings
+from stages.settings import stage
 from tests.toy_settings import leaves
 
 LAPTOP = Path(__file__).parents[1] / "stages" / "scales" / "laptop.yaml"
@@ -134,3 +137,24 @@ def test_a_file_without_settings_is_an_error(text, message, tmp_path):
     path.write_text(text)
     with pytest.raises(ValueError, match=f"(?s){message}"):
         load_settings(path)
+
+
+def test_operators_that_write_attention_weights_out_are_those_that_weigh_values_otherwise():
+    expected = {
+        name for name, kind in SELF_ATTENTION.items() if kind.weighted_values is not SelfAttention.weighted_values
+    }
+    assert set(stage.WRITTEN_OUT) == expected
+
+
+def test_attention_weights_that_would_fill_a_gpu_are_named_with_the_micro_batch_that_fits():
+    settings = load_settings(LAPTOP)
+    changed = {"sequence_length": 512}
+    tokenization = settings.tokenization.model_copy(update=changed)
+    update = {"operators": ("original", "hadamard"), "sizes": ("tiny", "base"), "tokenization": tokenization}
+    expected = {None: 1, 151: 0, 152: 1}
+    for rows, number in expected.items():
+        recipe = settings.pretraining.model_copy(update={"batch_size": 256, "micro_batch_size": rows})
+        notes = stage.find_large_batches(settings.model_copy(update={**update, "pretraining": recipe}))
+        assert len(notes) == number
+        if not rows:
+            assert "hadamard at size base stores 68 GB" in notes[0] and "micro_batch_size to 151 or less" in notes[0]

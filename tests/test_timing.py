@@ -1,12 +1,17 @@
 """Times: paired by round, stock BERT apart from ours, the work that they are set against, and the stage on toy data."""
 
+import os
+from contextlib import nullcontext
+from functools import wraps
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
 import pytest
 import torch
 from torch.utils.flop_counter import FlopCounterMode
+from transformers import BertForMaskedLM
 from transformers.models.bert.modeling_bert import BertSelfAttention
 
 from stages.attention.bert import OperatorBertForMaskedLM
@@ -21,7 +26,7 @@ from stages.files.paths import TASK_FOLDER, TOKENIZER, TOKENS
 from stages.masked_lm.corpus import Corpus
 from stages.report import own_tables
 from stages.schema.settings import PATH, load_settings
-from stages.timing import peers, speed
+from stages.timing import peers, speed, stock
 from stages.timing import stage as timing
 from stages.training import machine
 from tests import toy
@@ -116,6 +121,7 @@ def test_the_stage_times_every_operator_and_stock_bert_where_no_precision_is_emu
     peaks = {"float32": 8e10, "bfloat16": 1e9 if emulated else 1.6e11}
     monkeypatch.setattr(timing.machine, "peak", peaks.__getitem__)
     timing.find_precisions.cache_clear()
+    monkeypatch.setattr(stock, "begin_process", in_this_process)
     record = timing.main(pipeline)
     assert set(record["peak_flops"]["tiny"]) == {"float32", "bfloat16"}
     rows = observations.read([observations.FOLDER / "timing.csv"])
@@ -124,7 +130,17 @@ def test_the_stage_times_every_operator_and_stock_bert_where_no_precision_is_emu
     steps = rows[rows["metric"] == "seconds_per_step"]
     assert sorted(steps["operator"]) == ["fixed", "fixed", "original", "original"]
     assert set(steps["size"]) == set(steps["protocol"]) == {"blog"}
-    others = rows.drop(steps.index)
+    kernels = rows[rows["metric"] == "attention_calls"]
+    # a CPU writes attention with dropout out, and the pre-training of the default scale has none; one layer each
+    assert set(kernels["value"]) == {1}
+    counted = zip(kernels["operator"], kernels["task"].fillna(""), kernels["condition"], strict=True)
+    assert sorted(counted) == [
+        ("original", "", "kernel=flash"),
+        ("original", "cola", "kernel=written_out"),
+        ("shared", "", "kernel=flash"),
+        ("shared", "cola", "kernel=written_out"),
+    ]
+    others = rows.drop(steps.index).drop(kernels.index)
     summaries = derived.time_summaries(others)
     ways = {("original", ""), ("shared", ""), ("original", "float32")}
     if not emulated:
@@ -139,7 +155,7 @@ def test_rates_and_shares_of_the_peak_follow_from_the_seconds_of_a_step(pipeline
     monkeypatch.setattr(timing.machine, "peak", peaks.__getitem__)
     timing.find_precisions.cache_clear()
     monkeypatch.setattr(timing, "interleaved", lambda calls, rounds: {key: [peaks.get(key, 0.5)] for key in calls})
-    rows, measured = timing.time_pretraining(pipeline, "tiny")
+    rows, measured = timing.time_pretraining(pipeline, "tiny", None)
     assert measured == peaks
     values = {(row.operator, row.condition, row.metric): row.value for row in rows}
     rate = 4 * toy.LENGTH / 0.5
@@ -164,21 +180,32 @@ def test_the_peak_is_that_of_the_fastest_product_until_products_take_long(monkey
     assert machine.peak("float32") == 2 * 256**3 / 0.01
 
 
-@pytest.fixture
-def asked(monkeypatch) -> dict:
-    """The schedule that is asked of stock training, whose steps end after 10, 12, 14 and 17 seconds."""
-    found = {}
-    monkeypatch.setattr(peers, "train", lambda *_, **schedule: found.update(schedule) or [10.0, 12.0, 14.0, 17.0])
-    return found
+def in_this_process(*arguments, **named) -> nullcontext:
+    """Stands for the process of stock BERT, and computes in this process."""
+
+    class Here:
+        def submit(self, function, *given):
+            return SimpleNamespace(result=lambda: function(*given))
+
+    return nullcontext(Here())
 
 
-def test_a_step_of_stock_pretraining_takes_the_mean_of_the_steps_after_the_first(pipeline, asked):
-    assert peers.Pretraining(run_of(), Corpus.of(TOKENS), TOKENIZER).seconds(3) == pytest.approx(7 / 3)
-    assert asked["max_steps"] == 4
+def describe(precision: str = "float32", steps: int = 1) -> peers.Training:
+    return stock.describe_pretraining(run_of(precision=precision), Corpus.of(TOKENS), TOKENIZER, steps)
+
+
+def test_a_step_of_stock_bert_takes_the_mean_of_the_steps_after_the_first(pipeline, monkeypatch):
+    ends = iter([10.0, 12.0, 14.0, 17.0])
+    monkeypatch.setattr(peers.time, "perf_counter", lambda: next(ends))
+    clock = peers.Clock
+    made = []
+    monkeypatch.setattr(peers, "Clock", lambda: made.append(clock()) or made[0])
+    # Trainer reads the clock too
+    monkeypatch.setattr(clock, "on_step_end", lambda self, *_, **__: self.ends.append(next(ends)))
+    assert peers.time_steps(describe(steps=3), 3) == pytest.approx(7 / 3)
 
 
 def test_stock_pretraining_computes_in_the_precision_asked_for_in_any_order(pipeline, monkeypatch):
-    corpus = Corpus.of(TOKENS)
     seen, forward = [], BertSelfAttention.forward
 
     def watched(self, *arguments, **others):
@@ -188,22 +215,79 @@ def test_stock_pretraining_computes_in_the_precision_asked_for_in_any_order(pipe
     monkeypatch.setattr(BertSelfAttention, "forward", watched)
     for precision in ("float32", "bfloat16", "float32"):
         seen.clear()
-        peers.Pretraining(run_of(precision=precision), corpus, TOKENIZER).seconds(1)
+        peers.time_steps(describe(precision), 1)
         assert set(seen) == {getattr(torch, precision)}
+
+
+def test_stock_pretraining_masks_tokens_and_gets_no_attention_mask(pipeline, monkeypatch):
+    inputs, forward = [], BertForMaskedLM.forward
+
+    # Trainer passes the columns that the signature names
+    @wraps(forward)
+    def watched(self, **named):
+        inputs.append(named)
+        return forward(self, **named)
+
+    monkeypatch.setattr(BertForMaskedLM, "forward", watched)
+    peers.time_steps(describe(steps=2), 2)
+    assert len(inputs) == 3
+    assert all("attention_mask" not in named for named in inputs)
+    assert any((named["labels"] != -100).any() for named in inputs)
 
 
 def test_stock_fine_tuning_pads_every_example_to_the_maximum(pipeline):
     recipe = pipeline.finetuning["kowsher2025"]
     examples = finetuning.encode(TASK_FOLDER / "cola" / "train.parquet", TOKENIZER, recipe.maximum_length)
-    data = peers.Finetuning("cola", recipe, toy.TOY, 20).pad(examples)
-    assert {len(row["input_ids"]) for row in data} == {recipe.maximum_length}
-    assert [sum(row["attention_mask"]) for row in data] == [len(ids) for ids in examples.ids]
-    assert np.array_equal([row["label"] for row in data], examples.labels)
+    training = stock.describe_finetuning("cola", recipe, toy.TOY, 20, examples, steps=3)
+    columns = training.columns
+    # the steps take the first 4 x 8 of the examples, of which there are 24
+    assert columns["input_ids"].shape == (24, recipe.maximum_length)
+    assert columns["attention_mask"].sum(1).tolist() == [len(ids) for ids in examples.ids]
+    for row, ids in zip(columns["input_ids"], examples.ids, strict=True):
+        assert row[: len(ids)].tolist() == ids.tolist() and not row[len(ids) :].any()
+    assert np.array_equal(columns["label"], examples.labels)
+    assert len(training.configuration["id2label"]) == 2
 
 
-def test_an_epoch_of_stock_fine_tuning_is_computed_from_the_steps_after_the_first(pipeline, asked):
-    recipe = pipeline.finetuning["kowsher2025"]
-    examples = finetuning.encode(TASK_FOLDER / "cola" / "train.parquet", TOKENIZER, recipe.maximum_length)
-    seconds = peers.Finetuning("cola", recipe, toy.TOY, 20).train(examples, 3)
-    assert seconds == pytest.approx(7 / 3 * len(examples) / recipe.batch_size)
-    assert asked["max_steps"] == 4
+def test_an_epoch_of_stock_fine_tuning_is_computed_from_its_steps(pipeline, monkeypatch):
+    monkeypatch.setattr(timing, "find_precisions", lambda: ("float32",))
+    monkeypatch.setattr(peers, "time_steps", lambda training, steps: 0.5)
+    process = in_this_process().enter_result
+    rows = timing.time_finetuning(pipeline, "tiny", "cola", process)
+    values = [row.value for row in rows if row.condition.startswith(STOCK)]
+    assert values == [0.5 * 24 / 8] * 2
+
+
+def test_stock_bert_trains_in_a_process_without_our_settings(pipeline, monkeypatch):
+    monkeypatch.setenv("CUBLAS_WORKSPACE_CONFIG", ":4096:8")
+    with stock.begin_process() as process:
+        assert process.submit(peers.time_steps, describe(), 1).result() > 0
+        assert process.submit(os.getpid).result() != os.getpid()
+        assert not process.submit(torch.are_deterministic_algorithms_enabled).result()
+        assert process.submit(os.getenv, "CUBLAS_WORKSPACE_CONFIG").result() is None
+        # the import of this module would change how the C library reuses memory
+        loaded = process.submit(eval, "'stages.training.optimisation' in __import__('sys').modules").result()
+        assert not loaded
+
+
+@pytest.mark.parametrize(
+    ("cuda", "peaks", "precisions"),
+    [
+        (False, {"float32": 1.0, "bfloat16": 2.0}, ("float32", "bfloat16")),
+        (False, {"float32": 1.0, "bfloat16": 0.1}, ("float32",)),
+        (True, {}, ("bfloat16",)),
+    ],
+)
+def test_a_gpu_compares_in_bfloat16_and_a_cpu_in_what_it_does_not_emulate(cuda, peaks, precisions, monkeypatch):
+    monkeypatch.setattr(timing, "on_gpu", lambda: cuda)
+    monkeypatch.setattr(timing.machine, "peak", peaks.get)
+    timing.find_precisions.cache_clear()
+    assert timing.find_precisions() == precisions
+    timing.find_precisions.cache_clear()
+
+
+def test_layers_that_call_no_kernel_of_attention_are_written_out(pipeline):
+    deep = pipeline.models["tiny"].model_copy(update={"layers": 3})
+    settings = pipeline.model_copy(update={"models": {"deep": deep}})
+    rows = timing.make_kernel_rows({"flash": 1}, settings, "shared", "deep")
+    assert [(row.condition, row.value) for row in rows] == [("kernel=flash", 1), ("kernel=written_out", 2)]

@@ -30,6 +30,8 @@ from stages.training.optimisation import (
     DROPOUT,
     INITIALISATION,
     ORDER,
+    READ_INTERVAL,
+    Updates,
     autocast,
     derived_seed,
     device,
@@ -187,7 +189,7 @@ def train_model(model: WithOperator, examples: Encoded, run: TunedRun) -> None:
 
     def loss_of(indices: np.ndarray) -> torch.Tensor:
         with autocast(run.training.precision):
-            logits = _logits(model, examples, indices).float()
+            logits = compute_logits(model, examples, indices).float()
         labels = torch.from_numpy(examples.labels[indices]).to(device())
         if logits.shape[-1] == 1:
             return functional.mse_loss(logits.squeeze(-1), labels.float())
@@ -208,13 +210,14 @@ def train_epochs(
         loss_of: Takes the indices of a batch of examples and returns the mean loss, a scalar.
 
     Raises:
-        ValueError: The gradients of an update are not finite.
+        ValueError: The gradients of an update are not finite, which is noticed within READ_INTERVAL updates.
     """
     recipe = run.training
     adamw = optimiser(model, recipe.betas, recipe.epsilon, recipe.weight_decay)
     batches_per_epoch = -(-len(lengths) // recipe.batch_size)
     steps = recipe.epochs * batches_per_epoch
     warmup = round(recipe.warmup_share * steps)
+    updates = Updates(lambda step, loss: f"fine-tuning {run.name}, step {step + 1}: loss {loss}")
     model.train()
     step = 0
     for epoch in range(recipe.epochs):
@@ -225,18 +228,25 @@ def train_epochs(
                 rate = linear_rate(step, steps, warmup, recipe.learning_rates[0])
             else:
                 rate = stepped_rate(step, steps, warmup, recipe.learning_rates)
-            where = f"fine-tuning {run.name}, step {step + 1}"
-            update(model, adamw, loss_of(indices), rate, recipe.gradient_clipping, where)
+            loss = loss_of(indices)
+            norm = update(model, adamw, loss, rate, recipe.gradient_clipping)
+            updates.add(step, loss, norm)
             step += 1
+            if step % READ_INTERVAL == 0:
+                updates.read()
+    updates.read()
 
 
-def _logits(model, examples: Encoded, indices: np.ndarray) -> torch.Tensor:
+def compute_logits(model, examples: Encoded, indices: np.ndarray) -> torch.Tensor:
     """Returns the logits [len(indices), outputs] of the examples at `indices`, padded to the longest example."""
     ids = padded(examples.ids, indices)
     types = padded(examples.types, indices)
     lengths = np.array([len(examples.ids[i]) for i in indices])
     mask = np.arange(lengths.max()) < lengths[:, None]
-    attention_mask = torch.from_numpy(mask.astype(np.int64)).to(ids.device)
+    attention_mask = None
+    # Without padding, a GPU can take its fastest kernel of attention, which knows no mask.
+    if not mask.all():
+        attention_mask = torch.from_numpy(mask.astype(np.int64)).to(ids.device)
     return model(ids, attention_mask=attention_mask, token_type_ids=types).logits
 
 
@@ -259,7 +269,7 @@ def predict(model, examples: Encoded, precision: str) -> np.ndarray:
     predictions = np.empty(len(examples), dtype=np.float64)
     for indices in sorted_batches(examples.lengths, EVALUATION_BATCH):
         with autocast(precision):
-            logits = _logits(model, examples, indices).float().cpu()
+            logits = compute_logits(model, examples, indices).float().cpu()
         require_finite(logits, f"example {indices[0]}, or another of its batch")
         is_regression = logits.shape[-1] == 1
         predictions[indices] = logits.squeeze(-1) if is_regression else logits.argmax(-1)

@@ -14,7 +14,15 @@ from stages.encoder_decoder.run import TranslationRun
 from stages.encoder_decoder.transformer import Attention, DecoderLayer, EncoderLayer, FeedForward, Transformer
 from stages.schema.training_sections import Sized
 from stages.training.batches import padded, sorted_batches
-from stages.training.optimisation import DROPOUT, INITIALISATION, autocast, device, seed_torch, update
+from stages.training.optimisation import (
+    DROPOUT,
+    INITIALISATION,
+    autocast,
+    device,
+    require_finite_gradient,
+    seed_torch,
+    update,
+)
 
 # sentence pairs in a batch of the evaluation
 HELD_OUT_BATCH = 128
@@ -131,9 +139,11 @@ def advance(
         scores, labels = scored(model, pairs, indices)
     loss = functional.cross_entropy(scores.float(), labels, label_smoothing=recipe.label_smoothing)
     learning_rate = rate(step, recipe.hidden, recipe.warmup_steps)
-    update(model, adam, loss, learning_rate, NO_CLIPPING, f"{run.name}, step {step + 1}")
+    norm = update(model, adam, loss, learning_rate, NO_CLIPPING)
+    before = loss.item()
+    require_finite_gradient(norm.item(), f"{run.name}, step {step + 1}: loss {before}")
     right = int((scores.argmax(-1) == labels).sum())
-    return Counts(loss.item() * len(labels), right, len(labels), len(indices))
+    return Counts(before * len(labels), right, len(labels), len(indices))
 
 
 @torch.no_grad()

@@ -194,6 +194,8 @@ def time_summaries(rows: pd.DataFrame) -> pd.DataFrame:
         operators. task: empty for pre-training.
     """
     rows = select(rows, stage="timing")
+    # Other rows of the stage hold no time.
+    rows = rows[rows["condition"].str.contains("round=", na=False)]
     precision = rows["condition"].str.extract(STOCK, expand=False)
     rows = rows.assign(stock=precision.fillna(""), task=rows["task"].fillna(""))
     groups = rows.groupby(TIME_KEYS, sort=False)["value"].agg(["mean", "std"])

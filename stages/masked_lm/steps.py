@@ -1,58 +1,52 @@
-"""The parts of masked-LM training: the model, an update, and the validation loss.
+"""The parts of masked-LM training: the model, and an update.
 
 Batches, their order and the masks are functions of the seed and the step, so every operator sees the same data.
 """
 
+from collections.abc import Callable
 from contextlib import nullcontext
 from functools import cached_property
 from pathlib import Path
 from typing import NamedTuple
 
-import numpy as np
 import torch
 from torch import Tensor, nn
 
 from stages.attention.bert import OperatorBertForMaskedLM
 from stages.attention.configuration import configuration
+from stages.masked_lm.batches import Ahead, Batch, draw_batch
+from stages.masked_lm.compilation import compile_loss
 from stages.masked_lm.corpus import Corpus, batch_indices
-from stages.masked_lm.loss import MaskedLMLoss, sparse_targets
-from stages.masked_lm.masking import mask_tokens
-from stages.masked_lm.run import PretrainingRun, choose_length, count_steps
+from stages.masked_lm.loss import MaskedLMLoss
+from stages.masked_lm.run import PretrainingRun, count_steps
 from stages.runner.worker import processes, rank
-from stages.schema.training_sections import Pretraining
 from stages.training import distributed
 from stages.training.optimisation import (
     DROPOUT,
     INITIALISATION,
-    MASKING,
     apply_gradients,
     autocast,
-    derived_seed,
     device,
     linear_rate,
+    on_gpu,
     optimiser,
     seed_torch,
 )
 
-VALIDATION_SEED = 0  # one masking of the validation sequences for all runs, so that losses can be compared
-VALIDATION_BATCH = 64  # sequences
-COMPILED_MULTIPLE = 64  # on a GPU, masked tokens are padded to a multiple of this, for aligned matrix products
-RECOMPILATIONS = 128  # compiled models of one process; torch counts them together, because one code serves all
-
 
 class Update(NamedTuple):
-    """The measurements of an update.
+    """The measurements of an update; scalars stay on the device, because a GPU would wait while the host reads them.
 
     Attributes:
-        loss: Loss before the update, in nats, summed over this process's masked tokens.
+        loss: Loss before the update, in nats, summed over this process's masked tokens, a scalar.
         masked: Number of masked tokens of the whole batch, over all processes.
-        gradient_norm: Norm of the gradient before clipping.
+        gradient_norm: Norm of the gradient before clipping, a scalar.
         rate: Learning rate.
     """
 
-    loss: float
+    loss: Tensor
     masked: int
-    gradient_norm: float
+    gradient_norm: Tensor
     rate: float
 
 
@@ -98,138 +92,79 @@ class Trainer:
         self.adamw = optimiser(self.model, recipe.betas, recipe.epsilon, recipe.weight_decay)
 
     def advance(self, step: int) -> Update:
-        """Makes the update whose number, from 0, is `step`.
+        """Makes the update whose number, from 0, is `step`; a gradient that is not finite changes no weight.
 
         Raises:
-            ValueError: No token is masked, or the gradient is not finite.
+            ValueError: No token is masked.
         """
         recipe = self.run.training
-        # 1. Draw the sequences of the batch and hide some of their tokens.
-        indices = batch_indices(self.run.seed, step, recipe.batch_size, len(self.corpus.train))
-        packed = torch.from_numpy(self.corpus.train[indices])
-        # Short sequences are blocks of the packed ones: at every length an update sees the same number of tokens.
-        length = choose_length(recipe, step, self.steps, packed.shape[1])
-        sequences = packed.view(-1, length)
-        generator = torch.Generator().manual_seed(derived_seed(self.run.seed, MASKING, step))
-        inputs, chosen = mask_tokens(sequences, self.corpus, recipe.mask_probability, generator)
-        masked = int(chosen.sum())
-        _require_masked(masked, f"step {step + 1}", "pretraining.batch_size")
+        # 1. Take the batch.
+        batch = self._take_batch(step)
         # 2. Compute the gradient. Each process has its own seed of dropout, because parts of a batch differ.
         seed_torch(self.run.seed, DROPOUT, step * processes() + rank())
         self.model.train()
-        share = [distributed.take_share(tensor) for tensor in (inputs, sequences, chosen)]
-        loss = self._add_gradients(*share, masked)
+        loss = self._add_gradients(batch)
         # 3. Update the weights.
         rate = linear_rate(step, self.steps, recipe.warmup_steps, recipe.learning_rate)
-        where = self._describe_update(step, indices, loss / masked)
-        norm = apply_gradients(self.model, self.adamw, rate, recipe.gradient_clipping, where)
-        return Update(loss, masked, norm, rate)
+        norm = apply_gradients(self.model, self.adamw, rate, recipe.gradient_clipping)
+        return Update(loss, batch.masked, norm, rate)
 
-    def _add_gradients(self, inputs: Tensor, sequences: Tensor, chosen: Tensor, masked: int) -> float:
-        """Adds the gradient of a batch's mean loss to `grad`, by micro-batches.
+    @cached_property
+    def _take_batch(self) -> Callable[[int], Batch]:
+        """Returns the batch of a step; on a GPU, the next batch is drawn meanwhile."""
+        if on_gpu():
+            return Ahead(self._draw_batch, self.steps)
+        return self._draw_batch
 
-        Args:
-            inputs: Token ids after masking [batch, n]; this process's share of the batch.
-            sequences: Token ids before masking [batch, n].
-            chosen: Tokens to predict [batch, n], boolean.
-            masked: Number of masked tokens of the whole batch, over all processes.
+    def _draw_batch(self, step: int) -> Batch:
+        return draw_batch(self.run, self.corpus, self.steps, step)
+
+    def _add_gradients(self, batch: Batch) -> Tensor:
+        """Adds the gradient of the mean loss of a batch to `grad`, by micro-batches.
 
         Returns:
-            The loss in nats, summed over this process's masked tokens.
+            The loss in nats, a scalar on the device, summed over this process's masked tokens.
         """
-        recipe = self.run.training
-        # A small batch may leave a process no row, but a part has at least one.
-        rows = max(len(inputs), 1)
-        if recipe.micro_batch_size:
-            # The setting counts packed sequences; of shorter blocks, a part takes as many as have the same tokens.
-            rows = recipe.micro_batch_size * self.corpus.train.sequence_length // inputs.shape[1]
-        multiple = COMPILED_MULTIPLE if device().type == "cuda" else 1
-        parts = list(zip(inputs.split(rows), sequences.split(rows), chosen.split(rows), strict=True))
         total = torch.zeros((), device=device())
-        for number, (seen, originals, chosen_part) in enumerate(parts, start=1):
-            positions, targets = sparse_targets(originals, chosen_part, multiple)
+        for number, part in enumerate(batch.parts, start=1):
             # Processes exchange their gradients once, after the last part.
-            last = number == len(parts)
+            last = number == len(batch.parts)
             exchange = nullcontext() if last else distributed.keep_gradients(self._loss_of)
             with exchange:
-                loss = self._compute_loss(seen, positions, targets)
+                loss = self._compute_loss(part)
                 # Processes average their gradients, so the factor turns the average into the sum.
-                (loss * (processes() / masked)).backward()
+                (loss * (processes() / batch.masked)).backward()
             total += loss.detach()
-        return total.item()
+        return total
 
-    def _compute_loss(self, inputs: Tensor, positions: Tensor, targets: Tensor) -> Tensor:
-        """Returns the summed loss of a part of a batch, with the arguments of `MaskedLMLoss`, on the device."""
-        batch = [tensor.to(device(), non_blocking=True) for tensor in (inputs, positions, targets)]
-        # One compiled form serves all numbers of masked tokens.
-        for tensor in batch[1:]:
-            torch._dynamo.maybe_mark_dynamic(tensor, 0)
+    def _compute_loss(self, part: tuple[Tensor, Tensor, Tensor]) -> Tensor:
+        """Returns the summed loss of a part of a batch."""
+        arguments = [tensor.to(device(), non_blocking=True) for tensor in part]
         with autocast(self.run.training.precision):
-            return self._loss_of(*batch)
+            return self._loss_of(*arguments)
 
     @cached_property
     def _loss_of(self) -> nn.Module:
         """The MaskedLMLoss of the model, compiled only on a GPU, where that pays; processes average the gradients."""
         loss_of = MaskedLMLoss(self.model)
-        if device().type == "cuda":
-            torch._dynamo.config.recompile_limit = RECOMPILATIONS
-            # An error is better than a run that goes on uncompiled.
-            torch._dynamo.config.fail_on_recompile_limit_hit = True
-            loss_of = torch.compile(loss_of)
+        if on_gpu():
+            loss_of = compile_loss(loss_of)
         return distributed.replicate(loss_of)
 
-    def _describe_update(self, step: int, indices: np.ndarray, loss: float) -> str:
-        """Returns the name of an update in errors, with the data and the checkpoint to study the update by."""
+    def describe_update(self, step: int, loss: float) -> str:
+        """Returns the name of an update in errors, with the data and the checkpoint to study the update by.
+
+        Args:
+            step: Number of the update, from 0.
+            loss: Loss of the update, summed over this process's masked tokens.
+        """
         # `step` updates were made before this update.
         last = step - step % self.run.training.checkpoint_interval
         saved = f"step {last} in {self.checkpoint}" if last else "none"
+        indices = batch_indices(self.run.seed, step, self.run.training.batch_size, len(self.corpus.train))
         listed = ", ".join(map(str, indices))
+        mean = loss / self._draw_batch(step).masked
         return (
             f"pre-training {self.run.name}, step {step + 1} (training sequences {listed}; "
-            f"last good checkpoint: {saved}): loss {loss}"
+            f"last good checkpoint: {saved}): loss {mean}"
         )
-
-
-@torch.no_grad()
-def validate(model: nn.Module, corpus: Corpus, recipe: Pretraining) -> dict:
-    """Evaluates a model on the validation sequences, whose masking is the same for every run and step.
-
-    Processes divide the batches. The losses are then added in the order of the batches, so the sum is equal
-    to the sum of a single process.
-
-    Args:
-        model: The model, which is set to evaluation mode.
-        corpus: The corpus, of which the validation split is used.
-        recipe: Recipe of pre-training, of which `mask_probability` and `precision` are used.
-
-    Returns:
-        validation_loss: mean over the masked tokens, in nats. masked_tokens: number of these. Both over all processes.
-
-    Raises:
-        ValueError: No token is masked.
-    """
-    model.eval()
-    loss_of = MaskedLMLoss(model)
-    generator = torch.Generator().manual_seed(VALIDATION_SEED)
-    batches = torch.from_numpy(corpus.validation[range(len(corpus.validation))]).split(VALIDATION_BATCH)
-    losses = torch.zeros(len(batches), dtype=torch.float64)
-    masked = 0
-    for number, sequences in enumerate(batches):
-        # Every process draws all masks, so the masks are equal to those of a single process.
-        inputs, chosen = mask_tokens(sequences, corpus, recipe.mask_probability, generator)
-        masked += int(chosen.sum())
-        if number % processes() != rank():
-            continue
-        positions, targets = sparse_targets(sequences, chosen)
-        batch = [tensor.to(device()) for tensor in (inputs, positions, targets)]
-        with autocast(recipe.precision):
-            losses[number] = loss_of(*batch).double()
-    _require_masked(masked, "validation", "tokenization.validation_documents")
-    total = distributed.sum_on_all(losses).sum().item()
-    return {"validation_loss": total / masked, "masked_tokens": masked}
-
-
-def _require_masked(masked: int, where: str, key: str) -> None:
-    """Raises ValueError, with the name of the step and a key of params.yaml to raise, where no token is masked."""
-    if not masked:
-        raise ValueError(f"pre-training, {where}: no token is masked; raise pretraining.mask_probability or {key}")

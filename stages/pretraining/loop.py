@@ -7,6 +7,7 @@ the recipe's intervals, and saves the model. An update and the validation loss a
 import math
 import time
 from contextlib import suppress
+from functools import cached_property
 from pathlib import Path
 
 import pandas as pd
@@ -17,13 +18,15 @@ from stages.attention.counts import training_flops
 from stages.files.storage import temporary_sibling, write_table
 from stages.masked_lm.corpus import Corpus
 from stages.masked_lm.run import PretrainingRun, choose_length
-from stages.masked_lm.steps import Trainer, Update, validate
+from stages.masked_lm.steps import Trainer, Update
+from stages.masked_lm.validation import Validation
 from stages.pretraining.probes import Probes
 from stages.runner.bars import Bar
 from stages.runner.results import CHECKPOINT
 from stages.runner.worker import processes, rank
 from stages.training import checkpoints, distributed
 from stages.training.machine import peak
+from stages.training.optimisation import Updates
 
 # Seconds between two writings of the table of all runs: for hundreds of runs, one takes a core a third of a second.
 JOIN_SECONDS = 10.0
@@ -133,6 +136,7 @@ class Loop:
         self.saved_models = saved_models
         self.live = live
         self.progress = {"step": 0, "log": [], "seconds": 0.0, "loss": 0.0, "masked": 0}
+        self.updates = Updates(trainer.describe_update)
         self.probes = None
         if trainer.run.training.probes:
             self.probes = Probes(trainer.run, trainer.corpus)
@@ -175,8 +179,8 @@ class Loop:
             update = trainer.advance(step)
             done = step + 1
             progress["step"] = done
-            progress["loss"] += update.loss
             progress["masked"] += update.masked
+            self.updates.add(step, update.loss, update.gradient_norm)
             self._operations += self._count_operations(step)
             # 2. Evaluate at the recipe's intervals and at the end.
             is_last = done == trainer.steps
@@ -185,9 +189,13 @@ class Loop:
                 if rank() == 0:
                     show_curves(self.live, trainer.run, progress["log"], is_last)
                 self._begin_interval()
-            # 3. Save the model, if the run asks for it, and the state to resume from.
-            _save(trainer.model, self.saved_models.get(done))
+            # 3. Save the model, if the run asks for it.
+            if done in self.saved_models:
+                self._read_updates()
+                _save(trainer.model, self.saved_models[done])
+            # 4. Save the state to resume from.
             if is_last or done % recipe.checkpoint_interval == 0:
+                self._read_updates()
                 progress["seconds"] = time.perf_counter() - started
                 progress["loss"] = distributed.sum_on_first(progress["loss"])
                 if rank() == 0:
@@ -198,6 +206,16 @@ class Loop:
                         trainer.content,
                         progress,
                     )
+
+    def _read_updates(self) -> None:
+        """Adds the losses of the last updates to the progress; ValueError if the run has diverged."""
+        for loss, _ in self.updates.read():
+            self.progress["loss"] += loss
+
+    @cached_property
+    def _validation(self) -> Validation:
+        """The validation sequences, which stay on the device between evaluations."""
+        return Validation(self.trainer.corpus, self.trainer.run.training)
 
     def _begin_interval(self) -> None:
         """Begins the interval over which speed is measured."""
@@ -220,6 +238,7 @@ class Loop:
         run, corpus, model = trainer.run, trainer.corpus, trainer.model
         steps = progress["step"] - self._first_step
         tokens = steps * run.training.batch_size * corpus.train.sequence_length
+        self._read_updates()
         loss = distributed.sum_on_first(progress["loss"])
         # Before the validation, because the speed is the speed of training.
         seconds = time.perf_counter() - self._first_second
@@ -227,10 +246,11 @@ class Loop:
             "step": progress["step"],
             "training_loss": loss / progress["masked"],
             "learning_rate": update.rate,
-            "gradient_norm": update.gradient_norm,
+            "gradient_norm": update.gradient_norm.item(),
             "tokens_per_second": tokens / seconds,
             "model_flop_utilisation": self._operations / seconds / self.peak,
-            **validate(model, corpus, run.training),
+            "validation_loss": self._validation.measure(model),
+            "masked_tokens": self._validation.masked,
         }
         infinite = [f"{key} is {value}" for key, value in entry.items() if not math.isfinite(value)]
         if infinite:

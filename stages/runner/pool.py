@@ -21,6 +21,7 @@ from concurrent.futures.process import BrokenProcessPool
 from contextlib import ExitStack, contextmanager, suppress
 from typing import Any
 
+import joblib
 import threadpoolctl
 
 from stages.runner import bars
@@ -67,7 +68,7 @@ def in_processes(
 
     # every executor has one process, because a killed process breaks its executor with all jobs that it has
     def begin() -> ProcessPoolExecutor:
-        executor = ProcessPoolExecutor(1, context, initializer=_prepare, initargs=(number,))
+        executor = ProcessPoolExecutor(1, context, initializer=prepare_worker, initargs=(number,))
         return executors.enter_context(executor)
 
     waiting = deque(work)
@@ -161,13 +162,14 @@ def _interrupts_later() -> Iterator[None]:
         raise KeyboardInterrupt
 
 
-def _prepare(number: int) -> None:
+def prepare_worker(number: int) -> None:
     """Sets up a worker process, which leaves Ctrl-C to the stage and ends when the stage ends.
 
     number: of worker processes. Without a terminal, each prints progress `number` times as rarely, so that all
-    together print as often as a single process.
+    together print as often as a single process; and each compiles for a GPU with its share of the cores.
     """
     bars.EVERY *= number
+    os.environ.setdefault("TORCHINDUCTOR_COMPILE_THREADS", str(max(joblib.cpu_count() // number, 1)))
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     threading.Thread(target=_end_with_parent, daemon=True).start()
     # imported objects stay; a collection that looks at them would copy their memory

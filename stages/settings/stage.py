@@ -2,15 +2,25 @@
 
 Reads params.yaml, as every stage does, and stops on a mistake, such as the name of a scale above the values of another
 scale. Compares `cross_domain.positive_labels` with the labels of the tasks, and runs each of the user's own operators
-forward and backward. Writes data/settings.txt. The file always has the same content: stages that depend on the file
-wait for the check, and do not run again because of the check.
+forward and backward. Prints which operators would fill the memory of a GPU with attention weights.
+
+Writes data/settings.txt. The file always has the same content: stages that depend on the file wait for the check, and
+do not run again because of the check.
 """
+
+from itertools import product
 
 from stages.benchmarks.glue import positive_classes
 from stages.files.paths import CHECKED
 from stages.files.storage import write_atomically
 from stages.schema import scales
 from stages.schema.settings import PATH, Settings
+
+# operators that store their attention weights on a GPU too; PyTorch's kernels, which store none, serve all others
+WRITTEN_OUT = ("fixed", "hadamard", "hadamard_by_head")
+# that training keeps for each weight: float32 from the softmax, a byte of dropout, bfloat16 for the product with values
+BYTES_PER_WEIGHT = 7
+GPU_BYTES = 80 * 10**9
 
 
 def require_own_operators(settings: Settings) -> None:
@@ -31,11 +41,38 @@ def require_own_operators(settings: Settings) -> None:
                 try_operator(variant, size, settings.models[size])
 
 
+def find_large_batches(settings: Settings) -> list[str]:
+    """Describes each operator and size of WRITTEN_OUT that needs `pretraining.micro_batch_size` on a GPU.
+
+    Attention weights may fill half of GPU_BYTES. 256 sequences of 512 tokens with 12 heads in 12 layers have 9.7
+    billion weights, which take 68 GB.
+    """
+    recipe = settings.pretraining
+    length = settings.tokenization.sequence_length
+    notes = []
+    for operator, size in product(settings.operators, settings.sizes):
+        model = settings.models[size]
+        if settings.variant(operator)["operator"] not in WRITTEN_OUT:
+            continue
+        sequences = recipe.micro_batch_size or recipe.batch_size
+        bytes_per_sequence = model.layers * model.heads * length**2 * BYTES_PER_WEIGHT
+        largest = max(GPU_BYTES // 2 // bytes_per_sequence, 1)
+        if sequences > largest:
+            gigabytes = sequences * bytes_per_sequence / 1e9
+            notes.append(
+                f"{PATH}: training {operator} at size {size} stores {gigabytes:.0f} GB of attention weights; on a GPU "
+                f"of 80 GB, set pretraining.micro_batch_size to {largest} or less"
+            )
+    return notes
+
+
 def main(settings: Settings) -> None:
     """Does the checks beyond reading the settings. Returns nothing, so that the stage leaves no record in data/runs."""
     # raises for a label that the task does not have
     positive_classes(settings.cross_domain)
     scales.require_named(PATH)
     require_own_operators(settings)
+    for note in find_large_batches(settings):
+        print(note)
     write_atomically(CHECKED, "params.yaml has been checked.\n")
     print(f"{PATH}: no mistake found")

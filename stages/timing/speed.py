@@ -14,13 +14,16 @@ from stages.classification.training import Encoded
 from stages.encoder_decoder import pairs as sentence_pairs
 from stages.encoder_decoder import steps as translation
 from stages.encoder_decoder.run import TranslationRun
+from stages.masked_lm.batches import draw_batch
 from stages.masked_lm.corpus import Corpus
+from stages.masked_lm.loss import MaskedLMLoss
 from stages.masked_lm.run import PretrainingRun
 from stages.masked_lm.steps import Trainer
 from stages.schema.training_sections import Finetuning as Recipe
+from stages.timing.kernels import AttentionCalls
 from stages.training.batches import batches
 from stages.training.machine import clocked
-from stages.training.optimisation import INITIALISATION, device, optimiser, seed_torch
+from stages.training.optimisation import INITIALISATION, autocast, device, optimiser, seed_torch
 
 
 class Pretraining:
@@ -40,6 +43,17 @@ class Pretraining:
         """Trains the model further; returns the mean seconds of `steps` steps after a step that is not timed."""
         self._step()
         return clocked(lambda: self._take(steps)) / steps
+
+    def count_kernels(self) -> dict[str, int]:
+        """Counts the calls of each of PyTorch's kernels of attention in a forward pass of the first micro-batch."""
+        trainer = self.trainer
+        batch = draw_batch(trainer.run, trainer.corpus, trainer.steps, step=0)
+        arguments = [tensor.to(device()) for tensor in batch.parts[0]]
+        # not compiled, because compiled code need not call operations of PyTorch
+        loss_of = MaskedLMLoss(trainer.model.train())
+        with AttentionCalls() as calls, autocast(trainer.run.training.precision):
+            loss_of(*arguments)
+        return calls.counts
 
     def _take(self, steps: int) -> None:
         for _ in range(steps):
@@ -83,6 +97,13 @@ class Finetuning:
             attention_probs_dropout_prob=recipe.attention_dropout,
         )
         self.model = OperatorBertForSequenceClassification(config).to(device())
+
+    def count_kernels(self, examples: Encoded) -> dict[str, int]:
+        """Counts the calls of each of PyTorch's kernels of attention in a forward pass of the first examples."""
+        first = np.arange(min(self.run.training.batch_size, len(examples)))
+        with AttentionCalls() as calls, autocast(self.run.training.precision):
+            finetuning.compute_logits(self.model.train(), examples, first)
+        return calls.counts
 
     def train(self, examples: Encoded) -> float:
         """Trains the model for all epochs of the recipe; returns the mean seconds of an epoch."""

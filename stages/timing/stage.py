@@ -5,15 +5,20 @@ does not depend on learned weights. Writes data/observations/timing.csv with the
 seconds_per_epoch of fine-tuning (Kowsher et al., Figure 3; of stock BERT computed from steps), tokens_per_second and
 share_of_peak of pre-training, and seconds_per_step of the encoder-decoders of every protocol of `translation` (size:
 the protocol). condition: `round=N` for our training; `implementation=trainer precision=P round=N` for Hugging Face's
-BERT and Trainer, in rows whose operator is `original`. P is float32, and bfloat16 where the machine does not emulate
-bfloat16.
+BERT and Trainer, in rows whose operator is `original`. On a CPU, P is float32, and bfloat16 where the machine does not
+emulate bfloat16; on a GPU, P is bfloat16, and stock BERT is compiled.
+
+attention_calls counts how often a forward pass of our pre-training or fine-tuning calls each of PyTorch's kernels of
+attention (condition: `kernel=flash`, or `kernel=written_out` for attention as separate products), because operators
+with different kernels differ in speed for this reason too.
 
 Compared calls are timed in turn within a round, so that a drift of the machine affects all calls. The peaks of matrix
 products are in data/runs/timing.json. A CPU computes with a single thread, as in every other stage: several threads
-would wait for each other whenever another process takes a core.
+would wait for each other whenever another process takes a core. Stock BERT trains in a process of its own, which has
+the defaults of PyTorch and the C library.
 """
 
-from collections.abc import Callable
+from concurrent.futures import ProcessPoolExecutor
 from functools import cache, partial
 
 import torch
@@ -27,9 +32,10 @@ from stages.files.paths import TASK_FOLDER, TOKENIZER, TOKENS
 from stages.masked_lm.corpus import Corpus
 from stages.masked_lm.run import PretrainingRun
 from stages.schema.settings import Settings
-from stages.timing import peers, speed
+from stages.timing import peers, speed, stock
 from stages.training import machine
 from stages.training.machine import interleaved
+from stages.training.optimisation import on_gpu
 
 PRECISIONS = ("float32", "bfloat16")
 # share of the float32 peak; a bfloat16 peak below is an emulation, whose epochs would take minutes
@@ -43,91 +49,107 @@ Key = tuple[str, str]
 
 @cache
 def find_precisions() -> tuple[str, ...]:
-    """Returns the precisions of stock BERT: float32, and bfloat16 unless the machine emulates bfloat16."""
+    """Returns the precisions of stock BERT: bfloat16 on a GPU; on a CPU float32, and bfloat16 unless it is emulated."""
+    if on_gpu():
+        return ("bfloat16",)
     if machine.peak("bfloat16") > EMULATED * machine.peak("float32"):
         return PRECISIONS
-    return PRECISIONS[:1]
+    return ("float32",)
 
 
-def make_pretraining_calls(settings: Settings, size: str, corpus: Corpus) -> dict[Key, Callable[[], float]]:
-    """Returns the calls that time pre-training at a size, a name in `models`; each returns the seconds per step.
-
-    Every call trains a model for `timing.steps` steps after its first step.
-    """
-    # stock BERT has no warm-up of the sequence length, so our training is timed without it
-    recipe = settings.pretraining.model_copy(update={"sequence_length_warmup": None})
-    columns = {"size": size, "seed": 1, "model": settings.models[size]}
-    models = {}
-    for operator in settings.operators:
-        run = PretrainingRun(operator=operator, variant=settings.variant(operator), training=recipe, **columns)
-        models[operator, OURS] = speed.Pretraining(run, corpus)
-    for precision in find_precisions():
-        training = recipe.model_copy(update={"precision": precision})
-        run = PretrainingRun(operator="original", variant=settings.variant("original"), training=training, **columns)
-        models["original", precision] = peers.Pretraining(run, corpus, TOKENIZER)
-    return {key: partial(model.seconds, settings.timing.steps) for key, model in models.items()}
+def time_stock(process: ProcessPoolExecutor, training: peers.Training, steps: int) -> float:
+    """Returns the mean seconds of a step of stock BERT, after a step that is not timed."""
+    return process.submit(peers.time_steps, training, steps).result()
 
 
-def time_pretraining(settings: Settings, size: str) -> tuple[list[Observation], dict[str, float]]:
-    """Times pre-training at a size, a name in `models`.
+def time_pretraining(
+    settings: Settings, size: str, process: ProcessPoolExecutor
+) -> tuple[list[Observation], dict[str, float]]:
+    """Times pre-training at a size: `timing.steps` steps after the first step.
+
+    Args:
+        settings: the whole of params.yaml.
+        size: a name in `models`.
+        process: trains stock BERT.
 
     Returns:
-        rows: tokens_per_second and share_of_peak by operator (and precision of stock BERT) and round. share_of_peak
-            counts the operations of a model with a head at masked positions only, as ours; the head of stock BERT at
-            all positions does more.
+        rows: attention_calls by operator; and tokens_per_second and share_of_peak by operator (and precision of stock
+            BERT) and round. share_of_peak counts the operations of a model with a head at masked positions only, as
+            ours; the head of stock BERT at all positions does more.
         peaks: the operations per second of large matrix products by precision, the highest of all rounds.
     """
     corpus = Corpus.of(TOKENS)
-    calls = make_pretraining_calls(settings, size, corpus)
+    # stock BERT has no warm-up of the sequence length, so our training is timed without it
+    recipe = settings.pretraining.model_copy(update={"sequence_length_warmup": None})
+    columns = {"size": size, "seed": 1, "model": settings.models[size]}
+    steps = settings.timing.steps
+    rows = []
+    calls = {}
+    for operator in settings.operators:
+        run = PretrainingRun(operator=operator, variant=settings.variant(operator), training=recipe, **columns)
+        model = speed.Pretraining(run, corpus)
+        rows += make_kernel_rows(model.count_kernels(), settings, operator, size)
+        calls[operator, OURS] = partial(model.seconds, steps)
+    for precision in find_precisions():
+        training = recipe.model_copy(update={"precision": precision})
+        run = PretrainingRun(operator="original", variant=settings.variant("original"), training=training, **columns)
+        peer = stock.describe_pretraining(run, corpus, TOKENIZER, steps)
+        calls["original", precision] = partial(time_stock, process, peer, steps)
     # the peaks are measured in the same rounds as the training
     peak_calls = {precision: partial(machine.peak, precision) for precision in PRECISIONS}
     values = interleaved({**calls, **peak_calls}, settings.timing.repeats)
     peaks = {precision: max(values[precision]) for precision in PRECISIONS}
-    recipe = settings.pretraining
     model = settings.models[size].model_dump()
     length = corpus.train.sequence_length
-    rows = []
-    for operator, stock in calls:
+    for operator, precision in calls:
         operations = training_flops(
             settings.variant(operator), model, corpus.vocabulary_size, length, recipe.mask_probability
         )
         # our training computes in the precision of the recipe
-        peak = peaks[stock or recipe.precision]
-        rates = [recipe.batch_size * length / seconds for seconds in values[operator, stock]]
+        peak = peaks[precision or recipe.precision]
+        rates = [recipe.batch_size * length / seconds for seconds in values[operator, precision]]
         shares = [operations * rate / peak for rate in rates]
-        rows += make_rows(rates, stock, operator=operator, size=size, metric="tokens_per_second")
-        rows += make_rows(shares, stock, operator=operator, size=size, metric="share_of_peak")
+        rows += make_rows(rates, precision, operator=operator, size=size, metric="tokens_per_second")
+        rows += make_rows(shares, precision, operator=operator, size=size, metric="share_of_peak")
     return rows, peaks
 
 
-def time_finetuning(settings: Settings, size: str, task: str) -> list[Observation]:
+def time_finetuning(settings: Settings, size: str, task: str, process: ProcessPoolExecutor) -> list[Observation]:
     """Times fine-tuning: epochs of ours, batched by length, and steps of stock BERT, padded to the maximum length.
 
     Args:
         settings: the whole of params.yaml.
         size: a name in `models`.
         task: a GLUE task.
+        process: trains stock BERT.
 
     Returns:
-        seconds_per_epoch by operator (and precision of stock BERT) and round.
+        attention_calls by operator; and seconds_per_epoch by operator (and precision of stock BERT) and round. An
+        epoch of stock BERT takes the mean seconds of a step times (examples / batch size), as all examples are equally
+        long.
     """
     recipe = settings.finetuning[settings.timing.protocol].model_copy(update={"epochs": 1})
     examples = finetuning.encode(TASK_FOLDER / task / "train.parquet", TOKENIZER, recipe.maximum_length)
     model = settings.models[size].model_dump()
     vocabulary_size = Corpus.of(TOKENS).vocabulary_size
+    steps = settings.timing.steps
+    rows = []
     calls = {}
     for operator in settings.operators:
         classifier = speed.Finetuning(settings.variant(operator), task, recipe, model, vocabulary_size)
+        rows += make_kernel_rows(classifier.count_kernels(examples), settings, operator, size, task)
         calls[operator, OURS] = partial(classifier.train, examples)
     for precision in find_precisions():
         training = recipe.model_copy(update={"precision": precision})
-        stock = peers.Finetuning(task, training, model, vocabulary_size)
-        calls["original", precision] = partial(stock.train, examples, settings.timing.steps)
+        peer = stock.describe_finetuning(task, training, model, vocabulary_size, examples, steps)
+        calls["original", precision] = partial(time_stock, process, peer, steps)
     # a first call that is not timed: work that a process does once, such as loading kernels, belongs to no round
     calls["original", OURS]()
-    rows = []
-    for (operator, stock), seconds in interleaved(calls, settings.timing.repeats).items():
-        rows += make_rows(seconds, stock, operator=operator, size=size, metric="seconds_per_epoch", task=task)
+    for (operator, precision), values in interleaved(calls, settings.timing.repeats).items():
+        seconds = values
+        if precision:
+            seconds = [step * len(examples) / recipe.batch_size for step in values]
+        rows += make_rows(seconds, precision, operator=operator, size=size, metric="seconds_per_epoch", task=task)
     return rows
 
 
@@ -145,15 +167,30 @@ def time_translation(settings: Settings, protocol: str) -> list[Observation]:
     return rows
 
 
-def make_rows(values: list[float], stock: str, **columns: str) -> list[Observation]:
+def make_kernel_rows(
+    calls: dict[str, int], settings: Settings, operator: str, size: str, task: str | None = None
+) -> list[Observation]:
+    """Makes an observation per kernel of attention; layers that call none have the kernel `written_out`."""
+    columns = {"operator": operator, "size": size, "task": task}
+    written_out = settings.models[size].layers - sum(calls.values())
+    rows = []
+    for kernel, number in {**calls, "written_out": written_out}.items():
+        if number:
+            condition = f"kernel={kernel}"
+            row = Observation(stage="timing", metric="attention_calls", condition=condition, value=number, **columns)
+            rows.append(row)
+    return rows
+
+
+def make_rows(values: list[float], precision: str, **columns: str) -> list[Observation]:
     """Makes an observation per round.
 
     Args:
         values: the measured value of each round.
-        stock: the precision of stock BERT, or OURS.
+        precision: of stock BERT, or OURS.
         columns: all further columns of the observations, including metric and operator.
     """
-    prefix = f"implementation=trainer precision={stock} " if stock else ""
+    prefix = f"implementation=trainer precision={precision} " if precision else ""
     rows = []
     for number, value in enumerate(values, 1):
         rows.append(Observation(stage="timing", condition=f"{prefix}round={number}", value=value, **columns))
@@ -165,11 +202,12 @@ def main(settings: Settings) -> dict:
     torch.set_num_threads(1)
     rows = []
     peaks = {}
-    for size in settings.sizes:
-        of_pretraining, peaks[size] = time_pretraining(settings, size)
-        rows += of_pretraining
-        for task in settings.timing.tasks:
-            rows += time_finetuning(settings, size, task)
+    with stock.begin_process() as process:
+        for size in settings.sizes:
+            of_pretraining, peaks[size] = time_pretraining(settings, size, process)
+            rows += of_pretraining
+            for task in settings.timing.tasks:
+                rows += time_finetuning(settings, size, task, process)
     for protocol in settings.translation.protocols:
         rows += time_translation(settings, protocol)
     observations.write(observations.FOLDER / "timing.csv", rows)

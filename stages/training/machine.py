@@ -9,7 +9,7 @@ from collections.abc import Callable, Hashable, Sequence
 
 import torch
 
-from stages.training.optimisation import device
+from stages.training.optimisation import device, on_gpu
 
 # Sides of the square matrices that `peak` multiplies; the fastest side is not known beforehand.
 SIDES = {"cpu": (256, 512, 1024, 2048), "cuda": (2048, 8192)}
@@ -46,7 +46,7 @@ def clocked(call: Callable[[], object]) -> float:
 
 def synchronise() -> None:
     """Waits until a GPU has finished all work; without a GPU, does nothing."""
-    if device().type == "cuda":
+    if on_gpu():
         torch.cuda.synchronize()
 
 

@@ -8,11 +8,12 @@ import ctypes
 import math
 import os
 import sys
+from collections.abc import Callable
 from functools import cache
 
 import numpy as np
 import torch
-from torch import nn
+from torch import Tensor, nn
 
 from stages.attention.base import SelfAttention
 
@@ -21,6 +22,9 @@ INITIALISATION = 0
 ORDER = 1
 MASKING = 2
 DROPOUT = 3
+
+# Updates after which a training that needs no losses looks whether it has diverged.
+READ_INTERVAL = 100
 
 # Options of `mallopt` in malloc.h, with the values that `reuse_memory` sets.
 M_MMAP_MAX = (-4, 0)
@@ -130,14 +134,13 @@ def stepped_rate(
 def update(
     model: nn.Module,
     adamw: torch.optim.AdamW,
-    loss: torch.Tensor,
+    loss: Tensor,
     rate: float,
     clipping: float,
-    where: str,
-) -> float:
-    """Computes the gradients of `loss`, a scalar, and applies them as `apply_gradients`; errors name the loss."""
+) -> Tensor:
+    """Computes the gradients of `loss`, a scalar, and applies them as `apply_gradients`."""
     loss.backward()
-    return apply_gradients(model, adamw, rate, clipping, f"{where}: loss {loss.item()}")
+    return apply_gradients(model, adamw, rate, clipping)
 
 
 def apply_gradients(
@@ -145,37 +148,72 @@ def apply_gradients(
     adamw: torch.optim.AdamW,
     rate: float,
     clipping: float,
-    where: str,
-) -> float:
-    """Updates the weights from the gradients, which are then deleted.
+) -> Tensor:
+    """Updates the weights from the gradients, which are then deleted. Gradients that are not finite change no weight.
+
+    Nothing is read from the device, because a GPU would wait for the host after every update.
 
     Args:
         model: The model to train.
         adamw: The optimiser of the model, as `optimiser` builds it.
         rate: Learning rate, which every group of the optimiser multiplies with its `multiple`.
         clipping: Upper limit for the norm of all gradients together; infinity for no limit.
-        where: Name of the update in an error.
 
     Returns:
-        The norm of all gradients together, before clipping.
-
-    Raises:
-        ValueError: The gradients are not finite; the weights are then unchanged.
+        The norm of all gradients together, before clipping, a scalar on the device.
     """
-    norm = nn.utils.clip_grad_norm_(model.parameters(), clipping).item()
-    if not math.isfinite(norm):
-        raise ValueError(
-            f"{where}, gradient norm {norm}: the run has diverged; lower the learning rate, lengthen the warm-up, or "
-            "set precision: float32"
-        )
+    norm = nn.utils.clip_grad_norm_(model.parameters(), clipping)
     for group in adamw.param_groups:
         group["lr"] = rate * group["multiple"]
+    # The fused kernel skips the update where this is 1, as after an overflow of PyTorch's GradScaler.
+    adamw.found_inf = (~norm.isfinite()).float()
     adamw.step()
     adamw.zero_grad(set_to_none=True)
     return norm
 
 
-def require_finite(values: torch.Tensor, where: str) -> torch.Tensor:
+class Updates:
+    """Losses and gradient norms of updates, which stay on the device until the host reads all of them together.
+
+    Args:
+        describe: Returns the name of an update for errors, from the number of the update (from 0) and the loss.
+    """
+
+    def __init__(self, describe: Callable[[int, float], str]):
+        self._describe = describe
+        self._unread: list[tuple[int, Tensor]] = []
+
+    def add(self, step: int, loss: Tensor, norm: Tensor) -> None:
+        """Adds the loss and the norm of the gradient, both scalars, of the update whose number, from 0, is `step`."""
+        self._unread.append((step, torch.stack([loss.detach(), norm])))
+
+    def read(self) -> list[list[float]]:
+        """Returns the pair [loss, norm] of every update since the last call, in order.
+
+        Raises:
+            ValueError: A norm is not finite. The message names the first such update.
+        """
+        if not self._unread:
+            return []
+        steps, values = zip(*self._unread, strict=True)
+        self._unread = []
+        pairs = torch.stack(values).tolist()
+        for step, (loss, norm) in zip(steps, pairs, strict=True):
+            if not math.isfinite(norm):
+                require_finite_gradient(norm, self._describe(step, loss))
+        return pairs
+
+
+def require_finite_gradient(norm: float, where: str) -> None:
+    """Raises ValueError, with the name `where` of the update, if the norm of a gradient is not finite."""
+    if not math.isfinite(norm):
+        raise ValueError(
+            f"{where}, gradient norm {norm}: the run has diverged; lower the learning rate, lengthen the warm-up, or "
+            "set precision: float32"
+        )
+
+
+def require_finite(values: Tensor, where: str) -> Tensor:
     """Returns `values` unchanged. ValueError, which names `where`, if a value is not finite."""
     if not torch.isfinite(values).all():
         raise ValueError(
@@ -190,15 +228,30 @@ def device() -> torch.device:
     """Returns the device that this process computes on: a GPU, if the machine has a GPU.
 
     Importing a module must not initialise a GPU, because the process may yet be forked or bound to another GPU. So
-    the device is no constant. The first call also asks a GPU for kernels that always add in the same order, as the
-    kernels of a CPU do.
+    the device is no constant. The first call also sets up a GPU (`_fix_kernels`).
     """
     if not torch.cuda.is_available():
         return torch.device("cpu")
+    _fix_kernels()
+    return torch.device("cuda")
+
+
+def on_gpu() -> bool:
+    """Whether this process computes on a GPU."""
+    return device().type == "cuda"
+
+
+def _fix_kernels() -> None:
+    """Asks a GPU for kernels that always add in the same order, and for the same kernels of attention everywhere."""
     # Without a fixed workspace, cuBLAS may add in varying order.
     os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")
-    torch.use_deterministic_algorithms(True, warn_only=True)
-    return torch.device("cuda")
+    # With `warn_only`, kernels of attention would add gradients in varying order.
+    torch.use_deterministic_algorithms(True)
+    # No computation here reads memory before it is written.
+    torch.utils.deterministic.fill_uninitialized_memory = False
+    # PyTorch then takes FlashAttention, or the memory-efficient kernel where a mask or float32 forbids that. With
+    # cuDNN's kernels, the choice would also depend on strides and versions, and so on the operator.
+    torch.backends.cuda.enable_cudnn_sdp(False)
 
 
 def autocast(precision: str) -> torch.autocast:

@@ -20,6 +20,8 @@ from stages.encoder_decoder.transformer import EncoderLayer, initialise, sinusoi
 from stages.training.optimisation import (
     INITIALISATION,
     ORDER,
+    READ_INTERVAL,
+    Updates,
     derived_seed,
     device,
     linear_rate,
@@ -181,12 +183,17 @@ def train(run: TranslationRun) -> dict:
     seed_torch(run.seed, INITIALISATION)
     model = TASKS[run.task](run).to(device())
     adam = optimiser(model, recipe.betas, recipe.epsilon, weight_decay=0.0)
+    updates = Updates(lambda step, loss: f"{run.name}, step {step + 1}: loss {loss}")
     for step in range(recipe.steps):
         inputs, expected = draw_batch(run, recipe.batch_size, step)
         outputs = model(inputs)
         loss = model.loss(outputs, expected)
         rate = linear_rate(step, recipe.steps, recipe.warmup_steps, recipe.learning_rate)
-        update(model, adam, loss, rate, NO_CLIPPING, f"{run.name}, step {step + 1}")
+        norm = update(model, adam, loss, rate, NO_CLIPPING)
+        updates.add(step, loss, norm)
+        if (step + 1) % READ_INTERVAL == 0:
+            updates.read()
+    updates.read()
     model.eval()
     inputs, expected = draw_batch(run, HELD_OUT, HELD_OUT_STEP)
     with torch.no_grad():

@@ -1,0 +1,105 @@
+"""The batches of pre-training: drawn from the seed and the step, cut into parts, and on a GPU prepared ahead."""
+
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from typing import NamedTuple
+
+import torch
+from torch import Tensor
+
+from stages.masked_lm.corpus import Corpus, batch_indices
+from stages.masked_lm.loss import count_padded, sparse_targets
+from stages.masked_lm.masking import mask_tokens
+from stages.masked_lm.run import PretrainingRun, choose_length
+from stages.training import distributed
+from stages.training.optimisation import MASKING, derived_seed, on_gpu
+
+
+class Batch(NamedTuple):
+    """This process's share of a batch, on the CPU.
+
+    Attributes:
+        parts: For each micro-batch the arguments of `MaskedLMLoss`: inputs [batch, n], positions [k], targets [k].
+        masked: Number of masked tokens of the whole batch, over all processes.
+    """
+
+    parts: list[tuple[Tensor, Tensor, Tensor]]
+    masked: int
+
+
+def draw_batch(run: PretrainingRun, corpus: Corpus, steps: int, step: int) -> Batch:
+    """Draws the sequences of an update, hides some of their tokens, and cuts this process's share into micro-batches.
+
+    Args:
+        run: The run, whose recipe and seed decide the batch.
+        corpus: The data.
+        steps: Number of updates of the run.
+        step: Number of the update, from 0.
+
+    Raises:
+        ValueError: No token is masked.
+    """
+    recipe = run.training
+    # 1. Draw the sequences. Short sequences are blocks of the packed ones, so an update always sees as many tokens.
+    indices = batch_indices(run.seed, step, recipe.batch_size, len(corpus.train))
+    packed = torch.from_numpy(corpus.train[indices])
+    length = choose_length(recipe, step, steps, packed.shape[1])
+    sequences = packed.view(-1, length)
+    # 2. Hide tokens.
+    generator = torch.Generator().manual_seed(derived_seed(run.seed, MASKING, step))
+    inputs, chosen = mask_tokens(sequences, corpus, recipe.mask_probability, generator)
+    masked = int(chosen.sum())
+    require_masked(masked, f"step {step + 1}", "pretraining.batch_size")
+    # 3. Cut the share of this process. A small batch may leave a process no row, but a part has at least one.
+    share = [distributed.take_share(tensor) for tensor in (inputs, sequences, chosen)]
+    rows = max(len(share[0]), 1)
+    if recipe.micro_batch_size:
+        # The setting counts packed sequences; of shorter blocks, a part takes as many as have the same tokens.
+        rows = recipe.micro_batch_size * corpus.train.sequence_length // length
+    # A compiled loss computes lists of a fixed length, so that one compiled form serves all updates.
+    multiple = 1
+    if on_gpu():
+        multiple = count_padded(rows * length, recipe.mask_probability)
+    parts = []
+    for seen, originals, chosen_part in zip(*(tensor.split(rows) for tensor in share), strict=True):
+        positions, targets = sparse_targets(originals, chosen_part, multiple)
+        parts.append((seen, positions, targets))
+    return Batch(parts, masked)
+
+
+def require_masked(masked: int, where: str, key: str) -> None:
+    """Raises ValueError, with the name of the step and a key of params.yaml to raise, where no token is masked."""
+    if not masked:
+        raise ValueError(f"pre-training, {where}: no token is masked; raise pretraining.mask_probability or {key}")
+
+
+class Ahead:
+    """Prepares the batch of the next step in a thread, while a GPU computes the current step.
+
+    Args:
+        draw: Returns the batch of a step, which depends on the number of the step only.
+        steps: Number of steps; no batch is prepared after the last.
+    """
+
+    def __init__(self, draw: Callable[[int], Batch], steps: int):
+        self._draw = draw
+        self._steps = steps
+        self._thread = ThreadPoolExecutor(max_workers=1)
+        self._prepared = {}
+
+    def __call__(self, step: int) -> Batch:
+        """Returns the batch of a step; only of consecutive steps, batches are prepared ahead."""
+        prepared = self._prepared.pop(step, None)
+        batch = prepared.result() if prepared else self._prepare(step)
+        self._prepared = {}
+        if step + 1 < self._steps:
+            self._prepared[step + 1] = self._thread.submit(self._prepare, step + 1)
+        return batch
+
+    def _prepare(self, step: int) -> Batch:
+        """Draws a batch, on a GPU into pinned memory, from which copies do not wait for the host."""
+        batch = self._draw(step)
+        if not torch.cuda.is_available():
+            return batch
+        parts = [tuple(tensor.pin_memory() for tensor in part) for part in batch.parts]
+        return batch._replace(parts=parts)

@@ -1,0 +1,62 @@
+"""The validation loss of pre-training, on the same masked tokens for every run and step."""
+
+import torch
+from torch import nn
+
+from stages.masked_lm.batches import require_masked
+from stages.masked_lm.corpus import Corpus
+from stages.masked_lm.loss import MaskedLMLoss, sparse_targets
+from stages.masked_lm.masking import mask_tokens
+from stages.runner.worker import processes, rank
+from stages.schema.training_sections import Pretraining
+from stages.training import distributed
+from stages.training.optimisation import autocast, device
+
+SEED = 0  # one masking for all runs, so that losses can be compared
+BATCH = 64  # sequences
+
+
+class Validation:
+    """The validation sequences, masked and on the device, of which each process holds a share of the batches.
+
+    Args:
+        corpus: The corpus, of which the validation split is used.
+        recipe: Recipe of pre-training, of which `mask_probability` and `precision` are used.
+
+    Attributes:
+        masked: Number of masked tokens, over all processes.
+
+    Raises:
+        ValueError: No token is masked.
+    """
+
+    def __init__(self, corpus: Corpus, recipe: Pretraining):
+        self._precision = recipe.precision
+        self._batches = {}
+        self.masked = 0
+        generator = torch.Generator().manual_seed(SEED)
+        batches = torch.from_numpy(corpus.validation[range(len(corpus.validation))]).split(BATCH)
+        self._number = len(batches)
+        for number, sequences in enumerate(batches):
+            # Every process draws all masks, so the masks are equal to those of a single process.
+            inputs, chosen = mask_tokens(sequences, corpus, recipe.mask_probability, generator)
+            self.masked += int(chosen.sum())
+            if number % processes() == rank():
+                arguments = (inputs, *sparse_targets(sequences, chosen))
+                self._batches[number] = [tensor.to(device()) for tensor in arguments]
+        require_masked(self.masked, "validation", "tokenization.validation_documents")
+
+    @torch.no_grad()
+    def measure(self, model: nn.Module) -> float:
+        """Returns the mean loss over all masked tokens, in nats; the model is set to evaluation mode.
+
+        The losses of the processes are added in the order of the batches, so the sum is equal to the sum of a single
+        process.
+        """
+        model.eval()
+        loss_of = MaskedLMLoss(model)
+        losses = torch.zeros(self._number, dtype=torch.float64, device=device())
+        for number, batch in self._batches.items():
+            with autocast(self._precision):
+                losses[number] = loss_of(*batch).double()
+        return distributed.sum_on_all(losses).cpu().sum().item() / self.masked

@@ -1,0 +1,28 @@
+"""The kernels of attention that PyTorch takes, which decide more about speed than the operator does."""
+
+import re
+from collections import Counter
+
+from torch.utils._python_dispatch import TorchDispatchMode
+
+# PyTorch's names of the forward kernels
+KERNEL = r"_scaled_dot_product_(\w+?)_attention(_for_cpu)?"
+
+
+class AttentionCalls(TorchDispatchMode):
+    """A context that counts the calls of each kernel of attention.
+
+    Attributes:
+        counts: number of calls by kernel, such as {"flash": 12}.
+    """
+
+    def __init__(self):
+        super().__init__()
+        self.counts = Counter()
+
+    def __torch_dispatch__(self, function, types, arguments=(), named=None):
+        """Notes an operation of PyTorch, and does the operation."""
+        found = re.fullmatch(KERNEL, function.overloadpacket.__name__)
+        if found:
+            self.counts[found[1]] += 1
+        return function(*arguments, **(named or {}))

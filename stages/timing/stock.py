@@ -1,0 +1,124 @@
+"""Describes trainings of stock BERT that match ours, and has them timed in a process of their own (peers.py).
+
+Pre-training uses the library's collator and a head over all positions; fine-tuning pads every example to the maximum
+length. Dropout is the dropout of the timed recipe.
+"""
+
+import multiprocessing
+from collections.abc import Iterator
+from concurrent.futures import ProcessPoolExecutor
+from contextlib import contextmanager
+from pathlib import Path
+
+import numpy as np
+
+from stages.attention.configuration import configuration
+from stages.benchmarks.glue import TASKS
+from stages.classification.training import Encoded
+from stages.files.model_folders import SPECIAL
+from stages.masked_lm.corpus import Corpus
+from stages.masked_lm.run import PretrainingRun
+from stages.runner import pool
+from stages.schema.training_sections import Finetuning
+from stages.schema.training_sections import Training as Recipe
+from stages.timing.peers import Training
+
+# share of the steps of a fine-tuning
+WARMUP = 0.1
+
+
+@contextmanager
+def begin_process() -> Iterator[ProcessPoolExecutor]:
+    """Starts a process for functions of peers.py, which has none of the settings of this process, and ends it."""
+    context = multiprocessing.get_context("spawn")
+    with ProcessPoolExecutor(1, context, initializer=pool.prepare_worker, initargs=(1,)) as process:
+        yield process
+
+
+def configure(size: dict[str, int], recipe: Recipe, **others: int) -> dict:
+    """Returns the configuration of stock BERT with the dropout of a recipe, as fields of BertConfig.
+
+    Args:
+        size: an entry of section `models` of params.yaml, as a dict.
+        recipe: gives both rates of dropout.
+        others: further fields of BertConfig, such as vocab_size.
+    """
+    config = configuration(
+        "original",
+        **size,
+        hidden_dropout_prob=recipe.hidden_dropout,
+        attention_probs_dropout_prob=recipe.attention_dropout,
+        **others,
+    )
+    return config.to_dict()
+
+
+def describe_pretraining(run: PretrainingRun, corpus: Corpus, tokenizer: Path, steps: int) -> Training:
+    """Describes masked-LM training for `steps` + 1 steps; a corpus of fewer sequences is repeated.
+
+    Args:
+        run: gives the size of the model, and batch size, precision and dropout of the recipe.
+        corpus: the packed sequences to train on.
+        tokenizer: the tokenizer.json of the sequences.
+        steps: number of steps that are timed.
+    """
+    recipe = run.training
+    number = min(len(corpus.train), recipe.batch_size * (steps + 1))
+    sequences = corpus.train[range(number)]
+    # the first three ids that are never masked include [PAD], of which packed sequences have none
+    special = np.isin(sequences, corpus.special.numpy())
+    columns = {
+        "input_ids": sequences,
+        "token_type_ids": np.zeros_like(sequences),
+        "special_tokens_mask": special.astype(int),
+    }
+    # no attention_mask: packed sequences have no padding, and a mask would slow compiled attention down
+    names = {"model_input_names": ["input_ids", "token_type_ids"]}
+    return Training(
+        model="BertForMaskedLM",
+        configuration=configure(run.model.model_dump(), recipe, vocab_size=corpus.vocabulary_size),
+        columns=columns,
+        tokenizer={"tokenizer_file": str(tokenizer.resolve()), **SPECIAL, **names},
+        precision=recipe.precision,
+        batch_size=recipe.batch_size,
+        schedule={},
+    )
+
+
+def describe_finetuning(
+    task: str, recipe: Finetuning, size: dict[str, int], vocabulary_size: int, examples: Encoded, steps: int
+) -> Training:
+    """Describes the training of a new classifier for `steps` + 1 steps.
+
+    Args:
+        task: the GLUE task, which decides the number of outputs.
+        recipe: gives batch size, precision, maximum length, dropout and the peak learning rate (the first of
+            `learning_rates`). The schedule is linear after a warm-up of WARMUP, for every recipe.
+        size: an entry of section `models` of params.yaml, as a dict.
+        vocabulary_size: number of word pieces.
+        examples: the examples of the task.
+        steps: number of steps that are timed.
+    """
+    # the steps take no more examples
+    first = slice(recipe.batch_size * (steps + 1))
+    taken = Encoded(examples.ids[first], examples.types[first], examples.labels[first])
+    return Training(
+        model="BertForSequenceClassification",
+        configuration=configure(size, recipe, vocab_size=vocabulary_size, num_labels=TASKS[task].outputs),
+        columns=pad(taken, recipe.maximum_length),
+        tokenizer=None,
+        precision=recipe.precision,
+        batch_size=recipe.batch_size,
+        schedule={"learning_rate": recipe.learning_rates[0], "warmup_steps": WARMUP},
+    )
+
+
+def pad(examples: Encoded, length: int) -> dict[str, np.ndarray]:
+    """Returns the examples as columns, each padded with 0 to `length` tokens."""
+    shape = len(examples), length
+    columns = {name: np.zeros(shape, dtype=int) for name in ("input_ids", "token_type_ids", "attention_mask")}
+    for row, (ids, types) in enumerate(zip(examples.ids, examples.types, strict=True)):
+        columns["input_ids"][row, : len(ids)] = ids
+        columns["token_type_ids"][row, : len(ids)] = types
+        columns["attention_mask"][row, : len(ids)] = 1
+    return {**columns, "label": examples.labels}
