@@ -1,7 +1,7 @@
 """The batches of pre-training: drawn from the seed and the step, cut into parts, and on a GPU prepared ahead."""
 
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from typing import NamedTuple
 
 import torch
@@ -84,22 +84,27 @@ class Ahead:
     def __init__(self, draw: Callable[[int], Batch], steps: int):
         self._draw = draw
         self._steps = steps
-        self._thread = ThreadPoolExecutor(max_workers=1)
-        self._prepared = {}
+        self._prepared: dict[int, Future[Batch]] = {}
+        self._thread = ThreadPoolExecutor(1)
+        if torch.cuda.is_available():
+            # A new thread would use the first GPU, whatever the GPU of this process is.
+            self._thread.submit(torch.cuda.set_device, torch.cuda.current_device())
 
     def __call__(self, step: int) -> Batch:
-        """Returns the batch of a step; only of consecutive steps, batches are prepared ahead."""
-        prepared = self._prepared.pop(step, None)
-        batch = prepared.result() if prepared else self._prepare(step)
+        """Returns the batch of a step; a batch that was not prepared, as after a jump, is drawn now."""
+        future = self._prepared.get(step)
+        batch = future.result() if future else self._prepare(step)
         self._prepared = {}
         if step + 1 < self._steps:
             self._prepared[step + 1] = self._thread.submit(self._prepare, step + 1)
         return batch
 
     def _prepare(self, step: int) -> Batch:
-        """Draws a batch, on a GPU into pinned memory, from which copies do not wait for the host."""
+        """Draws a batch, for a GPU into pinned memory, from which the GPU copies while the host goes on."""
         batch = self._draw(step)
         if not torch.cuda.is_available():
             return batch
-        parts = [tuple(tensor.pin_memory() for tensor in part) for part in batch.parts]
-        return batch._replace(parts=parts)
+        parts = []
+        for inputs, positions, targets in batch.parts:
+            parts.append((inputs.pin_memory(), positions.pin_memory(), targets.pin_memory()))
+        return Batch(parts, batch.masked)

@@ -19,7 +19,11 @@ ENOUGH = 0.1
 
 
 def peak(precision: str) -> float:
-    """Measures the floating-point operations per second of the fastest square matrix product in float32 or bfloat16."""
+    """Measures the floating-point operations per second of the fastest square matrix product in float32 or bfloat16.
+
+    The peak is a burst of a few products. A device that works for minutes gets hotter and slower, and no training
+    sustains the peak.
+    """
     # Random numbers, because a GPU multiplies zeros and ones some ten per cent faster: fewer of its bits switch.
     generator = torch.Generator(device()).manual_seed(0)
     dtype = getattr(torch, precision)
