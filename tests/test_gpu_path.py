@@ -3,6 +3,7 @@
 import os
 import threading
 from functools import partial
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -26,8 +27,9 @@ from stages.schema.settings import PATH, load_settings
 from stages.timing.kernels import AttentionCalls
 from stages.training import optimisation
 from stages.training.optimisation import optimiser
-from tests.test_pretraining import ROOT, without_probes
-from tests.toy import TOY, VOCABULARY, pretrained, run_of, tuned, word_tokenizer
+from tests.toy import TOY, VOCABULARY, pretrained, run_of, tuned, without_probes, word_tokenizer
+
+ROOT = Path(__file__).parents[1]
 
 
 @pytest.fixture

@@ -25,7 +25,7 @@ from stages.masked_lm.run import choose_length, count_steps
 from stages.pretraining import loop
 from stages.pretraining.probes import measure_scores
 from stages.training import checkpoints
-from tests.toy import TOY, VOCABULARY, pretrained, run_of
+from tests.toy import TOY, VOCABULARY, pretrained, run_of, without_probes
 
 ROOT = Path(__file__).parents[1]
 
@@ -58,11 +58,6 @@ def test_the_loss_falls_when_there_is_something_to_learn(tokens, tmp_path):
         tokens, tmp_path / "a", steps=150, evaluation_interval=10, hidden_dropout=0.0, sequence_length_warmup=None
     )
     assert log[-1]["training_loss"] < 0.7 * log[0]["training_loss"]
-
-
-def without_probes(entry: dict) -> dict:
-    assert entry["probes"] == {}
-    return {name: value for name, value in entry.items() if name != "probes"}
 
 
 @pytest.mark.parametrize("operator", ["pairwise", "hadamard"])

@@ -139,3 +139,9 @@ def pretrained(tokens, folder, operator="original", **changes):
     for entry in result["log"]:
         log.append({key: value for key, value in entry.items() if key not in CLOCKED})
     return log, sha256(folder / "model" / "model.safetensors")
+
+
+def without_probes(entry: dict) -> dict:
+    """An entry of the log of a run without probes, as numbers only."""
+    assert entry["probes"] == {}
+    return {name: value for name, value in entry.items() if name != "probes"}
