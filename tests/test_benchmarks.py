@@ -14,6 +14,8 @@ def test_a_ratio_above_one_is_faster_than_trainer_within_a_round(metric, ratio):
         trainer = f"implementation=trainer precision=float32 round={number}"
         rows.append(Observation(value=float(number), condition=f"round={number}", **columns))
         rows.append(Observation(value=2.0 * number, condition=trainer, **columns))
+    kernel = {"metric": "attention_calls", "condition": "kernel=flash"}
+    rows.append(Observation(value=2.0, **{**columns, **kernel}))
     ours, _ = benchmarks.compare_training(rows).to_dict("records")
     assert ours["x implementation=trainer precision=float32 "] == ratio
     assert ours["x ours"] == 1.0

@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 import torch
 from torch.nn import functional
-from torch.utils._python_dispatch import TorchDispatchMode
 
 from stages.attention.bert import OperatorBertForMaskedLM
 from stages.attention.configuration import configuration
@@ -24,10 +23,12 @@ from stages.masked_lm.corpus import Corpus
 from stages.masked_lm.loss import IGNORED, MaskedLMLoss, compute_padded_logits, count_padded, sparse_targets
 from stages.runner import pool
 from stages.schema.settings import PATH, load_settings
+from stages.timing import kernels
 from stages.timing.kernels import AttentionCalls
 from stages.training import optimisation
 from stages.training.optimisation import optimiser
-from tests.toy import TOY, VOCABULARY, pretrained, run_of, tuned, without_probes, word_tokenizer
+from stages.translation import sequences
+from tests.toy import TOY, VOCABULARY, pretrained, run_of, tuned, without_probes
 
 ROOT = Path(__file__).parents[1]
 
@@ -65,7 +66,7 @@ def test_without_a_gpu_no_setting_is_changed(flags, monkeypatch):
     assert os.environ["CUBLAS_WORKSPACE_CONFIG"] == "as before"
 
 
-# Operations that raise on a GPU with deterministic algorithms, by the documentation of the setting.
+# Some of the operations that raise on a GPU with deterministic algorithms, by the documentation of the setting.
 NOT_DETERMINISTIC = {
     "bincount",
     "cumsum",
@@ -79,18 +80,6 @@ NOT_DETERMINISTIC = {
     "scatter_reduce",
     "upsample_bilinear2d_backward",
 }
-
-
-class Recorder(TorchDispatchMode):
-    """Notes the names of all operations, of gradients too."""
-
-    def __init__(self):
-        super().__init__()
-        self.names = set()
-
-    def __torch_dispatch__(self, function, types, arguments=(), named=None):
-        self.names.add(function.overloadpacket.__name__)
-        return function(*arguments, **(named or {}))
 
 
 def pretrain(operator: str, tokens, tmp_path) -> None:
@@ -116,14 +105,25 @@ def translate() -> None:
     translation.advance(model, adam, 0, Pairs(sentences, sentences), np.array([0, 1]), run)
 
 
-def test_no_training_needs_an_operation_that_has_no_deterministic_kernel(tokens, tmp_path):
-    with Recorder() as recorder:
+def learn_sequences(task: str) -> None:
+    recipe = load_settings(ROOT / PATH).translation.sequence_tasks
+    recipe = recipe.model_copy(update={"steps": 2, "warmup_steps": 1, "hidden": 16, "heads": 2, "intermediate": 16})
+    run = TranslationRun(operator="original", task=task, size="sequences", seed=1, training=recipe)
+    sequences.train(run)
+
+
+def test_no_training_needs_an_operation_that_has_no_deterministic_kernel(tokens, tmp_path, monkeypatch):
+    # every operation is counted by its name, as kernels of attention are
+    monkeypatch.setattr(kernels, "KERNEL", r"(\w+)")
+    with AttentionCalls() as operations:
         for operator in OPERATORS:
             pretrain(operator, tokens, tmp_path)
         finetune(tmp_path)
         translate()
-    assert "embedding_dense_backward" in recorder.names
-    assert not recorder.names & NOT_DETERMINISTIC
+        for task in sequences.TASKS:
+            learn_sequences(task)
+    assert "embedding_dense_backward" in operations.counts
+    assert not operations.counts.keys() & NOT_DETERMINISTIC
 
 
 @pytest.fixture
@@ -190,16 +190,26 @@ def test_batches_prepared_ahead_change_no_bit(tokens, tmp_path, monkeypatch):
 
 def test_a_batch_is_the_same_after_a_jump_and_none_is_prepared_after_the_last(tokens):
     draw = partial(batches.draw_batch, run_of(), Corpus.of(tokens), 9)
-    ahead = batches.Ahead(draw, 9)
+    drawn = []
+    ahead = batches.Ahead(lambda step: drawn.append(step) or draw(step), 9)
     for step in (0, 1, 7, 8, 3):
         for given, expected in zip(ahead(step).parts, draw(step).parts, strict=True):
             assert all(map(torch.equal, given, expected))
+    # the thread has ended, so it prepares nothing more
+    ahead._thread.shutdown()
+    assert set(drawn) == {0, 1, 2, 7, 8, 3, 4}
 
 
-def test_a_batch_that_cannot_be_prepared_is_an_error_of_its_step(tokens):
-    ahead = batches.Ahead(partial(batches.draw_batch, run_of(mask_probability=1e-9), Corpus.of(tokens), 9), 9)
-    with pytest.raises(ValueError, match="step 1: no token is masked"):
-        ahead(0)
+def test_a_batch_that_cannot_be_prepared_is_an_error_of_its_step():
+    def draw(step: int) -> batches.Batch:
+        if step:
+            raise ValueError(f"step {step + 1}")
+        return batches.Batch([], 1)
+
+    ahead = batches.Ahead(draw, 9)
+    ahead(0)
+    with pytest.raises(ValueError, match="step 2"):
+        ahead(1)
 
 
 @pytest.mark.parametrize("operator", ["original", "hadamard"])
@@ -219,6 +229,12 @@ def test_lists_of_masked_tokens_have_one_length_for_nearly_all_batches():
     assert count_padded(64, 1.0) == 64
     drawn = np.random.default_rng(0).binomial(8192, 0.15, 100_000)
     assert drawn.max() < 1472
+
+
+def test_lists_are_as_long_as_the_share_of_a_process_needs(tokens, monkeypatch):
+    monkeypatch.setattr(batches, "on_gpu", lambda: True)
+    [part] = batches.draw_batch(run_of(micro_batch_size=400), Corpus.of(tokens), 9, 8).parts
+    assert len(part[1]) == 64
 
 
 def test_a_batch_with_more_masked_tokens_gets_a_longer_list():
@@ -243,8 +259,7 @@ def test_words_of_the_padding_change_neither_loss_nor_gradients(words):
     torch.testing.assert_close(found[1], found[0])
 
 
-def test_only_a_batch_with_padding_has_a_mask(tmp_path):
-    word_tokenizer(tmp_path / "tokenizer.json")
+def test_only_a_batch_with_padding_has_a_mask():
     config = configuration("original", **TOY, vocab_size=VOCABULARY, num_labels=2)
     model = finetuning.OperatorBertForSequenceClassification(config).eval()
     masks = []
@@ -268,10 +283,10 @@ def test_calls_of_attention_kernels_are_counted_by_name():
     assert calls.counts == {"flash": 2}
 
 
-@pytest.mark.parametrize(("workers", "threads"), [(4, "4"), (32, "1")])
+@pytest.mark.parametrize(("workers", "threads"), [(1, "32"), (16, "4"), (128, "1")])
 def test_workers_divide_the_threads_that_compile(workers, threads, monkeypatch):
     monkeypatch.delenv("TORCHINDUCTOR_COMPILE_THREADS", raising=False)
-    monkeypatch.setattr(pool.joblib, "cpu_count", lambda: 16)
+    monkeypatch.setattr(pool.joblib, "cpu_count", lambda: 64)
     monkeypatch.setattr(pool.bars, "EVERY", 1)
     for name in ("signal.signal", "threading.Thread.start", "gc.freeze"):
         monkeypatch.setattr(f"stages.runner.pool.{name}", lambda *_: None)

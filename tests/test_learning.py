@@ -18,7 +18,14 @@ from stages.masked_lm.loss import MaskedLMLoss, sparse_targets
 from stages.masked_lm.masking import mask_tokens
 from stages.masked_lm.steps import build_model
 from stages.training.batches import batches, sorted_batches
-from stages.training.optimisation import apply_gradients, linear_rate, optimiser, stepped_rate
+from stages.training.optimisation import (
+    READ_INTERVAL,
+    Updates,
+    apply_gradients,
+    linear_rate,
+    optimiser,
+    stepped_rate,
+)
 from tests.toy import LENGTH, SPECIAL, TOY, VOCABULARY, moved, pretrained, run_of, tuned, word_tokenizer
 
 # masking
@@ -123,7 +130,54 @@ def test_gradients_are_clipped_together_and_their_norm_before_is_returned():
     assert torch.cat(moments).norm().item() == pytest.approx(0.5)
 
 
+@pytest.mark.parametrize("clipping", [1.0, float("inf")])
+@pytest.mark.parametrize("bad", [float("inf"), float("nan")])
+def test_a_gradient_that_is_not_finite_changes_neither_weights_nor_moments(bad, clipping):
+    model = torch.nn.Linear(2, 1)
+    adamw = optimiser(model, (0.9, 0.999), 1e-8, 0.1)
+    states = []
+    for value in (1.0, bad):
+        for parameter in model.parameters():
+            parameter.grad = torch.full_like(parameter, value)
+        apply_gradients(model, adamw, 1e-2, clipping)
+        tensors = [parameter.detach() for parameter in model.parameters()]
+        for parameter in model.parameters():
+            tensors += adamw.state[parameter].values()
+        states.append([tensor.clone() for tensor in tensors])
+    assert all(map(torch.equal, *states))
+
+
+def test_updates_are_read_once_and_in_order_and_the_first_that_diverged_is_named():
+    updates = Updates(lambda step, loss: f"step {step}: loss {loss}")
+    assert updates.read() == []
+    for step in range(3):
+        updates.add(step, torch.tensor(step + 0.5), torch.tensor(1.0))
+    assert updates.read() == [[0.5, 1.0], [1.5, 1.0], [2.5, 1.0]]
+    assert updates.read() == []
+    for step, norm in ((3, 1.0), (4, float("nan")), (5, float("inf"))):
+        updates.add(step, torch.tensor(2.0), torch.tensor(norm))
+    with pytest.raises(
+        ValueError, match=r"step 4: loss 2\.0, gradient norm nan: the run has diverged; lower the learning"
+    ):
+        updates.read()
+
+
 # fine-tuning
+
+
+@pytest.mark.parametrize("examples", [3, 3 * READ_INTERVAL])
+def test_fine_tuning_that_diverges_ends_within_an_interval_and_names_the_step(examples, monkeypatch):
+    seen = []
+
+    def diverge(*_) -> torch.Tensor:
+        seen.append(len(seen))
+        return torch.tensor(float("nan") if len(seen) == 2 else 1.0)
+
+    monkeypatch.setattr(finetuning, "update", diverge)
+    run = tuned(Path("weights"), epochs=1, batch_size=1)
+    with pytest.raises(ValueError, match="fine-tuning .*, step 2: loss 0.0, gradient norm nan"):
+        finetuning.train_epochs(torch.nn.Linear(1, 1), [1] * examples, run, lambda _: torch.zeros(()))
+    assert len(seen) == min(examples, READ_INTERVAL)
 
 
 @pytest.fixture

@@ -244,7 +244,7 @@ def compute_logits(model, examples: Encoded, indices: np.ndarray) -> torch.Tenso
     lengths = np.array([len(examples.ids[i]) for i in indices])
     mask = np.arange(lengths.max()) < lengths[:, None]
     attention_mask = None
-    # Without padding, a GPU can take its fastest kernel of attention, which knows no mask.
+    # The library would read the mask back from a GPU to find out that nothing is padded.
     if not mask.all():
         attention_mask = torch.from_numpy(mask.astype(np.int64)).to(ids.device)
     return model(ids, attention_mask=attention_mask, token_type_ids=types).logits

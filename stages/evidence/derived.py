@@ -187,7 +187,7 @@ def time_measures(rows: pd.DataFrame) -> pd.DataFrame:
 
 
 def time_summaries(rows: pd.DataFrame) -> pd.DataFrame:
-    """Summarises every metric of the stage `timing` over the rounds.
+    """Summarises the metrics of the stage `timing` that have rounds over the rounds.
 
     Returns:
         TIME_KEYS, mean and sample standard deviation `sd`. stock: the precision of stock BERT; an empty text for our

@@ -23,7 +23,7 @@ class Batch(NamedTuple):
         masked: Number of masked tokens of the whole batch, over all processes.
     """
 
-    parts: list[tuple[Tensor, Tensor, Tensor]]
+    parts: list[tuple[Tensor, ...]]
     masked: int
 
 
@@ -55,7 +55,7 @@ def draw_batch(run: PretrainingRun, corpus: Corpus, steps: int, step: int) -> Ba
     rows = max(len(share[0]), 1)
     if recipe.micro_batch_size:
         # The setting counts packed sequences; of shorter blocks, a part takes as many as have the same tokens.
-        rows = recipe.micro_batch_size * corpus.train.sequence_length // length
+        rows = min(rows, recipe.micro_batch_size * corpus.train.sequence_length // length)
     # A compiled loss computes lists of a fixed length, so that one compiled form serves all updates.
     multiple = 1
     if on_gpu():
@@ -104,7 +104,5 @@ class Ahead:
         batch = self._draw(step)
         if not torch.cuda.is_available():
             return batch
-        parts = []
-        for inputs, positions, targets in batch.parts:
-            parts.append((inputs.pin_memory(), positions.pin_memory(), targets.pin_memory()))
+        parts = [tuple(tensor.pin_memory() for tensor in part) for part in batch.parts]
         return Batch(parts, batch.masked)

@@ -11,6 +11,8 @@ RECOMPILATIONS = 128  # compiled models of one process; torch counts them togeth
 def compile_loss(loss_of: MaskedLMLoss) -> nn.Module:
     """Compiles the loss of a model as two graphs: the encoder, and the head with the cross-entropy.
 
+    With several processes, PyTorch cuts these graphs further, at the groups of gradients that are exchanged together.
+
     The embeddings stay outside. Inside a graph, their gradient would be an accumulating `index_put_`, which with
     deterministic kernels adds the gradients of equal tokens, such as all token types, one after another: a fifth of the
     time of BERT-base on an H100 (reports/examples/h100).

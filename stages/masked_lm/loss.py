@@ -16,8 +16,8 @@ DEVIATIONS = 6  # a batch has more masked tokens than `count_padded` once in a b
 def count_padded(tokens: int, share: float) -> int:
     """Returns the length to which lists of chosen tokens are padded, a multiple of ALIGNED, so that nearly all fit.
 
-    The number of chosen tokens is at most binomial: 8,192 tokens and a share of 0.15 give 1,229 on average, and 1,472
-    with six standard deviations.
+    The number of chosen tokens is at most binomial: 8,192 tokens and a share of 0.15 give 1,229 on average, 1,423 with
+    six standard deviations, and so a length of 1,472.
 
     Args:
         tokens: Number of tokens of a batch.
@@ -70,10 +70,10 @@ class MaskedLMLoss(nn.Module):
             positions: [k], the chosen tokens in the flattened inputs.
             targets: Ids [k]; IGNORED where a position does not count.
         """
-        hidden = self.model.bert(inputs).last_hidden_state.flatten(0, 1)
+        hidden = self.model.bert(inputs).last_hidden_state.flatten(0, 1)[positions]
         if hidden.device.type == "cpu":
-            return SummedCrossEntropy.apply(self.model.cls(hidden[positions]), targets)
-        logits = compute_padded_logits(self.model.cls, hidden[positions])
+            return SummedCrossEntropy.apply(self.model.cls(hidden), targets)
+        logits = compute_padded_logits(self.model.cls, hidden)
         return functional.cross_entropy(logits.float(), targets, ignore_index=IGNORED, reduction="sum")
 
 

@@ -3,9 +3,8 @@
 Batches, their order and the masks are functions of the seed and the step, so every operator sees the same data.
 """
 
-from collections.abc import Callable
 from contextlib import nullcontext
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from typing import NamedTuple
 
@@ -76,6 +75,7 @@ class Trainer:
         content: The settings that a checkpoint must agree with: the content of the run, and the number of processes,
             which decides the result, too, because each process draws separate dropout.
         steps: Number of updates of the run.
+        draw_batch: Returns the batch of a step.
 
     Raises:
         ValueError: The warm-up of the learning rate takes all steps.
@@ -88,6 +88,9 @@ class Trainer:
         self.checkpoint = checkpoint
         self.content = {**run.content, "processes": processes()}
         self.steps = count_steps(recipe, len(corpus.train))
+        self.draw_batch = partial(draw_batch, run, corpus, self.steps)
+        # A GPU computes a batch while the next batch is drawn.
+        self._take_batch = Ahead(self.draw_batch, self.steps) if on_gpu() else self.draw_batch
         self.model = build_model(run, corpus.vocabulary_size).to(device())
         self.adamw = optimiser(self.model, recipe.betas, recipe.epsilon, recipe.weight_decay)
 
@@ -109,16 +112,6 @@ class Trainer:
         norm = apply_gradients(self.model, self.adamw, rate, recipe.gradient_clipping)
         return Update(loss, batch.masked, norm, rate)
 
-    @cached_property
-    def _take_batch(self) -> Callable[[int], Batch]:
-        """Returns the batch of a step; on a GPU, the next batch is drawn meanwhile."""
-        if on_gpu():
-            return Ahead(self._draw_batch, self.steps)
-        return self._draw_batch
-
-    def _draw_batch(self, step: int) -> Batch:
-        return draw_batch(self.run, self.corpus, self.steps, step)
-
     def _add_gradients(self, batch: Batch) -> Tensor:
         """Adds the gradient of the mean loss of a batch to `grad`, by micro-batches.
 
@@ -137,7 +130,7 @@ class Trainer:
             total += loss.detach()
         return total
 
-    def _compute_loss(self, part: tuple[Tensor, Tensor, Tensor]) -> Tensor:
+    def _compute_loss(self, part: tuple[Tensor, ...]) -> Tensor:
         """Returns the summed loss of a part of a batch."""
         arguments = [tensor.to(device(), non_blocking=True) for tensor in part]
         with autocast(self.run.training.precision):
@@ -163,7 +156,7 @@ class Trainer:
         saved = f"step {last} in {self.checkpoint}" if last else "none"
         indices = batch_indices(self.run.seed, step, self.run.training.batch_size, len(self.corpus.train))
         listed = ", ".join(map(str, indices))
-        mean = loss / self._draw_batch(step).masked
+        mean = loss / self.draw_batch(step).masked
         return (
             f"pre-training {self.run.name}, step {step + 1} (training sequences {listed}; "
             f"last good checkpoint: {saved}): loss {mean}"

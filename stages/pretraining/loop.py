@@ -1,7 +1,8 @@
 """Masked-LM pre-training of an operator from a seed, on a device or by several processes together.
 
 `train` is a whole run. The function resumes from a checkpoint, makes the updates that are left, evaluates and saves at
-the recipe's intervals, and saves the model. An update and the validation loss are in stages/masked_lm/steps.py.
+the recipe's intervals, and saves the model. An update is in stages/masked_lm/steps.py, the validation loss in
+validation.py beside it.
 """
 
 import math

@@ -237,7 +237,7 @@ def _score_tokens(
         ValueError: In evaluation, a score is not finite.
     """
     ids, types, mask, context = pad_windows(windows, longest)
-    # Without padding, a GPU can take its fastest kernel of attention, which knows no mask.
+    # The library would read the mask back from a GPU to find out that nothing is padded.
     has_padding = not mask.all()
     mask = mask.to(device())
     with autocast(precision):

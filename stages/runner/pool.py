@@ -169,7 +169,9 @@ def prepare_worker(number: int) -> None:
     together print as often as a single process; and each compiles for a GPU with its share of the cores.
     """
     bars.EVERY *= number
-    os.environ.setdefault("TORCHINDUCTOR_COMPILE_THREADS", str(max(joblib.cpu_count() // number, 1)))
+    # PyTorch takes as many threads as cores, and at most 32
+    threads = min(max(joblib.cpu_count() // number, 1), 32)
+    os.environ.setdefault("TORCHINDUCTOR_COMPILE_THREADS", str(threads))
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     threading.Thread(target=_end_with_parent, daemon=True).start()
     # imported objects stay; a collection that looks at them would copy their memory

@@ -15,9 +15,12 @@ from stages.files.paths import CHECKED
 from stages.files.storage import write_atomically
 from stages.schema import scales
 from stages.schema.settings import PATH, Settings
+from stages.schema.training_sections import Model
 
-# operators that store their attention weights on a GPU too; PyTorch's kernels, which store none, serve all others
+# Operators that store attention weights on a GPU too. PyTorch's kernels, which store no weights, serve all others.
 WRITTEN_OUT = ("fixed", "hadamard", "hadamard_by_head")
+# operators with attention over parameters, and the heads of this attention as a multiple of the model's heads
+OVER_PARAMETERS = {"over_parameters": 1, "over_parameters_wide": 2}
 # that training keeps for each weight: float32 from the softmax, a byte of dropout, bfloat16 for the product with values
 BYTES_PER_WEIGHT = 7
 GPU_BYTES = 80 * 10**9
@@ -41,23 +44,33 @@ def require_own_operators(settings: Settings) -> None:
                 try_operator(variant, size, settings.models[size])
 
 
-def find_large_batches(settings: Settings) -> list[str]:
-    """Describes each operator and size of WRITTEN_OUT that needs `pretraining.micro_batch_size` on a GPU.
+def count_stored_weights(operator: str, model: Model, length: int) -> int:
+    """Counts the attention weights that a layer stores per token; 0 where PyTorch's kernel stores none."""
+    if operator in WRITTEN_OUT:
+        return model.heads * length
+    multiple = OVER_PARAMETERS.get(operator)
+    if multiple:
+        # the pairs of a key and a value that each head has (OverParameters.pairs)
+        return multiple * model.heads * (model.intermediate // multiple - model.hidden)
+    return 0
 
-    Attention weights may fill half of GPU_BYTES. 256 sequences of 512 tokens with 12 heads in 12 layers have 9.7
-    billion weights, which take 68 GB.
+
+def find_large_batches(settings: Settings) -> list[str]:
+    """Describes each operator and size that needs a smaller `pretraining.micro_batch_size` on a GPU.
+
+    The attention weights of one training may fill half of GPU_BYTES. 256 sequences of 512 tokens with 12 heads in 12
+    layers have 9.7 billion weights, which take 68 GB.
     """
     recipe = settings.pretraining
     length = settings.tokenization.sequence_length
     notes = []
     for operator, size in product(settings.operators, settings.sizes):
         model = settings.models[size]
-        if settings.variant(operator)["operator"] not in WRITTEN_OUT:
-            continue
+        weights_per_token = count_stored_weights(settings.variant(operator)["operator"], model, length)
         sequences = recipe.micro_batch_size or recipe.batch_size
-        bytes_per_sequence = model.layers * model.heads * length**2 * BYTES_PER_WEIGHT
-        largest = max(GPU_BYTES // 2 // bytes_per_sequence, 1)
-        if sequences > largest:
+        bytes_per_sequence = model.layers * length * weights_per_token * BYTES_PER_WEIGHT
+        if sequences * bytes_per_sequence > GPU_BYTES // 2:
+            largest = max(GPU_BYTES // 2 // bytes_per_sequence, 1)
             gigabytes = sequences * bytes_per_sequence / 1e9
             notes.append(
                 f"{PATH}: training {operator} at size {size} stores {gigabytes:.0f} GB of attention weights; on a GPU "

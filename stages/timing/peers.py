@@ -1,10 +1,11 @@
 """Stock Hugging Face BERT trained the usual way, as in run_mlm.py and run_glue.py: the baseline of our speed.
 
-`Trainer` with default AdamW, clipping and linear schedule; on a GPU compiled. The functions run in a process that
-imports nothing of ours except this module, because our training changes settings of PyTorch and of the C library for
-the whole process: deterministic kernels, kernels of attention, and how memory is reused.
+`Trainer` with default AdamW, clipping and linear schedule; on a GPU compiled. The functions run in a separate process,
+because our training changes settings of PyTorch and of the C library for the whole process: deterministic kernels,
+kernels of attention, and how memory is reused.
 """
 
+import gc
 import os
 import tempfile
 import time
@@ -21,6 +22,7 @@ from transformers import (
     PrinterCallback,
     Trainer,
     TrainerCallback,
+    TrainerState,
     TrainingArguments,
     default_data_collator,
     set_seed,
@@ -39,7 +41,7 @@ class Training(NamedTuple):
         columns: the examples, arrays [examples, ...] by name.
         tokenizer: arguments of PreTrainedTokenizerFast for a training that masks tokens; `None` for a classifier.
         precision: float32, or bfloat16 for the library's mixed precision.
-        batch_size: number of examples of a step.
+        batch_size: number of examples that the model takes at once.
         schedule: further TrainingArguments by name, such as learning_rate.
     """
 
@@ -49,40 +51,62 @@ class Training(NamedTuple):
     tokenizer: dict[str, Any] | None
     precision: str
     batch_size: int
-    schedule: dict[str, float]
+    schedule: dict[str, float | int]
 
 
 class Clock(TrainerCallback):
-    """Records the end of every training step in `ends`, in seconds of time.perf_counter, on a GPU too."""
+    """Records when the first and the last update of a training end, in seconds of time.perf_counter, on a GPU too."""
 
     def __init__(self):
         self.ends: list[float] = []
 
-    def on_step_end(self, *_, **__) -> None:
-        """Appends the time, once a GPU has finished the step."""
-        if torch.cuda.is_available():
-            torch.cuda.synchronize()
-        self.ends.append(time.perf_counter())
+    def on_step_end(self, _arguments: TrainingArguments, state: TrainerState, *_, **__) -> None:
+        """Appends the time after the first and the last update, once a GPU has finished the update."""
+        if state.global_step in (1, state.max_steps):
+            if torch.cuda.is_available():
+                torch.cuda.synchronize()
+            self.ends.append(time.perf_counter())
 
 
 def time_steps(training: Training, steps: int) -> float:
-    """Trains a new model for `steps` + 1 steps; returns the mean seconds of the steps after the first step."""
+    """Trains a new model for `steps` + 1 updates; returns the mean seconds of the updates after the first.
+
+    The time includes the collator, which runs between the steps, as in run_mlm.py.
+    """
     torch.set_num_threads(1)
     # our process has set this variable for its own kernels, and every child inherits variables
     os.environ.pop("CUBLAS_WORKSPACE_CONFIG", None)
+    # Every training compiles in the step that is not timed. Without this, PyTorch stops compiling after eight models.
+    torch.compiler.reset()
+    torch._dynamo.config.fail_on_recompile_limit_hit = True
     set_seed(1)
+    clock = Clock()
+    train(training, steps + 1, clock)
+    # our process needs the memory of the GPU
+    gc.collect()
+    torch.cuda.empty_cache()
+    first, last = clock.ends
+    return (last - first) / steps
+
+
+def train(training: Training, updates: int, clock: Clock) -> None:
+    """Trains a new model for some updates, whose times the clock records."""
     config = BertConfig(**training.configuration)
     model = getattr(transformers, training.model)(config)
     collator = default_data_collator
     if training.tokenizer:
         words = PreTrainedTokenizerFast(**training.tokenizer)
         collator = DataCollatorForLanguageModeling(words, mlm_probability=MASKED)
-    clock = Clock()
+    examples = make_examples(training.columns)
     with tempfile.TemporaryDirectory() as folder:
         settings = TrainingArguments(
             folder,
-            max_steps=steps + 1,
+            max_steps=updates,
             per_device_train_batch_size=training.batch_size,
+            # a smaller last batch would be compiled anew
+            dataloader_drop_last=len(examples) >= training.batch_size,
+            # the collator reads special_tokens_mask, which is no argument of the model
+            remove_unused_columns=False,
             bf16=training.precision == "bfloat16",
             use_cpu=not torch.cuda.is_available(),
             # compiling pays on a GPU only
@@ -95,12 +119,10 @@ def time_steps(training: Training, steps: int) -> float:
         # on several GPUs, Trainer would train on all of them
         if settings.n_gpu > 1:
             settings._n_gpu = 1
-        examples = make_examples(training.columns)
         trainer = Trainer(model, settings, train_dataset=examples, data_collator=collator, callbacks=[clock])
         # the callback prints every logged value
         trainer.remove_callback(PrinterCallback)
         trainer.train()
-    return (clock.ends[-1] - clock.ends[0]) / steps
 
 
 def make_examples(columns: dict[str, Sequence]) -> list[dict]:

@@ -14,7 +14,6 @@ from stages.classification.training import Encoded
 from stages.encoder_decoder import pairs as sentence_pairs
 from stages.encoder_decoder import steps as translation
 from stages.encoder_decoder.run import TranslationRun
-from stages.masked_lm.batches import draw_batch
 from stages.masked_lm.corpus import Corpus
 from stages.masked_lm.loss import MaskedLMLoss
 from stages.masked_lm.run import PretrainingRun
@@ -47,7 +46,7 @@ class Pretraining:
     def count_kernels(self) -> dict[str, int]:
         """Counts the calls of each of PyTorch's kernels of attention in a forward pass of the first micro-batch."""
         trainer = self.trainer
-        batch = draw_batch(trainer.run, trainer.corpus, trainer.steps, step=0)
+        batch = trainer.draw_batch(0)
         arguments = [tensor.to(device()) for tensor in batch.parts[0]]
         # not compiled, because compiled code need not call operations of PyTorch
         loss_of = MaskedLMLoss(trainer.model.train())

@@ -14,8 +14,8 @@ with different kernels differ in speed for this reason too.
 
 Compared calls are timed in turn within a round, so that a drift of the machine affects all calls. The peaks of matrix
 products are in data/runs/timing.json. A CPU computes with a single thread, as in every other stage: several threads
-would wait for each other whenever another process takes a core. Stock BERT trains in a process of its own, which has
-the defaults of PyTorch and the C library.
+would wait for each other whenever another process takes a core. Stock BERT trains in a separate process, which has the
+defaults of PyTorch and the C library.
 """
 
 from concurrent.futures import ProcessPoolExecutor
@@ -59,6 +59,9 @@ def find_precisions() -> tuple[str, ...]:
 
 def time_stock(process: ProcessPoolExecutor, training: peers.Training, steps: int) -> float:
     """Returns the mean seconds of a step of stock BERT, after a step that is not timed."""
+    # both processes share the memory of a GPU
+    if on_gpu():
+        torch.cuda.empty_cache()
     return process.submit(peers.time_steps, training, steps).result()
 
 

@@ -1,4 +1,4 @@
-"""Describes trainings of stock BERT that match ours, and has them timed in a process of their own (peers.py).
+"""Describes trainings of stock BERT that match ours; a separate process times these trainings (peers.py).
 
 Pre-training uses the library's collator and a head over all positions; fine-tuning pads every example to the maximum
 length. Dropout is the dropout of the timed recipe.
@@ -29,13 +29,13 @@ WARMUP = 0.1
 
 @contextmanager
 def begin_process() -> Iterator[ProcessPoolExecutor]:
-    """Starts a process for functions of peers.py, which has none of the settings of this process, and ends it."""
+    """Starts a process for functions of peers.py, without the settings of this process, and ends it."""
     context = multiprocessing.get_context("spawn")
     with ProcessPoolExecutor(1, context, initializer=pool.prepare_worker, initargs=(1,)) as process:
         yield process
 
 
-def configure(size: dict[str, int], recipe: Recipe, **others: int) -> dict:
+def configure(size: dict[str, int], recipe: Recipe, **others: int | str) -> dict:
     """Returns the configuration of stock BERT with the dropout of a recipe, as fields of BertConfig.
 
     Args:
@@ -63,9 +63,11 @@ def describe_pretraining(run: PretrainingRun, corpus: Corpus, tokenizer: Path, s
         steps: number of steps that are timed.
     """
     recipe = run.training
+    # as many sequences at once as ours
+    together = min(recipe.micro_batch_size or recipe.batch_size, recipe.batch_size)
     number = min(len(corpus.train), recipe.batch_size * (steps + 1))
     sequences = corpus.train[range(number)]
-    # the first three ids that are never masked include [PAD], of which packed sequences have none
+    # [CLS], [SEP] and [PAD]; packed sequences have no [PAD]
     special = np.isin(sequences, corpus.special.numpy())
     columns = {
         "input_ids": sequences,
@@ -80,8 +82,8 @@ def describe_pretraining(run: PretrainingRun, corpus: Corpus, tokenizer: Path, s
         columns=columns,
         tokenizer={"tokenizer_file": str(tokenizer.resolve()), **SPECIAL, **names},
         precision=recipe.precision,
-        batch_size=recipe.batch_size,
-        schedule={},
+        batch_size=together,
+        schedule={"gradient_accumulation_steps": recipe.batch_size // together},
     )
 
 
@@ -99,12 +101,15 @@ def describe_finetuning(
         examples: the examples of the task.
         steps: number of steps that are timed.
     """
+    outputs = TASKS[task].outputs
+    # without this, the model would set it in the first step, and the second step would compile again
+    kind = "regression" if outputs == 1 else "single_label_classification"
     # the steps take no more examples
     first = slice(recipe.batch_size * (steps + 1))
     taken = Encoded(examples.ids[first], examples.types[first], examples.labels[first])
     return Training(
         model="BertForSequenceClassification",
-        configuration=configure(size, recipe, vocab_size=vocabulary_size, num_labels=TASKS[task].outputs),
+        configuration=configure(size, recipe, vocab_size=vocabulary_size, num_labels=outputs, problem_type=kind),
         columns=pad(taken, recipe.maximum_length),
         tokenizer=None,
         precision=recipe.precision,

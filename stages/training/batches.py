@@ -1,6 +1,6 @@
 """Cuts examples into batches of similar length, which need little padding, and pads the batches.
 
-Fine-tuning and translation use these batches; pre-training draws batches in stages/masked_lm/corpus.py.
+Fine-tuning and translation use these batches; pre-training draws batches in stages/masked_lm/batches.py.
 """
 
 from collections.abc import Iterator, Sequence

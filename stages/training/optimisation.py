@@ -228,8 +228,9 @@ def device() -> torch.device:
     """Returns the device that this process computes on: a GPU, if the machine has a GPU.
 
     Importing a module must not initialise a GPU, because the process may yet be forked or bound to another GPU. So
-    the device is no constant. The first call also sets up a GPU (`_fix_kernels`).
+    the device is no constant. The first call also sets up memory (`reuse_memory`) and a GPU (`_fix_kernels`).
     """
+    reuse_memory()
     if not torch.cuda.is_available():
         return torch.device("cpu")
     _fix_kernels()
@@ -257,7 +258,3 @@ def _fix_kernels() -> None:
 def autocast(precision: str) -> torch.autocast:
     """Returns a context in which matrix products are in `precision`, float32 or bfloat16; weights stay in float32."""
     return torch.autocast(device().type, torch.bfloat16, enabled=precision == "bfloat16")
-
-
-# Every training process imports this module before it makes a tensor.
-reuse_memory()
