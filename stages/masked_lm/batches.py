@@ -104,5 +104,7 @@ class Ahead:
         batch = self._draw(step)
         if not torch.cuda.is_available():
             return batch
-        parts = [tuple(tensor.pin_memory() for tensor in part) for part in batch.parts]
+        parts = []
+        for part in batch.parts:
+            parts.append(tuple(tensor.pin_memory() for tensor in part))
         return Batch(parts, batch.masked)
