@@ -18,6 +18,7 @@ would wait for each other whenever another process takes a core. Stock BERT trai
 defaults of PyTorch and the C library.
 """
 
+from collections.abc import Callable
 from concurrent.futures import ProcessPoolExecutor
 from functools import cache, partial
 
@@ -65,10 +66,35 @@ def time_stock(process: ProcessPoolExecutor, training: peers.Training, steps: in
     return process.submit(peers.time_steps, training, steps).result()
 
 
+def make_pretraining_calls(
+    settings: Settings, size: str, corpus: Corpus, process: ProcessPoolExecutor
+) -> tuple[dict[Key, Callable[[], float]], list[Observation]]:
+    """Returns the calls that time pre-training at a size, and rows of attention_calls of our operators.
+
+    Every call trains a model for `timing.steps` steps after its first step, and returns the seconds per step.
+    """
+    # stock BERT has no warm-up of the sequence length, so our training is timed without it
+    recipe = settings.pretraining.model_copy(update={"sequence_length_warmup": None})
+    columns = {"size": size, "seed": 1, "model": settings.models[size]}
+    steps = settings.timing.steps
+    calls, rows = {}, []
+    for operator in settings.operators:
+        run = PretrainingRun(operator=operator, variant=settings.variant(operator), training=recipe, **columns)
+        training = speed.Pretraining(run, corpus)
+        rows += make_kernel_rows(training.count_kernels(), settings, operator, size)
+        calls[operator, OURS] = partial(training.seconds, steps)
+    for precision in find_precisions():
+        changed = recipe.model_copy(update={"precision": precision})
+        run = PretrainingRun(operator="original", variant=settings.variant("original"), training=changed, **columns)
+        peer = stock.describe_pretraining(run, corpus, TOKENIZER, steps)
+        calls["original", precision] = partial(time_stock, process, peer, steps)
+    return calls, rows
+
+
 def time_pretraining(
     settings: Settings, size: str, process: ProcessPoolExecutor
 ) -> tuple[list[Observation], dict[str, float]]:
-    """Times pre-training at a size: `timing.steps` steps after the first step.
+    """Times pre-training.
 
     Args:
         settings: the whole of params.yaml.
@@ -82,26 +108,12 @@ def time_pretraining(
         peaks: the operations per second of large matrix products by precision, the highest of all rounds.
     """
     corpus = Corpus.of(TOKENS)
-    # stock BERT has no warm-up of the sequence length, so our training is timed without it
-    recipe = settings.pretraining.model_copy(update={"sequence_length_warmup": None})
-    columns = {"size": size, "seed": 1, "model": settings.models[size]}
-    steps = settings.timing.steps
-    rows = []
-    calls = {}
-    for operator in settings.operators:
-        run = PretrainingRun(operator=operator, variant=settings.variant(operator), training=recipe, **columns)
-        model = speed.Pretraining(run, corpus)
-        rows += make_kernel_rows(model.count_kernels(), settings, operator, size)
-        calls[operator, OURS] = partial(model.seconds, steps)
-    for precision in find_precisions():
-        training = recipe.model_copy(update={"precision": precision})
-        run = PretrainingRun(operator="original", variant=settings.variant("original"), training=training, **columns)
-        peer = stock.describe_pretraining(run, corpus, TOKENIZER, steps)
-        calls["original", precision] = partial(time_stock, process, peer, steps)
+    calls, rows = make_pretraining_calls(settings, size, corpus, process)
     # the peaks are measured in the same rounds as the training
     peak_calls = {precision: partial(machine.peak, precision) for precision in PRECISIONS}
     values = interleaved({**calls, **peak_calls}, settings.timing.repeats)
     peaks = {precision: max(values[precision]) for precision in PRECISIONS}
+    recipe = settings.pretraining
     model = settings.models[size].model_dump()
     length = corpus.train.sequence_length
     for operator, precision in calls:
@@ -136,15 +148,14 @@ def time_finetuning(settings: Settings, size: str, task: str, process: ProcessPo
     model = settings.models[size].model_dump()
     vocabulary_size = Corpus.of(TOKENS).vocabulary_size
     steps = settings.timing.steps
-    rows = []
-    calls = {}
+    calls, rows = {}, []
     for operator in settings.operators:
         classifier = speed.Finetuning(settings.variant(operator), task, recipe, model, vocabulary_size)
         rows += make_kernel_rows(classifier.count_kernels(examples), settings, operator, size, task)
         calls[operator, OURS] = partial(classifier.train, examples)
     for precision in find_precisions():
-        training = recipe.model_copy(update={"precision": precision})
-        peer = stock.describe_finetuning(task, training, model, vocabulary_size, examples, steps)
+        changed = recipe.model_copy(update={"precision": precision})
+        peer = stock.describe_finetuning(task, changed, model, vocabulary_size, examples, steps)
         calls["original", precision] = partial(time_stock, process, peer, steps)
     # a first call that is not timed: work that a process does once, such as loading kernels, belongs to no round
     calls["original", OURS]()
