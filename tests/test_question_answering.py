@@ -330,6 +330,25 @@ def test_padding_changes_no_score_and_a_context_without_tokens_is_left_unanswere
     assert [answer == "" for answer in answers] == [False] * 5 + [True]
 
 
+def test_only_a_batch_with_padding_has_a_mask():
+    masks = []
+
+    def model(ids, attention_mask, token_type_ids):
+        masks.append(attention_mask)
+        score = torch.zeros(ids.shape)
+        return SimpleNamespace(start_logits=score, end_logits=score)
+
+    model.training = True
+    long, short = (
+        Window(np.arange(8), 3, np.zeros((4, 2)), 0, (0, 0)),
+        Window(np.arange(6), 3, np.zeros((2, 2)), 1, (0, 0)),
+    )
+    learning._score_tokens(model, [long, long], 8, "float32")
+    learning._score_tokens(model, [long, short], 8, "float32")
+    assert masks[0] is None
+    assert masks[1].tolist() == [[1] * 8, [1] * 6 + [0] * 2]
+
+
 # the stage
 
 
