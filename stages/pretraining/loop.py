@@ -191,9 +191,7 @@ class Loop:
                     show_curves(self.live, trainer.run, progress["log"], is_last)
                 self._begin_interval()
             # 3. Save the model, if the run asks for it.
-            if done in self.saved_models:
-                self._read_updates()
-                _save(trainer.model, self.saved_models[done])
+            _save(trainer.model, self.saved_models.get(done))
             # 4. Save the state to resume from.
             if is_last or done % recipe.checkpoint_interval == 0:
                 self._read_updates()
