@@ -129,6 +129,25 @@ def test_the_training_loss_is_the_mean_since_the_last_evaluation(tokens, tmp_pat
         assert min(interval) < entry["training_loss"] < max(interval)
 
 
+def test_a_run_that_ends_between_evaluations_logs_the_losses_of_all_its_steps(tokens, tmp_path, monkeypatch):
+    apart = {"evaluation_interval": 4, "checkpoint_interval": 3}
+    undisturbed = pretrained(tokens, tmp_path / "a", **apart)
+    apply, calls = masked_lm.apply_gradients, []
+
+    def interrupted(*arguments):
+        calls.append(arguments)
+        if len(calls) == 4:
+            raise KeyboardInterrupt
+        return apply(*arguments)
+
+    monkeypatch.setattr(masked_lm, "apply_gradients", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        pretrained(tokens, tmp_path / "b", **apart)
+    assert pretrained(tokens, tmp_path / "b", **apart) == undisturbed
+    # the second process began after the checkpoint at step 3
+    assert len(calls) == 4 + 9 - 3
+
+
 @pytest.mark.parametrize("moment", MOMENTS)
 def test_a_process_killed_at_any_moment_continues_bit_for_bit(moment, tokens, tmp_path):
     undisturbed = pretrained(tokens, tmp_path / "a")

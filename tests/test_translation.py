@@ -208,6 +208,16 @@ def test_an_update_reports_the_smoothed_loss_before_it_and_the_held_out_loss_is_
     assert (counts.loss / counts.tokens, counts.tokens, counts.pairs) == (pytest.approx(losses[1]), len(labels), 5)
 
 
+def test_an_update_with_a_gradient_that_is_not_finite_is_an_error_that_names_the_step():
+    run, pairs = run_of(), toy_pairs(5)
+    model = built(run, WORDS)
+    with torch.no_grad():
+        model.output.bias[0] = float("nan")
+    adam = optimiser(model, run.training.betas, run.training.epsilon, 0.0)
+    with pytest.raises(ValueError, match="step 8: loss nan, gradient norm nan: the run has diverged"):
+        steps.advance(model, adam, 7, pairs, np.arange(5), run)
+
+
 def test_held_out_counts_are_the_sums_of_single_sentences():
     model, pairs = built(run_of(), WORDS).eval(), toy_pairs(7)
     whole, summed = held_out(model, pairs, "float32"), Counts()
@@ -374,6 +384,21 @@ def sequence_error(task: str, operator: str) -> float:
     training = SequenceTasks.model_construct(**SEQUENCES)
     run = TranslationRun(operator=operator, task=task, size="toy", seed=1, training=training)
     return sequences.train(run)["error"]
+
+
+@pytest.mark.parametrize("length", [3, 2 * sequences.READ_INTERVAL])
+def test_a_sequence_task_that_diverges_ends_within_an_interval_and_names_the_step(length, monkeypatch):
+    norms = []
+
+    def diverge(*_) -> torch.Tensor:
+        norms.append(float("nan") if len(norms) == 1 else 1.0)
+        return torch.tensor(norms[-1])
+
+    monkeypatch.setattr(sequences, "update", diverge)
+    monkeypatch.setitem(SEQUENCES, "steps", length)
+    with pytest.raises(ValueError, match="step 2: loss .*, gradient norm nan: the run has diverged"):
+        sequence_error("copy", "original")
+    assert len(norms) == min(length, sequences.READ_INTERVAL)
 
 
 def test_position_by_itself_solves_the_recurrence_and_not_the_copy(one_thread):
