@@ -6,7 +6,7 @@ import pytest
 import yaml
 
 from stages.attention.base import SelfAttention
-from stages.attention.operators import SELF_ATTENTION
+from stages.attention.operators import OPERATORS, SELF_ATTENTION, OverParameters
 from stages.files.documents import read_yaml
 from stages.schema import scales
 from stages.schema.settings import Settings, load_settings
@@ -144,6 +144,16 @@ def test_operators_that_write_attention_weights_out_are_those_that_weigh_values_
         name for name, kind in SELF_ATTENTION.items() if kind.weighted_values is not SelfAttention.weighted_values
     }
     assert set(stage.WRITTEN_OUT) == expected
+
+
+def test_weights_over_parameters_are_counted_as_the_operators_have_pairs():
+    model = load_settings(LAPTOP).models["base"]
+    expected = {kind.name: kind for kind in OPERATORS.values() if issubclass(kind, OverParameters)}
+    assert stage.OVER_PARAMETERS.keys() == expected.keys()
+    for name, kind in expected.items():
+        module, _ = kind.feed_forward(model.hidden, model.heads, model.intermediate, dropout=0.0)
+        heads, pairs, _ = module.K.shape
+        assert stage.count_stored_weights(name, model, length=512) == heads * pairs
 
 
 def test_attention_weights_that_would_fill_a_gpu_are_named_with_the_micro_batch_that_fits():
