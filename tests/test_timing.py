@@ -1,6 +1,7 @@
 """Times: paired by round, stock BERT apart from ours, the work that they are set against, and the stage on toy data."""
 
 import os
+import time
 from contextlib import nullcontext
 from functools import partial, wraps
 from itertools import count
@@ -26,6 +27,7 @@ from stages.files import observations
 from stages.files.paths import TASK_FOLDER, TOKENIZER, TOKENS
 from stages.masked_lm.corpus import Corpus
 from stages.report import own_tables
+from stages.runner import pool
 from stages.schema.settings import PATH, load_settings
 from stages.timing import peers, speed, stock
 from stages.timing import stage as timing
@@ -122,7 +124,7 @@ def test_the_stage_times_every_operator_and_stock_bert_where_no_precision_is_emu
     peaks = {"float32": 8e10, "bfloat16": 1e9 if emulated else 1.6e11}
     monkeypatch.setattr(timing.machine, "peak", peaks.__getitem__)
     timing.find_precisions.cache_clear()
-    monkeypatch.setattr(stock, "begin_process", in_this_process)
+    monkeypatch.setattr(timing.pool, "in_new_process", in_this_process)
     record = timing.main(pipeline)
     assert set(record["peak_flops"]["tiny"]) == {"float32", "bfloat16"}
     rows = observations.read([observations.FOLDER / "timing.csv"])
@@ -301,14 +303,27 @@ def test_an_epoch_of_stock_fine_tuning_is_computed_from_its_steps(pipeline, monk
 
 def test_stock_bert_trains_in_a_process_without_our_settings(pipeline, monkeypatch):
     monkeypatch.setenv("CUBLAS_WORKSPACE_CONFIG", ":4096:8")
-    with stock.begin_process() as process:
+    with pool.in_new_process() as process:
         assert process.submit(peers.time_steps, describe(), 1).result() > 0
         assert process.submit(os.getpid).result() != os.getpid()
         assert not process.submit(torch.are_deterministic_algorithms_enabled).result()
         assert process.submit(os.getenv, "CUBLAS_WORKSPACE_CONFIG").result() is None
-        # the import of this module would change how the C library reuses memory
+        # a process that computes by this module reuses memory in another way than the C library does
         loaded = process.submit(eval, "'stages.training.optimisation' in __import__('sys').modules").result()
         assert not loaded
+
+
+def test_a_new_process_is_killed_when_nobody_waits_for_its_call():
+    with pytest.raises(KeyboardInterrupt), pool.in_new_process() as process:
+        assert process.submit(os.getpid).result()
+        process.submit(time.sleep, 600)
+        raise KeyboardInterrupt
+
+
+def test_a_new_process_that_was_killed_is_one_clear_error():
+    killed = pytest.raises(RuntimeError, match="^its process was killed; run the same command again")
+    with killed, pool.in_new_process() as process:
+        process.submit(os._exit, 9).result()
 
 
 @pytest.mark.parametrize(

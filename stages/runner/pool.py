@@ -91,10 +91,35 @@ def in_processes(
                         yield name, future.result()
         # such as Ctrl-C: nobody waits for the current jobs
         except BaseException:
-            for child in multiprocessing.active_children():
-                child.kill()
+            _kill_children()
             _end_server()
             raise
+
+
+@contextmanager
+def in_new_process() -> Iterator[ProcessPoolExecutor]:
+    """Starts a process that inherits no settings of libraries, computes calls one by one, and ends with the `with`.
+
+    The process is killed when the body raises an error, which is raised again.
+
+    Raises:
+        RuntimeError: the process was killed during a call whose result the body reads.
+    """
+    context = multiprocessing.get_context("spawn")
+    with ProcessPoolExecutor(1, context, initializer=prepare_worker, initargs=(1,)) as executor:
+        try:
+            yield executor
+        except BrokenProcessPool:
+            raise RuntimeError(KILLED.strip()) from None
+        # such as Ctrl-C: nobody waits for the current call
+        except BaseException:
+            _kill_children()
+            raise
+
+
+def _kill_children() -> None:
+    for child in multiprocessing.active_children():
+        child.kill()
 
 
 def _submit(executor: ProcessPoolExecutor, call: Callable, arguments: tuple) -> Future:

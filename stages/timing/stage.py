@@ -32,6 +32,7 @@ from stages.files.observations import Observation
 from stages.files.paths import TASK_FOLDER, TOKENIZER, TOKENS
 from stages.masked_lm.corpus import Corpus
 from stages.masked_lm.run import PretrainingRun
+from stages.runner import pool
 from stages.schema.settings import Settings
 from stages.timing import peers, speed, stock
 from stages.training import machine
@@ -216,7 +217,7 @@ def main(settings: Settings) -> dict:
     torch.set_num_threads(1)
     rows = []
     peaks = {}
-    with stock.begin_process() as process:
+    with pool.in_new_process() as process:
         for size in settings.sizes:
             of_pretraining, peaks[size] = time_pretraining(settings, size, process)
             rows += of_pretraining

@@ -1,13 +1,9 @@
-"""Describes trainings of stock BERT that match ours; a separate process times these trainings (peers.py).
+"""Describes trainings of stock BERT that match ours, which functions of peers.py time in a separate process.
 
 Pre-training uses the library's collator and a head over all positions; fine-tuning pads every example to the maximum
 length. Dropout is the dropout of the timed recipe.
 """
 
-import multiprocessing
-from collections.abc import Iterator
-from concurrent.futures import ProcessPoolExecutor
-from contextlib import contextmanager
 from pathlib import Path
 
 import numpy as np
@@ -18,21 +14,12 @@ from stages.classification.training import Encoded
 from stages.files.model_folders import SPECIAL
 from stages.masked_lm.corpus import Corpus
 from stages.masked_lm.run import PretrainingRun
-from stages.runner import pool
 from stages.schema.training_sections import Finetuning
 from stages.schema.training_sections import Training as Recipe
 from stages.timing.peers import Training
 
 # share of the steps of a fine-tuning
 WARMUP = 0.1
-
-
-@contextmanager
-def begin_process() -> Iterator[ProcessPoolExecutor]:
-    """Starts a process for functions of peers.py, without the settings of this process, and ends it."""
-    context = multiprocessing.get_context("spawn")
-    with ProcessPoolExecutor(1, context, initializer=pool.prepare_worker, initargs=(1,)) as process:
-        yield process
 
 
 def configure(size: dict[str, int], recipe: Recipe, **others: int | str) -> dict:

@@ -40,10 +40,10 @@ from stages.files.paths import FILTERED, TOKENIZER
 from stages.filtering import shards
 from stages.records import reading
 from stages.runner.errors import clear_errors
+from stages.runner.pool import in_new_process
 from stages.schema.settings import load_settings
 from stages.sequences import packing
 from stages.timing.stage import PRECISIONS, time_finetuning, time_pretraining
-from stages.timing.stock import begin_process
 from stages.tokenization import streams
 from stages.training.machine import clocked, interleaved, median_ratio
 from stages.training.optimisation import autocast, device, on_gpu
@@ -69,7 +69,7 @@ def time_training(rounds: int) -> None:
     """Prints the speed of the operator `original` in both precisions, beside Trainer and the peak of the machine."""
     settings = load_settings()
     timing = settings.timing.model_copy(update={"repeats": rounds})
-    with begin_process() as process:
+    with in_new_process() as process:
         for precision in PRECISIONS:
             # on a GPU, both sides compute in bfloat16
             if on_gpu() and precision == "float32":
