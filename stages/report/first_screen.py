@@ -1,121 +1,235 @@
-"""The table of the first screen: for every operator the differences from the original, with the verdicts.
+"""The picture of the first screen: for every operator, intervals of the differences from the original.
 
-Intervals and verdicts are selected from contrasts.csv. Parameters are counted; transfer and speed have no test.
+Every number is a row of contrasts.csv or of data/published/studies.csv; the parameters are counted. The macros of
+reports/templates/picture.html and of picture.tex draw the rows, and the table below the picture lists them.
 """
 
 from dataclasses import dataclass
+from math import isnan, nan
 
 import pandas as pd
 
 from stages.evidence.cells import PAPER_SIZES
 from stages.evidence.fields import select
 from stages.evidence.scores import GLUE_SCORE, MISMATCHED
-from stages.evidence.statistics import NOT_TESTED
-from stages.report import names, read_results, table_rows
+from stages.evidence.statistics import DIFFERENT, NOT_TESTED, ONE_CHECKPOINT, TOO_FEW
+from stages.report import names, read_results
+from stages.report.drawing import style
 from stages.report.figures import SOURCES
-from stages.report.tables import number, signed
+from stages.report.tables import Grid, Group, Heading, Line, Value, number, signed
 from stages.report.text_templates import content
-from stages.schema.settings import REFERENCE, Settings
+from stages.schema.settings import Settings
 
 # BERT-base, the size of which released results are shown
 BIGGEST = PAPER_SIZES[-1]
+# sources of marks: this run, released results, studies of this repository, and counts
+RUN, RELEASED, STUDY, COUNTED = "reproduced", "released", "study", "counted"
+HIGHER, LOWER, NOT_SHOWN, MIXED = "higher", "lower", "not shown", "mixed"
+SYMBOLS = {HIGHER: "▲", LOWER: "▼", NOT_SHOWN: "○", NOT_TESTED: "–", MIXED: "◆", "": ""}
+# verdicts of contrasts.csv on too few runs
+WITHOUT_TEST = (NOT_TESTED, TOO_FEW, ONE_CHECKPOINT)
+# space beside the outermost interval, a share of the scale
+MARGIN = 0.06
 
 
 @dataclass(frozen=True)
-class Finding:
-    """One line of a cell.
+class Mark:
+    """One interval of a cell.
 
     Args:
-        label: the source of the numbers, such as `released, BERT-base`.
-        text: the difference with the interval, such as `+0.63 [−0.32, 1.57]`.
-        verdict: the words of contrasts.csv, such as `different, lower`; NOT_TESTED for a difference of means; empty for
-            a count.
+        source: RUN, RELEASED, STUDY or COUNTED.
+        label: the source for readers, such as `released, BERT-base`.
+        estimate: the difference from the original, in the unit of the column.
+        low: the lower end of the interval, or NaN.
+        high: the upper end of the interval, or NaN.
+        text: the numbers, such as `+0.63 [−0.32, 1.57]`.
+        verdict: a key of SYMBOLS; empty for a count. For a released result, the verdict is on the checkpoints.
     """
 
+    source: str
     label: str
+    estimate: float
+    low: float
+    high: float
     text: str
     verdict: str
+
+
+@dataclass(frozen=True)
+class Cell:
+    """The marks of an operator in a column, and the verdict on the operator, a key of SYMBOLS."""
+
+    marks: tuple[Mark, ...]
+    verdict: str
+
+    @property
+    def symbol(self) -> str:
+        """The sign that stands for the verdict."""
+        return SYMBOLS[self.verdict]
+
+
+@dataclass(frozen=True)
+class Column:
+    """A column of the picture.
+
+    Args:
+        key: the key in `columns` of sections.yaml, which has the other texts.
+        low: the left end of the scale.
+        high: the right end of the scale.
+    """
+
+    key: str
+    low: float
+    high: float
+
+    @property
+    def drawn(self) -> bool:
+        """Whether the column has a mark."""
+        return self.high > self.low
+
+    def share(self, value: float) -> float:
+        """Returns the place of a value on the scale, from 0 at the left end to 1 at the right end."""
+        return (value - self.low) / (self.high - self.low)
 
 
 def build_rows(settings: Settings) -> list[dict]:
     """Builds a row per operator: first the operators that sections.yaml describes, then further operators compared.
 
     Returns:
-        Dicts of `operator` (the name for readers), `does` (a few words, or "") and `cells`, which has a list of
-        findings for every column of sections.yaml: saved, score, loss, noise, transfer and time.
+        Dicts of `key` and `operator` (the name for readers), `colour`, and `cells`, a Cell for every column of
+        sections.yaml: saved, score, loss, noise, transfer and time.
     """
     size = settings.sizes[-1]
     # the first protocol of the run, or the empty protocol of pre-training
-    protocols = ["", settings.protocols[0]]
-    contrasts = read_results.read_contrasts(protocol=protocols)
-    sizes = contrasts["source"].map({"released": BIGGEST, "reproduced": size})
+    contrasts = read_results.read_contrasts(protocol=["", settings.protocols[0]])
+    sizes = contrasts["source"].map({RELEASED: BIGGEST, RUN: size})
     # released results stand first
     contrasts = contrasts[contrasts["size"] == sizes].sort_values("source", kind="stable")
-    elsewhere = table_rows.average_elsewhere(read_results.read_table("transfer"))
-    elsewhere = select(elsewhere, size=size, protocol=protocols)
-    # `stock` names the precision of a stock BERT, which is none of our operators
-    speed = select(read_results.read_table("speed"), metric="tokens_per_second", size=size)
-    speed = speed[speed["stock"].isna()]
+    studies = read_results.read_studies()
     summaries = read_results.read_summaries()
     described = content("sections")["operators"]
     rows = []
     for operator in dict.fromkeys([*described, *contrasts["arm"]]):
         compared = select(contrasts, arm=operator)
+        studied = select(studies, operator=operator)
         noise = select(compared, quantity="lost_noise")
-        cells = {
+        marks = {
             "saved": count_saved(summaries, operator, [BIGGEST, size]),
-            "score": list_findings(select(compared, quantity="score", at=GLUE_SCORE), 2),
-            "loss": list_findings(select(compared, quantity="loss"), 3),
-            "noise": list_findings(noise[noise["at"] != MISMATCHED], 1, by_task=True),
-            "transfer": subtract_means(elsewhere, operator, size),
-            "time": subtract_means(speed, operator, size, relative=True),
+            "score": [
+                *list_marks(select(compared, quantity="score", at=GLUE_SCORE), 2),
+                *list_study_marks(select(studied, question="score"), 2),
+            ],
+            "loss": [
+                *list_marks(select(compared, quantity="loss"), 3),
+                *list_study_marks(select(studied, question="loss"), 3),
+            ],
+            "noise": list_marks(noise[noise["at"] != MISMATCHED], 1, by_task=True),
+            "transfer": list_marks(select(compared, quantity="transfer"), 1),
+            "time": list_marks(select(compared, quantity="speed"), 1),
         }
-        rows.append({"operator": names.operator(operator), "does": described.get(operator, ""), "cells": cells})
+        cells = {key: Cell(tuple(found), judge(found)) for key, found in marks.items()}
+        colour, _ = style(operator)
+        rows.append({"key": operator, "operator": names.operator(operator), "colour": colour, "cells": cells})
     return rows
 
 
-def list_findings(rows: pd.DataFrame, decimals: int, by_task: bool = False) -> list[Finding]:
-    """Lists a finding for every row of contrasts.csv.
+def list_marks(rows: pd.DataFrame, decimals: int, by_task: bool = False) -> list[Mark]:
+    """Lists a mark for every row of contrasts.csv.
 
     Args:
         rows: the comparisons of an operator in a quantity.
         decimals: of the difference and the interval.
         by_task: whether the label names the task, not the model.
     """
-    findings = []
+    marks = []
     for row in rows.to_dict("records"):
         place = names.task(row["at"]) if by_task else f"BERT-{row['size']}"
-        text = signed(row["estimate"], decimals)
-        if pd.notna(row["low"]):
-            text += f" [{number(row['low'], decimals)}, {number(row['high'], decimals)}]"
-        verdict = ", ".join(filter(None, [row["verdict"], row["direction"]]))
-        findings.append(Finding(f"{SOURCES[row['source']]}, {place}", text, verdict))
-    return findings
+        verdict = NOT_SHOWN
+        if row["verdict"] == DIFFERENT or (row["verdict"] == ONE_CHECKPOINT and row["direction"]):
+            verdict = row["direction"]
+        elif row["verdict"] in WITHOUT_TEST and isnan(row["p_holm"]):
+            verdict = NOT_TESTED
+        marks.append(make_mark(row["source"], f"{SOURCES[row['source']]}, {place}", row, decimals, verdict))
+    return marks
 
 
-def count_saved(summaries: pd.DataFrame, operator: str, sizes: list[str]) -> list[Finding]:
+def list_study_marks(rows: pd.DataFrame, decimals: int) -> list[Mark]:
+    """Lists a mark for every row of studies.csv. decimals: of the difference and the interval."""
+    marks = []
+    for row in rows.to_dict("records"):
+        verdict = row["verdict"] if row["verdict"] in (HIGHER, LOWER) else NOT_SHOWN
+        marks.append(make_mark(STUDY, f"study {row['study']}", row, decimals, verdict))
+    return marks
+
+
+def make_mark(source: str, label: str, row: dict, decimals: int, verdict: str) -> Mark:
+    """Makes a mark of a row with estimate, low and high; without an interval, low and high are NaN."""
+    text = signed(row["estimate"], decimals)
+    if pd.notna(row["low"]):
+        text += f" [{number(row['low'], decimals)}, {number(row['high'], decimals)}]"
+    return Mark(source, label, row["estimate"], row["low"], row["high"], text, verdict)
+
+
+def count_saved(summaries: pd.DataFrame, operator: str, sizes: list[str]) -> list[Mark]:
     """Gives the share of the parameters that an operator saves, at the first of `sizes` with a count."""
     counted = select(summaries, metric="saved_percent", operator=operator)
     for size in sizes:
         for share in select(counted, size=size)["mean"]:
-            return [Finding(f"counted, BERT-{size}", f"{number(share, 1)} %", "")]
+            return [Mark(COUNTED, f"counted, BERT-{size}", share, nan, nan, f"{number(share, 1)} %", "")]
     return []
 
 
-def subtract_means(rows: pd.DataFrame, operator: str, size: str, relative: bool = False) -> list[Finding]:
-    """Subtracts the mean of the original from the mean of an operator, without a test.
+def judge(marks: list[Mark]) -> str:
+    """Gives the verdict on an operator: what this run or a study shows, MIXED if they show opposite directions.
 
-    Args:
-        rows: operator and mean; fractions, or with `relative` any unit.
-        operator: the operator; without a mean of the operator or of the original there is no finding.
-        size: of the model.
-        relative: whether the difference is in per cent of the original, not in points.
+    Released results are single checkpoints, which decide nothing about the operator. A count needs no verdict.
     """
-    # over all tasks and rounds
-    means = rows.groupby("operator")["mean"].mean()
-    if operator not in means or REFERENCE not in means:
-        return []
-    difference = 100 * (means[operator] - means[REFERENCE])
-    if relative:
-        difference /= means[REFERENCE]
-    return [Finding(f"this run, BERT-{size}", signed(difference, 1), NOT_TESTED)]
+    if any(mark.source == COUNTED for mark in marks):
+        return ""
+    verdicts = {mark.verdict for mark in marks if mark.source != RELEASED}
+    if {HIGHER, LOWER} <= verdicts:
+        return MIXED
+    for verdict in (HIGHER, LOWER, NOT_SHOWN):
+        if verdict in verdicts:
+            return verdict
+    return NOT_TESTED
+
+
+def fit_columns(rows: list[dict]) -> dict[str, Column]:
+    """Fits one scale per column, which holds zero and every interval of the column."""
+    columns = {}
+    for key in content("sections")["columns"]:
+        ends = [0.0]
+        for row in rows:
+            for mark in row["cells"][key].marks:
+                ends += [value for value in (mark.estimate, mark.low, mark.high) if not isnan(value)]
+        low, high = min(ends), max(ends)
+        margin = MARGIN * (high - low)
+        # the scale of counts begins at zero
+        columns[key] = Column(key, low - margin if low < 0 else low, high + margin if high > 0 else high)
+    return columns
+
+
+def list_numbers(rows: list[dict]) -> Grid:
+    """Lists the numbers behind the picture as a table: a row for every mark."""
+    columns = content("sections")["columns"]
+    groups, records = [], []
+    for row in rows:
+        for key, cell in row["cells"].items():
+            for mark in cell.marks:
+                texts = (columns[key]["label"], mark.label, mark.text, mark.verdict)
+                values = [Value(text, kind="text") for text in texts[:2]]
+                values += [Value(mark.text), Value(mark.verdict or "counted", kind="text")]
+                groups.append(Group(row["operator"], (Line("", tuple(values)),)))
+                record = {"operator": row["key"], "column": key, "source": mark.source, "label": mark.label}
+                numbers = {"estimate": mark.estimate, "low": mark.low, "high": mark.high, "verdict": mark.verdict}
+                records.append(record | numbers)
+    return Grid(
+        name="first_screen",
+        title="Numbers behind the picture: differences from the original operator",
+        stage="analysis",
+        first="Operator",
+        headings=(Heading("Column"), Heading("Source"), Heading("Difference"), Heading("Verdict")),
+        groups=tuple(groups),
+        csv=pd.DataFrame(records),
+    )

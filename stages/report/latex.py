@@ -14,6 +14,7 @@ from pathlib import Path
 import jinja2
 
 from stages.report.tables import Grid
+from stages.report.text_templates import FILTERS
 
 ESCAPES = {
     "\\": r"\textbackslash{}",
@@ -46,6 +47,10 @@ ESCAPES = {
     "†": r"\textdagger{}",
     "“": "``",
     "”": "''",
+    "▲": r"$\uparrow$",
+    "▼": r"$\downarrow$",
+    "○": r"$\circ$",
+    "◆": r"$\diamond$",
 }
 # a power and an index in a formula, both escaped
 POWER = re.compile(r"\\textasciicircum\{\}(\w)")
@@ -78,7 +83,7 @@ def environment(folder: Path) -> jinja2.Environment:
         lstrip_blocks=True,
         keep_trailing_newline=True,
     )
-    templates.filters.update(tex=Latex, breakable=breakable, formula=format_formula, columns=choose_columns)
+    templates.filters.update(FILTERS, tex=Latex, breakable=breakable, formula=format_formula, columns=choose_columns)
     return templates
 
 

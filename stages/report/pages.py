@@ -15,14 +15,14 @@ def fill_pages(layout: dict, grids: dict[str, Grid], figures: dict[str, Drawing]
     nothing to draw, and sections without a table or figure.
 
     Args:
-        layout: the content of sections.yaml; its `pages` have a name, `file`, and `sections`, each with a list `text`
-            of templates, and lists `tables` and `figures` of names.
+        layout: the content of sections.yaml; its `pages` have a name, `file`, and `sections`, each with a template
+            `answer`, a list `text` of templates, and lists `tables` and `figures` of names.
         grids: every table by name.
         figures: every figure by name.
-        facts: the values that the templates in `text` may name.
+        facts: the values that the templates in `answer` and `text` may name.
 
     Returns:
-        The pages of `layout`; of each section, `text` has the paragraphs and `shown` the tables and figures in order.
+        The pages of `layout`; of each section, `text` has the paragraphs and `shown` the figures and tables in order.
     """
     filled = []
     for page in layout["pages"]:
@@ -32,7 +32,9 @@ def fill_pages(layout: dict, grids: dict[str, Grid], figures: dict[str, Drawing]
             # a section without numbers says nothing
             if shown:
                 paragraphs = [fill_template(template, **facts) for template in section["text"]]
-                sections.append({**section, "text": [text for text in paragraphs if text], "shown": shown})
+                answer = fill_template(section.get("answer", ""), section=section["id"], **facts)
+                text = [paragraph for paragraph in paragraphs if paragraph]
+                sections.append({**section, "answer": answer, "text": text, "shown": shown})
         filled.append({**page, "sections": sections})
     return filled
 
@@ -44,11 +46,11 @@ def find_shown(section: dict, grids: dict[str, Grid], figures: dict[str, Drawing
 
 
 def find_items(section: dict, grids: dict[str, Grid], figures: dict[str, Drawing]) -> list[Grid | Drawing]:
-    """Finds the tables and then the figures of a section; a figure NAME stands for all `NAME-PROTOCOL-SIZE`, too."""
-    items = [grids[name] for name in section["tables"]]
+    """Finds the figures and then the tables of a section; a figure NAME stands for all `NAME-PROTOCOL-SIZE`, too."""
+    items = []
     for name in section["figures"]:
         items += [drawing for key, drawing in figures.items() if key.split("-")[0] == name]
-    return items
+    return items + [grids[name] for name in section["tables"]]
 
 
 def list_not_run(layout: dict, grids: dict[str, Grid], figures: dict[str, Drawing]) -> list[dict]:

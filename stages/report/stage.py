@@ -36,7 +36,7 @@ from stages.report import (
 )
 from stages.report.drawing import Drawing
 from stages.report.tables import Grid, csv_of
-from stages.report.text_templates import TEMPLATES, content, describe_banner, facts_of, fill_sentence
+from stages.report.text_templates import TEMPLATES, content, describe_banner, facts_of, fill_sentence, fill_template
 from stages.schema.settings import Settings
 
 # entries of tables.yaml that are no tables, or a table for every source
@@ -53,6 +53,7 @@ def build_tables(settings: Settings) -> dict[str, Grid]:
     # claims and audit have pages of their own
     grids.append(claims_and_audit.claims(read_results.read_claims(), checks))
     grids.append(claims_and_audit.audit(checks))
+    grids.append(first_screen.list_numbers(first_screen.build_rows(settings)))
     grids += build_own_tables(settings)
     return {grid.name: grid for grid in grids}
 
@@ -151,18 +152,34 @@ def fill_context(settings: Settings, grids: dict[str, Grid], drawings: dict[str,
         drawings: every figure by name.
     """
     layout = content("sections")
-    facts = facts_of(settings)
-    filled = pages.fill_pages(layout, grids, drawings, facts)
     rows = first_screen.build_rows(settings)
+    studies = read_results.read_studies().to_dict("records")
+    facts = {**facts_of(settings), "rows": rows, "studies": studies, "operators": layout["operators"]}
+    sentences = content("sentences")
+    facts["quantities"] = sentences["quantities"]
+    facts["squad"] = read_squad(settings).to_dict("records")
+    facts["translated"] = read_results.read_table("translation").to_dict("records")
+    facts["totals"] = claims_and_audit.claim_totals(read_results.read_claims()).to_dict("records")
     return {
         **layout,
+        **facts,
         "banner": describe_banner(settings),
-        "rows": rows,
-        "answer": fill_sentence("answer", rows=rows),
-        "interval_note": fill_sentence("interval_note", **facts),
-        "pages": filled,
+        "scales": first_screen.fit_columns(rows),
+        "numbers": grids["first_screen"],
+        "answer": fill_sentence("answer", **facts),
+        "sentences": [fill_template(sentence, **facts) for sentence in sentences["sentences"].values()],
+        "picture_note": fill_sentence("picture_note", **facts),
+        "pages": pages.fill_pages(layout, grids, drawings, facts),
         "not_run": pages.list_not_run(layout, grids, drawings),
     }
+
+
+def read_squad(settings: Settings) -> pd.DataFrame:
+    """Selects the F1 of this run's largest size on SQuAD 1.1, without TriviaQA before, by operator."""
+    cells = select(read_results.read_cells(), table="kowsher2024_arxiv_table2_squad", column_key="squad1_f1")
+    keys = cells["row_key"].str.split(".", expand=True)
+    cells = cells.assign(operator=keys[1])
+    return cells[(keys[0] == settings.sizes[-1]) & (keys[2] == "single")]
 
 
 def write_report(settings: Settings, context: dict, grids: dict[str, Grid], drawings: dict[str, Drawing]) -> None:

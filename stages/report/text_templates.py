@@ -3,7 +3,7 @@
 The texts are plain; HTML and LaTeX templates escape the texts where they are shown.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import cache
 from math import nan
 
@@ -94,6 +94,14 @@ def format_probability(value: object) -> str:
     return tables.probability(_to_number(value))
 
 
+def list_words(words: Sequence[str]) -> str:
+    """Joins words as in running text: `a`, `a and b`, or `a, b and c`."""
+    *others, last = words
+    if not others:
+        return last
+    return f"{', '.join(others)} and {last}"
+
+
 FILTERS = {
     "number": scale_first(tables.number),
     "spread": scale_first(tables.spread),
@@ -101,6 +109,7 @@ FILTERS = {
     "to": format_interval,
     "p": format_probability,
     "in_words": tables.in_words,
+    "listed": list_words,
     "detectable": tables.detectable,
     "task": names.task,
     "label": names.label,
