@@ -2,9 +2,10 @@
 
 Every operator is compared with the original, and the further pairs that `analysis.pairs` names with each other. A
 comparison is of runs of one source (this run, or the released results), protocol and size: scores, the final loss, the
-accuracy that noise takes, and steps to a milestone such as a level of the loss. A run that never gets to a milestone
-counts with the last step at which all runs are known (stages.evidence.survival). Holm's method adjusts the p values of
-a family, and the intervals cover the family simultaneously. contrasts.yaml describes every column.
+accuracy that noise takes, steps to a milestone such as a level of the loss, the speed of pre-training, and transfer to
+other tasks. A run that never gets to a milestone counts with the last step at which all runs are known
+(stages.evidence.survival). Holm's method adjusts the p values of a family, and the intervals cover the family
+simultaneously. contrasts.yaml describes every column.
 """
 
 from collections.abc import Sequence
@@ -12,12 +13,13 @@ from functools import cache
 from math import nan
 from pathlib import Path
 
+import numpy as np
 import pandas as pd
 import yaml
 from scipy import stats
 
 from stages.analysis import robustness
-from stages.evidence import baselines, convergence, derived, power, scores, survival
+from stages.evidence import baselines, convergence, derived, power, scores, speeds, survival
 from stages.evidence.estimate import between
 from stages.evidence.fields import select, stack
 from stages.evidence.statistics import (
@@ -36,13 +38,19 @@ DESCRIBED = Path(__file__).with_name("contrasts.yaml")
 # the names of the sources in every CSV
 THIS_RUN, RELEASED = "reproduced", "released"
 # quantities; LOST is followed by the kind of noise
-SCORE, LOSS, LOST, STEPS = "score", "loss", "lost_", "steps"
+SCORE, LOSS, LOST, STEPS, SPEED, TRANSFER = "score", "loss", "lost_", "steps", "speed", "transfer"
 FINAL_LOSS = "validation_loss"
-# `at` is a column of the GLUE tables, a split, a milestone or FINAL_LOSS
+PRETRAINING = "pretraining"
+ELSEWHERE = "elsewhere"
+# `at` is a column of the GLUE tables, a split, a milestone, FINAL_LOSS, PRETRAINING (speed) or ELSEWHERE (transfer)
 KEYS = ["quantity", "source", "protocol", "size", "at"]
-RUN = ["operator", "stage", "pretraining_seed", "finetuning_seed", "value", "reached"]
+RUN = ["operator", "stage", "pretraining_seed", "finetuning_seed", "condition", "value", "reached", "share_of_peak"]
 # the score that has to exceed chance for a value to be informative, and the upper end of chance
 CHANCE = ["score", "most_frequent_high"]
+# balanced accuracy of every constant answer, in points
+CONSTANT = 50.0
+# columns that are in the unit of the quantity
+IN_UNIT = ["estimate", "low", "high", "low_unadjusted", "high_unadjusted", "detectable"]
 # one side of a comparison: an operator, or a pair of operators, whose difference is compared
 Arm = str | Sequence[str]
 
@@ -61,19 +69,23 @@ def quantities(rows: pd.DataFrame, measured: pd.DataFrame, without_model: baseli
         without_model: the scores of answers without a model, as `baselines.without_model` returns them; may be empty.
 
     Returns:
-        KEYS without the source, RUN (`value` in points, nats or steps; `reached`: whether the milestone was reached, or
-        missing) and CHANCE, both in the same unit, and NaN where the value depends on no score.
+        KEYS without the source, RUN and CHANCE. value: in points, nats or steps, or the logarithm of a speed. reached:
+        whether the milestone was reached, or missing. condition, share_of_peak: of a speed, as
+        `speeds.collect_speeds` returns them. CHANCE is in the unit of value, and NaN where value depends on no score.
     """
     tuned = _collect_scores(measured, without_model)
     losses = measured[measured["metric"] == "final_validation_loss"].assign(quantity=LOSS, at=FINAL_LOSS)
     lost = _collect_losses_to_noise(rows, without_model)
     steps = convergence.milestone_events(measured).rename(columns={"milestone": "at", "step": "value"})
     steps = steps.assign(quantity=STEPS, stage="pretraining")
+    fast = speeds.collect_speeds(rows).assign(quantity=SPEED, at=PRETRAINING)
+    transferred = _collect_transfer(rows)
     names = [*KEYS, *RUN, *CHANCE]
     names.remove("source")
     # As objects, because a column that only one part lacks would change the type of the other parts.
-    parts = [part.reindex(columns=names).astype(object) for part in (tuned, losses, lost, steps)]
-    return stack(parts).astype(dict.fromkeys(("value", *CHANCE), float))
+    collected = (tuned, losses, lost, steps, fast, transferred)
+    parts = [part.reindex(columns=names).astype(object) for part in collected]
+    return stack(parts).astype(dict.fromkeys(("value", "share_of_peak", *CHANCE), float))
 
 
 def table(
@@ -85,7 +97,7 @@ def table(
         sources: the `quantities` of each source, by the name THIS_RUN or RELEASED.
         confidence: of the interval of a single comparison, such as 0.95.
         alpha: of the tests of a family together.
-        pairs: further comparisons (arm, reference) of THIS_RUN. A side that is itself a pair stands for the
+        pairs: further comparisons (arm, reference) of THIS_RUN, except of speeds. A side that is itself a pair stands for the
             difference of two operators: ((symmetric, original), (shared, pairwise)) asks if two differences differ.
 
     Returns:
@@ -93,9 +105,10 @@ def table(
     """
     contrasts = []
     for source, rows in sources.items():
-        further = pairs if source == THIS_RUN else ()
         for keys, runs in rows.assign(source=source).groupby(KEYS, sort=False, dropna=False):
             place = dict(zip(KEYS, keys, strict=True))
+            # a difference of two operators has no share of the peak, which a verdict on a speed needs
+            further = pairs if source == THIS_RUN and place["quantity"] != SPEED else ()
             operators = [name for name in runs["operator"].unique() if name != REFERENCE]
             against_original = [(operator, REFERENCE) for operator in operators]
             for sides in (*against_original, *further):
@@ -108,7 +121,7 @@ def table(
     frame = pd.DataFrame(contrasts)
     frame["family"] = [_name_family(row) for row in frame.itertuples()]
     families = [_add_verdicts(family, alpha) for _, family in frame.groupby("family", sort=False)]
-    return pd.concat(families)[columns]
+    return _convert_speeds(pd.concat(families)[columns])
 
 
 def _collect_scores(measured: pd.DataFrame, without_model: baselines.WithoutModel) -> pd.DataFrame:
@@ -139,6 +152,22 @@ def _collect_losses_to_noise(rows: pd.DataFrame, without_model: baselines.Withou
         at=lost["evaluated_on"],
         stage="noise",
         value=100 * lost["value"],
+    )
+
+
+def _collect_transfer(rows: pd.DataFrame) -> pd.DataFrame:
+    """Averages the balanced accuracy of each run over all pairs of different tasks, in points."""
+    away = derived.select_elsewhere(select(rows, stage="cross_domain"))
+    runs = away.groupby(["protocol", "size", "operator", *robustness.RUN], sort=False, dropna=False)
+    means = runs["value"].mean().reset_index()
+    points = 100 * means["value"]
+    return means.assign(
+        quantity=TRANSFER,
+        at=ELSEWHERE,
+        stage="cross_domain",
+        value=points,
+        score=points,
+        most_frequent_high=CONSTANT,
     )
 
 
@@ -209,6 +238,7 @@ def _compare(arm: list[str], reference: list[str], runs: pd.DataFrame, confidenc
         "never_reference": never_reference,
         "horizon": horizon,
         "at_chance": baselines.nothing_to_compare(by_operator, lost=quantity.startswith(LOST)),
+        "busy": quantity == SPEED and speeds.is_busy(_select_runs(arm, runs), _select_runs(reference, runs)),
     }
 
 
@@ -252,18 +282,33 @@ def _add_verdicts(family: pd.DataFrame, alpha: float) -> pd.DataFrame:
         verdict = too_few(row.unit_of_inference, row.n, row.n_reference) or verdict
         if row.at_chance:
             verdict = baselines.AT_CHANCE
+        if row.busy:
+            verdict = speeds.BUSY
         direction = ""
         # Single checkpoints have no verdict on an operator, but differ in a direction.
-        if significant and verdict not in (TOO_FEW, baselines.AT_CHANCE):
+        if significant and verdict not in (TOO_FEW, baselines.AT_CHANCE, speeds.BUSY):
             direction = "higher" if row.estimate > 0 else "lower"
         verdicts.append(verdict)
         directions.append(direction)
     reasons = _read_descriptions()["reasons"]
+    limits = {
+        "fewest": FEWEST,
+        "tolerance": f"{100 * (speeds.TOLERANCE - 1):.0f} %",
+        "far_below": f"{100 * speeds.FAR_BELOW:.0f} %",
+    }
     return family.assign(
         verdict=verdicts,
         direction=directions,
-        reason=[reasons[verdict].format(fewest=FEWEST) for verdict in verdicts],
+        reason=[reasons[verdict].format(**limits) for verdict in verdicts],
     )
+
+
+def _convert_speeds(rows: pd.DataFrame) -> pd.DataFrame:
+    """Converts the columns IN_UNIT of speeds from logarithms of a ratio to per cent: 0.1 is 10.5 %."""
+    is_speed = rows["quantity"] == SPEED
+    converted = rows.copy()
+    converted.loc[is_speed, IN_UNIT] = 100 * np.expm1(rows.loc[is_speed, IN_UNIT].astype(float))
+    return converted
 
 
 @cache

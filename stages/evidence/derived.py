@@ -8,7 +8,9 @@ mean of the differences is the difference of the means. The functions below take
 import numpy as np
 import pandas as pd
 
+from stages.benchmarks.glue import TASK_OF
 from stages.evidence.fields import FIELDS, list_other_fields, select
+from stages.evidence.scores import MISMATCHED
 from stages.schema.settings import REFERENCE
 
 # By metric: the count of the operator, and the count of the original with which the saving compares.
@@ -111,6 +113,18 @@ def question_answering(rows: pd.DataFrame) -> pd.DataFrame:
     means = groups.agg(value=("value", "mean"), sets=("value", "size")).reset_index()
     both = means[means["sets"] == 2].assign(evaluated_on="squad")
     return pd.concat([rows[FIELDS], both[FIELDS]])
+
+
+def select_elsewhere(rows: pd.DataFrame) -> pd.DataFrame:
+    """Selects the balanced accuracies on tasks that the models were not trained on, without the mismatched split.
+
+    Args:
+        rows: of the stage cross_domain, with task (trained on), evaluated_on (tested on) and metric.
+    """
+    balanced = rows[rows["metric"] == "balanced_accuracy"]
+    other_task = balanced["task"] != balanced["evaluated_on"].map(TASK_OF)
+    # the mismatched split would count MNLI twice
+    return balanced[other_task & (balanced["evaluated_on"] != MISMATCHED)]
 
 
 def curve_measures(rows: pd.DataFrame, keys: list[str]) -> pd.DataFrame:

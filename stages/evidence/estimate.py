@@ -14,7 +14,6 @@ from stages.evidence.statistics import (
     FEWEST,
     FINETUNING,
     PRETRAINING,
-    REPEATS,
     mean_interval,
     permutation_p,
     units,
@@ -64,8 +63,7 @@ def between(arm: pd.DataFrame, reference: pd.DataFrame, confidence: float) -> Es
 
     Returns:
         The estimate of `paired` or `welch`. If the units of the arms differ, an arm has a single checkpoint, and the
-        unit is FINETUNING. If an arm has fewer units than FEWEST, except for timed repeats, there is no interval and no
-        test.
+        unit is FINETUNING. If an arm has fewer units than FEWEST, there is no interval and no test.
     """
     values, draws, unit = units(arm)
     other_values, other_draws, other_unit = units(reference)
@@ -78,7 +76,7 @@ def between(arm: pd.DataFrame, reference: pd.DataFrame, confidence: float) -> Es
         effect = paired(values, other_values[order], confidence)
     else:
         effect = welch(values, other_values, confidence)
-    if unit != REPEATS and min(effect.n) < FEWEST:
+    if min(effect.n) < FEWEST:
         effect = Estimate(effect.value, effect.n, paired=effect.paired)
     return replace(effect, unit=unit)
 

@@ -22,14 +22,15 @@ TRAINING = "training seeds"
 # Runs of one pre-training checkpoint.
 FINETUNING = "fine-tuning seeds"
 # Times of the same work on one machine.
-REPEATS = "timed repeats"
+ROUNDS = "rounds"
 # Relative rounding error: means of equal runs differ by less, measured scores and losses by more.
 ROUNDING = 1e-9
 DIFFERENT = "different"
 INCONCLUSIVE = "inconclusive"
 ONE_CHECKPOINT = "one checkpoint per arm"
 TOO_FEW = "too few seeds"
-# Pre-training seeds per arm for a verdict. With two, Welch's test rejects up to twice as often as its level says if the
+TOO_FEW_ROUNDS = "too few rounds"
+# Pre-training seeds, or rounds, per arm for a verdict. With two, Welch's test rejects up to twice as often as its level says if the
 # spreads of the arms differ.
 FEWEST = 3
 
@@ -71,7 +72,7 @@ def units(rows: pd.DataFrame) -> tuple[np.ndarray, pd.Index, str]:
 
     Args:
         rows: the runs of a cell: value, pretraining_seed, finetuning_seed (NaN without fine-tuning), and `stage` for
-            times and translations; `condition` is the round of a timed repeat.
+            times and translations; `condition` is the round of a time.
 
     Returns:
         The values of the units [n], the seed or round that pairs each unit with a unit of another arm [n], and the name
@@ -81,7 +82,7 @@ def units(rows: pd.DataFrame) -> tuple[np.ndarray, pd.Index, str]:
     stages = set(rows.get("stage", ()))
     if rows["pretraining_seed"].isna().all():
         if "timing" in stages:
-            return values, pd.Index(rows.get("condition", rows.index)), REPEATS
+            return values, pd.Index(rows.get("condition", rows.index)), ROUNDS
         return values, rows.index, EXACT
     _, _, means, seeds = _average_by_pretraining_seed(rows)
     if len(means) == 1 and rows["finetuning_seed"].notna().any():
@@ -190,13 +191,15 @@ def _average_by_pretraining_seed(
 
 
 def too_few(unit: str, *counts: int) -> str:
-    """Explains why so many units allow no verdict: ONE_CHECKPOINT or TOO_FEW; an empty text if a verdict is allowed.
+    """Explains why so many units allow no verdict: ONE_CHECKPOINT, TOO_FEW, TOO_FEW_ROUNDS, or an empty text if they do.
 
     Args:
         unit: the unit of inference.
         counts: number of units of each arm.
     """
     fewest = min(counts)
+    if unit == ROUNDS:
+        return TOO_FEW_ROUNDS if fewest < FEWEST else ""
     if unit == FINETUNING or fewest < 2:
         return ONE_CHECKPOINT
     if fewest < FEWEST:

@@ -14,11 +14,10 @@ from pathlib import Path
 import pandas as pd
 import yaml
 
-from stages.benchmarks.glue import TASK_OF
-from stages.evidence import published
+from stages.evidence import derived, published
 from stages.evidence.baselines import LABELS
 from stages.evidence.fields import select
-from stages.evidence.scores import COLUMNS, GLUE_SCORE, MISMATCHED
+from stages.evidence.scores import COLUMNS, GLUE_SCORE
 from stages.files.paths import LEDGER, TOKENS
 from stages.records.ledger import TOTAL, read_ledger
 from stages.report import claims_and_audit, deviations, open_items, read_results
@@ -155,10 +154,7 @@ def average_elsewhere(rows: pd.DataFrame) -> pd.DataFrame:
     Returns:
         MODEL, task and mean, without the mismatched split of MNLI.
     """
-    other_task = rows["task"] != rows["evaluated_on"].map(TASK_OF)
-    balanced = rows["metric"] == "balanced_accuracy"
-    # the mismatched split would count MNLI twice
-    away = rows[balanced & other_task & (rows["evaluated_on"] != MISMATCHED)]
+    away = derived.select_elsewhere(rows)
     return away.groupby([*MODEL, "task"], sort=False)["mean"].mean().reset_index()
 
 
