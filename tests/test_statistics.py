@@ -15,7 +15,7 @@ from stages.evidence.statistics import (
     EXACT,
     FINETUNING,
     PRETRAINING,
-    REPEATS,
+    ROUNDS,
     TRAINING,
     holm,
     p_of_difference,
@@ -67,7 +67,7 @@ def test_equal_runs_have_an_interval_of_no_width():
     ("stage", "pretraining_seed", "unit"),
     [
         ("parameters", None, EXACT),
-        ("timing", None, REPEATS),
+        ("timing", None, ROUNDS),
         ("pretraining", (1, 2), PRETRAINING),
         ("translation", (1, 2), TRAINING),
     ],
@@ -189,11 +189,13 @@ def test_finetuning_seeds_of_several_checkpoints_are_averaged():
     assert several.value == pytest.approx(np.mean([2.0, 4.0, 3.5]) - np.mean([1.0, 1.0, 2.0]))
 
 
-def test_two_timed_repeats_have_an_interval():
-    rounds = pd.DataFrame({"stage": "timing", "pretraining_seed": None, "condition": ["round=1", "round=2"]})
-    made = between(rounds.assign(value=[1.0, 2.0]), rounds.assign(value=[1.5, 2.75]), 0.95)
-    assert (made.unit, made.n, made.paired) == (REPEATS, (2, 2), True)
+def test_rounds_are_pairs_and_three_have_an_interval():
+    rounds = pd.DataFrame({"stage": "timing", "pretraining_seed": None, "condition": ["round=1", "round=2", "round=3"]})
+    arm, reference = rounds.assign(value=[1.0, 2.0, 4.0]), rounds.assign(value=[1.5, 2.75, 4.5])
+    made = between(arm, reference, 0.95)
+    assert (made.unit, made.n, made.paired) == (ROUNDS, (3, 3), True)
     assert made.low < made.value < made.high
+    assert isnan(between(arm[:2], reference[:2], 0.95).low)
 
 
 def test_fewer_than_three_seeds_have_neither_interval_nor_test():

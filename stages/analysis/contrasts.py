@@ -97,8 +97,9 @@ def table(
         sources: the `quantities` of each source, by the name THIS_RUN or RELEASED.
         confidence: of the interval of a single comparison, such as 0.95.
         alpha: of the tests of a family together.
-        pairs: further comparisons (arm, reference) of THIS_RUN, except of speeds. A side that is itself a pair stands for the
-            difference of two operators: ((symmetric, original), (shared, pairwise)) asks if two differences differ.
+        pairs: further comparisons (arm, reference) of THIS_RUN, except of speeds. A side that is itself a pair stands
+            for the difference of two operators: ((symmetric, original), (shared, pairwise)) asks if two differences
+            differ.
 
     Returns:
         A row for each comparison with runs of both arms. Columns: as contrasts.yaml lists.

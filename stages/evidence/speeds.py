@@ -1,7 +1,7 @@
 """The speed of pre-training in every round, and the signs that another process slowed the machine in between.
 
-All operators are timed in turn within a round, so times of a round are pairs. Speeds are compared by their logarithms: a
-machine that is slower in a round then changes all operators by the same amount.
+All operators are timed in turn within a round, so times of a round are pairs. Speeds are compared by their logarithms:
+a machine that is slower in a round then changes all operators by the same amount.
 """
 
 import numpy as np

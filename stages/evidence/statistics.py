@@ -30,8 +30,8 @@ INCONCLUSIVE = "inconclusive"
 ONE_CHECKPOINT = "one checkpoint per arm"
 TOO_FEW = "too few seeds"
 TOO_FEW_ROUNDS = "too few rounds"
-# Pre-training seeds, or rounds, per arm for a verdict. With two, Welch's test rejects up to twice as often as its level says if the
-# spreads of the arms differ.
+# Pre-training seeds, or rounds, per arm for a verdict. With two, Welch's test rejects up to twice as often as its level
+# says if the spreads of the arms differ.
 FEWEST = 3
 
 
@@ -191,7 +191,7 @@ def _average_by_pretraining_seed(
 
 
 def too_few(unit: str, *counts: int) -> str:
-    """Explains why so many units allow no verdict: ONE_CHECKPOINT, TOO_FEW, TOO_FEW_ROUNDS, or an empty text if they do.
+    """Explains why so many units allow no verdict, such as TOO_FEW; an empty text if a verdict is allowed.
 
     Args:
         unit: the unit of inference.

@@ -80,6 +80,8 @@ def judge(folder: Path) -> dict[str, pd.DataFrame]:
     rows = read_in_order(folder)
     measured = measurements.measurements(rows, options["levels"])
     quantities = contrasts.quantities(rows, measured, {})
+    # no study planned to compare speed or transfer
+    quantities = quantities[~quantities["quantity"].isin((contrasts.SPEED, contrasts.TRANSFER))]
     compared = contrasts.table(
         {contrasts.THIS_RUN: quantities},
         confidence,
