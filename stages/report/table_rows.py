@@ -39,6 +39,7 @@ def make_reader(settings: Settings) -> Callable[[str], pd.DataFrame]:
         "milestone_tests": milestone_tests,
         "noise_measures": noise_measures,
         "noise_tests": noise_tests,
+        "speed_tests": speed_tests,
         "transfer": lambda: transfer(read_results.read_table("transfer")),
         "baselines": partial(baselines, settings.protocols[0]),
         "claim_totals": lambda: claims_and_audit.claim_totals(read_results.read_claims()),
@@ -47,7 +48,7 @@ def make_reader(settings: Settings) -> Callable[[str], pd.DataFrame]:
         "tokens": tokens,
         "sentence_pairs": read_results.read_sentence_pairs,
         "tasks": read_results.read_tasks,
-        "studies": read_results.read_studies,
+        "studies": studies,
         "settings_own": lambda: deviations.without_counterpart(settings.model_dump(mode="json")),
         "checklist": partial(checklist, settings),
         "environment": environment,
@@ -143,6 +144,32 @@ def noise_tests() -> pd.DataFrame:
     rows = rows[rows["quantity"].str.startswith("lost_")]
     rows = rows.rename(columns={"arm": "operator", "at": "evaluated_on"})
     return rows.assign(kind=rows["quantity"].str.removeprefix("lost_"))
+
+
+def speed_tests() -> pd.DataFrame:
+    """Selects the comparisons of the speed of pre-training, with the metric `speed`, and adds `allowed`.
+
+    allowed: how much faster an operator would be, in per cent, if it and the original had the same share of the peak.
+    """
+    tests = read_results.read_contrasts(quantity="speed").rename(columns={"arm": "operator"})
+    if tests.empty:
+        return tests
+    measured = read_results.read_table("speed")
+    ours = measured[measured["stock"].isna()]
+    means = ours.pivot_table("mean", ["size", "operator"], "metric")
+    # operations per token, as a share of the operations that the machine could do in a second
+    work = means["share_of_peak"] / means["tokens_per_second"]
+    models = pd.MultiIndex.from_frame(tests[["size", "operator"]])
+    originals = pd.MultiIndex.from_frame(tests[["size", "reference"]])
+    ratio = work.loc[originals].to_numpy() / work.loc[models].to_numpy()
+    return tests.assign(metric="speed", allowed=100 * (ratio - 1))
+
+
+def studies() -> pd.DataFrame:
+    """Reads the differences that the studies of this repository found, sorted by operator, each in the file's order."""
+    rows = read_results.read_studies()
+    operators = list(rows["operator"].unique())
+    return rows.sort_values("operator", key=lambda names: names.map(operators.index), kind="stable")
 
 
 def average_elsewhere(rows: pd.DataFrame) -> pd.DataFrame:
