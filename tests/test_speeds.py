@@ -110,7 +110,7 @@ def test_the_table_of_speed_shows_the_allowed_difference_and_why_there_is_no_ver
     rows = pd.concat([time_rounds(rates), time_rounds({"original": ORIGINAL / 2}, STOCK)])
     summaries = derived.time_summaries(rows)
     summaries["stock"] = summaries["stock"].replace("", None)
-    frames = {"contrasts": compare(rows).reset_index(), "speed": summaries}
+    frames = {"contrasts": compare(rows).reset_index().astype({"protocol": "str"}), "speed": summaries}
     monkeypatch.setattr(read_results, "read_table", lambda name, **_: frames[name])
     read = {"speed": summaries, "speed_tests": table_rows.speed_tests()}.__getitem__
     grid = own_tables.build_table("training_speed", read, simultaneous="simultaneous 95 %")
