@@ -1,10 +1,8 @@
-"""The parts that every figure shares: panels as SVG and PDF, of equal bytes for equal numbers, and colours."""
+"""The parts that every figure shares: panels side by side, limits of axes, curves, and the axis of steps."""
 
-import re
-import zlib
+import textwrap
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from io import BytesIO
 from pathlib import Path
 from typing import ClassVar
 
@@ -15,27 +13,20 @@ from matplotlib.figure import Figure
 
 from stages.files.storage import temporary_sibling, write_atomically
 from stages.report import names
+from stages.report.figure_files import save_figure
+from stages.report.line_names import name_lines
+from stages.report.looks import GRID, INK, SETTINGS, style
 from stages.report.tables import Shown, csv_of
 from stages.report.text_templates import describe_panel
-from stages.schema.operators import described
 
-SETTINGS = mpl.rc_params_from_file(Path(__file__).with_name("figures.mplstyle"), use_default_template=False)
-INK = SETTINGS["text.color"]
-GRID = SETTINGS["grid.color"]
-# of heat maps, in which the opacity stands for the number
-HEAT = "#3d5a98"
-# colours that colour-blind readers can tell apart (Okabe and Ito), with strokes that differ in print
-STYLES = {name: operator.look for name, operator in described().items() if operator.look}
-# strokes of operators without a look, all grey
-OTHERS = ("solid", "dashed", "dashdot", (0, (1, 1)))
-GREY = "#767676"
-# inches per panel; panels per row, which fill a printed line of 170 mm
-WIDTH, HEIGHT, ROW = 3.3, 2.7, 2
-# names in a row of the legend, at most
-NAMES = 6
-# coordinates of an SVG's paths, and digits beyond the hundredth of a point
-COORDINATES = re.compile(rb' d="[^"]*"')
-DIGITS = re.compile(rb"(\.\d\d)\d+")
+# inches per panel, which stay legible on a page of 500 pixels; panels per row
+WIDTH, HEIGHT, ROW = 2.9, 2.2, 2
+# the width of a panel that fills the row
+FULL = ROW * WIDTH
+# letters of a title in an inch
+TITLE = 12
+# letters in a line of the label of a row
+ROW_LETTERS = 22
 # the stroke of reference lines, and the label of the score of a constant answer
 DASHED = (0, (4, 3))
 CONSTANT = "constant answer"
@@ -62,14 +53,6 @@ class Drawing(Shown):
     def empty(self) -> bool:
         """Whether there is nothing to draw."""
         return not self.files
-
-
-def style(operator: str) -> tuple:
-    """Returns colour and stroke of an operator, the same in every figure."""
-    if operator in STYLES:
-        return STYLES[operator]
-    # a checksum, because `hash` differs between processes
-    return GREY, OTHERS[zlib.crc32(operator.encode()) % len(OTHERS)]
 
 
 def draw_figure(
@@ -106,7 +89,7 @@ def draw_figure(
 
 @mpl.rc_context(SETTINGS)
 def render_panels(groups: Groups, draw: Painter, width: float, height: float) -> dict[str, bytes]:
-    """Draws a panel per group, at most ROW side by side, and one legend below.
+    """Draws a panel per group, all of one size, as many side by side as fit into FULL.
 
     Args:
         groups: the panels.
@@ -117,58 +100,34 @@ def render_panels(groups: Groups, draw: Painter, width: float, height: float) ->
     Returns:
         The figure by format, svg and pdf.
     """
-    columns = min(ROW, len(groups))
+    columns = min(ROW, len(groups), round(FULL / width))
     # rounded up
     rows = -(-len(groups) // columns)
     figure = Figure(figsize=(width * columns, height * rows), layout="constrained")
     places = list(figure.subplots(rows, columns, squeeze=False).flat)
     for axes, (title, frame) in zip(places, groups, strict=False):
         # names of operators may be long
-        axes.set_title(title, loc="left", wrap=True)
+        axes.set_title("\n".join(textwrap.wrap(title, int(TITLE * width), break_on_hyphens=False)), loc="left")
         axes.grid(axis="y", linewidth=0.6)
         axes.set_axisbelow(True)
         draw(axes, frame)
     # the last row may have places without a panel
     for axes in places[len(groups) :]:
         axes.set_axis_off()
-    add_legend(figure, 2 * columns)
-    return {"svg": _save(figure, "svg"), "pdf": _save(figure, "pdf")}
+    name_lines(figure)
+    return save_figure(figure)
 
 
-def add_legend(figure: Figure, most: int) -> None:
-    """Adds a legend below the panels, in the longest rows that fit; the figure grows by the height of the legend.
-
-    Args:
-        figure: a figure with panels.
-        most: names in a row.
-    """
-    handles = {}
-    for axes in figure.axes:
-        drawn, labels = axes.get_legend_handles_labels()
-        handles.update(zip(labels, drawn, strict=True))
-    if not handles:
-        return
-    for number in range(min(len(handles), NAMES, most), 0, -1):
-        legend = figure.legend(handles.values(), handles.keys(), ncols=number, loc="outside lower center")
-        extent = legend.get_window_extent()
-        if extent.width <= figure.bbox.width or number == 1:
-            break
-        legend.remove()
-    # the panels keep their height
-    figure.set_figheight(figure.get_figheight() + extent.height / figure.dpi)
+def find_limits(values: Iterable[float], margin: float = 0.05) -> tuple[float, float]:
+    """Finds the limits of an axis that all panels share; margin: a share of the range, on both sides."""
+    known = pd.Series(list(values), dtype=float).dropna()
+    room = margin * (known.max() - known.min())
+    return float(known.min() - room), float(known.max() + room)
 
 
-def _save(figure: Figure, form: str) -> bytes:
-    """Saves a figure as `svg` or `pdf`, without a date and with few digits in paths."""
-    buffer = BytesIO()
-    date = {"svg": "Date", "pdf": "CreationDate"}[form]
-    figure.savefig(buffer, format=form, metadata={date: None})
-    return COORDINATES.sub(_shorten_digits, buffer.getvalue())
-
-
-def _shorten_digits(path: re.Match) -> bytes:
-    """Cuts the coordinates of a path after the hundredth of a point: `1.23456` is `1.23`."""
-    return DIGITS.sub(rb"\1", path[0])
+def draw_reference(axes: Axes, height: float, label: str) -> None:
+    """Draws a dashed horizontal line, which is named like a curve."""
+    axes.axhline(height, color=INK, linewidth=0.8, linestyle=DASHED, label=label)
 
 
 def write_figures(folder: Path, drawings: Iterable[Drawing]) -> None:
@@ -207,3 +166,17 @@ def steps_axis(axes: Axes) -> None:
     axes.set_xlabel("training step")
     axes.xaxis.set_major_locator(mpl.ticker.MaxNLocator(4))
     axes.xaxis.set_major_formatter(mpl.ticker.StrMethodFormatter("{x:,.0f}"))
+
+
+def label_rows(axes: Axes, labels: list[str]) -> None:
+    """Labels the rows of a panel, from the top, at the heights 0, 1, ..."""
+    wrapped = ["\n".join(textwrap.wrap(label, ROW_LETTERS)) for label in labels]
+    axes.set_yticks(range(len(labels)), wrapped, linespacing=1)
+    axes.set_ylim(len(labels) - 0.5, -0.5)
+    axes.grid(visible=False, axis="y")
+
+
+def separate_rows(axes: Axes, rows: int) -> None:
+    """Draws lines between the rows of a panel."""
+    for place in range(1, rows):
+        axes.axhline(place - 0.5, color=GRID, linewidth=0.6, clip_on=False)

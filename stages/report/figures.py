@@ -11,20 +11,26 @@ from stages.report import names
 from stages.report.drawing import (
     CONSTANT,
     DASHED,
+    FULL,
     HEIGHT,
-    INK,
     ROW,
-    WIDTH,
     Drawing,
     Groups,
     curve,
     draw_figure,
+    draw_reference,
+    find_limits,
+    label_rows,
+    separate_rows,
     steps_axis,
-    style,
 )
+from stages.report.line_names import SMALL
+from stages.report.looks import HEAT, INK, PAPER, style
 
 # sources, and their names in the title of a panel
 SOURCES = {"released": "released", "published": "published", "reproduced": "this run"}
+# the columns whose numbers a panel shows, by the kind of figure
+SHOWN = {"bars": ["value"], "dots": ["score", "constant"], "curves": ["mean", "minimum", "maximum"]}
 # the inset of a panel of losses shows the steps from this share on
 LATE = 0.5
 # place of the inset, as shares of the panel: left, bottom, width and height
@@ -47,21 +53,26 @@ def draw_specified(figure: specifications.Figure, frame: pd.DataFrame) -> Drawin
     if groups:
         csv = pd.concat([rows for _, rows in groups])[frame.columns.drop("quantity")]
     measured = [(rows["source"] != "published").any() for _, rows in groups]
+    # every panel has the scale of the whole figure
+    limits = find_limits(csv[SHOWN[figure.kind]].stack()) if groups else (0.0, 1.0)
 
     def paint(axes: Axes, rows: pd.DataFrame) -> None:
         if figure.kind == "bars":
-            draw_bars(axes, rows)
+            draw_bars(axes, rows, csv)
             axes.set_xlabel(figure.axis)
             return
         if figure.kind == "dots":
             draw_dots(axes, rows)
-        elif figure.quantity == "loss":
+            axes.set_xlim(*limits)
+            axes.set_xlabel(figure.axis)
+            return
+        axes.set_ylim(*limits)
+        axes.set_ylabel(figure.axis)
+        if figure.quantity == "loss":
             draw_losses(axes, rows)
         else:
             draw_curves(axes, rows)
-        if figure.quantity == "glue_score" and figure.kind == "curves":
             draw_goal(axes, rows)
-        axes.set_ylabel(figure.axis)
 
     return draw_figure(
         figure.name,
@@ -95,11 +106,15 @@ def split_panels(figure: specifications.Figure, frame: pd.DataFrame) -> Groups:
 
 
 def _choose_size(kind: str, groups: Groups) -> tuple[float, float]:
-    """Chooses width and height of a panel, in inches: bars need room for every label; one panel fills the line."""
-    if kind != "bars" or not groups:
-        return WIDTH, HEIGHT
+    """Chooses width and height of a panel, in inches: bars and dots need room for every label."""
+    width = FULL / min(ROW, max(len(groups), 1))
+    if kind == "curves" or not groups:
+        return width, HEIGHT
+    if kind == "dots":
+        operators = max(rows["operator"].nunique() for _, rows in groups)
+        return FULL, 0.7 + 0.25 * operators
     bars = max(len(rows) for _, rows in groups)
-    return ROW * WIDTH / min(ROW, len(groups)), 1.1 + 0.2 * bars
+    return width, 0.75 + 0.23 * bars
 
 
 def draw_curves(axes: Axes, frame: pd.DataFrame) -> None:
@@ -126,7 +141,7 @@ def draw_losses(axes: Axes, frame: pd.DataFrame) -> None:
     inset = axes.inset_axes(INSET)
     draw_curves(inset, late)
     inset.set_xlabel("")
-    inset.tick_params(labelsize=7.5)
+    inset.tick_params(labelsize=SMALL)
     inset.xaxis.set_major_locator(mpl.ticker.MaxNLocator(2))
 
 
@@ -142,51 +157,64 @@ def draw_goal(axes: Axes, frame: pd.DataFrame) -> None:
     """Draws a line at 95 % of the last score of pairwise, if the frame has any."""
     last = frame[frame["operator"] == "pairwise"].nlargest(1, "step")
     for score in last["mean"]:
-        label = f"{SHARE:.0%} of pairwise's last"
-        axes.axhline(SHARE * float(score), color=INK, linewidth=0.8, linestyle=DASHED, label=label)
+        draw_reference(axes, SHARE * float(score), f"{SHARE:.0%} of pairwise's last")
 
 
 def draw_dots(axes: Axes, frame: pd.DataFrame) -> None:
-    """Draws runs as dots, a column per pre-training seed, and a line at the mean over the means of these seeds.
+    """Draws runs as dots, a line of dots per pre-training seed, and a bar at the mean over the means of these seeds.
 
     Args:
         axes: the panel.
-        frame: operator, pretraining_seed and score of every run, and constant, the score of a constant answer or NaN.
+        frame: source, operator, pretraining_seed and score of every run, and constant, the score of a constant answer
+            or NaN.
     """
     operators = list(dict.fromkeys(frame["operator"]))
     for place, operator in enumerate(operators):
         colour, _ = style(operator)
         rows = frame[frame["operator"] == operator]
-        # columns of seeds stand around the place of the operator
+        # the lines of seeds stand around the place of the operator
         rank = rows["pretraining_seed"].rank(method="dense")
-        across = (rank - (rank.max() + 1) / 2) * 0.5 / rank.max()
-        axes.plot(place + across, rows["score"], "o", color=colour, markersize=4, alpha=0.75)
+        shift = (rank - (rank.max() + 1) / 2) * 0.5 / rank.max()
+        hollow = (rows["source"] == "reproduced").all()
+        fill = PAPER if hollow else colour
+        axes.plot(rows["score"], place + shift, "o", color=colour, markersize=4.5, markerfacecolor=fill, clip_on=False)
         mean = rows.groupby("pretraining_seed")["score"].mean().mean()
-        axes.hlines(mean, place - 0.36, place + 0.36, color=colour, linewidth=1.6)
+        axes.vlines(mean, place - 0.36, place + 0.36, color=colour, linewidth=1.6)
     if frame["constant"].notna().any():
-        axes.axhline(frame["constant"].max(), color=INK, linewidth=0.8, linestyle=DASHED, label=CONSTANT)
-    labels = [names.operator(operator).replace(" ", "\n") for operator in operators]
-    axes.set_xticks(range(len(operators)), labels, fontsize=6.5 if len(operators) > 4 else None)
-    # room for the columns of the outer operators
-    axes.set_xlim(-0.6, len(operators) - 0.4)
+        constant = frame["constant"].max()
+        axes.axvline(constant, color=INK, linewidth=0.8, linestyle=DASHED)
+        axes.annotate(CONSTANT, (constant, 0), (4, 0), textcoords="offset points", va="center", fontsize=SMALL)
+    label_rows(axes, [names.operator(operator) for operator in operators])
+    separate_rows(axes, len(operators))
 
 
-def draw_bars(axes: Axes, frame: pd.DataFrame) -> None:
-    """Draws a bar of `value` per row, by `label`, in the colour of `operator`; the legend has operators with a name."""
+def draw_bars(axes: Axes, frame: pd.DataFrame, everything: pd.DataFrame) -> None:
+    """Draws a bar of `value` per row, by `label`, in the colour of `operator`; the legend has operators with a name.
+
+    Args:
+        axes: the panel.
+        frame: the rows of the panel.
+        everything: the rows of all panels, whose bars have one scale, which includes zero, and one thickness.
+    """
     labels = list(dict.fromkeys(frame["label"]))
-    operators = list(dict.fromkeys(frame["operator"]))
-    height = 0.8 / len(operators)
-    for place, operator in enumerate(operators):
-        rows = frame[frame["operator"] == operator]
-        shift = (place - (len(operators) - 1) / 2) * height
-        across = [labels.index(label) + shift for label in rows["label"]]
-        colour, _ = style(operator)
-        drawn = axes.barh(across, rows["value"], height, color=colour, label=operator or None)
-        axes.bar_label(drawn, fmt="%.3g", padding=3)
-    axes.set_yticks(range(len(labels)), [names.label(label) for label in labels])
-    axes.invert_yaxis()
-    axes.margins(x=0.12)
-    axes.grid(visible=False)
+    for place, label in enumerate(labels):
+        rows = frame[frame["label"] == label]
+        height = 0.8 / len(rows)
+        for number, row in enumerate(rows.itertuples()):
+            shift = (number - (len(rows) - 1) / 2) * height
+            # bars of documents belong to no operator
+            colour = style(row.operator)[0] if row.operator else HEAT
+            name = names.operator(row.operator)
+            # the label of the row may name the operator already
+            legend = None if name in ("", label) else name
+            drawn = axes.barh(place + shift, row.value, height, color=colour, label=legend)
+            axes.bar_label(drawn, fmt="%.3g", padding=3, fontsize=SMALL)
+    label_rows(axes, [names.label(label) for label in labels])
+    most = everything.groupby(["source", "size"])["label"].nunique().max()
+    axes.set_ylim(most - 0.5, -0.5)
+    low, high = find_limits([0, *everything["value"]], 0.12)
+    axes.set_xlim(min(0, low) if everything["value"].min() < 0 else 0, high)
+    axes.locator_params(axis="x", nbins=5)
 
 
 def list_drop_shares(corpus: pd.DataFrame) -> pd.DataFrame:

@@ -12,7 +12,7 @@ from markupsafe import Markup, escape
 from stages.evidence.arithmetic import NOT_DECIDED
 from stages.evidence.baselines import AT_CHANCE
 from stages.evidence.statistics import ONE_CHECKPOINT, TOO_FEW
-from stages.report.drawing import GRID, HEAT, INK, STYLES
+from stages.report.looks import GRID, HEAT, INK, PAPER, STYLES
 from stages.report.tables import FORMULA
 from stages.report.text_templates import FILTERS
 
@@ -28,7 +28,7 @@ COLOURS = {
     INK: "currentColor",
     GRID: "var(--rule)",
     HEAT: f"var(--heat, {HEAT})",
-    "#ffffff": "var(--page)",
+    PAPER: "var(--page)",
 }
 COLOURS.update({colour: f"var(--{operator}, {colour})" for operator, (colour, _) in STYLES.items()})
 METADATA = re.compile("<metadata>.*?</metadata>", re.DOTALL)

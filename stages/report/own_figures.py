@@ -1,21 +1,76 @@
-"""Figures that no paper has: the steps at which runs reach a milestone, and the accuracy of translation by epoch."""
+"""Figures of our own beside the differences: parameters saved, steps to milestones, and translation."""
+
+from functools import partial
 
 import pandas as pd
 from matplotlib.axes import Axes
 
 from stages.evidence.fields import select
 from stages.report import names
-from stages.report.drawing import GRID, HEIGHT, WIDTH, Drawing, curve, draw_figure, steps_axis, style
-from stages.report.figures import SOURCES
+from stages.report.drawing import (
+    FULL,
+    HEIGHT,
+    ROW,
+    WIDTH,
+    Drawing,
+    curve,
+    draw_figure,
+    draw_reference,
+    find_limits,
+    label_rows,
+    separate_rows,
+    steps_axis,
+)
+from stages.report.figures import SOURCES, draw_bars
+from stages.report.intervals import name_rows
+from stages.report.line_names import SMALL
+from stages.report.looks import PAPER, style
 from stages.report.text_templates import content
+from stages.schema.settings import REFERENCE
 
-# metrics, and the titles of their panels
+# metrics, titles of their panels, and the tokens that each counts
 ACCURACIES = {
-    "training_accuracy": "training accuracy of all positions (%)",
-    "accuracy": "accuracy of held-out tokens (%)",
+    "training_accuracy": ("training", "accuracy of all positions (%)"),
+    "accuracy": ("held out", "accuracy of tokens (%)"),
 }
 # the highest possible training accuracy, which counts padding as errors
 CEILING = "accuracy_ceiling"
+# inches of an operator in the figure of milestones, and of title and axis
+RUNS, FRAME = 0.1, 0.75
+
+
+def draw_saved(summaries: pd.DataFrame, operators: list[str], sizes: list[str]) -> Drawing:
+    """Draws the share of the parameters that operators save, as bars, a panel per size.
+
+    Args:
+        summaries: summaries of analysis, which count every operator at every size.
+        operators: the operators shown.
+        sizes: the sizes shown.
+    """
+    counted = select(summaries, metric="saved_percent", size=sizes, operator=operators)
+    rows = counted[counted["operator"] != REFERENCE].rename(columns={"mean": "value"})
+    rows = rows.assign(source="reproduced", label=name_rows(rows["operator"]))
+    rows = rows[["source", "operator", "size", "label", "value"]]
+    groups = []
+    for size in sizes:
+        of_size = select(rows, size=size)
+        if len(of_size):
+            groups.append((f"BERT-{size}", of_size))
+
+    def paint(axes: Axes, frame: pd.DataFrame) -> None:
+        draw_bars(axes, frame, rows)
+        axes.set_xlabel("parameters saved (%)")
+
+    return draw_figure(
+        "saved_parameters",
+        "Share of the parameters that an operator saves, counted on the models",
+        "parameters",
+        groups,
+        paint,
+        "bars",
+        (FULL / min(ROW, max(len(groups), 1)), FRAME + 0.25 * rows["operator"].nunique()),
+        rows,
+    )
 
 
 def draw_waiting(frame: pd.DataFrame) -> list[Drawing]:
@@ -47,8 +102,8 @@ def draw_waiting(frame: pd.DataFrame) -> list[Drawing]:
         groups,
         _paint_waiting,
         "waiting",
-        # inches; every operator has a line in every milestone
-        (WIDTH, 1 + 0.1 * max(lines)),
+        # every operator has a row in every milestone
+        (WIDTH, FRAME + RUNS * max(lines)),
         frame,
         notes=tuple(content("sentences")["notes"]["waiting"]),
     )
@@ -64,17 +119,20 @@ def draw_translation(frame: pd.DataFrame) -> list[Drawing]:
     """
     groups = []
     for protocol, rows in frame.groupby("protocol", sort=False):
-        for metric, label in ACCURACIES.items():
+        for metric, (label, _) in ACCURACIES.items():
             shown = select(rows, metric=(metric, CEILING)).assign(shown=metric)
             groups.append((f"{protocol}: {label}", shown))
     if not groups:
         return []
+    # both accuracies have one scale
+    accuracies = select(frame, metric=[*ACCURACIES, CEILING])
+    limits = find_limits(100 * accuracies[["minimum", "maximum"]].stack())
     drawing = draw_figure(
         "translation_curves",
         "Accuracy of translation by epoch",
         "translation",
         groups,
-        _paint_accuracies,
+        partial(_paint_accuracies, limits=limits),
         "translation_curves",
         (WIDTH, HEIGHT),
         frame,
@@ -84,44 +142,46 @@ def draw_translation(frame: pd.DataFrame) -> list[Drawing]:
 
 
 def _paint_waiting(axes: Axes, frame: pd.DataFrame) -> None:
-    """Draws a dot per run, a line of dots per operator in every milestone, and an open mark for runs that never end."""
+    """Draws a dot per run, a row per operator in every milestone, and a triangle for the runs that never get there."""
     milestones = list(dict.fromkeys(frame["milestone"]))
     operators = list(dict.fromkeys(frame["operator"]))
     end = 1.08 * frame["step"].max()
+    hollow = (frame["source"] == "reproduced").all()
     for place, operator in enumerate(operators):
         colour, _ = style(operator)
+        look = {"linestyle": "none", "color": colour, "markersize": 4.5}
+        axes.plot([], [], marker="o", label=names.operator(operator), **look)
         rows = select(frame, operator=operator)
-        shift = 0.8 * ((place + 0.5) / len(operators) - 0.5)
+        shift = 0.85 * ((place + 0.5) / len(operators) - 0.5)
         rows = rows.assign(height=rows["milestone"].map(milestones.index) + shift)
         dots = rows.loc[rows.index.repeat(rows["reached"])]
-        look = {"marker": "o", "markersize": 4, "color": colour, "linestyle": "none"}
-        axes.plot(dots["step"], dots["height"], alpha=0.7, label=names.operator(operator), **look)
+        fill = PAPER if hollow else colour
+        axes.plot(dots["step"], dots["height"], marker="o", markerfacecolor=fill, **look)
         missing = rows[(rows["step"] == 0) & (rows["never"] > 0)]
-        axes.plot([end] * len(missing), missing["height"], markerfacecolor="none", **look)
+        axes.plot([end] * len(missing), missing["height"], marker=">", markerfacecolor=PAPER, **look)
         for row in missing.itertuples():
-            axes.annotate(row.never, (end, row.height), (4, 0), textcoords="offset points", va="center", fontsize=7)
-    for place in range(1, len(milestones)):
-        axes.axhline(place - 0.5, color=GRID, linewidth=0.6)
-    axes.grid(visible=False)
-    axes.set_yticks(range(len(milestones)), [names.milestone(key) for key in milestones])
+            place_right = {"textcoords": "offset points", "va": "center", "fontsize": SMALL}
+            axes.annotate(row.never, (end, row.height), (5, 0), **place_right)
+    label_rows(axes, [names.milestone(key) for key in milestones])
+    separate_rows(axes, len(milestones))
     axes.set_ylabel("milestone (losses in nats)")
-    axes.invert_yaxis()
     steps_axis(axes)
     axes.locator_params(axis="x", nbins=3)
-    # room for the number behind an open mark
-    axes.set_xlim(right=1.1 * end)
+    # room for the number behind a triangle
+    axes.set_xlim(0, 1.1 * end)
 
 
-def _paint_accuracies(axes: Axes, frame: pd.DataFrame) -> None:
-    """Draws the accuracy `shown`, in per cent, as a line per operator; for training also the ceiling, a dotted line."""
+def _paint_accuracies(axes: Axes, frame: pd.DataFrame, limits: tuple[float, float]) -> None:
+    """Draws the accuracy `shown`, in per cent, as a line per operator; for training also the ceiling."""
     metric = frame["shown"].iloc[0]
     frame = frame.copy()
     frame[["mean", "minimum", "maximum"]] *= 100
     for operator, rows in select(frame, metric=metric).groupby("operator", sort=False):
         curve(axes, rows, operator, "epoch")
     if metric == "training_accuracy":
-        ceiling = select(frame, metric=CEILING)["mean"].mean()
-        colour, _ = style("original")
-        axes.axhline(ceiling, color=colour, linestyle=":", label="ceiling")
+        draw_reference(axes, select(frame, metric=CEILING)["mean"].mean(), "ceiling")
     axes.set_xlabel("epoch")
+    _, label = ACCURACIES[metric]
+    axes.set_ylabel(label)
+    axes.set_ylim(*limits)
     axes.xaxis.get_major_locator().set_params(integer=True)

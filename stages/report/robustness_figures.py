@@ -19,29 +19,29 @@ from stages.evidence.scores import MISMATCHED
 from stages.report import names
 from stages.report.drawing import (
     CONSTANT,
-    DASHED,
-    HEAT,
-    INK,
     WIDTH,
     Drawing,
     Groups,
     Painter,
     curve,
     draw_figure,
-    style,
+    draw_reference,
+    find_limits,
 )
+from stages.report.line_names import SMALL
+from stages.report.looks import HEAT, style
 from stages.report.text_templates import content
 
 NOISE = "kowsher2025_naacl_table5_noise"
 TRANSFER = "kowsher2025_naacl_table6_cross_domain"
 # title, stage that measures, published table, and height of a panel in inches
 FIGURES = {
-    "noise_curves": ("Accuracy under noise", "noise", NOISE, 2.5),
+    "noise_curves": ("Accuracy under noise", "noise", NOISE, 2.0),
     "transfer_matrices": (
         "Accuracy (%) by the task trained on and the task tested on",
         "cross_domain",
         TRANSFER,
-        2.9,
+        2.4,
     ),
 }
 MODEL = ["protocol", "size"]
@@ -77,7 +77,9 @@ def draw_noise(curves: pd.DataFrame, cells: pd.DataFrame, constant: dict[str, fl
         groups = []
         for keys, rows in frame.groupby(["size", "kind", "evaluated_on"], sort=False):
             groups.append((_title_noise(*keys, rows), rows))
-        painter = partial(_paint_noise, constant=constant, scale=_find_scale(frame, constant))
+        numbers = frame.reindex(columns=["mean", "minimum", "maximum"]).astype(float)
+        values = [*constant.values(), *numbers.stack()]
+        painter = partial(_paint_noise, constant=constant, scale=find_limits(values))
         csv = frame.reindex(columns=NOISE_CSV)
         drawings.append(_draw("noise_curves", model, groups, painter, csv))
     return drawings
@@ -180,18 +182,11 @@ def _title_noise(size: str, kind: str, evaluated_on: str, rows: pd.DataFrame) ->
     return ", ".join([*parts, f"BERT-{size}"])
 
 
-def _find_scale(frame: pd.DataFrame, constant: dict[str, float]) -> tuple[float, float]:
-    """Finds the limits of the vertical axis, equal for all panels, with a margin of two points."""
-    values = frame.reindex(columns=["mean", "minimum", "maximum"]).astype(float)
-    numbers = [*constant.values(), values.min().min(), values.max().max()]
-    return min(numbers) - 2, max(numbers) + 2
-
-
 def _paint_noise(axes: Axes, frame: pd.DataFrame, constant: dict[str, float], scale: tuple[float, float]) -> None:
     """Draws the score by level: reproduced as lines with a band, published as hollow marks; scale: limits of y."""
     for (source, operator), rows in frame.groupby(["source", "operator"], sort=False):
         if source == "reproduced":
-            curve(axes, rows, operator, "level", marker=".")
+            curve(axes, rows, operator, "level", marker=".", clip_on=False)
             continue
         colour, stroke = style(operator)
         axes.plot(
@@ -199,16 +194,16 @@ def _paint_noise(axes: Axes, frame: pd.DataFrame, constant: dict[str, float], sc
             rows["mean"],
             color=colour,
             linestyle=stroke,
-            label=f"{names.operator(operator)}, published",
+            label=names.operator(operator),
             marker="o",
             markersize=4,
             markerfacecolor="none",
-            linewidth=0.6,
-            alpha=0.8,
+            linewidth=1,
+            clip_on=False,
         )
     split = frame["evaluated_on"].iloc[0]
     if (frame["source"] == "reproduced").any() and split in constant:
-        axes.axhline(constant[split], color=INK, linewidth=0.8, linestyle=DASHED, label=CONSTANT)
+        draw_reference(axes, constant[split], CONSTANT)
     axes.set_ylim(*scale)
     axes.set_xlabel("level of noise (%)")
     axes.set_ylabel("accuracy (%)")
@@ -226,7 +221,7 @@ def _paint_matrix(axes: Axes, frame: pd.DataFrame) -> None:
     axes.pcolormesh(matrix, cmap=ListedColormap([HEAT]), alpha=opacity.to_numpy())
     for (y, x), value in np.ndenumerate(matrix.to_numpy()):
         if not np.isnan(value):
-            axes.text(x + 0.5, y + 0.5, f"{value:.1f}", ha="center", va="center")
+            axes.text(x + 0.5, y + 0.5, f"{value:.1f}", ha="center", va="center", fontsize=SMALL)
     axes.invert_yaxis()
     axes.set_xticks(np.arange(len(tested)) + 0.5, [_name_split(split) for split in tested])
     axes.set_yticks(np.arange(len(trained)) + 0.5, [_name_split(task) for task in trained])

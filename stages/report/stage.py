@@ -15,12 +15,15 @@ import pandas as pd
 
 from stages.evidence import published, scores, specifications
 from stages.evidence.baselines import LABELS, MOST_FREQUENT
+from stages.evidence.cells import PAPER_SIZES
 from stages.evidence.fields import select
 from stages.files.paths import ANALYSIS, REPORTS, TOKENS
 from stages.files.storage import temporary_sibling, write_atomically
 from stages.report import (
+    answer_figure,
     cards,
     claims_and_audit,
+    difference_figures,
     drawing,
     figures,
     first_screen,
@@ -123,6 +126,14 @@ def draw_figures(settings: Settings) -> dict[str, Drawing]:
     constant = read_results.read_baseline_scores(MOST_FREQUENT, "accuracy")
     drawings += robustness_figures.draw_noise(read_results.read_table("noise_curves"), cells, constant)
     drawings += robustness_figures.draw_transfer(read_results.read_table("transfer"), cells)
+    # the operators of the papers and of this run, at the papers' largest size and the sizes of this run
+    operators = list(dict.fromkeys([*content("sections")["operators"], *settings.operators]))
+    sizes = list(dict.fromkeys([PAPER_SIZES[-1], *settings.sizes]))
+    drawings.append(own_figures.draw_saved(read_results.read_summaries(), operators, sizes))
+    contrasts = read_results.read_contrasts()
+    drawings += difference_figures.draw_differences(contrasts, read_results.read_table("speed"))
+    drawings.append(difference_figures.draw_studies(read_results.read_studies()))
+    drawings.append(answer_figure.draw_answers(cells))
     drawings += own_figures.draw_waiting(read_results.read_table("waiting"))
     drawings += own_figures.draw_translation(read_results.read_table("translation_curves"))
     return {figure.name: figure for figure in drawings}

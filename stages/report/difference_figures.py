@@ -1,0 +1,148 @@
+"""The differences of operators from the original, as interval plots: scores, losses, noise, speed, and own studies."""
+
+import pandas as pd
+
+from stages.evidence.fields import select
+from stages.evidence.scores import COLUMNS, GLUE_SCORE, MISMATCHED
+from stages.report import names
+from stages.report.drawing import Drawing, Groups
+from stages.report.intervals import draw_intervals, name_marks, name_rows
+from stages.schema.settings import REFERENCE
+
+NOISE = "lost_"
+# released results stand first, and sizes in the order of the analysis
+RANK = {"released": 0, "reproduced": 1}
+# units of the axes by quantity; quantities that start with NOISE share one
+AXES = {"score": "points", "loss": "nats", "speed": "%"}
+LOST = "points lost"
+AXIS = "above original ({})"
+STUDY = "study of this repository"
+
+
+def draw_differences(contrasts: pd.DataFrame, speed: pd.DataFrame) -> list[Drawing]:
+    """Draws a figure for every quantity that operators are compared in, those with no comparison empty.
+
+    Args:
+        contrasts: comparisons with the original, as stages/analysis/contrasts.yaml describes.
+        speed: speed of analysis; drawn without intervals if no comparison has the quantity `speed`.
+    """
+    rows = contrasts.assign(
+        operator=contrasts["arm"],
+        row=name_rows(contrasts["arm"]),
+        mark=name_marks(contrasts),
+        axis=contrasts["quantity"].map(AXES).fillna(LOST).map(AXIS.format),
+        scale="",
+    )
+    rows = rows.sort_values("source", key=lambda sources: sources.map(RANK), kind="stable")
+    scores = select(rows, quantity="score")
+    whole = scores["at"] == GLUE_SCORE
+    lost = rows[rows["quantity"].str.startswith(NOISE) & (rows["at"] != MISMATCHED)]
+    faster = select(rows, quantity="speed")
+    if faster.empty:
+        faster = compare_speed(speed)
+    return [
+        draw_intervals(
+            "score_differences",
+            "GLUE score compared with the original",
+            "finetuning",
+            split_protocols(scores[whole]),
+        ),
+        draw_intervals(
+            "task_differences",
+            "Scores of the tasks compared with the original",
+            "finetuning",
+            split_operators(scores[~whole]),
+        ),
+        draw_intervals(
+            "loss_differences_plot",
+            "Final validation loss compared with the original",
+            "pretraining",
+            split_protocols(select(rows, quantity="loss")),
+        ),
+        draw_intervals(
+            "noise_differences",
+            "Accuracy lost to the strongest noise compared with the original",
+            "noise",
+            split_kinds(lost),
+        ),
+        draw_intervals(
+            "speed_differences",
+            "Tokens per second in pre-training compared with the original",
+            "timing",
+            split_protocols(faster),
+        ),
+    ]
+
+
+def split_protocols(rows: pd.DataFrame) -> Groups:
+    """Splits rows into a panel per fine-tuning protocol, which the title names if there are several."""
+    groups = []
+    for protocol, of_protocol in rows.groupby("protocol", sort=False):
+        title = names.protocol(protocol) if rows["protocol"].nunique() > 1 else ""
+        groups.append((title, of_protocol))
+    return groups
+
+
+def split_operators(rows: pd.DataFrame) -> Groups:
+    """Splits the scores of tasks into a panel per source and operator, with a row per task and a scale per source."""
+    rows = rows.sort_values("at", key=lambda tasks: tasks.map(COLUMNS.index), kind="stable")
+    rows = rows.sort_values("source", key=lambda sources: sources.map(RANK), kind="stable")
+    rows = rows.assign(row=rows["at"].map(names.task), scale=rows["source"])
+    groups = []
+    for (source, protocol, operator), of_operator in rows.groupby(["source", "protocol", "operator"], sort=False):
+        start = "released" if source == "released" else "this run"
+        title = f"{names.operator(operator)}, {start}"
+        if rows["protocol"].nunique() > 1:
+            title += f", {names.protocol(protocol)}"
+        groups.append((title, of_operator))
+    return groups
+
+
+def split_kinds(rows: pd.DataFrame) -> Groups:
+    """Splits the losses to noise into a panel per kind of noise and task."""
+    groups = []
+    keys = ["protocol", "quantity", "at"]
+    for (protocol, quantity, at), of_task in rows.groupby(keys, sort=False):
+        kind = quantity.removeprefix(NOISE).replace("_", " ")
+        place = "noise on embeddings" if kind == "noise" else kind
+        title = f"{names.task(at).removesuffix('-m')}, {place}"
+        if rows["protocol"].nunique() > 1:
+            title += f", {names.protocol(protocol)}"
+        groups.append((title, of_task))
+    return groups
+
+
+def compare_speed(speed: pd.DataFrame) -> pd.DataFrame:
+    """Compares the mean tokens per second of every operator and size with the original, in %, without intervals.
+
+    Args:
+        speed: size, operator, stock (the precision of a stock BERT, which is no operator), metric and mean.
+    """
+    rows = select(speed[speed["stock"].isna()], metric="tokens_per_second")
+    original = rows[rows["operator"] == REFERENCE].set_index("size")["mean"]
+    rows = rows[(rows["operator"] != REFERENCE) & rows["size"].isin(original.index)]
+    rows = rows.assign(source="reproduced", protocol="", at="tokens_per_second", low=float("nan"), high=float("nan"))
+    rows["estimate"] = 100 * (rows["mean"] / rows["size"].map(original) - 1)
+    return rows.assign(
+        row=name_rows(rows["operator"]), mark=name_marks(rows), axis=AXIS.format(AXES["speed"]), scale=""
+    )
+
+
+def draw_studies(studies: pd.DataFrame) -> Drawing:
+    """Draws the differences that the finished studies found, a panel per study, each with its own scale.
+
+    Args:
+        studies: study, operator, unit, estimate, low, high, layers.
+    """
+    rows = studies.assign(
+        source="study",
+        mark=STUDY,
+        at=studies["study"],
+        scale=studies["study"],
+        row=name_rows(studies["operator"]),
+        axis=studies["unit"].map(AXIS.format),
+    )
+    groups = []
+    for (study, layers), of_study in rows.groupby(["study", "layers"], sort=False):
+        groups.append((f"{study.replace('_', ' ')} ({layers} layers)", of_study))
+    return draw_intervals("study_differences", "What this repository's studies found", "report", groups)

@@ -1,0 +1,51 @@
+"""The theme of all figures: colours of ink and lines, and a colour and a stroke for every operator."""
+
+import zlib
+from pathlib import Path
+
+import matplotlib as mpl
+
+from stages.schema.operators import described
+
+SETTINGS = mpl.rc_params_from_file(Path(__file__).with_name("figures.mplstyle"), use_default_template=False)
+INK = SETTINGS["text.color"]
+GRID = SETTINGS["grid.color"]
+# the page, which shows through hollow marks
+PAPER = "#ffffff"
+# of heat maps, in which the opacity stands for the number
+HEAT = "#3d5a98"
+# colours that colour-blind readers can tell apart (Okabe and Ito), with strokes that differ in print
+STYLES = {name: operator.look for name, operator in described().items() if operator.look}
+# named like a variant of shared, but an operator with its own equation
+STYLES.setdefault("shared_kv", ("#aa4466", "dashed"))
+# strokes of variants, none of which an operator has
+VARIANTS = (
+    (0, (6, 2)),
+    (0, (2, 2)),
+    (0, (3, 1, 1, 1, 1, 1)),
+    (0, (8, 2, 1, 2)),
+    (0, (10, 3)),
+    (0, (1, 2)),
+    (0, (5, 2, 2, 2)),
+    (0, (4, 1)),
+)
+# colours of operators of the user without a look
+FURTHER = ("#aa4466", "#6b7f1f", "#4b5fc0", "#8a6d3b")
+
+
+def style(operator: str) -> tuple:
+    """Returns colour and stroke of an operator, the same in every figure.
+
+    A variant is named after its operator, as `pairwise_scaled` is, and has the operator's colour and its own stroke.
+    """
+    if operator in STYLES:
+        return STYLES[operator]
+    # a checksum, because `hash` differs between processes
+    number = zlib.crc32(operator.encode())
+    stroke = VARIANTS[number % len(VARIANTS)]
+    parents = [name for name in STYLES if operator.startswith(f"{name}_")]
+    if parents:
+        # `over_parameters_wide_x` is a variant of over_parameters_wide
+        colour, _ = STYLES[max(parents, key=len)]
+        return colour, stroke
+    return FURTHER[number % len(FURTHER)], stroke

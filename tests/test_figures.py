@@ -1,0 +1,245 @@
+"""Figures: the theme, names of lines, interval plots, and the files, on made-up numbers and on the toy report."""
+
+import re
+from itertools import pairwise
+
+import numpy as np
+import pandas as pd
+import pytest
+from matplotlib.figure import Figure
+
+from stages.report import answer_figure, difference_figures, drawing, figures, intervals, line_names, own_figures
+from stages.report.looks import STYLES, style
+from stages.schema.operators import described
+
+VARIANTS = {
+    "original": ["original_tied_init", "original_self", "original_wide", "original_narrow"],
+    "pairwise": ["pairwise_identity", "pairwise_scaled", "pairwise_fast"],
+    "symmetric": ["symmetric_centred"],
+}
+# bytes of an SVG, and points of its smallest font
+LARGEST, SMALLEST = 60_000, 8
+
+
+def lines(number: int, names: str = "operator {}"):
+    """Returns a painter of lines that end at the same height."""
+
+    def paint(axes, rows: pd.DataFrame) -> None:
+        for place in range(number):
+            axes.plot(rows["x"], rows["x"], label=names.format(place))
+
+    return paint
+
+
+def one_panel(painter) -> Figure:
+    """Draws a panel and names its lines."""
+    figure = Figure(figsize=(5.8, 2.7), layout="constrained")
+    painter(figure.subplots(), pd.DataFrame({"x": [0, 1]}))
+    line_names.name_lines(figure)
+    return figure
+
+
+def compared(**columns) -> pd.DataFrame:
+    """Makes comparisons with the original, as contrasts.csv has them."""
+    rows = {
+        "quantity": "score",
+        "source": ["released", "reproduced", "reproduced"],
+        "protocol": "courtois2024",
+        "size": ["base", "tiny", "tiny"],
+        "at": "glue_score",
+        "arm": ["symmetric", "symmetric", "pairwise"],
+        "estimate": [-3.0, -5.0, -8.0],
+        "low": [-4.0, -100.0, np.nan],
+        "high": [-2.0, 90.0, np.nan],
+    }
+    return pd.DataFrame({**rows, **columns})
+
+
+def find(drawings: list[drawing.Drawing], name: str) -> drawing.Drawing:
+    return {drawn.name: drawn for drawn in drawings}[name]
+
+
+SPEED = pd.DataFrame(
+    {
+        "size": "tiny",
+        "operator": ["original", "shared"],
+        "stock": np.nan,
+        "metric": "tokens_per_second",
+        "mean": [100.0, 120.0],
+    }
+)
+
+
+def test_every_operator_has_a_look_that_no_other_has():
+    assert set(described()) - set(STYLES) == {"hadamard_by_head", "original_narrow"}
+    looks = [style(operator) for operator in described()]
+    assert len(set(looks)) == len(looks)
+
+
+@pytest.mark.parametrize("operator", VARIANTS)
+def test_a_variant_has_the_colour_of_its_operator_and_its_own_stroke(operator):
+    looks = [style(name) for name in [operator, *VARIANTS[operator]]]
+    assert len({colour for colour, _ in looks}) == 1
+    assert len({stroke for _, stroke in looks}) == len(looks)
+
+
+def test_few_lines_are_named_at_their_ends_and_no_two_names_overlap():
+    figure = one_panel(lines(4))
+    assert not figure.legends
+    figure.draw_without_rendering()
+    boxes = sorted((text.get_window_extent() for text in figure.axes[0].texts), key=lambda box: box.y0)
+    assert len(boxes) == 4
+    for lower, upper in pairwise(boxes):
+        assert lower.y1 <= upper.y0 + 1
+
+
+def test_many_lines_are_named_in_a_legend_that_fits():
+    figure = one_panel(lines(6, "an operator whose name is quite long, number {}"))
+    [legend] = figure.legends
+    assert legend.get_window_extent().width <= figure.bbox.width
+
+
+def test_names_are_pushed_apart_and_others_stay():
+    assert line_names.push_apart([10, 9], [4, 4]) == pytest.approx([11.5, 7.5])
+    assert line_names.push_apart([30, 10], [4, 4]) == [30, 10]
+
+
+def test_a_figure_has_equal_bytes_for_equal_numbers_and_panels_of_one_size(monkeypatch):
+    sizes = []
+    save = drawing.save_figure
+
+    def save_and_measure(figure: Figure) -> dict[str, bytes]:
+        files = save(figure)
+        sizes.extend(tuple(np.round(axes.get_position().size, 6)) for axes in figure.axes)
+        return files
+
+    monkeypatch.setattr(drawing, "save_figure", save_and_measure)
+    titles = ["a", "a title that is so long that it takes two lines, at least", "c"]
+    groups = [(title, pd.DataFrame({"x": [0, 1]})) for title in titles]
+    first = drawing.render_panels(groups, lines(2), 2.9, 2)
+    assert first == drawing.render_panels(groups, lines(2), 2.9, 2)
+    assert len(set(sizes)) == 1
+
+
+def test_every_figure_is_small_has_text_and_legible_fonts_and_no_reference_to_nothing(reports):
+    files = list((reports / "figures").glob("*.svg"))
+    assert {file.stem for file in files} >= {"saved_parameters", "score_differences", "study_differences", "waiting"}
+    for file in files:
+        svg = file.read_text()
+        assert len(svg) <= LARGEST, file.name
+        assert "</text>" in svg
+        assert min(float(size) for size in re.findall(r"font-size: ([\d.]+)", svg)) >= SMALLEST
+        references = re.findall(r'(?:url\(#|href="#)([^")]*)', svg)
+        assert set(references) == set(re.findall(r' id="([^"]*)"', svg))
+
+
+def test_an_interval_beyond_the_scale_ends_in_arrows():
+    rows = compared()
+    low, high = intervals.find_scale(rows, zero=True)
+    assert -100 < low < -8
+    assert 0 < high < 90
+    figure = Figure()
+    axes = figure.subplots()
+    rows = rows.assign(operator=rows["arm"], row=rows["arm"], mark=rows["source"])
+    intervals.paint_rows(axes, rows, intervals.choose_marks(rows), (low, high))
+    shapes = [line.get_marker() for line in axes.lines]
+    assert (shapes.count("<"), shapes.count(">"), shapes.count("o")) == (1, 1, 3)
+
+
+def test_released_results_are_filled_this_run_is_hollow_and_larger_models_have_larger_marks():
+    rows = compared(source=["released", "released", "reproduced"], size=["small", "base", "tiny"])
+    marks = intervals.choose_marks(rows.assign(mark=rows["size"]))
+    assert [marks[size].hollow for size in ("small", "base", "tiny")] == [False, False, True]
+    assert marks["small"].size < marks["base"].size
+
+
+def test_differences_are_drawn_with_all_their_numbers():
+    drawn = difference_figures.draw_differences(compared(), SPEED)
+    scores = find(drawn, "score_differences")
+    assert scores.csv["estimate"].tolist() == [-3, -5, -8]
+    assert scores.alternative.startswith("released, BERT-base: symmetric −3.00 [−4.00, −2.00]; this run, BERT-tiny:")
+    # pairwise has no interval
+    assert scores.alternative.endswith("pairwise −8.00.")
+    for name in ("task_differences", "loss_differences_plot", "noise_differences"):
+        assert find(drawn, name).empty
+
+
+def test_speed_is_drawn_from_comparisons_and_without_any_from_means():
+    [row] = find(difference_figures.draw_differences(compared(), SPEED), "speed_differences").csv.to_dict("records")
+    assert (row["operator"], row["estimate"]) == ("shared", pytest.approx(20))
+    tested = compared(quantity="speed", protocol="", at="tokens_per_second")
+    assert len(find(difference_figures.draw_differences(tested, SPEED), "speed_differences").csv) == 3
+
+
+def test_the_mismatched_split_and_the_whole_score_are_no_task_of_noise_or_scores():
+    lost = compared(quantity="lost_typos", at=["sst2", "mnli_mm", "sst2"])
+    noise = find(difference_figures.draw_differences(lost, SPEED), "noise_differences")
+    assert noise.csv["at"].tolist() == ["sst2", "sst2"]
+    tasks = compared(at=["glue_score", "sst2", "cola"])
+    assert set(find(difference_figures.draw_differences(tasks, SPEED), "task_differences").csv["at"]) == {
+        "sst2",
+        "cola",
+    }
+
+
+def test_every_study_has_a_panel_with_its_unit():
+    studies = pd.DataFrame(
+        {
+            "study": ["a", "b_c"],
+            "operator": "shared",
+            "unit": ["steps", "points"],
+            "estimate": 1.0,
+            "low": 0.5,
+            "high": 2.0,
+            "layers": 2,
+        }
+    )
+    drawn = difference_figures.draw_studies(studies)
+    svg = drawn.files["svg"].decode()
+    for text in ("a (2 layers)", "b c (2 layers)", "above original (steps)", "above original (points)"):
+        assert f">{text}</text>" in svg
+    assert difference_figures.draw_studies(studies[:0]).empty
+
+
+def test_averages_and_answers_without_a_model_are_no_mark():
+    cells = pd.DataFrame(
+        {
+            "table": answer_figure.TABLE,
+            "row_key": ["base.shared.single", "tiny.shared.triviaqa", "tiny.shared.single", "baseline.most_frequent"],
+            "column_key": ["squad1_f1", "squad2_em", "avg_em", "squad1_f1"],
+            "published": [89.5, np.nan, np.nan, np.nan],
+            "reproduced": [np.nan, 37.0, 36.0, 7.0],
+            "interval_low": np.nan,
+            "interval_high": np.nan,
+        }
+    )
+    rows = answer_figure.list_answers(cells)
+    assert rows[["title", "mark", "estimate"]].to_numpy().tolist() == [
+        ["SQuAD 1.1", "F1, published", 89.5],
+        ["SQuAD 2.0 after TriviaQA", "exact match, this run", 37.0],
+    ]
+
+
+def test_the_bars_of_all_panels_have_one_scale_from_zero():
+    rows = pd.DataFrame({"operator": "shared", "label": ["a", "b"], "value": [5.0, 20.0]})
+    rows = rows.assign(source="reproduced", size=["base", "tiny"])
+    limits = []
+    for size in ("base", "tiny"):
+        axes = Figure().subplots()
+        figures.draw_bars(axes, rows[rows["size"] == size], rows)
+        limits.append(axes.get_xlim())
+    assert limits[0] == limits[1]
+    assert limits[0][0] == 0
+
+
+def test_the_parameters_saved_are_those_of_the_operators_and_sizes_asked_for():
+    summaries = pd.DataFrame(
+        {
+            "metric": "saved_percent",
+            "operator": ["original", "shared", "shared", "hadamard"],
+            "size": ["base", "base", "mini", "base"],
+            "mean": [0.0, 12.9, 1.5, 0.1],
+        }
+    )
+    drawn = own_figures.draw_saved(summaries, ["original", "shared"], ["base", "tiny"])
+    assert drawn.csv[["operator", "size", "value"]].to_numpy().tolist() == [["shared", "base", 12.9]]
