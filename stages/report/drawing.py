@@ -141,9 +141,7 @@ def write_figures(folder: Path, drawings: Iterable[Drawing]) -> None:
                 write_atomically(new / f"{drawing.name}.{form}", content)
 
 
-def curve(
-    axes: Axes, rows: pd.DataFrame, operator: str, across: str = "step", stroked: tuple | None = None, **look
-) -> None:
+def curve(axes: Axes, rows: pd.DataFrame, operator: str, across: str = "step", **look) -> None:
     """Draws the mean over an operator's runs as a line, and a band between the extremes of several runs.
 
     Args:
@@ -151,10 +149,9 @@ def curve(
         rows: mean, minimum, maximum and n (the number of runs), in increasing order of `across`.
         operator: the operator, whose colour, stroke and name the line has.
         across: the column of the horizontal axis.
-        stroked: colour and stroke, if not the operator's.
         look: further properties of the line.
     """
-    colour, stroke = stroked or style(operator)
+    colour, stroke = style(operator)
     if (rows["n"] > 1).any():
         axes.fill_between(rows[across], rows["minimum"], rows["maximum"], color=colour, alpha=0.18, linewidth=0)
     name = names.operator(operator)

@@ -10,7 +10,7 @@ from matplotlib.lines import Line2D
 MOST = 5
 # letters in a line of a name, and the distance of two such lines, the size of the font, and the
 # distance from the end of the curve, in points
-LETTERS = 13
+LETTERS = 16
 LEADING = 9.5
 SMALL = 8
 GAP = 5
@@ -42,7 +42,7 @@ def name_ends(axes: Axes) -> None:
     points = 72 / axes.figure.dpi
     ends = []
     for line, label in zip(*axes.get_legend_handles_labels(), strict=True):
-        name = "\n".join(textwrap.wrap(label, LETTERS))
+        name = "\n".join(textwrap.wrap(label, LETTERS, break_on_hyphens=False))
         end = line.get_transform().transform(line.get_xydata()[-1])
         ends.append((points * end[1], name, line.get_color()))
     # from the top

@@ -39,15 +39,16 @@ PAGES = {
     "english": EXAMPLES / "english/README.md",
     "self_score": EXAMPLES / "self_score/README.md",
 }
-# The arms whose losses are drawn, by the folder of a study.
+# The arms whose losses are drawn, by the file in the folder of a study.
 FIGURES = {
-    "self_score/8_tokens": (
+    "english/english.svg": ("original", "symmetric", "pairwise", "shared"),
+    "self_score/8_tokens/curves.svg": (
         "original",
         "original_self",
         "symmetric_centred",
         "symmetric",
     ),
-    "self_score/16_tokens": ("original", "symmetric_centred", "symmetric"),
+    "self_score/16_tokens/curves.svg": ("original", "symmetric_centred", "symmetric"),
 }
 ENGLISH = EXAMPLES / "english"
 SELF_SCORE = EXAMPLES / "self_score"
@@ -176,7 +177,7 @@ def compare_step_ratios() -> pd.DataFrame:
 def draw_figure(folder: Path, curves: tuple[str, ...]) -> bytes:
     """Draws the figure of a study, with the losses of the arms `curves`."""
     params = read_yaml(folder / "params.yaml")
-    return study_figures.draw(read_observations(folder), params, read_first_level(folder), curves)
+    return study_figures.draw(read_observations(folder), params["operators"], read_first_level(folder), curves)
 
 
 @cache
@@ -255,8 +256,8 @@ def main() -> None:
         print(f"{folder}: judged")
     write_atomically(ENGLISH / "runs.csv", csv_of(list_english_runs()))
     write_atomically(SELF_SCORE / "step_ratios.csv", csv_of(compare_step_ratios()))
-    for folder, curves in FIGURES.items():
-        write_atomically(EXAMPLES / folder / "curves.svg", draw_figure(EXAMPLES / folder, curves))
+    for file, curves in FIGURES.items():
+        write_atomically(EXAMPLES / file, draw_figure((EXAMPLES / file).parent, curves))
     for name, path in PAGES.items():
         write_atomically(path, render(name))
         print(f"{path}: written")
