@@ -69,4 +69,4 @@ def list_columns_below(example: str, model: str, baseline: str) -> list[str]:
 
 def _find_observations(example: str, stage: str) -> list[Path]:
     """Finds the files of observations of a stage of an example."""
-    return sorted((EXAMPLES / example / "observations").glob(f"{stage}*.csv"))
+    return sorted((EXAMPLES / example / "observations").glob(f"{stage}*.csv.gz"))
