@@ -39,9 +39,9 @@ PAGES = {
     "english": EXAMPLES / "english/README.md",
     "self_score": EXAMPLES / "self_score/README.md",
 }
-# The arms whose losses are drawn, by the file in the folder of a study.
+# The arms whose losses are drawn, by the figure of a study.
 FIGURES = {
-    "english/english.svg": ("original", "symmetric", "pairwise", "shared"),
+    "english/english.svg": ("original", "shared_kv", "symmetric", "shared", "pairwise"),
     "self_score/8_tokens/curves.svg": (
         "original",
         "original_self",
