@@ -9,10 +9,11 @@ from math import isnan, nan
 
 import pandas as pd
 
+from stages.evidence.baselines import AT_CHANCE
 from stages.evidence.cells import PAPER_SIZES
 from stages.evidence.fields import select
 from stages.evidence.scores import GLUE_SCORE, MISMATCHED
-from stages.evidence.statistics import DIFFERENT, NOT_TESTED, ONE_CHECKPOINT, TOO_FEW
+from stages.evidence.statistics import INCONCLUSIVE, NOT_TESTED, ONE_CHECKPOINT
 from stages.report import names, read_results
 from stages.report.drawing import style
 from stages.report.figures import SOURCES
@@ -26,8 +27,8 @@ BIGGEST = PAPER_SIZES[-1]
 RUN, RELEASED, STUDY, COUNTED = "reproduced", "released", "study", "counted"
 HIGHER, LOWER, NOT_SHOWN, MIXED = "higher", "lower", "not shown", "mixed"
 SYMBOLS = {HIGHER: "▲", LOWER: "▼", NOT_SHOWN: "○", NOT_TESTED: "–", MIXED: "◆", "": ""}
-# verdicts of contrasts.csv on too few runs
-WITHOUT_TEST = (NOT_TESTED, TOO_FEW, ONE_CHECKPOINT)
+# verdicts of contrasts.csv on a test without a direction; all other verdicts say why there is no test
+TESTED = (INCONCLUSIVE, AT_CHANCE, ONE_CHECKPOINT)
 # space beside the outermost interval, a share of the scale
 MARGIN = 0.06
 
@@ -144,11 +145,11 @@ def list_marks(rows: pd.DataFrame, decimals: int, by_task: bool = False) -> list
     marks = []
     for row in rows.to_dict("records"):
         place = names.task(row["at"]) if by_task else f"BERT-{row['size']}"
-        verdict = NOT_SHOWN
-        if row["verdict"] == DIFFERENT or (row["verdict"] == ONE_CHECKPOINT and row["direction"]):
+        verdict = NOT_TESTED
+        if row["direction"]:
             verdict = row["direction"]
-        elif row["verdict"] in WITHOUT_TEST and isnan(row["p_holm"]):
-            verdict = NOT_TESTED
+        elif row["verdict"] in TESTED and pd.notna(row["p_holm"]):
+            verdict = NOT_SHOWN
         marks.append(make_mark(row["source"], f"{SOURCES[row['source']]}, {place}", row, decimals, verdict))
     return marks
 
