@@ -50,9 +50,6 @@ ESCAPES = {
     "○": r"$\circ$",
     "“": "``",
     "”": "''",
-    "▲": r"$\uparrow$",
-    "▼": r"$\downarrow$",
-    "○": r"$\circ$",
     "◆": r"$\diamond$",
 }
 # a power and an index in a formula, both escaped
