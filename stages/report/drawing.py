@@ -161,7 +161,7 @@ def curve(axes: Axes, rows: pd.DataFrame, operator: str, across: str = "step", *
 def steps_axis(axes: Axes) -> None:
     """Labels the horizontal axis as training steps, with few ticks and thousands separated."""
     axes.set_xlabel("training step")
-    axes.xaxis.set_major_locator(mpl.ticker.MaxNLocator(4))
+    axes.xaxis.set_major_locator(mpl.ticker.MaxNLocator(3))
     axes.xaxis.set_major_formatter(mpl.ticker.StrMethodFormatter("{x:,.0f}"))
 
 

@@ -47,7 +47,6 @@ def draw_intervals(
     *,
     kind: str = "intervals",
     marks: dict[str, Mark] | None = None,
-    notes: tuple[str, ...] = (),
     **more,
 ) -> Drawing:
     """Draws an interval plot with a panel per group.
@@ -59,9 +58,8 @@ def draw_intervals(
         groups: the panels. Rows have source, operator (the colour), row (the label), mark (the name in the legend),
             estimate, low and high (NaN without an interval), axis (the label, with the unit), scale (panels of one
             scale have equal axes), and any other columns of CSV.
-        kind: of the alternative in words; `intervals` has a line at zero.
+        kind: of the alternative in words and of the note; `intervals` has a line at zero.
         marks: by the column mark; if None, chosen by source and size.
-        notes: below the figure, before the note on intervals.
         more: further fields of Drawing.
     """
     nothing = pd.DataFrame(columns=[*CSV, "mark", "scale"])
@@ -79,8 +77,7 @@ def draw_intervals(
 
     width = FULL / min(ROW, max(len(groups), 1))
     columns = [column for column in CSV if column in everything]
-    if everything["low"].notna().any():
-        notes = (*notes, content("sentences")["notes"]["intervals"])
+    note = content("sentences")["notes"][kind]
     return draw_figure(
         name,
         title,
@@ -90,7 +87,7 @@ def draw_intervals(
         kind,
         (width, find_height(groups)),
         everything[columns],
-        notes=notes,
+        notes=(note,) if everything["low"].notna().any() else (),
         **more,
     )
 
