@@ -143,7 +143,7 @@ document.documentElement.style.setProperty("--banner", `${document.querySelector
 document.querySelectorAll("figure.ledger").forEach(addFilters);
 document.querySelectorAll("figure.table").forEach((figure) => {
   const table = figure.querySelector("table");
-  const title = figure.querySelector("figcaption").innerText;
+  const title = document.getElementById(`${figure.id}-caption`).innerText;
   [...table.tHead.rows[0].cells].forEach((header, column) => {
     if (header.classList.contains("source")) return;
     const made = document.createElement("button");

@@ -7,7 +7,6 @@ from stages.evidence.scores import COLUMNS, GLUE_SCORE, MISMATCHED
 from stages.report import names
 from stages.report.drawing import Drawing, Groups
 from stages.report.intervals import draw_intervals, name_marks, name_rows
-from stages.schema.settings import REFERENCE
 
 NOISE = "lost_"
 # released results stand first, and sizes in the order of the analysis
@@ -17,14 +16,15 @@ AXES = {"score": "points", "loss": "nats", "speed": "%"}
 LOST = "points lost"
 AXIS = "above original ({})"
 STUDY = "study of this repository"
+# titles of panels by the question of a study
+QUESTIONS = {"learns": "steps on the plateau", "score": "GLUE score", "loss": "final loss"}
 
 
-def draw_differences(contrasts: pd.DataFrame, speed: pd.DataFrame) -> list[Drawing]:
+def draw_differences(contrasts: pd.DataFrame) -> list[Drawing]:
     """Draws a figure for every quantity that operators are compared in, those with no comparison empty.
 
     Args:
         contrasts: comparisons with the original, as stages/analysis/contrasts.yaml describes.
-        speed: speed of analysis; drawn without intervals if no comparison has the quantity `speed`.
     """
     rows = contrasts.assign(
         operator=contrasts["arm"],
@@ -37,9 +37,6 @@ def draw_differences(contrasts: pd.DataFrame, speed: pd.DataFrame) -> list[Drawi
     scores = select(rows, quantity="score")
     whole = scores["at"] == GLUE_SCORE
     lost = rows[rows["quantity"].str.startswith(NOISE) & (rows["at"] != MISMATCHED)]
-    faster = select(rows, quantity="speed")
-    if faster.empty:
-        faster = compare_speed(speed)
     return [
         draw_intervals(
             "score_differences",
@@ -69,7 +66,7 @@ def draw_differences(contrasts: pd.DataFrame, speed: pd.DataFrame) -> list[Drawi
             "speed_differences",
             "Tokens per second in pre-training compared with the original",
             "timing",
-            split_protocols(faster),
+            split_protocols(select(rows, quantity="speed")),
         ),
     ]
 
@@ -112,37 +109,21 @@ def split_kinds(rows: pd.DataFrame) -> Groups:
     return groups
 
 
-def compare_speed(speed: pd.DataFrame) -> pd.DataFrame:
-    """Compares the mean tokens per second of every operator and size with the original, in %, without intervals.
-
-    Args:
-        speed: size, operator, stock (the precision of a stock BERT, which is no operator), metric and mean.
-    """
-    rows = select(speed[speed["stock"].isna()], metric="tokens_per_second")
-    original = rows[rows["operator"] == REFERENCE].set_index("size")["mean"]
-    rows = rows[(rows["operator"] != REFERENCE) & rows["size"].isin(original.index)]
-    rows = rows.assign(source="reproduced", protocol="", at="tokens_per_second", low=float("nan"), high=float("nan"))
-    rows["estimate"] = 100 * (rows["mean"] / rows["size"].map(original) - 1)
-    return rows.assign(
-        row=name_rows(rows["operator"]), mark=name_marks(rows), axis=AXIS.format(AXES["speed"]), scale=""
-    )
-
-
 def draw_studies(studies: pd.DataFrame) -> Drawing:
-    """Draws the differences that the finished studies found, a panel per study, each with its own scale.
+    """Draws the differences that the finished studies found, a panel per study and unit, each with its own scale.
 
     Args:
-        studies: study, operator, unit, estimate, low, high, layers.
+        studies: study, operator, question, unit, estimate, low, high, layers.
     """
     rows = studies.assign(
         source="study",
         mark=STUDY,
         at=studies["study"],
-        scale=studies["study"],
+        scale=studies["study"] + " " + studies["unit"],
         row=name_rows(studies["operator"]),
         axis=studies["unit"].map(AXIS.format),
     )
     groups = []
-    for (study, layers), of_study in rows.groupby(["study", "layers"], sort=False):
-        groups.append((f"{study.replace('_', ' ')} ({layers} layers)", of_study))
+    for (study, layers, question), of_study in rows.groupby(["study", "layers", "question"], sort=False):
+        groups.append((f"{study.replace('_', ' ')} ({layers} layers): {QUESTIONS[question]}", of_study))
     return draw_intervals("study_differences", "What this repository's studies found", "report", groups)
