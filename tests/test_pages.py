@@ -1,18 +1,23 @@
 """The pages of the studies: their numbers follow from the observations beside them."""
 
+import re
 import statistics
 from pathlib import Path
 from types import SimpleNamespace
 
 import numpy as np
+import pandas as pd
 import pytest
+from matplotlib.figure import Figure
 from scipy import stats
 
-from stages.evidence import convergence
+from stages.evidence import convergence, published
+from stages.files.documents import read_yaml
 from stages.masked_lm.corpus import Corpus
+from stages.report import names
 from stages.report.tables import csv_of
 from stages.schema.settings import load_settings
-from stages.tools import first_self_weight, pages
+from stages.tools import example_numbers, first_self_weight, pages, study_figures
 from tests.toy import LENGTH, packed, run_of
 
 ROOT = Path(__file__).parents[1]
@@ -64,6 +69,47 @@ def test_step_ratios_are_geometric_means_by_seed_and_compared_by_welchs_test():
 @pytest.mark.parametrize("page", pages.PAGES)
 def test_a_page_is_the_rendering_of_its_template(page):
     assert pages.render(page) == (ROOT / pages.PAGES[page]).read_text(encoding="utf-8")
+
+
+def list_links(text):
+    """Lists the relative targets of links and pictures, in Markdown or HTML, without anchors."""
+    targets = re.findall(r'\]\(([^)#\s]+)|(?:href|src)="([^"#]+)', text)
+    return [target for found in targets for target in found if target and ":" not in target]
+
+
+LINKED = [*pages.PAGES.values(), EXAMPLES / "h100/README.md", *EXAMPLES.rglob("*.html")]
+
+
+@pytest.mark.parametrize("path", LINKED, ids=lambda path: str(path).removeprefix(f"{EXAMPLES}/"))
+def test_links_of_a_page_lead_to_files(path):
+    page = ROOT / path
+    missing = [target for target in list_links(page.read_text(encoding="utf-8")) if not (page.parent / target).exists()]
+    assert missing == []
+
+
+@pytest.mark.parametrize("path", pages.FIGURES)
+def test_the_figure_of_a_study_names_every_arm_and_is_small(path):
+    folder = (EXAMPLES / path).parent
+    figure = pages.draw_figure(folder, pages.FIGURES[path])
+    words = " ".join(re.findall(r"<text[^>]*>([^<]*)", figure.decode()))
+    for arm in read_yaml(folder / "params.yaml")["operators"]:
+        assert names.operator(arm).split()[0] in words
+    assert len(figure) < 60_000
+
+
+def test_a_dot_of_a_run_that_never_falls_below_the_level_is_hollow():
+    runs = pd.DataFrame({"operator": ["shared", "shared"], "step": [5, 9], "reached": [True, False]})
+    axes = Figure().subplots()
+    study_figures.draw_dots(axes, runs, "step")
+    assert [line.get_markerfacecolor() == "none" for line in axes.lines] == [False, True]
+
+
+def test_every_claim_is_counted_once_by_the_verdict_of_the_audit():
+    counts = {paper: example_numbers.count_claims(paper) for paper in published.PAPERS}
+    totals = pd.read_csv(EXAMPLES / "laptop/tables/claim_totals.csv").query("ledger == 'Audit'").set_index("source")
+    for paper, source in published.PAPERS.items():
+        assert sum(counts[paper].values()) == totals.loc[source, "claims"]
+        assert counts[paper].get("holds", 0) == totals.loc[source, "holds"]
 
 
 def test_a_comparison_that_a_study_lacks_is_an_error_that_names_it():

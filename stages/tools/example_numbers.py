@@ -67,6 +67,18 @@ def list_columns_below(example: str, model: str, baseline: str) -> list[str]:
     return below
 
 
+def count_claims(paper: str) -> dict[str, int]:
+    """Counts the claims of a paper by the verdict of the audit, such as `{"holds": 24, "fails": 9}`.
+
+    Args:
+        paper: a key of `published.PAPERS`.
+    """
+    # The table has several rows for a claim that several ledgers judge; the verdict of the audit is the same in all.
+    claims = pd.read_csv(EXAMPLES / "laptop/tables/claims.csv").drop_duplicates("id")
+    verdicts = claims.loc[claims["paper"] == paper, "numbers"]
+    return verdicts.value_counts().to_dict()
+
+
 def _find_observations(example: str, stage: str) -> list[Path]:
     """Finds the files of observations of a stage of an example."""
     return sorted((EXAMPLES / example / "observations").glob(f"{stage}*.csv.gz"))

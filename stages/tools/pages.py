@@ -4,8 +4,10 @@ A study is a folder below reports/examples with `params.yaml` (the settings of t
 `analysis` that judges the study) and `observations`. The comparisons of a study go to `contrasts.csv`, as the stage
 `analysis` makes them, and the means of the arms to `means.csv`; the comparisons of the released results go to
 reports/examples/released.csv. The study of English also lists the runs at every learning rate, and the study of
-self-attention compares two lengths. A page is a Jinja template in reports/pages, where macros.md has the macros of
-several pages; the numbers come from these files and from the tables of the example reports.
+self-attention compares two lengths. FIGURES are drawn from the observations, and one more from the study on a GPU.
+
+A page is a Jinja template in reports/pages, where macros.md has the macros of several pages; the numbers come from these
+files and from the tables of the example reports.
 """
 
 from functools import cache
@@ -17,7 +19,7 @@ import numpy as np
 import pandas as pd
 
 from stages.analysis import contrasts
-from stages.evidence import convergence, measurements, released, survival
+from stages.evidence import convergence, measurements, published, released, survival
 from stages.evidence.estimate import welch
 from stages.evidence.statistics import mean_interval, summaries
 from stages.files import observations
@@ -38,6 +40,12 @@ PAGES = {
     "related_work": EXAMPLES / "related_work.md",
     "english": EXAMPLES / "english/README.md",
     "self_score": EXAMPLES / "self_score/README.md",
+    "plateau": EXAMPLES / "plateau/README.md",
+    "plateau_deep": EXAMPLES / "plateau_deep/README.md",
+    "lengths": EXAMPLES / "lengths/README.md",
+    "files": EXAMPLES / "files/README.md",
+    "laptop": EXAMPLES / "laptop/README.md",
+    "translation": EXAMPLES / "translation/README.md",
 }
 # The arms whose losses are drawn, by the figure of a study.
 FIGURES = {
@@ -180,6 +188,13 @@ def draw_figure(folder: Path, curves: tuple[str, ...]) -> bytes:
     return study_figures.draw(read_observations(folder), params["operators"], read_first_level(folder), curves)
 
 
+def draw_gpu_figure() -> bytes:
+    """Draws the final losses of the study on a GPU: the fresh seeds of call 4 in h100/study.csv."""
+    rows = pd.DataFrame(list_rows("h100/study.csv", call=4, phase="fresh"))
+    final = rows[rows["step"] == rows["step"].max()].rename(columns={"validation_loss": "final_loss"})
+    return study_figures.draw_final_losses(final, f"Validation loss after {final['step'].max():,} steps")
+
+
 @cache
 def _read(path: str) -> pd.DataFrame:
     """Reads a CSV file below reports/examples and keeps the rows for the next look-up."""
@@ -199,12 +214,18 @@ def look_up(path: str, **where: str | float) -> dict:
     Raises:
         ValueError: no row or several rows have these values.
     """
+    rows = list_rows(path, **where)
+    if len(rows) != 1:
+        raise ValueError(f"{path}: {len(rows)} rows with {where}; expected one")
+    return rows[0]
+
+
+def list_rows(path: str, **where: str | float) -> list[dict]:
+    """Lists the rows of a CSV file that have these values in these columns. Arguments and rows as for `look_up`."""
     rows = _read(path)
     for column, value in where.items():
         rows = rows[rows[column] == value]
-    if len(rows) != 1:
-        raise ValueError(f"{path}: {len(rows)} rows with {where}; expected one")
-    return rows.iloc[0].to_dict()
+    return rows.to_dict("records")
 
 
 def look_up_contrast(folder: str, arm: str, at: str, reference: str = "original") -> dict:
@@ -238,10 +259,13 @@ def render(name: str) -> str:
         "contrast": look_up_contrast,
         "mean": look_up_mean,
         "look_up": look_up,
+        "list_rows": list_rows,
         "glue_scores": example_numbers.list_glue_scores,
         "compare_scores": example_numbers.compare_glue_scores,
         "columns_below": example_numbers.list_columns_below,
         "loss_range": example_numbers.find_loss_range,
+        "count_claims": example_numbers.count_claims,
+        "papers": published.PAPERS,
         "exp": exp,
     }
     return environment.get_template(f"{name}.md").render(facts).rstrip() + "\n"
@@ -256,8 +280,10 @@ def main() -> None:
         print(f"{folder}: judged")
     write_atomically(ENGLISH / "runs.csv", csv_of(list_english_runs()))
     write_atomically(SELF_SCORE / "step_ratios.csv", csv_of(compare_step_ratios()))
-    for file, curves in FIGURES.items():
-        write_atomically(EXAMPLES / file, draw_figure((EXAMPLES / file).parent, curves))
+    for path, curves in FIGURES.items():
+        figure = EXAMPLES / path
+        write_atomically(figure, draw_figure(figure.parent, curves))
+    write_atomically(EXAMPLES / "h100/last_losses.svg", draw_gpu_figure())
     for name, path in PAGES.items():
         write_atomically(path, render(name))
         print(f"{path}: written")

@@ -26,10 +26,12 @@ def draw(rows: pd.DataFrame, arms: list[str], level: float, curves: tuple[str, .
     """
     losses = convergence.validation_loss(rows)
     times = convergence.crossings(rows, level)
+    times = times.sort_values("operator", key=lambda names: names.map(arms.index))
 
     def draw_panel(axes: Axes, rows: pd.DataFrame) -> None:
         if "reached" in rows:
-            draw_steps(axes, rows, arms)
+            draw_dots(axes, rows, "step")
+            axes.set_xlim(left=0)
         else:
             draw_curves(axes, rows, curves)
             axes.axhline(level, color=INK, linewidth=0.6, linestyle=":")
@@ -48,18 +50,41 @@ def draw_curves(axes: Axes, losses: pd.DataFrame, curves: tuple[str, ...]) -> No
     axes.set_ylim(top=HIGHEST)
 
 
-def draw_steps(axes: Axes, times: pd.DataFrame, arms: list[str]) -> None:
-    """Draws a dot for every run, in a row for each arm; a hollow dot is a run that never falls below the level."""
-    for row in times.itertuples():
-        colour, _ = style(row.operator)
+def draw_dots(axes: Axes, runs: pd.DataFrame, column: str) -> None:
+    """Draws a dot for every run, in a row for each arm; a hollow dot is a run that never falls below the level.
+
+    Args:
+        axes: the panel.
+        runs: the runs, by arm in the order of the rows: operator, reached, and the value to draw.
+        column: the column of the value.
+    """
+    arms = runs["operator"].drop_duplicates().tolist()
+    for run in runs.to_dict("records"):
+        colour, _ = style(run["operator"])
         axes.plot(
-            row.step,
-            arms.index(row.operator),
+            run[column],
+            arms.index(run["operator"]),
             marker="o",
             markersize=5,
             color=colour,
-            markerfacecolor=colour if row.reached else PAPER,
+            markerfacecolor=colour if run["reached"] else PAPER,
         )
     label_rows(axes, [names.operator(arm) for arm in arms])
     separate_rows(axes, len(arms))
-    axes.set_xlim(left=0)
+
+
+def draw_final_losses(runs: pd.DataFrame, title: str) -> bytes:
+    """Draws the final loss of every run as SVG, the arms with the lowest losses on top.
+
+    Args:
+        runs: operator and final_loss, in nats.
+        title: the title of the figure.
+    """
+    means = runs.groupby("operator")["final_loss"].mean()
+    runs = runs.sort_values("operator", key=lambda names: names.map(means))
+
+    def draw_panel(axes: Axes, rows: pd.DataFrame) -> None:
+        draw_dots(axes, rows, "final_loss")
+        axes.set_xlabel("validation loss (nats)")
+
+    return render_panels([(title, runs.assign(reached=True))], draw_panel, *SIZE)["svg"]
