@@ -31,20 +31,6 @@ OBSTACLES = (
     ONE_CHECKPOINT,
     TOO_FEW,
 )
-# all verdicts, with the verdicts of data/published/claims.yaml on printed numbers
-WORST_FIRST = (
-    CONTRADICTED,
-    FAILS,
-    PARTLY,
-    TRUNCATED,
-    "unsupported",
-    "not-checkable",
-    NOT_TESTED,
-    *OBSTACLES,
-    INCONCLUSIVE,
-    HOLDS,
-    REPRODUCED,
-)
 # names of verdicts in the ledger TRAINING
 NAMES_OF_RUN = {
     HOLDS: REPRODUCED,
@@ -144,14 +130,6 @@ def build_ledger(claims: list[dict], rules: dict, sources: ClaimSources) -> pd.D
         described = _describe_claim(claim, sources.checks)
         rows += [described | row for row in judged]
     return pd.DataFrame(rows).fillna("")
-
-
-def count_verdicts(ledger: pd.DataFrame) -> pd.DataFrame:
-    """Counts the claims of each verdict. Columns: ledger, verdict, claims; sorted by ledger and WORST_FIRST."""
-    ledgers = pd.Categorical(ledger["ledger"], (COUNTS, RELEASED, TRAINING))
-    verdicts = pd.Categorical(ledger["verdict"], WORST_FIRST)
-    counts = ledger.groupby([ledgers, verdicts], observed=True).size()
-    return counts.rename_axis(["ledger", "verdict"]).reset_index(name="claims")
 
 
 def decide(findings: Sequence[Finding]) -> str:

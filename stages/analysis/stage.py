@@ -121,7 +121,6 @@ def build_tables(
         "translation": translation.summaries(run, confidence),
         "translation_curves": translation.curves(rows),
         "claims": ledger,
-        "tally": claims.count_verdicts(ledger),
     }
 
 
