@@ -119,28 +119,41 @@ def test_a_spreadsheet_takes_no_downloaded_or_copied_text_for_a_formula_and_ever
     assert found[:5] == ["'=1+1", "'+0.66; p = 0.015", "'-0.72 points", "'@SUM(A1)", "-0.5"]
 
 
-def test_claims_are_found_by_words_paper_and_verdict_and_a_link_shows_a_hidden_one(pages, tmp_path):
+def test_claims_are_found_by_words_source_and_verdict_and_a_link_shows_and_unfolds_a_hidden_one(pages, tmp_path):
     ask = """(async () => {
       const figure = document.querySelector("#claims");
-      const shown = () => [...figure.querySelectorAll("tbody tr")].filter((row) => !row.hidden);
+      const shown = () => [...figure.querySelectorAll("li")].filter((entry) => !entry.hidden);
       const control = (name) => figure.querySelector(`.filters [name="${name}"]`);
       const set = (field, value) => { field.value = value; field.dispatchEvent(new Event("input")); };
       const all = shown().length;
-      set(control("Paper"), "Courtois et al. 2024");
-      const paper = shown().map((row) => row.id);
+      set(control("Source"), "Courtois et al. 2024");
+      const source = shown().map((entry) => entry.querySelector("dl").id);
       set(control("Audit"), "holds");
-      const holds = shown().map((row) => row.querySelector(".word").textContent);
+      const holds = shown().map((entry) => entry.querySelector("i").innerText);
       set(figure.querySelector("input"), "no such words");
       const none = shown().length;
       location.hash = "K-01";
       await new Promise((done) => setTimeout(done, 200));
-      return [all, paper, holds, none, shown().length, getComputedStyle(figure.querySelector("thead th")).position];
+      const unfolded = [...figure.querySelectorAll("li [open] > dl")].map((place) => place.id);
+      const heads = getComputedStyle(figure.querySelector(".heads")).position;
+      return [all, source, holds, none, shown().length, unfolded, heads];
     })()"""
     dom, log = browse(with_script(pages["claims"], ask), tmp_path, "--window-size=1280,900")
-    everything, paper, holds, none, again, head = result(dom)
-    assert everything == again > len(paper) > len(holds) > 0 == none
-    assert all(name.startswith("C24-") for name in paper) and set(holds) == {"holds"} and head == "sticky"
+    everything, source, holds, none, again, unfolded, heads = result(dom)
+    assert everything == again > len(source) > len(holds) > 0 == none
+    assert all(name.startswith("C24-") for name in source) and unfolded == ["K-01"]
+    assert all(word.split()[-1] == "holds" for word in holds) and heads == "sticky"
     assert "CONSOLE" not in log
+
+
+def test_without_a_script_a_link_unfolds_its_entry(pages, tmp_path):
+    page = re.sub("<script>.*?</script>", "", pages["claims"], flags=re.DOTALL)
+    ask = """(async () => {
+      location.hash = "K-01";
+      await new Promise((done) => setTimeout(done, 200));
+      return [...document.querySelectorAll("li [open] > dl")].map((place) => place.id);
+    })()"""
+    assert result(browse(with_script(page, ask), tmp_path)[0]) == ["K-01"]
 
 
 @needs_poppler

@@ -106,7 +106,7 @@ def test_the_main_page_is_short(pages):
 
 def test_figures_are_text_of_the_page_in_the_colours_of_its_scheme(reports):
     page = (reports / "report.html").read_text()
-    for figure in re.findall("<svg .*?</svg>", page, re.DOTALL):
+    for figure in re.findall(r"role=\"img\".*?</svg>", page, re.DOTALL):
         assert "</text>" in figure
         assert "currentColor" in figure
         assert not re.search(": (#24292f|#ffffff|#d5dade)", figure)
@@ -161,12 +161,54 @@ def test_claims_and_audit_open_with_their_totals_by_source(reports):
     for page, totals, ledger in (("claims", "claim_totals", "claims"), ("audit", "audit_totals", "audit")):
         text = (reports / f"{page}.html").read_text()
         assert text.index(f'id="{totals}"') < text.index(f'id="{ledger}"')
+
+
+def test_every_claim_is_counted_once_by_ledger_and_a_partly_right_claim_is_not_false(reports):
     totals = read_csv(reports, "claim_totals")
-    assert (totals["claims"] == totals[[*claims_and_audit.DECIDED, "open"]].sum(axis=1)).all()
+    columns = [claims_and_audit.name_column(word) for word in claims_and_audit.WORDS]
+    assert (totals["claims"] == totals[columns].sum(axis=1)).all()
     claims = pd.read_csv(reports.parent / "data/analysis/claims.csv").drop_duplicates("id")
     audited = totals[totals["ledger"] == "Audit"]
     assert audited["claims"].sum() == len(claims)
-    assert audited["found_false"].sum() == (claims["numbers"] == "fails").sum()
+    for word in ("holds", "partly", "unsupported", "fails"):
+        assert audited[word].sum() == (claims["numbers"] == word).sum()
+
+
+@pytest.mark.parametrize(("name", "ledger"), [("claims", "Audit"), ("claims", "This run"), ("audit", "Verdict")])
+def test_the_lines_of_a_ledger_have_the_verdicts_that_its_bars_count(reports, name, ledger):
+    text = (reports / f"{name}.html").read_text()
+    words = re.findall(rf"<small>{ledger} </small>(.+?)</i>", text)
+    counted = Counter()
+    for word, count in re.findall(r"</svg> (.+?) <b>(\d+)</b>", text):
+        counted[word] += int(count)
+    totals = read_csv(reports, f"{name.removesuffix('s')}_totals")
+    if name == "audit":
+        # facts are groups of checks, so lines are at least as many
+        columns = {"holds": "holds", "truncated": "truncated", "fails": "fails", "not decided": "not_decided"}
+        assert counted == Counter({word: totals[column].sum() for word, column in columns.items()})
+        assert all(words.count(word) >= count for word, count in counted.items())
+    else:
+        of_ledger = totals[totals["ledger"] == ledger]
+        for word in claims_and_audit.WORDS:
+            column = claims_and_audit.name_column(word)
+            assert words.count(word) == of_ledger[column].sum()
+            assert counted[word] == totals[column].sum()
+
+
+@pytest.mark.parametrize("name", ["claims", "audit"])
+def test_the_segments_of_a_bar_lie_end_to_end_and_are_as_long_as_their_counts(reports, name):
+    text = (reports / f"{name}.html").read_text()
+    widths = []
+    for bar in text.split('<div class="bar">')[1:]:
+        end = 0.0
+        for start, width in re.findall(r'<rect x="(.+?)%" width="(.+?)%"', bar):
+            assert float(start) == pytest.approx(end, abs=0.01)
+            end = float(start) + float(width)
+        counts = [int(count) for count in re.findall(r"<b>(\d+)</b></li>", bar)]
+        widths.append((end, sum(counts)))
+    longest, most = max(widths)
+    assert longest == pytest.approx(100, abs=0.01)
+    assert [end for end, _ in widths] == pytest.approx([100 * count / most for _, count in widths], abs=0.01)
 
 
 @pytest.mark.parametrize(
@@ -179,6 +221,10 @@ def test_claims_and_audit_open_with_their_totals_by_source(reports):
 def test_every_check_and_claim_has_a_place_that_links_can_lead_to(reports, pages, name, ledger, column):
     rows = pd.read_csv(reports.parent / ledger)
     assert set(rows[column]) <= set(pages[name].values("id"))
+    # a browser unfolds an entry for a link if the place of the link is inside
+    text = (reports / f"{name}.html").read_text()
+    for entry in rows[column]:
+        assert re.search(rf'</summary>\s*<dl id="{re.escape(entry)}">', text)
 
 
 def test_data_cannot_become_markup(reports, monkeypatch):

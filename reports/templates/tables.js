@@ -87,17 +87,17 @@ function download(table, name) {
   said.textContent = `Downloaded ${name}.csv`;
 }
 
-// Rows of a ledger whose text holds all words that are typed, and that have every chosen verdict and paper.
+// Entries of a ledger whose text holds all words that are typed, and that have every chosen verdict and source.
 function filter(figure, search, menus, count) {
   const words = search.value.toLowerCase().split(/\s+/).filter(Boolean);
   const wanted = menus.filter((menu) => menu.value).map((menu) => `${menu.name}=${menu.value}`);
-  const rows = [...figure.querySelectorAll("tbody tr")];
-  rows.forEach((row) => {
-    const own = row.dataset.words.split("|");
-    const text = row.textContent.toLowerCase();
-    row.hidden = !(words.every((word) => text.includes(word)) && wanted.every((word) => own.includes(word)));
+  const entries = [...figure.querySelectorAll("[data-words]")];
+  entries.forEach((entry) => {
+    const own = entry.dataset.words.split("|");
+    const text = entry.textContent.toLowerCase();
+    entry.hidden = !(words.every((word) => text.includes(word)) && wanted.every((word) => own.includes(word)));
   });
-  count.textContent = `${rows.filter((row) => !row.hidden).length} of ${rows.length} rows`;
+  count.textContent = `${entries.filter((entry) => !entry.hidden).length} of ${entries.length}`;
 }
 
 function labelled(text, control) {
@@ -108,7 +108,7 @@ function labelled(text, control) {
 
 function addFilters(figure) {
   const choices = new Map();
-  figure.querySelectorAll("tbody tr").forEach((row) => row.dataset.words.split("|").forEach((pair) => {
+  figure.querySelectorAll("[data-words]").forEach((entry) => entry.dataset.words.split("|").forEach((pair) => {
     const [name, value] = pair.split("=");
     if (!choices.has(name)) choices.set(name, new Set());
     if (value) choices.get(name).add(value);
@@ -121,21 +121,36 @@ function addFilters(figure) {
   const menus = [...choices].map(([name, values]) => {
     const menu = document.createElement("select");
     menu.name = name;
-    menu.append(new Option("all", ""), ...[...values].map((value) => new Option(value.replaceAll("-", " "), value)));
+    menu.append(new Option("all", ""), ...[...values].map((value) => new Option(value)));
     return menu;
   });
   const act = () => filter(figure, search, menus, count);
   [search, ...menus].forEach((control) => control.addEventListener("input", act));
-  bar.append(labelled("Search", search), ...menus.map((menu) => labelled(menu.name, menu)), count);
-  figure.querySelector(".scroll").before(bar);
+  bar.append(labelled("Search", search), ...menus.map((menu) => labelled(menu.name, menu)));
+  bar.append(button("Unfold all", "Unfold all entries", () => fold(figure, true)));
+  bar.append(button("Fold all", "Fold all entries", () => fold(figure, false)), count);
+  figure.querySelector(".heads").before(bar);
   act();
-  addEventListener("hashchange", () => {  // a link to a row that is filtered out shows it again
-    const row = document.getElementById(decodeURIComponent(location.hash.slice(1)));
-    if (!row?.hidden) return;
-    [search, ...menus].forEach((control) => (control.value = ""));
+  // a link to an entry unfolds the entry, and shows an entry that is filtered out
+  const show = () => {
+    const place = document.getElementById(decodeURIComponent(location.hash.slice(1)));
+    const entry = place?.closest("[data-words]");
+    if (!entry) return;
+    if (entry.hidden) [search, ...menus].forEach((control) => (control.value = ""));
     act();
-    row.scrollIntoView();
+    entry.firstElementChild.open = true;
+    entry.scrollIntoView();
+  };
+  addEventListener("hashchange", show);
+  show();
+  figure.addEventListener("click", (event) => {  // the address of the page leads to the entry that was opened last
+    const entry = event.target.closest("[data-words] summary")?.nextElementSibling;
+    if (entry) history.replaceState(null, "", `#${entry.id}`);
   });
+}
+
+function fold(figure, open) {
+  figure.querySelectorAll("[data-words] > details").forEach((entry) => (entry.open = open));
 }
 
 document.documentElement.style.setProperty("--banner", `${document.querySelector(".banner").offsetHeight}px`);

@@ -5,12 +5,15 @@ with numbers from elsewhere; a fact is a group of checks that hold or fail for t
 """
 
 from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import ClassVar
 
 import pandas as pd
 
 from stages.evidence import published
 from stages.evidence.arithmetic import FAILS, HOLDS, NOT_DECIDED, TRUNCATED
-from stages.evidence.statistics import ONE_CHECKPOINT
+from stages.evidence.baselines import AT_CHANCE
+from stages.evidence.statistics import INCONCLUSIVE, NOT_TESTED, ONE_CHECKPOINT, TOO_FEW
 from stages.report import names
 from stages.report.tables import Grid, Group, Heading, Line, Value
 from stages.report.text_templates import content
@@ -31,14 +34,25 @@ WORST = (
     TRUNCATED,
     HOLDS,
 )
-# Columns of `claim_totals` that count decided claims, and their verdicts. Any other verdict leaves a claim open.
-DECIDED = {
-    "holds": (HOLDS, "reproduced"),
-    "found_false": (FAILS, "contradicted"),
-    "partly": ("partly",),
-    "unsupported": ("unsupported",),
-    "truncated": (TRUNCATED,),
+# The report's word for every verdict on a claim. Pages, totals and filters use these words only.
+WORD_OF = {
+    HOLDS: "holds",
+    "reproduced": "holds",
+    TRUNCATED: "truncated",
+    "partly": "partly",
+    "unsupported": "unsupported",
+    FAILS: "fails",
+    "contradicted": "fails",
+    "not-checkable": "not checkable",
+    NOT_DECIDED: "not decided",
+    INCONCLUSIVE: "not decided",
+    AT_CHANCE: "not decided",
+    ONE_CHECKPOINT: "not decided",
+    TOO_FEW: "not decided",
+    NOT_TESTED: "not tested",
 }
+# the words, in the order of the columns of `claim_totals` and of the segments of its bars
+WORDS = tuple(dict.fromkeys(WORD_OF.values()))
 # By column of the page: heading, and the question that the column answers. The column `numbers` has the verdict on the
 # printed numbers, `released` the ledger `released` of stages/analysis/claims.py, and `run` the ledgers `counts` and
 # `training`.
@@ -46,76 +60,88 @@ COLUMNS = {
     "numbers": ("Audit", "Does it follow from the printed numbers and the released results?"),
     "released": (
         "Released results",
-        "Do their seeds show it? Unless a cell says otherwise, there is one checkpoint per operator, which speaks for "
-        "itself and not for its operator, and the cell says how the runs read.",
+        "Do their seeds show it? One checkpoint per operator decides no claim about the operator; the entry says how "
+        "the runs read.",
     ),
     "run": ("This run", "Does it show it, by counting or by training?"),
 }
 
 
-def claims(ledger: pd.DataFrame, checks: pd.DataFrame) -> Grid:
-    """Builds the table of claims with the verdicts, and with the checks of the audit behind each verdict.
+@dataclass(frozen=True, kw_only=True)
+class Ledger(Grid):
+    """A table whose page shows a line per row: the statement and its verdicts, which unfolds to the reasons.
+
+    The first value of a row is the statement, with its place as the reason; the other values are verdicts.
+    """
+
+    kind: ClassVar[str] = "ledger"
+
+
+def claims(ledger: pd.DataFrame, checks: pd.DataFrame) -> Ledger:
+    """Builds the ledger of claims with the verdicts, and with the checks of the audit behind each verdict.
 
     Args:
         ledger: the claims as the stage analysis judged them, texts only; see `claims.build_ledger` there.
         checks: of `read_results.audited`.
     """
-    verdict_of = checks.set_index("check")["verdict"].to_dict()
-    headings = [Heading("What it says", "and where")]
+    word_of = checks["verdict"].replace(WORD_OF).set_axis(checks["check"]).to_dict()
+    headings = [Heading("What it says", "Where")]
     headings += [Heading(*texts) for texts in COLUMNS.values()]
     groups = []
     for row in _put_side_by_side(ledger).to_dict("records"):
         values = [Value(names.prose(row["claim"]), because=row["where"], kind="text")]
-        # the menus by which a reader filters the table
-        words = [("Paper", published.PAPERS[row["paper"]])]
+        # the menus by which a reader filters the lines
+        menus = [("Source", published.PAPERS[row["paper"]])]
         for column, (heading, _) in COLUMNS.items():
             because = names.prose(row[f"{column}_because"]).replace("_", " ")
             ids = row["audit_ids"].split(", ") if column == "numbers" else []
-            behind = tuple((name, verdict_of[name]) for name in ids if name in verdict_of)
-            words.append((heading, row[column]))
-            values.append(Value(row[f"{column}_shown"], because=because, kind="verdict", checks=behind))
-        groups.append(Group(row["id"], (Line("", tuple(values)),), anchor=row["id"], words=tuple(words)))
-    return Grid(
+            behind = tuple((name, word_of[name]) for name in ids if name in word_of)
+            menus.append((heading, row[column]))
+            values.append(Value(row[column], because=because, kind="verdict", checks=behind))
+        groups.append(Group(row["id"], (Line("", tuple(values)),), anchor=row["id"], words=tuple(menus)))
+    return Ledger(
         name="claims",
         title="Claims of the four sources",
         stage="analysis",
         first="Claim",
         headings=tuple(headings),
         groups=tuple(groups),
-        notes=("The CSV has a line for each claim and ledger, with the checks behind it in a column of their own.",),
         csv=ledger,
     )
 
 
 def claim_totals(ledger: pd.DataFrame) -> pd.DataFrame:
-    """Counts, by source and by ledger, the claims of each verdict.
+    """Counts, by ledger and by source, the claims of each verdict.
 
     Args:
         ledger: as for `claims`.
 
     Returns:
-        A row for every source and every ledger (COLUMNS) that judges a claim of the source. Columns: source, ledger,
-        claims (all that the ledger judges), the columns of DECIDED, and open. claims is the sum of the later columns.
+        A row for every ledger (COLUMNS) and every source with claims that the ledger judges. Columns: source, ledger,
+        claims (all that the ledger judges), and a column for each of WORDS, such as not_tested; they sum to claims.
     """
+    side_by_side = _put_side_by_side(ledger)
     totals = []
-    for paper, rows in _put_side_by_side(ledger).groupby("paper", sort=False):
-        for column, (heading, _) in COLUMNS.items():
-            verdicts = rows.loc[rows[column] != "", column]
-            # Claims that hold in part, lack support or are cut off are not false, so they have their own columns.
-            counts = {name: int(verdicts.isin(kinds).sum()) for name, kinds in DECIDED.items()}
-            counts["open"] = len(verdicts) - sum(counts.values())
-            if len(verdicts):
-                place = {
-                    "source": published.PAPERS[paper],
-                    "ledger": heading,
-                    "claims": len(verdicts),
-                }
-                totals.append(place | counts)
+    for column, (heading, _) in COLUMNS.items():
+        judged = side_by_side[side_by_side[column] != ""]
+        for paper, rows in judged.groupby("paper", sort=False):
+            place = {
+                "source": published.PAPERS[paper],
+                "ledger": heading,
+                "claims": len(rows),
+            }
+            counts = rows[column].value_counts().reindex(WORDS, fill_value=0)
+            totals.append(place | counts.rename(name_column).to_dict())
     return pd.DataFrame(totals)
 
 
-def audit(checks: pd.DataFrame) -> Grid:
-    """Builds the table of all checks of the published numbers, in the order of WORST; any other verdict comes last.
+def name_column(word: str) -> str:
+    """Names the column that counts a verdict: `not tested` is `not_tested`."""
+    return word.replace(" ", "_")
+
+
+def audit(checks: pd.DataFrame) -> Ledger:
+    """Builds the ledger of all checks of the published numbers, by verdict as in WORST; any other verdict comes last.
 
     Among checks of equal verdict, the `findings` of sections.yaml come first, in the order there.
 
@@ -133,25 +159,23 @@ def audit(checks: pd.DataFrame) -> Grid:
     groups = []
     for row in rows.itertuples():
         values = (
-            Value(row.verdict, kind="verdict"),
-            Value(names.prose(row.statement), kind="text"),
-            Value(names.prose(row.arithmetic), kind="text"),
+            Value(names.prose(row.statement), because=row.source, kind="text"),
+            Value(row.verdict, because=names.prose(row.arithmetic), kind="verdict"),
         )
-        words = (
-            ("Paper", row.source),
+        menus = (
+            ("Source", row.source),
             ("Verdict", row.verdict),
             ("By", row.by),
         )
-        groups.append(Group(row.check, (Line("", values),), anchor=row.check, words=words))
-    return Grid(
+        groups.append(Group(row.check, (Line("", values),), anchor=row.check, words=menus))
+    return Ledger(
         name="audit",
         title="All checks of the published numbers",
         stage="audit",
         first="Check",
         headings=(
-            Heading("Verdict"),
-            Heading("Statement"),
-            Heading("Arithmetic"),
+            Heading("Statement", "Source"),
+            Heading("Verdict", "Does the arithmetic agree?"),
         ),
         groups=tuple(groups),
         csv=rows,
@@ -192,26 +216,25 @@ def _put_side_by_side(ledger: pd.DataFrame) -> pd.DataFrame:
     """Puts the rows of every claim into a single row.
 
     Returns:
-        A row for each claim: id, paper, where, claim, audit_ids, and for each NAME of COLUMNS the verdict under NAME,
-        the text of the cell under NAME_shown and why under NAME_because; empty where the ledger does not judge.
+        A row for each claim: id, paper, where, claim, audit_ids, and for each NAME of COLUMNS the verdict under NAME (a
+        word of WORDS) and why under NAME_because; empty where the ledger does not judge.
     """
     # the audit alone decides a claim of the ledger `counts` without a counted number
     judged = ledger[(ledger["ledger"] != "counts") | (ledger["estimate"] != "")]
-    found = " Found: " + judged["estimate"] + "."
-    # The head of the column says that nearly all released results have one checkpoint per operator.
+    words = judged["verdict"].map(WORD_OF.__getitem__)
+    # the verdict in full where the word says less
+    in_full = (judged["verdict"].str.capitalize() + ". ").where(judged["verdict"] != words, "")
     single = judged["verdict"] == ONE_CHECKPOINT
-    because = judged["because"].mask(single, "") + found.where(judged["estimate"] != "", "")
-    judged = judged.assign(
-        shown=judged["verdict"].mask(single, judged["reading"]),
-        because=because.str.strip(),
-    )
+    read = "One checkpoint per operator; the runs read: " + judged["reading"] + "."
+    found = " Found: " + judged["estimate"] + "."
+    because = (in_full + judged["because"]).mask(single, read) + found.where(judged["estimate"] != "", "")
+    judged = judged.assign(word=words, because=because.str.strip())
     claims = ledger.drop_duplicates("id").set_index("id")
-    claims["numbers_shown"] = claims["numbers"]
+    claims["numbers"] = claims["numbers"].map(WORD_OF.__getitem__)
     released = judged["ledger"] == "released"
     for name, rows in (("released", judged[released]), ("run", judged[~released])):
         rows = rows.set_index("id")
-        claims[name] = rows["verdict"]
-        claims[f"{name}_shown"] = rows["shown"]
+        claims[name] = rows["word"]
         claims[f"{name}_because"] = rows["because"]
     return claims.fillna("").reset_index()
 

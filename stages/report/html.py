@@ -1,6 +1,6 @@
 """The pages of the report: each is one file that needs no network, and can be read without its script.
 
-Templates: reports/templates/*.html, style.css and tables.js. All data is escaped.
+Templates: reports/templates/*.html, style.css, ledger.css and tables.js. All data is escaped.
 """
 
 import re
@@ -9,19 +9,10 @@ from pathlib import Path
 import jinja2
 from markupsafe import Markup, escape
 
-from stages.evidence.arithmetic import NOT_DECIDED
-from stages.evidence.baselines import AT_CHANCE
-from stages.evidence.statistics import ONE_CHECKPOINT, TOO_FEW
+from stages.report.claims_and_audit import WORDS, name_column
 from stages.report.looks import GRID, HEAT, INK, PAPER, STYLES
 from stages.report.tables import FORMULA
 from stages.report.text_templates import FILTERS
-
-# verdicts on claims and checks, by their meaning for the paper
-TONES = {
-    "good": ("holds", "reproduced"),
-    "bad": ("fails", "contradicted", "unsupported"),
-    "open": ("partly", "truncated", NOT_DECIDED, "inconclusive", ONE_CHECKPOINT, TOO_FEW, AT_CHANCE),
-}
 
 # colours of figures, and the colours that stand for them inside a page; see style.css
 COLOURS = {
@@ -45,17 +36,9 @@ def environment(folder: Path) -> jinja2.Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    templates.globals["computed"] = FORMULA.pattern
-    templates.filters.update(FILTERS, tone=choose_tone, formula=format_formula, inline=inline_svg)
+    templates.globals.update(computed=FORMULA.pattern, verdicts=WORDS)
+    templates.filters.update(FILTERS, column=name_column, formula=format_formula, inline=inline_svg)
     return templates
-
-
-def choose_tone(verdict: str) -> str:
-    """Returns how a verdict is coloured: `good`, `bad`, `open`, or `none` for a verdict that TONES does not list."""
-    for name, verdicts in TONES.items():
-        if verdict in verdicts:
-            return name
-    return "none"
 
 
 def inline_svg(svg: bytes, name: str) -> Markup:
