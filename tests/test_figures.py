@@ -59,17 +59,6 @@ def find(drawings: list[drawing.Drawing], name: str) -> drawing.Drawing:
     return {drawn.name: drawn for drawn in drawings}[name]
 
 
-SPEED = pd.DataFrame(
-    {
-        "size": "tiny",
-        "operator": ["original", "shared"],
-        "stock": np.nan,
-        "metric": "tokens_per_second",
-        "mean": [100.0, 120.0],
-    }
-)
-
-
 def test_every_operator_has_a_look_that_no_other_has():
     assert set(described()) - set(STYLES) == {"hadamard_by_head", "original_narrow"}
     looks = [style(operator) for operator in described()]
@@ -154,7 +143,7 @@ def test_released_results_are_filled_this_run_is_hollow_and_larger_models_have_l
 
 
 def test_differences_are_drawn_with_all_their_numbers():
-    drawn = difference_figures.draw_differences(compared(), SPEED)
+    drawn = difference_figures.draw_differences(compared())
     scores = find(drawn, "score_differences")
     assert scores.csv["estimate"].tolist() == [-3, -5, -8]
     assert scores.alternative.startswith("released, BERT-base: symmetric −3.00 [−4.00, −2.00]; this run, BERT-tiny:")
@@ -165,19 +154,17 @@ def test_differences_are_drawn_with_all_their_numbers():
         assert find(drawn, name).empty
 
 
-def test_speed_is_drawn_from_comparisons_and_without_any_from_means():
-    [row] = find(difference_figures.draw_differences(compared(), SPEED), "speed_differences").csv.to_dict("records")
-    assert (row["operator"], row["estimate"]) == ("shared", pytest.approx(20))
-    tested = compared(quantity="speed", protocol="", at="tokens_per_second")
-    assert len(find(difference_figures.draw_differences(tested, SPEED), "speed_differences").csv) == 3
+def test_speed_is_drawn_from_comparisons():
+    tested = compared(quantity="speed", protocol="", at="pretraining")
+    assert len(find(difference_figures.draw_differences(tested), "speed_differences").csv) == 3
 
 
 def test_the_mismatched_split_and_the_whole_score_are_no_task_of_noise_or_scores():
     lost = compared(quantity="lost_typos", at=["sst2", "mnli_mm", "sst2"])
-    noise = find(difference_figures.draw_differences(lost, SPEED), "noise_differences")
+    noise = find(difference_figures.draw_differences(lost), "noise_differences")
     assert noise.csv["at"].tolist() == ["sst2", "sst2"]
     tasks = compared(at=["glue_score", "sst2", "cola"])
-    assert set(find(difference_figures.draw_differences(tasks, SPEED), "task_differences").csv["at"]) == {
+    assert set(find(difference_figures.draw_differences(tasks), "task_differences").csv["at"]) == {
         "sst2",
         "cola",
     }
@@ -188,6 +175,7 @@ def test_every_study_has_a_panel_with_its_unit():
         {
             "study": ["a", "b_c"],
             "operator": "shared",
+            "question": ["learns", "score"],
             "unit": ["steps", "points"],
             "estimate": 1.0,
             "low": 0.5,
@@ -197,7 +185,7 @@ def test_every_study_has_a_panel_with_its_unit():
     )
     drawn = difference_figures.draw_studies(studies)
     svg = drawn.files["svg"].decode()
-    for text in ("a (2 layers)", "b c (2 layers)", "above original (steps)", "above original (points)"):
+    for text in ("a (2 layers): steps on the plateau", "b c (2 layers): GLUE score", "above original (steps)"):
         assert f">{text}</text>" in svg
     assert difference_figures.draw_studies(studies[:0]).empty
 

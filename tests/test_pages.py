@@ -15,6 +15,7 @@ from stages.evidence import convergence, published
 from stages.files.documents import read_yaml
 from stages.masked_lm.corpus import Corpus
 from stages.report import names
+from stages.report.looks import PAPER
 from stages.report.tables import csv_of
 from stages.schema.settings import load_settings
 from stages.tools import example_numbers, first_self_weight, pages, study_figures
@@ -101,7 +102,7 @@ def test_a_dot_of_a_run_that_never_falls_below_the_level_is_hollow():
     runs = pd.DataFrame({"operator": ["shared", "shared"], "step": [5, 9], "reached": [True, False]})
     axes = Figure().subplots()
     study_figures.draw_dots(axes, runs, "step")
-    assert [line.get_markerfacecolor() == "none" for line in axes.lines] == [False, True]
+    assert [line.get_markerfacecolor() == PAPER for line in axes.lines] == [False, True]
 
 
 def test_every_claim_is_counted_once_by_the_verdict_of_the_audit():

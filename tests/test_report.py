@@ -121,35 +121,81 @@ def test_parts_without_a_number_of_this_run_are_listed_with_their_command(report
     assert 'id="sequence_tasks"' not in page
 
 
-def test_the_first_screen_has_the_differences_and_verdicts_of_the_contrasts(reports):
+def read_matrix(reports: Path) -> dict[tuple[str, str], str]:
+    """The text of every cell of the first screen, by operator and label of the column."""
     text = (reports / "report.html").read_text()
-    summary = text[text.index('id="summary"') : text.index('id="contents"')]
-    assert summary.index('class="said"') < summary.index("<table")
-    operators, cells = [], []
-    for row in summary.split('<th class="name"')[1:]:
-        operators.append(row.split(">")[1].split("<")[0])
-        cells.append(" ".join(re.sub("<[^>]+>", "", row).split()))
-    assert operators == ["pairwise", "symmetric", "shared"]
+    table = text[text.index('<table class="matrix"') : text.index("</table>")]
+    cells = {}
+    for row in table.split('<th class="name"')[1:]:
+        operator = row.split(">")[1].split("<")[0]
+        for cell in row.split("<td ")[1:]:
+            label = re.search('data-label="([^",]+)', cell)[1]
+            cells[operator, label] = " ".join(re.sub("<[^>]+>", "", "<td " + cell).split())
+    return cells
+
+
+def test_the_first_screen_has_the_numbers_and_verdicts_of_the_contrasts_as_text(reports):
+    cells = read_matrix(reports)
+    assert list(dict.fromkeys(operator for operator, _ in cells)) == ["symmetric", "pairwise", "shared"]
     contrasts = pd.read_csv(reports.parent / "data/analysis/contrasts.csv")
     sizes = contrasts["source"].map({"released": "base", "reproduced": "tiny"})
     chosen = contrasts[(contrasts["at"] == GLUE_SCORE) & (contrasts["size"] == sizes)]
     assert len(chosen) == 5
     for row in chosen.itertuples():
-        cell = cells[operators.index(row.arm)]
+        cell = cells[row.arm, "GLUE score"]
         assert signed(row.estimate, 2) in cell
-        assert row.verdict in cell
         if pd.notna(row.low):
             assert f"[{number(row.low, 2)}, {number(row.high, 2)}]" in cell
+    assert cells["shared", "Speed"] == "– not tested"
+
+
+def test_the_table_below_the_picture_has_every_mark_of_the_picture(reports):
+    listed = read_csv(reports, "first_screen")
+    page = (reports / "report.html").read_text()
+    matrix = page[page.index('<table class="matrix"') : page.index("</table>")]
+    assert matrix.count('class="filled"') + matrix.count('class="hollow"') == (listed["source"] != "counted").sum()
+    assert matrix.count('class="bar"') == (listed["source"] == "counted").sum()
+    assert matrix.count('class="interval"') == listed["low"].notna().sum()
+
+
+def mark(source: str, verdict: str) -> first_screen.Mark:
+    return first_screen.Mark(source, source, 1.0, 0.5, 2.0, "+1.0", verdict)
+
+
+@pytest.mark.parametrize(
+    ("marks", "verdict"),
+    [
+        ([], "not tested"),
+        ([("released", "lower")], "not tested"),
+        ([("released", "higher"), ("reproduced", "not shown")], "not shown"),
+        ([("reproduced", "not shown"), ("study", "lower")], "lower"),
+        ([("reproduced", "higher"), ("study", "lower")], "mixed"),
+        ([("counted", "")], ""),
+    ],
+)
+def test_a_cell_has_the_verdict_of_this_run_and_the_studies_never_of_single_checkpoints(marks, verdict):
+    assert first_screen.judge([mark(*one) for one in marks]) == verdict
+
+
+def test_a_scale_holds_zero_and_every_interval_of_its_column():
+    cells = dict.fromkeys(("saved", "score", "loss", "noise", "transfer", "time"), first_screen.Cell((), "not tested"))
+    rows = [{"cells": {**cells, "score": first_screen.Cell((mark("study", "higher"),), "higher")}}]
+    columns = first_screen.fit_columns(rows)
+    places = [columns["score"].share(value) for value in (0, 0.5, 1, 2)]
+    assert places == sorted(places)
+    assert 0 <= places[0] < places[-1] < 1
+    assert not columns["loss"].drawn
 
 
 def test_the_differences_of_the_own_studies_are_those_of_their_tables():
     found = pd.read_csv(ROOT / "data/published/studies.csv")
     numbers = ["estimate", "low", "high"]
-    for study, rows in found.groupby("study"):
+    at = {("english", "learns"): "loss=5.5", ("files", "score"): GLUE_SCORE}
+    for (study, question), rows in found.groupby(["study", "question"]):
         folder = ROOT / "reports/examples" / study
         if study in ("english", "files"):
-            table = pd.read_csv(folder / "contrasts.csv").query("reference == 'original'")
-            table = table[table["at"] == {"english": "loss=5.5", "files": GLUE_SCORE}[study]]
+            table = pd.read_csv(folder / "contrasts.csv").query("reference == 'original' and source == 'reproduced'")
+            table = table[table["at"] == at.get((study, question), "validation_loss")]
         else:
             table = pd.read_csv(folder / "tables/plateau_tests.csv").query("question == 'operator' and place.isna()")
             table = table.rename(columns={"term": "arm", "difference": "estimate"})
@@ -352,13 +398,6 @@ def test_the_schema_of_results_names_every_column():
         if line.startswith("| `"):
             columns += re.findall("`(.+?)`", line.split("|")[1])
     assert columns == list(observations.COLUMNS)
-
-
-def test_a_difference_of_means_is_in_points_or_in_per_cent_of_the_original():
-    rows = pd.DataFrame({"operator": ["original", "shared", "shared"], "mean": [0.5, 0.5, 0.7]})
-    shown = [first_screen.subtract_means(rows, "shared", "tiny", relative)[0].text for relative in (False, True)]
-    assert shown == ["+10.0", "+20.0"]
-    assert first_screen.subtract_means(rows, "pairwise", "tiny") == []
 
 
 def test_every_run_is_a_dot_and_runs_that_never_reach_a_level_are_counted():

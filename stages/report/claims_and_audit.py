@@ -85,7 +85,7 @@ def claims(ledger: pd.DataFrame, checks: pd.DataFrame) -> Ledger:
         checks: of `read_results.audited`.
     """
     word_of = checks["verdict"].replace(WORD_OF).set_axis(checks["check"]).to_dict()
-    headings = [Heading("What it says", "Where")]
+    headings = [Heading("What it says")]
     headings += [Heading(*texts) for texts in COLUMNS.values()]
     groups = []
     for row in _put_side_by_side(ledger).to_dict("records"):
@@ -174,7 +174,7 @@ def audit(checks: pd.DataFrame) -> Ledger:
         stage="audit",
         first="Check",
         headings=(
-            Heading("Statement", "Source"),
+            Heading("Statement"),
             Heading("Verdict", "Does the arithmetic agree?"),
         ),
         groups=tuple(groups),

@@ -6,8 +6,8 @@ A study is a folder below reports/examples with `params.yaml` (the settings of t
 reports/examples/released.csv. The study of English also lists the runs at every learning rate, and the study of
 self-attention compares two lengths. FIGURES are drawn from the observations, and one more from the study on a GPU.
 
-A page is a Jinja template in reports/pages, where macros.md has the macros of several pages. The numbers come from these
-files and from the tables of the example reports.
+A page is a Jinja template in reports/pages, where macros.md has the macros of several pages. The numbers come from
+these files and from the tables of the example reports.
 """
 
 from functools import cache
