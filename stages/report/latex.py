@@ -61,6 +61,8 @@ INDEX = re.compile(r"\\_(\w)")
 RUNS = 3
 # the space around a column, a share of the width of the line
 GAP = 0.014
+# letters of a cell that need no more than a few lines in any table
+LONG = 60
 # an identifier in a text: it may break after a full stop, an underscore (escaped) or a slash
 BREAK = re.compile(r"(?<=\w)(\.(?!\d)|\\_|/)(?=\w)")
 
@@ -118,7 +120,7 @@ def breakable(text: str) -> Latex:
 def choose_columns(grid: Grid) -> Latex:
     """Chooses the column types of a table: paragraphs that fill the line together, numbers flush right.
 
-    The width of a column follows from the longest word and from the square root of the mean length of the cells.
+    The width of a column follows from the longest word and from the mean length of the cells, which counts up to LONG.
     """
     columns = [[grid.first, *(group.label for group in grid.groups)]]
     if grid.labelled:
@@ -131,7 +133,7 @@ def choose_columns(grid: Grid) -> Latex:
     for column in columns:
         words = " ".join(column).split()
         mean = sum(map(len, column)) / len(column)
-        weights.append(max(map(len, words)) + 2 * mean**0.5)
+        weights.append(max(map(len, words)) + min(mean, LONG))
     free = 1 - GAP * len(columns)
     types = []
     for kind, weight in zip(kinds, weights, strict=True):
