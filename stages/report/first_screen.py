@@ -107,6 +107,8 @@ def build_rows(settings: Settings) -> list[dict]:
     # released results stand first
     contrasts = contrasts[contrasts["size"] == sizes].sort_values("source", kind="stable")
     studies = read_results.read_studies()
+    # a run of the scale of a study has its own numbers
+    studies = studies[studies["study"] != settings.scale]
     summaries = read_results.read_summaries()
     described = content("sections")["operators"]
     rows = []
