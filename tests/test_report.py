@@ -185,7 +185,9 @@ def test_a_scale_holds_zero_and_every_interval_of_its_column():
     places = [columns["score"].share(value) for value in (0, 0.5, 1, 2)]
     assert places == sorted(places)
     assert 0 <= places[0] < places[-1] < 1
+    # no mark, or every mark at zero
     assert not columns["loss"].drawn
+    assert columns["loss"].share(0.0) == 0.0
 
 
 def test_the_differences_of_the_own_studies_are_those_of_their_tables():

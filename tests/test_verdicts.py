@@ -34,13 +34,13 @@ def test_only_a_row_that_holm_shows_beside_an_interval_with_zero_says_so():
     verdicts, notes = build_losses(inside, outside)
     assert REACHES in verdicts[0]
     assert verdicts[1] == "different"
-    assert "Holm's method finds more" in notes
+    assert "Holm's method is sharper" in notes
     verdicts, notes = build_losses(outside, inside | {"verdict": "inconclusive", "direction": ""})
     assert verdicts == ["different", "inconclusive"]
-    assert "Holm's method finds more" not in notes
+    assert "Holm's method is sharper" not in notes
 
 
-@pytest.mark.parametrize(("tests", "words"), [(1, "has 1 comparison:"), (4, "has 4 comparisons:"), (0, "")])
+@pytest.mark.parametrize(("tests", "words"), [(1, "family: 1 comparison;"), (4, "family: 4 comparisons;"), (0, "")])
 def test_a_table_names_the_size_of_the_family_that_an_added_operator_enlarges(tests, words):
     row = {"low": 0.1, "high": 0.5, "p_holm": 0.03, "verdict": "different", "direction": "higher", "tests": tests}
     _, notes = build_losses(row)

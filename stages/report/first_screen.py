@@ -85,11 +85,13 @@ class Column:
 
     @property
     def drawn(self) -> bool:
-        """Whether the column has a mark."""
+        """Whether the column has a mark away from zero."""
         return self.high > self.low
 
     def share(self, value: float) -> float:
         """Returns the place of a value on the scale, from 0 at the left end to 1 at the right end."""
+        if not self.drawn:
+            return 0.0
         return (value - self.low) / (self.high - self.low)
 
 
