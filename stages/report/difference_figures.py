@@ -1,5 +1,7 @@
 """The differences of operators from the original, as interval plots: scores, losses, noise, speed, and own studies."""
 
+from dataclasses import replace
+
 import pandas as pd
 
 from stages.evidence.fields import select
@@ -7,6 +9,7 @@ from stages.evidence.scores import COLUMNS, GLUE_SCORE, MISMATCHED
 from stages.report import names
 from stages.report.drawing import Drawing, Groups
 from stages.report.intervals import draw_intervals, name_marks, name_rows
+from stages.report.text_templates import content
 
 NOISE = "lost_"
 # released results stand first, and sizes in the order of the analysis
@@ -17,7 +20,7 @@ LOST = "points lost"
 AXIS = "above original ({})"
 STUDY = "study of this repository"
 # titles of panels by the question of a study
-QUESTIONS = {"learns": "steps on the plateau", "score": "GLUE score", "loss": "final loss"}
+QUESTIONS = {"learns": "steps to learn", "score": "GLUE score", "loss": "final loss"}
 
 
 def draw_differences(contrasts: pd.DataFrame) -> list[Drawing]:
@@ -124,6 +127,7 @@ def draw_studies(studies: pd.DataFrame) -> Drawing:
         axis=studies["unit"].map(AXIS.format),
     )
     groups = []
-    for (study, layers, question), of_study in rows.groupby(["study", "layers", "question"], sort=False):
-        groups.append((f"{study.replace('_', ' ')} ({layers} layers): {QUESTIONS[question]}", of_study))
-    return draw_intervals("study_differences", "What this repository's studies found", "report", groups)
+    for (study, question), of_study in rows.groupby(["study", "question"], sort=False):
+        groups.append((f"{study.replace('_', ' ')}: {QUESTIONS[question]}", of_study))
+    drawing = draw_intervals("study_differences", "What this repository's studies found", "report", groups)
+    return replace(drawing, notes=(content("sentences")["notes"]["studies"],))

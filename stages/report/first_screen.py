@@ -28,7 +28,7 @@ RUN, RELEASED, STUDY, COUNTED = "reproduced", "released", "study", "counted"
 HIGHER, LOWER, NOT_SHOWN, MIXED = "higher", "lower", "not shown", "mixed"
 SYMBOLS = {HIGHER: "▲", LOWER: "▼", NOT_SHOWN: "○", NOT_TESTED: "–", MIXED: "◆", "": ""}
 # verdicts of contrasts.csv on a test without a direction; all other verdicts say why there is no test
-TESTED = (INCONCLUSIVE, AT_CHANCE, ONE_CHECKPOINT)
+TESTED = (INCONCLUSIVE, ONE_CHECKPOINT)
 # space beside the outermost interval, a share of the scale
 MARGIN = 0.06
 
@@ -44,7 +44,7 @@ class Mark:
         low: the lower end of the interval, or NaN.
         high: the upper end of the interval, or NaN.
         text: the numbers, such as `+0.63 [−0.32, 1.57]`.
-        verdict: a key of SYMBOLS; empty for a count. For a released result, the verdict is on the checkpoints.
+        verdict: a key of SYMBOLS, or AT_CHANCE; empty for a count. A verdict on released results is on the checkpoints.
     """
 
     source: str
@@ -62,6 +62,14 @@ class Cell:
 
     marks: tuple[Mark, ...]
     verdict: str
+
+    @property
+    def shown_by(self) -> list[str]:
+        """The sources that show a direction, `run` and `study`; empty for any other verdict."""
+        if self.verdict not in (HIGHER, LOWER):
+            return []
+        sources = {mark.source for mark in self.marks if mark.verdict == self.verdict}
+        return [name for source, name in ((RUN, "run"), (STUDY, "study")) if source in sources]
 
     @property
     def symbol(self) -> str:
@@ -152,6 +160,8 @@ def list_marks(rows: pd.DataFrame, decimals: int, by_task: bool = False) -> list
         verdict = NOT_TESTED
         if row["direction"]:
             verdict = row["direction"]
+        elif row["verdict"] == AT_CHANCE:
+            verdict = AT_CHANCE
         elif row["verdict"] in TESTED and pd.notna(row["p_holm"]):
             verdict = NOT_SHOWN
         marks.append(make_mark(row["source"], f"{SOURCES[row['source']]}, {place}", row, decimals, verdict))

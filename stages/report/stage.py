@@ -170,6 +170,8 @@ def fill_context(settings: Settings, grids: dict[str, Grid], drawings: dict[str,
     facts["quantities"] = sentences["quantities"]
     facts["squad"] = read_squad(settings).to_dict("records")
     facts["translated"] = read_results.read_table("translation").to_dict("records")
+    released = read_results.read_contrasts(source="released", quantity="score", at=scores.GLUE_SCORE)
+    facts["released"] = released.to_dict("records")
     facts["audited"] = claims_and_audit.audit_totals(read_results.audited()).to_dict("records")
     facts["totals"] = claims_and_audit.claim_totals(read_results.read_claims()).to_dict("records")
     return {

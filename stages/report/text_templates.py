@@ -95,7 +95,9 @@ def format_probability(value: object) -> str:
 
 
 def list_words(words: Sequence[str]) -> str:
-    """Joins words as in running text: `a`, `a and b`, or `a, b and c`."""
+    """Joins words as in running text: `a`, `a and b`, or `a, b and c`; no words are an empty text."""
+    if not words:
+        return ""
     *others, last = words
     if not others:
         return last
