@@ -185,7 +185,7 @@ def test_every_study_has_a_panel_with_its_unit():
     )
     drawn = difference_figures.draw_studies(studies)
     svg = drawn.files["svg"].decode()
-    for text in ("a (2 layers): steps on the plateau", "b c (2 layers): GLUE score", "above original (steps)"):
+    for text in ("a: steps to learn", "b c: GLUE score", "above original (steps)"):
         assert f">{text}</text>" in svg
     assert difference_figures.draw_studies(studies[:0]).empty
 
