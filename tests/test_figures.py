@@ -185,7 +185,7 @@ def test_every_study_has_a_panel_with_its_unit():
     )
     drawn = difference_figures.draw_studies(studies)
     svg = drawn.files["svg"].decode()
-    for text in ("a: steps to learn", "b c: GLUE score", "above original (steps)"):
+    for text in ("a: steps to learn", "b c: GLUE score", "steps; left is better"):
         assert f">{text}</text>" in svg
     assert difference_figures.draw_studies(studies[:0]).empty
 

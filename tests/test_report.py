@@ -5,6 +5,7 @@ import re
 import shutil
 import subprocess
 from collections import Counter
+from dataclasses import replace
 from html.parser import HTMLParser
 from pathlib import Path
 
@@ -160,7 +161,17 @@ def test_the_table_below_the_picture_has_every_mark_of_the_picture(reports):
 
 
 def mark(source: str, verdict: str) -> first_screen.Mark:
-    return first_screen.Mark(source, source, 1.0, 0.5, 2.0, "+1.0", verdict)
+    return first_screen.Mark(source, source, 1.0, 0.5, 2.0, "+1.0", "1", "", verdict)
+
+
+def test_a_cell_says_by_how_much_from_the_smallest_to_the_largest_shown_difference():
+    marks = [
+        replace(mark("reproduced", "lower"), estimate=-2.0, size="2.0"),
+        replace(mark("study", "lower"), size="1.0"),
+    ]
+    cell = first_screen.Cell((*marks, replace(mark("released", "lower"), size="9.0")), "lower")
+    assert (cell.size, cell.shown_by) == ("by 1.0 to 2.0", "○◆")
+    assert first_screen.Cell(tuple(marks), "not shown").size == ""
 
 
 @pytest.mark.parametrize(
@@ -178,13 +189,13 @@ def test_a_cell_has_the_verdict_of_this_run_and_the_studies_never_of_single_chec
     assert first_screen.judge([mark(*one) for one in marks]) == verdict
 
 
-def test_a_scale_holds_zero_and_every_interval_of_its_column():
+def test_a_scale_holds_zero_and_every_mark_of_its_column_and_ends_where_it_is_cut():
     cells = dict.fromkeys(("saved", "score", "loss", "noise", "transfer", "time"), first_screen.Cell((), "not tested"))
     rows = [{"cells": {**cells, "score": first_screen.Cell((mark("study", "higher"),), "higher")}}]
     columns = first_screen.fit_columns(rows)
-    places = [columns["score"].share(value) for value in (0, 0.5, 1, 2)]
-    assert places == sorted(places)
-    assert 0 <= places[0] < places[-1] < 1
+    places = [columns["score"].share(value) for value in (0, 0.5, 1)]
+    assert 0 < places[0] < places[1] < places[2] < 1
+    assert columns["score"].share(-100) == 0 and columns["score"].share(100) == 1
     # no mark, or every mark at zero
     assert not columns["loss"].drawn
     assert columns["loss"].share(0.0) == 0.0

@@ -15,9 +15,9 @@ NOISE = "lost_"
 # released results stand first, and sizes in the order of the analysis
 RANK = {"released": 0, "reproduced": 1}
 # units of the axes by quantity; quantities that start with NOISE share one
-AXES = {"score": "points", "loss": "nats", "speed": "%"}
-LOST = "points lost"
-AXIS = "above original ({})"
+AXES = {"score": "points; right is better", "loss": "nats; left is better", "speed": "%; right is better"}
+LOST = "points lost; left is better"
+UNITS = {"steps": "steps; left is better", "points": AXES["score"], "nats": AXES["loss"]}
 STUDY = "study of this repository"
 # titles of panels by the question of a study
 QUESTIONS = {"learns": "steps to learn", "score": "GLUE score", "loss": "final loss"}
@@ -33,7 +33,7 @@ def draw_differences(contrasts: pd.DataFrame) -> list[Drawing]:
         operator=contrasts["arm"],
         row=name_rows(contrasts["arm"]),
         mark=name_marks(contrasts),
-        axis=contrasts["quantity"].map(AXES).fillna(LOST).map(AXIS.format),
+        axis=contrasts["quantity"].map(AXES).fillna(LOST),
         scale="",
     )
     rows = rows.sort_values("source", key=lambda sources: sources.map(RANK), kind="stable")
@@ -124,7 +124,7 @@ def draw_studies(studies: pd.DataFrame) -> Drawing:
         at=studies["study"],
         scale=studies["study"] + " " + studies["unit"],
         row=name_rows(studies["operator"]),
-        axis=studies["unit"].map(AXIS.format),
+        axis=studies["unit"].map(UNITS),
     )
     groups = []
     for (study, question), of_study in rows.groupby(["study", "question"], sort=False):

@@ -24,7 +24,7 @@ WIDTH, HEIGHT, ROW = 2.9, 2.2, 2
 # the width of a panel that fills the row
 FULL = ROW * WIDTH
 # letters of a title in an inch
-TITLE = 12
+TITLE = 9
 # letters in a line of the label of a row
 ROW_LETTERS = 22
 # the stroke of reference lines, and the label of the score of a constant answer

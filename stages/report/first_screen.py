@@ -5,7 +5,7 @@ reports/templates/picture.html and of picture.tex draw the rows, and the table b
 """
 
 from dataclasses import dataclass
-from math import isnan, nan
+from math import nan
 
 import pandas as pd
 
@@ -17,6 +17,7 @@ from stages.evidence.statistics import INCONCLUSIVE, NOT_TESTED, ONE_CHECKPOINT
 from stages.report import names, read_results
 from stages.report.drawing import style
 from stages.report.figures import SOURCES
+from stages.report.intervals import find_scale
 from stages.report.tables import Grid, Group, Heading, Line, Value, number, signed
 from stages.report.text_templates import content
 from stages.schema.settings import Settings
@@ -29,7 +30,7 @@ HIGHER, LOWER, NOT_SHOWN, MIXED = "higher", "lower", "not shown", "mixed"
 SYMBOLS = {HIGHER: "▲", LOWER: "▼", NOT_SHOWN: "○", NOT_TESTED: "–", MIXED: "◆", "": ""}
 # verdicts of contrasts.csv on a test without a direction; all other verdicts say why there is no test
 TESTED = (INCONCLUSIVE, ONE_CHECKPOINT)
-# space beside the outermost interval, a share of the scale
+# space beside the longest bar, a share of the scale
 MARGIN = 0.06
 
 
@@ -44,6 +45,8 @@ class Mark:
         low: the lower end of the interval, or NaN.
         high: the upper end of the interval, or NaN.
         text: the numbers, such as `+0.63 [−0.32, 1.57]`.
+        size: the rounded size of the difference, such as `0.6`.
+        name: a short name where several marks share a source: the task or the study; otherwise empty.
         verdict: a key of SYMBOLS, or AT_CHANCE; empty for a count. A verdict on released results is on the checkpoints.
     """
 
@@ -53,6 +56,8 @@ class Mark:
     low: float
     high: float
     text: str
+    size: str
+    name: str
     verdict: str
 
 
@@ -64,12 +69,22 @@ class Cell:
     verdict: str
 
     @property
-    def shown_by(self) -> list[str]:
-        """The sources that show a direction, `run` and `study`; empty for any other verdict."""
+    def shown_by(self) -> str:
+        """The marks of the sources that show a direction, such as `○◆`; empty for any other verdict."""
         if self.verdict not in (HIGHER, LOWER):
-            return []
+            return ""
         sources = {mark.source for mark in self.marks if mark.verdict == self.verdict}
-        return [name for source, name in ((RUN, "run"), (STUDY, "study")) if source in sources]
+        return "".join(sign for source, sign in ((RUN, "○"), (STUDY, "◆")) if source in sources)
+
+    @property
+    def size(self) -> str:
+        """How large the shown differences are, such as `by 2.5` or `by 0.40 to 0.98`; empty for any other verdict."""
+        shown = [mark for mark in self.marks if mark.verdict == self.verdict and mark.source != RELEASED]
+        if not self.shown_by:
+            return ""
+        shown.sort(key=lambda mark: abs(mark.estimate))
+        sizes = dict.fromkeys([shown[0].size, shown[-1].size])
+        return "by " + " to ".join(sizes)
 
     @property
     def symbol(self) -> str:
@@ -97,10 +112,11 @@ class Column:
         return self.high > self.low
 
     def share(self, value: float) -> float:
-        """Returns the place of a value on the scale, from 0 at the left end to 1 at the right end."""
+        """Returns the place of a value on the scale, from 0 at the left end to 1 at the right end, where it is cut."""
         if not self.drawn:
             return 0.0
-        return (value - self.low) / (self.high - self.low)
+        share = (value - self.low) / (self.high - self.low)
+        return min(max(share, 0.0), 1.0)
 
 
 def build_rows(settings: Settings) -> list[dict]:
@@ -164,7 +180,8 @@ def list_marks(rows: pd.DataFrame, decimals: int, by_task: bool = False) -> list
             verdict = AT_CHANCE
         elif row["verdict"] in TESTED and pd.notna(row["p_holm"]):
             verdict = NOT_SHOWN
-        marks.append(make_mark(row["source"], f"{SOURCES[row['source']]}, {place}", row, decimals, verdict))
+        label = f"{SOURCES[row['source']]}, {place}"
+        marks.append(make_mark(row["source"], label, place if by_task else "", row, decimals, verdict))
     return marks
 
 
@@ -173,16 +190,17 @@ def list_study_marks(rows: pd.DataFrame, decimals: int) -> list[Mark]:
     marks = []
     for row in rows.to_dict("records"):
         verdict = row["verdict"] if row["verdict"] in (HIGHER, LOWER) else NOT_SHOWN
-        marks.append(make_mark(STUDY, f"study {row['study']}", row, decimals, verdict))
+        marks.append(make_mark(STUDY, f"study {row['study']}", row["study"], row, decimals, verdict))
     return marks
 
 
-def make_mark(source: str, label: str, row: dict, decimals: int, verdict: str) -> Mark:
+def make_mark(source: str, label: str, name: str, row: dict, decimals: int, verdict: str) -> Mark:
     """Makes a mark of a row with estimate, low and high; without an interval, low and high are NaN."""
     text = signed(row["estimate"], decimals)
     if pd.notna(row["low"]):
         text += f" [{number(row['low'], decimals)}, {number(row['high'], decimals)}]"
-    return Mark(source, label, row["estimate"], row["low"], row["high"], text, verdict)
+    size = number(abs(row["estimate"]), decimals - 1)
+    return Mark(source, label, row["estimate"], row["low"], row["high"], text, size, name, verdict)
 
 
 def count_saved(summaries: pd.DataFrame, operator: str, sizes: list[str]) -> list[Mark]:
@@ -190,7 +208,8 @@ def count_saved(summaries: pd.DataFrame, operator: str, sizes: list[str]) -> lis
     counted = select(summaries, metric="saved_percent", operator=operator)
     for size in sizes:
         for share in select(counted, size=size)["mean"]:
-            return [Mark(COUNTED, f"counted, BERT-{size}", share, nan, nan, f"{number(share, 1)} %", "")]
+            text = f"{number(share, 1)} %"
+            return [Mark(COUNTED, f"counted, BERT-{size}", share, nan, nan, text, text, "", "")]
     return []
 
 
@@ -211,17 +230,17 @@ def judge(marks: list[Mark]) -> str:
 
 
 def fit_columns(rows: list[dict]) -> dict[str, Column]:
-    """Fits one scale per column, which holds zero and every interval of the column."""
+    """Fits one scale per column, which holds zero and every mark, but not the whole of an extremely long interval."""
     columns = {}
     for key in content("sections")["columns"]:
-        ends = [0.0]
-        for row in rows:
-            for mark in row["cells"][key].marks:
-                ends += [value for value in (mark.estimate, mark.low, mark.high) if not isnan(value)]
-        low, high = min(ends), max(ends)
-        margin = MARGIN * (high - low)
-        # the scale of counts begins at zero
-        columns[key] = Column(key, low - margin if low < 0 else low, high + margin if high > 0 else high)
+        marks = [mark for row in rows for mark in row["cells"][key].marks]
+        if not any(mark.estimate for mark in marks):
+            columns[key] = Column(key, 0.0, 0.0)
+        elif marks[0].source == COUNTED:
+            # bars begin at zero
+            columns[key] = Column(key, 0.0, (1 + MARGIN) * max(mark.estimate for mark in marks))
+        else:
+            columns[key] = Column(key, *find_scale(pd.DataFrame(marks), zero=True))
     return columns
 
 

@@ -164,7 +164,7 @@ def _paint_waiting(axes: Axes, frame: pd.DataFrame) -> None:
             axes.annotate(row.never, (end, row.height), (5, 0), **place_right)
     label_rows(axes, [names.milestone(key) for key in milestones])
     separate_rows(axes, len(milestones))
-    axes.set_ylabel("milestone (losses in nats)")
+    axes.set_ylabel("losses in nats")
     steps_axis(axes)
     axes.locator_params(axis="x", nbins=3)
     # room for the number behind a triangle

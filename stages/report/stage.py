@@ -21,6 +21,7 @@ from stages.files.paths import ANALYSIS, REPORTS, TOKENS
 from stages.files.storage import temporary_sibling, write_atomically
 from stages.report import (
     answer_figure,
+    answers,
     cards,
     claims_and_audit,
     difference_figures,
@@ -56,7 +57,6 @@ def build_tables(settings: Settings) -> dict[str, Grid]:
     # claims and audit have pages of their own
     grids.append(claims_and_audit.claims(read_results.read_claims(), checks))
     grids.append(claims_and_audit.audit(checks))
-    grids.append(first_screen.list_numbers(first_screen.build_rows(settings)))
     grids += build_own_tables(settings)
     return {grid.name: grid for grid in grids}
 
@@ -154,26 +154,17 @@ def read_dots(settings: Settings) -> pd.DataFrame:
     return runs.drop(columns=["evaluated_on", "value"])
 
 
-def fill_context(settings: Settings, grids: dict[str, Grid], drawings: dict[str, Drawing]) -> dict:
+def fill_context(settings: Settings, rows: list[dict], grids: dict[str, Grid], drawings: dict[str, Drawing]) -> dict:
     """Gathers the values that the templates name.
 
     Args:
         settings: of the run.
+        rows: the rows of the first screen.
         grids: every table by name.
         drawings: every figure by name.
     """
     layout = content("sections")
-    rows = first_screen.build_rows(settings)
-    studies = read_results.read_studies().to_dict("records")
-    facts = {**facts_of(settings), "rows": rows, "studies": studies, "operators": layout["operators"]}
-    sentences = content("sentences")
-    facts["quantities"] = sentences["quantities"]
-    facts["squad"] = read_squad(settings).to_dict("records")
-    facts["translated"] = read_results.read_table("translation").to_dict("records")
-    released = read_results.read_contrasts(source="released", quantity="score", at=scores.GLUE_SCORE)
-    facts["released"] = released.to_dict("records")
-    facts["audited"] = claims_and_audit.audit_totals(read_results.audited()).to_dict("records")
-    facts["totals"] = claims_and_audit.claim_totals(read_results.read_claims()).to_dict("records")
+    facts = {**facts_of(settings), **answers.gather_facts(settings, rows)}
     return {
         **layout,
         **facts,
@@ -181,19 +172,11 @@ def fill_context(settings: Settings, grids: dict[str, Grid], drawings: dict[str,
         "scales": first_screen.fit_columns(rows),
         "numbers": grids["first_screen"],
         "answer": fill_sentence("answer", **facts),
-        "sentences": [fill_template(sentence, **facts) for sentence in sentences["sentences"].values()],
+        "sentences": [fill_template(sentence, **facts) for sentence in content("sentences")["sentences"].values()],
         "picture_note": fill_sentence("picture_note", **facts),
         "pages": pages.fill_pages(layout, grids, drawings, facts),
         "not_run": pages.list_not_run(layout, grids, drawings),
     }
-
-
-def read_squad(settings: Settings) -> pd.DataFrame:
-    """Selects the F1 of this run's largest size on SQuAD 1.1, without TriviaQA before, by operator."""
-    cells = select(read_results.read_cells(), table="kowsher2024_arxiv_table2_squad", column_key="squad1_f1")
-    keys = cells["row_key"].str.split(".", expand=True)
-    cells = cells.assign(operator=keys[1])
-    return cells[(keys[0] == settings.sizes[-1]) & (keys[2] == "single")]
 
 
 def write_report(settings: Settings, context: dict, grids: dict[str, Grid], drawings: dict[str, Drawing]) -> None:
@@ -225,8 +208,10 @@ def write_report(settings: Settings, context: dict, grids: dict[str, Grid], draw
 
 def main(settings: Settings) -> None:
     """Makes all tables and figures, writes the report and, if params.yaml asks for it, its PDF."""
+    rows = first_screen.build_rows(settings)
     grids = build_tables(settings)
+    grids["first_screen"] = first_screen.list_numbers(rows)
     drawings = draw_figures(settings)
-    write_report(settings, fill_context(settings, grids, drawings), grids, drawings)
+    write_report(settings, fill_context(settings, rows, grids, drawings), grids, drawings)
     if settings.report.pdf:
         latex.compile_pdf(REPORTS, "report")

@@ -1,0 +1,51 @@
+"""The numbers that the sentences of the report name: the answers of sections.yaml, and the first screen."""
+
+import pandas as pd
+
+from stages.evidence.fields import select
+from stages.evidence.scores import GLUE_SCORE
+from stages.report import claims_and_audit, read_results
+from stages.report.text_templates import content
+from stages.schema.settings import Settings
+
+
+def gather_facts(settings: Settings, rows: list[dict]) -> dict[str, object]:
+    """Gathers the values, all but the first two as lists of rows.
+
+    Args:
+        settings: of the run.
+        rows: the rows of the first screen.
+
+    Returns:
+        operators: the operators of the papers, with what each does.
+        quantities: what the columns of the first screen measure, in words.
+        rows: as given.
+        studies: data/published/studies.csv.
+        released: the comparisons of GLUE scores in the released results.
+        squad: the F1 of this run on SQuAD 1.1, by operator.
+        translated: the summaries of translation.
+        totals: the claims of every source by verdict.
+        audited: the printed facts of every source by verdict.
+    """
+    frames = {
+        "studies": read_results.read_studies(),
+        "released": read_results.read_contrasts(source="released", quantity="score", at=GLUE_SCORE),
+        "squad": read_squad(settings),
+        "translated": read_results.read_table("translation"),
+        "totals": claims_and_audit.claim_totals(read_results.read_claims()),
+        "audited": claims_and_audit.audit_totals(read_results.audited()),
+    }
+    return {
+        "operators": content("sections")["operators"],
+        "quantities": content("sentences")["quantities"],
+        "rows": rows,
+        **{name: frame.to_dict("records") for name, frame in frames.items()},
+    }
+
+
+def read_squad(settings: Settings) -> pd.DataFrame:
+    """Selects the F1 of this run's largest size on SQuAD 1.1, without TriviaQA before, by operator."""
+    cells = select(read_results.read_cells(), table="kowsher2024_arxiv_table2_squad", column_key="squad1_f1")
+    keys = cells["row_key"].str.split(".", expand=True)
+    cells = cells.assign(operator=keys[1])
+    return cells[(keys[0] == settings.sizes[-1]) & (keys[2] == "single")]
