@@ -83,6 +83,7 @@ def test_a_page_is_not_wider_than_the_screen(pages, tmp_path, width, name):
 def test_tables_sort_by_numbers_with_all_lines_of_a_row(pages, tmp_path):
     ask = """(() => {
       const table = document.querySelector("#courtois2024_table2_model_parameters table");
+      table.closest("details").open = true;
       const names = () => [...table.tBodies].map((body) => body.rows[0].cells[0].innerText.split("\\n")[0]);
       const header = [...table.tHead.rows[0].cells].find((cell) => cell.innerText.startsWith("Parameters"));
       header.querySelector("button").click();
@@ -99,7 +100,11 @@ def test_tables_sort_by_numbers_with_all_lines_of_a_row(pages, tmp_path):
 
 
 def test_a_table_becomes_the_csv_of_what_it_shows(pages, tmp_path):
-    ask = 'csv(document.querySelector("#aop_text_numbers table")).split("\\r\\n")'
+    ask = """(() => {
+      const table = document.querySelector("#aop_text_numbers table");
+      table.closest("details").open = true;
+      return csv(table).split("\\r\\n");
+    })()"""
     lines = result(browse(with_script(pages["appendix"], ask), tmp_path)[0])
     assert lines[0] == '"Number","Source","Value"'
     assert lines[1].startswith('"Weights') and '"published"' in lines[1]

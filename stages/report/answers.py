@@ -4,7 +4,7 @@ import pandas as pd
 
 from stages.evidence.fields import select
 from stages.evidence.scores import GLUE_SCORE
-from stages.report import claims_and_audit, read_results
+from stages.report import answer_figure, claims_and_audit, read_results
 from stages.report.text_templates import content
 from stages.schema.settings import Settings
 
@@ -45,7 +45,6 @@ def gather_facts(settings: Settings, rows: list[dict]) -> dict[str, object]:
 
 def read_squad(settings: Settings) -> pd.DataFrame:
     """Selects the F1 of this run's largest size on SQuAD 1.1, without TriviaQA before, by operator."""
-    cells = select(read_results.read_cells(), table="kowsher2024_arxiv_table2_squad", column_key="squad1_f1")
-    keys = cells["row_key"].str.split(".", expand=True)
-    cells = cells.assign(operator=keys[1])
-    return cells[(keys[0] == settings.sizes[-1]) & (keys[2] == "single")]
+    rows = answer_figure.list_answers(read_results.read_cells())
+    of_run = {"source": "reproduced", "size": settings.sizes[-1]}
+    return select(rows, questions="squad1", measure="f1", trained="single", **of_run)

@@ -8,7 +8,7 @@ from stages.evidence.fields import select
 from stages.evidence.scores import COLUMNS, GLUE_SCORE, MISMATCHED
 from stages.report import names
 from stages.report.drawing import Drawing, Groups
-from stages.report.intervals import draw_intervals, name_marks, name_rows
+from stages.report.intervals import draw_intervals, name_marks
 from stages.report.text_templates import content
 
 NOISE = "lost_"
@@ -31,7 +31,7 @@ def draw_differences(contrasts: pd.DataFrame) -> list[Drawing]:
     """
     rows = contrasts.assign(
         operator=contrasts["arm"],
-        row=name_rows(contrasts["arm"]),
+        row=contrasts["arm"].map(names.operator),
         mark=name_marks(contrasts),
         axis=contrasts["quantity"].map(AXES).fillna(LOST),
         scale="",
@@ -123,7 +123,7 @@ def draw_studies(studies: pd.DataFrame) -> Drawing:
         mark=STUDY,
         at=studies["study"],
         scale=studies["study"] + " " + studies["unit"],
-        row=name_rows(studies["operator"]),
+        row=studies["operator"].map(names.operator),
         axis=studies["unit"].map(UNITS),
     )
     groups = []

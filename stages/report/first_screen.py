@@ -15,9 +15,9 @@ from stages.evidence.fields import select
 from stages.evidence.scores import GLUE_SCORE, MISMATCHED
 from stages.evidence.statistics import INCONCLUSIVE, NOT_TESTED, ONE_CHECKPOINT
 from stages.report import names, read_results
-from stages.report.drawing import style
 from stages.report.figures import SOURCES
 from stages.report.intervals import find_scale
+from stages.report.looks import style
 from stages.report.tables import Grid, Group, Heading, Line, Value, number, signed
 from stages.report.text_templates import content
 from stages.schema.settings import Settings

@@ -1,13 +1,11 @@
 """Interval plots: a row per operator, in it a mark with its interval for every source, and a line at no difference."""
 
-from collections.abc import Iterable
 from dataclasses import dataclass
 
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.ticker import StrMethodFormatter
 
-from stages.report import names
 from stages.report.drawing import FULL, ROW, Drawing, Groups, draw_figure, label_rows, separate_rows
 from stages.report.figures import SOURCES
 from stages.report.looks import INK, PAPER, style
@@ -164,8 +162,3 @@ def paint_interval(axes: Axes, height: float, row, mark: Mark, limits: tuple[flo
 def name_marks(rows: pd.DataFrame) -> pd.Series:
     """Names the mark of every row by source and size, as in `released, BERT-base`."""
     return rows["source"].map(SOURCES) + ", BERT-" + rows["size"]
-
-
-def name_rows(operators: Iterable[str]) -> list[str]:
-    """Labels rows by operator."""
-    return [names.operator(operator) for operator in operators]

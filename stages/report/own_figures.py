@@ -22,7 +22,6 @@ from stages.report.drawing import (
     steps_axis,
 )
 from stages.report.figures import SOURCES, draw_bars
-from stages.report.intervals import name_rows
 from stages.report.line_names import SMALL
 from stages.report.looks import PAPER, style
 from stages.report.text_templates import content
@@ -49,7 +48,7 @@ def draw_saved(summaries: pd.DataFrame, operators: list[str], sizes: list[str]) 
     """
     counted = select(summaries, metric="saved_percent", size=sizes, operator=operators)
     rows = counted[counted["operator"] != REFERENCE].rename(columns={"mean": "value"})
-    rows = rows.assign(source="reproduced", label=name_rows(rows["operator"]))
+    rows = rows.assign(source="reproduced", label=rows["operator"].map(names.operator))
     rows = rows[["source", "operator", "size", "label", "value"]]
     groups = []
     for size in sizes:
