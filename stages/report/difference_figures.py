@@ -92,9 +92,7 @@ def split_operators(rows: pd.DataFrame) -> Groups:
     for (source, protocol, operator), of_operator in rows.groupby(["source", "protocol", "operator"], sort=False):
         start = "released" if source == "released" else "this run"
         title = f"{names.operator(operator)}, {start}"
-        if rows["protocol"].nunique() > 1:
-            title += f", {names.protocol(protocol)}"
-        groups.append((title, of_operator))
+        groups.append((title + _name_recipe(rows, protocol), of_operator))
     return groups
 
 
@@ -106,10 +104,13 @@ def split_kinds(rows: pd.DataFrame) -> Groups:
         kind = quantity.removeprefix(NOISE).replace("_", " ")
         place = "noise on embeddings" if kind == "noise" else kind
         title = f"{names.task(at).removesuffix('-m')}, {place}"
-        if rows["protocol"].nunique() > 1:
-            title += f", {names.protocol(protocol)}"
-        groups.append((title, of_task))
+        groups.append((title + _name_recipe(rows, protocol), of_task))
     return groups
+
+
+def _name_recipe(rows: pd.DataFrame, protocol: str) -> str:
+    """The end of a panel's title: `, Courtois et al.` if the rows have several fine-tuning protocols, else empty."""
+    return f", {names.protocol(protocol)}" if rows["protocol"].nunique() > 1 else ""
 
 
 def draw_studies(studies: pd.DataFrame) -> Drawing:

@@ -27,7 +27,7 @@ BIGGEST = PAPER_SIZES[-1]
 # sources of marks: this run, released results, studies of this repository, and counts
 RUN, RELEASED, STUDY, COUNTED = "reproduced", "released", "study", "counted"
 HIGHER, LOWER, NOT_SHOWN, MIXED = "higher", "lower", "not shown", "mixed"
-SYMBOLS = {HIGHER: "▲", LOWER: "▼", NOT_SHOWN: "○", NOT_TESTED: "–", MIXED: "◆", "": ""}
+SYMBOLS = {HIGHER: "▲", LOWER: "▼", NOT_SHOWN: "○", NOT_TESTED: "–", MIXED: "◆"}
 # verdicts of contrasts.csv on a test without a direction; all other verdicts say why there is no test
 TESTED = (INCONCLUSIVE, ONE_CHECKPOINT)
 # space beside the longest bar, a share of the scale
@@ -63,7 +63,7 @@ class Mark:
 
 @dataclass(frozen=True)
 class Cell:
-    """The marks of an operator in a column, and the verdict on the operator, a key of SYMBOLS."""
+    """The marks of an operator in a column, and the verdict on the operator: a key of SYMBOLS, or empty for a count."""
 
     marks: tuple[Mark, ...]
     verdict: str
@@ -94,15 +94,8 @@ class Cell:
 
 @dataclass(frozen=True)
 class Column:
-    """A column of the picture.
+    """The scale of a column of the picture, from `low` at the left end to `high` at the right end."""
 
-    Args:
-        key: the key in `columns` of sections.yaml, which has the other texts.
-        low: the left end of the scale.
-        high: the right end of the scale.
-    """
-
-    key: str
     low: float
     high: float
 
@@ -235,12 +228,12 @@ def fit_columns(rows: list[dict]) -> dict[str, Column]:
     for key in content("sections")["columns"]:
         marks = [mark for row in rows for mark in row["cells"][key].marks]
         if not any(mark.estimate for mark in marks):
-            columns[key] = Column(key, 0.0, 0.0)
+            columns[key] = Column(0.0, 0.0)
         elif marks[0].source == COUNTED:
             # bars begin at zero
-            columns[key] = Column(key, 0.0, (1 + MARGIN) * max(mark.estimate for mark in marks))
+            columns[key] = Column(0.0, (1 + MARGIN) * max(mark.estimate for mark in marks))
         else:
-            columns[key] = Column(key, *find_scale(pd.DataFrame(marks), zero=True))
+            columns[key] = Column(*find_scale(pd.DataFrame(marks), zero=True))
     return columns
 
 
@@ -251,10 +244,9 @@ def list_numbers(rows: list[dict]) -> Grid:
     for row in rows:
         for key, cell in row["cells"].items():
             for mark in cell.marks:
-                texts = (columns[key]["label"], mark.label, mark.text, mark.verdict)
-                values = [Value(text, kind="text") for text in texts[:2]]
-                values += [Value(mark.text), Value(mark.verdict or "counted", kind="text")]
-                groups.append(Group(row["operator"], (Line("", tuple(values)),)))
+                texts = (columns[key]["label"], mark.label, mark.verdict or "counted")
+                column, source, verdict = (Value(text, kind="text") for text in texts)
+                groups.append(Group(row["operator"], (Line("", (column, source, Value(mark.text), verdict)),)))
                 record = {"operator": row["key"], "column": key, "source": mark.source, "label": mark.label}
                 numbers = {"estimate": mark.estimate, "low": mark.low, "high": mark.high, "verdict": mark.verdict}
                 records.append(record | numbers)

@@ -26,7 +26,7 @@ def draw(rows: pd.DataFrame, arms: list[str], level: float, curves: tuple[str, .
     """
     losses = convergence.validation_loss(rows)
     times = convergence.crossings(rows, level)
-    times = times.sort_values("operator", key=lambda names: names.map(arms.index))
+    times = times.sort_values("operator", key=lambda operators: operators.map(arms.index))
 
     def draw_panel(axes: Axes, rows: pd.DataFrame) -> None:
         if "reached" in rows:
@@ -81,7 +81,7 @@ def draw_final_losses(runs: pd.DataFrame, title: str) -> bytes:
         title: the title of the figure.
     """
     means = runs.groupby("operator")["final_loss"].mean()
-    runs = runs.sort_values("operator", key=lambda names: names.map(means))
+    runs = runs.sort_values("operator", key=lambda operators: operators.map(means))
 
     def draw_panel(axes: Axes, rows: pd.DataFrame) -> None:
         draw_dots(axes, rows, "final_loss")
