@@ -100,6 +100,26 @@ def test_an_edit_in_place_of_an_output_does_not_reach_dvcs_cache(tmp_path):
     assert (tmp_path / "data" / "a").read_text() == "whole"
 
 
+LEFT_BEHIND = (".DS_Store", "._name.jsonl.zst", ".name.py.swp", ".#name.py", "#name.py#", "name.py~", "Thumbs.db")
+
+
+@pytest.mark.parametrize("folder", ["data/original/text", "stages/attention"])
+def test_no_file_that_an_editor_or_a_desktop_leaves_reruns_a_stage(folder, tmp_path):
+    shutil.copyfile(ROOT / ".dvcignore", tmp_path / ".dvcignore")
+    dvc = str(Path(sys.executable).with_name("dvc"))
+    (tmp_path / folder).mkdir(parents=True)
+    (tmp_path / folder / "name.py").touch()
+    (tmp_path / "dvc.yaml").write_text(yaml.safe_dump({"stages": {"s": {"cmd": "true", "deps": [folder]}}}))
+    for words in (["git", "init", "--quiet"], [dvc, "init", "--quiet", "--force"], [dvc, "repro", "--quiet"]):
+        subprocess.run(words, cwd=tmp_path, check=True, capture_output=True)
+    status = [dvc, "status", "--json"]
+    for name in LEFT_BEHIND:
+        (tmp_path / folder / name).touch()
+    assert subprocess.run(status, cwd=tmp_path, check=True, capture_output=True, text=True).stdout.strip() == "{}"
+    (tmp_path / folder / "other.py").touch()
+    assert folder in subprocess.run(status, cwd=tmp_path, check=True, capture_output=True, text=True).stdout
+
+
 def list_modules() -> Iterator[tuple[str, Path, set[str]]]:
     """Yields of every module its folder below `stages`, its file, and the folders of `stages` that it imports from."""
     for file in (ROOT / "stages").rglob("*.py"):

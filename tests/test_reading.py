@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from stages.corpus import sources
+from stages.corpus import hub, sources
 from stages.corpus import stage as corpus
 from stages.files.compression import zstd
 from stages.files.storage import sha256
@@ -241,6 +241,28 @@ def test_a_broken_link_is_named_and_not_left_out(pattern, found, target, tmp_pat
         sources.find_files(tmp_path, [pattern])
     link.unlink()
     assert sorted(sources.find_files(tmp_path, [pattern])) == [tmp_path / name for name in found]
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["._part_1.jsonl.zst", ".part_1.jsonl.zst.icloud.jsonl", ".ipynb_checkpoints/part_1.jsonl.zst", ".git/a.jsonl.zst"],
+)
+def test_hidden_files_and_the_content_of_hidden_folders_are_no_data(name, tmp_path, output):
+    shown = write(tmp_path / "part_1.jsonl.zst", plain("a"))
+    hidden = tmp_path / name
+    hidden.parent.mkdir(exist_ok=True)
+    hidden.write_bytes(b"\0\5\x16\7 what a Mac leaves in an archive")
+    for pattern in ("*.jsonl*", "**/*.jsonl*"):
+        assert sources.find_files(tmp_path, [pattern]) == [shown]
+        assert hub.list_files(str(tmp_path), "main", (pattern,)) == ["part_1.jsonl.zst"]
+    # a folder of shards
+    assert reading.shards(tmp_path) == [shown]
+
+
+def test_a_folder_above_the_patterns_may_be_hidden(tmp_path):
+    shown = write(tmp_path / ".cache" / "text" / "a.jsonl", plain("a"))
+    assert sources.find_files(shown.parent, ["*.jsonl"]) == [shown]
+    assert sources.find_files(shown.parent, ["../text/*.jsonl"]) == [shown.parent / ".." / "text" / "a.jsonl"]
 
 
 def test_every_line_of_a_shard_is_traced_to_its_line_of_the_source(tmp_path, output):

@@ -14,6 +14,7 @@ from tempfile import TemporaryDirectory
 
 from stages.corpus import sources
 from stages.files.commits import explained, is_folder, named
+from stages.files.storage import is_hidden
 from stages.records import records
 from stages.schema.sections import CorpusHub
 
@@ -45,7 +46,8 @@ def list_files(repository: str, revision: str, patterns: tuple[str, ...]) -> lis
 
     def match(pattern: str) -> list[Path]:
         with explained(f"corpus.hub: {repository} ({revision})"):
-            return [Path(path.removeprefix(root)) for path in system.glob(root + pattern)]
+            paths = [Path(path.removeprefix(root)) for path in system.glob(root + pattern)]
+        return [path for path in paths if not is_hidden(path, Path())]
 
     files = sources.match_files(patterns, match, KEY, f"of {repository} ({revision})")
     return [file.as_posix() for file in files]

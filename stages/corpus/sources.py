@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Iterator
 from itertools import chain, groupby, islice
 from pathlib import Path
 
-from stages.files.storage import sha256, temporary_sibling
+from stages.files.storage import is_hidden, sha256, temporary_sibling
 from stages.records import reading, records
 
 # The heading of an article; headings of sections have more equals signs.
@@ -20,7 +20,7 @@ HEADING = re.compile(r" = [^=].* = ")
 
 
 def find_files(root: Path, patterns: Iterable[str], key: str = "corpus.files") -> list[Path]:
-    """Lists the files below a folder that match some patterns, in the order of `match_files`.
+    """Lists the files below a folder that match some patterns, without hidden files, in the order of `match_files`.
 
     Args:
         root: the folder, with which the paths begin.
@@ -39,7 +39,7 @@ def find_files(root: Path, patterns: Iterable[str], key: str = "corpus.files") -
             return []
         # Path.glob may leave out broken links.
         paths.update(root / name for name in glob.glob(pattern, root_dir=root))  # noqa: PTH207
-        files = [path for path in paths if not path.is_dir()]
+        files = [path for path in paths if not path.is_dir() and not is_hidden(path, root)]
         for path in files:
             if not path.is_file():
                 kind = f"a link to {path.readlink()}, which leads nowhere" if path.is_symlink() else "no ordinary file"

@@ -79,11 +79,15 @@ def visible(folder: Path) -> list[Path]:
 
     Hidden files are temporary files of `temporary_sibling`.
     """
-    paths = []
-    for path in sorted(folder.rglob("*")):
-        if not any(part.startswith(".") for part in path.relative_to(folder).parts):
-            paths.append(path)
-    return paths
+    return [path for path in sorted(folder.rglob("*")) if not is_hidden(path, folder)]
+
+
+def is_hidden(path: Path, folder: Path) -> bool:
+    """Checks whether the name of a path below a folder, or of a folder between the two, begins with a dot.
+
+    Such files are left by editors, desktops and archives (.DS_Store, ._NAME, .NAME.swp), and are no data.
+    """
+    return any(part.startswith(".") and part != ".." for part in path.relative_to(folder).parts)
 
 
 def write_atomically(path: Path, content: str | bytes) -> None:
@@ -161,13 +165,13 @@ def digests(paths: Iterable[Path]) -> dict[Path, str]:
 def sha256(path: Path) -> str:
     """Computes the hexadecimal SHA-256 of a file, or of a folder: of all sorted relative names and digests of files.
 
-    Compiled Python files do not count, so that the digest of a source folder covers only its sources.
+    Hidden and compiled Python files do not count, so that the digest of a source folder covers only its sources.
     """
     if not path.is_dir():
         with path.open("rb") as file:
             return hashlib.file_digest(file, "sha256").hexdigest()
     hashed = hashlib.sha256()
-    for file in sorted(path.rglob("*")):
+    for file in visible(path):
         if file.is_file() and "__pycache__" not in file.parts:
             hashed.update(f"{file.relative_to(path).as_posix()} {sha256(file)}\n".encode())
     return hashed.hexdigest()

@@ -48,7 +48,7 @@ def folders(root: Path) -> dict[str, list[Path]]:
         ValueError: there is no category, there are more than CATEGORIES, or a list is a broken link.
     """
     categories = {}
-    for folder in sorted(root.glob("*/")):
+    for folder in sorted(root.glob("[!.]*/")):
         files = []
         for name in LISTS:
             for suffix in ("", *reading.DECOMPRESSION):

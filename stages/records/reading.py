@@ -169,7 +169,7 @@ def _natural(path: Path) -> tuple[list[tuple[int, int, str]], str]:
 
 def shards(folder: Path) -> list[Path]:
     """Lists the files *.jsonl.zst of a folder, in natural order. ValueError for a folder without such a file."""
-    paths = in_natural_order(list(folder.glob("*.jsonl.zst")))
+    paths = in_natural_order(list(folder.glob("[!.]*.jsonl.zst")))
     if not paths:
         raise ValueError(f"{folder}: no shard *.jsonl.zst; run `dvc repro` to make them")
     return paths

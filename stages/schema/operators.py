@@ -56,7 +56,7 @@ def described(users_file: Path | None = None) -> Operators:
 def _read_repository() -> tuple[Classes, Operators]:
     classes, operators = {}, {}
     # in the order of the alphabet, every base class comes before its subclasses
-    for file in sorted(FOLDER.glob("*.py")):
+    for file in sorted(FOLDER.glob("[!.]*.py")):
         _read_file(file, classes, operators)
     return classes, operators
 

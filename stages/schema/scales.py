@@ -27,7 +27,7 @@ ABSENT = "not there"
 
 def names() -> list[str]:
     """Lists the names of all scales, sorted."""
-    return sorted(path.stem for path in FOLDER.glob("*.yaml"))
+    return sorted(path.stem for path in FOLDER.glob("[!.]*.yaml"))
 
 
 def read(scale: str) -> str:
