@@ -1,6 +1,8 @@
 """The rules of CONTRIBUTING.md that a test can hold."""
 
 import ast
+import shutil
+import subprocess
 import sys
 from pathlib import Path
 
@@ -33,6 +35,23 @@ def test_no_test_imports_another(path):
 def test_the_operators_need_only_torch_and_transformers(path):
     packages = {name.partition(".")[0] for name in list_imports(path)}
     assert packages - sys.stdlib_module_names <= {"fewer_attention", "torch", "transformers"}
+
+
+@pytest.mark.parametrize("ends", ["true", "input", "false"])
+def test_a_clone_has_the_bytes_of_the_repository_whatever_git_does_with_line_ends(ends, tmp_path):
+    origin = tmp_path / "origin"
+    contents = {"params.yaml": b"a: 1\nb: 2\n", "picture.png": b"\x89PNG\r\n\x1a\n\0", "table.csv": b"a,b\n1,2\n"}
+    origin.mkdir()
+    shutil.copyfile(ROOT / ".gitattributes", origin / ".gitattributes")
+    for name, content in contents.items():
+        (origin / name).write_bytes(content)
+    as_somebody = ["-c", "user.name=a", "-c", "user.email=a@b"]
+    for words in (["init", "--quiet"], ["add", "--all"], [*as_somebody, "commit", "--quiet", "--message", "files"]):
+        subprocess.run(["git", *words], cwd=origin, check=True, capture_output=True)
+    clone = ["git", "clone", "--quiet", "--config", f"core.autocrlf={ends}", origin, tmp_path / "clone"]
+    subprocess.run(clone, check=True, capture_output=True)
+    for name, content in contents.items():
+        assert (tmp_path / "clone" / name).read_bytes() == content
 
 
 def test_the_workflow_and_the_hooks_call_the_checks_of_the_repository():
