@@ -109,6 +109,11 @@ def test_a_configuration_without_an_operator_is_a_clear_error(model):
         model(BertConfig(num_hidden_layers=1, vocab_size=50))
 
 
+def test_a_decoder_which_would_see_future_tokens_is_refused():
+    with pytest.raises(ValueError, match=r"config\.is_decoder: given True; an operator's BERT is an encoder"):
+        toy("symmetric", is_decoder=True)
+
+
 @pytest.mark.parametrize("operator", OPERATORS)
 def test_a_saved_model_and_its_encoder_load_with_equal_weights_from_safetensors(operator, tmp_path):
     model = toy(operator)

@@ -80,6 +80,9 @@ class OperatorBertModel(BertModel):
             raise TypeError(
                 f"config: given a {type(config).__name__}, which names no operator; `configuration` makes one"
             )
+        # The library would leave the causal mask to the operator, which would then see future tokens.
+        if config.is_decoder:
+            raise ValueError("config.is_decoder: given True; an operator's BERT is an encoder, so leave it False")
         super().__init__(config, add_pooling_layer)
         for layer in self.encoder.layer:
             layer.attention = Attention(config, layer.attention.output)
