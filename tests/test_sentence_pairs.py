@@ -112,10 +112,19 @@ def test_files_in_another_encoding_are_one_error_and_a_share_of_bad_pairs_is_all
     lines = ["plain", *["gr\u00fcn"] * 159]
     write(tmp_path, a_en=b"green\n" * 160, a_de="\n".join(lines).encode(encoding))
     sides = list(reading.from_files(tmp_path, "a", LANGUAGES))
-    with pytest.raises(ValueError, match="train of a: 1(59|60) of 160 pairs are no text in UTF-8, more than filter"):
+    with pytest.raises(ValueError, match="train of a: of 160 pairs, .* 1(59|60) are not UTF-8, more than filter"):
         keep(sides, malformed_share=0.01)
     sound = [("green", "gr\u00fcn")] * 99
     assert keep([*sound, sides[1]], malformed_share=0.01) == (sound, {"in": 100, "not_utf8": 1})
+
+
+def test_a_table_whose_lines_have_a_column_without_a_name_is_an_error_that_says_so(tmp_path):
+    # as on manythings.org/anki, where a third column names the author
+    write(tmp_path, a_tsv=b"en\tde\n" + b"Go.\tGeh.\tCC-BY 2.0 (France) Attribution: tatoeba.org\n" * 50)
+    with pytest.raises(
+        ValueError, match="of 50 pairs, 50 lack a text, or have other cells than .*; the first is pair 1"
+    ):
+        keep(reading.from_files(tmp_path, "a.tsv", LANGUAGES), malformed_share=0.01)
 
 
 def test_files_are_read_no_further_than_they_are_kept(tmp_path):

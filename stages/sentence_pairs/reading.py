@@ -145,8 +145,9 @@ def keep_sound_pairs(
     malformed = sum(fates[reason] for reason in MALFORMED)
     if malformed > malformed_share * fates["in"]:
         raise ValueError(
-            f"{name}: {malformed} of {fates['in']} pairs are no text in UTF-8, more than filtering.malformed_share "
-            f"({malformed_share}) allows, the first of them pair {first}; save the files as UTF-8, or raise the share"
+            f"{name}: of {fates['in']} pairs, {fates['malformed']} lack a text, or have other cells than the table's "
+            f"first line, and {fates['not_utf8']} are not UTF-8, more than filtering.malformed_share "
+            f"({malformed_share}) allows; the first is pair {first}: fix the files, or raise the share"
         )
     return kept, fates
 
