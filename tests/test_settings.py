@@ -116,6 +116,15 @@ def test_a_value_on_its_bound_is_allowed(edit, tmp_path):
     loaded(tmp_path, edit)
 
 
+def test_a_path_of_the_user_may_begin_at_the_home_directory(tmp_path, monkeypatch):
+    monkeypatch.setenv("HOME", "/home/somebody")
+    keys = ("data.root", "filtering.annotation.blocklists", "filtering.annotation.kenlm_model")
+    settings = loaded(tmp_path, *(f"{key}: ~/files" for key in keys))
+    annotation = settings.filtering.annotation
+    for path in (settings.data.root, annotation.blocklists, annotation.kenlm_model):
+        assert path == "/home/somebody/files"
+
+
 def test_all_mistakes_come_in_one_error(tmp_path):
     with pytest.raises(ValueError, match=r"2 problem\(s\)(.|\n)*corpus.shards(.|\n)*pretraining.steps"):
         loaded(tmp_path, "pretraining.steps: -1", "corpus.shards: four")

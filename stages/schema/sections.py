@@ -4,6 +4,7 @@ Comments in stages/scales/laptop.yaml describe every key, with unit, source and 
 default values.
 """
 
+from os.path import expanduser
 from typing import Annotated, Literal, TypeVar
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, model_validator
@@ -66,6 +67,8 @@ Level = Annotated[float, Field(ge=0, le=1000)]
 VocabularySize = Annotated[int, Field(ge=100, le=65_536)]
 # Names stand in the names of files, of which some hold three; a file system allows 255 letters.
 Name = Annotated[str, Field(pattern=r"^[a-z][a-z0-9_]*$", max_length=60)]
+# A file or folder of the user; ~ is the home directory, as in a shell.
+UsersPath = Annotated[str, AfterValidator(expanduser)]
 # Relative path of a Python file.
 Script = Annotated[str, Field(pattern=r"^\w[\w./-]*\.py$")]
 # Address of a Dask scheduler.
@@ -82,7 +85,7 @@ class Data(Record):
     """The source of all data."""
 
     source: Literal["embedded", "files", "hub"]
-    root: str | None
+    root: UsersPath | None
 
     @property
     def generated(self) -> bool:
@@ -141,8 +144,8 @@ class HarmfulPerplexity(Record):
 class Annotation(Record):
     """Ways to annotate documents that lack the metadata of the filter; null and false leave the metadata unknown."""
 
-    blocklists: str | None
-    kenlm_model: str | None
+    blocklists: UsersPath | None
+    kenlm_model: UsersPath | None
     quality_rules: bool
 
 
