@@ -1,7 +1,11 @@
 """Figures: the theme, names of lines, interval plots, and the files, on made-up numbers and on the toy report."""
 
+import os
 import re
+import subprocess
+import sys
 from itertools import pairwise
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -19,6 +23,14 @@ VARIANTS = {
 }
 # bytes of an SVG, and points of its smallest font
 LARGEST, SMALLEST = 60_000, 8
+# writes the SVG of a panel
+DRAW = """
+import sys
+import pandas as pd
+from stages.report import drawing
+files = drawing.render_panels([("title", pd.DataFrame())], lambda axes, _: axes.plot([0, 1]), 3, 2)
+sys.stdout.buffer.write(files["svg"])
+"""
 
 
 def lines(number: int, names: str = "operator {}"):
@@ -108,6 +120,28 @@ def test_a_figure_has_equal_bytes_for_equal_numbers_and_panels_of_one_size(monke
     first = drawing.render_panels(groups, lines(2), 2.9, 2)
     assert first == drawing.render_panels(groups, lines(2), 2.9, 2)
     assert len(set(sizes)) == 1
+
+
+def draw_elsewhere(folder: Path, **variables: str) -> bytes:
+    """Returns the SVG of DRAW by another process that runs in `folder` with these environment variables."""
+    environment = os.environ | {"PYTHONPATH": str(Path(__file__).parents[1])} | variables
+    done = subprocess.run([sys.executable, "-c", DRAW], cwd=folder, env=environment, capture_output=True)
+    assert not done.returncode, done.stderr
+    return done.stdout
+
+
+def test_nothing_that_a_user_sets_for_matplotlib_decides_a_figure(tmp_path):
+    expected = draw_elsewhere(tmp_path)
+    assert b"</text>" in expected
+    # as a notebook hands on to commands, with a module that this environment lacks
+    assert draw_elsewhere(tmp_path, MPLBACKEND="module://matplotlib_inline.backend_inline") == expected
+    home = tmp_path / "home"
+    home.mkdir()
+    (home / "matplotlibrc").write_bytes("font.size: 14  # Schriftgröße".encode("latin-1"))
+    assert draw_elsewhere(tmp_path, MPLCONFIGDIR=str(home)) == expected
+    # in the working directory
+    (tmp_path / "matplotlibrc").write_text("font.size: 14\nlines.linewidth: 7\ntext.usetex: True\nsvg.fonttype: path\n")
+    assert draw_elsewhere(tmp_path, SOURCE_DATE_EPOCH="86400", LC_ALL="C") == expected
 
 
 def test_every_figure_is_small_has_text_and_legible_fonts_and_no_reference_to_nothing(reports):

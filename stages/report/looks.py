@@ -7,7 +7,8 @@ import matplotlib as mpl
 
 from stages.schema.operators import described
 
-SETTINGS = mpl.rc_params_from_file(Path(__file__).with_name("figures.mplstyle"), use_default_template=False)
+# with matplotlib's defaults for all other settings, in place of the user's
+SETTINGS = mpl.rc_params_from_file(Path(__file__).with_name("figures.mplstyle"))
 INK = SETTINGS["text.color"]
 GRID = SETTINGS["grid.color"]
 # the page, which shows through hollow marks
