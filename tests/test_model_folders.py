@@ -11,9 +11,11 @@ from pathlib import Path
 import pandas as pd
 import pytest
 import torch
+import transformers
 from huggingface_hub import ModelCard
+from safetensors.torch import load_file, save_file
 from tokenizers import Tokenizer
-from transformers import AutoModelForMaskedLM, AutoTokenizer, pipeline
+from transformers import AutoModelForMaskedLM, AutoTokenizer, BertTokenizer, pipeline
 
 from stages.attention import export, own
 from stages.attention.bert import OperatorBertForMaskedLM, OperatorBertForSequenceClassification
@@ -136,6 +138,84 @@ def test_a_stock_export_fills_masks_without_our_code_as_the_model_does_with_it(f
     found = run_card(tmp_path / "stock", SENTENCE, '"stages", "fewer_attention"')
     assert found == pytest.approx(scores(folder), abs=1e-5)
     assert "without this repository" in (tmp_path / "stock" / "README.md").read_text()
+
+
+def test_an_export_has_the_vocabulary_by_id_from_which_transformers_4_builds_the_same_tokenizer(folder, tmp_path):
+    export.main([str(folder), str(tmp_path / "stock")])
+    pieces = (tmp_path / "stock" / "vocab.txt").read_text().splitlines()
+    assert pieces == [*SPECIAL, *WORDS]
+    # the class of transformers 4 of this name takes the file, and that of transformers 5 what is in the file
+    words = BertTokenizer(vocab={piece: number for number, piece in enumerate(pieces)})
+    assert dict(words("The dog", "a CAT")) == dict(AutoTokenizer.from_pretrained(folder)("The dog", "a CAT"))
+
+
+def test_the_vocabulary_of_a_cased_tokenizer_is_not_exported_as_transformers_4_would_lower_its_case(folder, tmp_path):
+    content = json.loads((folder / "tokenizer.json").read_text())
+    content["normalizer"]["lowercase"] = False
+    (folder / "tokenizer.json").unlink()
+    (folder / "tokenizer.json").write_text(json.dumps(content))
+    export.main([str(folder), str(tmp_path / "stock")])
+    assert not (tmp_path / "stock" / "vocab.txt").exists()
+
+
+@pytest.mark.parametrize("option", [[], ["--own"]], ids=["stock", "own"])
+def test_the_card_of_an_export_names_the_versions_that_load_it(option, folder, tmp_path):
+    export.main([str(folder), str(tmp_path / "target"), *option])
+    tested = f"Tested with torch {torch.__version__} and transformers {transformers.__version__}."
+    assert tested in (tmp_path / "target" / "README.md").read_text()
+
+
+@pytest.mark.parametrize("name", ["model.safetensors", "tokenizer.json", "config.json"])
+def test_a_pointer_of_git_lfs_in_place_of_a_file_is_one_clear_error(name, folder, tmp_path):
+    (folder / name).unlink()
+    (folder / name).write_text("version https://git-lfs.github.com/spec/v1\noid sha256:4d7a2146\nsize 12345\n")
+    with pytest.raises(SystemExit, match=rf"error: .*/{re.escape(name)}: a pointer of Git LFS; run `git lfs pull`"):
+        export.main([str(folder), str(tmp_path / "target")])
+    assert not (tmp_path / "target").exists()
+
+
+def cut(folder, name):
+    """Leaves the first half of a file."""
+    content = (folder / name).read_bytes()
+    (folder / name).unlink()
+    (folder / name).write_bytes(content[: len(content) // 2])
+
+
+def drop_weight(folder):
+    """Leaves the matrix S of the first layer out of the weights."""
+    weights = load_file(folder / "model.safetensors")
+    del weights["bert.encoder.layer.0.attention.self.S"]
+    save_file(weights, folder / "model.safetensors", metadata={"format": "pt"})
+
+
+def widen(folder):
+    """Changes the width in the configuration."""
+    config = json.loads((folder / "config.json").read_text())
+    (folder / "config.json").write_text(json.dumps(config | {"hidden_size": 2 * config["hidden_size"]}))
+
+
+def pickle(folder):
+    """Stores the weights as a pickle, which could run code."""
+    torch.save(load_file(folder / "model.safetensors"), folder / "pytorch_model.bin")
+    (folder / "model.safetensors").unlink()
+
+
+@pytest.mark.parametrize(
+    ("damage", "message"),
+    [
+        (lambda folder: cut(folder, "model.safetensors"), "the weights are damaged"),
+        (lambda folder: cut(folder, "tokenizer.json"), "tokenizer.json: damaged"),
+        (drop_weight, r"not the weights of config.json: missing_keys, as .*\.self\.S;"),
+        (widen, "not the weights of config.json: mismatched_keys, as "),
+        (pickle, "no file named model.safetensors"),
+    ],
+    ids=["half the weights", "half the tokenizer", "a missing weight", "another width", "a pickle"],
+)
+def test_damaged_or_missing_weights_are_one_clear_error_and_no_random_model(damage, message, folder, tmp_path):
+    damage(folder)
+    with pytest.raises(SystemExit, match=f"error: .*{message}"):
+        export.main([str(folder), str(tmp_path / "target")])
+    assert not (tmp_path / "target").exists()
 
 
 def test_a_card_that_a_user_wrote_is_exported_as_it_is(folder, tmp_path):

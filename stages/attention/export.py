@@ -3,7 +3,8 @@
 An ordinary BERT has equal outputs and needs no code but Hugging Face's; the export exists for every operator whose
 scores are products of queries and keys and which keeps BERT's kind of feed-forward network. `--own` keeps the operator
 with all parameters and copies the operator's code into the folder; `from_pretrained(FOLDER, trust_remote_code=True)`
-runs that code. Tokenizer and card are copied, too. Either folder can be uploaded to the hub: `hf upload NAME FOLDER`.
+runs that code. Tokenizer and card are copied, too, and vocab.txt is added for transformers 4. Either folder can be
+uploaded to the hub: `hf upload NAME FOLDER`.
 """
 
 import argparse
@@ -13,6 +14,9 @@ import sys
 from pathlib import Path
 
 import torch
+import transformers
+from safetensors import SafetensorError
+from tokenizers import Tokenizer
 from transformers import (
     BertConfig,
     BertForMaskedLM,
@@ -39,6 +43,8 @@ STOCK = {
 }
 TOKENIZER = ("tokenizer.json", "tokenizer_config.json")
 CARD = "README.md"
+# the first words of the file that Git leaves in place of a large file
+LFS_POINTER = b"version https://git-lfs.github.com/spec/"
 # the last section of a card, for an ordinary BERT and for a folder with the code of its operator
 STOCK_USE = """
 ## Use
@@ -62,6 +68,9 @@ from transformers import pipeline
 
 model = pipeline("{task}", "{folder}", trust_remote_code=True)
 ```
+"""
+TESTED = """
+Tested with torch {torch} and transformers {transformers}.
 """
 
 
@@ -87,10 +96,11 @@ def export(source: Path, target: Path, own: bool) -> None:
         own: whether the folder keeps the operator, with code; otherwise the model becomes an ordinary BERT.
 
     Raises:
-        ValueError: the model's class is not in STOCK; BERT cannot express the operator, and `own` is false; or the
-            operator is a user's own, and `own` is true or this process has not imported the user's file.
-        OSError: `source` is no model folder, or its tokenizer or card is a link out of it; or `target` has files or
-            cannot be written.
+        ValueError: the model's class is not in STOCK; weights or tokenizer are damaged or incomplete; BERT cannot
+            express the operator, and `own` is false; or the operator is a user's own, and `own` is true or this
+            process has not imported the user's file.
+        OSError: `source` is no model folder, has a pointer of Git LFS in place of a file, or its tokenizer or card is a
+            link out of it; or `target` has files or cannot be written.
     """
     _check_folders(source, target)
     config = OperatorConfig.from_pretrained(source)
@@ -103,11 +113,18 @@ def export(source: Path, target: Path, own: bool) -> None:
     name = (config.architectures or ["none"])[0]
     if name not in classes:
         raise ValueError(f"{source}/config.json: the architecture {name} is none of {', '.join(classes)}")
-    model = classes[name].from_pretrained(source)
+    tokenizer = _read_tokenizer(source)
+    model = _load_model(classes[name], source)
     if own:
         _save_with_code(model, target)
     else:
-        to_stock_bert(model).save_pretrained(target)
+        model = to_stock_bert(model)
+        model.save_pretrained(target)
+    # the test that the card names
+    _load_model(type(model), target)
+    # BertTokenizer of transformers 4 reads vocab.txt in place of tokenizer.json, and puts text into lower case.
+    if tokenizer and getattr(tokenizer.normalizer, "lowercase", False):
+        tokenizer.model.save(str(target))
     for name in TOKENIZER:
         if (source / name).exists():
             shutil.copyfile(source / name, target / name)
@@ -126,6 +143,10 @@ def _check_folders(source: Path, target: Path) -> None:
     # The files may be trained weights: those of the source by another path, or of another model.
     if target.exists() and any(target.iterdir()):
         raise FileExistsError(f"{target}: not empty, and its files might be replaced; name a new folder as the target")
+    for file in filter(Path.is_file, source.iterdir()):
+        with file.open("rb") as content:
+            if content.read(len(LFS_POINTER)) == LFS_POINTER:
+                raise OSError(f"{file}: a pointer of Git LFS; run `git lfs pull` in the repository of the model")
     # In a folder from somebody else, a link to a private file would put the file's text into the export.
     for name in (*TOKENIZER, CARD):
         file = (source / name).resolve()
@@ -133,6 +154,34 @@ def _check_folders(source: Path, target: Path) -> None:
         in_cache = re.fullmatch("[0-9a-f]{30,64}", file.name)
         if not (in_cache or file.is_relative_to(source.resolve())):
             raise OSError(f"{source / name}: a link to {file}, outside the model folder; copy the file there")
+
+
+def _read_tokenizer(folder: Path) -> Tokenizer | None:
+    """Reads the tokenizer of a model folder, if any; ValueError for a damaged file."""
+    file = folder / TOKENIZER[0]
+    if not file.exists():
+        return None
+    try:
+        return Tokenizer.from_file(str(file))
+    # The library raises nothing narrower.
+    except Exception as error:
+        raise ValueError(f"{file}: damaged ({error}); copy the file again") from None
+
+
+def _load_model(kind: type[PreTrainedModel], folder: Path) -> PreTrainedModel:
+    """Loads a model from safetensors files; ValueError for damaged weights, or not exactly those of config.json."""
+    try:
+        model, report = kind.from_pretrained(
+            folder, use_safetensors=True, ignore_mismatched_sizes=True, output_loading_info=True
+        )
+    except SafetensorError as error:
+        raise ValueError(f"{folder}: the weights are damaged ({error}); copy the folder again") from None
+    # Hugging Face warns, and draws missing weights at random.
+    for problem, names in report.items():
+        if names:
+            first = sorted(names)[0]
+            raise ValueError(f"{folder}: not the weights of config.json: {problem}, as {first}; copy the folder again")
+    return model
 
 
 def _save_with_code(model: PreTrainedModel, target: Path) -> None:
@@ -158,7 +207,8 @@ def _replace_use(card: str, use: str, folder: Path) -> str:
     task = re.search(r'pipeline\("([\w-]+)"', old)
     if not task:
         return card
-    return body + use.format(task=task[1], folder=folder.as_posix())
+    tested = TESTED.format(torch=torch.__version__, transformers=transformers.__version__)
+    return body + use.format(task=task[1], folder=folder.as_posix()) + tested
 
 
 @torch.no_grad()
