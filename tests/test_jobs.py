@@ -1,5 +1,6 @@
 """Jobs run once, fail together, and run again when anything that decides their result has changed."""
 
+import ctypes
 import errno
 import json
 import math
@@ -96,6 +97,13 @@ def failing(settings: dict, folder: Path) -> dict:
 def forever(settings: dict, folder: Path) -> dict:
     (folder / "worker").write_text(str(os.getpid()))
     time.sleep(600)
+    return {}
+
+
+def hold_the_interpreter(settings: dict, folder: Path) -> dict:
+    """Runs native code in which no other thread of Python gets to run."""
+    (folder / "worker").write_text(str(os.getpid()))
+    ctypes.PyDLL(None).sleep(1800)
     return {}
 
 
@@ -324,13 +332,29 @@ def test_workers_inherit_their_libraries_from_a_process_without_other_threads():
     assert found["torch"] and len(found["threads"]) == 1
 
 
+def wait_for_the_end(processes: list[int]) -> None:
+    while any(psutil.pid_exists(process) for process in processes):
+        time.sleep(0.05)
+
+
 def test_workers_end_when_their_stage_is_killed(tmp_path):
     stage = start_python("jobs.run(forever, make_jobs(1, 2, inputs=()), 'jobs', 2)", tmp_path)
     while len(workers := list_workers()) < 2:
         time.sleep(0.05)
     stage.kill()
-    while any(psutil.pid_exists(process) for process in workers):
+    wait_for_the_end(workers)
+
+
+@on_linux
+@pytest.mark.parametrize("modules", [[], None], ids=["forked from the server", "started by the stage"])
+def test_workers_whose_native_code_lets_no_thread_run_end_when_their_stage_is_killed(modules, tmp_path):
+    jobs.FOLDER.mkdir(parents=True)
+    call = f"pool.in_processes(hold_the_interpreter, [('one', ({{}}, jobs.FOLDER))], 1, {modules})"
+    stage = start_python(f"list({call})", tmp_path)
+    while not (workers := list_workers()):
         time.sleep(0.05)
+    stage.kill()
+    wait_for_the_end(workers)
 
 
 def list_below(stage: subprocess.Popen, word: str) -> list[psutil.Process]:

@@ -6,6 +6,7 @@ jobs on GPUs, every process imports the modules itself.
 """
 
 import atexit
+import ctypes
 import gc
 import multiprocessing
 import multiprocessing.forkserver
@@ -28,6 +29,8 @@ from stages.runner import bars
 
 # to wait for a scheduler, and then for its first worker
 CONNECTION_SECONDS = 30
+# of <sys/prctl.h>
+PR_SET_PDEATHSIG = 1
 ONE_THREAD = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "MKL_NUM_THREADS": "1"}
 # indented, as every error of a job is printed below the job's name
 KILLED = (
@@ -135,8 +138,9 @@ def begin_server(modules: list[str]) -> None:
     """Starts the server of processes, on Linux and unless a server runs; the server imports `modules` meanwhile."""
     if sys.platform != "linux":
         return
-    # the first module notes the time before the modules of jobs are imported (fingerprints.IMPORTED)
-    multiprocessing.get_context("forkserver").set_forkserver_preload(["stages.runner.worker", *modules])
+    # the second module notes the time before the modules of jobs are imported (fingerprints.IMPORTED)
+    preload = ["stages.runner.server", "stages.runner.worker", *modules]
+    multiprocessing.get_context("forkserver").set_forkserver_preload(preload)
     before = dict(os.environ)
     # libraries read these variables when they are loaded, and then start no threads
     os.environ.update(ONE_THREAD)
@@ -198,12 +202,24 @@ def prepare_worker(number: int) -> None:
     threads = min(max(joblib.cpu_count() // number, 1), 32)
     os.environ.setdefault("TORCHINDUCTOR_COMPILE_THREADS", str(threads))
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    threading.Thread(target=_end_with_parent, daemon=True).start()
+    # a stage that ended before this call is noticed by the thread
+    end_with_parent()
+    threading.Thread(target=_wait_for_end, daemon=True).start()
     # imported objects stay; a collection that looks at them would copy their memory
     gc.freeze()
 
 
-def _end_with_parent() -> None:
+def end_with_parent() -> None:
+    """Has the kernel of Linux kill this process when the process that started this process ends.
+
+    No thread could do so while native code holds the global interpreter lock. The kernel means the thread that has
+    started this process: here the main thread of the stage or, for a worker that was forked, of the server.
+    """
+    if sys.platform == "linux":
+        ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
+
+
+def _wait_for_end() -> None:
     """Waits in a thread for the end of the stage, and then ends this process in the middle of a job."""
     multiprocessing.parent_process().join()
     os._exit(1)
