@@ -13,6 +13,7 @@ import pytest
 from stages.files.documents import read_yaml
 from stages.files.storage import read_once, sha256, temporary_sibling, write_atomically
 from stages.runner.errors import clear_errors
+from stages.runner.provenance import provenance
 
 ROOT = Path(__file__).parents[1]
 REFUSED = {
@@ -175,3 +176,64 @@ def test_a_wrong_command_is_one_line(words, message, tmp_path):
 
 def test_a_stage_that_dvc_starts_prints_its_place_in_the_chain(tmp_path):
     assert run_stage(tmp_path, "settings", DVC_STAGE="settings").stdout.startswith("settings: stage 1 of ")
+
+
+def git(folder: Path, *words: str) -> str:
+    author = ["-c", "user.name=A. Author", "-c", "user.email=author@example.org"]
+    return subprocess.run(["git", *author, *words], cwd=folder, check=True, capture_output=True, text=True).stdout
+
+
+@pytest.fixture
+def repository(tmp_path, monkeypatch) -> Path:
+    """A repository with a commit, and the working directory."""
+    folder = tmp_path / "checkout"
+    folder.mkdir()
+    (folder / "dvc.yaml").touch()
+    for words in (["init"], ["add", "dvc.yaml"], ["commit", "-m", "first"]):
+        git(folder, *words)
+    monkeypatch.chdir(folder)
+    return folder
+
+
+def leave_git(folder: Path, monkeypatch) -> None:
+    shutil.rmtree(folder / ".git")
+
+
+def put_into_another_repository(folder: Path, monkeypatch) -> None:
+    shutil.rmtree(folder / ".git")
+    (folder.parent / ".gitignore").write_text("*")
+    for words in (["init"], ["add", "--force", ".gitignore"], ["commit", "-m", "other"]):
+        git(folder.parent, *words)
+
+
+def name_another_repository(folder: Path, monkeypatch) -> None:
+    shutil.copytree(folder, folder.parent / "other")
+    git(folder.parent / "other", "rm", "dvc.yaml")
+    monkeypatch.setenv("GIT_DIR", str(folder.parent / "other" / ".git"))
+
+
+NO_COMMIT = {
+    "files of another owner": (
+        lambda folder, monkeypatch: monkeypatch.setenv("GIT_TEST_ASSUME_DIFFERENT_OWNER", "1"),
+        r"dubious ownership .*git config --global --add safe\.directory /.*/checkout",
+    ),
+    "an archive": (leave_git, "not a git repository"),
+    "an archive in another repository": (put_into_another_repository, r"'dvc\.yaml' did not match"),
+    "another repository in GIT_DIR": (name_another_repository, r"'dvc\.yaml' did not match"),
+    "no Git": (lambda folder, monkeypatch: monkeypatch.setenv("PATH", ""), "No such file or directory: 'git'"),
+}
+
+
+def test_a_record_names_the_commit_of_the_code(repository, capfd):
+    commit = git(repository, "rev-parse", "HEAD").strip()
+    assert provenance()["commit"] == commit
+    (repository / "dvc.yaml").write_text("stages:")
+    assert provenance()["commit"] == f"{commit}-modified"
+    assert capfd.readouterr().err == ""
+
+
+@pytest.mark.parametrize(("change", "reason"), NO_COMMIT.values(), ids=list(NO_COMMIT))
+def test_a_record_without_a_commit_is_one_line_with_the_reason(change, reason, repository, monkeypatch, capfd):
+    change(repository, monkeypatch)
+    assert provenance()["commit"] == "unknown"
+    assert re.fullmatch(rf"the record of this run names no commit: .*{reason}.*\n", capfd.readouterr().err)

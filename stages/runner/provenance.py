@@ -2,6 +2,7 @@
 
 import platform
 import subprocess
+import sys
 from datetime import UTC, datetime
 from importlib import metadata
 from pathlib import Path
@@ -9,6 +10,7 @@ from pathlib import Path
 import joblib
 
 from stages.runner import gpus
+from stages.runner.errors import escape
 from stages.runner.fingerprints import LIBRARIES
 
 # packages whose versions a record holds
@@ -32,11 +34,19 @@ def provenance() -> dict:
 
 
 def _find_commit() -> str:
-    """Returns the commit of the working tree, with `-modified` if CODE differs; `unknown` if Git fails."""
+    """Returns the commit of the working tree, with `-modified` if CODE differs.
+
+    If Git fails, or the code is in no commit, the reason is printed, and `unknown` returned.
+    """
     try:
+        # a repository around an unpacked archive, or in GIT_DIR, has commits without this code
+        _git("ls-files", "--error-unmatch", "dvc.yaml")
         commit = _git("rev-parse", "HEAD").strip()
         modified = _git("status", "--porcelain", "--", *CODE)
-    except (OSError, subprocess.CalledProcessError):
+    except (OSError, subprocess.CalledProcessError) as error:
+        # Git says how files of another owner become a "safe.directory"
+        reason = " ".join(getattr(error, "stderr", str(error)).split())
+        print(escape(f"the record of this run names no commit: {reason}"), file=sys.stderr, flush=True)
         return "unknown"
     return f"{commit}-modified" if modified else commit
 
