@@ -270,12 +270,52 @@ def test_a_worker_that_has_loaded_other_code_refuses_the_job(tmp_path, monkeypat
     assert not (tmp_path / "other").exists()
 
 
-def test_several_processes_are_refused_by_jobs_that_cannot_be_shared(monkeypatch):
+def share_jobs(monkeypatch, number: str, rank: str) -> None:
+    """Sets the environment as torchrun does for one of several processes."""
+    # this process is no worker
     monkeypatch.setattr(pool, "use_one_thread", lambda: None)
-    monkeypatch.setenv("WORLD_SIZE", "2")
-    with pytest.raises(ValueError, match="squares: several processes cannot share its jobs; run it without torchrun"):
+    for name, value in (("WORLD_SIZE", number), ("RANK", rank), ("MASTER_ADDR", "127.0.0.1")):
+        monkeypatch.setenv(name, value)
+
+
+def test_several_processes_are_refused_by_jobs_that_cannot_be_shared(monkeypatch):
+    share_jobs(monkeypatch, "2", "0")
+    with pytest.raises(ValueError, match=r"squares: 2 processes \(WORLD_SIZE\) cannot share its jobs; run it without"):
         jobs.run(square, make_jobs(1), "squares")
     assert jobs.run(square, make_jobs(1), "squares", shared=True)[0][1] == {"square": 1}
+
+
+def test_of_several_processes_all_but_the_first_leave_the_outputs_to_the_first_and_say_so(monkeypatch, capsys):
+    jobs.run(square, make_jobs(1), "squares")
+    share_jobs(monkeypatch, "2", "1")
+    with pytest.raises(SystemExit) as ended:
+        jobs.run(square, make_jobs(1), "squares", shared=True)
+    assert not ended.value.code
+    assert "squares: process 1 of 2 (RANK, WORLD_SIZE) ends; process 0 writes" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("variables", [{"RANK": "1"}, {"RANK": "one"}, {"RANK": "1", "WORLD_SIZE": ""}])
+def test_a_rank_without_several_processes_does_not_count(variables, monkeypatch):
+    for name, value in variables.items():
+        monkeypatch.setenv(name, value)
+    assert jobs.run(square, make_jobs(3), "squares")[0][1] == {"square": 9}
+
+
+NOT_OF_A_LAUNCHER = {
+    "no number of processes": ({"WORLD_SIZE": "two"}, "WORLD_SIZE is 'two'"),
+    "no process": ({"WORLD_SIZE": "0", "RANK": "0"}, "WORLD_SIZE is '0'"),
+    "no place to meet": ({"WORLD_SIZE": "2", "RANK": "0"}, "WORLD_SIZE is 2, but MASTER_ADDR is not set"),
+    "no rank": ({"WORLD_SIZE": "2", "MASTER_ADDR": "127.0.0.1"}, "RANK is ''"),
+    "a rank too high": ({"WORLD_SIZE": "2", "RANK": "2", "MASTER_ADDR": "127.0.0.1"}, "RANK is '2'"),
+}
+
+
+@pytest.mark.parametrize(("variables", "said"), NOT_OF_A_LAUNCHER.values(), ids=list(NOT_OF_A_LAUNCHER))
+def test_variables_that_no_launcher_has_set_are_named_with_a_remedy(variables, said, monkeypatch):
+    for name, value in variables.items():
+        monkeypatch.setenv(name, value)
+    with pytest.raises(ValueError, match=rf"^{said}.*; run it with torchrun or .*`unset WORLD_SIZE RANK` before$"):
+        jobs.run(square, make_jobs(1), "squares", shared=True)
 
 
 def test_failures_come_together_at_the_end_and_the_other_jobs_are_done():
@@ -564,6 +604,15 @@ def test_a_worker_of_several_threads_is_refused_with_the_command_that_starts_oth
     options = {"n_workers": 1, "threads_per_worker": 2, "processes": False, "dashboard_address": None}
     with distributed.LocalCluster(**options) as cluster, pytest.raises(ValueError, match="--nthreads 1 --nworkers N"):
         jobs.run(square, make_jobs(1), "squares", workers=cluster.scheduler_address)
+
+
+def test_a_worker_that_was_started_for_shared_jobs_is_refused_with_the_command_that_starts_others(monkeypatch):
+    distributed = pytest.importorskip("distributed", reason="the extra `cluster` is not installed")
+    options = {"n_workers": 1, "threads_per_worker": 1, "processes": False, "dashboard_address": None}
+    with distributed.LocalCluster(**options) as cluster:
+        share_jobs(monkeypatch, "2", "0")
+        with pytest.raises(ValueError, match="WORLD_SIZE is set for some workers of .* before `dask worker"):
+            list(pool.on_cluster(square, [], cluster.scheduler_address))
 
 
 @pytest.mark.parametrize(

@@ -72,7 +72,10 @@ def run(
         FileNotFoundError: an input of a job is missing.
     """
     if processes() > 1 and not shared:
-        raise ValueError(f"{stage}: several processes cannot share its jobs; run it without torchrun or accelerate")
+        raise ValueError(
+            f"{stage}: {processes()} processes (WORLD_SIZE) cannot share its jobs; run it without torchrun or "
+            "accelerate, or `unset WORLD_SIZE RANK` before"
+        )
     identity = fingerprints.identity(function)
     # read before the digests, so that workers notice a file that changes after its digest was computed
     inputs = {path for job in jobs for path in job.inputs}
@@ -87,6 +90,7 @@ def run(
     _await_outcomes(outcomes, stage, len(jobs), len(jobs) - len(missing))
     # the first of several processes goes on alone
     if rank():
+        print(f"{stage}: process {rank()} of {processes()} (RANK, WORLD_SIZE) ends; process 0 writes the outputs")
         raise SystemExit
 
     for number in missing:

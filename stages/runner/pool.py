@@ -248,7 +248,7 @@ def on_cluster(call: Callable, work: list[tuple[str, tuple]], address: str) -> I
 
     Raises:
         ValueError: the package `distributed` is missing; the scheduler cannot be reached or has no workers; or some
-            workers take several jobs at a time.
+            workers take several jobs at a time, or have a WORLD_SIZE above 1.
     """
     try:
         from distributed import Client, as_completed
@@ -271,6 +271,11 @@ def on_cluster(call: Callable, work: list[tuple[str, tuple]], address: str) -> I
             raise ValueError(
                 f"workers: some workers of {address} take several jobs at a time, whose random numbers would come from "
                 f"one generator; start them with one thread each: `{command}`"
+            )
+        # such a worker would take its jobs for a share of jobs
+        if any(number not in (None, "", "1") for number in client.run(os.getenv, "WORLD_SIZE").values()):
+            raise ValueError(
+                f"workers: WORLD_SIZE is set for some workers of {address}; `unset WORLD_SIZE` before `{command}`"
             )
         # pure: Dask would return the result of an equal call before, even if its files are gone
         futures = {client.submit(call, *arguments, pure=False): name for name, arguments in work}

@@ -20,16 +20,37 @@ from stages.runner.run import Job
 
 # Errors that a user can fix, shown without a traceback. Writing weights to a full disk raises a SafetensorError.
 FIXABLE = (ValueError, OSError, MemoryError, SafetensorError)
+LAUNCHER = "run it with torchrun or accelerate, which set all such variables, or `unset WORLD_SIZE RANK` before"
 
 
 def rank() -> int:
-    """Returns the number of this process among all `processes()`, from 0; 0 also without torchrun or accelerate."""
-    return int(os.environ.get("RANK", 0))
+    """Returns the number of this process among all `processes()`, from 0; 0 also without torchrun or accelerate.
+
+    Raises:
+        ValueError: there are several processes, and the environment variable RANK is not the number of a process.
+    """
+    # a RANK without a WORLD_SIZE above 1 has another meaning
+    if processes() == 1:
+        return 0
+    text = os.environ.get("RANK", "")
+    if text not in map(str, range(processes())):
+        raise ValueError(f"RANK is {text!r}, expected a number below WORLD_SIZE, {processes()}; {LAUNCHER}")
+    return int(text)
 
 
 def processes() -> int:
-    """Returns how many processes `torchrun` or `accelerate launch` started to share every job; 1 without a launcher."""
-    return int(os.environ.get("WORLD_SIZE", 1))
+    """Returns how many processes `torchrun` or `accelerate launch` started to share every job; 1 without a launcher.
+
+    Raises:
+        ValueError: the environment variable WORLD_SIZE is set, and is not a number of processes; or the processes have
+            no place to meet (MASTER_ADDR), so no launcher started them.
+    """
+    text = os.environ.get("WORLD_SIZE") or "1"
+    if not text.isdecimal() or int(text) == 0:
+        raise ValueError(f"WORLD_SIZE is {text!r}, expected a number of processes; {LAUNCHER}")
+    if int(text) > 1 and "MASTER_ADDR" not in os.environ:
+        raise ValueError(f"WORLD_SIZE is {text}, but MASTER_ADDR is not set; {LAUNCHER}")
+    return int(text)
 
 
 def do_job(
