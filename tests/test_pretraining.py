@@ -24,7 +24,7 @@ from stages.masked_lm.loss import MaskedLMLoss, sparse_targets
 from stages.masked_lm.run import choose_length, count_steps
 from stages.pretraining import loop
 from stages.pretraining.probes import measure_scores
-from stages.training import checkpoints
+from stages.training import checkpoints, distributed
 from tests.toy import TOY, VOCABULARY, pretrained, run_of, without_probes
 
 ROOT = Path(__file__).parents[1]
@@ -101,7 +101,7 @@ PROGRAM = """
 import sys, time, torch
 from pathlib import Path
 from stages.masked_lm import steps as masked_lm
-from stages.training import checkpoints
+from stages.training import checkpoints, distributed
 from stages.pretraining import loop as pretraining
 from tests.toy import run_of
 
@@ -342,3 +342,31 @@ def test_two_processes_that_died_once_give_the_losses_and_weights_of_one(tokens,
     weights = [load_file(path / "model" / "model.safetensors") for path in (tmp_path / "a", folder)]
     for name, value in weights[0].items():
         torch.testing.assert_close(weights[1][name], value, rtol=1e-3, atol=1e-4)
+
+
+@pytest.fixture
+def second_of_two(monkeypatch):
+    """The environment that a launcher gives to the second of two processes."""
+    for name, value in (("WORLD_SIZE", "2"), ("RANK", "1"), ("LOCAL_RANK", "1"), ("MASTER_ADDR", "127.0.0.1")):
+        monkeypatch.setenv(name, value)
+
+
+def test_a_process_says_that_it_waits_for_the_others_and_that_they_have_not_come(second_of_two, monkeypatch, capsys):
+    def wait_in_vain(backend: str) -> None:
+        assert "process 1 of 2 (RANK, WORLD_SIZE) waits" in capsys.readouterr().out
+        raise torch.distributed.DistStoreError("Timed out waiting for clients")
+
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
+    monkeypatch.setattr(torch.distributed, "init_process_group", wait_in_vain)
+    with pytest.raises(ValueError, match=r"not all of 2 processes \(WORLD_SIZE\) have come: Timed out .*`unset"):
+        distributed.join()
+
+
+def test_more_processes_than_gpus_and_a_local_rank_that_is_no_number_are_named(second_of_two, monkeypatch):
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
+    monkeypatch.setattr(torch.cuda, "device_count", lambda: 1)
+    with pytest.raises(ValueError, match="LOCAL_RANK is 1, but there are 1 GPUs; run `torchrun --nproc-per-node 1`"):
+        distributed.join()
+    monkeypatch.setenv("LOCAL_RANK", "")
+    with pytest.raises(ValueError, match="LOCAL_RANK is '', expected a number below WORLD_SIZE, 2"):
+        distributed.join()

@@ -30,11 +30,21 @@ def rank() -> int:
         ValueError: there are several processes, and the environment variable RANK is not the number of a process.
     """
     # a RANK without a WORLD_SIZE above 1 has another meaning
-    if processes() == 1:
-        return 0
-    text = os.environ.get("RANK", "")
+    return 0 if processes() == 1 else _read_rank("RANK")
+
+
+def local_rank() -> int:
+    """Returns the number of this process among several processes of this machine; raises an error as `rank` does.
+
+    Launchers that start a single process per machine may leave LOCAL_RANK out.
+    """
+    return _read_rank("LOCAL_RANK", missing="0")
+
+
+def _read_rank(variable: str, missing: str = "") -> int:
+    text = os.environ.get(variable, missing)
     if text not in map(str, range(processes())):
-        raise ValueError(f"RANK is {text!r}, expected a number below WORLD_SIZE, {processes()}; {LAUNCHER}")
+        raise ValueError(f"{variable} is {text!r}, expected a number below WORLD_SIZE, {processes()}; {LAUNCHER}")
     return int(text)
 
 

@@ -5,26 +5,39 @@ batch and trains on a part of the batch; only the first process writes files.
 """
 
 import atexit
-import os
 from contextlib import AbstractContextManager, nullcontext
 
 import torch
 from torch import Tensor, distributed, nn
 from torch.nn.parallel import DistributedDataParallel
 
-from stages.runner.worker import processes, rank
+from stages.runner.worker import LAUNCHER, local_rank, processes, rank
 from stages.training.optimisation import device
 
 
 def join() -> None:
-    """Connects this process with all other processes, if any, and binds the process to the GPU of the local rank."""
+    """Connects this process with all other processes, if any, and binds the process to the GPU of the local rank.
+
+    Raises:
+        ValueError: the machine has fewer GPUs than processes, or the other processes do not come.
+    """
     if processes() == 1 or distributed.is_initialized():
         return
     backend = "gloo"
     if torch.cuda.is_available():
         backend = "nccl"
-        torch.cuda.set_device(int(os.environ.get("LOCAL_RANK", 0)))
-    distributed.init_process_group(backend)
+        gpus = torch.cuda.device_count()
+        if local_rank() >= gpus:
+            raise ValueError(
+                f"LOCAL_RANK is {local_rank()}, but there are {gpus} GPUs; run `torchrun --nproc-per-node {gpus}`"
+            )
+        torch.cuda.set_device(local_rank())
+    # the library waits for half an hour and says nothing
+    print(f"process {rank()} of {processes()} (RANK, WORLD_SIZE) waits for the other processes", flush=True)
+    try:
+        distributed.init_process_group(backend)
+    except distributed.DistError as error:
+        raise ValueError(f"not all of {processes()} processes (WORLD_SIZE) have come: {error}; {LAUNCHER}") from None
     atexit.register(distributed.destroy_process_group)
 
 
