@@ -140,6 +140,33 @@ def test_the_corrupt_rows_of_qqp_are_left_out_and_counted(tmp_path):
         read(tmp_path, "qqp")
 
 
+def test_examples_of_mnli_without_a_gold_label_are_left_out_and_counted(tmp_path):
+    header = "gold_label\tsentence1_binary_parse\tsentence1\tsentence2\tpairID"
+    rows = ["neutral\t( a )\ta\tb\t1n", "-\t( a )\ta\tc\t2n", "entailment\t( a )\ta\td\t3e", "-\t( b )\tb\te\t4c"]
+    write(tmp_path, "MNLI/dev_matched.tsv", header, *rows)
+    examples = read(tmp_path, "mnli", 1)
+    assert examples.frame["example_id"].tolist() == ["0", "2"]
+    assert (examples.dropped, examples.reason) == (2, "no gold label")
+    write(tmp_path, "MNLI/dev_matched.tsv", header, *rows[1::2])
+    with pytest.raises(ValueError, match=r"dev_matched\.tsv: no example beside 2 dropped rows"):
+        read(tmp_path, "mnli", 1)
+    write(tmp_path, "QNLI/train.tsv", "question\tsentence\tlabel", "a\tb\t-")
+    with pytest.raises(ValueError, match=r"line 2: label '-', allowed: entailment, not_entailment"):
+        read(tmp_path, "qnli")
+
+
+@pytest.mark.parametrize("missing", [-1, None])
+@pytest.mark.parametrize("task", ["rte", "stsb"])
+def test_rows_of_the_hub_without_a_label_are_left_out_and_counted(tmp_path, task, missing):
+    rows = [{"sentence1": "a", "sentence2": "b", "label": label} for label in (missing, 1, 0)]
+    split = TASKS[task].splits[1]
+    examples = glue.read_hub(hub(tmp_path / "glue", rows, task), TASKS[task], split)
+    assert examples.frame[["example_id", "label"]].values.tolist() == [["1", 1], ["2", 0]]
+    assert (examples.dropped, examples.reason) == (1, "no gold label")
+    with pytest.raises(ValueError, match="no example with a label"):
+        glue.read_hub(hub(tmp_path / "none", rows[:1] * 2, task), TASKS[task], split)
+
+
 @pytest.mark.parametrize(("size", "count"), [(40, 7), (7, 40), (7, None)])
 def test_a_sample_is_seeded_and_in_the_order_of_the_file(size, count):
     examples = Examples(pd.DataFrame({"example_id": range(size)}), "toy")

@@ -41,6 +41,7 @@ class Task:
         hub_texts: names of the text columns on the hub, if different from `texts`.
         header: names of all columns, if the original files have no header.
         corrupt_rows: largest number of rows with a wrong number of columns in an original file.
+        no_label: word of the label column where annotators did not agree on a label; such rows are left out.
     """
 
     name: str
@@ -54,6 +55,7 @@ class Task:
     hub_texts: tuple[str, ...] = ()
     header: tuple[str, ...] = ()
     corrupt_rows: int = 0
+    no_label: str | None = None
 
     @property
     def outputs(self) -> int:
@@ -165,6 +167,8 @@ _TASKS = (
         ("accuracy",),
         MNLI_SPLITS,
         hub_texts=("premise", "hypothesis"),
+        # Of MNLI 1.0's validation examples, 185 of 10,000 matched and 168 of 10,000 mismatched; GLUE has left them out.
+        no_label="-",
     ),
     Task(
         "qnli",

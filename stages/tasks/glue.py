@@ -8,6 +8,7 @@ int64; for stsb a similarity from 0 to 5, float64).
 """
 
 import re
+from collections import Counter
 from pathlib import Path
 
 import pandas as pd
@@ -20,6 +21,10 @@ from stages.tasks.examples import Examples, is_subset, require_file
 
 COLUMNS = ("example_id", "text_a", "text_b", "label")
 
+# Reasons for leaving out rows.
+NO_LABEL = "no gold label"
+WRONG_COLUMNS = "wrong number of columns"
+
 # Python would read more texts as numbers, such as 0_4.
 DECIMAL = re.compile(r"[0-9]+(\.[0-9]+)?")
 
@@ -27,7 +32,8 @@ DECIMAL = re.compile(r"[0-9]+(\.[0-9]+)?")
 def read_original(root: Path, task: Task, split: Split) -> Examples:
     """Reads a split of a task from its original file.
 
-    Rows with a wrong number of columns are dropped and counted, up to `corrupt_rows` of the task.
+    Rows with a wrong number of columns, up to `corrupt_rows` of the task, and rows without a label, where the task has
+    a word `no_label` for such rows, are dropped and counted.
 
     Args:
         root: folder that has the folder of the task, in a folder `glue` or directly.
@@ -56,26 +62,28 @@ def read_original(root: Path, task: Task, split: Split) -> Examples:
     columns = reading.find_columns(path, header, (*task.texts, task.label), "restore GLUE's header")
     # The number of a row counts dropped rows, too.
     rows = []
-    corrupt = 0
+    dropped = Counter()
     for line, row in enumerate(table, first):
         if len(row) == len(header):
             *texts, label = [row[column] for column in columns]
-            rows.append(_make_row(line - first, texts, _read_label(label, task, path, line)))
-        elif corrupt < task.corrupt_rows:
-            corrupt += 1
+            if label == task.no_label:
+                dropped[NO_LABEL] += 1
+            else:
+                rows.append(_make_row(line - first, texts, _read_label(label, task, path, line)))
+        elif dropped[WRONG_COLUMNS] < task.corrupt_rows:
+            dropped[WRONG_COLUMNS] += 1
         else:
             raise ValueError(
                 f"{path}, line {line}: {len(row)} columns, expected {len(header)} ({', '.join(header)}); "
                 "mend the line or delete it"
             )
     if not rows:
-        raise ValueError(f"{path}: no example; fetch the file again")
-    reason = "wrong number of columns" if corrupt else ""
-    return Examples(_make_frame(rows, task), path.name, is_subset(path), corrupt, reason)
+        raise ValueError(f"{path}: no example beside {dropped.total()} dropped rows; fetch the file again")
+    return Examples(_make_frame(rows, task), path.name, is_subset(path), dropped.total(), "; ".join(dropped))
 
 
 def read_hub(hub: HubRepository, task: Task, split: Split) -> Examples:
-    """Reads a split of a task from the Hugging Face hub (nyu-mll/glue).
+    """Reads a split of a task from the Hugging Face hub (nyu-mll/glue); drops and counts rows without a label.
 
     Args:
         hub: repository and revision of the dataset.
@@ -83,8 +91,8 @@ def read_hub(hub: HubRepository, task: Task, split: Split) -> Examples:
         split: a split of the task.
 
     Raises:
-        ValueError: the dataset cannot be read, lacks a column, or has other classes than GLUE or another order of
-            classes.
+        ValueError: the dataset cannot be read, lacks a column, has no label, or has other classes than GLUE or another
+            order of classes.
     """
     columns = task.hub_texts or task.texts
     needed = (*columns, "label")
@@ -98,9 +106,14 @@ def read_hub(hub: HubRepository, task: Task, split: Split) -> Examples:
         )
     rows = []
     for number, row in enumerate(data):
-        texts = [row[name] for name in columns]
-        rows.append(_make_row(number, texts, row["label"]))
-    return Examples(_make_frame(rows, task), source)
+        # The hub writes -1 for an example without a label.
+        if row["label"] is not None and row["label"] >= 0:
+            texts = [row[name] for name in columns]
+            rows.append(_make_row(number, texts, row["label"]))
+    if not rows:
+        raise ValueError(f"tasks.hub.repository: {source}, {task.name}: no example with a label; name another")
+    dropped = len(data) - len(rows)
+    return Examples(_make_frame(rows, task), source, dropped=dropped, reason=NO_LABEL if dropped else "")
 
 
 def _make_row(number: int, texts: list[str], label: float) -> tuple:
