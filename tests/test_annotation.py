@@ -175,7 +175,7 @@ def test_a_host_of_many_labels_has_the_parents_that_a_name_can_have():
         ("", ": no entry"),
         ("# note\n\n", r": no entry, such as bad.org or bad.org/page; fetch the list again, or delete the file"),
         ("||bad.org^\n! note\n", ": no entry"),
-        ("<html>\n404 Not Found\n%%%\n<hr>nginx\n", ": no entry"),
+        ("<html>\n404 Not Found\n%%%\n<hr>nginx\n", ": a web page in place of the data"),
     ],
 )
 def test_a_list_without_sound_entries_is_refused(tmp_path, content, message):

@@ -125,9 +125,13 @@ def test_unanswerable_questions_have_no_answers_whatever_was_plausible(tmp_path)
         ([entry(start="24")], rf"Expected `int`, got `str` - at `{QAS}\[0\]\.answers\[0\]\.answer_start`"),
         ([entry(), {"question": "?"}], rf"train-v1\.1\.json: .*field `id` - at `{QAS}\[1\]`"),
         ([], r"train-v1\.1\.json: no question"),
-        (b"[" * 100_000, r"train-v1\.1\.json: not whole JSON in UTF-8.*fetch the file again"),
+        (
+            b"[" * 100_000,
+            r"train-v1\.1\.json: not of the form of the original files \(Expected `object`, got `array`\)",
+        ),
         ('{"data": "é"}'.encode("latin-1"), "not whole JSON in UTF-8"),
         (b'{"version": "1.1", "data": [{"title": "T", "par', "not whole JSON in UTF-8"),
+        (b'{"data": []}\n{"data": []}', "not whole JSON in UTF-8.*trailing characters.*fetch the file again"),
         (b'{"data": 1}', r"Expected `array`, got `int` - at `\$\.data`"),
         (None, r"neither train-v1\.1\.json nor .*tasks\.questions\.names"),
     ],
@@ -145,6 +149,32 @@ def test_a_byte_order_mark_and_blank_last_lines_do_no_harm(tmp_path):
     path = squad_file(tmp_path, entry())
     path.write_bytes(b"\xef\xbb\xbf" + path.read_bytes() + b"\r\n\n")
     assert squad.read_original(tmp_path, "squad1", "train").frame["example_id"].tolist() == ["q1"]
+
+
+def test_ids_may_be_numbers_and_titles_of_any_kind_or_missing(tmp_path):
+    path = squad_file(tmp_path, entry(7), entry(8))
+    with_title = json.loads(path.read_text())
+    for title in ("T", 2012, None, ...):
+        article = {"title": title, "paragraphs": with_title["data"][0]["paragraphs"]}
+        if title is ...:
+            del article["title"]
+        path.write_text(json.dumps({"data": [article]}))
+        frame = squad.read_original(tmp_path, "squad1", "train").frame
+        assert frame["example_id"].tolist() == ["7", "8"]
+        assert frame["article"].map(type).eq(str).all()
+
+
+def test_rows_of_the_hub_may_have_numbers_as_ids_and_no_titles(tmp_path):
+    answers = {"text": ["Paris"], "answer_start": [24]}
+    repository = hub(tmp_path / "hub", [{"id": 7, "context": CONTEXT, "question": "?", "answers": answers}], "squad")
+    frame = squad.read_hub(repository, "squad1", "validation").frame
+    assert frame[["example_id", "article"]].values.tolist() == [["7", ""]]
+
+
+def test_articles_without_a_title_count_as_one_when_answers_are_taken_away():
+    toy = make_examples(*(("", context, context.split()[0]) for context in FRENCH))
+    derived = squad.derive_unanswerable(toy, [1])
+    assert (derived.frame["answers"].str.len() == 0).sum() == 1
 
 
 FRENCH = ("Paris lies on the Seine.", "Lyon lies on the Rhône.", "Nice lies on the sea.", "Paris again, the city.")

@@ -144,7 +144,7 @@ def _read_rows(dataset: CorpusHub) -> Iterator[bytes]:
     repository = dataset.repository
     configuration = dataset.configuration
     what = f"corpus.hub: {repository} ({configuration}, {dataset.revision})"
-    with explained(what):
+    with explained(what, repository):
         data = datasets.load_dataset(
             repository,
             configuration,
@@ -155,7 +155,7 @@ def _read_rows(dataset: CorpusHub) -> Iterator[bytes]:
         rows = iter(data)
     for number in count():
         # Only errors of reading; the error below explains itself.
-        with explained(what):
+        with explained(what, repository):
             row = next(rows, None)
         if row is None:
             return

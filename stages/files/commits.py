@@ -5,8 +5,12 @@ import re
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from functools import cache
+from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
+
+from stages.files.stand_ins import POINTERS, require_data
+from stages.files.storage import visible
 
 if TYPE_CHECKING:
     import datasets
@@ -49,6 +53,14 @@ def is_folder(repository: str) -> bool:
     return os.path.isdir(repository)  # noqa: PTH112
 
 
+def require_files(repository: str) -> None:
+    """Raises ValueError for a file that only points to its content (`stand_ins`), if a repository is a folder."""
+    if is_folder(repository):
+        for path in visible(Path(repository)):
+            if not path.is_dir():
+                require_data(path, POINTERS)
+
+
 def named(repository: str, revision: str) -> str:
     """Returns the name of a source in the record of a run: REPOSITORY@REVISION, or the path of a folder."""
     return repository if is_folder(repository) else f"{repository}@{revision}"
@@ -76,7 +88,7 @@ def dataset(
     import datasets
 
     revision = commit(repository, revision, key)
-    with explained(f"{key}: {repository} ({configuration}, {split}, {revision})"):
+    with explained(f"{key}: {repository} ({configuration}, {split}, {revision})", repository):
         if is_folder(repository):
             # `datasets` caches rows under the last part of the folder's name, and would return rows of another folder
             # of that name, or of this folder before a change (seen with version 5.2): no cache outlives the call. The
@@ -89,6 +101,7 @@ def dataset(
             data = datasets.load_dataset(repository, configuration, split=split, revision=revision)
     missing = [name for name in columns if name not in data.column_names]
     if missing:
+        require_files(repository)
         raise ValueError(
             f"{key}: {repository} ({configuration}): no column {', '.join(missing)} among "
             f"{', '.join(data.column_names)}; name a repository that has it"
@@ -97,8 +110,13 @@ def dataset(
 
 
 @contextmanager
-def explained(subject: str) -> Iterator[None]:
-    """Turns errors of the hub's libraries into a ValueError that begins with `subject`: a key and the value."""
+def explained(subject: str, repository: str = "") -> Iterator[None]:
+    """Turns errors of the hub's libraries into a ValueError.
+
+    Args:
+        subject: the begin of the message: a key and the value.
+        repository: as in `commit`; in a folder, pointers in place of the files are the more likely cause.
+    """
     from datasets.exceptions import DatasetsError
 
     # the error of whichever HTTP library the hub's package uses
@@ -111,4 +129,5 @@ def explained(subject: str) -> Iterator[None]:
         raise ValueError(f"{subject} has no rows; {REMEDY}") from None
     # a RuntimeError comes from a repository with a script
     except (OSError, ValueError, RuntimeError, HTTPError, DatasetsError) as error:
+        require_files(repository)
         raise ValueError(f"{subject} cannot be loaded ({error}); {REMEDY}") from None

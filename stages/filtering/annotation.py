@@ -11,6 +11,7 @@ from pathlib import Path
 from msgspec import UNSET
 from msgspec.structs import replace
 
+from stages.files.stand_ins import require_data
 from stages.filtering import blocklists
 from stages.records import records
 from stages.records.records import Annotations
@@ -62,6 +63,7 @@ def load_kenlm(path: Path):
     """
     if not path.is_file():
         raise ValueError(f"filtering.annotation.kenlm_model: {path}: no such file; fetch the model, or say null")
+    require_data(path)
     try:
         import kenlm  # pyright: ignore[reportMissingImports]  # an extra
     except ImportError:

@@ -19,6 +19,7 @@ from typing import BinaryIO
 import numpy as np
 
 from stages.files.compression import zstd
+from stages.files.stand_ins import require_data
 
 # bytes of whole lines that are handled at once; more would leave a core's own cache
 BLOCK = 1 << 18
@@ -34,7 +35,7 @@ def lines(path: Path) -> Iterator[bytes]:
     An empty file has no lines, and no empty line follows a last line feed: b"a\n\nb\n" gives b"a", b"", b"b".
 
     Raises:
-        ValueError: the file is truncated or corrupt.
+        ValueError: the file is truncated or corrupt, or stands in place of the data (`stand_ins.require_data`).
         FileNotFoundError: there is no such file.
     """
     for block in line_blocks(path):
@@ -110,6 +111,7 @@ def _whole_lines(path: Path) -> Iterator[bytes]:
 
 def blocks(path: Path) -> Iterator[bytes]:
     """Yields the decompressed content in blocks of BLOCK bytes at most, cut anywhere. Errors as in `lines`."""
+    require_data(path)
     with path.open("rb") as file:
         # decompression would take an empty file for one without content
         if path.suffix in (".zst", ".gz") and not file.peek(1):

@@ -43,7 +43,7 @@ def from_files(root: Path, name: str, languages: tuple[str, str]) -> Iterator[Si
     else:
         paths = [root / f"{name}.{language}" for language in languages]
     for path in paths:
-        if not path.is_file():
+        if not path.is_file() and not path.is_symlink():
             raise ValueError(
                 f"{path}: no such file; translation.protocols.*.files names pairs below data.root ({root})"
             )
@@ -93,7 +93,7 @@ def from_hub(hub: Hub, split: str, languages: tuple[str, str]) -> Iterator[Sides
     """
     import datasets
 
-    with commits.explained(f"translation.protocols.*.hub: {hub.repository} ({hub.revision}), {split}"):
+    with commits.explained(f"translation.protocols.*.hub: {hub.repository} ({hub.revision}), {split}", hub.repository):
         rows = datasets.load_dataset(
             hub.repository,
             hub.configuration,

@@ -9,6 +9,8 @@ import msgspec
 import numpy as np
 import pandas as pd
 
+from stages.files.stand_ins import require_data
+
 T = TypeVar("T")
 
 
@@ -57,8 +59,10 @@ def find_file(folders: Iterable[Path], stem: str, suffix: str) -> Path | None:
     """
     for folder in folders:
         for name in (f"{stem}{suffix}", f"{stem}.subset{suffix}"):
-            if (folder / name).is_file():
-                return folder / name
+            path = folder / name
+            # a link that leads nowhere is an error of its own when the file is read
+            if path.is_file() or path.is_symlink():
+                return path
     return None
 
 
@@ -103,10 +107,14 @@ def read_json(path: Path, form: type[T]) -> T:
         form: a msgspec.Struct; keys without a field are ignored.
 
     Raises:
-        ValueError: the file is cut short, no JSON in UTF-8, nested too deeply or of another form.
+        ValueError: the file is cut short, no JSON in UTF-8, nested too deeply or of another form, or stands in place of
+            the data.
     """
+    require_data(path)
     # Deep nesting ends in a RecursionError.
     try:
         return msgspec.json.decode(path.read_text(encoding="utf-8-sig"), type=form)
+    except msgspec.ValidationError as error:
+        raise ValueError(f"{path}: not of the form of the original files ({error}); convert the file") from None
     except (msgspec.MsgspecError, UnicodeError, RecursionError) as error:
-        raise ValueError(f"{path}: not whole JSON in UTF-8, of its form ({error}); fetch the file again") from None
+        raise ValueError(f"{path}: not whole JSON in UTF-8 ({error}); fetch the file again") from None

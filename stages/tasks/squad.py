@@ -10,6 +10,7 @@ from collections import Counter
 from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import msgspec
 import numpy as np
@@ -38,7 +39,7 @@ class Answer(msgspec.Struct):
 class Question(msgspec.Struct):
     """A question; version 1.1 lacks the key `is_impossible`."""
 
-    id: str
+    id: str | int
     question: str
     answers: list[Answer]
     is_impossible: bool | None = None
@@ -52,10 +53,10 @@ class Paragraph(msgspec.Struct):
 
 
 class Article(msgspec.Struct):
-    """An article of Wikipedia."""
+    """An article of Wikipedia; all articles without a title count as one."""
 
-    title: str
     paragraphs: list[Paragraph]
+    title: Any = ""
 
 
 class File(msgspec.Struct):
@@ -86,7 +87,8 @@ def read_original(root: Path, name: str, split: str) -> Examples:
         for paragraph in article.paragraphs:
             for question in paragraph.qas:
                 texts, starts = _list_answers(question, path)
-                rows.append((question.id, paragraph.context, question.question, texts, starts, article.title))
+                row = (str(question.id), paragraph.context, question.question, texts, starts, str(article.title))
+                rows.append(row)
     return Examples(check_rows(rows, str(path), name == "squad2"), path.name, is_subset(path))
 
 
@@ -113,14 +115,14 @@ def read_hub(hub: Hub, name: str, split: str) -> Examples:
     Raises:
         ValueError: the dataset cannot be read or lacks a column, or a question has a fault, as in `check_rows`.
     """
-    columns = ("id", "context", "question", "answers", "title")
+    columns = ("id", "context", "question", "answers")
     key = f"tasks.questions.hub.{name}"
     data, source = commits.dataset(hub.repository, hub.configuration, hub.revision, split, key, columns)
     rows = []
     for row in data:
         answers = row["answers"]
         spans = (answers["text"], answers["answer_start"])
-        rows.append((row["id"], row["context"], row["question"], *spans, row["title"]))
+        rows.append((str(row["id"]), row["context"], row["question"], *spans, str(row.get("title", ""))))
     return Examples(check_rows(rows, source, name == "squad2"), source)
 
 

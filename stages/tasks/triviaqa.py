@@ -13,6 +13,7 @@ from pathlib import Path, PurePosixPath
 import msgspec
 
 from stages.files import commits
+from stages.files.stand_ins import POINTERS, require_data
 from stages.schema.sections import Hub
 from stages.tasks.examples import Examples, find_file, is_subset, read_json
 from stages.tasks.squad import STEMS, check_rows
@@ -39,7 +40,7 @@ class Page(msgspec.Struct):
 class Entry(msgspec.Struct):
     """A question; Wikipedia pages and search results have folders of their own in the evidence."""
 
-    QuestionId: str
+    QuestionId: str | int
     Question: str
     Answer: Answer
     EntityPages: list[Page] = []
@@ -90,7 +91,7 @@ def _read_candidates(paths: list[Path], evidence: Path) -> Iterator[Candidate]:
             where = f"{path}, question {entry.QuestionId}"
             documents = [evidence / "wikipedia" / _check_name(page, where) for page in entry.EntityPages]
             documents += [evidence / "web" / _check_name(page, where) for page in entry.SearchResults]
-            yield entry.QuestionId, entry.Question, entry.Answer.Aliases, _read_documents(documents, where)
+            yield str(entry.QuestionId), entry.Question, entry.Answer.Aliases, _read_documents(documents, where)
 
 
 def _check_name(page: Page, where: str) -> str:
@@ -111,6 +112,8 @@ def _read_documents(paths: list[Path], where: str) -> Iterator[str]:
             raise ValueError(
                 f"{where}: its document {path} cannot be read ({error}); fetch the evidence again"
             ) from None
+        # the text of a document may well be a web page
+        require_data(path, POINTERS)
         yield text
 
 

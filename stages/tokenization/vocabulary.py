@@ -124,6 +124,7 @@ def from_hub(name: str, revision: str) -> tuple[Tokenizer, str]:
         tokenizer = AutoTokenizer.from_pretrained(name, revision=commit).backend_tokenizer
     # damaged files raise errors of many kinds in the library
     except Exception as error:
+        commits.require_files(name)
         raise ValueError(
             f"tokenization.vocabulary: {name} is no file below data.root, and no tokenizer of the hub that "
             f"can be loaded here ({error}); give a vocabulary file, or null to train one"
