@@ -253,7 +253,7 @@ def test_lines_that_are_no_entries_are_counted_and_the_first_are_named(tmp_path,
     assert record["no_entries"] == 7
     first, *others = record["first_no_entries"]
     path = root / "adult" / "domains"
-    assert first == f"{path}, line 2: '||bad.org^ \\x1b[2J$third-party{'x' * 49}"
+    assert first == f"{path}, line 2: '||bad.org^ \\x1b[2J$third-party{'x' * 9}…{'x' * 38}'"
     assert others == [f"{path}, line {line}: {name!r}" for line, name in enumerate(names[1:5], 3)]
     assert f"7 lines of the blocklists are no entries; the first:\n  {first}\n" in capsys.readouterr().out
 

@@ -17,7 +17,7 @@ from stages.runner.provenance import provenance
 
 ROOT = Path(__file__).parents[1]
 REFUSED = {
-    "a key given twice": ("a: 1\nb:\n  c: 1\n  c: 2\n", "line 4: not YAML: `c` is given twice; delete one"),
+    "a key given twice": ("a: 1\nb:\n  c: 1\n  c: 2\n", "line 4: not YAML: given twice, delete one: 'c'"),
     "a bracket left open": ("a: [1\n", "line [12]: not YAML"),
     "an object": ("a: !!python/name:os.system\n", "line 1: not YAML: could not determine a constructor"),
     "a control character": ("a: 1\nb: \x01\n", "not YAML"),

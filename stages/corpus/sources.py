@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable, Iterator
 from itertools import chain, groupby, islice
 from pathlib import Path
 
+from stages.files.quoting import quote
 from stages.files.storage import is_hidden, sha256, temporary_sibling
 from stages.records import reading, records
 
@@ -206,7 +207,7 @@ def _holds_oscar(path: Path) -> bool:
             continue
         if names & {"content", "text"}:
             return "content" in names
-        other = other or f" (line {number} has the columns {', '.join(sorted(names))})"
+        other = other or f" (line {number} has the columns {quote(sorted(names))})"
     raise ValueError(
         f"{path}: no line is a JSON object with `content` (OSCAR) or `text` (plain){other}; save the file as UTF-8, "
         "rename the column of the text, or take the file out of the list of inputs"

@@ -9,6 +9,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 
+from stages.files.quoting import quote
 from stages.files.stand_ins import POINTERS, require_data
 from stages.files.storage import visible
 
@@ -104,7 +105,7 @@ def dataset(
         require_files(repository)
         raise ValueError(
             f"{key}: {repository} ({configuration}): no column {', '.join(missing)} among "
-            f"{', '.join(data.column_names)}; name a repository that has it"
+            f"{quote(data.column_names)}; name a repository that has it"
         )
     return data, named(repository, revision)
 
@@ -130,4 +131,4 @@ def explained(subject: str, repository: str = "") -> Iterator[None]:
     # a RuntimeError comes from a repository with a script
     except (OSError, ValueError, RuntimeError, HTTPError, DatasetsError) as error:
         require_files(repository)
-        raise ValueError(f"{subject} cannot be loaded ({error}); {REMEDY}") from None
+        raise ValueError(f"{subject} cannot be loaded ({quote(error)}); {REMEDY}") from None

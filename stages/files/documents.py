@@ -4,6 +4,8 @@ from pathlib import Path
 
 import yaml
 
+from stages.files.quoting import quote
+
 # ten times as fast as SafeLoader, where PyYAML was built with libyaml
 FAST = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
@@ -15,7 +17,7 @@ class _Loader(FAST):
         seen = []
         for key, _ in list(node.value):
             if key.value in seen:
-                problem = f"`{key.value}` is given twice; delete one"
+                problem = f"given twice, delete one: {quote(key.value)}"
                 raise yaml.constructor.ConstructorError(None, None, problem, key.start_mark)
             seen.append(key.value)
         return super().construct_mapping(node, deep)
@@ -32,9 +34,9 @@ def read_yaml(path: Path) -> object:
     try:
         return yaml.load(path.read_text(encoding="utf-8"), Loader=_Loader)
     except yaml.MarkedYAMLError as error:
-        raise ValueError(f"{path}, line {error.problem_mark.line + 1}: not YAML: {error.problem}") from None
+        raise ValueError(f"{path}, line {error.problem_mark.line + 1}: not YAML: {error.problem:.120}") from None
     except UnicodeDecodeError as error:
         raise ValueError(f"{path}: not UTF-8 ({error.reason}); save the file as UTF-8") from None
     except (yaml.YAMLError, ValueError, AttributeError, RecursionError) as error:
         # a value such as `!!timestamp foo`, or nesting without end
-        raise ValueError(f"{path}: not YAML: {error}") from None
+        raise ValueError(f"{path}: not YAML: {quote(error)}") from None

@@ -11,6 +11,7 @@ from pathlib import Path
 from msgspec import UNSET
 from msgspec.structs import replace
 
+from stages.files.quoting import quote
 from stages.files.stand_ins import require_data
 from stages.filtering import blocklists
 from stages.records import records
@@ -74,7 +75,7 @@ def load_kenlm(path: Path):
         return kenlm.Model(str(path))
     except (OSError, RuntimeError, UnicodeError) as error:
         raise ValueError(
-            f"filtering.annotation.kenlm_model: {path}: not a KenLM model ({error}); fetch it again, or say null"
+            f"filtering.annotation.kenlm_model: {path}: not a KenLM model ({quote(error)}); fetch it again, or say null"
         ) from None
 
 

@@ -22,6 +22,7 @@ from urllib.parse import unquote
 
 import numpy as np
 
+from stages.files.quoting import quote
 from stages.files.storage import write_atomically
 from stages.records import reading
 
@@ -189,7 +190,7 @@ def _entries(path: Path, rejected: dict, required: bool) -> Iterator[str]:
         ValueError: a line is not UTF-8, or no line of a required list is an entry.
     """
     is_empty = True
-    for number, line in enumerate(_lines(path), start=1):
+    for number, line in enumerate(reading.unended(path), start=1):
         try:
             written = line.decode().strip()
         except UnicodeDecodeError:
@@ -208,15 +209,9 @@ def _entries(path: Path, rejected: dict, required: bool) -> Iterator[str]:
             continue
         rejected["no_entries"] += 1
         if rejected["no_entries"] <= QUOTED:
-            rejected["first_no_entries"].append(f"{path}, line {number}: {written!r:.80}")
+            rejected["first_no_entries"].append(f"{path}, line {number}: {quote(written)}")
     if required and is_empty:
         raise ValueError(f"{path}: no entry, such as bad.org or bad.org/page; fetch the list again, or delete the file")
-
-
-def _lines(path: Path) -> Iterator[bytes]:
-    """Yields the lines of a list, which may end with LF, CR LF or CR."""
-    for line in reading.lines(path):
-        yield from line.removesuffix(b"\r").split(b"\r")
 
 
 def _read_entry(line: str) -> str:

@@ -19,6 +19,7 @@ from typing import BinaryIO
 import numpy as np
 
 from stages.files.compression import zstd
+from stages.files.quoting import quote
 from stages.files.stand_ins import require_data
 
 # bytes of whole lines that are handled at once; more would leave a core's own cache
@@ -42,9 +43,15 @@ def lines(path: Path) -> Iterator[bytes]:
         yield from block.split(b"\n")
 
 
+def unended(path: Path) -> Iterator[bytes]:
+    r"""Yields the lines of a file whose lines end with LF, CR LF or CR: b"a\r\nb\rc" gives b"a", b"b", b"c"."""
+    for line in lines(path):
+        yield from line.removesuffix(b"\r").split(b"\r")
+
+
 def texts(path: Path) -> Iterator[str]:
-    """Yields lines as text, without LF or CR LF. ValueError as in `lines`, and for other encodings than UTF-8."""
-    for number, line in enumerate(lines(path), 1):
+    """Yields the lines of `unended` as text. ValueError as in `lines`, and for other encodings than UTF-8."""
+    for number, line in enumerate(unended(path), 1):
         try:
             text = line.decode()
         except UnicodeDecodeError as error:
@@ -52,7 +59,7 @@ def texts(path: Path) -> Iterator[str]:
         # UTF-16 has a NUL at every other place of Latin text
         if "\0" in text:
             raise ValueError(f"{path}, line {number}: a NUL character, so not UTF-8; convert the file to UTF-8")
-        yield text.removesuffix("\r")
+        yield text
 
 
 def find_columns(path: Path, header: list[str], names: Iterable[str], remedy: str) -> list[int]:
@@ -72,10 +79,10 @@ def find_columns(path: Path, header: list[str], names: Iterable[str], remedy: st
     """
     absent = [name for name in names if name not in header]
     if absent:
-        raise ValueError(f"{path}, line 1: no column {', '.join(absent)} among {', '.join(header) or 'none'}; {remedy}")
+        raise ValueError(f"{path}, line 1: no column {', '.join(absent)} among {quote(header)}; {remedy}")
     for name in names:
         if header.count(name) > 1:
-            raise ValueError(f"{path}, line 1: the column {name!r} stands there twice; delete or rename one")
+            raise ValueError(f"{path}, line 1: the column {quote(name)} stands there twice; delete or rename one")
     return [header.index(name) for name in names]
 
 
@@ -123,7 +130,7 @@ def blocks(path: Path) -> Iterator[bytes]:
         except EOFError:
             raise ValueError(f"{path}: truncated, its last compressed frame is not complete; {REMEDY}") from None
         except (zstd.ZstdError, gzip.BadGzipFile, zlib.error) as error:
-            raise ValueError(f"{path}: not a sound {path.suffix} file ({error}); {REMEDY}") from None
+            raise ValueError(f"{path}: not a sound {path.suffix} file ({quote(error)}); {REMEDY}") from None
 
 
 DECOMPRESSION: dict[str, Callable] = {

@@ -13,6 +13,7 @@ from collections.abc import Container, Iterable
 from pathlib import Path, PurePath
 
 from stages.files.paths import RESULTS
+from stages.files.quoting import quote
 from stages.files.storage import link, sha256, temporary_sibling, visible, write_atomically
 
 RESULT = "result.json"
@@ -147,7 +148,7 @@ def _require_inside(names: Iterable, path: Path) -> None:
         relative = PurePath(name)
         leads_out = relative.is_absolute() or ".." in relative.parts
         if leads_out or relative.as_posix() != name or not name.isprintable() or len(name) > LONGEST:
-            raise ValueError(f"{path} is damaged: {name[:80]!r} is not the name of a file in its folder")
+            raise ValueError(f"{path} is damaged: {quote(name)} is not the name of a file in its folder")
 
 
 def _require_finite(value: object, where: str) -> None:

@@ -3,6 +3,8 @@
 import difflib
 from collections.abc import Collection, Iterable
 
+from stages.files.quoting import quote
+
 
 def require_listed(value: str, key: str, allowed: Collection[str], where: str) -> None:
     """Checks that a name given by a user is one of the allowed names.
@@ -18,7 +20,7 @@ def require_listed(value: str, key: str, allowed: Collection[str], where: str) -
     """
     if value not in allowed:
         listed = ", ".join(allowed) or "none"
-        raise ValueError(f"{key}: `{value}` is not in {where}: {listed}{did_you_mean(value, allowed)}")
+        raise ValueError(f"{key}: {quote(value)} is not in {where}: {listed}{did_you_mean(value, allowed)}")
 
 
 def did_you_mean(given: str, allowed: Iterable[str]) -> str:

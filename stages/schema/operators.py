@@ -9,6 +9,8 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+from stages.files.quoting import quote
+
 FOLDER = Path(__file__).parents[1] / "attention"
 
 
@@ -68,7 +70,7 @@ def _read_file(file: Path, classes: Classes, operators: Operators) -> None:
     except SyntaxError as error:
         raise ValueError(f"{file}, line {error.lineno}: not Python: {error.msg}") from None
     except ValueError as error:
-        raise ValueError(f"{file}: not Python: {error}") from None
+        raise ValueError(f"{file}: not Python: {quote(error)}") from None
     for node in tree.body:
         if isinstance(node, ast.ClassDef):
             literals = _read_literals(node)
@@ -114,6 +116,6 @@ def _describe(attributes: dict[str, Any], file: Path, place: str) -> Description
         if name not in attributes:
             raise ValueError(f"{place}: no {name}; give it as a literal")
         if kind is str and not isinstance(attributes[name], str):
-            raise ValueError(f"{place}: {name} is {attributes[name]!r}, expected a text")
+            raise ValueError(f"{place}: {name} is {quote(attributes[name])}, expected a text")
         values[name] = attributes[name]
     return Description(**values)

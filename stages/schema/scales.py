@@ -143,7 +143,7 @@ def _list_edits(values: dict[str, object], scale: str) -> list[str]:
     for key in dict.fromkeys([*unedited, *values]):
         edited, original = values.get(key, ABSENT), unedited.get(key, ABSENT)
         if edited != original:
-            edits.append(f"  {key}: {edited} ({scale}: {original})")
+            edits.append(f"  {key}: {edited!s:.80} ({scale}: {original})")
     return edits
 
 

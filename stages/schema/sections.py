@@ -9,6 +9,8 @@ from typing import Annotated, Literal, TypeVar
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 
+from stages.files.quoting import quote
+
 Task = Literal["cola", "sst2", "mrpc", "stsb", "qqp", "mnli", "qnli", "rte"]
 QuestionSet = Literal["squad1", "squad2", "triviaqa"]
 # _triviaqa: trained on TriviaQA before
@@ -35,7 +37,7 @@ def _make_distinct(values: object) -> object:
     if isinstance(values, list):
         doubles = sorted({str(value) for value in values if values.count(value) > 1})
         if doubles:
-            raise ValueError(f"named more than once: {', '.join(doubles)}")
+            raise ValueError(f"named more than once: {quote(', '.join(doubles))}")
     return _make_tuple(values)
 
 

@@ -10,6 +10,7 @@ from pathlib import Path
 from pydantic import ValidationError, model_validator
 
 from stages.files.documents import read_yaml
+from stages.files.quoting import quote
 from stages.files.storage import sha256
 from stages.schema.checks import CHECKS, REFERENCE
 from stages.schema.names import did_you_mean
@@ -149,19 +150,19 @@ def _describe_problem(details: dict) -> str:
     Example: "  pretraining.stepz: unknown key (given: 5); did you mean `steps`?"
     """
     # pydantic marks a mistake in the name of a map's entry, not in its value, by `[key]` after the name
-    key = ".".join(str(part) for part in details["loc"] if part != "[key]") or "the file"
+    key = ".".join(f"{part!s:.80}" for part in details["loc"] if part != "[key]") or "the file"
     given, kind = details["input"], details["type"]
     if kind == "extra_forbidden":
         hint = did_you_mean(key.rpartition(".")[2], _list_keys(Record)) or "; remove it or correct the spelling"
-        return f"  {key}: unknown key (given: {given!r}){hint}"
+        return f"  {key}: unknown key (given: {quote(given)}){hint}"
     if kind == "missing":
         return f"  {key}: missing; stages/scales/laptop.yaml shows every key"
     if kind == "value_error":
         # a check of several keys gets their whole section, and names the wrong values itself
-        shown = "" if isinstance(given, dict) else f" (given: {given!r})"
+        shown = "" if isinstance(given, dict) else f" (given: {quote(given)})"
         return f"  {key}: {details['ctx']['error']}{shown}"
     if kind == "tuple_type":
-        return f"  {key}: given {given!r}; input should be a list, as in [{given}]"
+        return f"  {key}: given {quote(given)}; input should be a list, as in [{quote(given)}]"
     # pydantic's own message says what is allowed
     hint = ""
     if kind == "literal_error":
@@ -169,4 +170,4 @@ def _describe_problem(details: dict) -> str:
     elif kind in ("float_type", "int_type") and re.match(r"\d.*e", str(given)):
         hint = "; YAML takes a number with an exponent only with a dot, as in 1.0e-5"
     message = details["msg"]
-    return f"  {key}: given {given!r}; {message[0].lower()}{message[1:]}{hint}"
+    return f"  {key}: given {quote(given)}; {message[0].lower()}{message[1:]}{hint}"

@@ -10,6 +10,7 @@ from itertools import islice
 from pathlib import Path
 
 from stages.files import commits
+from stages.files.quoting import quote
 from stages.records import reading
 from stages.schema.sections import Hub
 
@@ -107,7 +108,7 @@ def from_hub(hub: Hub, split: str, languages: tuple[str, str]) -> Iterator[Sides
                 texts = {}
             for language in languages:
                 if language not in texts:
-                    raise ValueError(f"row {number} has no {language!r} among {', '.join(texts) or 'nothing'}")
+                    raise ValueError(f"row {number} has no {language!r} among {quote(list(texts))}")
             source, target = languages
             yield texts[source], texts[target]
 

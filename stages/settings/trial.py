@@ -9,6 +9,7 @@ from torch import Tensor, nn
 from stages.attention.bert import OperatorBertForMaskedLM
 from stages.attention.configuration import configuration
 from stages.attention.export import to_stock_bert
+from stages.files.quoting import quote
 from stages.schema.training_sections import Model
 
 
@@ -38,7 +39,7 @@ def try_operator(variant: dict, size: str, model: Model) -> None:
             remedy = "correct `projections`, or set `exportable = False`"
             fault = _find_fault_of_export(tried)
     except Exception as error:
-        raise ValueError(f"{place}: {type(error).__name__}: {error}; {remedy}") from error
+        raise ValueError(f"{place}: {type(error).__name__}: {quote(error)}; {remedy}") from error
     if fault:
         raise ValueError(f"{place}: {fault}; {remedy}")
 

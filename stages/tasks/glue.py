@@ -15,6 +15,7 @@ import pandas as pd
 
 from stages.benchmarks.glue import HIGHEST_SIMILARITY, Split, Task
 from stages.files import commits
+from stages.files.quoting import quote
 from stages.records import reading
 from stages.schema.sections import HubRepository
 from stages.tasks.examples import Examples, is_subset, require_file
@@ -74,7 +75,7 @@ def read_original(root: Path, task: Task, split: Split) -> Examples:
             dropped[WRONG_COLUMNS] += 1
         else:
             raise ValueError(
-                f"{path}, line {line}: {len(row)} columns, expected {len(header)} ({', '.join(header)}); "
+                f"{path}, line {line}: {len(row)} columns, expected {len(header)} ({quote(header)}); "
                 "mend the line or delete it"
             )
     if not rows:
@@ -101,8 +102,8 @@ def read_hub(hub: HubRepository, task: Task, split: Split) -> Examples:
     names = getattr(data.features["label"], "names", None)
     if names is not None and tuple(names) != task.classes:
         raise ValueError(
-            f"tasks.hub.repository: {hub.repository}, {task.name}: classes {names}, expected {task.classes}; name a "
-            "repository that keeps GLUE's own"
+            f"tasks.hub.repository: {hub.repository}, {task.name}: classes {quote(names)}, expected {task.classes}; "
+            "name a repository that keeps GLUE's own"
         )
     rows = []
     for number, row in enumerate(data):
@@ -142,4 +143,4 @@ def _read_label(
         if DECIMAL.fullmatch(word) and float(word) <= HIGHEST_SIMILARITY:
             return float(word)
         allowed = f"a number from 0 to {HIGHEST_SIMILARITY:g}"
-    raise ValueError(f"{path}, line {line}: label {word!r}, allowed: {allowed}; mend the line or delete it")
+    raise ValueError(f"{path}, line {line}: label {quote(word)}, allowed: {allowed}; mend the line or delete it")

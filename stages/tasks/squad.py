@@ -18,6 +18,7 @@ import pandas as pd
 
 from stages.benchmarks.answers import normalised
 from stages.files import commits
+from stages.files.quoting import quote
 from stages.schema.sections import Hub
 from stages.tasks.examples import Examples, is_subset, read_json, require_file
 
@@ -97,7 +98,9 @@ def _list_answers(question: Question, path: Path) -> tuple[list[str], list[int]]
     if question.is_impossible:
         return [], []
     if not question.answers and question.is_impossible is False:
-        raise ValueError(f"{path}, question {question.id}: neither an answer nor is_impossible: true; mend the file")
+        raise ValueError(
+            f"{path}, question {quote(question.id)}: neither an answer nor is_impossible: true; mend the file"
+        )
     # As two lists, like the data on the hub.
     texts = [answer.text for answer in question.answers]
     starts = [answer.answer_start for answer in question.answers]
@@ -145,7 +148,7 @@ def check_rows(rows: Iterable[tuple], where: str, unanswerable: bool) -> pd.Data
     for row, again in zip(frame.itertuples(), repeated, strict=True):
         fault = "the id comes twice" if again else _find_fault(row, unanswerable)
         if fault:
-            raise ValueError(f"{where}, question {row.example_id}: {fault}; mend the file or fetch it again")
+            raise ValueError(f"{where}, question {quote(row.example_id)}: {fault}; mend the file or fetch it again")
     return frame
 
 
@@ -159,7 +162,7 @@ def _find_fault(row, unanswerable: bool) -> str | None:
         # A negative start would count from the end.
         if not text or start < 0 or not row.context.startswith(text, start):
             found = row.context[max(start, 0) :][: len(text)]
-            return f"the context has {found!r} at answer_start {start}, not the answer {text!r}"
+            return f"the context has {quote(found)} at answer_start {start}, not the answer {quote(text)}"
     return None
 
 
@@ -198,8 +201,8 @@ def derive_unanswerable(questions: Examples, seed: list[int]) -> Examples:
         candidates = candidates or _list_contexts_without_answer(row, list(texts), texts)
         if not candidates:
             raise ValueError(
-                f"{questions.source}, question {row['example_id']}: every paragraph holds its answer, so none can be "
-                "derived for SQuAD 2.0; give more paragraphs"
+                f"{questions.source}, question {quote(row['example_id'])}: every paragraph holds its answer, so none "
+                "can be derived for SQuAD 2.0; give more paragraphs"
             )
         # Each word once, in order: a set has no fixed order, on which the sum would depend.
         question = dict.fromkeys(normalised(row["question"]).split())

@@ -13,6 +13,7 @@ from pathlib import Path, PurePosixPath
 import msgspec
 
 from stages.files import commits
+from stages.files.quoting import quote
 from stages.files.stand_ins import POINTERS, require_data
 from stages.schema.sections import Hub
 from stages.tasks.examples import Examples, find_file, is_subset, read_json
@@ -88,7 +89,7 @@ def _read_candidates(paths: list[Path], evidence: Path) -> Iterator[Candidate]:
     """
     for path in paths:
         for entry in read_json(path, File).Data:
-            where = f"{path}, question {entry.QuestionId}"
+            where = f"{path}, question {quote(entry.QuestionId)}"
             documents = [evidence / "wikipedia" / _check_name(page, where) for page in entry.EntityPages]
             documents += [evidence / "web" / _check_name(page, where) for page in entry.SearchResults]
             yield str(entry.QuestionId), entry.Question, entry.Answer.Aliases, _read_documents(documents, where)
@@ -98,7 +99,9 @@ def _check_name(page: Page, where: str) -> str:
     """Returns the name of a document that lies within the evidence; `where` is for the message of an error."""
     name = PurePosixPath(page.Filename)
     if name.is_absolute() or ".." in name.parts:
-        raise ValueError(f"{where}: the Filename {page.Filename!r} leads out of the evidence; fetch the file again")
+        raise ValueError(
+            f"{where}: the Filename {quote(page.Filename)} leads out of the evidence; fetch the file again"
+        )
     return page.Filename
 
 
@@ -110,7 +113,7 @@ def _read_documents(paths: list[Path], where: str) -> Iterator[str]:
         # ValueError: text that is not UTF-8, or a name with a NUL character
         except (OSError, ValueError) as error:
             raise ValueError(
-                f"{where}: its document {path} cannot be read ({error}); fetch the evidence again"
+                f"{where}: its document {quote(path.name)} cannot be read ({quote(error)}); fetch the evidence again"
             ) from None
         # the text of a document may well be a web page
         require_data(path, POINTERS)

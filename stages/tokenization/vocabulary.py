@@ -13,6 +13,7 @@ from pathlib import Path
 from tokenizers import Tokenizer, decoders, models, normalizers, pre_tokenizers, processors, trainers
 
 from stages.files import commits
+from stages.files.quoting import quote
 from stages.files.storage import write_atomically
 from stages.records import reading, records
 
@@ -90,7 +91,9 @@ def from_file(path: Path) -> Tokenizer:
     vocabulary = {piece: number for number, piece in enumerate(pieces)}
     if len(vocabulary) != len(pieces):
         [(double, _)] = Counter(pieces).most_common(1)
-        raise ValueError(f"{path}: the piece {double!r} stands in several of {len(pieces)} lines; delete the others")
+        raise ValueError(
+            f"{path}: the piece {quote(double)} stands in several of {len(pieces)} lines; delete the others"
+        )
     missing = [token for token in SPECIAL if token not in vocabulary]
     if missing:
         raise ValueError(f"{path}: no line {', '.join(missing)}; a BERT vocabulary has all of {', '.join(SPECIAL)}")
@@ -127,7 +130,7 @@ def from_hub(name: str, revision: str) -> tuple[Tokenizer, str]:
         commits.require_files(name)
         raise ValueError(
             f"tokenization.vocabulary: {name} is no file below data.root, and no tokenizer of the hub that "
-            f"can be loaded here ({error}); give a vocabulary file, or null to train one"
+            f"can be loaded here ({quote(error)}); give a vocabulary file, or null to train one"
         ) from None
     missing = [token for token in SPECIAL if tokenizer.token_to_id(token) is None]
     if missing:

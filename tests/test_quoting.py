@@ -1,0 +1,121 @@
+"""Messages quote foreign text in a few characters, without any that would steer a terminal."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from stages.benchmarks.glue import TASKS
+from stages.corpus import sources
+from stages.files import observations
+from stages.files.documents import read_yaml
+from stages.files.quoting import LONGEST, quote
+from stages.schema.settings import load_settings
+from stages.sentence_pairs import reading as pairs
+from stages.tasks import glue, squad, triviaqa
+from stages.tokenization import vocabulary
+
+# as a label, a name or a value; also as one of many keys
+ODD = "\x1b[2J" + "a" * 1_000_000
+KEYS = [f"key_{number}" for number in range(20_000)]
+LAPTOP = (Path(__file__).parents[1] / "stages" / "scales" / "laptop.yaml").read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize(
+    ("value", "quoted"),
+    [
+        ("a\tb", r"'a\tb'"),
+        (5, "5"),
+        (ValueError("no\n  such\x1b"), r"no such\x1b"),
+        ("a" * 100, "'" + "a" * 39 + "…" + "a" * 38 + "'"),
+        (ValueError("begin" + "." * 100 + "end"), "begin" + "." * 35 + "…" + "." * 36 + "end"),
+    ],
+)
+def test_a_quote_is_escaped_and_keeps_begin_and_end(value, quoted):
+    assert quote(value) == quoted
+    assert len(quoted) <= LONGEST
+
+
+def read_glue(task: str, text: str, root: Path) -> None:
+    path = root / TASKS[task].folder / "train.tsv"
+    path.parent.mkdir()
+    path.write_text(text)
+    glue.read_original(root, TASKS[task], TASKS[task].splits[0])
+
+
+def read_corpus(line: dict, root: Path) -> None:
+    path = root / "a.jsonl"
+    path.write_text(json.dumps(line) + "\n")
+    list(sources.file_records(path))
+
+
+def read_squad(name: str, answer: str, root: Path) -> None:
+    asked = {"id": name, "question": "?", "answers": [{"text": answer, "answer_start": 0}]}
+    path = root / "train-v1.1.json"
+    path.write_text(json.dumps({"data": [{"paragraphs": [{"context": "Paris", "qas": [asked]}]}]}))
+    squad.read_original(root, "squad1", "train")
+
+
+def read_triviaqa(name: str, document: str, root: Path) -> None:
+    entry = {"QuestionId": name, "Question": "?", "Answer": {"Aliases": ["a"]}, "EntityPages": [{"Filename": document}]}
+    path = root / "triviaqa" / "qa" / "web-train.json"
+    path.parent.mkdir(parents=True)
+    path.write_text(json.dumps({"Data": [entry]}))
+    triviaqa.read_original(root, "train", 5)
+
+
+def read_text(reader, text: str, root: Path) -> None:
+    path = root / "a.tsv"
+    path.write_text(text)
+    reader(path)
+
+
+def read_pairs(path: Path) -> None:
+    list(pairs.from_files(path.parent, path.name, ("pt", "en")))
+
+
+def read_observations(path: Path) -> None:
+    observations.read([path])
+
+
+def load_edited(old: str, new: str, root: Path) -> None:
+    assert old in LAPTOP
+    (root / "params.yaml").write_text(LAPTOP.replace(old, new, 1))
+    load_settings(root / "params.yaml")
+
+
+QUOTED = json.dumps(ODD)
+SITUATIONS = {
+    "a label of a million letters": (read_glue, "sst2", f"sentence\tlabel\na\t{ODD}\n"),
+    "a similarity of a million digits": (read_glue, "stsb", f"sentence1\tsentence2\tscore\na\tb\t{'9' * 10**6}\n"),
+    "no column of the task among many": (read_glue, "sst2", "\t".join(KEYS) + "\n"),
+    "a row of another length than a long header": (read_glue, "sst2", "sentence\tlabel\t" + "\t".join(KEYS) + "\na\n"),
+    "a line of 20,000 keys": (read_corpus, dict.fromkeys(KEYS, "a")),
+    "a key of a million letters": (read_corpus, {ODD: "a"}),
+    "an id of a million letters": (read_squad, ODD, "Rome"),
+    "an answer of a million letters": (read_squad, "1", ODD),
+    "an id of TriviaQA": (read_triviaqa, ODD, "../a.txt"),
+    "a document of TriviaQA outside": (read_triviaqa, "1", f"../{ODD}"),
+    "a document of TriviaQA that is not there": (read_triviaqa, "1", ODD),
+    "columns of pairs": (read_text, read_pairs, "\t".join(KEYS)),
+    "a piece that comes twice": (read_text, vocabulary.from_file, f"{ODD}\n{ODD}\n"),
+    "columns of observations": (read_text, read_observations, ",".join(KEYS)),
+    "a key of YAML that comes twice": (read_text, read_yaml, f"{QUOTED}: 1\n{QUOTED}: 2\n"),
+    "a tag of YAML": (read_text, read_yaml, f"a: !{'a' * 10**6} 1\n"),
+    "a value of another type": (load_edited, "seed: 1 ", f"seed: {QUOTED} "),
+    "a value in place of a list": (load_edited, "sizes: [tiny]", f"sizes: {QUOTED}"),
+    "a name that is not listed": (load_edited, "start: tied}", f"start: {QUOTED}}}"),
+    "an unknown key": (load_edited, "data:\n", f"{QUOTED}: 1\ndata:\n"),
+    "a value twice": (load_edited, "operators: [", f"operators: [{QUOTED}, {QUOTED}, "),
+    "an unknown value": (load_edited, "source: embedded", f"source: {QUOTED}"),
+}
+
+
+@pytest.mark.parametrize("situation", SITUATIONS.values(), ids=SITUATIONS)
+def test_no_message_holds_a_whole_value_of_a_file(tmp_path, situation):
+    read, *arguments = situation
+    with pytest.raises((ValueError, OSError)) as caught:
+        read(*arguments, tmp_path)
+    message = str(caught.value).replace(str(tmp_path), "")
+    assert len(message) < 500
+    assert message.replace("\n", "").isprintable()
