@@ -185,7 +185,7 @@ def test_missing_sequences_are_named(packed, folder, message):
 
 
 @hypothesis.settings(deadline=None)
-@given(st.text("ab ,\n", max_size=80), st.integers(1, 20))
+@given(st.text("ab ,\n\t\x1c\x85\u3000\u0301", max_size=80), st.integers(1, 20))
 def test_long_documents_in_pieces_have_the_same_tokens(text, longest):
     tokenizer = make_tokenizer("a", "b", "##a", "ab", ",")
     parts = list(tokens.cut_pieces(text, longest))
@@ -303,6 +303,40 @@ def test_a_full_disk_is_reported_where_documents_are_encoded(tmp_path):
     job = {"shard": "filtered/part_1.jsonl.zst", "tokenizer": "tokenizer.json", "validation": [], "cut": None}
     with pytest.raises(OSError, match="No space left"):
         tokens.tokenize_shard(job, tmp_path)
+
+
+@pytest.mark.parametrize("space", [" ", "\n"])
+def test_a_vocabulary_trained_on_pieces_is_the_same(monkeypatch, space):
+    text = space.join(documents(50)).replace("cat", "c\u0301at")
+    shard = toy_shards.write_shard([records.record(PlainDocument(text))])
+    whole = vocabulary.trained([shard], 300)
+    monkeypatch.setattr(vocabulary, "LONGEST", 10)
+    assert len(list(vocabulary.texts([shard]))) > 100
+    assert vocabulary.trained([shard], 300).to_str() == whole.to_str()
+
+
+PEAK = """
+import sys
+from pathlib import Path
+from stages.tokenization import vocabulary
+vocabulary.trained([Path(sys.argv[1])], 300)
+status = dict(line.split(":") for line in Path("/proc/self/status").read_text().splitlines())
+print(int(status["VmHWM"].split()[0]) * 1024)
+"""
+
+
+@pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="peak memory is read from Linux's /proc")
+def test_training_a_vocabulary_takes_little_more_memory_for_a_long_document():
+    peaks = []
+    sizes = [10_000, 2_000_000]
+    for size in sizes:
+        text = " ".join(WORDS * (size // 60))
+        shard = toy_shards.write_shard([records.record(PlainDocument(text))])
+        command = [sys.executable, "-c", PEAK, str(shard)]
+        done = subprocess.run(command, env={"PYTHONPATH": str(ROOT)}, capture_output=True, text=True, check=True)
+        peaks.append(int(done.stdout))
+    # split as a whole, a document takes 90 bytes a byte and more
+    assert peaks[1] - peaks[0] < 30 * sizes[1]
 
 
 def test_a_trained_vocabulary_is_the_same_in_every_process(shared_data):

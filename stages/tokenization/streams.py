@@ -4,6 +4,7 @@ Memory is bounded by a batch of about BATCH characters, or by the longest line i
 """
 
 import os
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import BinaryIO, NamedTuple
@@ -18,6 +19,8 @@ from stages.sequences.packing import ITEM
 BATCH = 1 << 20
 # characters that are encoded at once; a longer document is encoded in pieces
 LONGEST = 1 << 20
+# characters that BERT takes for a space, and no others: of the rest that Python calls white space, some are deleted
+SPACE = re.compile(r"[ \t\n\r]")
 # the batch size of `datasets.map`, a default that the code of Courtois et al. keeps
 CUT_DOCUMENTS = 1000
 SPLITS = ("train", "validation")
@@ -134,15 +137,16 @@ def read_batches(shard: Path, validation: set[int]) -> Iterator[tuple[str, list[
 
 
 def cut_pieces(text: str, longest: int = LONGEST) -> Iterator[Piece]:
-    """Cuts a text at the first space after every `longest` characters, where BERT's pre-tokenizer cuts anyway.
+    """Cuts a text at the first SPACE after every `longest` characters, where BERT's pre-tokenizer cuts anyway.
 
     "one two three" with longest=4 gives "one two" and " three".
     """
     start = 0
     while len(text) - start > longest:
-        cut = text.find(" ", start + longest)
-        if cut < 0:
+        space = SPACE.search(text, start + longest)
+        if not space:
             break
+        cut = space.start()
         yield Piece(text[start:cut], begins=start == 0, ends=False)
         start = cut
     yield Piece(text[start:], begins=start == 0, ends=True)

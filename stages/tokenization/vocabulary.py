@@ -16,6 +16,7 @@ from stages.files import commits
 from stages.files.quoting import quote
 from stages.files.storage import write_atomically
 from stages.records import reading, records
+from stages.tokenization.streams import cut_pieces
 
 SPECIAL = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]")
 PREFIX = "##"
@@ -23,6 +24,8 @@ PREFIX = "##"
 LARGEST = 1 << 16
 # largest number of characters in the alphabet (and a quarter of the vocabulary at most); rarer characters are unknown
 CHARACTERS = 1000
+# characters of a text to train on, because splitting a text into words takes 90 bytes a byte
+LONGEST = 1 << 16
 ALPHANUMERIC = frozenset(string.ascii_lowercase + string.digits)
 # a task may have characters that the corpus lacks
 ALWAYS = ALPHANUMERIC | frozenset(string.punctuation)
@@ -171,10 +174,15 @@ def special_ids(tokenizer: Tokenizer) -> dict[str, int]:
 
 
 def texts(shards: Iterable[Path]) -> Iterator[str]:
-    """Yields the text of every document of some shards, in order. ValueError for a document without a sound text."""
+    """Yields the text of every document of some shards, in order, in pieces that cut no word.
+
+    Raises:
+        ValueError: a document has no sound text.
+    """
     for shard in shards:
         for line in reading.lines(shard):
-            yield records.content(line)
+            for piece in cut_pieces(records.content(line), LONGEST):
+                yield piece.text
 
 
 def _characters(documents: Iterable[str], limit: int) -> tuple[list[str], list[str]]:
