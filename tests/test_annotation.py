@@ -406,6 +406,18 @@ def test_a_record_whose_address_cannot_be_read_is_malformed_and_costs_no_other(l
     assert [line.split(",")[1] for line in malformed] == list("2345")
 
 
+def test_an_address_that_is_not_looked_up_may_have_any_type(lists):
+    odd = [b'{"content": "a", "warc_headers": %s, "metadata": {}}' % headers for headers in ODD_HEADERS]
+    known = [b'{"content": "a", "warc_headers": [], "metadata": {"categories": null}}']
+    write_shard([*odd, *known])
+    build(missing_harmful_pp="keep", quality_warnings="keep", annotation=annotation(None, None, True))
+    assert kept_lines() == [*odd, *known]
+    sources = annotation(lists, None, True)
+    choice = {"excluded_categories": ["adult"], "quality_warnings": "keep"}
+    build(missing_harmful_pp="keep", annotation=sources, **choice)
+    assert kept_lines() == known
+
+
 @pytest.mark.parametrize("headers", ODD_HEADERS)
 def test_odd_headers_of_a_record_that_needs_no_annotation_stop_no_later_stage(headers):
     assert records.content(b'{"content": "a", "warc_headers": %s}' % headers) == "a"

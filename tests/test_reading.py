@@ -19,6 +19,7 @@ from stages.files.compression import zstd
 from stages.files.storage import sha256
 from stages.records import origins, reading, records
 from stages.schema.sections import Corpus, CorpusHub
+from tests import toy_shards
 
 ROOT = Path(__file__).parents[1]
 
@@ -217,8 +218,9 @@ def test_the_first_line_with_a_text_decides_on_the_kind_of_a_file(tmp_path):
     unsound = [b'{"metadata": {}}', *[b"no JSON"] * 150, b'{"title": "a"}']
     lines = [*unsound, b'{"content": "a"}']
     assert list(sources.file_records(write(tmp_path / "oscar.jsonl", b"\n".join(lines)))) == lines
-    with pytest.raises(ValueError, match=r"plain\.jsonl, line 1: not a plain document"):
-        list(sources.file_records(write(tmp_path / "plain.jsonl", b"\n".join([*unsound, plain("a")]))))
+    *others, last = sources.file_records(write(tmp_path / "plain.jsonl", b"\n".join([*unsound, plain("a")])))
+    assert len(others) == len(unsound)
+    assert records.content(last) == "a"
 
 
 @pytest.mark.parametrize(
@@ -305,25 +307,65 @@ def test_blank_lines_and_first_level_headings_separate_documents(tmp_path, name,
     assert texts(sources.file_records(path)) == documents
 
 
-NOT_PLAIN = r"x\.jsonl, line 2: not a plain document"
+NO_STRING = "`text` of a plain document, is not a string"
+
+
+@pytest.mark.parametrize(
+    ("name", "unsound", "reason"),
+    [
+        ("x.jsonl", b"no JSON", "malformed"),
+        ("x.jsonl", b'{"text": "cut', "truncated"),
+        ("x.jsonl", b'{"title": "a"}', NO_STRING),
+        ("x.jsonl", b'{"text": null}', NO_STRING),
+        ("x.jsonl", b'{"text": ["a"]}', NO_STRING),
+        ("x.jsonl", b'{"text": "\\ud800"}', "truncated"),
+        ("x.jsonl", b'{"text": "\xff"}', "not UTF-8"),
+        ("x.jsonl", b"[" * 100_000, "got `array`"),
+        ("x.txt.gz", b"a\nb\xe9\nc", "not UTF-8"),
+        ("x.txt", b"a\0", "not UTF-8"),
+        ("x.raw", b" = A\xe9 = \n \n one", "not UTF-8"),
+    ],
+)
+def test_unsound_documents_of_every_form_are_lines_that_the_filter_counts(name, unsound, reason, tmp_path, output):
+    root = tmp_path / "source"
+    good = plain("good") if name == "x.jsonl" else b" = Good = \n"
+    path = write(root / name, good + b"\n" + unsound + b"\n\n" + good)
+    corpus.write_files(output, settings(root, [name], shards=1))
+    [shard] = reading.shards(output)
+    first, line, last = reading.lines(shard)
+    with pytest.raises(ValueError, match=reason):
+        records.annotations(line)
+    for sound in (first, last):
+        assert records.annotations(sound) == records.NO_ANNOTATIONS
+    assert origins.locate(2, origins.read(output)[shard.name]) == (str(path), 3)
+
+
+@pytest.mark.parametrize("unsound", [b'{"text": null}', b'{"url": "http://a.org"}', b"no JSON"])
+def test_the_share_of_malformed_documents_holds_for_plain_documents(unsound, tmp_path, output):
+    root = tmp_path / "source"
+    lines = [b'{"text": "a", "url": ["http://a.org"]}'] * 999
+    path = write(root / "x.jsonl", b"\n".join([*lines, unsound]))
+    Path("corpus").mkdir()
+    corpus.write_files(Path("corpus"), settings(root))
+    toy_shards.build(malformed_share=0.001, missing_harmful_pp="keep")
+    assert len(toy_shards.kept_lines()) == 999
+    _, malformed = (toy_shards.FILTERED / "malformed.csv").read_text().splitlines()
+    assert malformed.startswith(f"{path},1000,")
+
+
+def test_fields_of_plain_documents_that_decide_nothing_may_have_any_type(tmp_path):
+    document = {"text": "a", "url": ["http://a.org"], "id": {"number": 1}, "metadata": "none"}
+    [line] = sources.file_records(write(tmp_path / "x.jsonl", json_lines(document)))
+    assert records.annotations(line) == records.NO_ANNOTATIONS
+    with pytest.raises(ValueError, match="warc-target-uri"):
+        records.address(line)
 
 
 @pytest.mark.parametrize(
     ("name", "content", "message"),
     [
-        ("x.jsonl", plain("good") + b"no JSON\n", f"{NOT_PLAIN}.*malformed"),
-        ("x.jsonl", plain("good") + b'{"text": "cut\n', f"{NOT_PLAIN}.*truncated"),
-        ("x.jsonl", plain("good") + b'{"title": "a"}\n', f"{NOT_PLAIN}.*missing required field `text`"),
-        ("x.jsonl", plain("good") + b'{"text": null}\n', f"{NOT_PLAIN}.*got `null`"),
-        ("x.jsonl", plain("good") + b'{"text": "\\ud800"}\n', NOT_PLAIN),
-        ("x.jsonl", plain("good") + b'{"text": "\xff"}\n', f"{NOT_PLAIN}.*decode"),
-        ("x.jsonl", plain("good") + b'{"text": "a", "url": 5}\n', f"{NOT_PLAIN}.*url"),
-        ("x.jsonl", plain("good") + b"[" * 100_000, NOT_PLAIN),
         ("x.jsonl", b'[1]\n{"title": "a", "body": "b"}\n', r"x\.jsonl: no line .*line 2 has the columns \['body', "),
         ("x.jsonl", '{"text": "a"}'.encode("utf-16"), r"x\.jsonl: no line .*save the file as UTF-8"),
-        ("x.txt", b"a\n\xe9\n", r"x\.txt, line 2: .*not UTF-8.*convert the file"),
-        ("x.txt", b"a\n\xff\xfea\0", r"x\.txt, line 2: .*not UTF-8.*convert the file"),
-        ("x.txt", b"a\nb\0\n\0", r"x\.txt, line 2: .*not UTF-8.*convert the file"),
     ],
 )
 def test_a_file_that_is_no_corpus_is_refused_by_its_line(tmp_path, name, content, message):
@@ -449,6 +491,16 @@ def test_rows_of_the_hub_keep_the_metadata_of_oscar(tmp_path, output, row):
     assert json.loads(line)["warc_headers"] == {"content-type": "a"}
 
 
+def test_a_row_of_the_hub_without_a_text_is_left_to_the_filter(tmp_path, output):
+    rows = json_lines({"text": "a", "url": None}, {"text": None, "url": "b"})
+    root = write(tmp_path / "repository" / "train.jsonl", rows).parent
+    corpus.write_hub(output, settings(documents=2, shards=1, hub=[(root, None)]))
+    sound, unsound = reading.lines(output / "part_1.jsonl.zst")
+    assert records.content(sound) == "a"
+    with pytest.raises(ValueError, match=NO_STRING):
+        records.annotations(unsound)
+
+
 @pytest.mark.parametrize(
     ("name", "content", "files", "documents", "error", "message"),
     [
@@ -458,8 +510,8 @@ def test_rows_of_the_hub_keep_the_metadata_of_oscar(tmp_path, output, row):
         ("train.txt", b"", ["*.txt"], 5, ValueError, "corpus.hub: .*no document in any of these"),
         ("train.jsonl", plain("a"), ["fr_meta/*"], 5, ValueError, r"`fr_meta/\*` matches no file"),
         ("a.parquet", b"", ["*"], 5, ValueError, r"corpus\.hub\.files: .*a\.parquet is of no known form"),
-        ("train.jsonl", b'{"body": "a"}', None, 1, ValueError, r"no string .* among the columns \['body'\]"),
-        ("a.jsonl", plain("a") + b"{}\n", ["*"], None, RuntimeError, r"repository/a\.jsonl, line 2: not a plain"),
+        ("train.jsonl", b'{"body": "a"}', None, 1, ValueError, r"no `text` or `content` among the columns \['body'\]"),
+        ("a.jsonl", b"{}\n", ["*"], None, RuntimeError, r"repository/a\.jsonl: no line is a JSON object"),
     ],
 )
 def test_a_dataset_of_the_hub_that_cannot_be_read_is_named(

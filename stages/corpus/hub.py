@@ -99,15 +99,15 @@ def fetch_shard(settings: dict, folder: Path) -> dict:
         folder: the folder of the job.
 
     Returns:
-        `file`, the result of `sources.describe`, and `origins` as in the result of `sources.write_shard`; both name the
-        file as `_fetch` does.
+        `file`, the result of `sources.describe`, and `documents` and `origins` as in the result of
+        `sources.write_shard`; file and origins name the file as `_fetch` does.
     """
     with _fetch(settings["repository"], settings["revision"], settings["name"], folder) as (file, name):
         # All documents of the file.
         result = sources.write_shard({"parts": [[str(file), 0, None]]}, folder)
         described = sources.describe(file, name, result["documents"])
     origins = [(line, name, source_line) for line, _, source_line in result["origins"]]
-    return {"file": described, "origins": origins}
+    return {"documents": result["documents"], "file": described, "origins": origins}
 
 
 def stream(dataset: CorpusHub, files: list[dict]) -> Iterator[bytes]:
@@ -138,7 +138,8 @@ def _read_rows(dataset: CorpusHub) -> Iterator[bytes]:
     """Streams the rows of the split `train` as OSCAR records.
 
     The text is the column `content`, or else `text`. A dictionary in `metadata` (if not empty), or else `meta`, gives
-    METADATA and WARC headers; other rows become plain documents, with any `url` and `id`. ValueError for unusable rows.
+    METADATA and WARC headers; other rows become plain documents, with any `url` and `id`. A text of another type than a
+    string is left to the filter, which counts malformed records. ValueError for a row without a text column.
     """
     import datasets
 
@@ -161,9 +162,9 @@ def _read_rows(dataset: CorpusHub) -> Iterator[bytes]:
         if row is None:
             return
         text = row.get("content", row.get("text"))
-        if not isinstance(text, str):
+        if "content" not in row and "text" not in row:
             raise ValueError(
-                f"corpus.hub: {repository}, row {number}: no string `text` or `content` among the columns "
+                f"corpus.hub: {repository}, row {number}: no `text` or `content` among the columns "
                 f"{quote(list(row))}; name another dataset, or its files in corpus.hub.files"
             )
         metadata = row.get("metadata") or row.get("meta")

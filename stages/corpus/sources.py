@@ -1,9 +1,9 @@
 """Turns original files into OSCAR records.
 
-JSON lines (.jsonl): OSCAR records (with the key `content`) pass byte for byte, unsound lines too, because the filter
-accounts for unsound lines; plain documents (with the key `text`) become records without annotations; blank lines are
-left out. Text (.txt): a blank line ends a document, as in the corpora of the original BERT. WikiText (.raw): a document
-is an article, from a first-level heading to the next. Each may be compressed (.zst, .gz).
+JSON lines (.jsonl): OSCAR records (with the key `content`) pass byte for byte; plain documents (with the key `text`)
+become records without annotations; blank lines are left out. Text (.txt): a blank line ends a document, as in the
+corpora of the original BERT. WikiText (.raw): a document is an article, from a first-level heading to the next. Each
+may be compressed (.zst, .gz). Unsound documents of every form pass as unsound lines, which the filter counts.
 """
 
 import glob
@@ -139,45 +139,45 @@ def write_shard(settings: dict, folder: Path) -> dict:
                 file.write(line + b"\n")
                 documents += 1
                 # At the start of a part and after blank lines; never for documents without a number.
-                if number != expected:
+                if number and number != expected:
                     origins.append((documents, path, number))
                 expected = number and number + 1
     return {"documents": documents, "origins": origins}
 
 
 def file_records(path: Path) -> Iterator[bytes]:
-    """Yields the documents of a file as OSCAR records, each a line of JSON without line feed.
-
-    Lines of an OSCAR file pass unchecked.
+    """Yields the documents of a file as OSCAR records, each a line of JSON without line feed, or as unsound lines.
 
     Raises:
-        ValueError: a line of another .jsonl file is no plain document, or the file is of no known form or cannot be
-            read (`reading.lines`).
+        ValueError: the file is of no known form or cannot be read (`reading.lines`).
     """
     for _, line in _read_records(path, 0, None):
         yield line
 
 
 def _read_records(path: Path, first: int, last: int | None) -> Iterator[tuple[int | None, bytes]]:
-    """Yields (number of the line, OSCAR record) of documents [first, last); the number is `None` in .txt and .raw."""
+    """Yields (number of the line, OSCAR record or unsound line) of documents [first, last).
+
+    In .txt and .raw only unsound documents have a number, which is that of their first line; `None` otherwise.
+    """
     if find_form(path) != ".jsonl":
-        for text in islice(_split_texts(path), first, last):
-            yield None, records.record(records.PlainDocument(text))
+        for number, text in islice(_split_texts(path), first, last):
+            try:
+                yield None, records.record(records.PlainDocument(text))
+            except ValueError:
+                yield number, text.replace("\n", " ").encode(errors="surrogateescape")
         return
     holds_oscar = _holds_oscar(path)
     for number, line in islice(_number_lines(path), first, last):
-        yield number, line if holds_oscar else _convert(line, number, path)
+        yield number, line if holds_oscar else _convert(line)
 
 
-def _convert(line: bytes, number: int, path: Path) -> bytes:
-    """Returns the record of a plain document; number and path are for the message of an error."""
+def _convert(line: bytes) -> bytes:
+    """Returns the record of a plain document, or the line itself if the line is no sound document."""
     try:
         return records.record(records.plain_document(line))
-    except ValueError as error:
-        raise ValueError(
-            f"{path}, line {number}: not a plain document ({error}); each line must be a JSON object "
-            "in UTF-8 with a string `text` and, if known, `url` and `id`; mend the line or delete it"
-        ) from None
+    except ValueError:
+        return line
 
 
 def find_form(path: Path, key: str = "corpus.files") -> str:
@@ -214,24 +214,35 @@ def _holds_oscar(path: Path) -> bool:
     )
 
 
-def _split_texts(path: Path) -> Iterator[str]:
-    """Yields the documents of a .txt file (lines between blank lines) or of a .raw file (articles)."""
+def _number_texts(path: Path) -> Iterator[tuple[int, str]]:
+    """Yields (number, line), from 1; bytes that are not UTF-8 become lone surrogates, which no record can hold."""
+    for number, line in enumerate(reading.lines(path), 1):
+        # UTF-16 has a NUL at every other place of Latin text, and UTF-8 has no byte 255.
+        unsound = line.replace(b"\0", b"\xff")
+        yield number, unsound.decode(errors="surrogateescape").removesuffix("\r")
+
+
+def _split_texts(path: Path) -> Iterator[tuple[int, str]]:
+    """Yields (number of the first line, text) of documents: in .txt lines between blank lines, in .raw articles."""
     if find_form(path) == ".raw":
         yield from _split_articles(path)
         return
-    for blank, lines in groupby(reading.texts(path), key=lambda line: not line.strip()):
+    for blank, group in groupby(_number_texts(path), key=lambda numbered: not numbered[1].strip()):
         if not blank:
-            yield "\n".join(lines)
+            numbers, lines = zip(*group, strict=True)
+            yield numbers[0], "\n".join(lines)
 
 
-def _split_articles(path: Path) -> Iterator[str]:
-    """Yields the articles of a .raw file, with stripped lines."""
+def _split_articles(path: Path) -> Iterator[tuple[int, str]]:
+    """Yields (number of the first line, text) of the articles of a .raw file, with stripped lines."""
     article = []
+    first = 1
     # A last heading ends the last article.
-    for line in chain(reading.texts(path), ["", " = End = "]):
+    for number, line in chain(_number_texts(path), [(0, ""), (0, " = End = ")]):
         # A heading follows a blank line; within a paragraph, such a line is a formula.
         if article and not article[-1] and HEADING.fullmatch(line):
             if any(article):
-                yield "\n".join(article).strip()
+                yield first, "\n".join(article).strip()
             article = []
+            first = number
         article.append(line.strip())

@@ -142,25 +142,26 @@ class Annotator:
             The metadata with all that could be added.
 
         Raises:
-            ValueError: the text or the address of the record cannot be read.
+            ValueError: the text, or an address that is looked up, cannot be read.
         """
         # without any source, the record need not be decoded again
         if not (self._blocklist or self._model or self._quality_rules):
             self.unknown.update(missing(document))
             return document
-        text, address = records.source(line)
+        text = records.content(line)
         for name in missing(document):
-            value = self._compute(name, text, address)
+            value = self._compute(name, text, line)
             if value is None:
                 self.unknown[name] += 1
             else:
                 document = replace(document, **{name: value})
         return document
 
-    def _compute(self, name: str, text: str, address: str | None) -> tuple[str, ...] | float | None:
+    def _compute(self, name: str, text: str, line: bytes) -> tuple[str, ...] | float | None:
         """Computes one kind of metadata of a document; None if the kind stays unknown."""
-        if name == "categories" and self._blocklist and address is not None:
-            return self._blocklist.categories(address)
+        if name == "categories" and self._blocklist:
+            address = records.address(line)
+            return None if address is None else self._blocklist.categories(address)
         if name == "harmful_pp" and self._model:
             return harmful_perplexity(self._model, text)
         if name == "quality_warnings" and self._quality_rules:

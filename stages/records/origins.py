@@ -2,7 +2,8 @@
 
 A row says that the lines of `shard`, from `line` up to the next row of this shard, are the lines of `file` from
 `source_line`; both count from 1. Documents that were generated, streamed as rows or made of several lines have no row,
-because no line of a source is such a document.
+because no line of a source is such a document. But a malformed document of several lines has a row, which names the
+first line and holds for this document only.
 """
 
 from bisect import bisect_right

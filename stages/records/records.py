@@ -5,7 +5,7 @@ decoded. Decoded fields are never written back: filtering copies records byte fo
 counts. `gc=False` saves time: structs without reference cycles need no tracking by Python's garbage collector.
 """
 
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import msgspec
 import numpy as np
@@ -41,16 +41,19 @@ class _Headers(msgspec.Struct, gc=False):
     target: str | None = msgspec.field(name="warc-target-uri", default=None)
 
 
-class _Source(_Text, gc=False):
+class _Source(msgspec.Struct, gc=False):
     warc_headers: _Headers | None = None
 
 
 class PlainDocument(msgspec.Struct):
-    """A line of a plain text corpus: a JSON object with `text` and, where known, `url` and `id`."""
+    """A line of a plain text corpus: a JSON object with `text` and, where known, `url` and `id`.
 
-    text: str
-    url: str | None = None
-    id: str | int | None = None
+    Types are not checked here, because the filter checks the record that is made of the document.
+    """
+
+    text: Any = None
+    url: Any = None
+    id: Any = None
 
 
 AnyRecord = TypeVar("AnyRecord", bound=_Text)
@@ -158,23 +161,22 @@ def content(line: bytes) -> str:
     return _string.decode(_record_of(_text, line).content)
 
 
-def source(line: bytes) -> tuple[str, str | None]:
-    """Reads the text of a record, and the web address or None. Raises ValueError as `annotations` does."""
-    record = _record_of(_source, line)
-    address = record.warc_headers.target if record.warc_headers else None
-    return _string.decode(record.content), address
+def address(line: bytes) -> str | None:
+    """Reads the web address of a record, None if there is none. ValueError for an address that is not a string."""
+    headers = _decode(_source, line).warc_headers
+    return headers.target if headers else None
 
 
 def _record_of(decoder: msgspec.json.Decoder[AnyRecord], line: bytes) -> AnyRecord:
     """Decodes a record, with undecoded content, and checks by the first byte that the content is a string."""
     record = _decode(decoder, line)
     if memoryview(record.content)[0] != QUOTE:
-        raise ValueError("`content` is not a string")
+        raise ValueError("`content`, or `text` of a plain document, is not a string")
     return record
 
 
 def plain_document(line: bytes) -> PlainDocument:
-    """Reads a line of a plain text corpus. ValueError for other than a JSON object with the fields of PlainDocument."""
+    """Reads a line of a plain text corpus. ValueError for a line that is not an object."""
     return _decode(_plain, line)
 
 
@@ -185,7 +187,7 @@ def columns(line: bytes) -> set[str]:
 
 def record(document: PlainDocument) -> bytes:
     """Writes a plain document as an OSCAR record with empty metadata (not measured). Errors as in `oscar_record`."""
-    headers: dict[str, str] = {}
+    headers: dict[str, Any] = {}
     if document.id is not None:
         headers["warc-record-id"] = str(document.id)
     if document.url is not None:
@@ -193,11 +195,11 @@ def record(document: PlainDocument) -> bytes:
     return oscar_record(document.text, headers, {})
 
 
-def oscar_record(text: str, headers: dict, metadata: dict) -> bytes:
+def oscar_record(text: Any, headers: dict, metadata: dict) -> bytes:
     """Writes an OSCAR record as a line of JSON, without line feed; NaN becomes null.
 
     Args:
-        text: the document.
+        text: the document, a string in sound records.
         headers: `warc_headers` of the record, such as the address.
         metadata: `metadata` of the record, such as the categories.
 
