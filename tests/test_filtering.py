@@ -108,9 +108,10 @@ LINES = st.builds(lambda text, changes: record(text, **changes), st.text(max_siz
 
 def passes(line: bytes) -> bool:
     try:
-        return not PAPER(records.annotations(line))
+        found = records.annotations(line)
     except ValueError:
         return False
+    return found is not None and not PAPER(found)
 
 
 @hypothesis.settings(deadline=None, max_examples=8)
@@ -199,6 +200,9 @@ JSON_PARTS = [
     b'{"content":"a"}',
     b'{"content":"b","metadata":{"harmful_pp":3}}',
     b'{"content":"\xff"}',
+    b'{"content":""}',
+    b'{"content":"\\u200b "}',
+    b'{"content":" b"}',
     b'{"content":3}',
     b"{}",
     b'{"x":{}',
@@ -243,7 +247,6 @@ def test_text_is_checked_as_strictly_as_if_it_were_decoded(parts):
 STRANGE = {
     "HTML as text": record("<!DOCTYPE html><script>x</script>"),
     "NUL, escaped": record("a\u0000b"),
-    "empty text": record(""),
     "spaces and another order": b'{ "metadata" : {"harmful_pp":9e0} , "content" :"a" }',
     "carriage return": record("a") + b"\r",
     "unknown fields": b'{"content": "a", "new": {"deep": [[1]]}, "metadata": {"harmful_pp": 9, "x": 1}}',
@@ -259,6 +262,20 @@ def test_strange_but_sound_records_are_kept_byte_for_byte():
     write_shard(list(STRANGE.values()))
     build()
     assert kept_lines() == list(STRANGE.values())
+
+
+@pytest.mark.parametrize("text", ["", " \r\n\t", "\u00a0\u3000", "\u200b", "\ufeff", "\u0000", "\ufffd \ufffd"])
+def test_a_document_without_text_is_dropped_as_empty_before_all_other_reasons(text, capsys):
+    kept = [record(" begins with a space"), record("\u4e2d")]
+    empty = record(text, categories=["adult"])
+    write_shard([*kept, empty, b"bad"])
+    build()
+    assert kept_lines() == kept
+    dropped = totals().query("fate == 'dropped'")
+    assert dropped[["rule", "reason", "documents"]].to_numpy().tolist() == [["text", "empty", 1]]
+    read_balanced_ledger()
+    counted = "filtering: 4 documents: 2 kept, 0 not selected, 1 malformed, 1 dropped, of which 1 are empty\n"
+    assert counted in capsys.readouterr().out
 
 
 CUT_OFF = b"(cut off below)"
@@ -294,7 +311,7 @@ def test_malformed_lines_up_to_the_share_are_allowed_and_of_more_the_first_three
     write_shard([record()] * 96 + [b"bad"] * 4)
     build(malformed_share=0.04)
     assert len(kept_lines()) == 96
-    with pytest.raises(ValueError, match="4 of 100 lines are no OSCAR records") as error:
+    with pytest.raises(ValueError, match="4 of 100 documents are malformed") as error:
         build(Path("again"), malformed_share=0.03)
     assert re.findall(r"line (\d+):", str(error.value)) == ["97", "98", "99"]
 

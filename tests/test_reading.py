@@ -390,6 +390,21 @@ def test_a_pattern_without_a_corpus_is_refused(tmp_path, patterns, message):
         sources.find_files(tmp_path, patterns)
 
 
+@pytest.mark.parametrize(
+    ("content", "limit", "documents", "hint"),
+    [(b"a\nb\n", None, 1, True), (b"a\n\nb\n", None, 2, False), (b"a\n\nb\n", 1, 1, False)],
+)
+def test_a_text_file_that_is_one_document_is_named_with_a_hint(
+    content, limit, documents, hint, tmp_path, output, capsys
+):
+    root = tmp_path / "source"
+    path = write(root / "x.txt", content)
+    corpus.write_files(output, settings(root, documents=limit))
+    out = capsys.readouterr().out
+    assert (f"{path}: one document; a blank line ends a document" in out) == hint
+    assert f"corpus: {documents} documents" in out
+
+
 @pytest.mark.parametrize(("shards", "limit"), [(1, None), (2, 7), (4, 3), (50, None)])
 def test_shards_hold_the_source_in_its_order(tmp_path, output, shards, limit):
     root = tmp_path / "source"

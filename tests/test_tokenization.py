@@ -238,7 +238,7 @@ def test_held_out_documents_are_drawn_over_all_shards(sizes, seed, data):
 @pytest.mark.parametrize(
     ("held_out", "length", "message"),
     [
-        (20, 8, "validation_documents: 20 of 20 filtered documents"),
+        (20, 8, "validation_documents: 20 of 20 filtered documents .*a blank line ends a document"),
         (1, 100, r"1 documents for validation have .* less than one sequence"),
         (1, 5000, r"documents for (train|validation) have .* less than one sequence"),
     ],
@@ -247,6 +247,22 @@ def test_too_few_documents_or_tokens_are_errors(held_out, length, message):
     write_shards(documents(20))
     with pytest.raises(ValueError, match=message):
         build(validation_documents=held_out, sequence_length=length)
+
+
+@pytest.mark.parametrize(("words", "share"), [("кот сидит", "100%"), ("кот cat сидит", "67%"), ("кот cat", None)])
+def test_a_vocabulary_that_knows_less_than_half_of_the_tokens_is_refused(words, share, capsys):
+    write_shards([words] * 30)
+    pieces = [*vocabulary.SPECIAL, *WORDS]
+    Path("vocabulary.txt").write_text("\n".join(pieces))
+    choice = settings(vocabulary="vocabulary.txt")
+    if share:
+        expectation = pytest.raises(ValueError, match=rf"vocabulary: {share} of the tokens are unknown .*\.txt\)")
+    else:
+        expectation = nullcontext()
+    with expectation:
+        tokenization.build(toy_shards.FILTERED, TOKENS, choice, Path(), workers=1)
+    tokens_in_all = 30 * len(words.split())
+    assert f"tokenization: 30 documents, {tokens_in_all} tokens, " in capsys.readouterr().out
 
 
 def test_a_shard_that_its_ledger_contradicts_is_named():

@@ -17,6 +17,7 @@ from stages.files.paths import CORPUS
 from stages.files.storage import link, temporary_sibling
 from stages.records import origins, reading
 from stages.runner import jobs
+from stages.runner.errors import escape
 from stages.schema.sections import CorpusHub
 from stages.schema.settings import Settings
 
@@ -34,6 +35,7 @@ def main(settings: Settings) -> dict:
         match settings.data.source:
             case "embedded":
                 write_corpus(folder, corpus.documents, corpus.shards, corpus.seed)
+                print(f"corpus: {corpus.documents} documents", flush=True)
             case "files":
                 record["files"] = write_files(folder, settings)
             case "hub":
@@ -78,6 +80,12 @@ def write_files(folder: Path, settings: Settings) -> list[dict]:
         inputs = tuple(Path(path) for path, _, _ in parts)
         writing.append(jobs.Job(f"part_{len(writing) + 1}", {"parts": parts}, inputs))
     _place_shards(folder, jobs.run(sources.write_shard, writing, stage="corpus", workers=settings.workers))
+    single = [
+        path for path, count in zip(files, counts, strict=True) if count == 1 and sources.find_form(path) == ".txt"
+    ]
+    # With a limit of one document, no second document was looked for.
+    if single and corpus.documents != 1:
+        print(escape(f"corpus: {single[0]}: one document; a blank line ends a document ({len(single)} such files)"))
     return [described for _, described in counted]
 
 
@@ -113,6 +121,8 @@ def _place_shards(folder: Path, results: list[tuple[Path, dict]]) -> None:
         link(job_folder / "shard.jsonl.zst", folder / name)
         origins_of[name] = result["origins"]
     origins.write(folder, origins_of)
+    documents = sum(result["documents"] for _, result in results)
+    print(f"corpus: {documents} documents", flush=True)
 
 
 def write_hub(folder: Path, settings: Settings) -> tuple[list[str], list[dict]]:
@@ -186,6 +196,7 @@ def _write_stream(
     Raises:
         ValueError: there is no record.
     """
+    written = 0
     for number, (first, last) in enumerate(_plan_ranges(documents, shards), 1):
         selected = islice(rows, last - first)
         # A file is begun only when there is a record for the file.
@@ -197,6 +208,8 @@ def _write_stream(
         with reading.zstd_writer(folder / f"part_{number}.jsonl.zst") as file:
             for line in chain([head], selected):
                 file.write(line + b"\n")
+                written += 1
+    print(f"corpus: {written} documents", flush=True)
 
 
 def _plan_ranges(total: int, parts: int) -> list[tuple[int, int]]:

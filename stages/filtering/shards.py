@@ -23,6 +23,8 @@ from stages.records.records import Annotations
 LEVEL = 1
 PASSED = "passed.jsonl.zst"
 MALFORMED = "malformed.csv"
+# the only reason of a document without text
+EMPTY = (("text", "empty"),)
 
 
 class Tally(NamedTuple):
@@ -67,7 +69,7 @@ def filter_shard(settings: dict, folder: Path) -> dict:
             for start, end, metadata in zip(starts, ends, documents, strict=True):
                 number += 1
                 # copying the line costs time, so only a line without metadata is copied
-                if not isinstance(metadata, ValueError) and missing(metadata):
+                if isinstance(metadata, Annotations) and missing(metadata):
                     try:
                         metadata = annotate(block[start:end], metadata)
                     except ValueError as error:
@@ -76,6 +78,8 @@ def filter_shard(settings: dict, folder: Path) -> dict:
                 if isinstance(metadata, ValueError):
                     malformed.writerow([settings["shard"], number, metadata])
                     reasons = None
+                elif metadata is None:
+                    reasons = EMPTY
                 else:
                     reasons = find_reasons(metadata)
                     if not reasons:
@@ -87,8 +91,8 @@ def filter_shard(settings: dict, folder: Path) -> dict:
     return {"rows": _sum_fates(counts_by_reasons), "unknown": annotate.unknown}
 
 
-def _blocks(shard: Path) -> Iterator[tuple[bytes, list[int], list[int], list[Annotations | ValueError]]]:
-    """Yields blocks of lines: bytes; starts and ends of lines, without line feeds; metadata or error of each line."""
+def _blocks(shard: Path) -> Iterator[tuple[bytes, list[int], list[int], list[Annotations | ValueError | None]]]:
+    """Yields blocks of lines: bytes; starts and ends of lines, without line feeds; `read_metadata` of the lines."""
     for block in reading.line_blocks(shard):
         codes = np.frombuffer(block, dtype=np.uint8)
         feeds = np.flatnonzero(codes == ord("\n"))

@@ -76,7 +76,16 @@ def build(corpus: Path, folder: Path, settings: Filtering, workers: int | str | 
     rows = _place_selected(shards, results, folder, settings)
     ledger = with_total(rows)
     write_table(folder / LEDGER.name, ledger)
-    _check(ledger, folder / MALFORMED, settings)
+    total = ledger[ledger["shard"] == TOTAL]
+    fates = ("in", "kept", "not_selected", "dropped", "malformed")
+    counts = total.groupby("fate")["documents"].sum().reindex(fates, fill_value=0)
+    empty = total.loc[total["rule"] == "text", "documents"].sum()
+    print(
+        f"filtering: {counts['in']} documents: {counts['kept']} kept, {counts['not_selected']} not selected, "
+        f"{counts['malformed']} malformed, {counts['dropped']} dropped, of which {empty} are empty",
+        flush=True,
+    )
+    _check(total, counts, folder / MALFORMED, settings)
     unknown = {}
     for name, remedy in REMEDIES.items():
         unknown[name] = sum(result["unknown"][name] for _, result in results)
@@ -205,11 +214,12 @@ def _gather_malformed(folders: list[Path], sources: dict[str, list[origins.Origi
                     writer.writerow((file_name, source_line, reason))
 
 
-def _check(ledger: pd.DataFrame, malformed: Path, settings: Filtering) -> None:
-    """Checks that the corpus consists of OSCAR records, and that some are kept.
+def _check(total: pd.DataFrame, counts: pd.Series, malformed: Path, settings: Filtering) -> None:
+    """Checks that the corpus consists of sound documents, and that some are kept.
 
     Args:
-        ledger: as `with_total` returns the ledger.
+        total: the rows of all shards together in the ledger.
+        counts: the number of documents by fate.
         malformed: the CSV of malformed lines.
         settings: the section `filtering` of params.yaml.
 
@@ -218,8 +228,6 @@ def _check(ledger: pd.DataFrame, malformed: Path, settings: Filtering) -> None:
             kept.
     """
     share = settings.malformed_share
-    total = ledger[ledger["shard"] == TOTAL]
-    counts = total.groupby("fate")["documents"].sum().reindex(["in", "kept", "malformed"], fill_value=0)
     if counts["malformed"] > share * counts["in"]:
         examples = ""
         with malformed.open(encoding="utf-8", newline="") as file:
@@ -227,7 +235,7 @@ def _check(ledger: pd.DataFrame, malformed: Path, settings: Filtering) -> None:
             for name, line, reason in islice(csv.reader(file), 1, SHOWN + 1):
                 examples += f"\n  {name}, line {line}: {reason}"
         raise ValueError(
-            f"{counts['malformed']} of {counts['in']} lines are no OSCAR records, more than "
+            f"{counts['malformed']} of {counts['in']} documents are malformed, more than "
             f"filtering.malformed_share ({share}) allows; fix the source or raise the share. "
             f"The first of them:{examples}"
         )

@@ -2,9 +2,10 @@
 
 A row is (shard, fate, rule, reason, documents, bytes, all_documents, all_bytes). Fates: `in` = `kept` (selected)
 + `not_selected` (sound, but beyond the limit on documents) + `malformed` + `dropped`, in documents and bytes, for each
-shard and for the shard `total`. Only `dropped` has a rule and a reason. A dropped document counts in `documents` and
-`bytes` under the first reason that applies, in `all_documents` and `all_bytes` under every reason that applies. The
-numbers are equal for all other fates.
+shard and for the shard `total`. Only `dropped` has a rule and a reason: a rule of stages/filtering/rules.py, or `text`
+with the reason `empty` for a document without text, which no other rule judges. A dropped document counts in
+`documents` and `bytes` under the first reason that applies, in `all_documents` and `all_bytes` under every reason that
+applies. The numbers are equal for all other fates.
 """
 
 from pathlib import Path

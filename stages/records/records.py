@@ -5,6 +5,7 @@ decoded. Decoded fields are never written back: filtering copies records byte fo
 counts. `gc=False` saves time: structs without reference cycles need no tracking by Python's garbage collector.
 """
 
+import string
 from typing import Any, TypeVar
 
 import msgspec
@@ -59,6 +60,7 @@ class PlainDocument(msgspec.Struct):
 AnyRecord = TypeVar("AnyRecord", bound=_Text)
 NO_ANNOTATIONS = Annotations()
 QUOTE, OPENING, CLOSING = b'"{}'
+LETTERS = string.ascii_letters.encode()
 # number of parts of a block with an unsound line: all parts but one are then decoded as fast as before
 PARTS = 16
 _record = msgspec.json.Decoder(_Record)
@@ -70,18 +72,35 @@ _object = msgspec.json.Decoder(dict[str, msgspec.Raw])
 _encoder = msgspec.json.Encoder()
 
 
-def annotations(line: bytes) -> Annotations:
-    """Reads the metadata of a record, a line of JSON; returns NO_ANNOTATIONS for a record without metadata.
+def annotations(line: bytes) -> Annotations | None:
+    """Reads the metadata of a record, a line of JSON.
+
+    Returns:
+        NO_ANNOTATIONS for a record without metadata, None for a record whose text is blank.
 
     Raises:
         ValueError: the line is not UTF-8, not JSON, without content, or with a field of a wrong type.
     """
     if not _is_utf8(line):
         raise ValueError("not UTF-8")
-    return _record_of(_record, line).metadata or NO_ANNOTATIONS
+    return _metadata_of(_record_of(_record, line))
 
 
-def read_metadata(block: bytes, starts: np.ndarray, ends: np.ndarray) -> list[Annotations | ValueError]:
+def _metadata_of(record: _Record) -> Annotations | None:
+    """Returns what `annotations` returns for a decoded record."""
+    # most texts begin with a letter after the quotation mark, and need no decoding
+    if memoryview(record.content)[1] not in LETTERS and is_blank(_string.decode(record.content)):
+        return None
+    return record.metadata or NO_ANNOTATIONS
+
+
+def is_blank(text: str) -> bool:
+    r"""Whether a text has nothing but white space and characters that BERT deletes, as "", " \n" and "\u200b" have."""
+    # U+FFFD is what decoding leaves of bytes in another encoding
+    return not any(character.isprintable() and character not in " \ufffd" for character in text)
+
+
+def read_metadata(block: bytes, starts: np.ndarray, ends: np.ndarray) -> list[Annotations | ValueError | None]:
     """Reads the metadata of every record in a block of lines.
 
     Sound lines are decoded together, which is faster than separately. A block with an unsound line is cut into PARTS
@@ -110,8 +129,8 @@ def read_metadata(block: bytes, starts: np.ndarray, ends: np.ndarray) -> list[An
         return [error]
 
 
-def _decode_together(block: bytes, starts: np.ndarray, ends: np.ndarray) -> list[Annotations] | None:
-    """Returns the metadata of every line, or None unless every line is sound."""
+def _decode_together(block: bytes, starts: np.ndarray, ends: np.ndarray) -> list[Annotations | None] | None:
+    """Returns what `annotations` returns for every line, or None unless every line is sound."""
     codes = np.frombuffer(block, dtype=np.uint8)
     if (starts >= ends).any():
         return None
@@ -136,7 +155,7 @@ def _decode_together(block: bytes, starts: np.ndarray, ends: np.ndarray) -> list
         # the first byte shows whether undecoded content is a string
         if memoryview(record.content)[0] != QUOTE:
             return None
-        documents.append(record.metadata or NO_ANNOTATIONS)
+        documents.append(_metadata_of(record))
     return documents
 
 

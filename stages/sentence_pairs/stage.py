@@ -160,4 +160,6 @@ def main(settings: Settings) -> dict:
             sources.append(read)
         table = pd.DataFrame(ledger, columns=list(COLUMNS))
         write_table(output / "ledger.csv", table)
+    counts = table.groupby("fate")["pairs"].sum()
+    print(f"sentence_pairs: {counts['in']} pairs, {counts['kept']} kept, {counts['dropped']} dropped", flush=True)
     return {"read": sources}

@@ -64,6 +64,10 @@ def build(folder: Path, settings: Settings) -> list[dict]:
             statistics.append(_describe(examples, frame, name, split))
     pd.DataFrame(statistics).to_csv(folder / STATISTICS.name, index=False, lineterminator="\n")
     delete(folder / "source")
+    written = sum(row["examples"] for row in statistics)
+    available = sum(row["available"] for row in statistics)
+    dropped = sum(row["dropped"] for row in statistics)
+    print(f"tasks: {written} of {available} examples in {len(statistics)} splits, {dropped} dropped", flush=True)
     return statistics
 
 

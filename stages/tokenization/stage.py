@@ -24,6 +24,9 @@ from stages.sequences import packing
 from stages.tokenization import vocabulary
 from stages.tokenization.streams import SPLITS, tokenize_shard
 
+# above this share, of all tokens, the vocabulary is of another language or script
+LARGEST_UNKNOWN_SHARE = 0.5
+
 
 def main(settings: Settings) -> dict:
     """Writes data/tokens. Returns for the run's record `read`, a list that says where the vocabulary is from."""
@@ -49,7 +52,7 @@ def build(
 
     Raises:
         ValueError: there are too few documents or tokens, a shard has another number of documents than the ledger says,
-            or ledger or vocabulary cannot be used.
+            most tokens are unknown, or ledger or vocabulary cannot be used.
         RuntimeError: a shard cannot be read.
     """
     ledger = read_ledger(filtered / LEDGER.name)
@@ -63,6 +66,7 @@ def build(
     vocabulary.write_tokenizer(path, tokenizer)
 
     tokenized = _tokenize(shards, kept["documents"].tolist(), path, settings, workers)
+    _check_unknown(tokenized, source)
     length = settings.sequence_length
     splits = {split: pack_split(tokenized, split, folder, length) for split in SPLITS}
     index = {
@@ -75,6 +79,31 @@ def build(
     text = json.dumps(index, indent=1, sort_keys=True)
     write_atomically(folder / packing.INDEX, text + "\n")
     return source
+
+
+def _check_unknown(tokenized: list[tuple[Path, dict]], source: str) -> None:
+    """Prints the number of documents and tokens and the share of unknown tokens.
+
+    Args:
+        tokenized: by shard the folder of the job, and the counts of the job by split.
+        source: the source of the vocabulary, for the message of an error.
+
+    Raises:
+        ValueError: most tokens are unknown.
+    """
+    totals = Counter()
+    for _, counts in tokenized:
+        for split in SPLITS:
+            totals.update(counts[split])
+    # without [CLS] and [SEP]
+    tokens = totals["tokens"] - 2 * totals["documents"]
+    share = totals["unknown_tokens"] / max(tokens, 1)
+    print(f"tokenization: {totals['documents']} documents, {tokens} tokens, {share:.2%} of them unknown", flush=True)
+    if share > LARGEST_UNKNOWN_SHARE:
+        raise ValueError(
+            f"tokenization.vocabulary: {share:.0%} of the tokens are unknown to the vocabulary ({source}); name a "
+            "vocabulary of the documents' language, or null to train one"
+        )
 
 
 def pack_split(tokenized: list[tuple[Path, dict]], split: str, folder: Path, sequence_length: int) -> dict:
@@ -196,7 +225,8 @@ def hold_out(documents: list[int], count: int, seed: int) -> list[list[int]]:
     total = sum(documents)
     if count >= total:
         raise ValueError(
-            f"tokenization.validation_documents: {count} of {total} filtered documents leave none to train on; lower it"
+            f"tokenization.validation_documents: {count} of {total} filtered documents leave none to train on; "
+            "lower it, or add documents (in text files, a blank line ends a document)"
         )
     random = np.random.default_rng(seed)
     chosen = random.choice(total, size=count, replace=False)
