@@ -265,6 +265,13 @@ def test_a_vocabulary_that_knows_less_than_half_of_the_tokens_is_refused(words, 
     assert f"tokenization: 30 documents, {tokens_in_all} tokens, " in capsys.readouterr().out
 
 
+def test_a_vocabulary_that_stays_below_its_size_is_announced(capsys):
+    write_shards(["cat dog"] * 30)
+    build(vocabulary_size=5000)
+    size = json.loads((TOKENS / "index.json").read_text())["vocabulary_size"]
+    assert f"have {size} word pieces, fewer than tokenization.vocabulary_size (5000)" in capsys.readouterr().out
+
+
 def test_a_shard_that_its_ledger_contradicts_is_named():
     write_shards(documents(20), 2)
     path = Path("filtered/part_2.jsonl.zst")

@@ -154,7 +154,13 @@ def choose_tokenizer(
     if name is None:
         work = {"shards": [str(shard) for shard in shards], "size": settings.vocabulary_size}
         job = jobs.Job("vocabulary", work, tuple(shards))
-        [(folder, _)] = jobs.run(vocabulary.train_vocabulary, [job], stage="tokenization", workers=workers)
+        [(folder, trained)] = jobs.run(vocabulary.train_vocabulary, [job], stage="tokenization", workers=workers)
+        if trained["size"] < settings.vocabulary_size:
+            print(
+                f"tokenization: the documents have {trained['size']} word pieces, fewer than "
+                f"tokenization.vocabulary_size ({settings.vocabulary_size})",
+                flush=True,
+            )
         tokenizer = Tokenizer.from_file(str(folder / "tokenizer.json"))
         source = "trained on data/filtered"
     # Path.is_file raises an error for a name that the file system finds too long
