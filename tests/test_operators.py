@@ -551,11 +551,13 @@ def test_attributes_of_a_users_file_that_are_no_literals_are_left_out_of_its_des
             "class Other: .*mine.py has an operator 'plain_queries' already",
         ),
         (OWN.replace('"plain_queries"', "5"), "class PlainQueries: name is 5, expected a text"),
+        (OWN.replace('"plain_queries"', '"NaN"'), "class PlainQueries: name is 'NaN', no text for readers of CSV"),
         ("# \udce9", "not Python: 'utf-8'"),
         ("x = 1\0", "not Python.*null bytes"),
     ],
     ids=[
-        "no source", "a name twice", "no Python", "a name twice in the file", "a number", "latin-1", "a NUL byte",
+        "no source", "a name twice", "no Python", "a name twice in the file", "a number", "a missing value", "latin-1",
+        "a NUL byte",
     ],
 )  # fmt: skip
 def test_a_mistake_in_a_users_file_is_one_clear_error(text, message, tmp_path):

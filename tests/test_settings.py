@@ -4,11 +4,13 @@ from pathlib import Path
 
 import pytest
 import yaml
+from pandas._libs.parsers import STR_NA_VALUES
 
 from stages.attention.base import SelfAttention
 from stages.attention.operators import OPERATORS, SELF_ATTENTION, OverParameters
 from stages.files.documents import read_yaml
 from stages.schema import scales
+from stages.schema.names import NO_TEXTS
 from stages.schema.settings import Settings, load_settings
 from stages.settings import stage
 from tests.toy_settings import leaves
@@ -47,6 +49,10 @@ MISTAKES = {
     "operators: [original, symetric]": r"operators\.1: 'symetric' .* pairwise_identity.*; did you mean `symmetric`\?",
     "operators: [shared]": r"operators: every comparison is made against `original`",
     "variants: {shared: {operator: pairwise}}": r"variants: `shared` is the name of an operator",
+    "variants: {nan: {operator: pairwise}}": r"variants\.nan: `nan` is no text for readers of CSV files",
+    "variants: {'null': {operator: pairwise}}": r"variants\.null: `null` is no text",
+    "sizes: ['true']": r"sizes\.0: `true` is no text",
+    "operators: [original, inf]": r"operators\.1: `inf` is no text",
     "variants: {hot: {operator: pairwize}}": r"variants\.hot\.operator: 'pairwize' .* did you mean `pairwise`\?",
     "variants: {hot: {operator: pairwise, start: tied}}": r"variants\.hot\.start: 'tied' .* normal, identity, scaled",
     "variants: {hot: {operator: original, score_rate: 2.0}}": r"variants\.hot\.score_rate: original has no parameters",
@@ -103,6 +109,11 @@ def loaded(tmp_path: Path, *edits: str) -> Settings:
     path = tmp_path / "params.yaml"
     path.write_text(yaml.dump(params, Dumper=yaml.CSafeDumper))
     return load_settings(path)
+
+
+def test_every_word_that_pandas_reads_as_a_missing_value_is_refused_as_a_name():
+    words = {word.lower() for word in STR_NA_VALUES if word[:1].isalpha()}
+    assert {"nan", "null"} <= words <= set(NO_TEXTS)
 
 
 @pytest.mark.parametrize(("edit", "message"), MISTAKES.items())

@@ -5,6 +5,16 @@ from collections.abc import Collection, Iterable
 
 from stages.files.quoting import quote
 
+# names that readers of CSV files take for a missing value, a number or a truth value, also in capitals
+NO_TEXTS = ("nan", "na", "n/a", "null", "none", "inf", "infinity", "true", "false")
+
+
+def require_text(name: str) -> str:
+    """Returns a name that readers of CSV files, such as pandas, take for a text; ValueError for one of NO_TEXTS."""
+    if name.lower() in NO_TEXTS:
+        raise ValueError(f"`{name}` is no text for readers of CSV files, such as pandas; choose another name")
+    return name
+
 
 def require_listed(value: str, key: str, allowed: Collection[str], where: str) -> None:
     """Checks that a name given by a user is one of the allowed names.

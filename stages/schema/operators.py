@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from stages.files.quoting import quote
+from stages.schema.names import NO_TEXTS
 
 FOLDER = Path(__file__).parents[1] / "attention"
 
@@ -44,7 +45,7 @@ def described(users_file: Path | None = None) -> Operators:
 
     Raises:
         ValueError: the user's file is no Python, or an operator in it lacks an attribute, has a number in place
-            of a text, or has the name of another operator.
+            of a text, or has the name of another operator or one of NO_TEXTS.
     """
     classes, operators = _read_repository()
     # copies, because the result of `_read_repository` is cached
@@ -118,4 +119,6 @@ def _describe(attributes: dict[str, Any], file: Path, place: str) -> Description
         if kind is str and not isinstance(attributes[name], str):
             raise ValueError(f"{place}: {name} is {quote(attributes[name])}, expected a text")
         values[name] = attributes[name]
+    if values["name"].lower() in NO_TEXTS:
+        raise ValueError(f"{place}: name is {values['name']!r}, no text for readers of CSV files; choose another name")
     return Description(**values)

@@ -10,6 +10,7 @@ from typing import Annotated, Literal, TypeVar
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 
 from stages.files.quoting import quote
+from stages.schema.names import require_text
 
 Task = Literal["cola", "sst2", "mrpc", "stsb", "qqp", "mnli", "qnli", "rte"]
 QuestionSet = Literal["squad1", "squad2", "triviaqa"]
@@ -68,7 +69,7 @@ Level = Annotated[float, Field(ge=0, le=1000)]
 # Token ids are stored as uint16.
 VocabularySize = Annotated[int, Field(ge=100, le=65_536)]
 # Names stand in the names of files, of which some hold three; a file system allows 255 letters.
-Name = Annotated[str, Field(pattern=r"^[a-z][a-z0-9_]*$", max_length=60)]
+Name = Annotated[str, Field(pattern=r"^[a-z][a-z0-9_]*$", max_length=60), AfterValidator(require_text)]
 # A file or folder of the user; ~ is the home directory, as in a shell.
 UsersPath = Annotated[str, AfterValidator(expanduser)]
 # Relative path of a Python file.
