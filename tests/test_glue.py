@@ -233,6 +233,19 @@ def test_a_repository_without_a_column_of_the_task_is_one_error_that_names_both(
         glue.read_hub(repository, TASKS["rte"], TASKS["rte"].splits[1])
 
 
+@pytest.mark.parametrize("word", ["null", "NA", "None"])
+def test_a_text_that_datasets_reads_from_csv_as_missing_is_one_clear_error(tmp_path, word):
+    folder = tmp_path / "glue" / "rte"
+    repository = hub(folder.parent, [{"sentence1": "a"}], "rte")
+    [parquet] = folder.iterdir()
+    parquet.unlink()
+    (folder / "validation-0.csv").write_text(f"sentence1,sentence2,label\na,b,0\nc,{word},1\n")
+    with pytest.raises(
+        ValueError, match=r"glue \(rte, validation\): 1 rows without sentence2, as which `datasets` reads"
+    ):
+        glue.read_hub(repository, TASKS["rte"], TASKS["rte"].splits[1])
+
+
 def test_the_hub_is_read_at_one_commit_which_the_statistics_name(monkeypatch):
     label = datasets.ClassLabel(names=["negative", "positive"])
     features = datasets.Features(sentence=datasets.Value("string"), label=label)

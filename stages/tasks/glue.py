@@ -92,12 +92,19 @@ def read_hub(hub: HubRepository, task: Task, split: Split) -> Examples:
         split: a split of the task.
 
     Raises:
-        ValueError: the dataset cannot be read, lacks a column, has no label, or has other classes than GLUE or another
-            order of classes.
+        ValueError: the dataset cannot be read, lacks a column, a text or all labels, or has other classes than GLUE or
+            another order of classes.
     """
     columns = task.hub_texts or task.texts
     needed = (*columns, "label")
     data, source = commits.dataset(hub.repository, task.name, hub.revision, split.name, "tasks.hub", needed)
+    for name in columns:
+        missing = list(data[name]).count(None)
+        if missing:
+            raise ValueError(
+                f"tasks.hub.repository: {hub.repository} ({task.name}, {split.name}): {missing} rows without {name}, "
+                "as which `datasets` reads null and NA in CSV files; name a repository of Parquet files"
+            )
     # A column without classes, such as the similarities of stsb, has no names.
     names = getattr(data.features["label"], "names", None)
     if names is not None and tuple(names) != task.classes:
