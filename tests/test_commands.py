@@ -1,17 +1,22 @@
 """An error that a user can fix is one line on the command line; temporary files of a killed process are cleared."""
 
 import errno
+import fcntl
+import multiprocessing
 import os
 import re
 import shutil
 import subprocess
 import sys
+import threading
 from pathlib import Path
 
 import pytest
 
+from stages.files import storage
 from stages.files.documents import read_yaml
-from stages.files.storage import read_once, sha256, temporary_sibling, write_atomically
+from stages.files.storage import acquire_lock, read_once, sha256, temporary_sibling, write_atomically
+from stages.runner import pool, results
 from stages.runner.errors import clear_errors
 from stages.runner.provenance import provenance
 
@@ -101,14 +106,108 @@ def test_a_second_writer_of_a_path_waits_for_the_first_and_says_so(tmp_path):
         for text in ("first", "second")
     )  # fmt: skip
     begun = {first: first.stdout.readline(), second: second.stdout.readline()}
-    waiting, at_work = sorted(begun, key=begun.get, reverse=True)
-    assert begun[waiting] == "corpus: another process is writing it; waiting for its end\n"
+    waiting, at_work = sorted(begun, key=begun.get)
+    assert begun[waiting].startswith(".corpus.lock: another process holds this lock; waiting for its end")
     at_work.communicate("")
     assert (tmp_path / "corpus" / "part").read_text() == at_work.args[-1]
     assert waiting.communicate("")[0] == "begun\n"
     assert (at_work.returncode, waiting.returncode) == (0, 0)
     assert (tmp_path / "corpus" / "part").read_text() == waiting.args[-1]
     assert [path.name for path in tmp_path.iterdir()] == ["corpus"]
+
+
+def test_a_file_system_without_locks_is_named_with_the_path_and_a_remedy(tmp_path, monkeypatch):
+    def refuse(descriptor: int, operation: int) -> None:
+        raise OSError(errno.ENOLCK, "No locks available")
+
+    monkeypatch.setattr(fcntl, "flock", refuse)
+    with pytest.raises(OSError, match=rf"^{tmp_path}/.a.lock: its file system gives no lock \(No locks.*to a local"):
+        write_atomically(tmp_path / "a", "whole")
+    with pytest.raises(OSError, match=r"lock: its file system gives no lock"):
+        acquire_lock(tmp_path / "lock", wait=False)
+
+
+@pytest.mark.filterwarnings("ignore:flock not supported")
+def test_an_empty_lock_file_where_files_stand_for_locks_is_waited_for_with_a_word_what_to_delete(
+    tmp_path, monkeypatch, capsys
+):
+    """The package `filelock` takes any file for a lock if the file system has no flock."""
+
+    def refuse(descriptor: int, operation: int) -> None:
+        raise OSError(errno.ENOSYS, "Function not implemented")
+
+    monkeypatch.setattr(fcntl, "flock", refuse)
+    lock = tmp_path / ".a.lock"
+    lock.touch()
+    said = []
+
+    def delete_lock() -> None:
+        said.append(capsys.readouterr().out)
+        lock.unlink()
+
+    timer = threading.Timer(2, delete_lock)
+    timer.start()
+    write_atomically(tmp_path / "a", "whole")
+    assert said[0].startswith(f"{lock}: another process holds this lock; waiting") and "delete it" in said[0]
+    assert [path.name for path in tmp_path.iterdir()] == ["a"]
+
+
+@pytest.mark.parametrize("number", [errno.EINVAL, errno.ENOSYS, errno.EOPNOTSUPP])
+def test_a_file_system_that_cannot_protect_files_gets_a_warning_of_each_kind_and_the_files(
+    number, tmp_path, monkeypatch, capsys
+):
+    def refuse(*arguments, **options) -> None:
+        raise OSError(number, os.strerror(number))
+
+    monkeypatch.setattr(storage, "_warned", set())
+    monkeypatch.setattr(os, "fsync", refuse)
+    monkeypatch.setattr(Path, "chmod", refuse)
+    for name in ("a", "b"):
+        (tmp_path / name / "model").mkdir(parents=True)
+        (tmp_path / name / "model" / "weights").write_text("whole")
+        results.write(tmp_path / name, name, {}, {}, 1.0)
+        assert results.read(tmp_path / name)["result"] == {}
+    fsync, chmod = capsys.readouterr().err.splitlines()
+    assert re.match(rf"warning: {tmp_path}/a/job.json: a crash .*without fsync \({os.strerror(number)}\)", fsync)
+    assert re.match(rf"warning: {tmp_path}/a/model/weights: cannot be made read-only", chmod)
+
+
+def test_a_file_that_may_be_lost_is_an_error_with_its_path(tmp_path, monkeypatch):
+    def refuse(descriptor: int) -> None:
+        raise OSError(errno.EIO, "Input/output error")
+
+    monkeypatch.setattr(os, "fsync", refuse)
+    with pytest.raises(OSError, match=rf"Input/output error: '{tmp_path}/a'"):
+        write_atomically(tmp_path / "a", "whole")
+    assert not list(tmp_path.iterdir())
+
+
+FULL = {"a full disk": (errno.ENOSPC, "No space left on device"), "a full quota": (errno.EDQUOT, "Disk quota exceeded")}
+
+
+@pytest.mark.parametrize(("number", "text"), FULL.values(), ids=list(FULL))
+def test_a_full_disk_or_quota_is_one_line_with_path_and_remedy(number, text, tmp_path):
+    with pytest.raises(SystemExit) as ended, clear_errors(), temporary_sibling(tmp_path / "corpus"):
+        raise OSError(number, text)
+    assert str(ended.value).startswith(f"error: [Errno {number}] {text}: '{tmp_path}/corpus'; free some space")
+
+
+def test_too_few_open_files_are_one_line_with_a_remedy():
+    with pytest.raises(SystemExit, match=r"Too many open files.*; raise the limit \(`ulimit -n`\)"), clear_errors():
+        raise OSError(errno.EMFILE, "Too many open files")
+
+
+@pytest.mark.parametrize("number", [errno.EROFS, errno.ENOSPC, errno.EACCES, errno.ENOENT])
+def test_a_system_without_semaphores_is_named_with_the_folder_and_a_remedy(number, monkeypatch):
+    def refuse(*arguments, **options) -> None:
+        raise OSError(number, os.strerror(number))
+
+    monkeypatch.setattr(multiprocessing.context.BaseContext, "Lock", refuse)
+    said = rf"^/dev/shm: no semaphore .* \({os.strerror(number)}\); mount a writable tmpfs"
+    with pytest.raises(RuntimeError, match=said), pool.in_new_process():
+        pass
+    with pytest.raises(RuntimeError, match=said):
+        list(pool.in_processes(print, [("one", ())], 1, None))
 
 
 def test_the_digest_of_a_folder_is_of_names_and_contents_at_any_depth_and_of_no_compiled_python(tmp_path):

@@ -658,7 +658,7 @@ def test_every_gpu_is_taken_once_before_any_gpu_is_taken_twice(locks):
         held.append(gpus.take.__wrapped__(devices))
         taken.append(os.environ["CUDA_VISIBLE_DEVICES"])
     for lock in held:
-        lock.release()
+        lock.lock.release()
     assert locks.is_dir() and taken == ["0", "2", "1", "3", "0"]
 
 

@@ -3,10 +3,12 @@
 A file is written whole or not at all: to a temporary name in the same folder, then renamed; by one process at a time.
 """
 
+import errno
 import glob
 import hashlib
 import os
 import shutil
+import sys
 import uuid
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -19,6 +21,14 @@ from filelock import FileLock, Timeout
 
 if TYPE_CHECKING:
     import pandas as pd
+    from filelock import AcquireReturnProxy
+
+FULL = (errno.ENOSPC, errno.EDQUOT)
+# of a file system without the operation
+UNKNOWN_TO_FILE_SYSTEM = (errno.EINVAL, errno.ENOSYS, errno.EOPNOTSUPP)
+
+# operations of which this process has warned
+_warned: set[str] = set()
 
 
 @contextmanager
@@ -35,7 +45,8 @@ def temporary_sibling(path: Path) -> Iterator[Path]:
             delete(abandoned)
         temporary = path.with_name(f".{path.name}.{uuid.uuid4().hex}")
         try:
-            yield temporary
+            with full_disk_named(path):
+                yield temporary
             # a folder with content cannot be replaced
             if path.is_dir():
                 delete(path)
@@ -46,19 +57,56 @@ def temporary_sibling(path: Path) -> Iterator[Path]:
 
 @contextmanager
 def _lock(path: Path) -> Iterator[None]:
-    """Runs the body once no other living process writes `path`; prints a line after a second of waiting."""
-    lock = FileLock(path.with_name(f".{path.name}.lock"))
+    """Runs the body once no other living process writes `path`."""
+    file = path.with_name(f".{path.name}.lock")
+    with acquire_lock(file):
+        try:
+            yield
+        finally:
+            # deleted while the lock is held: a waiting process finds the file gone, and makes another
+            file.unlink(missing_ok=True)
+
+
+def acquire_lock(path: Path, wait: bool = True) -> "AcquireReturnProxy":
+    """Locks the file at `path`; prints a line after a second of waiting for another process.
+
+    Args:
+        path: of an empty file, which is made if missing.
+        wait: whether to wait for another process that holds the lock.
+
+    Returns:
+        The lock, which the end of a `with` over it, or of this process, releases.
+
+    Raises:
+        Timeout: another process holds the lock, and `wait` is false.
+        OSError: the file system gives no lock.
+    """
+    lock = FileLock(path)
     try:
-        lock.acquire(timeout=1)
+        return lock.acquire(timeout=1 if wait else 0)
     except Timeout:
-        print(f"{path}: another process is writing it; waiting for its end", flush=True)
-        lock.acquire()
+        if not wait:
+            raise
+    except OSError as error:
+        # an error with a path comes from making the file
+        if error.filename:
+            raise
+        raise OSError(
+            f"{path}: its file system gives no lock ({error.strerror}); mount it with locks, or move to a local disk"
+        ) from None
+    print(f"{path}: another process holds this lock; waiting for its end; if none is at work, delete it", flush=True)
+    return lock.acquire()
+
+
+@contextmanager
+def full_disk_named(path: Path) -> Iterator[None]:
+    """Adds `path` to an error of the body that says that a disk or quota is full; the system names no path."""
     try:
         yield
-    finally:
-        # deleted while the lock is held: a waiting process finds the file gone, and makes another
-        Path(lock.lock_file).unlink(missing_ok=True)
-        lock.release()
+    except OSError as error:
+        if error.errno in FULL and not error.filename:
+            error.filename = str(path)
+        raise
 
 
 def delete(path: Path) -> None:
@@ -97,7 +145,29 @@ def write_atomically(path: Path, content: str | bytes) -> None:
         file.write(data)
         file.flush()
         # the content is on the disk before the name is, so that no crash of the machine leaves half a file
-        os.fsync(file.fileno())
+        try:
+            os.fsync(file.fileno())
+        except OSError as error:
+            # any other error means that the content may be lost
+            if error.errno not in UNKNOWN_TO_FILE_SYSTEM:
+                error.filename = str(path)
+                raise
+            _warn_once("fsync", f"{path}: a crash of the machine may damage it, without fsync ({error.strerror})")
+
+
+def make_read_only(path: Path) -> None:
+    """Protects a finished file against edits; if the file system refuses, prints a warning."""
+    try:
+        path.chmod(0o444)
+    except OSError as error:
+        _warn_once("chmod", f"{path}: cannot be made read-only ({error.strerror}), so do not edit it")
+
+
+def _warn_once(operation: str, text: str) -> None:
+    """Prints a warning on standard error, the first of each operation in this process."""
+    if operation not in _warned:
+        _warned.add(operation)
+        print(f"warning: {text}", file=sys.stderr, flush=True)
 
 
 def write_table(path: Path, frame: "pd.DataFrame") -> None:

@@ -20,12 +20,14 @@ def message(error: BaseException) -> str:
     if isinstance(error, MemoryError) or type(error).__name__ == "OutOfMemoryError" or cannot_allocate:
         return f"out of memory ({error}); lower a batch size, or `workers`"
     number = getattr(error, "errno", None)
-    disk_is_full = number == errno.ENOSPC or f"os error {errno.ENOSPC}" in text
+    disk_is_full = number in (errno.ENOSPC, errno.EDQUOT) or f"os error {errno.ENOSPC}" in text
     # the message of a failed job has the remedy already
     if disk_is_full and FREE_SPACE not in text:
         return f"{error}; {FREE_SPACE}"
     if number in (errno.EACCES, errno.EPERM, errno.EROFS):
         return f"{error}; make it, and the folder that holds it, writable and run the same command again"
+    if number == errno.EMFILE:
+        return f"{error}; raise the limit (`ulimit -n`), or lower `workers`"
     return text
 
 

@@ -11,7 +11,9 @@ from itertools import count, takewhile
 from pathlib import Path
 
 import pynvml
-from filelock import FileLock, Timeout
+from filelock import AcquireReturnProxy, Timeout
+
+from stages.files.storage import acquire_lock
 
 
 def visible() -> tuple[str, ...]:
@@ -56,7 +58,7 @@ def built_without_cuda() -> bool:
 
 # the cache keeps the lock alive, and a further call takes no second GPU
 @cache  # noqa: RET503, because the loop ends only by `return`
-def take(gpus: tuple[str, ...]) -> FileLock:
+def take(gpus: tuple[str, ...]) -> AcquireReturnProxy:
     """Binds this worker process to the GPU that the fewest workers of this user hold, by CUDA_VISIBLE_DEVICES.
 
     The call must come before any library is loaded that asks for a GPU, because CUDA reads the variable only once.
@@ -82,8 +84,7 @@ def take(gpus: tuple[str, ...]) -> FileLock:
         raise ValueError(f"{folder}: not a folder that is this user's alone; delete it, or set XDG_RUNTIME_DIR")
     for place in count():
         for gpu in gpus:
-            lock = FileLock(folder / f"gpu-{gpu}-{place}.lock")
             with suppress(Timeout):
-                lock.acquire(blocking=False)
+                lock = acquire_lock(folder / f"gpu-{gpu}-{place}.lock", wait=False)
                 os.environ["CUDA_VISIBLE_DEVICES"] = gpu
                 return lock

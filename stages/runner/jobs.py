@@ -23,10 +23,10 @@ from pathlib import Path
 from typing import Any
 
 import joblib
-from filelock import FileLock, Timeout
+from filelock import Timeout
 
 from stages.files.paths import RESULTS
-from stages.files.storage import count_bytes, delete, read_states
+from stages.files.storage import acquire_lock, count_bytes, delete, read_states
 from stages.runner import fingerprints, gpus, pool, results, worker
 from stages.runner.bars import Bar
 from stages.runner.errors import escape
@@ -181,7 +181,7 @@ def _restore(job: Job, folder: Path) -> None:
     """Restores a missing job from data/results, unless another stage computes the job and so holds the lock."""
     if RESULTS.exists() and not (folder / results.RESULT).exists():
         folder.parent.mkdir(parents=True, exist_ok=True)
-        with suppress(Timeout), FileLock(folder.with_suffix(".lock"), blocking=False):
+        with suppress(Timeout), acquire_lock(folder.with_suffix(".lock"), wait=False):
             results.bring_back(folder, job.published)
 
 

@@ -7,6 +7,7 @@ jobs on GPUs, every process imports the modules itself.
 
 import atexit
 import ctypes
+import errno
 import gc
 import multiprocessing
 import multiprocessing.forkserver
@@ -71,8 +72,7 @@ def in_processes(
 
     # every executor has one process, because a killed process breaks its executor with all jobs that it has
     def begin() -> ProcessPoolExecutor:
-        executor = ProcessPoolExecutor(1, context, initializer=prepare_worker, initargs=(number,))
-        return executors.enter_context(executor)
+        return executors.enter_context(_make_executor(context, number))
 
     waiting = deque(work)
     at_work = {}
@@ -109,7 +109,7 @@ def in_new_process() -> Iterator[ProcessPoolExecutor]:
         RuntimeError: the process was killed during a call whose result the body reads.
     """
     context = multiprocessing.get_context("spawn")
-    with ProcessPoolExecutor(1, context, initializer=prepare_worker, initargs=(1,)) as executor:
+    with _make_executor(context, 1) as executor:
         try:
             yield executor
         except BrokenProcessPool:
@@ -118,6 +118,24 @@ def in_new_process() -> Iterator[ProcessPoolExecutor]:
         except BaseException:
             _kill_children()
             raise
+
+
+def _make_executor(context: multiprocessing.context.BaseContext, number: int) -> ProcessPoolExecutor:
+    """Makes an executor of one process, one of `number`.
+
+    Raises:
+        RuntimeError: the system gives no semaphores, which Linux keeps in /dev/shm.
+    """
+    try:
+        return ProcessPoolExecutor(1, context, initializer=prepare_worker, initargs=(number,))
+    except OSError as error:
+        # too many open files are no matter of this folder
+        if error.errno == errno.EMFILE:
+            raise
+        raise RuntimeError(
+            f"/dev/shm: no semaphore for a worker process can be made there ({error.strerror}); mount a writable tmpfs "
+            "there, with free space"
+        ) from None
 
 
 def _kill_children() -> None:

@@ -14,7 +14,7 @@ from pathlib import Path, PurePath
 
 from stages.files.paths import RESULTS
 from stages.files.quoting import quote
-from stages.files.storage import link, sha256, temporary_sibling, visible, write_atomically
+from stages.files.storage import link, make_read_only, sha256, temporary_sibling, visible, write_atomically
 
 RESULT = "result.json"
 # name and settings of the job, for a reader
@@ -53,7 +53,7 @@ def write(folder: Path, name: str, settings: dict, result: dict, seconds: float)
     write_atomically(folder / DESCRIPTION, json.dumps({"name": name, "settings": settings}, indent=1, sort_keys=True))
     write_atomically(folder / RESULT, json.dumps(record, sort_keys=True))
     for file in files:
-        (folder / file).chmod(0o444)
+        make_read_only(folder / file)
 
 
 def read(folder: Path) -> dict | None:

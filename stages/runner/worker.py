@@ -10,10 +10,9 @@ from collections.abc import Callable
 from contextlib import nullcontext
 from pathlib import Path
 
-from filelock import FileLock
 from safetensors import SafetensorError
 
-from stages.files.storage import read_states
+from stages.files.storage import acquire_lock, full_disk_named, read_states
 from stages.runner import fingerprints, gpus, pool, results
 from stages.runner.errors import message
 from stages.runner.run import Job
@@ -98,7 +97,8 @@ def do_job(
     folder.mkdir(parents=True, exist_ok=True)
     try:
         # another stage that computes the job is waited for; of several processes that share the job, the first locks it
-        with nullcontext() if rank() else FileLock(folder.with_suffix(".lock")):
+        lock = nullcontext() if rank() else acquire_lock(folder.with_suffix(".lock"))
+        with lock, full_disk_named(folder):
             _call(function, job, folder, inputs)
     except Exception as error:
         if not folder.exists():
