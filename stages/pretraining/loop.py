@@ -12,11 +12,11 @@ from functools import cached_property
 from pathlib import Path
 
 import pandas as pd
-from filelock import FileLock, Timeout
+from filelock import Timeout
 from transformers.utils import logging
 
 from stages.attention.counts import training_flops
-from stages.files.storage import temporary_sibling, write_table
+from stages.files.storage import acquire_lock, temporary_sibling, write_table
 from stages.masked_lm.corpus import Corpus
 from stages.masked_lm.run import PretrainingRun, choose_length
 from stages.masked_lm.steps import Trainer, Update
@@ -282,8 +282,7 @@ def show_curves(
     rows = pd.DataFrame([{**names, **entry, **entry["probes"]} for entry in log])
     write_table(folder / f"{run.operator}-{run.size}-{run.seed}.csv", rows.drop(columns="probes"))
     # Where another process is writing the table, the next evaluation is early enough; the last rows of a run wait.
-    patience = -1 if last else 0
-    with suppress(Timeout), FileLock(folder / ".lock", timeout=patience):
+    with suppress(Timeout), acquire_lock(folder / ".lock", wait=last):
         is_old = not table.exists() or time.time() - table.stat().st_mtime > JOIN_SECONDS
         if last or is_old:
             curves = [pd.read_csv(path) for path in sorted(folder.glob("*.csv"))]
