@@ -1,5 +1,6 @@
 """An error that a user can fix is one line on the command line; temporary files of a killed process are cleared."""
 
+import ast
 import errno
 import fcntl
 import multiprocessing
@@ -9,6 +10,7 @@ import shutil
 import subprocess
 import sys
 import threading
+from importlib import metadata
 from pathlib import Path
 
 import pytest
@@ -251,6 +253,40 @@ def run_stage(folder: Path, *words: str, **variables: str) -> subprocess.Complet
     environment = os.environ | {"PYTHONPATH": str(ROOT)} | variables
     command = [sys.executable, "-m", "stages", *words]
     return subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True)
+
+
+def test_a_python_without_the_packages_or_too_old_is_one_line_that_names_it(tmp_path):
+    too_old = "import runpy, sys; sys.version_info = (3, 8, 1); runpy.run_module('stages', run_name='__main__')"
+    for arguments, said in (
+        (["-S", "-m", "stages", "settings"], "No module named '.*'"),
+        (["-c", too_old], "Python 3.*, expected 3.11 or later"),
+    ):
+        done = subprocess.run([sys.executable, *arguments], cwd=ROOT, capture_output=True, text=True)
+        assert done.returncode == 1
+        assert re.fullmatch(rf"error: {said}.*; activate the environment of this repository.*\n", done.stderr)
+        assert sys.executable in done.stderr
+
+
+def test_the_module_that_every_command_imports_first_can_be_read_by_old_versions_of_python():
+    ast.parse((ROOT / "stages" / "__init__.py").read_text(), feature_version=(3, 4))
+
+
+UNUSABLE = {
+    "a package that is missing": ModuleNotFoundError("No module named 'joblib'", name="joblib"),
+    "a package of another version": ImportError("cannot import name 'a' from 'pydantic'", name="pydantic"),
+    "a package without a version": metadata.PackageNotFoundError("datasets"),
+}
+
+
+@pytest.mark.parametrize("error", UNUSABLE.values(), ids=list(UNUSABLE))
+def test_a_package_that_cannot_be_used_is_one_line_with_a_remedy(error):
+    with pytest.raises(SystemExit, match=r"^error: .*; activate the environment of this repository"), clear_errors():
+        raise error
+
+
+def test_an_import_of_ours_that_fails_is_an_error_of_ours_with_its_traceback():
+    with pytest.raises(ImportError), clear_errors():
+        raise ImportError("cannot import name 'scalez' from 'stages.schema'", name="stages.schema")
 
 
 COMMANDS = {

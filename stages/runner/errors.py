@@ -11,7 +11,7 @@ FREE_SPACE = "free some space and run the same command again"
 
 
 def message(error: BaseException) -> str:
-    """Returns the message of an error, with a remedy if memory or disk ran out or a file may not be written.
+    """Returns the message of an error, with a remedy if the surroundings are at fault: memory, disk, files, packages.
 
     Errors of PyTorch and of safetensors are recognised by name or message, because neither library is loaded here.
     """
@@ -28,7 +28,17 @@ def message(error: BaseException) -> str:
         return f"{error}; make it, and the folder that holds it, writable and run the same command again"
     if number == errno.EMFILE:
         return f"{error}; raise the limit (`ulimit -n`), or lower `workers`"
+    if isinstance(error, ImportError) and not _is_of_ours(error):
+        return (
+            f"{error} ({sys.executable}); activate the environment of this repository, or install its packages as "
+            "README.md says"
+        )
     return text
+
+
+def _is_of_ours(error: ImportError) -> bool:
+    """Whether a module of this repository is missing, or lacks a name."""
+    return (error.name or "").partition(".")[0] == "stages"
 
 
 @contextmanager
@@ -41,7 +51,9 @@ def clear_errors() -> Iterator[None]:
         # the status that shells give a program that SIGINT ended
         sys.exit(130)
     # a RuntimeError comes from `jobs.run`, among others
-    except (MemoryError, OSError, ValueError, RuntimeError) as error:
+    except (ImportError, MemoryError, OSError, ValueError, RuntimeError) as error:
+        if isinstance(error, ImportError) and _is_of_ours(error):
+            raise
         sys.exit(f"error: {escape(message(error))}")
 
 
