@@ -442,6 +442,18 @@ def test_the_end_of_the_process_that_starts_workers_is_one_line(tmp_path):
     assert stage.returncode == 1
 
 
+@on_linux
+def test_a_folder_for_temporary_files_with_a_long_name_is_named_with_a_remedy(tmp_path, monkeypatch):
+    folder = tmp_path / ("a" * 100)
+    folder.mkdir()
+    monkeypatch.setenv("TMPDIR", str(folder))
+    stage = start_python(f"with clear_errors(): {IMPORTING}", tmp_path, stderr=subprocess.PIPE)
+    said = stage.communicate()[1]
+    assert said.startswith(
+        f"error: {folder}: no socket for workers can be made there (AF_UNIX path too long); set TMPDIR"
+    )
+
+
 FAILURES = {
     "diverges": "its result, log, 1, loss is nan",
     "finds the disk full": r"Error while serializing: .*No space left.*; free some space",

@@ -15,6 +15,7 @@ import multiprocessing.resource_tracker
 import os
 import signal
 import sys
+import tempfile
 import threading
 from collections import deque
 from collections.abc import Callable, Iterator
@@ -153,7 +154,11 @@ def _submit(executor: ProcessPoolExecutor, call: Callable, arguments: tuple) -> 
 
 
 def begin_server(modules: list[str]) -> None:
-    """Starts the server of processes, on Linux and unless a server runs; the server imports `modules` meanwhile."""
+    """Starts the server of processes, on Linux and unless a server runs; the server imports `modules` meanwhile.
+
+    Raises:
+        RuntimeError: the path of the folder for temporary files is too long for a socket.
+    """
     if sys.platform != "linux":
         return
     # the second module notes the time before the modules of jobs are imported (fingerprints.IMPORTED)
@@ -165,6 +170,14 @@ def begin_server(modules: list[str]) -> None:
     try:
         with _interrupts_later():
             multiprocessing.forkserver.ensure_running()
+    except OSError as error:
+        # "AF_UNIX path too long" is no error of the system, and names no path
+        if error.errno is not None:
+            raise
+        folder = tempfile.gettempdir()
+        raise RuntimeError(
+            f"{folder}: no socket for workers can be made there ({error}); set TMPDIR to another folder"
+        ) from None
     finally:
         os.environ.clear()
         os.environ.update(before)
