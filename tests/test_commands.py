@@ -28,7 +28,7 @@ REFUSED = {
     "a bracket left open": ("a: [1\n", "line [12]: not YAML"),
     "an object": ("a: !!python/name:os.system\n", "line 1: not YAML: could not determine a constructor"),
     "a control character": ("a: 1\nb: \x01\n", "not YAML"),
-    "a day that is none": ("a: 2001-99-99\n", "not YAML: month must be in"),
+    "a day that is none": ("a: !!timestamp 2001-99-99\n", "not YAML: month must be in"),
 }
 
 

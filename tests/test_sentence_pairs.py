@@ -285,3 +285,11 @@ def test_real_pairs_of_multi30k_are_read_whole(shared_data, tmp_path, monkeypatc
     fates = ledger(tmp_path)
     assert fates["blog", "validation", "in", ""] == 1014 and fates["blog", "test", "kept", ""] == 1000
     assert fates["blog", "train", "kept", ""] > 1900
+
+
+def test_languages_are_named_by_codes_with_script_and_region(tmp_path):
+    (tmp_path / "a.pt-BR").write_bytes(b"um\n")
+    (tmp_path / "a.no").write_bytes(b"en\n")
+    assert list(reading.from_files(tmp_path, "a", ("pt-BR", "no"))) == [(b"um", b"en")]
+    (tmp_path / "a.tsv").write_bytes(b"no\tpt-BR\nen\tum\n")
+    assert list(reading.from_files(tmp_path, "a.tsv", ("pt-BR", "no"))) == [(b"um", b"en")]

@@ -35,7 +35,6 @@ def test_every_scale_is_valid_and_has_every_key(scale):
 MISTAKES = {
     "pretraining.stepz: 5": r"pretraining\.stepz: unknown key \(given: 5\); did you mean `steps`\?",
     "pretraining.steps: 10.5": r"pretraining\.steps: given 10\.5; input should be a valid integer",
-    "pretraining.epsilon: 1e-12": r"pretraining\.epsilon: given '1e-12'.*as in 1\.0e-5",
     "pretraining.learning_rate: -1.0": r"pretraining\.learning_rate: given -1\.0; .* greater than 0",
     "pretraining.learning_rate: .nan": r"pretraining\.learning_rate: given nan; .* finite",
     "pretraining.batch_size: 1000000000000": r"pretraining\.batch_size: given 1000000000000",
@@ -122,6 +121,68 @@ def test_a_mistake_is_named_with_its_key_and_the_given_value(edit, message, tmp_
         loaded(tmp_path, edit)
 
 
+# a value as it is written in params.yaml without quotation marks, and what it is; YAML 1.1 would take it for another
+WRITTEN = {
+    "translation.protocols.blog.source": {"pt-BR": "pt-BR", "no": "no", "eng_Latn": "eng_Latn", "ca@valencia": ...},
+    "pretraining.epsilon": {"1e-12": 1e-12, ".5": 0.5, "1.E-3": 0.001, "1": 1},
+    "pretraining.batch_size": {"1_000": 1000, "0x1F": 31, "0o17": 15, "+5": 5},
+    "tasks.hub.revision": {"2024-01-01": ..., "1:30": ..., "0123456": ..., "on": ..., "=": ..., "1.2.3": ..., "y": ...},
+    "data.root": {"~": None, "null": None, "": None, "~/data": "~/data", "no": "no"},
+}
+# of another type than the key asks for
+MISWRITTEN = {
+    "translation.protocols.blog.source: 1": r"source: given 1; .* valid string; put the text in quotation marks",
+    "tasks.hub.revision: 12345e6": r"revision: given 12345000000\.0; .* valid string; put the text in quotation marks",
+    "tasks.hub.revision: 1234567": r"revision: given 1234567; .* valid string; put the text in quotation marks",
+    "tasks.hub.revision: true": r"revision: given True; .* valid string; put the text in quotation marks",
+    "tasks.hub.revision: ~": r"revision: given None; .* valid string",
+    "report.pdf: no": r"pdf: given 'no'; input should be a valid boolean, true or false",
+    "report.pdf: on": r"pdf: given 'on'; input should be a valid boolean, true or false",
+    "pretraining.batch_size: 010": r"batch_size: given '010'; .* integer; write digits without .* leading zeros",
+    "pretraining.batch_size: '16'": r"batch_size: given '16'; .* integer; write digits without quotation marks",
+    "pretraining.batch_size: 1:30": r"batch_size: given '1:30'; input should be a valid integer",
+    "pretraining.batch_size: 1e3": r"batch_size: given 1000\.0; input should be a valid integer",
+    "pretraining.batch_size: 2024-01-01": r"batch_size: given '2024-01-01'; input should be a valid integer",
+    "translation.protocols.blog.source: pt/BR": r"source: given 'pt/BR'; string should match pattern",
+}
+
+
+def load_written(tmp_path: Path, key: str, written: str) -> Settings:
+    """Loads the settings of laptop with a value as a person would write it."""
+    params = read_yaml(LAPTOP)
+    section = params
+    *sections, name = key.split(".")
+    for part in sections:
+        section = section[part]
+    section[name] = "HERE"
+    path = tmp_path / "params.yaml"
+    path.write_text(yaml.dump(params, Dumper=yaml.CSafeDumper).replace("HERE", written))
+    return load_settings(path)
+
+
+@pytest.mark.parametrize(
+    ("key", "written", "expected"),
+    [(key, written, value) for key, values in WRITTEN.items() for written, value in values.items()],
+)
+def test_a_value_without_quotation_marks_is_what_yaml_1_2_says(tmp_path, key, written, expected):
+    found = load_written(tmp_path, key, written).model_dump()
+    for part in key.split("."):
+        found = found[part]
+    assert found == (written if expected is ... else expected)
+
+
+@pytest.mark.parametrize(("edit", "message"), MISWRITTEN.items())
+def test_a_value_of_another_type_is_named_with_the_way_to_write_it(tmp_path, edit, message):
+    with pytest.raises(ValueError, match=message):
+        load_written(tmp_path, *edit.split(": "))
+
+
+def test_the_norwegian_language_may_name_a_variant(tmp_path):
+    text = LAPTOP.read_text().replace("variants:\n", "variants:\n  no: {operator: pairwise}\n")
+    (tmp_path / "params.yaml").write_text(text)
+    assert "no" in load_settings(tmp_path / "params.yaml").variants
+
+
 @pytest.mark.parametrize("edit", ["tokenization.sequence_length: 64", "tasks.validation_examples: 10"])
 def test_a_value_on_its_bound_is_allowed(edit, tmp_path):
     loaded(tmp_path, edit)
@@ -142,6 +203,8 @@ def test_all_mistakes_come_in_one_error(tmp_path):
 
 
 FILES = {
+    "a:\n\tb: 1": r"params\.yaml, line 2: not YAML: .*; indent with spaces",
+    "a: @home": r"params\.yaml, line 1: not YAML: .* or use quotation marks",
     "a: [1": r"params\.yaml, line [12]: not YAML",
     "just words": r"params\.yaml: .*the file",
     "": r"params\.yaml: ",

@@ -1,6 +1,8 @@
 """Reads users' YAML files."""
 
+import re
 from pathlib import Path
+from typing import ClassVar
 
 import yaml
 
@@ -9,11 +11,29 @@ from stages.files.quoting import quote
 # ten times as fast as SafeLoader, where PyYAML was built with libyaml
 FAST = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
+# What a word without quotation marks is, if not a text, by the core schema of YAML 1.2 (section 10.3.2), as in DVC. By
+# PyYAML's own YAML 1.1, `no` would be false, 010 would be 8, 1:30 would be 90, and 1e-4 would be a text. Beyond the
+# schema, numbers may have underscores, and `<<` merges maps, as in YAML 1.1. A number with leading zeros stays a text,
+# because its value differs by version.
+FORMS = {
+    "null": "~|null|Null|NULL|",
+    "bool": "true|True|TRUE|false|False|FALSE",
+    "int": "[-+]?(0|[1-9][0-9_]*)|0o[0-7]+|0x[0-9a-fA-F]+",
+    "float": (
+        r"[-+]?(\.[0-9]+|[0-9][0-9_]*\.[0-9_]*)([eE][-+]?[0-9]+)?|[-+]?[0-9]+[eE][-+]?[0-9]+|[-+]?\.(inf|Inf|INF)"
+        r"|\.(nan|NaN|NAN)"
+    ),
+    "merge": "<<",
+}
 
-class _Loader(FAST):
-    """A safe loader that refuses a key given twice, which YAML parsers let pass in silence."""
+
+class Loader(FAST):
+    """A safe loader of YAML 1.2 that refuses a key given twice, which YAML parsers let pass in silence."""
+
+    yaml_implicit_resolvers: ClassVar[dict] = {}
 
     def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict:
+        """Makes a dictionary of a map."""
         seen = []
         for key, _ in list(node.value):
             if key.value in seen:
@@ -21,6 +41,10 @@ class _Loader(FAST):
                 raise yaml.constructor.ConstructorError(None, None, problem, key.start_mark)
             seen.append(key.value)
         return super().construct_mapping(node, deep)
+
+
+for _type, _form in FORMS.items():
+    Loader.add_implicit_resolver(f"tag:yaml.org,2002:{_type}", re.compile(f"({_form})$"), None)
 
 
 def read_yaml(path: Path) -> object:
@@ -32,9 +56,11 @@ def read_yaml(path: Path) -> object:
         FileNotFoundError: there is no such file.
     """
     try:
-        return yaml.load(path.read_text(encoding="utf-8"), Loader=_Loader)
+        return yaml.load(path.read_text(encoding="utf-8"), Loader=Loader)
     except yaml.MarkedYAMLError as error:
-        raise ValueError(f"{path}, line {error.problem_mark.line + 1}: not YAML: {error.problem:.120}") from None
+        # the parser says so of a tab, and of a sign such as @
+        hint = "; indent with spaces, or use quotation marks" if "cannot start" in error.problem else ""
+        raise ValueError(f"{path}, line {error.problem_mark.line + 1}: not YAML: {error.problem:.120}{hint}") from None
     except UnicodeDecodeError as error:
         raise ValueError(f"{path}: not UTF-8 ({error.reason}); save the file as UTF-8") from None
     except (yaml.YAMLError, ValueError, AttributeError, RecursionError) as error:

@@ -14,7 +14,7 @@ from ruamel.yaml.comments import CommentedMap
 from ruamel.yaml.nodes import ScalarNode
 from ruamel.yaml.representer import RoundTripRepresenter
 
-from stages.files.documents import read_yaml
+from stages.files.documents import Loader, read_yaml
 from stages.files.storage import write_atomically
 
 FOLDER = Path(__file__).parents[1] / "scales"
@@ -138,7 +138,7 @@ def _report_edits(params: Any) -> str:
 
 def _list_edits(values: dict[str, object], scale: str) -> list[str]:
     """Words the values (`list_values`) that differ from a scale, one line each."""
-    unedited = list_values(yaml.safe_load(read(scale)))
+    unedited = list_values(yaml.load(read(scale), Loader=Loader))
     edits = []
     for key in dict.fromkeys([*unedited, *values]):
         edited, original = values.get(key, ABSENT), unedited.get(key, ABSENT)

@@ -70,6 +70,8 @@ Level = Annotated[float, Field(ge=0, le=1000)]
 VocabularySize = Annotated[int, Field(ge=100, le=65_536)]
 # Names stand in the names of files, of which some hold three; a file system allows 255 letters.
 Name = Annotated[str, Field(pattern=r"^[a-z][a-z0-9_]*$", max_length=60), AfterValidator(require_text)]
+# Code of a language, such as pt-BR, eng_Latn or ca@valencia, which ends the names of files.
+Language = Annotated[str, Field(pattern=r"^[A-Za-z][A-Za-z0-9@_-]*$", max_length=60)]
 # A file or folder of the user; ~ is the home directory, as in a shell.
 UsersPath = Annotated[str, AfterValidator(expanduser)]
 # Relative path of a Python file.

@@ -167,7 +167,11 @@ def _describe_problem(details: dict) -> str:
     hint = ""
     if kind == "literal_error":
         hint = did_you_mean(str(given), re.findall("'(.*?)'", details["ctx"]["expected"]))
-    elif kind in ("float_type", "int_type") and re.match(r"\d.*e", str(given)):
-        hint = "; YAML takes a number with an exponent only with a dot, as in 1.0e-5"
+    elif kind == "string_type":
+        hint = "; put the text in quotation marks"
+    elif kind in ("int_type", "float_type") and isinstance(given, str) and given[:1].isdigit():
+        hint = "; write digits without quotation marks and leading zeros"
+    elif kind == "bool_type":
+        hint = ", true or false"
     message = details["msg"]
     return f"  {key}: given {quote(given)}; {message[0].lower()}{message[1:]}{hint}"

@@ -9,6 +9,7 @@ from stages.schema.sections import (
     Batch,
     Count,
     Hub,
+    Language,
     Name,
     Pair,
     Rate,
@@ -55,8 +56,8 @@ class PairFiles(Record):
 class TranslationProtocol(Layers):
     """A recipe of translation."""
 
-    source: Name
-    target: Name
+    source: Language
+    target: Language
     files: PairFiles
     hub: Hub
     train_pairs: Count | None
