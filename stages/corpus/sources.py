@@ -13,6 +13,7 @@ from itertools import chain, groupby, islice
 from pathlib import Path
 
 from stages.files.quoting import quote
+from stages.files.stand_ins import require_target
 from stages.files.storage import is_hidden, sha256, temporary_sibling
 from stages.records import reading, records
 
@@ -42,9 +43,9 @@ def find_files(root: Path, patterns: Iterable[str], key: str = "corpus.files") -
         paths.update(root / name for name in glob.glob(pattern, root_dir=root))  # noqa: PTH207
         files = [path for path in paths if not path.is_dir() and not is_hidden(path, root)]
         for path in files:
+            require_target(path)
             if not path.is_file():
-                kind = f"a link to {path.readlink()}, which leads nowhere" if path.is_symlink() else "no ordinary file"
-                raise ValueError(f"{key}: {path}: {kind}; mend it, delete it or narrow the pattern `{pattern}`")
+                raise ValueError(f"{key}: {path}: no ordinary file; delete it or narrow the pattern `{pattern}`")
         return files
 
     return match_files(patterns, match, key, f"below {root.absolute()}")

@@ -19,6 +19,15 @@ PAGE = (
 )
 
 
+def require_target(path: Path) -> None:
+    """Raises ValueError for a link that leads nowhere."""
+    if path.is_symlink() and not path.exists():
+        raise ValueError(
+            f"{path}: a link to {path.readlink()}, which leads nowhere; fetch its target, as by `git annex get` or "
+            "`dvc pull`, or delete the link"
+        )
+
+
 def require_data(path: Path, stand_ins: tuple = (*POINTERS, PAGE)) -> None:
     """Checks that a file holds data.
 
@@ -30,11 +39,7 @@ def require_data(path: Path, stand_ins: tuple = (*POINTERS, PAGE)) -> None:
         ValueError: the file is a stand-in, or a link that leads nowhere; the message says how to get the data.
         FileNotFoundError: there is no such file.
     """
-    if path.is_symlink() and not path.exists():
-        raise ValueError(
-            f"{path}: a link to {path.readlink()}, which leads nowhere; fetch its target, as by `git annex get` or "
-            "`dvc pull`, or delete the link"
-        )
+    require_target(path)
     with path.open("rb") as file:
         start = file.read(1024)
     for form, name, remedy in stand_ins:

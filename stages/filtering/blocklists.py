@@ -23,6 +23,7 @@ from urllib.parse import unquote
 import numpy as np
 
 from stages.files.quoting import quote
+from stages.files.stand_ins import require_target
 from stages.files.storage import write_atomically
 from stages.records import reading
 
@@ -54,11 +55,7 @@ def folders(root: Path) -> dict[str, list[Path]]:
         for name in LISTS:
             for suffix in ("", *reading.DECOMPRESSION):
                 file = folder / f"{name}{suffix}"
-                if file.is_symlink() and not file.exists():
-                    raise ValueError(
-                        f"filtering.annotation.blocklists: {file}: a link to {file.readlink()}, which leads nowhere; "
-                        "mend it or delete it"
-                    )
+                require_target(file)
                 if file.is_file():
                     files.append(file)
         # a linked folder is a second name of a category
