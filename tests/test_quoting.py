@@ -10,6 +10,7 @@ from stages.corpus import sources
 from stages.files import observations
 from stages.files.documents import read_yaml
 from stages.files.quoting import LONGEST, quote
+from stages.schema import scales
 from stages.schema.settings import load_settings
 from stages.sentence_pairs import reading as pairs
 from stages.tasks import glue, squad, triviaqa
@@ -85,6 +86,8 @@ def load_edited(old: str, new: str, root: Path) -> None:
 
 
 QUOTED = json.dumps(ODD)
+# YAML allows keys of 1,024 characters
+KEY = json.dumps(ODD[:1000])
 SITUATIONS = {
     "a label of a million letters": (read_glue, "sst2", f"sentence\tlabel\na\t{ODD}\n"),
     "a similarity of a million digits": (read_glue, "stsb", f"sentence1\tsentence2\tscore\na\tb\t{'9' * 10**6}\n"),
@@ -100,12 +103,12 @@ SITUATIONS = {
     "columns of pairs": (read_text, read_pairs, "\t".join(KEYS)),
     "a piece that comes twice": (read_text, vocabulary.from_file, f"{ODD}\n{ODD}\n"),
     "columns of observations": (read_text, read_observations, ",".join(KEYS)),
-    "a key of YAML that comes twice": (read_text, read_yaml, f"{QUOTED}: 1\n{QUOTED}: 2\n"),
+    "a key of YAML that comes twice": (read_text, read_yaml, f"{KEY}: 1\n{KEY}: 2\n"),
     "a tag of YAML": (read_text, read_yaml, f"a: !{'a' * 10**6} 1\n"),
     "a value of another type": (load_edited, "seed: 1 ", f"seed: {QUOTED} "),
     "a value in place of a list": (load_edited, "sizes: [tiny]", f"sizes: {QUOTED}"),
     "a name that is not listed": (load_edited, "start: tied}", f"start: {QUOTED}}}"),
-    "an unknown key": (load_edited, "data:\n", f"{QUOTED}: 1\ndata:\n"),
+    "an unknown key": (load_edited, "data:\n", f"{KEY}: 1\ndata:\n"),
     "a value twice": (load_edited, "operators: [", f"operators: [{QUOTED}, {QUOTED}, "),
     "an unknown value": (load_edited, "source: embedded", f"source: {QUOTED}"),
 }
@@ -119,3 +122,10 @@ def test_no_message_holds_a_whole_value_of_a_file(tmp_path, situation):
     message = str(caught.value).replace(str(tmp_path), "")
     assert len(message) < 500
     assert message.replace("\n", "").isprintable()
+
+
+def test_the_report_of_replaced_edits_holds_no_whole_value(tmp_path):
+    path = tmp_path / "params.yaml"
+    path.write_text(f"scale: {QUOTED}\n{KEY}: {QUOTED}\n")
+    report = scales.write("laptop", path)
+    assert max(map(len, report.splitlines())) < 500

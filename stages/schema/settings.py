@@ -150,7 +150,7 @@ def _describe_problem(details: dict) -> str:
     Example: "  pretraining.stepz: unknown key (given: 5); did you mean `steps`?"
     """
     # pydantic marks a mistake in the name of a map's entry, not in its value, by `[key]` after the name
-    key = ".".join(f"{part!s:.80}" for part in details["loc"] if part != "[key]") or "the file"
+    key = ".".join(quote(str(part))[1:-1] for part in details["loc"] if part != "[key]") or "the file"
     given, kind = details["input"], details["type"]
     if kind == "extra_forbidden":
         hint = did_you_mean(key.rpartition(".")[2], _list_keys(Record)) or "; remove it or correct the spelling"
