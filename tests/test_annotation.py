@@ -196,11 +196,11 @@ def test_urls_of_ut1_without_an_entry_are_counted_beside_domains(tmp_path):
 
 def test_a_line_of_any_length_is_an_entry_and_a_line_without_host_and_path_is_not(tmp_path):
     long = "a.org/" + "x" * 300_000
-    root = write_lists(tmp_path / "ut1", {"adult/urls": f"{long}\nb.org\n/\n.\n?x\n"})
+    root = write_lists(tmp_path / "ut1", {"adult/urls": f"{long}\nb.org\nc.org/a'\n/\n.\n?x\n"})
     found = compile_into(root, tmp_path / "made")
-    for address in ("http://b.org/", long):
+    for address in ("http://b.org/", "http://c.org/a'", long):
         assert found.categories(address) == ("adult",)
-    for address in ("http://a.org/x", "http://", "/"):
+    for address in ("http://a.org/x", "http://c.org/a", "http://", "/"):
         assert not found.categories(address)
 
 
@@ -214,6 +214,9 @@ def test_a_line_of_any_length_is_an_entry_and_a_line_without_host_and_path_is_no
         "bad.org\t# note",
         "127.0.0.1\tbad.org",
         "::1  bad.org",
+        '"bad.org"',
+        "'*.bad.org' # note",
+        "bad.org/*",
         "first.org\rbad.org\rlast.org\r",
         "first.org\r\nbad.org\r\n",
     ],
@@ -243,19 +246,20 @@ def test_lines_that_are_no_entries_are_counted_and_the_first_are_named(tmp_path,
         "localhost",
         "bad.org reason",
         "bad.org/a b",
-        "bad.org,1",
+        '"bad.org","adult"',
+        "bad.org/a/*",
         "*",
     )
     files = {"adult/domains": "\n".join(["bad.org", *names]), "adult/urls": "# note\n\nbad.org/b\n?x\n"}
     root = write_lists(tmp_path / "ut1", files)
     record = build(annotation=annotation(root, None, True), excluded_categories=["adult"])["blocklists"]
     assert record["entries"] == {"adult": 2}
-    assert record["no_entries"] == 7
+    assert record["no_entries"] == 8
     first, *others = record["first_no_entries"]
     path = root / "adult" / "domains"
     assert first == f"{path}, line 2: '||bad.org^ \\x1b[2J$third-party{'x' * 9}…{'x' * 38}'"
     assert others == [f"{path}, line {line}: {name!r}" for line, name in enumerate(names[1:5], 3)]
-    assert f"7 lines of the blocklists are no entries; the first:\n  {first}\n" in capsys.readouterr().out
+    assert f"8 lines of the blocklists are no entries; the first:\n  {first}\n" in capsys.readouterr().out
 
 
 def test_a_list_that_is_a_broken_link_is_named(tmp_path):
@@ -431,6 +435,24 @@ def test_documents_without_scores_and_a_model_are_an_error_unless_they_are_kept(
     build(missing_harmful_pp="keep")
     assert kept_lines() == lines
     assert "the categories of 4 documents are unknown (filtering.annotation.blocklists)" in capsys.readouterr().out
+
+
+def test_the_numbers_of_entries_and_of_listed_documents_are_printed(lists, capsys):
+    good = document("good", "http://good.org")
+    unlisted = [document("text"), document("text", "http://bad.org", categories=None)]
+    write_shard([good, *unlisted, document("bad", "http://x.bad.org"), document("bad", "http://half.org/bad/page")])
+    choice = {"missing_harmful_pp": "keep", "quality_warnings": "keep", "excluded_categories": ["adult", "sect"]}
+    build(annotation=annotation(lists), **choice)
+    assert kept_lines() == [good, *unlisted]
+    out = capsys.readouterr().out
+    assert "the blocklists have 12 entries; 2 of 3 addresses that were looked up are in the lists" in out
+    assert "no document is of" not in out
+
+
+def test_an_excluded_category_of_no_document_is_named(capsys):
+    write_shard([document(categories=["adult"]), document()])
+    build(missing_harmful_pp="keep", quality_warnings="keep", excluded_categories=["adult", "Sect"])
+    assert "filtering: no document is of filtering.excluded_categories Sect\n" in capsys.readouterr().out
 
 
 def test_an_excluded_category_without_a_list_is_an_error(tmp_path):

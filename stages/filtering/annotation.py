@@ -120,6 +120,7 @@ class Annotator:
 
     Attributes:
         unknown: the number of documents so far whose metadata stayed unknown, by kind.
+        lookups: the number of addresses so far that were `looked_up` in the blocklists, and that were `found`.
 
     Raises:
         ValueError: the model cannot be loaded.
@@ -127,6 +128,7 @@ class Annotator:
 
     def __init__(self, blocklists_folder: str | None, kenlm_model: str | None, quality_rules: bool):
         self.unknown = Counter(categories=0, harmful_pp=0, quality_warnings=0)
+        self.lookups = Counter(looked_up=0, found=0)
         self._blocklist = blocklists.Blocklist(Path(blocklists_folder)) if blocklists_folder else None
         self._model = load_kenlm(Path(kenlm_model)) if kenlm_model else None
         self._quality_rules = quality_rules
@@ -161,7 +163,11 @@ class Annotator:
         """Computes one kind of metadata of a document; None if the kind stays unknown."""
         if name == "categories" and self._blocklist:
             address = records.address(line)
-            return None if address is None else self._blocklist.categories(address)
+            if address is None:
+                return None
+            categories = self._blocklist.categories(address)
+            self.lookups.update(looked_up=1, found=bool(categories))
+            return categories
         if name == "harmful_pp" and self._model:
             return harmful_perplexity(self._model, text)
         if name == "quality_warnings" and self._quality_rules:

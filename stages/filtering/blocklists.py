@@ -3,8 +3,8 @@
 A category is a folder with `domains` and `urls`, plain or compressed (.gz, .zst). An address has the categories of the
 host, of every parent domain, and of the address without query, as in OSCAR 23.01 (oscar-project/ut1-rs): the entry
 `bad.org/?q` stands for the front page `bad.org/`, the entry `bad.org` for the whole site. A line may also begin with
-`*.` or `.`, or be a line of a hosts file (`0.0.0.0 bad.org`). Lines of another form, such as the rules of ad blockers
-(`||bad.org^`), are no entries, and are counted.
+`*.` or `.`, be a line of a hosts file (`0.0.0.0 bad.org`), or stand in quotation marks. Lines of another form, such as
+the rules of ad blockers (`||bad.org^`) and rows of several cells, are no entries, and are counted.
 
 An entry is a 64-bit hash and the number of a category, 9 bytes, in sorted, memory-mapped arrays that all processes
 share. With a million entries, an unlisted address collides with an entry with a probability of 5e-14.
@@ -37,6 +37,8 @@ PORT = re.compile(r"^(\[.*]|[^:]*):\d*$")
 PREFIX = re.compile(r"^((0\.0\.0\.0|127\.0\.0\.1|::1?)\s+)?(\*?\.)?")
 # a name of two labels or more, or an IPv4 address, perhaps with a path; real names have hyphens anywhere
 ENTRY = re.compile(r"[a-z0-9_-]+(\.[a-z0-9_-]+)+(/\S*)?")
+# a cell in quotation marks; a mark at the end only belongs to the address, as in some of UT1
+CELL = re.compile(r"""^(["'])(.*)\1$""")
 # number of lines without an entry that a record quotes
 QUOTED = 5
 # characters of a host's name, at most (RFC 1035, section 2.3.4, less the two that are not written)
@@ -196,7 +198,7 @@ def _entries(path: Path, rejected: dict, required: bool) -> Iterator[str]:
         if "\0" in written:
             raise ValueError(f"{path}, line {number}: no text in UTF-8; convert the list (`iconv -t utf-8`)")
         # a comment begins a line or follows a space; any other `#` begins the fragment of an address
-        bare = re.split(r"(?:^|\s)#", written)[0].strip()
+        bare = CELL.sub(r"\2", re.split(r"(?:^|\s)#", written)[0].strip())
         if not bare:
             continue
         entry = _read_entry(bare)
@@ -213,7 +215,10 @@ def _entries(path: Path, rejected: dict, required: bool) -> Iterator[str]:
 
 def _read_entry(line: str) -> str:
     """Normalises a line: "0.0.0.0 *.A.org" gives "a.org", "a.org/b?c" gives "a.org/b", no entry gives ""."""
-    host, path = normalised(PREFIX.sub("", line))
+    # a star for every page stands for the site; prefixes of longer paths cannot be looked up
+    host, path = normalised(PREFIX.sub("", line.removesuffix("/*")))
+    if path and line.endswith("/*"):
+        return ""
     # the query or fragment of a front page leaves a front page, not a whole site
     if not path and re.search(r"[?#]", line):
         path = "/"

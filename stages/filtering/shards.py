@@ -53,6 +53,7 @@ def filter_shard(settings: dict, folder: Path) -> dict:
         rows: a list of Tally values, one for each fate (`passed`, `malformed`, `dropped`), rule and reason.
         unknown: the number of documents whose metadata stayed unknown, by `categories`, `harmful_pp` and
             `quality_warnings`.
+        lookups: as `Annotator` counts lookups.
     """
     find_reasons = make_judge(settings["rules"])
     annotate = Annotator(**settings["annotation"])
@@ -88,7 +89,7 @@ def filter_shard(settings: dict, folder: Path) -> dict:
                 counts = counts_by_reasons[reasons]
                 counts[0] += 1
                 counts[1] += end - start
-    return {"rows": _sum_fates(counts_by_reasons), "unknown": annotate.unknown}
+    return {"rows": _sum_fates(counts_by_reasons), "unknown": annotate.unknown, "lookups": annotate.lookups}
 
 
 def _blocks(shard: Path) -> Iterator[tuple[bytes, list[int], list[int], list[Annotations | ValueError | None]]]:

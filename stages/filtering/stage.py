@@ -8,6 +8,7 @@ filtering.malformed_share.
 """
 
 import csv
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from itertools import chain, islice
 from pathlib import Path
@@ -79,13 +80,15 @@ def build(corpus: Path, folder: Path, settings: Filtering, workers: int | str | 
     total = ledger[ledger["shard"] == TOTAL]
     fates = ("in", "kept", "not_selected", "dropped", "malformed")
     counts = total.groupby("fate")["documents"].sum().reindex(fates, fill_value=0)
-    empty = total.loc[total["rule"] == "text", "documents"].sum()
-    print(
-        f"filtering: {counts['in']} documents: {counts['kept']} kept, {counts['not_selected']} not selected, "
-        f"{counts['malformed']} malformed, {counts['dropped']} dropped, of which {empty} are empty",
-        flush=True,
-    )
+    _print_counts(total, counts, settings)
     _check(total, counts, folder / MALFORMED, settings)
+    if lists:
+        entries = sum(lists["entries"].values())
+        lookups = sum((Counter(result["lookups"]) for _, result in results), Counter())
+        print(
+            f"filtering: the blocklists have {entries} entries; {lookups['found']} of {lookups['looked_up']} "
+            "addresses that were looked up are in the lists"
+        )
     unknown = {}
     for name, remedy in REMEDIES.items():
         unknown[name] = sum(result["unknown"][name] for _, result in results)
@@ -93,6 +96,20 @@ def build(corpus: Path, folder: Path, settings: Filtering, workers: int | str | 
         if unknown[name]:
             print(f"filtering: the {name} of {unknown[name]} documents are unknown (filtering.annotation.{remedy})")
     return {"unknown": unknown, "blocklists": lists}
+
+
+def _print_counts(total: pd.DataFrame, counts: pd.Series, settings: Filtering) -> None:
+    """Prints the number of documents by fate, and the excluded categories of no document; arguments as in `_check`."""
+    empty = total.loc[total["rule"] == "text", "documents"].sum()
+    print(
+        f"filtering: {counts['in']} documents: {counts['kept']} kept, {counts['not_selected']} not selected, "
+        f"{counts['malformed']} malformed, {counts['dropped']} dropped, of which {empty} are empty",
+        flush=True,
+    )
+    found = set(total.loc[total["rule"] == "categories", "reason"])
+    absent = [name for name in settings.excluded_categories if name not in found]
+    if absent:
+        print(escape(f"filtering: no document is of filtering.excluded_categories {', '.join(absent)}"))
 
 
 def _annotation_sources(settings: Filtering, workers: int | str | None) -> tuple[dict, tuple[Path, ...], dict]:
