@@ -62,12 +62,11 @@ def build(folder: Path, settings: Settings) -> list[dict]:
             frame = _sample(examples, name, split, number, settings)
             frame.to_parquet(folder / name / f"{split.name}.parquet", index=False)
             statistics.append(_describe(examples, frame, name, split))
-    pd.DataFrame(statistics).to_csv(folder / STATISTICS.name, index=False, lineterminator="\n")
+    table = pd.DataFrame(statistics)
+    table.to_csv(folder / STATISTICS.name, index=False, lineterminator="\n")
     delete(folder / "source")
-    written = sum(row["examples"] for row in statistics)
-    available = sum(row["available"] for row in statistics)
-    dropped = sum(row["dropped"] for row in statistics)
-    print(f"tasks: {written} of {available} examples in {len(statistics)} splits, {dropped} dropped", flush=True)
+    counts = table.sum(numeric_only=True).astype(int)
+    print(f"tasks: {counts['examples']} examples of {counts['available']}, {counts['dropped']} dropped", flush=True)
     return statistics
 
 
