@@ -184,14 +184,20 @@ def test_a_file_that_may_be_lost_is_an_error_with_its_path(tmp_path, monkeypatch
     assert not list(tmp_path.iterdir())
 
 
-FULL = {"a full disk": (errno.ENOSPC, "No space left on device"), "a full quota": (errno.EDQUOT, "Disk quota exceeded")}
+REFUSED = {
+    "a full disk": (errno.ENOSPC, "; free some space"),
+    "a full quota": (errno.EDQUOT, "; free some space"),
+    "too large a file": (errno.EFBIG, "; raise the limit"),
+    "a broken disk": (errno.EIO, ""),
+}
 
 
-@pytest.mark.parametrize(("number", "text"), FULL.values(), ids=list(FULL))
-def test_a_full_disk_or_quota_is_one_line_with_path_and_remedy(number, text, tmp_path):
+@pytest.mark.parametrize(("number", "remedy"), REFUSED.values(), ids=list(REFUSED))
+def test_a_refused_write_is_one_line_with_path_and_remedy(number, remedy, tmp_path):
     with pytest.raises(SystemExit) as ended, clear_errors(), temporary_sibling(tmp_path / "corpus"):
-        raise OSError(number, text)
-    assert str(ended.value).startswith(f"error: [Errno {number}] {text}: '{tmp_path}/corpus'; free some space")
+        raise OSError(number, os.strerror(number))
+    said = f"error: [Errno {number}] {os.strerror(number)}: '{tmp_path}/corpus'{remedy}"
+    assert str(ended.value).startswith(said)
 
 
 def test_too_few_open_files_are_one_line_with_a_remedy():

@@ -23,7 +23,8 @@ if TYPE_CHECKING:
     import pandas as pd
     from filelock import AcquireReturnProxy
 
-FULL = (errno.ENOSPC, errno.EDQUOT)
+# a full disk or quota, a file that is too large for its file system or for `ulimit -f`, a broken disk
+REFUSED_WRITES = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
 # of a file system without the operation
 UNKNOWN_TO_FILE_SYSTEM = (errno.EINVAL, errno.ENOSYS, errno.EOPNOTSUPP)
 
@@ -45,7 +46,7 @@ def temporary_sibling(path: Path) -> Iterator[Path]:
             delete(abandoned)
         temporary = path.with_name(f".{path.name}.{uuid.uuid4().hex}")
         try:
-            with full_disk_named(path):
+            with refused_writes_named(path):
                 yield temporary
             # a folder with content cannot be replaced
             if path.is_dir():
@@ -99,12 +100,12 @@ def acquire_lock(path: Path, wait: bool = True) -> "AcquireReturnProxy":
 
 
 @contextmanager
-def full_disk_named(path: Path) -> Iterator[None]:
-    """Adds `path` to an error of the body that says that a disk or quota is full; the system names no path."""
+def refused_writes_named(path: Path) -> Iterator[None]:
+    """Adds `path` to an error of the body that says that a write was refused; the system names no path."""
     try:
         yield
     except OSError as error:
-        if error.errno in FULL and not error.filename:
+        if error.errno in REFUSED_WRITES and not error.filename:
             error.filename = str(path)
         raise
 

@@ -26,6 +26,8 @@ def message(error: BaseException) -> str:
         return f"{error}; {FREE_SPACE}"
     if number in (errno.EACCES, errno.EPERM, errno.EROFS):
         return f"{error}; make it, and the folder that holds it, writable and run the same command again"
+    if number == errno.EFBIG:
+        return f"{error}; raise the limit (`ulimit -f`), or move to a file system that takes larger files"
     if number == errno.EMFILE:
         return f"{error}; raise the limit (`ulimit -n`), or lower `workers`"
     if isinstance(error, ImportError) and not _is_of_ours(error):

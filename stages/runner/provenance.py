@@ -45,14 +45,16 @@ def _find_commit() -> str:
         modified = _git("status", "--porcelain", "--", *CODE)
     except (OSError, subprocess.CalledProcessError) as error:
         # Git says how files of another owner become a "safe.directory"
-        reason = " ".join(getattr(error, "stderr", str(error)).split())
+        reason = " ".join((getattr(error, "stderr", "") or str(error)).split())
         print(escape(f"the record of this run names no commit: {reason}"), file=sys.stderr, flush=True)
         return "unknown"
     return f"{commit}-modified" if modified else commit
 
 
 def _git(*arguments: str) -> str:
-    return subprocess.run(["git", *arguments], capture_output=True, text=True, check=True).stdout
+    # without a lock of the index, which a `git commit` of the user at the same time would run into
+    command = ["git", "--no-optional-locks", *arguments]
+    return subprocess.run(command, capture_output=True, text=True, check=True).stdout
 
 
 def _find_processor() -> str:
