@@ -450,7 +450,7 @@ def test_the_numbers_of_entries_and_of_listed_documents_are_printed(lists, capsy
 
 
 def test_an_excluded_category_of_no_document_is_named(capsys):
-    write_shard([document(categories=["adult"]), document()])
+    write_shard([document(categories=["adult"]), document(categories=None)])
     build(missing_harmful_pp="keep", quality_warnings="keep", excluded_categories=["adult", "Sect"])
     assert "filtering: no document is of filtering.excluded_categories Sect\n" in capsys.readouterr().out
 

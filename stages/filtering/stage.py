@@ -80,36 +80,45 @@ def build(corpus: Path, folder: Path, settings: Filtering, workers: int | str | 
     total = ledger[ledger["shard"] == TOTAL]
     fates = ("in", "kept", "not_selected", "dropped", "malformed")
     counts = total.groupby("fate")["documents"].sum().reindex(fates, fill_value=0)
-    _print_counts(total, counts, settings)
-    _check(total, counts, folder / MALFORMED, settings)
-    if lists:
-        entries = sum(lists["entries"].values())
-        lookups = sum((Counter(result["lookups"]) for _, result in results), Counter())
-        print(
-            f"filtering: the blocklists have {entries} entries; {lookups['found']} of {lookups['looked_up']} "
-            "addresses that were looked up are in the lists"
-        )
-    unknown = {}
-    for name, remedy in REMEDIES.items():
-        unknown[name] = sum(result["unknown"][name] for _, result in results)
-        # a rule never passes over documents in silence
-        if unknown[name]:
-            print(f"filtering: the {name} of {unknown[name]} documents are unknown (filtering.annotation.{remedy})")
-    return {"unknown": unknown, "blocklists": lists}
-
-
-def _print_counts(total: pd.DataFrame, counts: pd.Series, settings: Filtering) -> None:
-    """Prints the number of documents by fate, and the excluded categories of no document; arguments as in `_check`."""
     empty = total.loc[total["rule"] == "text", "documents"].sum()
     print(
         f"filtering: {counts['in']} documents: {counts['kept']} kept, {counts['not_selected']} not selected, "
         f"{counts['malformed']} malformed, {counts['dropped']} dropped, of which {empty} are empty",
         flush=True,
     )
+    _check(total, counts, folder / MALFORMED, settings)
+    unknown = _print_metadata(total, [result for _, result in results], lists, settings)
+    return {"unknown": unknown, "blocklists": lists}
+
+
+def _print_metadata(total: pd.DataFrame, results: list[dict], lists: dict, settings: Filtering) -> dict[str, int]:
+    """Prints which metadata were found and which are unknown; returns the `unknown` of `build`.
+
+    Args:
+        total: the rows of all shards together in the ledger.
+        results: the results of `filter_shard`.
+        lists: the `blocklists` of `build`.
+        settings: the section `filtering` of params.yaml.
+    """
+    if lists:
+        entries = sum(lists["entries"].values())
+        lookups = sum((Counter(result["lookups"]) for result in results), Counter())
+        print(
+            f"filtering: the blocklists have {entries} entries; {lookups['found']} of {lookups['looked_up']} "
+            "addresses that were looked up are in the lists"
+        )
+    unknown = {}
+    for name, remedy in REMEDIES.items():
+        unknown[name] = sum(result["unknown"][name] for result in results)
+        # a rule never passes over documents in silence
+        if unknown[name]:
+            print(f"filtering: the {name} of {unknown[name]} documents are unknown (filtering.annotation.{remedy})")
     found = set(total.loc[total["rule"] == "categories", "reason"])
     absent = [name for name in settings.excluded_categories if name not in found]
-    if absent:
+    # such as a misspelt category
+    if absent and not unknown["categories"]:
         print(escape(f"filtering: no document is of filtering.excluded_categories {', '.join(absent)}"))
+    return unknown
 
 
 def _annotation_sources(settings: Filtering, workers: int | str | None) -> tuple[dict, tuple[Path, ...], dict]:
