@@ -57,6 +57,8 @@ from transformers import pipeline
 
 model = pipeline("{task}", "{folder}")
 ```
+
+Tested with torch {torch} and transformers {transformers}.
 """
 OWN_USE = """
 ## Use
@@ -68,8 +70,7 @@ from transformers import pipeline
 
 model = pipeline("{task}", "{folder}", trust_remote_code=True)
 ```
-"""
-TESTED = """
+
 Tested with torch {torch} and transformers {transformers}.
 """
 
@@ -207,8 +208,8 @@ def _replace_use(card: str, use: str, folder: Path) -> str:
     task = re.search(r'pipeline\("([\w-]+)"', old)
     if not task:
         return card
-    tested = TESTED.format(torch=torch.__version__, transformers=transformers.__version__)
-    return body + use.format(task=task[1], folder=folder.as_posix()) + tested
+    versions = {"torch": torch.__version__, "transformers": transformers.__version__}
+    return body + use.format(task=task[1], folder=folder.as_posix(), **versions)
 
 
 @torch.no_grad()
