@@ -170,8 +170,8 @@ def test_a_host_of_many_labels_has_the_parents_that_a_name_can_have():
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        ("bad.org\nbücher.example\n".encode("latin-1"), ", line 2: no text in UTF-8; convert the list"),
-        ("bad.org\n".encode("utf-16-le"), ", line 1: no text in UTF-8; convert the list"),
+        ("bad.org\nbücher.example\n".encode("latin-1"), ", line 2: not UTF-8"),
+        ("bad.org\n".encode("utf-16-le"), ", line 1: a NUL character, so not UTF-8"),
         ("", ": no entry"),
         ("# note\n\n", r": no entry, such as bad.org or bad.org/page; fetch the list again, or delete the file"),
         ("||bad.org^\n! note\n", ": no entry"),

@@ -51,7 +51,7 @@ def test_a_wrong_mapping_is_an_error(changes, message):
 
 def test_a_label_that_a_task_has_not_stops_the_chain_before_anything_has_run(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    with pytest.raises(ValueError, match=r"positive_labels\.qqp: yes; allowed"):
+    with pytest.raises(ValueError, match=r"positive_labels\.qqp: \['yes'\]; allowed"):
         checked.main(SimpleNamespace(cross_domain=mapping(qqp=["yes"])))
     assert not list(tmp_path.iterdir())
 

@@ -278,6 +278,12 @@ def test_a_document_without_text_is_dropped_as_empty_before_all_other_reasons(te
     assert counted in capsys.readouterr().out
 
 
+def test_an_empty_document_does_not_hide_that_no_document_has_a_perplexity():
+    write_shard([record(harmful_pp=None), record("two", harmful_pp=None), record("")])
+    with pytest.raises(ValueError, match="none of 2 documents has a harmful_pp score"):
+        build()
+
+
 CUT_OFF = b"(cut off below)"
 
 

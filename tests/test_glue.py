@@ -240,9 +240,13 @@ def test_a_text_that_datasets_reads_from_csv_as_missing_is_one_clear_error(tmp_p
     [parquet] = folder.iterdir()
     parquet.unlink()
     (folder / "validation-0.csv").write_text(f"sentence1,sentence2,label\na,b,0\nc,{word},1\n")
-    with pytest.raises(
-        ValueError, match=r"glue \(rte, validation\): 1 rows without sentence2, as which `datasets` reads"
-    ):
+    with pytest.raises(ValueError, match=r"glue, rte, validation: row 1 lacks a text, as which `datasets` reads"):
+        glue.read_hub(repository, TASKS["rte"], TASKS["rte"].splits[1])
+
+
+def test_labels_in_words_of_a_folder_in_the_layout_of_the_hub_are_one_clear_error(tmp_path):
+    repository = hub(tmp_path / "glue", [{"sentence1": "a", "sentence2": "b", "label": "entailment"}], "rte")
+    with pytest.raises(ValueError, match="glue, rte: label 'entailment', expected a number"):
         glue.read_hub(repository, TASKS["rte"], TASKS["rte"].splits[1])
 
 

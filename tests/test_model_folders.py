@@ -205,7 +205,7 @@ def pickle(folder):
     [
         (lambda folder: cut(folder, "model.safetensors"), "the weights are damaged"),
         (lambda folder: cut(folder, "tokenizer.json"), "tokenizer.json: damaged"),
-        (drop_weight, r"not the weights of config.json: missing_keys, as .*\.self\.S;"),
+        (drop_weight, r"not the weights of config.json: missing_keys, as .*\.self\.S';"),
         (widen, "not the weights of config.json: mismatched_keys, as "),
         (pickle, "no file named model.safetensors"),
     ],

@@ -9,6 +9,7 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import hypothesis
+import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -514,6 +515,16 @@ def test_a_row_of_the_hub_without_a_text_is_left_to_the_filter(tmp_path, output)
     assert records.content(sound) == "a"
     with pytest.raises(ValueError, match=NO_STRING):
         records.annotations(unsound)
+
+
+def test_a_binary_text_of_the_hub_is_unsound_and_not_base64(tmp_path, output):
+    repository = tmp_path / "repository"
+    repository.mkdir()
+    pd.DataFrame({"text": [b"plain words"]}).to_parquet(repository / "train.parquet")
+    corpus.write_hub(output, settings(documents=1, shards=1, hub=[(repository, None)]))
+    [line] = reading.lines(output / "part_1.jsonl.zst")
+    with pytest.raises(ValueError, match=NO_STRING):
+        records.annotations(line)
 
 
 @pytest.mark.parametrize(

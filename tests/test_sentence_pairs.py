@@ -35,6 +35,13 @@ def settings_of(edit=None, scale="laptop", **blog) -> Settings:
     return Settings.model_validate(params)
 
 
+def test_without_a_protocol_nothing_is_prepared(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    settings = settings_of(lambda params: params["translation"].update(protocols={}))
+    assert stage.main(settings) == {"read": []}
+    assert "sentence_pairs: 0 pairs" in capsys.readouterr().out
+
+
 def test_a_generated_sentence_has_a_single_translation_in_other_words():
     pairs = language.pairs(400, seed=1)
     more = language.pairs(900, seed=1)

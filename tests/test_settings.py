@@ -127,7 +127,7 @@ WRITTEN = {
     "pretraining.epsilon": {"1e-12": 1e-12, ".5": 0.5, "1.E-3": 0.001, "1": 1},
     "pretraining.batch_size": {"1_000": 1000, "0x1F": 31, "0o17": 15, "+5": 5},
     "tasks.hub.revision": {"2024-01-01": ..., "1:30": ..., "0123456": ..., "on": ..., "=": ..., "1.2.3": ..., "y": ...},
-    "data.root": {"~": None, "null": None, "": None, "~/data": "~/data", "no": "no"},
+    "data.root": {"~": None, "null": None, "": None, "~/data": str(Path.home() / "data"), "no": "no"},
 }
 # of another type than the key asks for
 MISWRITTEN = {

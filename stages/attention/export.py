@@ -111,9 +111,9 @@ def export(source: Path, target: Path, own: bool) -> None:
             "export it in Python without it: own_operators(FILE, SHA256) of stages.attention.own, then export"
         )
     classes = {model.__name__: model for model in STOCK}
-    name = (config.architectures or ["none"])[0]
+    name = str((config.architectures or ["none"])[0])
     if name not in classes:
-        raise ValueError(f"{source}/config.json: the architecture {name} is none of {', '.join(classes)}")
+        raise ValueError(f"{source}/config.json: the architecture {name!r:.80} is none of {', '.join(classes)}")
     tokenizer = _read_tokenizer(source)
     model = _load_model(classes[name], source)
     if own:
@@ -166,7 +166,7 @@ def _read_tokenizer(folder: Path) -> Tokenizer | None:
         return Tokenizer.from_file(str(file))
     # The library raises nothing narrower.
     except Exception as error:
-        raise ValueError(f"{file}: damaged ({error}); copy the file again") from None
+        raise ValueError(f"{file}: damaged ({str(error)!r:.80}); copy the file again") from None
 
 
 def _load_model(kind: type[PreTrainedModel], folder: Path) -> PreTrainedModel:
@@ -176,12 +176,14 @@ def _load_model(kind: type[PreTrainedModel], folder: Path) -> PreTrainedModel:
             folder, use_safetensors=True, ignore_mismatched_sizes=True, output_loading_info=True
         )
     except SafetensorError as error:
-        raise ValueError(f"{folder}: the weights are damaged ({error}); copy the folder again") from None
+        raise ValueError(f"{folder}: the weights are damaged ({str(error)!r:.80}); copy the folder again") from None
     # Hugging Face warns, and draws missing weights at random.
     for problem, names in report.items():
         if names:
-            first = sorted(names)[0]
-            raise ValueError(f"{folder}: not the weights of config.json: {problem}, as {first}; copy the folder again")
+            first = repr(str(sorted(names)[0]))
+            raise ValueError(
+                f"{folder}: not the weights of config.json: {problem}, as {first:.80}; copy the folder again"
+            )
     return model
 
 

@@ -167,6 +167,9 @@ def _read_rows(dataset: CorpusHub) -> Iterator[bytes]:
                 f"corpus.hub: {repository}, row {number}: no `text` or `content` among the columns "
                 f"{quote(list(row))}; name another dataset, or its files in corpus.hub.files"
             )
+        # bytes would become base64, and dates texts
+        if not isinstance(text, str):
+            text = None
         metadata = row.get("metadata") or row.get("meta")
         if isinstance(metadata, dict):
             # The column `meta` of OSCAR holds the headers, too.

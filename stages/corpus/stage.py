@@ -85,8 +85,8 @@ def write_files(folder: Path, settings: Settings) -> list[dict]:
     ]
     # With a limit of one document, no second document was looked for.
     if single and corpus.documents != 1:
-        text = f"one document in {single[0]} (and in {len(single) - 1} other text files); a blank line ends a document"
-        print(escape(f"corpus: {text}"))
+        where = f"{single[0]} (and in {len(single) - 1} other text files)"
+        print(escape(f"corpus: one document in {where}; a blank line ends a document"))
     return [described for _, described in counted]
 
 

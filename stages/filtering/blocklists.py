@@ -189,14 +189,8 @@ def _entries(path: Path, rejected: dict, required: bool) -> Iterator[str]:
         ValueError: a line is not UTF-8, or no line of a required list is an entry.
     """
     is_empty = True
-    for number, line in enumerate(reading.unended(path), start=1):
-        try:
-            written = line.decode().strip()
-        except UnicodeDecodeError:
-            written = "\0"
-        # the NUL is set above, or from UTF-16, whose ASCII letters decode without an error
-        if "\0" in written:
-            raise ValueError(f"{path}, line {number}: no text in UTF-8; convert the list (`iconv -t utf-8`)")
+    for number, line in enumerate(reading.texts(path), start=1):
+        written = line.strip()
         # a comment begins a line or follows a space; any other `#` begins the fragment of an address
         bare = CELL.sub(r"\2", re.split(r"(?:^|\s)#", written)[0].strip())
         if not bare:

@@ -80,36 +80,38 @@ def build(corpus: Path, folder: Path, settings: Filtering, workers: int | str | 
     total = ledger[ledger["shard"] == TOTAL]
     fates = ("in", "kept", "not_selected", "dropped", "malformed")
     counts = total.groupby("fate")["documents"].sum().reindex(fates, fill_value=0)
-    empty = total.loc[total["rule"] == "text", "documents"].sum()
+    counts["empty"] = total.loc[total["rule"] == "text", "documents"].sum()
     print(
         f"filtering: {counts['in']} documents: {counts['kept']} kept, {counts['not_selected']} not selected, "
-        f"{counts['malformed']} malformed, {counts['dropped']} dropped, of which {empty} are empty",
+        f"{counts['malformed']} malformed, {counts['dropped']} dropped, of which {counts['empty']} are empty",
         flush=True,
     )
     _check(total, counts, folder / MALFORMED, settings)
-    unknown = _print_metadata(total, [result for _, result in results], lists, settings)
+    unknown = _print_metadata(total, results, lists, settings)
     return {"unknown": unknown, "blocklists": lists}
 
 
-def _print_metadata(total: pd.DataFrame, results: list[dict], lists: dict, settings: Filtering) -> dict[str, int]:
+def _print_metadata(
+    total: pd.DataFrame, results: list[tuple[Path, dict]], lists: dict, settings: Filtering
+) -> dict[str, int]:
     """Prints which metadata were found and which are unknown; returns the `unknown` of `build`.
 
     Args:
         total: the rows of all shards together in the ledger.
-        results: the results of `filter_shard`.
+        results: by shard the folder of the job and the result of `filter_shard`.
         lists: the `blocklists` of `build`.
         settings: the section `filtering` of params.yaml.
     """
     if lists:
         entries = sum(lists["entries"].values())
-        lookups = sum((Counter(result["lookups"]) for result in results), Counter())
+        lookups = sum((Counter(result["lookups"]) for _, result in results), Counter())
         print(
             f"filtering: the blocklists have {entries} entries; {lookups['found']} of {lookups['looked_up']} "
             "addresses that were looked up are in the lists"
         )
     unknown = {}
     for name, remedy in REMEDIES.items():
-        unknown[name] = sum(result["unknown"][name] for result in results)
+        unknown[name] = sum(result["unknown"][name] for _, result in results)
         # a rule never passes over documents in silence
         if unknown[name]:
             print(f"filtering: the {name} of {unknown[name]} documents are unknown (filtering.annotation.{remedy})")
@@ -245,7 +247,7 @@ def _check(total: pd.DataFrame, counts: pd.Series, malformed: Path, settings: Fi
 
     Args:
         total: the rows of all shards together in the ledger.
-        counts: the number of documents by fate.
+        counts: the number of documents by fate, and of those that are `empty`.
         malformed: the CSV of malformed lines.
         settings: the section `filtering` of params.yaml.
 
@@ -266,7 +268,7 @@ def _check(total: pd.DataFrame, counts: pd.Series, malformed: Path, settings: Fi
             f"The first of them:{examples}"
         )
     unscored = total.loc[total["reason"] == "missing", "all_documents"].sum()
-    if 0 < unscored == counts["in"] - counts["malformed"]:
+    if 0 < unscored == counts["in"] - counts["malformed"] - counts["empty"]:
         raise ValueError(
             f"none of {unscored} documents has a harmful_pp score, and filtering.missing_harmful_pp: drop drops them "
             "all; name a KenLM model in filtering.annotation.kenlm_model, or say filtering.missing_harmful_pp: keep"

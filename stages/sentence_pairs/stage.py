@@ -160,6 +160,6 @@ def main(settings: Settings) -> dict:
             sources.append(read)
         table = pd.DataFrame(ledger, columns=list(COLUMNS))
         write_table(output / "ledger.csv", table)
-    counts = table.groupby("fate")["pairs"].sum()
+    counts = table.groupby("fate")["pairs"].sum().reindex(["in", "kept", "dropped"], fill_value=0)
     print(f"sentence_pairs: {counts['in']} pairs, {counts['kept']} kept, {counts['dropped']} dropped", flush=True)
     return {"read": sources}

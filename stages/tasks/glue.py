@@ -98,13 +98,6 @@ def read_hub(hub: HubRepository, task: Task, split: Split) -> Examples:
     columns = task.hub_texts or task.texts
     needed = (*columns, "label")
     data, source = commits.dataset(hub.repository, task.name, hub.revision, split.name, "tasks.hub", needed)
-    for name in columns:
-        missing = list(data[name]).count(None)
-        if missing:
-            raise ValueError(
-                f"tasks.hub.repository: {hub.repository} ({task.name}, {split.name}): {missing} rows without {name}, "
-                "as which `datasets` reads null and NA in CSV files; name a repository of Parquet files"
-            )
     # A column without classes, such as the similarities of stsb, has no names.
     names = getattr(data.features["label"], "names", None)
     if names is not None and tuple(names) != task.classes:
@@ -114,10 +107,19 @@ def read_hub(hub: HubRepository, task: Task, split: Split) -> Examples:
         )
     rows = []
     for number, row in enumerate(data):
+        *texts, label = [row[name] for name in needed]
+        if None in texts:
+            raise ValueError(
+                f"tasks.hub.repository: {source}, {task.name}, {split.name}: row {number} lacks a text, as which "
+                "`datasets` reads null and NA in CSV files; name a repository of Parquet files"
+            )
+        if isinstance(label, str):
+            raise ValueError(
+                f"tasks.hub.repository: {source}, {task.name}: label {quote(label)}, expected a number; name another"
+            )
         # The hub writes -1 for an example without a label.
-        if row["label"] is not None and row["label"] >= 0:
-            texts = [row[name] for name in columns]
-            rows.append(_make_row(number, texts, row["label"]))
+        if label not in (None, -1):
+            rows.append(_make_row(number, texts, label))
     if not rows:
         raise ValueError(f"tasks.hub.repository: {source}, {task.name}: no example with a label; name another")
     dropped = len(data) - len(rows)

@@ -113,7 +113,7 @@ def _read_documents(paths: list[Path], where: str) -> Iterator[str]:
         # ValueError: text that is not UTF-8, or a name with a NUL character
         except (OSError, ValueError) as error:
             raise ValueError(
-                f"{where}: its document {quote(path.name)} cannot be read ({quote(error)}); fetch the evidence again"
+                f"{where}: its document {quote(str(path))} cannot be read ({quote(error)}); fetch the evidence again"
             ) from None
         # the text of a document may well be a web page
         require_data(path, POINTERS)

@@ -125,8 +125,8 @@ def from_hub(name: str, revision: str) -> tuple[Tokenizer, str]:
     """
     from transformers import AutoTokenizer
 
+    commit = commits.commit(name, revision, "tokenization.vocabulary (no file below data.root)", "model")
     try:
-        commit = commits.commit(name, revision, "tokenization.vocabulary", "model")
         tokenizer = AutoTokenizer.from_pretrained(name, revision=commit).backend_tokenizer
     # damaged files raise errors of many kinds in the library
     except Exception as error:
