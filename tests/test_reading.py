@@ -402,7 +402,7 @@ def test_a_text_file_that_is_one_document_is_named_with_a_hint(
     path = write(root / "x.txt", content)
     corpus.write_files(output, settings(root, documents=limit))
     out = capsys.readouterr().out
-    assert (f"one document in {path} (and in 0 other text files); a blank line ends a document" in out) == hint
+    assert (f"1 text file(s) with a single document, the first {path}; a blank line ends a document" in out) == hint
     assert f"corpus: {documents} documents" in out
 
 

@@ -85,8 +85,8 @@ def write_files(folder: Path, settings: Settings) -> list[dict]:
     ]
     # With a limit of one document, no second document was looked for.
     if single and corpus.documents != 1:
-        where = f"{single[0]} (and in {len(single) - 1} other text files)"
-        print(escape(f"corpus: one document in {where}; a blank line ends a document"))
+        what = f"{len(single)} text file(s) with a single document, the first {single[0]}"
+        print(escape(f"corpus: {what}; a blank line ends a document"))
     return [described for _, described in counted]
 
 
