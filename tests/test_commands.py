@@ -28,6 +28,8 @@ REFUSED = {
     "a bracket left open": ("a: [1\n", "line [12]: not YAML"),
     "an object": ("a: !!python/name:os.system\n", "line 1: not YAML: could not determine a constructor"),
     "a control character": ("a: 1\nb: \x01\n", "not YAML"),
+    "a truth value that is none": ("a: !!bool x\n", "not YAML"),
+    "a number that is none": ('a: !!int ""\n', "not YAML"),
     "a day that is none": ("a: !!timestamp 2001-99-99\n", "not YAML: month must be in"),
 }
 
@@ -184,7 +186,7 @@ def test_a_file_that_may_be_lost_is_an_error_with_its_path(tmp_path, monkeypatch
     assert not list(tmp_path.iterdir())
 
 
-REFUSED = {
+REFUSED_WRITES = {
     "a full disk": (errno.ENOSPC, "; free some space"),
     "a full quota": (errno.EDQUOT, "; free some space"),
     "too large a file": (errno.EFBIG, "; raise the limit"),
@@ -192,7 +194,7 @@ REFUSED = {
 }
 
 
-@pytest.mark.parametrize(("number", "remedy"), REFUSED.values(), ids=list(REFUSED))
+@pytest.mark.parametrize(("number", "remedy"), REFUSED_WRITES.values(), ids=list(REFUSED_WRITES))
 def test_a_refused_write_is_one_line_with_path_and_remedy(number, remedy, tmp_path):
     with pytest.raises(SystemExit) as ended, clear_errors(), temporary_sibling(tmp_path / "corpus"):
         raise OSError(number, os.strerror(number))
@@ -367,6 +369,8 @@ NO_COMMIT = {
 
 def test_a_record_names_the_commit_of_the_code(repository, capfd):
     commit = git(repository, "rev-parse", "HEAD").strip()
+    (repository / "stages").mkdir(exist_ok=True)
+    (repository / "stages" / "._left_by_a_mac.py").touch()
     assert provenance()["commit"] == commit
     (repository / "dvc.yaml").write_text("stages:")
     assert provenance()["commit"] == f"{commit}-modified"

@@ -551,7 +551,7 @@ def test_attributes_of_a_users_file_that_are_no_literals_are_left_out_of_its_des
             "class Other: .*mine.py has an operator 'plain_queries' already",
         ),
         (OWN.replace('"plain_queries"', "5"), "class PlainQueries: name is 5, expected a text"),
-        (OWN.replace('"plain_queries"', '"NaN"'), "class PlainQueries: name is 'NaN', no text for readers of CSV"),
+        (OWN.replace('"plain_queries"', '"NaN"'), "class PlainQueries: name: `NaN` is no text for readers of CSV"),
         ("# \udce9", "not Python: 'utf-8'"),
         ("x = 1\0", "not Python.*null bytes"),
     ],

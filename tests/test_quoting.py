@@ -129,3 +129,4 @@ def test_the_report_of_replaced_edits_holds_no_whole_value(tmp_path):
     path.write_text(f"scale: {QUOTED}\n{KEY}: {QUOTED}\n")
     report = scales.write("laptop", path)
     assert max(map(len, report.splitlines())) < 500
+    assert report.replace("\n", "").isprintable()

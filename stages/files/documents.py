@@ -63,6 +63,6 @@ def read_yaml(path: Path) -> object:
         raise ValueError(f"{path}, line {error.problem_mark.line + 1}: not YAML: {error.problem:.120}{hint}") from None
     except UnicodeDecodeError as error:
         raise ValueError(f"{path}: not UTF-8 ({error.reason}); save the file as UTF-8") from None
-    except (yaml.YAMLError, ValueError, AttributeError, RecursionError) as error:
+    except (yaml.YAMLError, ValueError, AttributeError, LookupError, RecursionError) as error:
         # a value such as `!!timestamp foo`, or nesting without end
         raise ValueError(f"{path}: not YAML: {quote(error)}") from None

@@ -16,3 +16,8 @@ def quote(value: object) -> str:
     if len(text) <= LONGEST:
         return text
     return f"{text[: LONGEST // 2]}…{text[1 - LONGEST // 2 :]}"
+
+
+def quote_bare(value: object) -> str:
+    """Returns the text of a value as `quote` does, without quotation marks."""
+    return quote(str(value))[1:-1]

@@ -3,20 +3,16 @@
 import re
 from pathlib import Path
 
-# what a stand-in begins with, its name, and how to get the data
-POINTERS = (
-    (
-        re.compile(rb"version https://git-lfs\.github\.com/spec/"),
-        "a Git LFS pointer",
-        "run `git lfs pull` in its clone",
+# what a stand-in begins with; its name, and how to get the data
+POINTERS = {
+    rb"version https://git-lfs\.github\.com/spec/": (
+        "a Git LFS pointer in place of the data; run `git lfs pull` in its clone"
     ),
-    (re.compile(rb"/annex/objects/[A-Z0-9_]+-s\d+-"), "a git-annex pointer", "run `git annex get` in its clone"),
-)
-PAGE = (
-    re.compile(rb"\s*<(!doctype html|html)\b", re.IGNORECASE),
-    "a web page",
-    "fetch the file again, from its own address",
-)
+    rb"/annex/objects/[A-Z0-9_]+-s\d+-": "a git-annex pointer in place of the data; run `git annex get` in its clone",
+}
+PAGE = {
+    rb"(?i)\s*<(!doctype html|html)\b": "a web page in place of the data; fetch the file again, from its own address"
+}
 
 
 def require_target(path: Path) -> None:
@@ -28,7 +24,7 @@ def require_target(path: Path) -> None:
         )
 
 
-def require_data(path: Path, stand_ins: tuple = (*POINTERS, PAGE)) -> None:
+def require_data(path: Path, stand_ins: dict[bytes, str] = POINTERS | PAGE) -> None:
     """Checks that a file holds data.
 
     Args:
@@ -42,6 +38,6 @@ def require_data(path: Path, stand_ins: tuple = (*POINTERS, PAGE)) -> None:
     require_target(path)
     with path.open("rb") as file:
         start = file.read(1024)
-    for form, name, remedy in stand_ins:
-        if form.match(start):
-            raise ValueError(f"{path}: {name} in place of the data; {remedy}")
+    for form, found in stand_ins.items():
+        if re.match(form, start):
+            raise ValueError(f"{path}: {found}")

@@ -151,7 +151,6 @@ def write_atomically(path: Path, content: str | bytes) -> None:
         except OSError as error:
             # any other error means that the content may be lost
             if error.errno not in UNKNOWN_TO_FILE_SYSTEM:
-                error.filename = str(path)
                 raise
             _warn_once("fsync", f"{path}: a crash of the machine may damage it, without fsync ({error.strerror})")
 

@@ -28,7 +28,7 @@ def message(error: BaseException) -> str:
         return f"{error}; make it, and the folder that holds it, writable and run the same command again"
     if number == errno.EFBIG:
         return f"{error}; raise the limit (`ulimit -f`), or move to a file system that takes larger files"
-    if number == errno.EMFILE:
+    if number in (errno.EMFILE, errno.ENFILE):
         return f"{error}; raise the limit (`ulimit -n`), or lower `workers`"
     if isinstance(error, ImportError) and not _is_of_ours(error):
         return (

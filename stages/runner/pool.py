@@ -131,7 +131,7 @@ def _make_executor(context: multiprocessing.context.BaseContext, number: int) ->
         return ProcessPoolExecutor(1, context, initializer=prepare_worker, initargs=(number,))
     except OSError as error:
         # too many open files are no matter of this folder
-        if error.errno == errno.EMFILE:
+        if error.errno in (errno.EMFILE, errno.ENFILE):
             raise
         raise RuntimeError(
             f"/dev/shm: no semaphore for a worker process can be made there ({error.strerror}); mount a writable tmpfs "

@@ -16,7 +16,9 @@ from stages.runner.fingerprints import LIBRARIES
 # packages whose versions a record holds
 PACKAGES = (*LIBRARIES, "datasets", "pandas", "dvc")
 # Paths of code, for Git: a user's operators stand next to dvc.yaml; scales are parameters, which the report shows.
-CODE = [":(glob)stages/**/*.py", ":(glob)stages/**/*.yaml", ":(exclude)stages/scales", ":(glob)*.py", "dvc.yaml"]
+SOURCES = [":(glob)stages/**/*.py", ":(glob)stages/**/*.yaml", ":(glob)*.py", "dvc.yaml"]
+# the second: hidden files, which editors leave
+CODE = [*SOURCES, ":(exclude)stages/scales", ":(exclude,glob)**/.*"]
 
 
 def provenance() -> dict:

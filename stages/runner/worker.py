@@ -22,25 +22,19 @@ FIXABLE = (ValueError, OSError, MemoryError, SafetensorError)
 LAUNCHER = "run it with torchrun or accelerate, which set all such variables, or `unset WORLD_SIZE RANK` before"
 
 
-def rank() -> int:
+def rank(variable: str = "RANK", missing: str = "") -> int:
     """Returns the number of this process among all `processes()`, from 0; 0 also without torchrun or accelerate.
 
+    Args:
+        variable: the environment variable that has the number; LOCAL_RANK counts the processes of a machine.
+        missing: the number if the variable is not set.
+
     Raises:
-        ValueError: there are several processes, and the environment variable RANK is not the number of a process.
+        ValueError: there are several processes, and the variable is not the number of a process.
     """
     # a RANK without a WORLD_SIZE above 1 has another meaning
-    return 0 if processes() == 1 else _read_rank("RANK")
-
-
-def local_rank() -> int:
-    """Returns the number of this process among several processes of this machine; raises an error as `rank` does.
-
-    Launchers that start a single process per machine may leave LOCAL_RANK out.
-    """
-    return _read_rank("LOCAL_RANK", missing="0")
-
-
-def _read_rank(variable: str, missing: str = "") -> int:
+    if processes() == 1:
+        return 0
     text = os.environ.get(variable, missing)
     if text not in map(str, range(processes())):
         raise ValueError(f"{variable} is {text!r}, expected a number below WORLD_SIZE, {processes()}; {LAUNCHER}")

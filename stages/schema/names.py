@@ -9,10 +9,14 @@ from stages.files.quoting import quote
 NO_TEXTS = ("nan", "na", "n/a", "null", "none", "inf", "infinity", "true", "false")
 
 
-def require_text(name: str) -> str:
-    """Returns a name that readers of CSV files, such as pandas, take for a text; ValueError for one of NO_TEXTS."""
+def require_text(name: str, where: str = "") -> str:
+    """Returns a name that readers of CSV files, such as pandas, take for a text.
+
+    Raises:
+        ValueError: the name is one of NO_TEXTS; `where` begins the message.
+    """
     if name.lower() in NO_TEXTS:
-        raise ValueError(f"`{name}` is no text for readers of CSV files, such as pandas; choose another name")
+        raise ValueError(f"{where}`{name}` is no text for readers of CSV files, such as pandas; choose another name")
     return name
 
 

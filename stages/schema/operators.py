@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from stages.files.quoting import quote
-from stages.schema.names import NO_TEXTS
+from stages.schema.names import require_text
 
 FOLDER = Path(__file__).parents[1] / "attention"
 
@@ -85,7 +85,9 @@ def _read_file(file: Path, classes: Classes, operators: Operators) -> None:
                 operator = _describe(attributes, file, f"{file}: class {node.name}")
                 if operator.name in operators:
                     other = operators[operator.name].file
-                    raise ValueError(f"{file}: class {node.name}: {other} has an operator {operator.name!r} already")
+                    raise ValueError(
+                        f"{file}: class {node.name}: {other} has an operator {quote(operator.name)} already"
+                    )
                 operators[operator.name] = operator
 
 
@@ -119,6 +121,5 @@ def _describe(attributes: dict[str, Any], file: Path, place: str) -> Description
         if kind is str and not isinstance(attributes[name], str):
             raise ValueError(f"{place}: {name} is {quote(attributes[name])}, expected a text")
         values[name] = attributes[name]
-    if values["name"].lower() in NO_TEXTS:
-        raise ValueError(f"{place}: name is {values['name']!r}, no text for readers of CSV files; choose another name")
+    require_text(values["name"], f"{place}: name: ")
     return Description(**values)

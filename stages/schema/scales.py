@@ -15,6 +15,7 @@ from ruamel.yaml.nodes import ScalarNode
 from ruamel.yaml.representer import RoundTripRepresenter
 
 from stages.files.documents import Loader, read_yaml
+from stages.files.quoting import quote_bare
 from stages.files.storage import write_atomically
 
 FOLDER = Path(__file__).parents[1] / "scales"
@@ -132,8 +133,8 @@ def _report_edits(params: Any) -> str:
     name = values.get("scale")
     edits = _list_edits(values, name if name in names() else COMPLETE)
     if not edits:
-        return f", in place of `{name!s:.80}` with nothing edited"
-    return "\n".join([f", in place of `{name!s:.80}` with these values that differ from that scale:", *edits])
+        return f", in place of `{quote_bare(name)}` with nothing edited"
+    return "\n".join([f", in place of `{quote_bare(name)}` with these values that differ from that scale:", *edits])
 
 
 def _list_edits(values: dict[str, object], scale: str) -> list[str]:
@@ -143,7 +144,7 @@ def _list_edits(values: dict[str, object], scale: str) -> list[str]:
     for key in dict.fromkeys([*unedited, *values]):
         edited, original = values.get(key, ABSENT), unedited.get(key, ABSENT)
         if edited != original:
-            edits.append(f"  {key:.80}: {edited!s:.80} ({scale}: {original})")
+            edits.append(f"  {quote_bare(key)}: {quote_bare(edited)} ({scale}: {original})")
     return edits
 
 

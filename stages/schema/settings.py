@@ -10,7 +10,7 @@ from pathlib import Path
 from pydantic import ValidationError, model_validator
 
 from stages.files.documents import read_yaml
-from stages.files.quoting import quote
+from stages.files.quoting import quote, quote_bare
 from stages.files.storage import sha256
 from stages.schema.checks import CHECKS, REFERENCE
 from stages.schema.names import did_you_mean
@@ -150,7 +150,7 @@ def _describe_problem(details: dict) -> str:
     Example: "  pretraining.stepz: unknown key (given: 5); did you mean `steps`?"
     """
     # pydantic marks a mistake in the name of a map's entry, not in its value, by `[key]` after the name
-    key = ".".join(quote(str(part))[1:-1] for part in details["loc"] if part != "[key]") or "the file"
+    key = ".".join(quote_bare(part) for part in details["loc"] if part != "[key]") or "the file"
     given, kind = details["input"], details["type"]
     if kind == "extra_forbidden":
         hint = did_you_mean(key.rpartition(".")[2], _list_keys(Record)) or "; remove it or correct the spelling"
@@ -167,7 +167,7 @@ def _describe_problem(details: dict) -> str:
     hint = ""
     if kind == "literal_error":
         hint = did_you_mean(str(given), re.findall("'(.*?)'", details["ctx"]["expected"]))
-    elif kind == "string_type":
+    elif kind == "string_type" and not isinstance(given, dict | list | None):
         hint = "; put the text in quotation marks"
     elif kind in ("int_type", "float_type") and isinstance(given, str) and given[:1].isdigit():
         hint = "; write digits without quotation marks and leading zeros"

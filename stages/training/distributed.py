@@ -11,7 +11,8 @@ import torch
 from torch import Tensor, distributed, nn
 from torch.nn.parallel import DistributedDataParallel
 
-from stages.runner.worker import LAUNCHER, local_rank, processes, rank
+from stages.files.quoting import quote
+from stages.runner.worker import LAUNCHER, processes, rank
 from stages.training.optimisation import device
 
 
@@ -19,7 +20,7 @@ def join() -> None:
     """Connects this process with all other processes, if any, and binds the process to the GPU of the local rank.
 
     Raises:
-        ValueError: the machine has fewer GPUs than processes, or the other processes do not come.
+        ValueError: the machine has fewer GPUs than processes, or the processes cannot meet.
     """
     if processes() == 1 or distributed.is_initialized():
         return
@@ -27,17 +28,19 @@ def join() -> None:
     if torch.cuda.is_available():
         backend = "nccl"
         gpus = torch.cuda.device_count()
-        if local_rank() >= gpus:
+        # launchers that start a single process per machine may leave LOCAL_RANK out
+        local_rank = rank("LOCAL_RANK", missing="0")
+        if local_rank >= gpus:
             raise ValueError(
-                f"LOCAL_RANK is {local_rank()}, but there are {gpus} GPUs; run `torchrun --nproc-per-node {gpus}`"
+                f"LOCAL_RANK is {local_rank}, but there are {gpus} GPUs; run `torchrun --nproc-per-node {gpus}`"
             )
-        torch.cuda.set_device(local_rank())
+        torch.cuda.set_device(local_rank)
     # the library waits for half an hour and says nothing
     print(f"process {rank()} of {processes()} (RANK, WORLD_SIZE) waits for the other processes", flush=True)
     try:
         distributed.init_process_group(backend)
     except distributed.DistError as error:
-        raise ValueError(f"not all of {processes()} processes (WORLD_SIZE) have come: {error}; {LAUNCHER}") from None
+        raise ValueError(f"the {processes()} processes (WORLD_SIZE) cannot meet: {quote(error)}; {LAUNCHER}") from None
     atexit.register(distributed.destroy_process_group)
 
 
