@@ -120,9 +120,13 @@ def blocks(path: Path) -> Iterator[bytes]:
     """Yields the decompressed content in blocks of BLOCK bytes at most, cut anywhere. Errors as in `lines`."""
     require_data(path)
     with path.open("rb") as file:
+        start = file.peek(4)
         # decompression would take an empty file for one without content
-        if path.suffix in (".zst", ".gz") and not file.peek(1):
+        if path.suffix in DECOMPRESSION and not start:
             raise ValueError(f"{path}: empty, not a compressed file; {REMEDY}")
+        for suffix, signature in SIGNATURES.items():
+            if path.suffix not in DECOMPRESSION and start.startswith(signature):
+                raise ValueError(f"{path}: compressed, as {suffix} files are; rename it to {path.name}{suffix}")
         try:
             with DECOMPRESSION.get(path.suffix, nullcontext)(file) as content:
                 while block := content.read(BLOCK):
@@ -137,6 +141,8 @@ DECOMPRESSION: dict[str, Callable] = {
     ".zst": partial(zstd.open, options={zstd.DecompressionParameter.window_log_max: LARGEST_WINDOW}),
     ".gz": gzip.open,
 }
+# the first bytes of a compressed file (RFC 8878, RFC 1952)
+SIGNATURES = {".zst": b"\x28\xb5\x2f\xfd", ".gz": b"\x1f\x8b"}
 
 
 @contextmanager
