@@ -24,6 +24,7 @@ from stages.files import observations
 from stages.files.paths import RESULTS
 from stages.files.storage import write_atomically
 from stages.runner import bars, errors, fingerprints, gpus, jobs, pool, results, worker
+from stages.runner.cluster import on_cluster
 from stages.runner.jobs import Job
 from stages.runner.run import Run
 
@@ -606,7 +607,7 @@ def test_a_cluster_gives_the_same_results_although_a_worker_dies(cluster):
 
 def test_a_scheduler_that_does_not_answer_is_named(monkeypatch):
     pytest.importorskip("distributed", reason="the extra `cluster` is not installed")
-    monkeypatch.setattr(pool, "CONNECTION_SECONDS", 1)
+    monkeypatch.setattr("stages.runner.cluster.CONNECTION_SECONDS", 1)
     with pytest.raises(ValueError, match=r"no Dask scheduler answers at tcp://127.0.0.1:9 .*say null"):
         jobs.run(square, make_jobs(1), "squares", workers="tcp://127.0.0.1:9")
 
@@ -624,7 +625,7 @@ def test_a_worker_that_was_started_for_shared_jobs_is_refused_with_the_command_t
     with distributed.LocalCluster(**options) as cluster:
         share_jobs(monkeypatch, "2", "0")
         with pytest.raises(ValueError, match="WORLD_SIZE is set for some workers of .* before `dask worker"):
-            list(pool.on_cluster(square, [], cluster.scheduler_address))
+            list(on_cluster(square, [], cluster.scheduler_address))
 
 
 @pytest.mark.parametrize(

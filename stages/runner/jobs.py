@@ -27,7 +27,7 @@ from filelock import Timeout
 
 from stages.files.paths import RESULTS
 from stages.files.storage import acquire_lock, count_bytes, delete, read_states
-from stages.runner import fingerprints, gpus, pool, results, worker
+from stages.runner import cluster, fingerprints, gpus, pool, results, worker
 from stages.runner.bars import Bar
 from stages.runner.errors import escape
 from stages.runner.run import Job
@@ -68,7 +68,7 @@ def run(
         RuntimeError: jobs have failed; raised with all failures after the other jobs are done, in several processes at
             the first failure. Or the folder of a job was deleted meanwhile.
         ValueError: several processes were started for jobs that cannot be shared; the Dask cluster cannot be used
-            (`pool.on_cluster`); or a worker may not lock a GPU (`gpus.take`).
+            (`cluster.on_cluster`); or a worker may not lock a GPU (`gpus.take`).
         FileNotFoundError: an input of a job is missing.
     """
     if processes() > 1 and not shared:
@@ -209,7 +209,7 @@ def _compute(
     if processes() > 1:
         yield from _compute_here(calls)
     elif on_cluster:
-        yield from pool.on_cluster(worker.do_job, calls, workers)
+        yield from cluster.on_cluster(worker.do_job, calls, workers)
     else:
         number = workers or len(devices) or joblib.cpu_count()
         # a worker must choose its GPU before it imports a library that occupies one

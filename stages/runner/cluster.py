@@ -1,0 +1,59 @@
+"""Computes jobs on the workers of a Dask cluster."""
+
+import os
+from collections.abc import Callable, Iterator
+
+from stages.runner.pool import Outcome
+
+# to wait for a scheduler, and then for its first worker
+CONNECTION_SECONDS = 30
+
+
+def on_cluster(call: Callable, work: list[tuple[str, tuple]], address: str) -> Iterator[Outcome]:
+    """Calls `call(*arguments)` for every job on the workers of a Dask scheduler.
+
+    Args:
+        call: as in `pool.in_processes`.
+        work: as in `pool.in_processes`.
+        address: of the scheduler, such as tcp://HOST:8786.
+
+    Yields:
+        The name of a job, and the value that `call` has returned or the error of the worker, as jobs end, in any order.
+
+    Raises:
+        ValueError: the package `distributed` is missing; the scheduler cannot be reached or has no workers; or some
+            workers take several jobs at a time, or have a WORLD_SIZE above 1.
+    """
+    try:
+        from distributed import Client, as_completed
+    except ImportError:
+        raise ValueError(f"workers: {address} needs the package distributed; run `pip install '.[cluster]'`") from None
+    command = f"dask worker {address} --nthreads 1 --nworkers N"
+    try:
+        client = Client(address, timeout=CONNECTION_SECONDS)
+    except OSError as error:
+        raise ValueError(
+            f"workers: no Dask scheduler answers at {address} ({error}); start `dask scheduler` there, or say null "
+            "for the cores of this machine"
+        ) from None
+    with client:
+        try:
+            client.wait_for_workers(1, timeout=CONNECTION_SECONDS)
+        except TimeoutError:
+            raise ValueError(f"workers: {address} has no workers; start some: `{command}`") from None
+        if any(threads > 1 for threads in client.nthreads().values()):
+            raise ValueError(
+                f"workers: some workers of {address} take several jobs at a time, whose random numbers would come from "
+                f"one generator; start them with one thread each: `{command}`"
+            )
+        # such a worker would take its jobs for a share of jobs
+        if any(number not in (None, "", "1") for number in client.run(os.getenv, "WORLD_SIZE").values()):
+            raise ValueError(
+                f"workers: WORLD_SIZE is set for some workers of {address}; `unset WORLD_SIZE` before `{command}`"
+            )
+        # pure: Dask would return the result of an equal call before, even if its files are gone
+        futures = {client.submit(call, *arguments, pure=False): name for name, arguments in work}
+        for future in as_completed(futures):
+            # a job returns its own errors; this is an error of the worker
+            error = future.exception()
+            yield futures[future], f"  {error}" if error else future.result()
