@@ -121,7 +121,7 @@ def export(source: Path, target: Path, own: bool) -> None:
     else:
         model = to_stock_bert(model)
         model.save_pretrained(target)
-    # the test that the card names
+    # The card names the versions with which the written folder has loaded here.
     _load_model(type(model), target)
     # BertTokenizer of transformers 4 reads vocab.txt in place of tokenizer.json, and puts text into lower case.
     if tokenizer and getattr(tokenizer.normalizer, "lowercase", False):

@@ -217,7 +217,7 @@ def _holds_oscar(path: Path) -> bool:
 
 def _number_texts(path: Path) -> Iterator[tuple[int, str]]:
     """Yields (number, line), from 1; bytes that are not UTF-8 become lone surrogates, which no record can hold."""
-    for number, line in enumerate(reading.unended(path), 1):
+    for number, line in enumerate(reading.universal_lines(path), 1):
         # UTF-16 has a NUL at every other place of Latin text, and UTF-8 has no byte 255.
         unsound = line.replace(b"\0", b"\xff")
         yield number, unsound.decode(errors="surrogateescape")

@@ -115,7 +115,7 @@ def explained(subject: str, repository: str = "") -> Iterator[None]:
     """Turns errors of the hub's libraries into a ValueError.
 
     Args:
-        subject: the begin of the message: a key and the value.
+        subject: the beginning of the message: a key and the value.
         repository: as in `commit`; in a folder, pointers in place of the files are the more likely cause.
     """
     from datasets.exceptions import DatasetsError

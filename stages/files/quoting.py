@@ -8,7 +8,7 @@ def quote(value: object) -> str:
     r"""Returns a value as Python writes it, "a\tb" as "'a\\tb'", in at most LONGEST characters.
 
     The text of an exception stands without quotation marks and on one line. A longer text loses its middle, because
-    libraries say at the begin what is wrong, and at the end where or why.
+    libraries say at the beginning what is wrong, and at the end where or why.
     """
     text = repr(value)
     if isinstance(value, Exception):

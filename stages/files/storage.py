@@ -46,7 +46,7 @@ def temporary_sibling(path: Path) -> Iterator[Path]:
             delete(abandoned)
         temporary = path.with_name(f".{path.name}.{uuid.uuid4().hex}")
         try:
-            with refused_writes_named(path):
+            with name_refused_writes(path):
                 yield temporary
             # a folder with content cannot be replaced
             if path.is_dir():
@@ -100,7 +100,7 @@ def acquire_lock(path: Path, wait: bool = True) -> "AcquireReturnProxy":
 
 
 @contextmanager
-def refused_writes_named(path: Path) -> Iterator[None]:
+def name_refused_writes(path: Path) -> Iterator[None]:
     """Adds `path` to an error of the body that says that a write was refused; the system names no path."""
     try:
         yield

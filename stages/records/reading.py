@@ -43,15 +43,15 @@ def lines(path: Path) -> Iterator[bytes]:
         yield from block.split(b"\n")
 
 
-def unended(path: Path) -> Iterator[bytes]:
+def universal_lines(path: Path) -> Iterator[bytes]:
     r"""Yields the lines of a file whose lines end with LF, CR LF or CR: b"a\r\nb\rc" gives b"a", b"b", b"c"."""
     for line in lines(path):
         yield from line.removesuffix(b"\r").split(b"\r")
 
 
 def texts(path: Path) -> Iterator[str]:
-    """Yields the lines of `unended` as text. ValueError as in `lines`, and for other encodings than UTF-8."""
-    for number, line in enumerate(unended(path), 1):
+    """Yields the lines of `universal_lines` as text. ValueError as in `lines`, and for other encodings than UTF-8."""
+    for number, line in enumerate(universal_lines(path), 1):
         try:
             text = line.decode()
         except UnicodeDecodeError as error:

@@ -15,10 +15,10 @@ from stages.runner.fingerprints import LIBRARIES
 
 # packages whose versions a record holds
 PACKAGES = (*LIBRARIES, "datasets", "pandas", "dvc")
-# Paths of code, for Git: a user's operators stand next to dvc.yaml; scales are parameters, which the report shows.
-SOURCES = [":(glob)stages/**/*.py", ":(glob)stages/**/*.yaml", ":(glob)*.py", "dvc.yaml"]
-# the second: hidden files, which editors leave
-CODE = [*SOURCES, ":(exclude)stages/scales", ":(exclude,glob)**/.*"]
+# Paths of code, for Git: a user's operators stand next to dvc.yaml. No code are scales, which are parameters that the
+# report shows, and hidden files, which editors leave.
+LEFT_OUT = [":(exclude)stages/scales", ":(exclude,glob)**/.*"]
+CODE = [":(glob)stages/**/*.py", ":(glob)stages/**/*.yaml", ":(glob)*.py", "dvc.yaml", *LEFT_OUT]
 
 
 def provenance() -> dict:

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from safetensors import SafetensorError
 
-from stages.files.storage import acquire_lock, read_states, refused_writes_named
+from stages.files.storage import acquire_lock, name_refused_writes, read_states
 from stages.runner import fingerprints, gpus, pool, results
 from stages.runner.errors import message
 from stages.runner.run import Job
@@ -92,7 +92,7 @@ def do_job(
     try:
         # another stage that computes the job is waited for; of several processes that share the job, the first locks it
         lock = nullcontext() if rank() else acquire_lock(folder.with_suffix(".lock"))
-        with lock, refused_writes_named(folder):
+        with lock, name_refused_writes(folder):
             _call(function, job, folder, inputs)
     except Exception as error:
         if not folder.exists():

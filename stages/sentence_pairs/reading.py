@@ -11,6 +11,7 @@ from pathlib import Path
 
 from stages.files import commits
 from stages.files.quoting import quote
+from stages.files.stand_ins import require_target
 from stages.records import reading
 from stages.schema.sections import Hub
 
@@ -44,7 +45,8 @@ def from_files(root: Path, name: str, languages: tuple[str, str]) -> Iterator[Si
     else:
         paths = [root / f"{name}.{language}" for language in languages]
     for path in paths:
-        if not path.is_file() and not path.is_symlink():
+        require_target(path)
+        if not path.is_file():
             raise ValueError(
                 f"{path}: no such file; translation.protocols.*.files names pairs below data.root ({root})"
             )

@@ -9,7 +9,7 @@ import msgspec
 import numpy as np
 import pandas as pd
 
-from stages.files.stand_ins import require_data
+from stages.files.stand_ins import require_data, require_target
 
 T = TypeVar("T")
 
@@ -60,8 +60,8 @@ def find_file(folders: Iterable[Path], stem: str, suffix: str) -> Path | None:
     for folder in folders:
         for name in (f"{stem}{suffix}", f"{stem}.subset{suffix}"):
             path = folder / name
-            # a link that leads nowhere is an error of its own when the file is read
-            if path.is_file() or path.is_symlink():
+            require_target(path)
+            if path.is_file():
                 return path
     return None
 
