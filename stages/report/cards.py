@@ -1,25 +1,55 @@
 """A model card for every pre-trained operator and size.
 
-The template is Markdown, which may hold HTML: values such as `report.data` are escaped.
+The template is Markdown: every value, such as `report.data`, is escaped, so that readers see its characters.
 """
 
+import re
 from pathlib import Path
+
+import jinja2
 
 from stages.evidence.fields import select
 from stages.files.model_folders import card
 from stages.files.paths import pretrained
-from stages.report import html, names, read_results
-from stages.report.text_templates import TEMPLATES, describe_banner
+from stages.report import names, read_results
+from stages.report.text_templates import FILTERS, TEMPLATES, describe_banner
 from stages.schema.operators import described
 from stages.schema.settings import Settings
 
 # the summaries that a card shows
 MEASURES = ["masked_lm_parameters", "saved_percent", "final_validation_loss", "score"]
+# the characters that Markdown, HTML inside Markdown or a table of GitHub would interpret
+SPECIAL = re.compile(r"[\\`*_{}\[\]<>|#~$&]")
+
+
+class Code(str):
+    """A value that the template sets as code, where Markdown takes every character but a backtick as it is."""
+
+
+def escape(value: object) -> str:
+    r"""Escapes a value for Markdown, on one line: `a_b <i>` is `a\_b \<i\>`. Code stays as it is."""
+    if isinstance(value, Code):
+        return value
+    line = " ".join(str(value).split())
+    return SPECIAL.sub(r"\\\g<0>", line)
+
+
+def environment(folder: Path) -> jinja2.Environment:
+    """Builds the Jinja environment of the Markdown templates of a folder."""
+    templates = jinja2.Environment(
+        loader=jinja2.FileSystemLoader(folder),
+        undefined=jinja2.StrictUndefined,
+        finalize=escape,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    templates.filters.update(FILTERS, code=Code)
+    return templates
 
 
 def render_cards(settings: Settings) -> dict[str, str]:
     """Renders the model cards of a run in Markdown, by `OPERATOR-SIZE`."""
-    template = html.environment(TEMPLATES).get_template("model_card.md")
+    template = environment(TEMPLATES).get_template("model_card.md")
     operators = described(Path(settings.operators_file))
     summaries = select(read_results.read_summaries(), metric=MEASURES)
     texts = {}
@@ -37,6 +67,6 @@ def render_cards(settings: Settings) -> dict[str, str]:
             )
             # the folder of the first seed is the example of the card
             folder = pretrained(operator, size, settings.pretraining.seeds[0])
-            title = f"BERT-{size} with {names.operator(operator)} attention"
+            title = escape(f"BERT-{size} with {names.operator(operator)} attention")
             texts[f"{operator}-{size}"] = card(folder, title, text.strip(), operator, variant, "fill-mask", {})
     return texts

@@ -28,7 +28,7 @@ IDENTIFIER = re.compile(r'\bid="|url\(#|href="#')
 
 
 def environment(folder: Path) -> jinja2.Environment:
-    """Builds the Jinja environment of the HTML and Markdown templates of a folder."""
+    """Builds the Jinja environment of the HTML templates of a folder."""
     templates = jinja2.Environment(
         loader=jinja2.FileSystemLoader(folder),
         autoescape=True,
