@@ -30,8 +30,8 @@ LISTS = {"protocol": "protocols", "operator": "operators", "size": "sizes"}
 
 
 def run(words: list[str]) -> None:
-    """Runs a command, given as the words after `python -m stages`."""
-    arguments = vars(build_parser().parse_args(words))
+    """Runs a command, given as the words after `python -m stages`; without words, prints the help."""
+    arguments = vars(build_parser().parse_args(words or ["--help"]))
     name = arguments.pop("stage")
     if name == "scale":
         print(escape(scales.write(**arguments, path=PATH)))
