@@ -17,8 +17,9 @@ from stages.masked_lm.corpus import Corpus
 from stages.report import names
 from stages.report.looks import PAPER
 from stages.report.tables import csv_of
+from stages.schema import scales
 from stages.schema.settings import load_settings
-from stages.tools import example_numbers, first_self_weight, pages, study_figures
+from stages.tools import example_numbers, first_self_weight, pages, steps_benchmark, study_figures
 from tests.toy import LENGTH, packed, run_of
 
 ROOT = Path(__file__).parents[1]
@@ -41,6 +42,7 @@ TABLES = {
     "released.csv": pages.judge_released,
     "english/runs.csv": pages.list_english_runs,
     "self_score/step_ratios.csv": pages.compare_step_ratios,
+    "benchmark/results.csv": steps_benchmark.list_results,
 }
 
 
@@ -65,6 +67,24 @@ def test_step_ratios_are_geometric_means_by_seed_and_compared_by_welchs_test():
     assert change["ratio"] == pytest.approx(frame.loc["16", "ratio"] / frame.loc["8", "ratio"])
     expected = stats.ttest_ind(logarithms["16"], logarithms["8"], equal_var=False)
     assert change["p"] == pytest.approx(expected.pvalue)
+
+
+@pytest.mark.parametrize(
+    ("line", "changed", "message"),
+    [
+        ("  steps: 2400 ", "  steps: 3000 ", "pretraining.steps is 3000, and the benchmark fixes it at 2400"),
+        ("  seeds: [31, 32, 33, 34]", "  seeds: [51, 52]", None),
+    ],
+)
+def test_an_entry_of_the_benchmark_may_change_seeds_and_no_other_setting_of_training(tmp_path, line, changed, message):
+    text = scales.read("english")
+    assert text.count(line) == 1
+    (tmp_path / "params.yaml").write_text(text.replace(line, changed))
+    if message is None:
+        steps_benchmark.require_fixed_settings(tmp_path)
+        return
+    with pytest.raises(ValueError, match=re.escape(message)):
+        steps_benchmark.require_fixed_settings(tmp_path)
 
 
 @pytest.mark.parametrize("page", pages.PAGES)

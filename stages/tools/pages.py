@@ -3,8 +3,9 @@
 A study is a folder below reports/examples with `params.yaml` (the settings of training), `analysis.yaml` (the section
 `analysis` that judges the study) and `observations`. The comparisons of a study go to `contrasts.csv`, as the stage
 `analysis` makes them, and the means of the arms to `means.csv`; the comparisons of the released results go to
-reports/examples/released.csv. The study of English also lists the runs at every learning rate, and the study of
-self-attention compares two lengths. FIGURES are drawn from the observations, and one more from the study on a GPU.
+reports/examples/released.csv. The study of English also lists the runs at every learning rate, the study of
+self-attention compares two lengths, and benchmark/results.csv lists the entries of the open benchmark. FIGURES are
+drawn from the observations, and one more from the study on a GPU.
 
 A page is a Jinja template in reports/pages, where macros.md has the macros of several pages. The numbers come from
 these files and from the tables of the example reports.
@@ -29,7 +30,7 @@ from stages.files.storage import write_atomically
 from stages.report.tables import csv_of
 from stages.report.text_templates import ENVIRONMENT
 from stages.schema import scales
-from stages.tools import example_numbers, study_figures
+from stages.tools import example_numbers, steps_benchmark, study_figures
 
 EXAMPLES = example_numbers.EXAMPLES
 TEMPLATES = REPORTS / "pages"
@@ -46,6 +47,7 @@ PAGES = {
     "files": EXAMPLES / "files/README.md",
     "laptop": EXAMPLES / "laptop/README.md",
     "translation": EXAMPLES / "translation/README.md",
+    "benchmark": EXAMPLES / "benchmark/README.md",
 }
 # The arms whose losses are drawn, by the figure of a study.
 FIGURES = {
@@ -280,6 +282,7 @@ def main() -> None:
         print(f"{folder}: judged")
     write_atomically(ENGLISH / "runs.csv", csv_of(list_english_runs()))
     write_atomically(SELF_SCORE / "step_ratios.csv", csv_of(compare_step_ratios()))
+    write_atomically(EXAMPLES / "benchmark/results.csv", csv_of(steps_benchmark.list_results()))
     for path, curves in FIGURES.items():
         figure = EXAMPLES / path
         write_atomically(figure, draw_figure(figure.parent, curves))
