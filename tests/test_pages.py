@@ -92,6 +92,13 @@ def test_a_page_is_the_rendering_of_its_template(page):
     assert pages.render(page) == (ROOT / pages.PAGES[page]).read_text(encoding="utf-8")
 
 
+@pytest.mark.parametrize("page", ["README.md", "stages/README.md", "stages/attention/README.md", "CONTRIBUTING.md"])
+def test_code_is_not_cut_where_a_code_host_shows_98_columns(page):
+    blocks = re.findall(r"^```.*?^```", (ROOT / page).read_text(encoding="utf-8"), re.DOTALL | re.MULTILINE)
+    assert blocks
+    assert max(len(line) for block in blocks for line in block.splitlines()) <= 96
+
+
 def list_links(text):
     """Lists the relative targets of links and pictures, in Markdown or HTML, without anchors."""
     targets = re.findall(r'\]\(([^)#\s]+)|(?:href|src)="([^"#]+)', text)
