@@ -111,7 +111,12 @@ LINKED = [*pages.PAGES.values(), EXAMPLES / "h100/README.md", *EXAMPLES.rglob("*
 @pytest.mark.parametrize("path", LINKED, ids=lambda path: str(path).removeprefix(f"{EXAMPLES}/"))
 def test_links_of_a_page_lead_to_files(path):
     page = ROOT / path
-    missing = [target for target in list_links(page.read_text(encoding="utf-8")) if not (page.parent / target).exists()]
+    missing = []
+    for target in list_links(page.read_text(encoding="utf-8")):
+        # a code host takes ../../ in README.md for the address of the repository: its badges are there
+        on_host = page.parent == ROOT and target.startswith("../../")
+        if not on_host and not (page.parent / target).exists():
+            missing.append(target)
     assert missing == []
 
 
