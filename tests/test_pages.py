@@ -105,7 +105,7 @@ def list_links(text):
     return [target for found in targets for target in found if target and ":" not in target]
 
 
-LINKED = [*pages.PAGES.values(), EXAMPLES / "h100/README.md", *EXAMPLES.rglob("*.html")]
+LINKED = [*pages.PAGES.values(), Path("ERRATA.md"), EXAMPLES / "h100/README.md", *EXAMPLES.rglob("*.html")]
 
 
 @pytest.mark.parametrize("path", LINKED, ids=lambda path: str(path).removeprefix(f"{EXAMPLES}/"))
