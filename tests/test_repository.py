@@ -1,9 +1,11 @@
 """The rules of CONTRIBUTING.md that a test can hold."""
 
 import ast
+import re
 import shutil
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -11,6 +13,19 @@ import yaml
 
 ROOT = Path(__file__).parents[1]
 TESTS = sorted((ROOT / "tests").glob("test_*.py"))
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+ADDRESSES = PROJECT["urls"]
+# The files that may name the repository by an absolute address; reports/pages fills in the addresses of pyproject.toml.
+ADDRESSED = (
+    "*.md",
+    "CITATION.cff",
+    ".dvc/config",
+    ".devcontainer/*",
+    ".github/workflows/*",
+    "reports/pages/*",
+    "reports/examples/**/*.md",
+    "stages/**/*.md",
+)
 OPERATORS = sorted((ROOT / "stages/attention").glob("*.py"))
 
 
@@ -65,3 +80,33 @@ def test_the_workflow_and_the_hooks_call_the_checks_of_the_repository():
     for repository in hooks["repos"]:
         for hook in repository["hooks"]:
             assert hook["entry"].startswith("ruff ")
+
+
+def list_addresses(text: str) -> list[str]:
+    """Lists the web addresses of a text that contain the name of the project."""
+    addresses = re.findall(r"https?://[^\s<>()\"'`\]]+", text)
+    return [address.rstrip(".,:;") for address in addresses if PROJECT["name"] in address]
+
+
+def test_every_address_of_the_repository_follows_from_pyproject():
+    codespaces = ADDRESSES["Repository"].replace("github.com", "codespaces.new")
+    known = "|".join(re.escape(address) for address in (*ADDRESSES.values(), codespaces))
+    expected = re.compile(rf"({known})(?![\w-])")
+    different = []
+    for pattern in ADDRESSED:
+        for path in sorted(ROOT.glob(pattern)):
+            addresses = list_addresses(path.read_text(encoding="utf-8"))
+            different += [(path.name, address) for address in addresses if not expected.match(address)]
+    assert different == []
+
+
+def test_the_citation_names_the_addresses_of_pyproject():
+    citation = yaml.safe_load((ROOT / "CITATION.cff").read_text(encoding="utf-8"))
+    named = {"Repository": citation["repository-code"], "Documentation": citation["url"]}
+    assert named == ADDRESSES
+
+
+def test_badges_of_the_readme_belong_to_workflows_of_the_repository():
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    for name in re.findall(r"\.\./actions/workflows/([\w.-]+)", readme):
+        assert (ROOT / ".github/workflows" / name).is_file()
