@@ -111,13 +111,22 @@ LINKED = [*pages.PAGES.values(), Path("ERRATA.md"), EXAMPLES / "h100/README.md",
 @pytest.mark.parametrize("path", LINKED, ids=lambda path: str(path).removeprefix(f"{EXAMPLES}/"))
 def test_links_of_a_page_lead_to_files(path):
     page = ROOT / path
-    missing = []
-    for target in list_links(page.read_text(encoding="utf-8")):
-        # a code host takes ../../ in README.md for the address of the repository: its badges are there
-        on_host = page.parent == ROOT and target.startswith("../../")
-        if not on_host and not (page.parent / target).exists():
-            missing.append(target)
+    targets = list_links(page.read_text(encoding="utf-8"))
+    if page.parent == ROOT:
+        # `../../actions` of README.md is a page of the code host, beside the files of the repository
+        targets = [target for target in targets if not target.startswith("../../")]
+    missing = [target for target in targets if not (page.parent / target).exists()]
     assert missing == []
+
+
+PUBLISHED = sorted([*EXAMPLES.rglob("*.md"), *EXAMPLES.rglob("*.html")])
+
+
+@pytest.mark.parametrize("page", PUBLISHED, ids=lambda page: str(page.relative_to(EXAMPLES)))
+def test_links_of_a_published_page_do_not_leave_the_folder_that_is_published(page):
+    targets = list_links(page.read_text(encoding="utf-8"))
+    outside = [target for target in targets if not (page.parent / target).resolve().is_relative_to(EXAMPLES)]
+    assert outside == []
 
 
 @pytest.mark.parametrize("path", pages.FIGURES)

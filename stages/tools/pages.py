@@ -11,6 +11,7 @@ A page is a Jinja template in reports/pages, where macros.md has the macros of s
 these files and from the tables of the example reports.
 """
 
+import tomllib
 from functools import cache
 from math import exp
 from pathlib import Path
@@ -254,6 +255,12 @@ def look_up_mean(folder: str, arm: str, at: str) -> dict:
     return look_up(f"{folder}/means.csv", arm=arm, at=at)
 
 
+def read_addresses() -> dict[str, str]:
+    """Reads the addresses of the repository and of the published pages, `[project.urls]` of pyproject.toml."""
+    project = tomllib.loads(Path("pyproject.toml").read_text(encoding="utf-8"))["project"]
+    return project["urls"]
+
+
 def render(name: str) -> str:
     """Renders a page, a key of PAGES, from the template and the CSV files of the studies."""
     environment = ENVIRONMENT.overlay(loader=jinja2.FileSystemLoader(TEMPLATES))
@@ -268,6 +275,7 @@ def render(name: str) -> str:
         "loss_range": example_numbers.find_loss_range,
         "count_claims": example_numbers.count_claims,
         "papers": published.PAPERS,
+        "addresses": read_addresses(),
         "exp": exp,
     }
     return environment.get_template(f"{name}.md").render(facts).rstrip() + "\n"
