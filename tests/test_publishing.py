@@ -1,0 +1,152 @@
+"""The badge of the last execution: scripts that the workflow calls, on toy repositories."""
+
+import csv
+import importlib
+import io
+import re
+import subprocess
+import sys
+from pathlib import Path
+from xml.etree import ElementTree
+
+import pytest
+import yaml
+
+ROOT = Path(__file__).parents[1]
+README = """# Toy
+
+```sh
+false
+```
+
+## Run it
+
+```sh
+{}
+```
+"""
+IN_ENVIRONMENT = "python -c 'import sys; assert sys.prefix != sys.base_prefix'"
+
+
+def git(folder: Path, *words: str) -> str:
+    as_somebody = ["-c", "user.name=a", "-c", "user.email=a@b"]
+    command = ["git", *as_somebody, *words]
+    return subprocess.run(command, cwd=folder, check=True, capture_output=True, text=True).stdout
+
+
+def make_repository(folder: Path, *lines: str) -> Path:
+    """Makes a repository whose README says to run these lines."""
+    folder.mkdir()
+    (folder / "README.md").write_text(README.format("\n".join(lines)))
+    git(folder, "init", "--quiet")
+    git(folder, "add", "--all")
+    git(folder, "commit", "--quiet", "--message", "toy")
+    return folder
+
+
+def execute(repository: Path, folder: Path) -> subprocess.CompletedProcess:
+    command = [sys.executable, ROOT / ".ci/executed.py", repository, folder]
+    return subprocess.run(command, capture_output=True, text=True)
+
+
+def publish(repository: Path, folder: Path) -> None:
+    command = [sys.executable, ROOT / ".ci/badge.py", folder, "origin"]
+    subprocess.run(command, cwd=repository, check=True, capture_output=True)
+
+
+def read_rows(text: str) -> list[dict]:
+    return list(csv.DictReader(io.StringIO(text)))
+
+
+def read_badge(text: str) -> str:
+    """Reads the title of a badge, which is well-formed XML."""
+    return ElementTree.fromstring(text)[0].text
+
+
+def test_the_commands_of_a_readme_run_in_a_fresh_clone_and_environment(tmp_path):
+    lines = (f"{IN_ENVIRONMENT} && touch made    # sets up && runs", "test -e made  # tests")
+    repository = make_repository(tmp_path / "toy", *lines)
+    (repository / "made.txt").write_text("not in Git")
+    result = execute(repository, tmp_path / "result")
+    assert result.returncode == 0, result.stderr
+    [row] = read_rows((tmp_path / "result/executed.csv").read_text())
+    assert git(repository, "rev-parse", "HEAD").startswith(row["commit"])
+    assert re.fullmatch(r"python \d+, touch \d+, test \d+", row["seconds"])
+    assert row["outcome"] == "passed"
+    title = read_badge((tmp_path / "result/executed.svg").read_text())
+    assert title == f"executed: on {row['date']} in 0 min"
+    assert not (repository / "made").exists()
+
+
+def test_the_first_command_that_fails_ends_the_execution_and_reddens_the_badge(tmp_path):
+    repository = make_repository(tmp_path / "toy", "true && bash -c 'exit 3'", f"touch {tmp_path / 'late'}")
+    result = execute(repository, tmp_path / "result")
+    assert result.returncode == 3
+    assert not (tmp_path / "late").exists()
+    [row] = read_rows((tmp_path / "result/executed.csv").read_text())
+    assert row["outcome"] == "failed: bash -c 'exit 3'"
+    picture = (tmp_path / "result/executed.svg").read_text()
+    assert read_badge(picture) == f"executed: failed on {row['date']}"
+    assert "#b3261e" in picture
+
+
+def test_a_readme_without_the_commands_is_an_error_that_names_the_heading(tmp_path):
+    repository = make_repository(tmp_path / "toy", "true")
+    text = (repository / "README.md").read_text()
+    (repository / "README.md").write_text(text.replace("Run it", "Start"))
+    git(repository, "commit", "--quiet", "--all", "--message", "renamed")
+    result = execute(repository, tmp_path / "result")
+    assert result.returncode == 1
+    assert "README.md: no code block ```sh below '## Run it'" in result.stderr
+    assert not (tmp_path / "result").exists()
+
+
+def test_the_readme_of_this_repository_has_commands_to_execute(monkeypatch):
+    monkeypatch.syspath_prepend(ROOT / ".ci")
+    executed = importlib.import_module("executed")
+    commands = executed.read_commands((ROOT / "README.md").read_text(encoding="utf-8"))
+    assert "dvc repro" in commands
+    assert commands[-1].startswith("pytest")
+
+
+def test_a_branch_of_its_own_keeps_every_row_and_never_an_old_success(tmp_path):
+    result = tmp_path / "result"
+    result.mkdir()
+    (result / "executed.csv").write_text("date,commit,minutes,outcome\n2026-01-02,abc,24.6,passed\n")
+    repository = make_repository(tmp_path / "toy", "true")
+    origin = tmp_path / "origin.git"
+    git(tmp_path, "init", "--quiet", "--bare", str(origin))
+    git(repository, "remote", "add", "origin", str(origin))
+    publish(repository, result)
+    assert read_badge(git(origin, "show", "badges:executed.svg")) == "executed: on 2026-01-02 in 25 min"
+    # an execution that was stopped leaves no folder
+    publish(repository, tmp_path / "missing")
+    assert read_badge(git(origin, "show", "badges:executed.svg")).startswith("executed: failed on ")
+    rows = read_rows(git(origin, "show", "badges:executed.csv"))
+    assert [row["outcome"] for row in rows] == ["passed", "failed: the execution left no result"]
+    assert git(origin, "ls-tree", "--name-only", "badges").split() == ["executed.csv", "executed.svg"]
+    # the checkout is as it was
+    assert git(repository, "status", "--porcelain") == ""
+    assert git(repository, "branch", "--list", "badges") == ""
+
+
+def list_jobs(workflow: str) -> dict:
+    return yaml.safe_load((ROOT / f".github/workflows/{workflow}.yml").read_text(encoding="utf-8"))["jobs"]
+
+
+def test_the_job_that_executes_may_not_write_and_the_job_that_writes_always_runs():
+    jobs = list_jobs("executed")
+    assert "permissions" not in jobs["execute"]
+    assert jobs["publish"]["permissions"] == {"contents": "write"}
+    assert jobs["publish"]["if"] == "always()"
+
+
+@pytest.mark.parametrize("workflow", ["checks", "executed"])
+def test_a_workflow_calls_scripts_of_the_repository(workflow):
+    called = []
+    for job in list_jobs(workflow).values():
+        for step in job["steps"]:
+            called += re.findall(r"\.ci/[\w.]+", step.get("run", ""))
+    assert called
+    for script in called:
+        assert (ROOT / script).is_file()
