@@ -1,11 +1,13 @@
-"""The badge of the last execution: scripts that the workflow calls, on toy repositories."""
+"""The badge of the last execution, and the published pages: scripts that the workflows call, on toy repositories."""
 
 import csv
 import importlib
 import io
+import os
 import re
 import subprocess
 import sys
+import tarfile
 from pathlib import Path
 from xml.etree import ElementTree
 
@@ -26,6 +28,13 @@ false
 ```
 """
 IN_ENVIRONMENT = "python -c 'import sys; assert sys.prefix != sys.base_prefix'"
+GH = """#!/usr/bin/env bash
+case "$1 $2" in
+  "release list") [ "$TAG" != offline ] && echo "$TAG" ;;
+  "release view") printf "%b" "$ASSETS" ;;
+  "release download") cp "$ARCHIVE" "${@: -1}/remote.tar" ;;
+esac
+"""
 
 
 def git(folder: Path, *words: str) -> str:
@@ -130,6 +139,52 @@ def test_a_branch_of_its_own_keeps_every_row_and_never_an_old_success(tmp_path):
     assert git(repository, "branch", "--list", "badges") == ""
 
 
+@pytest.fixture
+def complete(tmp_path):
+    """Completes toy pages with a fake GitHub whose newest release has a tag and assets."""
+    programs = tmp_path / "programs"
+    programs.mkdir()
+    (programs / "gh").write_text(GH)
+    (programs / "gh").chmod(0o755)
+    pages = tmp_path / "pages"
+    pages.mkdir()
+    (pages / "index.html").write_text("findings")
+    stored = tmp_path / "stored"
+    stored.write_text("---\nkept as it is\n")
+    stored.chmod(0o400)
+    with tarfile.open(tmp_path / "remote.tar", "w") as archive:
+        archive.add(stored, "files/md5/ab/cd")
+
+    def run(tag: str, assets: str) -> subprocess.CompletedProcess:
+        environment = os.environ | {"TAG": tag, "ASSETS": assets, "ARCHIVE": str(tmp_path / "remote.tar")}
+        environment["PATH"] = f"{programs}:{environment['PATH']}"
+        command = [ROOT / ".ci/site", pages, tmp_path / "site"]
+        return subprocess.run(command, env=environment, capture_output=True, text=True)
+
+    return run
+
+
+def test_the_pages_hold_the_remote_of_the_newest_release(complete, tmp_path):
+    result = complete("v1", "notes.txt\\nremote.tar\\n")
+    assert result.returncode == 0, result.stderr
+    stored = tmp_path / "site/remote/files/md5/ab/cd"
+    assert stored.read_text() == "---\nkept as it is\n"
+    assert stored.stat().st_mode & 0o044 == 0o044
+    assert (tmp_path / "site/index.html").read_text() == "findings"
+
+
+@pytest.mark.parametrize(("tag", "assets"), [("", ""), ("v1", ""), ("v1", "remote_tar\\nold-remote.tar\\n")])
+def test_without_a_remote_in_the_newest_release_the_pages_are_published_with_a_notice(complete, tmp_path, tag, assets):
+    result = complete(tag, assets)
+    assert result.returncode == 0, result.stderr
+    assert f"::notice::the newest release ({tag or 'none'}) has no remote.tar" in result.stdout
+    assert [path.name for path in (tmp_path / "site").iterdir()] == ["index.html"]
+
+
+def test_pages_are_not_published_where_releases_cannot_be_read(complete):
+    assert complete("offline", "").returncode != 0
+
+
 def list_jobs(workflow: str) -> dict:
     return yaml.safe_load((ROOT / f".github/workflows/{workflow}.yml").read_text(encoding="utf-8"))["jobs"]
 
@@ -141,7 +196,7 @@ def test_the_job_that_executes_may_not_write_and_the_job_that_writes_always_runs
     assert jobs["publish"]["if"] == "always()"
 
 
-@pytest.mark.parametrize("workflow", ["checks", "executed"])
+@pytest.mark.parametrize("workflow", ["checks", "executed", "pages"])
 def test_a_workflow_calls_scripts_of_the_repository(workflow):
     called = []
     for job in list_jobs(workflow).values():
