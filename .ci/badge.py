@@ -44,6 +44,7 @@ def draw_badge(row: dict[str, str]) -> str:
         text, colour = f"on {row['date']} in {round(float(row['minutes']))} min", "#1f7a3d"
     else:
         text, colour = f"failed on {row['date']}", "#b3261e"
+    # textLength in the picture stretches each text to its place, in any font.
     label_length, text_length = round(len(label) * CHARACTER), round(len(text) * CHARACTER)
     left, right = label_length + MARGIN, text_length + MARGIN
     return SVG.format(
@@ -106,6 +107,7 @@ def publish(row: dict[str, str], remote: str) -> None:
     """Pushes a commit to the branch `badges` that adds a row to the table and replaces the badge."""
     parents, rows = [], []
     if run_git("ls-remote", remote, f"refs/heads/{BRANCH}"):
+        # The checkout of a workflow has one commit, of another branch.
         run_git("fetch", "--quiet", "--depth=1", remote, BRANCH)
         parents = ["-p", run_git("rev-parse", "FETCH_HEAD")]
         rows = read_rows(run_git("show", "FETCH_HEAD:executed.csv"))

@@ -97,6 +97,7 @@ def main(repository: str, folder: Path) -> int:
         clone = Path(place) / "clone"
         commit = clone_repository(repository, clone)
         commands = read_commands((clone / "README.md").read_text(encoding="utf-8"))
+        # The environment lies outside the clone, so that the clone has the files of the commit only.
         environment = make_environment(Path(place) / "environment")
         seconds, status = execute(commands, clone, environment)
     if status == 0:
