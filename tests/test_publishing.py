@@ -3,6 +3,7 @@
 import csv
 import importlib
 import io
+import json
 import os
 import re
 import subprocess
@@ -205,3 +206,14 @@ def test_a_workflow_calls_scripts_of_the_repository(workflow):
     assert called
     for script in called:
         assert (ROOT / script).is_file()
+
+
+def test_a_codespace_installs_as_the_documentation_says_and_finds_dvc():
+    container = json.loads((ROOT / ".devcontainer/devcontainer.json").read_text(encoding="utf-8"))
+    make, *install = container["postCreateCommand"].split(" && ")
+    assert make == "python -m venv .venv"
+    documentation = (ROOT / "README.md").read_text(encoding="utf-8")
+    documentation += (ROOT / "stages/README.md").read_text(encoding="utf-8")
+    for command in install:
+        assert command in documentation
+    assert container["remoteEnv"]["PATH"].startswith("${containerWorkspaceFolder}/.venv/bin:")
