@@ -17,6 +17,7 @@ from stages.benchmarks.answers import scores
 from stages.embedded.comprehension import write_squad
 from stages.files import observations
 from stages.files.storage import sha256
+from stages.originals.tasks import VERSIONS
 from stages.question_answering import spans as learning
 from stages.question_answering import stage as question_answering
 from stages.question_answering.windows import Window, cuts, encode, pad_windows, token_span
@@ -151,7 +152,7 @@ def test_the_tokens_of_an_answer_are_those_that_reach_into_it(start, end, expect
     assert token_span(places[:0], start, end) is None
 
 
-@pytest.mark.parametrize("name", squad.VERSIONS)
+@pytest.mark.parametrize("name", VERSIONS)
 def test_embedded_answers_are_the_texts_of_their_spans(tmp_path, tokenizer, name):
     write_squad(tmp_path, 80, 40, 1)
     frame = squad.read_original(tmp_path, name, "train").frame

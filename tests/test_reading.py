@@ -20,6 +20,7 @@ from stages.corpus import stage as corpus
 from stages.files import stand_ins
 from stages.files.compression import zstd
 from stages.files.storage import sha256
+from stages.originals import text
 from stages.records import origins, reading, records
 from stages.schema.sections import Corpus, CorpusHub
 from tests import toy_shards
@@ -253,9 +254,9 @@ def test_a_broken_link_is_named_and_not_left_out(pattern, found, target, tmp_pat
     # a loop of folders, which ** does not follow
     (tmp_path / "text" / "again").symlink_to(tmp_path)
     with pytest.raises(ValueError, match=rf"text/b\.jsonl: a link to {target}, which leads nowhere"):
-        sources.find_files(tmp_path, [pattern])
+        text.find_files(tmp_path, [pattern])
     link.unlink()
-    assert sorted(sources.find_files(tmp_path, [pattern])) == [tmp_path / name for name in found]
+    assert sorted(text.find_files(tmp_path, [pattern])) == [tmp_path / name for name in found]
 
 
 @pytest.mark.parametrize(
@@ -268,7 +269,7 @@ def test_hidden_files_and_the_content_of_hidden_folders_are_no_data(name, tmp_pa
     hidden.parent.mkdir(exist_ok=True)
     hidden.write_bytes(b"\0\5\x16\7 what a Mac leaves in an archive")
     for pattern in ("*.jsonl*", "**/*.jsonl*"):
-        assert sources.find_files(tmp_path, [pattern]) == [shown]
+        assert text.find_files(tmp_path, [pattern]) == [shown]
         assert hub.list_files(str(tmp_path), "main", (pattern,)) == ["part_1.jsonl.zst"]
     # a folder of shards
     assert reading.shards(tmp_path) == [shown]
@@ -276,8 +277,8 @@ def test_hidden_files_and_the_content_of_hidden_folders_are_no_data(name, tmp_pa
 
 def test_a_folder_above_the_patterns_may_be_hidden(tmp_path):
     shown = write(tmp_path / ".cache" / "text" / "a.jsonl", plain("a"))
-    assert sources.find_files(shown.parent, ["*.jsonl"]) == [shown]
-    assert sources.find_files(shown.parent, ["../text/*.jsonl"]) == [shown.parent / ".." / "text" / "a.jsonl"]
+    assert text.find_files(shown.parent, ["*.jsonl"]) == [shown]
+    assert text.find_files(shown.parent, ["../text/*.jsonl"]) == [shown.parent / ".." / "text" / "a.jsonl"]
 
 
 def test_every_line_of_a_shard_is_traced_to_its_line_of_the_source(tmp_path, output):
@@ -400,7 +401,7 @@ def test_a_pattern_without_a_corpus_is_refused(tmp_path, patterns, message):
     for name in ("x.parquet", "x.jsonl"):
         (tmp_path / name).touch()
     with pytest.raises(ValueError, match=message):
-        sources.find_files(tmp_path, patterns)
+        text.find_files(tmp_path, patterns)
 
 
 @pytest.mark.parametrize(

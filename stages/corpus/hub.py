@@ -16,6 +16,7 @@ from stages.corpus import sources
 from stages.files.commits import explained, is_folder, named
 from stages.files.quoting import quote
 from stages.files.storage import is_hidden
+from stages.originals import text
 from stages.records import records
 from stages.schema.sections import CorpusHub
 
@@ -27,7 +28,7 @@ METADATA = ("identification", "harmful_pp", "tlsh", "quality_warnings", "annotat
 
 
 def list_files(repository: str, revision: str, patterns: tuple[str, ...]) -> list[str]:
-    """Lists the paths in a repository that match some patterns, in the order of `sources.match_files`.
+    """Lists the paths in a repository that match some patterns, in the order of `text.match_files`.
 
     Args:
         repository: a name on the hub, or a folder of the same layout.
@@ -38,7 +39,7 @@ def list_files(repository: str, revision: str, patterns: tuple[str, ...]) -> lis
         ValueError: a pattern matches no file or a file of unknown form, or the hub cannot be reached.
     """
     if is_folder(repository):
-        files = sources.find_files(Path(repository), patterns, KEY)
+        files = text.find_files(Path(repository), patterns, KEY)
         return [file.relative_to(repository).as_posix() for file in files]
     from huggingface_hub import HfFileSystem
 
@@ -50,7 +51,7 @@ def list_files(repository: str, revision: str, patterns: tuple[str, ...]) -> lis
             paths = [Path(path.removeprefix(root)) for path in system.glob(root + pattern)]
         return [path for path in paths if not is_hidden(path, Path())]
 
-    files = sources.match_files(patterns, match, KEY, f"of {repository} ({revision})")
+    files = text.match_files(patterns, match, KEY, f"of {repository} ({revision})")
     return [file.as_posix() for file in files]
 
 

@@ -15,6 +15,7 @@ from stages.embedded.corpus import write_corpus
 from stages.files import commits
 from stages.files.paths import CORPUS
 from stages.files.storage import link, temporary_sibling
+from stages.originals import text
 from stages.records import origins, reading
 from stages.runner import jobs
 from stages.runner.errors import escape
@@ -57,12 +58,12 @@ def write_files(folder: Path, settings: Settings) -> list[dict]:
         The `files` of `main`.
 
     Raises:
-        ValueError: there is no document, or as in `sources.find_files` and `sources.check_digest`.
+        ValueError: there is no document, or as in `text.find_files` and `sources.check_digest`.
         RuntimeError: a file cannot be read.
     """
     corpus = settings.corpus
     root = Path(settings.data.root)
-    files = sources.find_files(root, corpus.files)
+    files = text.find_files(root, corpus.files)
     counting = []
     for path in files:
         counting.append(jobs.Job(str(path), {"path": str(path), "limit": corpus.documents}, (path,)))
@@ -80,9 +81,7 @@ def write_files(folder: Path, settings: Settings) -> list[dict]:
         inputs = tuple(Path(path) for path, _, _ in parts)
         writing.append(jobs.Job(f"part_{len(writing) + 1}", {"parts": parts}, inputs))
     _place_shards(folder, jobs.run(sources.write_shard, writing, stage="corpus", workers=settings.workers))
-    single = [
-        path for path, count in zip(files, counts, strict=True) if count == 1 and sources.find_form(path) == ".txt"
-    ]
+    single = [path for path, count in zip(files, counts, strict=True) if count == 1 and text.find_form(path) == ".txt"]
     # With a limit of one document, no second document was looked for.
     if single and corpus.documents != 1:
         what = f"{len(single)} text file(s) with a single document, the first {single[0]}"

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from stages.files import commits
 from stages.files.quoting import quote
-from stages.files.stand_ins import require_target
+from stages.originals.pairs import find_pairs
 from stages.records import reading
 from stages.schema.sections import Hub
 
@@ -40,16 +40,7 @@ def from_files(root: Path, name: str, languages: tuple[str, str]) -> Iterator[Si
     Raises:
         ValueError: a file is missing, two files have different numbers of lines, or a table has no such columns.
     """
-    if name.endswith(".tsv"):
-        paths = [root / name]
-    else:
-        paths = [root / f"{name}.{language}" for language in languages]
-    for path in paths:
-        require_target(path)
-        if not path.is_file():
-            raise ValueError(
-                f"{path}: no such file; translation.protocols.*.files names pairs below data.root ({root})"
-            )
+    paths = find_pairs(root, name, languages)
     if len(paths) == 1:
         yield from _read_table(paths[0], languages)
         return

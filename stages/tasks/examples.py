@@ -1,6 +1,5 @@
-"""The examples of a split as read from the source, for all tasks, and the original files of a split."""
+"""The examples of a split as read from the source, for all tasks, and the reader of JSON."""
 
-from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeVar
@@ -9,7 +8,7 @@ import msgspec
 import numpy as np
 import pandas as pd
 
-from stages.files.stand_ins import require_data, require_target
+from stages.files.stand_ins import require_data
 
 T = TypeVar("T")
 
@@ -47,56 +46,6 @@ class Examples:
         # Without the order of the draw.
         chosen = np.random.default_rng(seed).choice(len(self.frame), size=count, replace=False)
         return self.frame.iloc[np.sort(chosen)].reset_index(drop=True)
-
-
-def find_file(folders: Iterable[Path], stem: str, suffix: str) -> Path | None:
-    """Finds the first existing file: in each folder the whole file before its subset.
-
-    Args:
-        folders: folders to look in; the subset in a folder comes before the whole file in the next folder.
-        stem: the name of the file up to the suffix.
-        suffix: the suffix, such as ".tsv"; the name of a subset has ".subset" before the suffix.
-    """
-    for folder in folders:
-        for name in (f"{stem}{suffix}", f"{stem}.subset{suffix}"):
-            path = folder / name
-            require_target(path)
-            if path.is_file():
-                return path
-    return None
-
-
-def require_file(
-    folders: list[Path],
-    stem: str,
-    suffix: str,
-    what: str,
-    remedy: str,
-) -> Path:
-    """Finds a file like `find_file`.
-
-    Args:
-        folders: folders to look in.
-        stem: the name of the file up to the suffix.
-        suffix: the suffix.
-        what: task and split, for the message of an error.
-        remedy: how to do without the file, in the imperative, as the end of the message.
-
-    Raises:
-        ValueError: there is no such file.
-    """
-    path = find_file(folders, stem, suffix)
-    if path is None:
-        raise ValueError(
-            f"{what}: neither {stem}{suffix} nor {stem}.subset{suffix} is in {' or '.join(map(str, folders))}; put the "
-            f"original files below data.root, or {remedy}"
-        )
-    return path
-
-
-def is_subset(path: Path) -> bool:
-    """Returns whether a file found by `find_file` is a subset: true for "train.subset.tsv"."""
-    return path.stem.endswith(".subset")
 
 
 def read_json(path: Path, form: type[T]) -> T:

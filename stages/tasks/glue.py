@@ -16,9 +16,10 @@ import pandas as pd
 from stages.benchmarks.glue import HIGHEST_SIMILARITY, Split, Task
 from stages.files import commits
 from stages.files.quoting import quote
+from stages.originals.tasks import find_glue, is_subset
 from stages.records import reading
 from stages.schema.sections import HubRepository
-from stages.tasks.examples import Examples, is_subset, require_file
+from stages.tasks.examples import Examples
 
 COLUMNS = ("example_id", "text_a", "text_b", "label")
 
@@ -45,9 +46,7 @@ def read_original(root: Path, task: Task, split: Split) -> Examples:
         ValueError: the file is missing, not UTF-8, lacks a column or has no example; or a row has a label that is not
             allowed or, after the dropped rows, a wrong number of columns. The message names the file and the line.
     """
-    folders = [root / "glue" / task.folder, root / task.folder]
-    what = f"task {task.name}, split {split.name}"
-    path = require_file(folders, split.stem, ".tsv", what, "take the task from tasks.names")
+    path = find_glue(root, task, split)
     # Blank lines at the end are no rows.
     lines = list(reading.texts(path))
     while lines and not lines[-1].strip():

@@ -19,12 +19,11 @@ import pandas as pd
 from stages.benchmarks.answers import normalised
 from stages.files import commits
 from stages.files.quoting import quote
+from stages.originals.tasks import find_squad, is_subset
 from stages.schema.sections import Hub
-from stages.tasks.examples import Examples, is_subset, read_json, require_file
+from stages.tasks.examples import Examples, read_json
 
 COLUMNS = ("example_id", "context", "question", "answers", "starts")
-VERSIONS = {"squad1": "v1.1", "squad2": "v2.0"}
-STEMS = {"train": "train", "validation": "dev"}
 
 # A question in three of the stand-in has no answer; of SQuAD 2.0's training questions 43,498 of 130,319.
 MOVED = 3
@@ -71,18 +70,14 @@ def read_original(root: Path, name: str, split: str) -> Examples:
 
     Args:
         root: folder that has the file, in a folder `squad` or directly.
-        name: a key of VERSIONS: `squad1` or `squad2`.
-        split: a key of STEMS: `train` or `validation`.
+        name: `squad1` or `squad2`.
+        split: `train` or `validation`.
 
     Raises:
         ValueError: the file is missing or not of the form of `File`, or a question has a fault (as in `check_rows`, or
             no answer although `is_impossible` is false). The message names the file and the question.
     """
-    stem = f"{STEMS[split]}-{VERSIONS[name]}"
-    remedy = f"take {name} from tasks.questions.names"
-    if stem == "train-v2.0":
-        remedy += "; `tasks.questions.squad2_training: derived` makes it of 1.1's"
-    path = require_file([root / "squad", root], stem, ".json", f"{name}, split {split}", remedy)
+    path = find_squad(root, name, split)
     rows = []
     for article in read_json(path, File).data:
         for paragraph in article.paragraphs:
@@ -112,8 +107,8 @@ def read_hub(hub: Hub, name: str, split: str) -> Examples:
 
     Args:
         hub: repository, configuration and revision of the dataset.
-        name: a key of VERSIONS: `squad1` or `squad2`.
-        split: a key of STEMS: `train` or `validation`.
+        name: `squad1` or `squad2`.
+        split: `train` or `validation`.
 
     Raises:
         ValueError: the dataset cannot be read or lacks a column, or a question has a fault, as in `check_rows`.

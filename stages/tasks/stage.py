@@ -17,12 +17,13 @@ from stages.embedded.comprehension import write_squad, write_triviaqa
 from stages.embedded.tasks import write_glue
 from stages.files.paths import STATISTICS, TASK_FOLDER
 from stages.files.storage import delete, temporary_sibling
+from stages.originals.tasks import STEMS, VERSIONS
 from stages.schema.settings import Settings
 from stages.tasks import glue, squad, triviaqa
 from stages.tasks.examples import Examples
 
-QUESTIONS = (*squad.VERSIONS, "triviaqa")
-QUESTION_SPLITS = tuple(Split(name, stem) for name, stem in squad.STEMS.items())
+QUESTIONS = (*VERSIONS, "triviaqa")
+QUESTION_SPLITS = tuple(Split(name, stem) for name, stem in STEMS.items())
 
 
 def main(settings: Settings) -> dict:

@@ -15,11 +15,11 @@ import msgspec
 from stages.files import commits
 from stages.files.quoting import quote
 from stages.files.stand_ins import POINTERS, require_data
+from stages.originals.tasks import PARTS, find_triviaqa, is_subset
 from stages.schema.sections import Hub
-from stages.tasks.examples import Examples, find_file, is_subset, read_json
-from stages.tasks.squad import STEMS, check_rows
+from stages.tasks.examples import Examples, read_json
+from stages.tasks.squad import check_rows
 
-PARTS = ("wikipedia", "web")
 WORD = re.compile(r"\S+")
 
 # An id, a question, the aliases of its answer, and its documents.
@@ -59,26 +59,18 @@ def read_original(root: Path, split: str, words: int) -> Examples:
 
     Args:
         root: folder that has the folder `triviaqa`.
-        split: a key of STEMS, `train` or `validation`.
+        split: `train` or `validation`.
         words: how many words at the beginning of a document are searched and become the context.
 
     Raises:
         ValueError: there is no file, a file is not of the form of `File`, a document cannot be read, or no question has
             its answer in these words. The message names the file, and the question at fault.
     """
-    folder = root / "triviaqa"
-    stem = STEMS[split]
-    paths = [find_file([folder / "qa"], f"{part}-{stem}", ".json") for part in PARTS]
-    paths = [path for path in paths if path]
-    if not paths:
-        raise ValueError(
-            f"triviaqa, split {split}: {folder / 'qa'} has neither wikipedia-{stem}.json nor web-{stem}.json; unpack "
-            "TriviaQA's RC data there, or take triviaqa from tasks.questions.names"
-        )
+    paths = find_triviaqa(root, split)
     # A missing part makes a subset, too.
     subset = len(paths) < len(PARTS) or any(map(is_subset, paths))
     source = " and ".join(path.name for path in paths)
-    return _find_spans(_read_candidates(paths, folder / "evidence"), source, words, subset)
+    return _find_spans(_read_candidates(paths, root / "triviaqa" / "evidence"), source, words, subset)
 
 
 def _read_candidates(paths: list[Path], evidence: Path) -> Iterator[Candidate]:
@@ -125,7 +117,7 @@ def read_hub(hub: Hub, split: str, words: int) -> Examples:
 
     Args:
         hub: the dataset; every configuration except `rc`, which has both parts with all documents, is a subset.
-        split: a key of STEMS, `train` or `validation`.
+        split: `train` or `validation`.
         words: how many words at the beginning of a document are searched and become the context.
 
     Raises:

@@ -1,0 +1,1 @@
+"""The original files below data.root: where they are, and whether they are there."""

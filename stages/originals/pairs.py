@@ -1,0 +1,41 @@
+"""The original files of sentence pairs."""
+
+from pathlib import Path
+
+from stages.files.stand_ins import require_data, require_target
+from stages.schema.translation_sections import TranslationProtocol
+
+
+def find_pairs(root: Path, name: str, languages: tuple[str, str]) -> list[Path]:
+    """Finds the file or the two files of a split.
+
+    Args:
+        root: the folder that data.root in params.yaml names.
+        name: the name of a table, NAME.tsv, or of two files without the names of the languages, below `root`.
+        languages: names of source and target.
+
+    Raises:
+        ValueError: a file is missing.
+    """
+    paths = [root / f"{name}.{language}" for language in languages]
+    if name.endswith(".tsv"):
+        paths = [root / name]
+    for path in paths:
+        require_target(path)
+        if not path.is_file():
+            raise ValueError(
+                f"{path}: no such file; translation.protocols.*.files names pairs below data.root ({root}); "
+                "`protocols: {}` asks for no translation"
+            )
+    return paths
+
+
+def require_pairs(root: Path, protocol: TranslationProtocol) -> None:
+    """Checks that the files of all splits of a protocol are there and hold data.
+
+    Raises:
+        ValueError: a file is missing, or stands in place of the data.
+    """
+    for name in protocol.files.model_dump().values():
+        for path in find_pairs(root, name, (protocol.source, protocol.target)):
+            require_data(path)

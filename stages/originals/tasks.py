@@ -1,0 +1,150 @@
+"""The original files of the tasks: GLUE's folders, SQuAD's files and TriviaQA's, each whole or as a subset."""
+
+from collections.abc import Iterable
+from pathlib import Path
+
+from stages.benchmarks.glue import TASKS, Split, Task
+from stages.files.stand_ins import require_data, require_target
+from stages.schema.sections import Questions
+
+# of SQuAD's files: the end of the name by set of questions, and the begin by split
+VERSIONS = {"squad1": "v1.1", "squad2": "v2.0"}
+STEMS = {"train": "train", "validation": "dev"}
+# the parts of TriviaQA
+PARTS = ("wikipedia", "web")
+
+
+def find_file(folders: Iterable[Path], stem: str, suffix: str) -> Path | None:
+    """Finds the first existing file: in each folder the whole file before its subset.
+
+    Args:
+        folders: folders to look in; the subset in a folder comes before the whole file in the next folder.
+        stem: the name of the file up to the suffix.
+        suffix: the suffix, such as ".tsv"; the name of a subset has ".subset" before the suffix.
+    """
+    for folder in folders:
+        for name in (f"{stem}{suffix}", f"{stem}.subset{suffix}"):
+            path = folder / name
+            require_target(path)
+            if path.is_file():
+                return path
+    return None
+
+
+def require_file(
+    folders: list[Path],
+    stem: str,
+    suffix: str,
+    what: str,
+    remedy: str,
+) -> Path:
+    """Finds a file like `find_file`.
+
+    Args:
+        folders: folders to look in.
+        stem: the name of the file up to the suffix.
+        suffix: the suffix.
+        what: task and split, for the message of an error.
+        remedy: how to do without the file, in the imperative, as the end of the message.
+
+    Raises:
+        ValueError: there is no such file.
+    """
+    path = find_file(folders, stem, suffix)
+    if path is None:
+        raise ValueError(
+            f"{what}: neither {stem}{suffix} nor {stem}.subset{suffix} is in {' or '.join(map(str, folders))}; put the "
+            f"original files below data.root, or {remedy}"
+        )
+    return path
+
+
+def is_subset(path: Path) -> bool:
+    """Returns whether a file found by `find_file` is a subset: true for "train.subset.tsv"."""
+    return path.stem.endswith(".subset")
+
+
+def find_glue(root: Path, task: Task, split: Split) -> Path:
+    """Finds the file of a split of a GLUE task.
+
+    Args:
+        root: folder that has the folder of the task, in a folder `glue` or directly.
+        task: a task of GLUE.
+        split: a split of the task.
+
+    Raises:
+        ValueError: there is no such file.
+    """
+    return require_file(
+        [root / "glue" / task.folder, root / task.folder],
+        split.stem,
+        ".tsv",
+        f"task {task.name}, split {split.name}",
+        "take the task from tasks.names (`[]` asks for no task), or set tasks.source to `embedded`",
+    )
+
+
+def find_squad(root: Path, name: str, split: str) -> Path:
+    """Finds the file of a split of SQuAD.
+
+    Args:
+        root: folder that has the file, in a folder `squad` or directly.
+        name: a key of VERSIONS: `squad1` or `squad2`.
+        split: a key of STEMS: `train` or `validation`.
+
+    Raises:
+        ValueError: there is no such file.
+    """
+    stem = f"{STEMS[split]}-{VERSIONS[name]}"
+    remedy = f"take {name} from tasks.questions.names"
+    if stem == "train-v2.0":
+        remedy += "; `tasks.questions.squad2_training: derived` makes it of 1.1's"
+    return require_file([root / "squad", root], stem, ".json", f"{name}, split {split}", remedy)
+
+
+def find_triviaqa(root: Path, split: str) -> list[Path]:
+    """Finds the files of a split of TriviaQA, of the parts that exist.
+
+    Args:
+        root: folder that has the folder `triviaqa`.
+        split: a key of STEMS: `train` or `validation`.
+
+    Raises:
+        ValueError: there is no file.
+    """
+    folder = root / "triviaqa" / "qa"
+    stem = STEMS[split]
+    found = [find_file([folder], f"{part}-{stem}", ".json") for part in PARTS]
+    paths = [path for path in found if path]
+    if not paths:
+        raise ValueError(
+            f"triviaqa, split {split}: {folder} has neither wikipedia-{stem}.json nor web-{stem}.json; unpack "
+            "TriviaQA's RC data there, or take triviaqa from tasks.questions.names"
+        )
+    return paths
+
+
+def require_glue(root: Path, names: Iterable[str]) -> None:
+    """Checks that the files of all splits of some GLUE tasks are there and hold data.
+
+    Raises:
+        ValueError: a file is missing, or stands in place of the data.
+    """
+    for name in names:
+        for split in TASKS[name].splits:
+            require_data(find_glue(root, TASKS[name], split))
+
+
+def require_questions(root: Path, questions: Questions) -> None:
+    """Checks the same of the sets of questions that a section of params.yaml names."""
+    for name in questions.names:
+        for split in STEMS:
+            if name == "triviaqa":
+                paths = find_triviaqa(root, split)
+            elif (name, split) == ("squad2", "train") and questions.squad2_training == "derived":
+                # made of the questions of 1.1
+                paths = [find_squad(root, "squad1", split)]
+            else:
+                paths = [find_squad(root, name, split)]
+            for path in paths:
+                require_data(path)
