@@ -22,7 +22,8 @@ def settings(source="files", root=None, names=tuple(GLUE), train=None, validatio
     sizes = {"train_examples": train, "validation_examples": validation}
     section = LAPTOP.tasks.questions.model_copy(update=sizes | (questions or {"names": ("squad1",)}))
     tasks = LAPTOP.tasks.model_copy(update=sizes | {"names": names, "seed": seed, "questions": section})
-    return SimpleNamespace(data=Data(source=source, root=str(root) if root else None), tasks=tasks)
+    data = Data(source=source, root=str(root) if root else None)
+    return SimpleNamespace(data=data, tasks=tasks, task_source=source, tasks_generated=source == "embedded")
 
 
 def hub(folder: Path, rows: list[dict], configuration: str, features=None) -> Hub:

@@ -64,7 +64,7 @@ class ClaimSources:
         contrasts: as `contrasts.table` returns them.
         run: measurements of this run (see evidence/fields.py).
         released: measurements of the results that Courtois et al. released.
-        generated: whether this run's data are generated, so that the run tests no claim about scores or losses.
+        generated: whether text or tasks are generated, so that the run tests no claim about scores or losses.
     """
 
     checks: pd.DataFrame
@@ -232,7 +232,7 @@ def _judge_contrasts(entries: list[dict], sources: ClaimSources) -> list[dict]:
     judged = [_describe_findings(TRAINING, NAMES_OF_RUN.get(verdict, verdict), by_run)]
     if sources.generated:
         # The papers' claims are about natural language.
-        judged = [{"ledger": TRAINING, "verdict": NOT_TESTED, "because": "The data are generated."}]
+        judged = [{"ledger": TRAINING, "verdict": NOT_TESTED, "because": "The text or the tasks are generated."}]
     by_released = findings[contrasts.RELEASED]
     verdict = decide(by_released)
     if verdict != NOT_TESTED:

@@ -51,7 +51,8 @@ def read_observations(settings: Settings) -> pd.DataFrame:
         _read_models("pretraining", ["operator", "size"], settings.list_pretrained(), settings),
     ]
     tuned = observations.FOLDER / f"{TUNED}.csv"
-    if tuned.exists():
+    # without tasks, the file has no rows
+    if settings.tasks.names and tuned.exists():
         parts.append(_read_files(["baselines"]))
         models = settings.list_finetuned()
         parts.append(_read_models(TUNED, ["protocol", "operator", "size"], models, settings))
@@ -84,7 +85,7 @@ def list_files(names: Iterable[str]) -> list[Path]:
 def read_task_sizes() -> pd.DataFrame:
     """Reads how many examples the data source holds, as observations: by task, with the split as condition.
 
-    Without tasks, as in a study of pre-training, there are no rows.
+    Without tasks there are no rows, and a study of pre-training has no file.
     """
     columns = list(observations.COLUMNS)
     if not STATISTICS.exists():

@@ -85,7 +85,7 @@ def build_tables(
         options.alpha,
         options.pairs,
     )
-    generated = settings.data.generated
+    generated = settings.generated
     of_cells = cells.CellSources(run, raw, settings.operators, settings.sizes, options, not generated, without_model)
     # A check without a value in a column has an empty text there.
     checks = pd.read_csv(AUDIT, keep_default_na=False)

@@ -34,6 +34,18 @@ METADATA = {
     "filtering.quality_warnings": "quality_warnings",
 }
 
+# Lists of tasks without which settings have no effect, by the begin of the settings' keys; the longest begin holds
+TESTED = {
+    "tasks.": "tasks.names",
+    "tasks.questions.": "tasks.questions.names",
+    "finetuning.": "tasks.names",
+    "question_answering.": "question_answering.tasks",
+    "noise.": "noise.tasks",
+    "cross_domain.": "cross_domain.tasks",
+    "convergence.": "convergence.tasks",
+    "timing.protocol": "timing.tasks",
+}
+
 
 @cache
 def content() -> dict:
@@ -149,10 +161,22 @@ def _compare_row(row: dict, settings: dict[str, Any], same: dict[str, bool], unk
         found["run"] += f"; {missing:,} documents have no such metadata and pass"
         found["verdict"] = DIFFERS
 
-    if row["needs"] and not is_met(row["needs"], settings):
+    tested = find_tested(key)
+    if tested and not settings[tested] and key != tested:
+        found["run"] += f" (only with a task in {tested})"
+        found["verdict"] = NO_EFFECT
+    elif row["needs"] and not is_met(row["needs"], settings):
         found["run"] += f" (only with {describe_needs(row['needs'])})"
         found["verdict"] = NO_EFFECT
     return found
+
+
+def find_tested(key: str) -> str | None:
+    """Finds the list of TESTED that a setting needs: `noise.tasks` for `noise.levels`; None for most settings."""
+    begins = [begin for begin in TESTED if key.startswith(begin)]
+    if not begins:
+        return None
+    return TESTED[max(begins, key=len)]
 
 
 def is_same(value: Any, stated: Any, comparison: str) -> bool:
@@ -223,12 +247,14 @@ def show_setting(settings: dict[str, Any], key: str) -> str:
 
 
 def show(value: Any) -> str:
-    """Formats a value: true as `yes`, lists with commas, integers as `1,000`, floats with 6 digits."""
+    """Formats a value: true as `yes`, lists with commas or as `none`, integers as `1,000`, floats with 6 digits."""
     match value:
         case None:
             return "null"
         case dict():
             return ", ".join(f"{name} {show(item)}" for name, item in value.items() if item is not None)
+        case []:
+            return "none"
         case list():
             mark = "; " if value and isinstance(value[0], dict) else ", "
             return mark.join(show(item) for item in value)

@@ -84,8 +84,11 @@ def _list_columns(entry: dict, rows: pd.DataFrame, facts: dict) -> list[dict]:
     """Lists the columns of a table, `optional`, `form` and `each` resolved."""
     columns = []
     for column in entry["columns"]:
-        if "optional" in column and (rows[column["optional"]] == "").all():
-            continue
+        if "optional" in column:
+            # a gap is NaN, or an empty text in a frame of texts
+            values = rows[column["optional"]]
+            if (values.isna() | (values == "")).all():
+                continue
         form = content("tables")["forms"].get(column.get("form"), {})
         column = {**DEFAULTS, **facts, **form, **column}
         if "each" not in column:

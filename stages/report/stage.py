@@ -165,6 +165,7 @@ def fill_context(settings: Settings, rows: list[dict], grids: dict[str, Grid], d
     """
     layout = content("sections")
     facts = {**facts_of(settings), **answers.gather_facts(settings, rows)}
+    sentences = [fill_template(sentence, **facts) for sentence in content("sentences")["sentences"].values()]
     return {
         **layout,
         **facts,
@@ -172,7 +173,7 @@ def fill_context(settings: Settings, rows: list[dict], grids: dict[str, Grid], d
         "scales": first_screen.fit_columns(rows),
         "numbers": grids["first_screen"],
         "answer": fill_sentence("answer", **facts),
-        "sentences": [fill_template(sentence, **facts) for sentence in content("sentences")["sentences"].values()],
+        "sentences": [sentence for sentence in sentences if sentence],
         "picture_note": fill_sentence("picture_note", **facts),
         "pages": pages.fill_pages(layout, grids, drawings, facts),
         "not_run": pages.list_not_run(layout, grids, drawings),

@@ -21,7 +21,7 @@ from stages.evidence.scores import COLUMNS, GLUE_SCORE
 from stages.files.paths import LEDGER, TOKENS
 from stages.records.ledger import TOTAL, read_ledger
 from stages.report import claims_and_audit, deviations, open_items, read_results
-from stages.report.text_templates import content, facts_of, fill_sentence
+from stages.report.text_templates import content, describe_data, facts_of, fill_sentence
 from stages.schema.settings import Settings
 
 # kind: of noise; evaluated_on: a split
@@ -277,8 +277,8 @@ def checklist_facts(settings: Settings) -> dict[str, object]:
     return {
         **facts_of(settings),
         "differences": fill_sentence("differences", papers=published.PAPERS, differing=differing),
-        "generated": "yes" if settings.data.generated else "does not apply",
-        "source": content("sentences")["sources"][settings.data.source],
+        "generated": "yes" if settings.generated else "does not apply",
+        "source": describe_data(settings),
         "pretraining_seeds": len(settings.pretraining.seeds),
         "finetuning_seeds": " and ".join(finetuning_seeds),
     }

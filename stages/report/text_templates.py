@@ -58,8 +58,14 @@ def describe_panel(kind: str, rows: pd.DataFrame) -> str:
 
 def describe_banner(settings: Settings) -> str:
     """Describes scale, models and data of a run, such as `Scale laptop: BERT-tiny (2 layers, width 128) on ...`."""
-    data = settings.report.data or content("sentences")["sources"][settings.data.source]
-    return fill_sentence("banner", settings=settings, data=data)
+    return fill_sentence("banner", settings=settings, data=settings.report.data or describe_data(settings))
+
+
+def describe_data(settings: Settings) -> str:
+    """Describes by their sources what text and tasks of a run are, such as `files on disk`."""
+    sources = content("sentences")["sources"]
+    of_run = {"source": sources[settings.data.source], "task_source": sources[settings.task_source]}
+    return fill_sentence("data", settings=settings, **of_run)
 
 
 @cache

@@ -104,29 +104,50 @@ def check_steps(settings: Settings) -> None:
                 raise ValueError(f"convergence.steps: {step} exceeds pretraining.steps: {last}")
 
 
+def check_root(settings: Settings) -> None:
+    """Checks that tasks from files have a folder."""
+    if settings.tasks.source == "files" and settings.data.root is None:
+        raise ValueError("tasks.source: files needs data.root, the folder that holds the original files")
+
+
 def check_generated(settings: Settings) -> None:
-    """Checks that generated data have a number of examples and tasks that the generator knows."""
+    """Checks that generated text and sentence pairs have a number of documents and pairs."""
     if not settings.data.generated:
         return
-    tasks = settings.tasks
-    for task in tasks.names:
-        require_listed(task, "tasks.names", GLUE, "the tasks that data.source: embedded generates")
-    amounts = {
-        "corpus.documents": settings.corpus.documents,
-        "tasks.train_examples": tasks.train_examples,
-        "tasks.validation_examples": tasks.validation_examples,
-        "tasks.questions.train_examples": tasks.questions.train_examples,
-        "tasks.questions.validation_examples": tasks.questions.validation_examples,
-    }
+    amounts = {"corpus.documents": settings.corpus.documents}
     for name, protocol in settings.translation.protocols.items():
         amounts[f"translation.protocols.{name}.train_pairs"] = protocol.train_pairs
         amounts[f"translation.protocols.{name}.held_out_pairs"] = protocol.held_out_pairs
+    _require_amounts(amounts, "data.source")
+
+
+def check_generated_tasks(settings: Settings) -> None:
+    """Checks that generated tasks have a number of examples, and are tasks that the generator knows."""
+    if not settings.tasks_generated:
+        return
+    tasks = settings.tasks
+    source = "tasks.source" if tasks.source else "data.source"
+    for task in tasks.names:
+        require_listed(task, "tasks.names", GLUE, f"the tasks that {source}: embedded generates")
+    examples = {
+        "tasks.train_examples": tasks.train_examples,
+        "tasks.validation_examples": tasks.validation_examples,
+    }
+    questions = {
+        "tasks.questions.train_examples": tasks.questions.train_examples,
+        "tasks.questions.validation_examples": tasks.questions.validation_examples,
+    }
+    _require_amounts({**examples, **questions}, source)
+    for key, number in examples.items():
+        if number < LEAST_EXAMPLES:
+            raise ValueError(f"{key}: {number}; {source}: embedded needs at least {LEAST_EXAMPLES}")
+
+
+def _require_amounts(amounts: dict[str, int | None], source: str) -> None:
+    """Raises ValueError for an amount, by its key, that is null. source: the key that asks for generated data."""
     for key, amount in amounts.items():
         if amount is None:
-            raise ValueError(f"{key}: null; data.source: embedded needs the number to generate")
-    for key in ("tasks.train_examples", "tasks.validation_examples"):
-        if amounts[key] < LEAST_EXAMPLES:
-            raise ValueError(f"{key}: {amounts[key]}; data.source: embedded needs at least {LEAST_EXAMPLES}")
+            raise ValueError(f"{key}: null; {source}: embedded needs the number to generate")
 
 
 def check_tasks(settings: Settings) -> None:
@@ -154,6 +175,8 @@ CHECKS = (
     check_recipes,
     check_lengths,
     check_steps,
+    check_root,
     check_generated,
+    check_generated_tasks,
     check_tasks,
 )

@@ -88,8 +88,8 @@ def _merge(whole: CommentedMap, changes: CommentedMap) -> None:
 
 
 def _is_section(value: object) -> bool:
-    """Whether a value is a map with a key per line; a map in braces is replaced as one value."""
-    return isinstance(value, CommentedMap) and not value.fa.flow_style()
+    """Whether a value is a map with a key per line; a map in braces, or without keys, is replaced as one value."""
+    return isinstance(value, CommentedMap) and len(value) > 0 and not value.fa.flow_style()
 
 
 def _replace_comment(whole: CommentedMap, changes: CommentedMap, key: str) -> None:
@@ -140,8 +140,12 @@ def _report_edits(params: Any) -> str:
 def _list_edits(values: dict[str, object], scale: str) -> list[str]:
     """Words the values (`list_values`) that differ from a scale, one line each."""
     unedited = list_values(yaml.load(read(scale), Loader=Loader))
+    # a section that was emptied, such as translation.protocols, is one edit, however many keys it had
+    emptied = tuple(f"{key}." for key, value in values.items() if value == {})
     edits = []
     for key in dict.fromkeys([*unedited, *values]):
+        if key.startswith(emptied):
+            continue
         edited, original = values.get(key, ABSENT), unedited.get(key, ABSENT)
         if edited != original:
             edits.append(f"  {quote_bare(key)}: {quote_bare(edited)} ({scale}: {original})")
@@ -170,8 +174,11 @@ def require_named(path: Path) -> None:
 
 
 def list_values(content: object, key: str = "") -> dict[str, object]:
-    """Lists all settings by dotted key, a list as one value: {"data": {"root": "a"}} gives {"data.root": "a"}."""
-    if not isinstance(content, dict):
+    """Lists all settings by dotted key: {"data": {"root": "a"}} gives {"data.root": "a"}.
+
+    A list is one value, and so is an empty section.
+    """
+    if not isinstance(content, dict) or (key and not content):
         return {key: content}
     values = {}
     for name, value in content.items():

@@ -28,18 +28,27 @@ def _make_tuple(value: object) -> object:
 
 
 def _make_distinct(values: object) -> object:
-    """Does the same for a list of distinct values.
+    """Does the same for a list of distinct values, or of none.
 
     Raises:
-        ValueError: the list is empty, or has a value twice, which would be computed and counted twice.
+        ValueError: the list has a value twice, which would be computed and counted twice.
     """
-    if values == []:
-        raise ValueError("the list is empty; name at least one value")
     if isinstance(values, list):
         doubles = sorted({str(value) for value in values if values.count(value) > 1})
         if doubles:
             raise ValueError(f"named more than once: {quote(', '.join(doubles))}")
     return _make_tuple(values)
+
+
+def _make_filled(values: object) -> object:
+    """Does the same for a list of one distinct value or more.
+
+    Raises:
+        ValueError: the list is empty, or has a value twice.
+    """
+    if values == []:
+        raise ValueError("the list is empty; name at least one value")
+    return _make_distinct(values)
 
 
 def _check_repository(value: str) -> str:
@@ -54,7 +63,9 @@ def _check_repository(value: str) -> str:
 
 
 T = TypeVar("T")
-Several = Annotated[tuple[T, ...], BeforeValidator(_make_distinct)]
+Several = Annotated[tuple[T, ...], BeforeValidator(_make_filled)]
+# may be empty
+Possibly = Annotated[tuple[T, ...], BeforeValidator(_make_distinct)]
 Pair = Annotated[tuple[T, T], BeforeValidator(_make_tuple)]
 
 # Upper bounds refuse slips of the keyboard.
@@ -76,6 +87,8 @@ Language = Annotated[str, Field(pattern=r"^[A-Za-z][A-Za-z0-9@_-]*$", max_length
 UsersPath = Annotated[str, AfterValidator(expanduser)]
 # Relative path of a Python file.
 Script = Annotated[str, Field(pattern=r"^\w[\w./-]*\.py$")]
+# Where data are from.
+Source = Literal["embedded", "files", "hub"]
 # Address of a Dask scheduler.
 Scheduler = Annotated[str, Field(pattern=r"^(tcp|tls|ucx)://\S+:\d+$")]
 
@@ -87,14 +100,14 @@ class Record(BaseModel):
 
 
 class Data(Record):
-    """The source of all data."""
+    """The source of text, of sentence pairs and, unless `tasks.source` names another, of tasks."""
 
-    source: Literal["embedded", "files", "hub"]
+    source: Source
     root: UsersPath | None
 
     @property
     def generated(self) -> bool:
-        """Whether this repository generates the data, so that no score on them is a score of the papers."""
+        """Whether this repository generates text and sentence pairs."""
         return self.source == "embedded"
 
     @model_validator(mode="after")
@@ -183,7 +196,7 @@ class Tokenization(Record):
 class Questions(Record):
     """Sets of questions on passages."""
 
-    names: Several[QuestionSet]
+    names: Possibly[QuestionSet]
     train_examples: Count | None
     validation_examples: Count | None
     squad2_training: Literal["original", "derived"]
@@ -201,7 +214,8 @@ class Questions(Record):
 class Tasks(Record):
     """Tasks of the GLUE kind, and questions."""
 
-    names: Several[Task]
+    source: Source | None
+    names: Possibly[Task]
     train_examples: Count | None
     validation_examples: Count | None
     seed: Seed

@@ -39,6 +39,9 @@ from stages.schema.translation_sections import Translation
 __all__ = ["PATH", "REFERENCE", "Settings", "load_settings"]
 
 PATH = Path("params.yaml")
+# sections whose `tasks` are empty where `tasks.names`, or `tasks.questions.names`, is empty
+TESTS_ON_TASKS = ("noise", "cross_domain", "convergence", "timing")
+TESTS_ON_QUESTIONS = ("question_answering",)
 
 
 class Settings(Record):
@@ -68,11 +71,52 @@ class Settings(Record):
     analysis: Analysis
     report: Report
 
+    @model_validator(mode="before")
+    @classmethod
+    def _empty_tests(cls, content: object) -> object:
+        """Empties the lists of tests for which no task is prepared, so that a user empties one list and not five."""
+        # content that is no map, or has sections that are none, is an error below
+        if not isinstance(content, dict):
+            return content
+        emptied = []
+        match content:
+            case {"tasks": {"names": []}}:
+                emptied += TESTS_ON_TASKS
+        match content:
+            case {"tasks": {"questions": {"names": []}}}:
+                emptied += TESTS_ON_QUESTIONS
+        whole = dict(content)
+        for name in emptied:
+            section = content.get(name)
+            if isinstance(section, dict):
+                whole[name] = {**section, "tasks": []}
+        return whole
+
     @model_validator(mode="after")
     def _check_sections(self):
         for check in CHECKS:
             check(self)
         return self
+
+    @property
+    def task_source(self) -> str:
+        """The source of tasks and questions: `tasks.source`, or `data.source` where it is null."""
+        return self.tasks.source or self.data.source
+
+    @property
+    def has_tasks(self) -> bool:
+        """Whether the run has tasks or questions."""
+        return bool(self.tasks.names or self.tasks.questions.names)
+
+    @property
+    def tasks_generated(self) -> bool:
+        """Whether this repository generates the tasks and questions that the run has."""
+        return self.has_tasks and self.task_source == "embedded"
+
+    @property
+    def generated(self) -> bool:
+        """Whether this repository generates text or tasks, so that no number of the run is compared with a paper's."""
+        return self.data.generated or self.tasks_generated
 
     def variant(self, name: str) -> dict:
         """Collects the settings that decide the model of an operator or a variant; finished jobs are found by these.

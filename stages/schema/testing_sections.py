@@ -4,13 +4,13 @@ from typing import Literal
 
 from pydantic import model_validator
 
-from stages.schema.sections import Count, Level, Protocol, Record, Seed, Several, Task
+from stages.schema.sections import Count, Level, Possibly, Protocol, Record, Seed, Several, Task
 
 
 class Noise(Record):
     """Tests of fine-tuned models under noise on embeddings and in the words."""
 
-    tasks: Several[Task]
+    tasks: Possibly[Task]
     levels: Several[Level]
     kind: Literal["expected_norm", "exact_norm", "unit"]
     place: Literal["word_embeddings", "embedding_output"]
@@ -29,7 +29,7 @@ class Noise(Record):
 class CrossDomain(Record):
     """Tests of models on tasks that the models were not fine-tuned on."""
 
-    tasks: Several[Task]
+    tasks: Possibly[Task]
     positive_labels: dict[Task, Several[str]]
 
     @model_validator(mode="after")
@@ -48,7 +48,7 @@ class Convergence(Record):
 
     protocol: Protocol
     steps: Several[Count]
-    tasks: Several[Task]
+    tasks: Possibly[Task]
     seeds: Several[Seed]
 
 
@@ -56,6 +56,6 @@ class Timing(Record):
     """Measurements of time."""
 
     protocol: Protocol
-    tasks: Several[Task]
+    tasks: Possibly[Task]
     repeats: Count
     steps: Count

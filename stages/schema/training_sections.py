@@ -5,7 +5,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field, model_validator
 
-from stages.schema.sections import Batch, Count, Name, Pair, QuestionTask, Rate, Record, Seed, Several, Share
+from stages.schema.sections import Batch, Count, Name, Pair, Possibly, QuestionTask, Rate, Record, Seed, Several, Share
 
 # These operators take width from the feed-forward network, which must be at least so many times hidden + 1 wide. The
 # largest factor comes first, so that an error names the strictest demand.
@@ -136,7 +136,7 @@ class Finetuning(Training):
 class QuestionAnswering(Finetuning):
     """The recipe for questions on passages, which are cut into windows."""
 
-    tasks: Several[QuestionTask]
+    tasks: Possibly[QuestionTask]
     question_length: Count
     stride: Count
     answer_length: Count

@@ -1,11 +1,11 @@
 """Stage `tasks`: the GLUE tasks, SQuAD and TriviaQA in a common form.
 
-Reads the data source (generated here; original files below data.root; the hub). Writes data/tasks/TASK/SPLIT.parquet
-(GLUE: example_id, text_a, text_b, label; questions: example_id, context, question, answers, starts) and
-data/tasks/statistics.csv with a row for each split: task, split; examples, the number of written examples; available,
-the number of examples in the source; reduced, whether there are fewer examples than available; subset, source, dropped
-and reason (examples.py); and majority_share, the share of the most frequent class, or of questions without an answer
-(empty for a regression, and where all questions have answers).
+Reads the source of tasks (generated here; original files below data.root; the hub). Writes, for each split of a task,
+data/tasks/TASK/SPLIT.parquet (GLUE: example_id, text_a, text_b, label; questions: example_id, context, question,
+answers, starts) and a row of data/tasks/statistics.csv: task, split; examples, the number of written examples;
+available, the number of examples in the source; reduced, whether there are fewer examples than available; subset,
+source, dropped and reason (examples.py); and majority_share, the share of the most frequent class, or of questions
+without an answer (empty for a regression, and where all questions have answers).
 """
 
 from pathlib import Path
@@ -24,6 +24,18 @@ from stages.tasks.examples import Examples
 
 QUESTIONS = (*VERSIONS, "triviaqa")
 QUESTION_SPLITS = tuple(Split(name, stem) for name, stem in STEMS.items())
+COLUMNS = (
+    "task",
+    "split",
+    "examples",
+    "available",
+    "reduced",
+    "subset",
+    "source",
+    "dropped",
+    "reason",
+    "majority_share",
+)
 
 
 def main(settings: Settings) -> dict:
@@ -36,7 +48,7 @@ def main(settings: Settings) -> dict:
 
 
 def build(folder: Path, settings: Settings) -> list[dict]:
-    """Writes every split of the named tasks, and statistics.csv.
+    """Writes every split of the named tasks, and statistics.csv, which has no row without tasks.
 
     Args:
         folder: an empty folder, which also holds generated original files for a while.
@@ -51,7 +63,7 @@ def build(folder: Path, settings: Settings) -> list[dict]:
     tasks = settings.tasks
     root = Path(settings.data.root or ".")
     # Generated tasks are read like original files, which also tests the readers.
-    if settings.data.generated:
+    if settings.tasks_generated:
         root = folder / "source"
         _generate(root, settings)
     statistics = []
@@ -63,10 +75,10 @@ def build(folder: Path, settings: Settings) -> list[dict]:
             frame = _sample(examples, name, split, number, settings)
             frame.to_parquet(folder / name / f"{split.name}.parquet", index=False)
             statistics.append(_describe(examples, frame, name, split))
-    table = pd.DataFrame(statistics)
+    table = pd.DataFrame(statistics, columns=list(COLUMNS))
     table.to_csv(folder / STATISTICS.name, index=False, lineterminator="\n")
     delete(folder / "source")
-    counts = table.sum(numeric_only=True).astype(int)
+    counts = table[["examples", "available", "dropped"]].sum().astype(int)
     print(f"tasks: {counts['examples']} examples of {counts['available']}, {counts['dropped']} dropped", flush=True)
     return statistics
 
@@ -132,7 +144,7 @@ def _read(
     questions = tasks.questions
     if name == "squad2" and split.name == "train" and questions.squad2_training == "derived":
         return squad.derive_unanswerable(_read(root, "squad1", split, settings), [tasks.seed])
-    if settings.data.source == "hub":
+    if settings.task_source == "hub":
         return _read_hub(name, split, settings)
     if name in TASKS:
         return glue.read_original(root, TASKS[name], split)
