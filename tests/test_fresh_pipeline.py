@@ -1,5 +1,6 @@
 """`dvc repro` in fresh clones: original files, hostile names, and the scores that the default scale reaches."""
 
+import re
 import subprocess
 
 import pandas as pd
@@ -12,13 +13,28 @@ from tests.toy_pipeline import ENVIRONMENT, change, clone, commit, list_stages_r
 ABOVE_CHANCE, ABOVE_WORDS = 6, 5
 # of the GLUE score without pre-training, at least
 LOST = 0.05
+# stages with jobs in a run without tasks
+TRAINED = ("pretraining", "translation")
 pytestmark = pytest.mark.pipeline
 
 
 def read_files(params: dict) -> None:
+    """A text from files, without tasks and translation."""
     shrink(params)
     params["data"] = {"source": "files", "root": "data/original"}
     params["corpus"] |= {"files": ["text/*.txt"], "documents": None, "shards": 1}
+    params["filtering"]["missing_harmful_pp"] = "keep"
+    params["tasks"]["names"] = []
+    params["tasks"]["questions"]["names"] = []
+    params["translation"]["protocols"] = {}
+
+
+def read_alone(params: dict) -> None:
+    """The same, with one model and few documents."""
+    read_files(params)
+    params["operators"] = ["original"]
+    params["corpus"]["files"] = ["*.txt"]
+    params["pretraining"]["seeds"] = [1]
 
 
 def test_original_files_below_a_relative_root_are_tracked_and_reach_experiments(tmp_path):
@@ -35,6 +51,21 @@ def test_original_files_below_a_relative_root_are_tracked_and_reach_experiments(
     text.write_text("one\n\ntwo\n\nthree\n")
     assert list_stages_run(run(folder, "dvc", "repro", "corpus")) == {"corpus"}
     assert not run(folder, "git", "status", "--short", "--untracked-files=all", "data/original/text")
+
+
+def test_a_text_alone_gets_through_the_chain_to_a_report_that_names_what_was_skipped(tmp_path):
+    folder = clone(tmp_path / "clone", read_alone)
+    documents = [f"a text of number {number} with some more words" for number in range(60)]
+    (folder / "data/original/own.txt").write_text("\n\n".join(documents))
+    run(folder, "dvc", "repro")
+    page = (folder / "reports/report.html").read_text()
+    assert "on text from files on disk, without tasks" in page
+    assert "No tasks: tasks.names is empty" in page and "No questions: tasks.questions.names is empty" in page
+    # no page leads to a place that is not there
+    for address in re.findall(r'href="([^"#]*)#([^"]+)"', page):
+        other, place = address
+        assert f'id="{place}"' in (folder / "reports" / (other or "report.html")).read_text(), address
+    assert not [path for path in (folder / "data/results").glob("*/*") if path.parent.name not in TRAINED]
 
 
 def test_a_hostile_name_is_refused_before_any_stage_and_no_part_of_it_is_executed(tmp_path):

@@ -17,7 +17,7 @@ from tests.toy_settings import leaves
 
 LAPTOP = Path(__file__).parents[1] / "stages" / "scales" / "laptop.yaml"
 # sections whose entries a scale names as it needs them
-FREE = ("models.", "variants.", "pretraining.sequence_length_warmup")
+FREE = ("models.", "variants.", "pretraining.sequence_length_warmup", "translation.protocols.")
 
 
 @pytest.mark.parametrize("scale", scales.names())

@@ -1,8 +1,9 @@
 """Checks params.yaml before any other stage runs.
 
 Reads params.yaml, as every stage does, and stops on a mistake, such as the name of a scale above the values of another
-scale. Compares `cross_domain.positive_labels` with the labels of the tasks, and runs each of the user's own operators
-forward and backward. Prints which operators would fill the memory of a GPU with attention weights.
+scale. Looks whether the files that params.yaml names are there, such as those below data.root. Compares
+`cross_domain.positive_labels` with the labels of the tasks, and runs each of the user's own operators forward and
+backward. Prints which operators would fill the memory of a GPU with attention weights.
 
 Writes data/settings.txt. The file always has the same content: stages that depend on the file wait for the check, and
 do not run again because of the check.
@@ -16,6 +17,7 @@ from stages.files.storage import write_atomically
 from stages.schema import scales
 from stages.schema.settings import PATH, Settings
 from stages.schema.training_sections import Model
+from stages.settings.sources import require_sources
 
 # Operators that store attention weights on a GPU too. PyTorch's kernels, which store no weights, serve all others.
 WRITTEN_OUT = ("fixed", "hadamard", "hadamard_by_head")
@@ -84,6 +86,7 @@ def main(settings: Settings) -> None:
     # raises for a label that the task does not have
     positive_classes(settings.cross_domain)
     scales.require_named(PATH)
+    require_sources(settings)
     require_own_operators(settings)
     for note in find_large_batches(settings):
         print(note)

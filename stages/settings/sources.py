@@ -1,0 +1,102 @@
+"""Looks for the files that params.yaml names before any stage runs, which may need the files only after hours."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+from stages.files.stand_ins import require_data
+from stages.originals.pairs import require_pairs
+from stages.originals.tasks import require_glue, require_questions
+from stages.originals.text import find_files
+from stages.schema.settings import PATH, Settings
+
+
+def require_sources(settings: Settings) -> None:
+    """Checks that all files and folders that the stages of this run would read are there, and hold data.
+
+    Stages read files below data.root only where data.source, or tasks.source, is `files`. Whether the files have the
+    right content is left to these stages. A vocabulary without the suffix .txt may be a name on the hub.
+
+    Raises:
+        ValueError: files are missing, or stand in place of the data. The message has a line for each kind of files,
+            which names the first such file, the key and the remedy.
+    """
+    checks = [check_vocabulary, check_annotation]
+    if "files" in (settings.data.source, settings.task_source):
+        root = find_root(settings)
+        # each file below would be missing, too
+        if not root.is_dir():
+            raise ValueError(f"data.root: {root.absolute()}: no such folder; put the original files there")
+    if settings.data.source == "files":
+        checks += [check_text, check_pairs]
+    if settings.task_source == "files":
+        checks += [check_tasks, check_questions]
+    problems = list_problems(settings, checks)
+    if problems:
+        lines = "\n".join(f"  {problem}" for problem in problems)
+        raise ValueError(f"{PATH}: {len(problems)} problem(s) with the files that it names\n{lines}")
+
+
+def find_root(settings: Settings) -> Path:
+    """Returns the folder of the original files."""
+    return Path(settings.data.root or ".")
+
+
+def list_problems(settings: Settings, checks: list[Callable[[Settings], None]]) -> list[str]:
+    """Lists the messages of the checks that fail."""
+    problems = []
+    for check in checks:
+        try:
+            check(settings)
+        except (ValueError, OSError) as error:
+            problems.append(str(error))
+    return problems
+
+
+def check_text(settings: Settings) -> None:
+    """Checks the files of the corpus."""
+    for path in find_files(find_root(settings), settings.corpus.files):
+        require_data(path)
+
+
+def check_pairs(settings: Settings) -> None:
+    """Checks the files of sentence pairs."""
+    for protocol in settings.translation.protocols.values():
+        require_pairs(find_root(settings), protocol)
+
+
+def check_tasks(settings: Settings) -> None:
+    """Checks the files of the GLUE tasks."""
+    require_glue(find_root(settings), settings.tasks.names)
+
+
+def check_questions(settings: Settings) -> None:
+    """Checks the files of the sets of questions."""
+    require_questions(find_root(settings), settings.tasks.questions)
+
+
+def check_vocabulary(settings: Settings) -> None:
+    """Checks a vocabulary that has the name of a file, and not a name of the hub."""
+    name = settings.tokenization.vocabulary
+    if name is None or not name.endswith(".txt"):
+        return
+    path = Path(settings.data.root or ".") / name
+    if not settings.data.root or not path.is_file():
+        raise ValueError(
+            f"tokenization.vocabulary: {path}: no such file below data.root; put it there, or say null, which trains a "
+            "vocabulary on the text"
+        )
+    require_data(path)
+
+
+def check_annotation(settings: Settings) -> None:
+    """Checks the blocklists and the model that annotate documents."""
+    annotation = settings.filtering.annotation
+    if annotation.blocklists and not Path(annotation.blocklists).is_dir():
+        raise ValueError(
+            f"filtering.annotation.blocklists: {annotation.blocklists}: no such folder; unpack the UT1 lists there, or "
+            "say null"
+        )
+    if annotation.kenlm_model and not Path(annotation.kenlm_model).is_file():
+        raise ValueError(
+            f"filtering.annotation.kenlm_model: {annotation.kenlm_model}: no such file; fetch the model, or say null"
+        )
