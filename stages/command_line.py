@@ -1,6 +1,7 @@
 """Runs a stage of dvc.yaml: `python -m stages NAME ...`; `--help` describes the inputs and outputs of the stage.
 
-`python -m stages scale NAME` writes the whole params.yaml of a scale.
+`python -m stages scale NAME` writes the whole params.yaml of a scale. `python -m stages verify` trains a model of the
+recorded run again, and compares the bytes.
 
 A stage NAME is the function `main` of stages/NAME/stage.py. Arguments after the settings come from the command line; an
 argument that is left out is `None`. The dictionary that `main` returns goes into data/runs, together with times,
@@ -26,17 +27,30 @@ from stages.schema.settings import PATH, Settings, load_settings
 
 FOLDER = Path(__file__).parent
 # the key of params.yaml that lists the values of an argument
-LISTS = {"protocol": "protocols", "operator": "operators", "size": "sizes"}
+LISTS = {"protocol": "protocols", "operator": "operators", "size": "sizes", "seed": "seeds"}
 
 
 def run(words: list[str]) -> None:
     """Runs a command, given as the words after `python -m stages`; without words, prints the help."""
     arguments = vars(build_parser().parse_args(words or ["--help"]))
     name = arguments.pop("stage")
+    given = {argument: value for argument, value in arguments.items() if value}
     if name == "scale":
         print(escape(scales.write(**arguments, path=PATH)))
+    elif name == "verify":
+        verify(given)
     else:
-        run_stage(name, {argument: value for argument, value in arguments.items() if value})
+        run_stage(name, given)
+
+
+def verify(arguments: dict[str, str]) -> None:
+    """Trains a model of stage `pretraining` again and compares it; takes the arguments that the command line names."""
+    settings = load_settings()
+    for argument, value in arguments.items():
+        require_argument(settings, "pretraining", argument, value)
+    # imported by name, as stages are, because only a stage's own folder imports its modules
+    verification = importlib.import_module("stages.pretraining.verification")
+    verification.main(settings, **arguments)
 
 
 def run_stage(name: str, arguments: dict[str, str]) -> None:
@@ -80,34 +94,43 @@ def require_argument(settings: Settings, stage: str, argument: str, value: str) 
     # the section of a stage may have a list for its own models, such as `translation.operators`
     section = getattr(settings, stage, None)
     if hasattr(section, key):
-        require_listed(value, argument, getattr(section, key), f"{stage}.{place}")
+        # seeds are numbers
+        listed = [str(entry) for entry in getattr(section, key)]
+        require_listed(value, argument, listed, f"{stage}.{place}")
     else:
         require_listed(value, argument, getattr(settings, key), place)
 
 
 def build_parser() -> argparse.ArgumentParser:
-    """Builds the parser of the command line, with a sub-command `scale` and a sub-command for every stage.
-
-    The arguments of a stage are the arguments of the function `main` after the settings; all are optional.
-    """
-    as_written = argparse.RawDescriptionHelpFormatter
-    parser = argparse.ArgumentParser(prog="python -m stages", description=__doc__, formatter_class=as_written)
+    """Builds the parser of the command line, with sub-commands `scale` and `verify`, and one for every stage."""
+    parser = argparse.ArgumentParser(
+        prog="python -m stages", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     commands = parser.add_subparsers(dest="stage", metavar="NAME", required=True)
     scale = commands.add_parser("scale", help="Writes params.yaml anew, of one of the scales; says what it replaced.")
     scale.add_argument("scale", choices=scales.names())
+    _add_command(commands, "verify", FOLDER / "pretraining" / "verification.py")
     for source in sorted(FOLDER.glob("*/stage.py")):
-        # parsed and not imported, so that help answers at once
-        tree = ast.parse(source.read_text(encoding="utf-8"))
-        description = ast.get_docstring(tree)
-        command = commands.add_parser(
-            source.parent.name,
-            help=description.splitlines()[0],
-            description=description,
-            formatter_class=as_written,
-        )
-        for node in tree.body:
-            if isinstance(node, ast.FunctionDef) and node.name == "main":
-                for argument in node.args.args[1:]:
-                    of_list = f"one of `{LISTS[argument.arg]}` in params.yaml"
-                    command.add_argument(argument.arg, nargs="?", help=of_list)
+        _add_command(commands, source.parent.name, source)
     return parser
+
+
+def _add_command(commands: argparse._SubParsersAction, name: str, source: Path) -> None:
+    """Adds the sub-command that runs the function `main` of a file, whose docstring is the help.
+
+    The arguments of the sub-command are the arguments of `main` after the settings; all are optional.
+    """
+    # parsed and not imported, so that help answers at once
+    tree = ast.parse(source.read_text(encoding="utf-8"))
+    description = ast.get_docstring(tree)
+    command = commands.add_parser(
+        name,
+        help=description.splitlines()[0],
+        description=description,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    for node in tree.body:
+        if isinstance(node, ast.FunctionDef) and node.name == "main":
+            for argument in node.args.args[1:]:
+                of_list = f"one of `{LISTS[argument.arg]}` in params.yaml"
+                command.add_argument(argument.arg, nargs="?", help=of_list)

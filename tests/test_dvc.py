@@ -68,11 +68,11 @@ def test_every_stage_is_a_folder_and_no_shell_reads_a_value_of_params_yaml():
         assert entry["cmd"] == f"python -m stages {stage}"
 
 
-def test_the_help_lists_every_stage():
+def test_the_help_lists_every_stage_and_command():
     lines = build_parser().format_help().splitlines()
     # a name is indented by four spaces, its help by more
     listed = {line.split()[0] for line in lines if re.match(r" {4}\w", line)}
-    assert listed == {"scale", *STAGES}
+    assert listed == {"scale", "verify", *STAGES}
 
 
 def test_params_yaml_is_checked_before_any_other_stage_runs():

@@ -71,11 +71,8 @@ def run(
             (`cluster.on_cluster`); or a worker may not lock a GPU (`gpus.take`).
         FileNotFoundError: an input of a job is missing.
     """
-    if processes() > 1 and not shared:
-        raise ValueError(
-            f"{stage}: {processes()} processes (WORLD_SIZE) cannot share its jobs; run it without torchrun or "
-            "accelerate, or `unset WORLD_SIZE RANK` before"
-        )
+    if not shared:
+        _require_one_process(stage)
     identity = fingerprints.identity(function)
     # read before the digests, so that workers notice a file that changes after its digest was computed
     inputs = {path for job in jobs for path in job.inputs}
@@ -99,6 +96,38 @@ def run(
             raise RuntimeError(f"{folders[number]}: deleted while the stage ran; run the same command again")
         SECONDS[folders[number]] = records[number]["seconds"]
     return [(folder, record["result"]) for folder, record in zip(folders, records, strict=True)]
+
+
+def run_again(function: Callable[[Any, Path], dict], job: Job, folder: Path, stage: str) -> dict:
+    """Calls `function(argument, folder)` for a job in a worker as `run` does, but in another folder than data/jobs.
+
+    Args:
+        function: as in `run`.
+        job: the job, of which finished results are not looked at.
+        folder: an absolute path, which is made.
+        stage: the name under which progress and errors are printed.
+
+    Returns:
+        The result of the job.
+
+    Raises:
+        RuntimeError, FileNotFoundError, ValueError: as in `run`.
+    """
+    _require_one_process(stage)
+    identity = fingerprints.identity(function)
+    states = {path: read_states(path) for path in job.inputs}
+    outcomes = _compute(function, identity, states, [(job, folder)], workers=1, on_gpu=True)
+    _await_outcomes(outcomes, stage, total=1, done=0)
+    return results.read(folder)["result"]
+
+
+def _require_one_process(stage: str) -> None:
+    """Raises a ValueError if torchrun or accelerate started several processes, which cannot share the jobs."""
+    if processes() > 1:
+        raise ValueError(
+            f"{stage}: {processes()} processes (WORLD_SIZE) cannot share its jobs; run it without torchrun or "
+            "accelerate, or `unset WORLD_SIZE RANK` before"
+        )
 
 
 def prepare(stage: Path, workers: int | str | None) -> None:
