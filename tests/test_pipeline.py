@@ -6,8 +6,10 @@ import shutil
 import subprocess
 import sys
 import time
+from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
+from types import SimpleNamespace
 
 import pandas as pd
 import psutil
@@ -18,12 +20,14 @@ from huggingface_hub import ModelCard
 from tests.toy_pipeline import (
     ENVIRONMENT,
     OWN_OPERATOR,
+    change,
     clone,
     commit,
     count_new_jobs,
     list_stages_run,
     read_observations,
     run,
+    serve,
 )
 
 KINDS = ("finetuning", "noise", "cross_domain", "convergence", "question_answering")
@@ -35,6 +39,30 @@ def finished(tmp_path_factory) -> Path:
     """A clone in which the whole chain has run; no test changes it."""
     folder = clone(tmp_path_factory.mktemp("finished") / "clone")
     run(folder, "dvc", "repro")
+    return folder
+
+
+@pytest.fixture(scope="module")
+def published(finished, tmp_path_factory) -> Iterator[SimpleNamespace]:
+    """The finished clone, committed in `folder`; its outputs, served at `address`; and all `requests` of the server.
+
+    The outputs were pushed to a folder, as the maintainers do. No test changes the folders.
+    """
+    above = tmp_path_factory.mktemp("published")
+    folder = above / "clone"
+    shutil.copytree(finished, folder)
+    commit(folder)
+    run(folder, "dvc", "remote", "add", "--local", "staging", str(above / "remote"))
+    run(folder, "dvc", "push", "--remote", "staging")
+    with serve(above / "remote") as (address, requests):
+        yield SimpleNamespace(folder=folder, address=address, requests=requests)
+
+
+def pull(published: SimpleNamespace, folder: Path) -> Path:
+    """A fresh clone that has pulled the outputs from the default remote, which is served on this machine."""
+    run(folder.parent, "git", "clone", "--quiet", str(published.folder), str(folder))
+    run(folder, "dvc", "remote", "modify", "--local", "published", "url", published.address)
+    run(folder, "dvc", "pull")
     return folder
 
 
@@ -81,27 +109,33 @@ def test_every_card_is_valid_and_its_line_runs(finished):
     subprocess.run([sys.executable, "-c", "\n".join(lines)], cwd=finished, env=environment, check=True)
 
 
-def test_an_operator_that_is_added_in_a_clone_that_pulled_computes_only_its_own_jobs(finished, tmp_path):
-    first, second = tmp_path / "first", tmp_path / "second"
-    shutil.copytree(finished, first)
-    run(first, "dvc", "remote", "add", "--default", "store", str(tmp_path / "store"))
-    commit(first)
-    run(first, "dvc", "push")
-    run(tmp_path, "git", "clone", "--quiet", str(first), str(second))
-    run(second, "dvc", "pull")
-    assert list_stages_run(run(second, "dvc", "repro")) == set()
+def test_a_clone_that_pulled_runs_nothing_and_after_a_new_remark_the_report_alone_without_a_request(
+    published, tmp_path
+):
+    folder = pull(published, tmp_path / "clone")
+    assert published.requests
+    published.requests.clear()
+    run(folder, "dvc", "status")
+    assert list_stages_run(run(folder, "dvc", "repro")) == set()
+    change(folder, lambda params: params["report"].update(remark="as it was pulled"))
+    assert list_stages_run(run(folder, "dvc", "repro")) == {"report"}
+    assert "as it was pulled" in (folder / "reports/report.html").read_text()
+    assert not published.requests
 
+
+def test_an_operator_that_is_added_in_a_clone_that_pulled_computes_only_its_own_jobs(finished, published, tmp_path):
+    folder = pull(published, tmp_path / "clone")
     edit = f"operators=[original,{OWN_OPERATOR},symmetric]"
-    output = run(second, "dvc", "exp", "run", "-S", edit, "-n", "more", "analysis")
+    output = run(folder, "dvc", "exp", "run", "-S", edit, "-n", "more", "analysis")
     assert list_stages_run(output) == {"pretraining", *KINDS, "timing", "analysis"}
     # two seeds of pre-training, by the tasks of `shrink`
     expected = {"pretraining": 2, "finetuning": 6, "noise": 2, "cross_domain": 4, "convergence": 2}
     assert count_new_jobs(output) == expected | {"question_answering": 6}
     for name, before in read_observations(finished).items():
-        assert set(before.splitlines()) <= set((second / "data/observations" / name).read_bytes().splitlines())
-    assert "symmetric.tiny.validation_loss" in run(second, "dvc", "metrics", "diff", "HEAD", "more")
-    run(second, "dvc", "plots", "diff", "HEAD", "more", "--out", "plots")
-    page = (second / "plots/index.html").read_text()
+        assert set(before.splitlines()) <= set((folder / "data/observations" / name).read_bytes().splitlines())
+    assert "symmetric.tiny.validation_loss" in run(folder, "dvc", "metrics", "diff", "HEAD", "more")
+    run(folder, "dvc", "plots", "diff", "HEAD", "more", "--out", "plots")
+    page = (folder / "plots/index.html").read_text()
     assert '"rev": "more"' in page and "pretraining_loss" in page and "glue" in page
 
 

@@ -5,8 +5,12 @@ import re
 import shutil
 import subprocess
 import sys
+import threading
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import partial
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import yaml
@@ -94,3 +98,18 @@ def read_observations(folder: Path) -> dict[str, bytes]:
     """The files of observations by name, without those of stage `timing`."""
     paths = (folder / "data/observations").iterdir()
     return {path.name: path.read_bytes() for path in paths if path.name != "timing.csv"}
+
+
+@contextmanager
+def serve(folder: Path) -> Iterator[tuple[str, list[str]]]:
+    """Serves a folder over HTTP on this machine. Gives the address, and a list to which every request is added."""
+    requests = []
+
+    class Handler(SimpleHTTPRequestHandler):
+        def log_message(self, form: str, *values) -> None:
+            requests.append(form % values)
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), partial(Handler, directory=folder)) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        yield f"http://127.0.0.1:{server.server_port}", requests
+        server.shutdown()
