@@ -10,6 +10,8 @@ import pytest
 import torch
 from torch import nn
 
+from stages.attention.bert import OperatorBertForMaskedLM
+from stages.attention.configuration import configuration
 from stages.attention.multihead import AsMultiheadAttention
 from stages.attention.operators import SELF_ATTENTION, attention
 from tests.toy import moved
@@ -281,6 +283,39 @@ def test_the_example_learns_and_exports_a_stock_bert_with_equal_logits(apart):
     said = subprocess.run(command, capture_output=True, text=True, check=True, **apart).stdout
     right, difference = (float(re.search(rf"{name} ([\d.e-]+)", said)[1]) for name in ("right", "of logits"))
     assert right > 0.5 and difference < 1e-4
+
+
+LOAD = """
+import sys
+from transformers import AutoConfig, AutoModel, AutoModelForQuestionAnswering, AutoModelForSequenceClassification
+assert type(AutoConfig.from_pretrained(sys.argv[1])).__name__ == "OperatorConfig"
+for kind in (AutoModel, AutoModelForMaskedLM, AutoModelForQuestionAnswering, AutoModelForSequenceClassification):
+    model = kind.from_pretrained(sys.argv[1])
+    head = kind.__name__.removeprefix("AutoModel") or "Model"
+    assert type(model).__name__ == "OperatorBert" + head
+    assert model.base_model.encoder.layer[0].attention.self.name == "pairwise"
+"""
+IMPORTS = {
+    "the package first": "import fewer_attention; from transformers import AutoModelForMaskedLM",
+    "the package last": "from transformers import AutoModelForMaskedLM; import fewer_attention",
+    "under two names": "import stages.attention.bert, fewer_attention; from transformers import AutoModelForMaskedLM",
+}
+
+
+@pytest.mark.parametrize("imports", IMPORTS.values(), ids=IMPORTS)
+def test_an_import_of_the_package_makes_saved_models_known_to_the_auto_classes(imports, apart):
+    folder = apart["cwd"] / "model"
+    size = {"layers": 1, "hidden": HIDDEN, "heads": HEADS, "intermediate": 48, "positions": 9}
+    OperatorBertForMaskedLM(configuration("pairwise", **size, vocab_size=50)).save_pretrained(folder)
+    (apart["cwd"] / "stages").symlink_to(FOLDER.parent)
+    subprocess.run([sys.executable, "-c", imports + LOAD, str(folder)], check=True, **apart)
+
+
+@pytest.mark.parametrize("missing", [[], ["transformers"]])
+def test_an_import_of_the_package_imports_no_model_and_needs_no_transformers(missing, apart):
+    code = "import sys; sys.modules |= dict.fromkeys(sys.argv[1:]); import fewer_attention"
+    check = "; assert not {'fewer_attention.bert', 'transformers.models.bert.modeling_bert'} & {*sys.modules}"
+    subprocess.run([sys.executable, "-c", code + check, *missing], check=True, **apart)
 
 
 def test_the_example_in_the_package_s_docstring_is_true_of_the_folder_alone(apart):

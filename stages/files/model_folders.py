@@ -26,8 +26,6 @@ The operator is defined in a file of its user's, whose content has the checksum 
 others to run. In a checkout of this repository, with that file as `{{ operators_file }}`, where you trust it:
 
 ```python
-import stages.attention.bert  # makes the operators known to the Auto classes
-
 from stages.attention.own import own_operators
 from transformers import pipeline
 
@@ -36,7 +34,7 @@ own_operators("{{ operators_file }}", "{{ operators_sha256 }}")
 Where the package of the operators is installed (`pip install .` in a checkout of this repository):
 
 ```python
-import fewer_attention.bert  # makes the operators known to the Auto classes
+import fewer_attention  # makes the operators known to the Auto classes
 
 from transformers import pipeline
 {%- endif %}

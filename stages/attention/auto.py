@@ -1,0 +1,25 @@
+"""Makes saved models known to the Auto classes of transformers, without the seconds that an import of the models takes.
+
+The Auto classes get a stand-in for the configuration. The first saved model that the Auto classes read imports `bert`,
+which registers the configuration and the models themselves.
+"""
+
+from typing import Any
+
+from transformers import AutoConfig
+
+from .configuration import OperatorConfig
+
+
+class SavedConfig(OperatorConfig):
+    """A stand-in for OperatorConfig, which AutoConfig finds by the `model_type` of a saved model."""
+
+    @classmethod
+    def from_dict(cls, config_dict: dict[str, Any], **others: Any) -> OperatorConfig:
+        """Imports the models, and then makes the configuration; arguments as of the library's method."""
+        from . import bert
+
+        return bert.OperatorConfig.from_dict(config_dict, **others)
+
+
+AutoConfig.register(SavedConfig.model_type, SavedConfig)
