@@ -14,7 +14,7 @@ from stages.attention.bert import OperatorBertForMaskedLM
 from stages.attention.configuration import configuration
 from stages.attention.multihead import AsMultiheadAttention
 from stages.attention.operators import SELF_ATTENTION, attention
-from tests.toy import moved
+from tests.toy_weights import moved
 
 FOLDER = Path(__file__).parents[1] / "stages/attention"
 HIDDEN, HEADS = 24, 4

@@ -9,7 +9,7 @@ from stages.attention.configuration import configuration
 from stages.attention.counts import counted_layer, layer_formulas, model_parameters
 from stages.attention.export import STOCK, to_stock_bert
 from stages.attention.operators import OPERATORS
-from tests.toy import moved
+from tests.toy_weights import moved
 
 SMALL = {"layers": 4, "hidden": 512, "heads": 8, "intermediate": 2048, "positions": 512}
 BASE = {"layers": 12, "hidden": 768, "heads": 12, "intermediate": 3072, "positions": 512}

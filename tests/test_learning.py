@@ -26,7 +26,8 @@ from stages.training.optimisation import (
     optimiser,
     stepped_rate,
 )
-from tests.toy import LENGTH, SPECIAL, TOY, VOCABULARY, moved, pretrained, run_of, tuned, word_tokenizer
+from tests.toy import LENGTH, SPECIAL, TOY, VOCABULARY, pretrained, run_of, tuned, word_tokenizer
+from tests.toy_weights import moved
 
 # masking
 

@@ -18,7 +18,8 @@ from stages.noise import probes, stage
 from stages.noise.text import KINDS, perturb_frame
 from stages.schema.settings import load_settings
 from stages.schema.testing_sections import Noise
-from tests.toy import TOY, moved, word_tokenizer
+from tests.toy import TOY, word_tokenizer
+from tests.toy_weights import moved
 
 PLACES = ("word_embeddings", "embedding_output")
 PAD, CLS, SEP = 0, 2, 3

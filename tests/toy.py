@@ -66,14 +66,6 @@ FINETUNING = {
 }
 
 
-def moved(module: torch.nn.Module, by: float) -> torch.nn.Module:
-    """The module with its parameters moved away from their start, so that no term vanishes."""
-    with torch.no_grad():
-        for parameter in module.parameters():
-            parameter.add_(by * torch.randn_like(parameter))
-    return module
-
-
 def own_operator(path: Path, text: str = OWN) -> dict[str, str]:
     """The variant of a user's own operator, whose file is written."""
     path.write_text(text)

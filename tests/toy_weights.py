@@ -1,0 +1,11 @@
+"""Weights for the tests of the package `fewer_attention`, which need no package of the pipeline."""
+
+import torch
+
+
+def moved(module: torch.nn.Module, by: float) -> torch.nn.Module:
+    """The module with its parameters moved away from their start, so that no term vanishes."""
+    with torch.no_grad():
+        for parameter in module.parameters():
+            parameter.add_(by * torch.randn_like(parameter))
+    return module
