@@ -6,10 +6,13 @@ import shutil
 import subprocess
 import sys
 import tomllib
+from itertools import chain
 from pathlib import Path
 
 import pytest
 import yaml
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
 
 ROOT = Path(__file__).parents[1]
 TESTS = sorted((ROOT / "tests").glob("test_*.py"))
@@ -27,6 +30,7 @@ ADDRESSED = (
     "stages/**/*.md",
 )
 OPERATORS = sorted((ROOT / "stages/attention").glob("*.py"))
+REQUIREMENTS = sorted({*PROJECT["dependencies"], *chain(*PROJECT["optional-dependencies"].values())})
 
 
 def list_imports(path: Path) -> list[str]:
@@ -52,6 +56,27 @@ def test_the_operators_need_only_torch_and_transformers(path):
     # transformers itself requires safetensors and tokenizers
     needed = {"fewer_attention", "torch", "transformers", "safetensors", "tokenizers"}
     assert packages - sys.stdlib_module_names <= needed
+
+
+def read_pins() -> dict[str, str]:
+    """Reads constraints.txt, whose lines may name exact versions only, as {"torch": "2.13.0"}."""
+    pins = {}
+    for line in (ROOT / "constraints.txt").read_text(encoding="utf-8").splitlines():
+        if line.startswith("#"):
+            continue
+        pin = Requirement(line)
+        [version] = pin.specifier
+        assert version.operator == "==" and not pin.url and not pin.extras
+        pins[canonicalize_name(pin.name)] = version.version
+    return pins
+
+
+@pytest.mark.parametrize("requirement", REQUIREMENTS)
+def test_every_requirement_has_a_pin_that_satisfies_it(requirement):
+    wanted = Requirement(requirement)
+    # an extra that names another extra of this project
+    if wanted.name != PROJECT["name"]:
+        assert read_pins()[canonicalize_name(wanted.name)] in wanted.specifier
 
 
 @pytest.mark.parametrize("ends", ["true", "input", "false"])
