@@ -5,7 +5,7 @@ name in `operators` of params.yaml. It is then trained, counted, timed and repor
 names its Linear layers; `roles` says which of them gives the queries, the keys and the values, or
 `queries_keys_values` computes them otherwise. Further parameters stand in `parameter_shapes`, what they cost in
 `score_work`, and `initialise_parameters` initialises them. Each operator of this repository, in operators.py and
-hadamard.py of stages/attention, is an example. A smaller one, with queries that are not projected:
+hadamard.py of stages/attention, is an example. A small one, `identity_query`, whose queries are not projected:
 
     from stages.attention.base import SelfAttention
 

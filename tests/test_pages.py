@@ -1,6 +1,7 @@
 """The pages of the studies: their numbers follow from the observations beside them."""
 
 import re
+import shutil
 import statistics
 from pathlib import Path
 from types import SimpleNamespace
@@ -17,9 +18,8 @@ from stages.masked_lm.corpus import Corpus
 from stages.report import names
 from stages.report.looks import PAPER
 from stages.report.tables import csv_of
-from stages.schema import scales
 from stages.schema.settings import load_settings
-from stages.tools import example_numbers, first_self_weight, pages, steps_benchmark, study_figures
+from stages.tools import example_numbers, first_self_weight, pages, steps_benchmark, studies, study_figures
 from tests.toy import LENGTH, packed, run_of
 
 ROOT = Path(__file__).parents[1]
@@ -34,14 +34,14 @@ def in_root(monkeypatch):
 
 @pytest.mark.parametrize("study", STUDIES, ids=lambda study: study.name)
 def test_the_comparisons_of_a_study_follow_from_the_observations(study):
-    for name, frame in pages.judge(study).items():
+    for name, frame in studies.judge(study).items():
         assert csv_of(frame) == (study / f"{name}.csv").read_text(encoding="utf-8"), name
 
 
 TABLES = {
-    "released.csv": pages.judge_released,
-    "english/runs.csv": pages.list_english_runs,
-    "self_score/step_ratios.csv": pages.compare_step_ratios,
+    "released.csv": studies.judge_released,
+    "english/runs.csv": studies.list_english_runs,
+    "self_score/step_ratios.csv": studies.compare_step_ratios,
     "benchmark/results.csv": steps_benchmark.list_results,
 }
 
@@ -55,10 +55,10 @@ def test_a_table_of_a_page_follows_from_observations(path):
 def test_step_ratios_are_geometric_means_by_seed_and_compared_by_welchs_test():
     logarithms = {}
     for tokens in ("8", "16"):
-        rows = pages.read_observations(pages.SELF_SCORE / f"{tokens}_tokens")
+        rows = studies.read_observations(studies.SELF_SCORE / f"{tokens}_tokens")
         steps = convergence.crossings(rows, 5.5).set_index(["operator", "pretraining_seed"])["step"]
         logarithms[tokens] = np.log(steps["symmetric"] / steps["original"])
-    frame = pages.compare_step_ratios().set_index("tokens")
+    frame = studies.compare_step_ratios().set_index("tokens")
     for tokens, values in logarithms.items():
         bounds = stats.ttest_1samp(values, 0).confidence_interval(0.95)
         expected = np.exp([values.mean(), *bounds])
@@ -69,22 +69,66 @@ def test_step_ratios_are_geometric_means_by_seed_and_compared_by_welchs_test():
     assert change["p"] == pytest.approx(expected.pvalue)
 
 
-@pytest.mark.parametrize(
-    ("line", "changed", "message"),
-    [
-        ("  steps: 2400 ", "  steps: 3000 ", "pretraining.steps is 3000, and the benchmark fixes it at 2400"),
-        ("  seeds: [31, 32, 33, 34]", "  seeds: [51, 52]", None),
-    ],
-)
-def test_an_entry_of_the_benchmark_may_change_seeds_and_no_other_setting_of_training(tmp_path, line, changed, message):
-    text = scales.read("english")
-    assert text.count(line) == 1
-    (tmp_path / "params.yaml").write_text(text.replace(line, changed))
-    if message is None:
-        steps_benchmark.require_fixed_settings(tmp_path)
-        return
+@pytest.fixture
+def entry(tmp_path, monkeypatch):
+    """A copy of an entry of the benchmark, the only one; `edit` replaces a text in one of its files."""
+    folder = tmp_path / "english"
+    shutil.copytree(EXAMPLES / "english", folder)
+    entries = tmp_path / "entries.yaml"
+    entries.write_text('- {folder: "english", text: "d6dce519", commit: "1234567", by: "somebody"}')
+    monkeypatch.setattr(steps_benchmark, "EXAMPLES", tmp_path)
+    monkeypatch.setattr(steps_benchmark, "ENTRIES", entries)
+
+    def edit(name, text, other):
+        path = tmp_path / name
+        assert path.read_text().count(text) == 1
+        path.write_text(path.read_text().replace(text, other))
+
+    return edit
+
+
+def test_the_rows_of_an_entry_are_its_comparisons(entry):
+    rows = steps_benchmark.list_results().set_index("operator")
+    assert len(rows) == 9
+    delay = pages.look_up_contrast("english", "symmetric", "loss=5.5")
+    assert rows.loc["symmetric", ["later", "low", "high"]].tolist() == [delay["estimate"], delay["low"], delay["high"]]
+    assert rows.loc["symmetric", "level"] == 0.975
+    assert rows["steps"].is_monotonic_increasing
+    assert set(rows["page"]) == {"english"}
+
+
+FAULTS = {
+    "another length of training": (
+        "english/params.yaml",
+        "  steps: 2400 ",
+        "  steps: 3000 ",
+        "pretraining.steps is 3000",
+    ),
+    "too few seeds": ("english/params.yaml", "[31, 32, 33, 34]", "[31, 32]", "use at least 4 seeds"),
+    "a run that is missing": ("english/params.yaml", "[31, 32, 33, 34]", "[31, 32, 33, 35]", "original has the seeds"),
+    "a laxer test": ("english/analysis.yaml", "alpha: 0.025", "alpha: 0.2", "alpha: 0.2; set it to at most 0.05"),
+    "an unknown operator": (
+        "english/params.yaml",
+        "{operator: pairwise, start",
+        "{operator: mine, start",
+        "copy my_op",
+    ),
+    "a commit without quotes": ("entries.yaml", '"1234567"', "1234567", "each a text in quotes"),
+    "another folder": ("entries.yaml", '"english"', '"nowhere"', "params.yaml: missing"),
+}
+
+
+@pytest.mark.parametrize(("name", "text", "other", "message"), FAULTS.values(), ids=FAULTS)
+def test_an_entry_that_breaks_a_rule_is_refused_with_file_and_remedy(entry, name, text, other, message):
+    entry(name, text, other)
     with pytest.raises(ValueError, match=re.escape(message)):
-        steps_benchmark.require_fixed_settings(tmp_path)
+        steps_benchmark.list_results()
+
+
+def test_a_section_that_is_copied_with_its_heading_is_refused(tmp_path):
+    (tmp_path / "analysis.yaml").write_text("analysis:\n  confidence: 0.95\n")
+    with pytest.raises(ValueError, match="no confidence; the file has the lines below"):
+        studies.read_options(tmp_path)
 
 
 @pytest.mark.parametrize("page", pages.PAGES)

@@ -9,6 +9,8 @@ from pathlib import Path
 import pandas as pd
 import yaml
 
+from stages.evidence import convergence
+from stages.files import observations
 from stages.files.documents import Loader, read_yaml
 from stages.files.paths import REPORTS
 from stages.schema import operators, scales
@@ -19,6 +21,10 @@ MILESTONE = "loss=5.5"
 SIZE = "mini"
 # The keys of params.yaml that an entry may change, by section.
 FREE = {"corpus": ("hub", "files"), "filtering": (), "tokenization": (), "pretraining": ("seeds", "probes")}
+FEWEST_SEEDS = 4
+HIGHEST_ALPHA = 0.05
+# The keys of an entry in entries.yaml.
+KEYS = ("folder", "text", "commit", "by")
 RESULTS = [
     "operator",
     "settings",
@@ -31,14 +37,38 @@ RESULTS = [
     "high",
     "level",
     "direction",
-    "folder",
-    "text",
-    "commit",
-    "by",
+    *KEYS,
+    "page",
 ]
 
 
-def fixed_settings(params: dict) -> dict[str, dict]:
+def list_results() -> pd.DataFrame:
+    """Lists every operator of every entry, with the columns RESULTS, fewest steps first.
+
+    steps: the mean over the runs, where a run that never falls below the level counts with its last step.
+    later, low, high: the difference from the original of equal seeds and its interval, in steps.
+    level: the confidence level of the interval, which is simultaneous over the comparisons of the entry.
+    page: the folder below reports/examples that has the README.md of the entry.
+
+    Raises:
+        ValueError: an entry breaks a rule of the benchmark, or lacks a file or a key.
+    """
+    rows = []
+    for entry in read_yaml(ENTRIES):
+        for key in KEYS:
+            if not isinstance(entry.get(key), str):
+                raise ValueError(f"{ENTRIES}: an entry needs {', '.join(KEYS)}, each a text in quotes; given {entry}")
+        folder = EXAMPLES / entry["folder"]
+        for name in ("params.yaml", "analysis.yaml", "observations"):
+            if not (folder / name).exists():
+                raise ValueError(f"{folder / name}: missing; an entry has params.yaml, analysis.yaml and observations")
+        require_fixed_settings(folder)
+        require_planned_runs(folder)
+        rows += _list_entry(folder, entry)
+    return pd.DataFrame(rows, columns=RESULTS).sort_values("steps", kind="stable")
+
+
+def select_fixed_settings(params: dict) -> dict[str, dict]:
     """Selects the settings that every entry shares: text, tokens, recipe of training, and size.
 
     Args:
@@ -52,8 +82,8 @@ def fixed_settings(params: dict) -> dict[str, dict]:
 
 def require_fixed_settings(folder: Path) -> None:
     """Checks that an entry was trained with the fixed settings; a ValueError names the first key that differs."""
-    expected = fixed_settings(yaml.load(scales.read("english"), Loader))
-    given = fixed_settings(read_yaml(folder / "params.yaml"))
+    expected = select_fixed_settings(yaml.load(scales.read("english"), Loader))
+    given = select_fixed_settings(read_yaml(folder / "params.yaml"))
     for section, keys in expected.items():
         for key, value in keys.items():
             if given[section].get(key) != value:
@@ -63,48 +93,64 @@ def require_fixed_settings(folder: Path) -> None:
                 )
 
 
-def list_results() -> pd.DataFrame:
-    """Lists every operator of every entry, with the columns RESULTS, fewest steps first.
+def require_planned_runs(folder: Path) -> None:
+    """Checks number of seeds and alpha of an entry, and that every planned run is there, and no other.
 
-    steps: the mean over the runs, where a run that never falls below the level counts with its last step.
-    later, low, high: the difference from the original of equal seeds and its interval, in steps.
-    level: the confidence level of the interval, which is simultaneous over the comparisons of the entry.
+    Raises:
+        ValueError: the entry has too few seeds, a higher alpha, or other runs than params.yaml names.
     """
-    rows = []
-    for entry in read_yaml(ENTRIES):
-        folder = EXAMPLES / entry["folder"]
-        require_fixed_settings(folder)
-        rows += _list_entry(folder, entry)
-    return pd.DataFrame(rows, columns=RESULTS).sort_values("steps", kind="stable")
+    params = read_yaml(folder / "params.yaml")
+    planned = params["pretraining"]["seeds"]
+    if len(planned) < FEWEST_SEEDS:
+        raise ValueError(f"{folder / 'params.yaml'}: pretraining.seeds: {planned}; use at least {FEWEST_SEEDS} seeds")
+    alpha = read_yaml(folder / "analysis.yaml").get("alpha")
+    if alpha is None or alpha > HIGHEST_ALPHA:
+        raise ValueError(f"{folder / 'analysis.yaml'}: alpha: {alpha}; set it to at most {HIGHEST_ALPHA}")
+    losses = convergence.validation_loss(observations.read(sorted((folder / "observations").iterdir())))
+    for operator in params["operators"]:
+        seeds = sorted(losses.loc[losses["operator"] == operator, "pretraining_seed"].unique())
+        if seeds != sorted(planned):
+            raise ValueError(
+                f"{folder / 'observations'}: {operator} has the seeds {[int(seed) for seed in seeds]}, and "
+                f"pretraining.seeds of params.yaml are {planned}; an entry has all planned runs"
+            )
 
 
-def _list_entry(folder: Path, entry: dict) -> list[dict]:
+def _list_entry(folder: Path, entry: dict[str, str]) -> list[dict]:
     """Lists the operators of one entry as rows of RESULTS."""
     params = read_yaml(folder / "params.yaml")
-    known = operators.described(folder / "my_operators.py")
-    level = 1 - read_yaml(folder / "analysis.yaml")["alpha"]
+    page = entry["folder"]
+    if not (folder / "README.md").exists():
+        page = str(Path(page).parent)
+    shared = {**entry, "page": page, "level": 1 - read_yaml(folder / "analysis.yaml")["alpha"]}
     means = _read_milestone(folder / "means.csv").set_index("arm")
     contrasts = _read_milestone(folder / "contrasts.csv")
     contrasts = contrasts[contrasts["reference"] == "original"].set_index("arm")
     rows = []
     for name in params["operators"]:
-        variant = dict(params["variants"].get(name, {"operator": name}))
-        operator = variant.pop("operator")
-        row = {
-            "operator": name,
-            "settings": "; ".join(f"{key} {value}" for key, value in variant.items()),
-            "source": known[operator].source,
-            "steps": means.loc[name, "mean"],
-            "runs": means.loc[name, "runs"],
-            "never": means.loc[name, "never"],
-            "level": level,
-        }
+        row = _describe_operator(folder, name, params["variants"])
+        row |= {"steps": means.loc[name, "mean"], "runs": means.loc[name, "runs"], "never": means.loc[name, "never"]}
         if name in contrasts.index:
             found = contrasts.loc[name]
             row |= {"later": found["estimate"], "low": found["low"], "high": found["high"]}
             row["direction"] = found["direction"]
-        rows.append(row | entry)
+        rows.append(row | shared)
     return rows
+
+
+def _describe_operator(folder: Path, name: str, variants: dict[str, dict]) -> dict[str, str]:
+    """Describes an operator or a variant by name, settings and source.
+
+    Raises:
+        ValueError: the operator is unknown to this repository and to my_operators.py of the entry.
+    """
+    variant = dict(variants.get(name, {"operator": name}))
+    operator = variant.pop("operator")
+    known = operators.described(folder / "my_operators.py")
+    if operator not in known:
+        raise ValueError(f"{folder}: operator {operator} is unknown; copy my_operators.py beside params.yaml")
+    settings = "; ".join(f"{key} {value}" for key, value in variant.items())
+    return {"operator": name, "settings": settings, "source": known[operator].source}
 
 
 def _read_milestone(path: Path) -> pd.DataFrame:
