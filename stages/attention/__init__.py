@@ -16,18 +16,19 @@ torch.Size([2, 12, 10, 10])
 
 example.py puts a layer into a PyTorch encoder and trains a model; `fewer_attention.bert` has the BERT models, and
 `fewer_attention.export` turns the models into stock BERTs. The operators need only torch; the models also need
-transformers. If transformers is installed, this import makes saved models known to the Auto classes, such as
+transformers. If transformers can be imported, this import makes saved models known to the Auto classes, such as
 AutoModelForMaskedLM. The package imports no other part of the repository, so that the folder can be copied.
 
 Please cite the paper that an operator's `source` names and, if you use this code, the repository's CITATION.cff.
 """
 
-from importlib.util import find_spec
+from contextlib import suppress
 
 from .multihead import AsMultiheadAttention
 from .operators import OPERATORS, SELF_ATTENTION, attention
 
-if find_spec("transformers"):
+# The operators work where transformers is missing, or cannot be imported beside the other packages of a user.
+with suppress(ImportError):
     from . import auto  # noqa: F401
 
 __version__ = "0.2.0"
