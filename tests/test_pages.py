@@ -104,9 +104,30 @@ FAULTS = {
         "  steps: 3000 ",
         "pretraining.steps is 3000",
     ),
+    "another size": ("english/params.yaml", "sizes: [mini]", "sizes: [small]", "set sizes: [mini]"),
+    "no baseline": (
+        "english/params.yaml",
+        "operators: [original, sym",
+        "operators: [sym",
+        "list `original` in operators",
+    ),
+    "no section": ("english/params.yaml", "variants:\n", "variant:\n", "no variants; write the settings"),
     "too few seeds": ("english/params.yaml", "[31, 32, 33, 34]", "[31, 32]", "use at least 4 seeds"),
-    "a run that is missing": ("english/params.yaml", "[31, 32, 33, 34]", "[31, 32, 33, 35]", "original has the seeds"),
+    "a run that is missing": (
+        "english/params.yaml",
+        "[31, 32, 33, 34]",
+        "[31, 32, 33, 35]",
+        "original has finished runs",
+    ),
     "a laxer test": ("english/analysis.yaml", "alpha: 0.025", "alpha: 0.2", "alpha: 0.2; set it to at most 0.05"),
+    "a text as alpha": ("english/analysis.yaml", "alpha: 0.025", "alpha: '0.025'", "set it to at most 0.05"),
+    "another level": ("english/analysis.yaml", "levels: [5.5, ", "levels: [", "list 5.5"),
+    "no entry": (
+        "entries.yaml",
+        '- {folder: "english", text: "d6dce519", commit: "1234567", by: "somebody"}',
+        "- a",
+        "given a",
+    ),
     "an unknown operator": (
         "english/params.yaml",
         "{operator: pairwise, start",
@@ -122,6 +143,14 @@ FAULTS = {
 def test_an_entry_that_breaks_a_rule_is_refused_with_file_and_remedy(entry, name, text, other, message):
     entry(name, text, other)
     with pytest.raises(ValueError, match=re.escape(message)):
+        steps_benchmark.list_results()
+
+
+def test_a_run_that_was_cut_is_refused(entry, monkeypatch):
+    rows = studies.read_observations(EXAMPLES / "english")
+    late = (rows["operator"] == "symmetric") & (rows["condition"] == "step=2400") & (rows["pretraining_seed"] == 33)
+    monkeypatch.setattr(studies, "read_observations", lambda folder: rows[~late])
+    with pytest.raises(ValueError, match=re.escape("symmetric has finished runs of the seeds [31, 32, 34]")):
         steps_benchmark.list_results()
 
 

@@ -133,5 +133,16 @@ def test_the_citation_names_the_addresses_of_pyproject():
 
 def test_badges_of_the_readme_belong_to_workflows_of_the_repository():
     readme = (ROOT / "README.md").read_text(encoding="utf-8")
-    for name in re.findall(r"\.\./actions/workflows/([\w.-]+)", readme):
+    names = re.findall(r"\.\./actions/workflows/([\w.-]+)", readme)
+    assert names
+    for name in names:
         assert (ROOT / ".github/workflows" / name).is_file()
+    # the branch and the file that .ci/badge.py writes
+    assert "../../raw/badges/executed.svg" in readme
+
+
+@pytest.mark.parametrize("path", ["stages/README.md", ".devcontainer/devcontainer.json"])
+def test_the_commands_that_install_pytorch_name_the_pinned_version(path):
+    versions = re.findall(r"\btorch==([\d.]+)", (ROOT / path).read_text(encoding="utf-8"))
+    assert versions
+    assert set(versions) == {read_pins()["torch"]}

@@ -147,6 +147,8 @@ def _list_edits(values: dict[str, object], scale: str) -> list[str]:
         if key.startswith(emptied):
             continue
         edited, original = values.get(key, ABSENT), unedited.get(key, ABSENT)
+        if edited == {} and any(name.startswith(f"{key}.") for name in unedited):
+            original = "not empty"
         if edited != original:
             edits.append(f"  {quote_bare(key)}: {quote_bare(edited)} ({scale}: {original})")
     return edits

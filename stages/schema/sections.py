@@ -5,6 +5,7 @@ default values.
 """
 
 from os.path import expanduser
+from pathlib import Path
 from typing import Annotated, Literal, TypeVar
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, model_validator
@@ -109,6 +110,11 @@ class Data(Record):
     def generated(self) -> bool:
         """Whether this repository generates text and sentence pairs."""
         return self.source == "embedded"
+
+    @property
+    def folder(self) -> Path:
+        """The folder of the original files: `root`, or the working directory where it is null."""
+        return Path(self.root or ".")
 
     @model_validator(mode="after")
     def _check_root(self):

@@ -22,7 +22,7 @@ def require_sources(settings: Settings) -> None:
     """
     checks = [check_vocabulary, check_annotation]
     if "files" in (settings.data.source, settings.task_source):
-        root = find_root(settings)
+        root = settings.data.folder
         # each file below would be missing, too
         if not root.is_dir():
             raise ValueError(f"data.root: {root.absolute()}: no such folder; put the original files there")
@@ -34,11 +34,6 @@ def require_sources(settings: Settings) -> None:
     if problems:
         lines = "\n".join(f"  {problem}" for problem in problems)
         raise ValueError(f"{PATH}: {len(problems)} problem(s) with the files that it names\n{lines}")
-
-
-def find_root(settings: Settings) -> Path:
-    """Returns the folder of the original files."""
-    return Path(settings.data.root or ".")
 
 
 def list_problems(settings: Settings, checks: list[Callable[[Settings], None]]) -> list[str]:
@@ -54,24 +49,24 @@ def list_problems(settings: Settings, checks: list[Callable[[Settings], None]]) 
 
 def check_text(settings: Settings) -> None:
     """Checks the files of the corpus."""
-    for path in find_files(find_root(settings), settings.corpus.files):
+    for path in find_files(settings.data.folder, settings.corpus.files):
         require_data(path)
 
 
 def check_pairs(settings: Settings) -> None:
     """Checks the files of sentence pairs."""
     for protocol in settings.translation.protocols.values():
-        require_pairs(find_root(settings), protocol)
+        require_pairs(settings.data.folder, protocol)
 
 
 def check_tasks(settings: Settings) -> None:
     """Checks the files of the GLUE tasks."""
-    require_glue(find_root(settings), settings.tasks.names)
+    require_glue(settings.data.folder, settings.tasks.names)
 
 
 def check_questions(settings: Settings) -> None:
     """Checks the files of the sets of questions."""
-    require_questions(find_root(settings), settings.tasks.questions)
+    require_questions(settings.data.folder, settings.tasks.questions)
 
 
 def check_vocabulary(settings: Settings) -> None:
@@ -79,7 +74,7 @@ def check_vocabulary(settings: Settings) -> None:
     name = settings.tokenization.vocabulary
     if name is None or not name.endswith(".txt"):
         return
-    path = Path(settings.data.root or ".") / name
+    path = settings.data.folder / name
     if not settings.data.root or not path.is_file():
         raise ValueError(
             f"tokenization.vocabulary: {path}: no such file below data.root; put it there, or say null, which trains a "

@@ -61,7 +61,7 @@ def build(folder: Path, settings: Settings) -> list[dict]:
         ValueError: data are missing or have a fault.
     """
     tasks = settings.tasks
-    root = Path(settings.data.root or ".")
+    root = settings.data.folder
     # Generated tasks are read like original files, which also tests the readers.
     if settings.tasks_generated:
         root = folder / "source"

@@ -150,6 +150,7 @@ def render(name: str) -> str:
         "count_claims": example_numbers.count_claims,
         "papers": published.PAPERS,
         "addresses": read_addresses(),
+        "fixed_settings": steps_benchmark.read_fixed_settings(),
         "exp": exp,
     }
     return environment.get_template(f"{name}.md").render(facts).rstrip() + "\n"

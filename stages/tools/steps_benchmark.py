@@ -10,15 +10,17 @@ import pandas as pd
 import yaml
 
 from stages.evidence import convergence
-from stages.files import observations
 from stages.files.documents import Loader, read_yaml
-from stages.files.paths import REPORTS
 from stages.schema import operators, scales
+from stages.tools import studies
+from stages.tools.example_numbers import EXAMPLES
 
-EXAMPLES = REPORTS / "examples"
 ENTRIES = EXAMPLES / "benchmark/entries.yaml"
-MILESTONE = "loss=5.5"
+LEVEL = 5.5
+MILESTONE = f"loss={LEVEL}"
 SIZE = "mini"
+# The sections of params.yaml that the benchmark reads.
+SECTIONS = ("operators", "sizes", "corpus", "filtering", "tokenization", "models", "variants", "pretraining")
 # The keys of params.yaml that an entry may change, by section.
 FREE = {"corpus": ("hub", "files"), "filtering": (), "tokenization": (), "pretraining": ("seeds", "probes")}
 FEWEST_SEEDS = 4
@@ -55,14 +57,14 @@ def list_results() -> pd.DataFrame:
     """
     rows = []
     for entry in read_yaml(ENTRIES):
-        for key in KEYS:
-            if not isinstance(entry.get(key), str):
-                raise ValueError(f"{ENTRIES}: an entry needs {', '.join(KEYS)}, each a text in quotes; given {entry}")
+        if not isinstance(entry, dict) or not all(isinstance(entry.get(key), str) for key in KEYS):
+            raise ValueError(f"{ENTRIES}: an entry needs {', '.join(KEYS)}, each a text in quotes; given {entry}")
         folder = EXAMPLES / entry["folder"]
         for name in ("params.yaml", "analysis.yaml", "observations"):
             if not (folder / name).exists():
                 raise ValueError(f"{folder / name}: missing; an entry has params.yaml, analysis.yaml and observations")
-        require_fixed_settings(folder)
+        require_settings(folder)
+        require_options(folder)
         require_planned_runs(folder)
         rows += _list_entry(folder, entry)
     return pd.DataFrame(rows, columns=RESULTS).sort_values("steps", kind="stable")
@@ -74,44 +76,67 @@ def select_fixed_settings(params: dict) -> dict[str, dict]:
     Args:
         params: the content of a params.yaml.
     """
-    fixed = {"models": params["models"][SIZE]}
+    fixed = {"models": params["models"].get(SIZE, {})}
     for section, free in FREE.items():
-        fixed[section] = {key: value for key, value in params[section].items() if key not in free}
+        keys = params[section]
+        fixed[section] = {key: keys[key] for key in keys if key not in free}
     return fixed
 
 
-def require_fixed_settings(folder: Path) -> None:
-    """Checks that an entry was trained with the fixed settings; a ValueError names the first key that differs."""
-    expected = select_fixed_settings(yaml.load(scales.read("english"), Loader))
-    given = select_fixed_settings(read_yaml(folder / "params.yaml"))
-    for section, keys in expected.items():
+def read_fixed_settings() -> dict[str, dict]:
+    """Reads the fixed settings, as `select_fixed_settings` returns them, from scale `english`."""
+    return select_fixed_settings(yaml.load(scales.read("english"), Loader))
+
+
+def require_settings(folder: Path) -> None:
+    """Checks params.yaml of an entry.
+
+    Raises:
+        ValueError: a section is missing, a fixed setting differs, `original` or the size is missing, or there are too
+            few seeds.
+    """
+    path = folder / "params.yaml"
+    params = read_yaml(path)
+    for section in SECTIONS:
+        if section not in params:
+            raise ValueError(f"{path}: no {section}; write the settings with `python -m stages scale english`")
+    given = select_fixed_settings(params)
+    for section, keys in read_fixed_settings().items():
         for key, value in keys.items():
             if given[section].get(key) != value:
                 raise ValueError(
-                    f"{folder / 'params.yaml'}: {section}.{key} is {given[section].get(key)}, and the benchmark "
-                    f"fixes it at {value}; write the settings with `python -m stages scale english`"
+                    f"{path}: {section}.{key} is {given[section].get(key)}, and the benchmark fixes it at {value}; "
+                    "write the settings with `python -m stages scale english`"
                 )
+    if params["sizes"] != [SIZE] or "original" not in params["operators"]:
+        raise ValueError(f"{path}: set sizes: [{SIZE}], and list `original` in operators")
+    seeds = params["pretraining"]["seeds"]
+    if len(seeds) < FEWEST_SEEDS:
+        raise ValueError(f"{path}: pretraining.seeds: {seeds}; use at least {FEWEST_SEEDS} seeds")
+
+
+def require_options(folder: Path) -> None:
+    """Checks alpha and levels in analysis.yaml of an entry; a ValueError names the key that breaks a rule."""
+    path = folder / "analysis.yaml"
+    options = studies.read_options(folder)
+    alpha = options["alpha"]
+    if not isinstance(alpha, float) or alpha > HIGHEST_ALPHA:
+        raise ValueError(f"{path}: alpha: {alpha}; set it to at most {HIGHEST_ALPHA}")
+    if LEVEL not in options["levels"]:
+        raise ValueError(f"{path}: levels: {options['levels']}; list {LEVEL}")
 
 
 def require_planned_runs(folder: Path) -> None:
-    """Checks number of seeds and alpha of an entry, and that every planned run is there, and no other.
-
-    Raises:
-        ValueError: the entry has too few seeds, a higher alpha, or other runs than params.yaml names.
-    """
+    """Checks that an entry has the last validation loss of every planned run; a ValueError names the operator."""
     params = read_yaml(folder / "params.yaml")
-    planned = params["pretraining"]["seeds"]
-    if len(planned) < FEWEST_SEEDS:
-        raise ValueError(f"{folder / 'params.yaml'}: pretraining.seeds: {planned}; use at least {FEWEST_SEEDS} seeds")
-    alpha = read_yaml(folder / "analysis.yaml").get("alpha")
-    if alpha is None or alpha > HIGHEST_ALPHA:
-        raise ValueError(f"{folder / 'analysis.yaml'}: alpha: {alpha}; set it to at most {HIGHEST_ALPHA}")
-    losses = convergence.validation_loss(observations.read(sorted((folder / "observations").iterdir())))
+    planned = sorted(params["pretraining"]["seeds"])
+    losses = convergence.validation_loss(studies.read_observations(folder))
+    last = losses[(losses["size"] == SIZE) & (losses["step"] == params["pretraining"]["steps"])]
     for operator in params["operators"]:
-        seeds = sorted(losses.loc[losses["operator"] == operator, "pretraining_seed"].unique())
-        if seeds != sorted(planned):
+        seeds = [int(seed) for seed in last.loc[last["operator"] == operator, "pretraining_seed"]]
+        if sorted(seeds) != planned:
             raise ValueError(
-                f"{folder / 'observations'}: {operator} has the seeds {[int(seed) for seed in seeds]}, and "
+                f"{folder / 'observations'}: {operator} has finished runs of the seeds {sorted(seeds)}, and "
                 f"pretraining.seeds of params.yaml are {planned}; an entry has all planned runs"
             )
 
@@ -122,7 +147,7 @@ def _list_entry(folder: Path, entry: dict[str, str]) -> list[dict]:
     page = entry["folder"]
     if not (folder / "README.md").exists():
         page = str(Path(page).parent)
-    shared = {**entry, "page": page, "level": 1 - read_yaml(folder / "analysis.yaml")["alpha"]}
+    shared = {**entry, "page": page, "level": 1 - studies.read_options(folder)["alpha"]}
     means = _read_milestone(folder / "means.csv").set_index("arm")
     contrasts = _read_milestone(folder / "contrasts.csv")
     contrasts = contrasts[contrasts["reference"] == "original"].set_index("arm")
