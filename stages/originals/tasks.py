@@ -136,7 +136,7 @@ def require_glue(root: Path, names: Iterable[str]) -> None:
 
 
 def require_questions(root: Path, questions: Questions) -> None:
-    """Checks the same of the sets of questions that a section of params.yaml names."""
+    """Checks that the files of all sets of questions are there and hold data; raises errors as `require_glue` does."""
     for name in questions.names:
         for split in STEMS:
             if name == "triviaqa":

@@ -1,4 +1,4 @@
-"""Looks for the files that params.yaml names before any stage runs, which may need the files only after hours."""
+"""Checks, before any other stage runs, that the files in params.yaml exist: a stage may need them only after hours."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -13,8 +13,8 @@ from stages.schema.settings import PATH, Settings
 def require_sources(settings: Settings) -> None:
     """Checks that all files and folders that the stages of this run would read are there, and hold data.
 
-    Stages read files below data.root only where data.source, or tasks.source, is `files`. Whether the files have the
-    right content is left to these stages. A vocabulary without the suffix .txt may be a name on the hub.
+    Stages read text, tasks and sentence pairs below data.root only where data.source, or tasks.source, is `files`.
+    These stages check the content of the files. A vocabulary without the suffix .txt may be a name on the hub.
 
     Raises:
         ValueError: files are missing, or stand in place of the data. The message has a line for each kind of files,
