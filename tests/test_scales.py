@@ -133,6 +133,14 @@ def test_the_command_writes_a_scale_and_reports_the_edits_that_it_replaced(folde
     ]
 
 
+def test_a_section_that_was_emptied_is_one_edit(folder, capsys):
+    Path("params.yaml").write_text(
+        LAPTOP.replace("data:\n  root: null         # a folder\n  share: 1.0e-3      # small", "data: {}")
+    )
+    run(["scale", "laptop"])
+    assert capsys.readouterr().out.splitlines()[1:] == ["  data: {} (laptop: not empty)"]
+
+
 def test_an_empty_file_is_replaced_and_a_broken_file_stays(folder):
     params = Path("params.yaml")
     params.touch()

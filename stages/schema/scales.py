@@ -24,6 +24,8 @@ COMPLETE = "laptop"
 TAKEN_WHOLE = {"variants"}
 # Shown in place of the value of a key that a file lacks
 ABSENT = "not there"
+# Shown in place of the keys of a section that the other file emptied
+FILLED = "not empty"
 
 
 def names() -> list[str]:
@@ -148,7 +150,7 @@ def _list_edits(values: dict[str, object], scale: str) -> list[str]:
             continue
         edited, original = values.get(key, ABSENT), unedited.get(key, ABSENT)
         if edited == {} and any(name.startswith(f"{key}.") for name in unedited):
-            original = "not empty"
+            original = FILLED
         if edited != original:
             edits.append(f"  {quote_bare(key)}: {quote_bare(edited)} ({scale}: {original})")
     return edits
