@@ -81,7 +81,10 @@ def write_files(folder: Path, settings: Settings) -> list[dict]:
         inputs = tuple(Path(path) for path, _, _ in parts)
         writing.append(jobs.Job(f"part_{len(writing) + 1}", {"parts": parts}, inputs))
     _place_shards(folder, jobs.run(sources.write_shard, writing, stage="corpus", workers=settings.workers))
-    single = [path for path, count in zip(files, counts, strict=True) if count == 1 and text.find_form(path) == ".txt"]
+    single = []
+    for path, count in zip(files, counts, strict=True):
+        if count == 1 and text.find_form(path) == ".txt":
+            single.append(path)
     # With a limit of one document, no second document was looked for.
     if single and corpus.documents != 1:
         what = f"{len(single)} text file(s) with a single document, the first {single[0]}"

@@ -102,6 +102,11 @@ def find_squad(root: Path, name: str, split: str) -> Path:
     return require_file([root / "squad", root], stem, ".json", f"{name}, split {split}", remedy)
 
 
+def is_derived(name: str, split: str, questions: Questions) -> bool:
+    """Whether a split is made of SQuAD 1.1's questions: the training split of SQuAD 2.0, if params.yaml says so."""
+    return (name, split) == ("squad2", "train") and questions.squad2_training == "derived"
+
+
 def find_triviaqa(root: Path, split: str) -> list[Path]:
     """Finds the files of a split of TriviaQA, of the parts that exist.
 
@@ -141,8 +146,7 @@ def require_questions(root: Path, questions: Questions) -> None:
         for split in STEMS:
             if name == "triviaqa":
                 paths = find_triviaqa(root, split)
-            elif (name, split) == ("squad2", "train") and questions.squad2_training == "derived":
-                # made of the questions of 1.1
+            elif is_derived(name, split, questions):
                 paths = [find_squad(root, "squad1", split)]
             else:
                 paths = [find_squad(root, name, split)]

@@ -29,7 +29,7 @@ def _make_tuple(value: object) -> object:
 
 
 def _make_distinct(values: object) -> object:
-    """Does the same for a list of distinct values, or of none.
+    """Turns a YAML list of distinct values into a tuple, which may be empty; other values stay, for pydantic.
 
     Raises:
         ValueError: the list has a value twice, which would be computed and counted twice.
@@ -42,7 +42,7 @@ def _make_distinct(values: object) -> object:
 
 
 def _make_filled(values: object) -> object:
-    """Does the same for a list of one distinct value or more.
+    """Turns a YAML list of one distinct value or more into a tuple; other values stay, for pydantic.
 
     Raises:
         ValueError: the list is empty, or has a value twice.

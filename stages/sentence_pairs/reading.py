@@ -27,12 +27,7 @@ Texts = list[tuple[str, str]]
 
 
 def from_files(root: Path, name: str, languages: tuple[str, str]) -> Iterator[Sides]:
-    """Reads the pairs of a split in order.
-
-    Args:
-        root: the folder that data.root in params.yaml names.
-        name: the name of a table, NAME.tsv, or of two files without the names of the languages, below `root`.
-        languages: names of source and target.
+    """Reads the pairs of a split in order; arguments as of `find_pairs`.
 
     Yields:
         Both sides as bytes; (None, None) for a line of a table with more or fewer cells than the first line.

@@ -17,7 +17,7 @@ from stages.embedded.comprehension import write_squad, write_triviaqa
 from stages.embedded.tasks import write_glue
 from stages.files.paths import STATISTICS, TASK_FOLDER
 from stages.files.storage import delete, temporary_sibling
-from stages.originals.tasks import STEMS, VERSIONS
+from stages.originals.tasks import STEMS, VERSIONS, is_derived
 from stages.schema.settings import Settings
 from stages.tasks import glue, squad, triviaqa
 from stages.tasks.examples import Examples
@@ -142,7 +142,7 @@ def _read(
     """Reads a split from the hub or from files below `root`, or derives the training split of SQuAD 2.0."""
     tasks = settings.tasks
     questions = tasks.questions
-    if name == "squad2" and split.name == "train" and questions.squad2_training == "derived":
+    if is_derived(name, split.name, questions):
         return squad.derive_unanswerable(_read(root, "squad1", split, settings), [tasks.seed])
     if settings.task_source == "hub":
         return _read_hub(name, split, settings)

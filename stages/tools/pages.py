@@ -150,7 +150,9 @@ def render(name: str) -> str:
         "count_claims": example_numbers.count_claims,
         "papers": published.PAPERS,
         "addresses": read_addresses(),
-        "fixed_settings": steps_benchmark.read_fixed_settings(),
+        "fixed": steps_benchmark.read_fixed_settings(),
+        "fewest_seeds": steps_benchmark.FEWEST_SEEDS,
+        "highest_alpha": steps_benchmark.HIGHEST_ALPHA,
         "exp": exp,
     }
     return environment.get_template(f"{name}.md").render(facts).rstrip() + "\n"

@@ -4,6 +4,7 @@ An entry is a study below reports/examples with settings of training that equal 
 operators and seeds. reports/examples/benchmark/entries.yaml lists the entries; pages.py renders the table.
 """
 
+from functools import cache
 from pathlib import Path
 
 import pandas as pd
@@ -83,6 +84,7 @@ def select_fixed_settings(params: dict) -> dict[str, dict]:
     return fixed
 
 
+@cache
 def read_fixed_settings() -> dict[str, dict]:
     """Reads the fixed settings, as `select_fixed_settings` returns them, from scale `english`."""
     return select_fixed_settings(yaml.load(scales.read("english"), Loader))
