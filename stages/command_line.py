@@ -19,8 +19,8 @@ from pathlib import Path
 from stages.files.paths import RUNS
 from stages.files.storage import write_atomically
 from stages.runner import handover, jobs
-from stages.runner.errors import escape
-from stages.runner.provenance import provenance
+from stages.runner.errors import escape_control_characters
+from stages.runner.provenance import describe_provenance
 from stages.schema import scales
 from stages.schema.names import require_listed
 from stages.schema.settings import PATH, Settings, load_settings
@@ -36,7 +36,7 @@ def run(words: list[str]) -> None:
     name = arguments.pop("stage")
     given = {argument: value for argument, value in arguments.items() if value}
     if name == "scale":
-        print(escape(scales.write(**arguments, path=PATH)))
+        print(escape_control_characters(scales.write(**arguments, path=PATH)))
     elif name == "verify":
         verify(given)
     else:
@@ -63,18 +63,18 @@ def run_stage(name: str, arguments: dict[str, str]) -> None:
     settings = load_settings()
     inputs = handover.read_inputs(name, settings)
     # workers are forked from a server, which imports their modules while this process goes on
-    jobs.prepare(FOLDER / name / "stage.py", settings.workers)
+    jobs.prepare_server(FOLDER / name / "stage.py", settings.workers)
     for argument, value in arguments.items():
         require_argument(settings, name, argument, value)
     # DVC sets this variable for every command, also of a dvc.yaml elsewhere
-    stages = list(handover.pipeline())
+    stages = list(handover.read_pipeline())
     if "DVC_STAGE" in os.environ and name in stages:
         print(f"{name}: stage {stages.index(name) + 1} of {len(stages)}", flush=True)
     handover.require_inputs(name)
 
     stage = importlib.import_module(f"stages.{name}.stage")
     started = time.perf_counter()
-    record = provenance()
+    record = describe_provenance()
     entries = stage.main(settings, **arguments)
     handover.require_unchanged(name, inputs)
     if entries is None:
@@ -108,7 +108,7 @@ def build_parser() -> argparse.ArgumentParser:
     )
     commands = parser.add_subparsers(dest="stage", metavar="NAME", required=True)
     scale = commands.add_parser("scale", help="Writes params.yaml anew, of one of the scales; says what it replaced.")
-    scale.add_argument("scale", choices=scales.names())
+    scale.add_argument("scale", choices=scales.list_scales())
     _add_command(commands, "verify", FOLDER / "pretraining" / "verification.py")
     for source in sorted(FOLDER.glob("*/stage.py")):
         _add_command(commands, source.parent.name, source)

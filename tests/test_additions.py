@@ -49,7 +49,7 @@ def test_a_key_is_one_field_one_line_of_the_scale_and_what_reads_it(copy):
 from stages.schema.settings import load_settings
 from stages.report import deviations
 settings = load_settings()
-rows = deviations.without_counterpart(settings.model_dump(mode="json")).set_index("key")
+rows = deviations.list_without_counterpart(settings.model_dump(mode="json")).set_index("key")
 print(settings.pretraining.patience, *rows.loc["pretraining.patience"], sep="|")
 """
     assert says(copy, "-c", reader) == "None|null\n"

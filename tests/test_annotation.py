@@ -13,7 +13,13 @@ from hypothesis import strategies as st
 
 from stages.files.compression import zstd
 from stages.filtering import blocklists
-from stages.filtering.annotation import Annotator, harmful_perplexity, load_kenlm, missing, quality_warnings
+from stages.filtering.annotation import (
+    Annotator,
+    compute_harmful_perplexity,
+    find_quality_warnings,
+    list_missing,
+    load_kenlm,
+)
 from stages.filtering.blocklists import Blocklist
 from stages.records import records
 from tests.toy_shards import EXCLUDED, FILTERED, build, kept_lines, totals, write_shard
@@ -68,7 +74,7 @@ def compile_into(root: Path, folder: Path) -> Blocklist:
 
 def document(text="text", address=None, **metadata) -> bytes:
     headers = {"warc-target-uri": address} if address else {}
-    return records.oscar_record(text, headers, metadata)
+    return records.write_oscar_record(text, headers, metadata)
 
 
 def annotation(lists: Path | None = None, model: Path | None = None, quality_rules: bool = False) -> dict:
@@ -137,13 +143,13 @@ def model(tmp_path) -> Path:
     ],
 )
 def test_host_parent_domains_and_address_without_query_are_looked_up(blocklist, address, categories):
-    assert list(blocklist.categories(address)) == categories.split()
+    assert list(blocklist.find_categories(address)) == categories.split()
 
 
 @hypothesis.settings(deadline=None)
 @given(st.text(max_size=60))
 def test_any_text_may_stand_for_an_address(text):
-    for form in blocklists.forms(text):
+    for form in blocklists.list_forms(text):
         assert isinstance(form, str)
 
 
@@ -157,11 +163,11 @@ def test_any_text_may_stand_for_an_address(text):
     ],
 )
 def test_parents_are_domains_and_never_the_last_label(address, forms):
-    assert list(blocklists.forms(address)) == forms.split()
+    assert list(blocklists.list_forms(address)) == forms.split()
 
 
 def test_a_host_of_many_labels_has_the_parents_that_a_name_can_have():
-    _, longest, *others, _, _ = blocklists.forms("http://" + "ab." * 100_000 + "org")
+    _, longest, *others, _, _ = blocklists.list_forms("http://" + "ab." * 100_000 + "org")
     # a name has at most 253 characters
     assert longest == "ab." * 83 + "org"
     assert len(others) == 82
@@ -191,7 +197,7 @@ def test_urls_of_ut1_without_an_entry_are_counted_beside_domains(tmp_path):
     with pytest.raises(ValueError, match="adult/urls: no entry"):
         compile_into(root, tmp_path / "refused")
     (root / "adult/urls").write_text("b.org/c\n")
-    assert compile_into(root, tmp_path / "made").categories("http://www.a.org/") == ("jobsearch",)
+    assert compile_into(root, tmp_path / "made").find_categories("http://www.a.org/") == ("jobsearch",)
 
 
 def test_a_line_of_any_length_is_an_entry_and_a_line_without_host_and_path_is_not(tmp_path):
@@ -199,9 +205,9 @@ def test_a_line_of_any_length_is_an_entry_and_a_line_without_host_and_path_is_no
     root = write_lists(tmp_path / "ut1", {"adult/urls": f"{long}\nb.org\nc.org/a'\n/\n.\n?x\n"})
     found = compile_into(root, tmp_path / "made")
     for address in ("http://b.org/", "http://c.org/a'", long):
-        assert found.categories(address) == ("adult",)
+        assert found.find_categories(address) == ("adult",)
     for address in ("http://a.org/x", "http://c.org/a", "http://", "/"):
-        assert not found.categories(address)
+        assert not found.find_categories(address)
 
 
 @pytest.mark.parametrize(
@@ -225,18 +231,18 @@ def test_the_customary_ways_to_write_an_entry_block_the_same_site(tmp_path, cont
     root = write_lists(tmp_path / "ut1", {"adult/domains": content})
     found = compile_into(root, tmp_path / "made")
     for address in ("http://bad.org/", "https://www.bad.org:443/page"):
-        assert found.categories(address) == ("adult",)
+        assert found.find_categories(address) == ("adult",)
     for address in ("http://notbad.org/", "http://0.0.0.0/", "http://127.0.0.1/", "http://[::1]/"):
-        assert not found.categories(address)
+        assert not found.find_categories(address)
 
 
 def test_an_ipv6_address_keeps_its_last_group_with_and_without_brackets(tmp_path):
     root = write_lists(tmp_path / "ut1", {"adult/domains": "2001:db8::1\n[2001:db8::2]:80\n"})
     found = compile_into(root, tmp_path / "made")
     for address in ("http://[2001:db8::1]:80/", "2001:db8::1", "http://[2001:db8::2]/"):
-        assert found.categories(address) == ("adult",)
+        assert found.find_categories(address) == ("adult",)
     for address in ("http://[2001:db8::3]/", "http://[2001:db8::]/"):
-        assert not found.categories(address)
+        assert not found.find_categories(address)
 
 
 def test_lines_that_are_no_entries_are_counted_and_the_first_are_named(tmp_path, capsys):
@@ -266,16 +272,16 @@ def test_a_list_that_is_a_broken_link_is_named(tmp_path):
     root = write_lists(tmp_path / "ut1", {"adult/urls": "a.org/b"})
     (root / "adult" / "domains").symlink_to("nowhere")
     with pytest.raises(ValueError, match="adult/domains: a link to nowhere, which leads nowhere"):
-        blocklists.folders(root)
+        blocklists.find_folders(root)
 
 
 def test_links_and_folders_without_lists_are_no_categories(tmp_path):
     root = write_lists(tmp_path / "ut1", {"adult/domains": "a.org", "empty/usage": "black"})
     (root / "porn").symlink_to(root / "adult")
-    assert list(blocklists.folders(root)) == ["adult"]
+    assert list(blocklists.find_folders(root)) == ["adult"]
     for nothing in (root / "empty", root / "nowhere"):
         with pytest.raises(ValueError, match="filtering.annotation.blocklists: .*no folder with a file `domains`"):
-            blocklists.folders(nothing)
+            blocklists.find_folders(nothing)
 
 
 def test_an_entry_takes_nine_bytes(tmp_path):
@@ -284,21 +290,21 @@ def test_an_entry_takes_nine_bytes(tmp_path):
     found = compile_into(root, tmp_path / "made")
     assert sum(path.stat().st_size for path in (tmp_path / "made").iterdir()) < 9.1 * len(names)
     for name in names[::5000]:
-        assert found.categories(f"http://www.{name}/") == ("adult",)
-    assert not found.categories("http://site50000.example/")
+        assert found.find_categories(f"http://www.{name}/") == ("adult",)
+    assert not found.find_categories("http://site50000.example/")
 
 
 def test_every_entry_of_the_real_lists_is_found_under_its_category(tmp_path, shared_data):
     root = shared_data / "ut1"
     found = compile_into(root, tmp_path / "made")
-    categories = blocklists.folders(root)
+    categories = blocklists.find_folders(root)
     assert set(categories) == set(EXCLUDED)
     for category, files in categories.items():
         for path in files:
             entries = path.read_text(errors="replace").splitlines()
             for entry in entries[::37]:
-                assert category in found.categories(f"http://{entry}"), entry
-    assert not found.categories("https://en.wikipedia.org/wiki/Attention")
+                assert category in found.find_categories(f"http://{entry}"), entry
+    assert not found.find_categories("https://en.wikipedia.org/wiki/Attention")
 
 
 def test_every_line_of_the_real_lists_is_an_entry(tmp_path, shared_data):
@@ -308,7 +314,7 @@ def test_every_line_of_the_real_lists_is_an_entry(tmp_path, shared_data):
 def test_quality_warnings_are_those_of_real_oscar_records(shared_data):
     for line in (shared_data / "oscar" / "oscar_sample.jsonl").read_text().splitlines():
         record = json.loads(line)
-        assert list(quality_warnings(record["content"])) == (record["metadata"]["annotation"] or [])
+        assert list(find_quality_warnings(record["content"])) == (record["metadata"]["annotation"] or [])
 
 
 LONG = "word " * 20
@@ -331,17 +337,17 @@ LONG = "word " * 20
     ],
 )
 def test_quality_warnings_follow_the_published_rules(lines, expected):
-    assert list(quality_warnings("\n".join(lines))) == expected.split()
+    assert list(find_quality_warnings("\n".join(lines))) == expected.split()
 
 
 def test_a_whole_document_is_scored_as_a_single_line(model):
     loaded = load_kenlm(model)
-    twice = harmful_perplexity(loaded, "harmful\nharmful")
+    twice = compute_harmful_perplexity(loaded, "harmful\nharmful")
     assert twice == pytest.approx(10 ** ((0.1 + 0.2 + 1.0) / 3), rel=1e-4)
-    assert twice == harmful_perplexity(loaded, "harmful harmful")
-    scores = [harmful_perplexity(loaded, text) for text in ("harmful", "harmless", "other")]
+    assert twice == compute_harmful_perplexity(loaded, "harmful harmful")
+    scores = [compute_harmful_perplexity(loaded, text) for text in ("harmful", "harmless", "other")]
     assert scores == sorted(scores)
-    assert harmful_perplexity(loaded, "") > 0
+    assert compute_harmful_perplexity(loaded, "") > 0
 
 
 @pytest.mark.parametrize(("name", "message"), [("nowhere", "no such file"), ("damaged", "not a KenLM model")])
@@ -364,10 +370,10 @@ def test_known_metadata_are_kept_and_missing_metadata_are_added(tmp_path, lists,
 
     def annotated(**metadata) -> records.Annotations:
         line = document("harmful", "http://bad.org", **metadata)
-        return annotate(line, records.annotations(line))
+        return annotate(line, records.read_annotations(line))
 
     added = annotated()
-    assert added.categories == ("adult", "sect")
+    assert added.find_categories == ("adult", "sect")
     assert added.quality_warnings == ("tiny", "short_sentences")
     assert added.harmful_pp == pytest.approx(10 ** (1.1 / 2), rel=1e-4)
     known = annotated(categories=None, harmful_pp=7.5, quality_warnings=None)
@@ -379,7 +385,7 @@ def test_known_metadata_are_kept_and_missing_metadata_are_added(tmp_path, lists,
 @pytest.mark.parametrize(("harmful_pp", "lacking"), [(7.5, []), (0, ["harmful_pp"]), (None, ["harmful_pp"])])
 def test_a_perplexity_of_zero_or_null_is_missing(harmful_pp, lacking):
     line = document(categories=None, harmful_pp=harmful_pp, quality_warnings=None)
-    assert missing(records.annotations(line)) == lacking
+    assert list_missing(records.read_annotations(line)) == lacking
 
 
 def test_plain_documents_are_judged_by_added_metadata_and_kept_byte_for_byte(lists, model):
@@ -424,7 +430,7 @@ def test_an_address_that_is_not_looked_up_may_have_any_type(lists):
 
 @pytest.mark.parametrize("headers", ODD_HEADERS)
 def test_odd_headers_of_a_record_that_needs_no_annotation_stop_no_later_stage(headers):
-    assert records.content(b'{"content": "a", "warc_headers": %s}' % headers) == "a"
+    assert records.read_content(b'{"content": "a", "warc_headers": %s}' % headers) == "a"
 
 
 def test_documents_without_scores_and_a_model_are_an_error_unless_they_are_kept(capsys):

@@ -11,9 +11,9 @@ import torch
 from torch import nn
 
 from stages.attention.bert import OperatorBertForMaskedLM
-from stages.attention.configuration import configuration
+from stages.attention.configuration import make_configuration
 from stages.attention.multihead import AsMultiheadAttention
-from stages.attention.operators import SELF_ATTENTION, attention
+from stages.attention.operators import SELF_ATTENTION, build_attention
 from tests.toy_weights import moved
 
 FOLDER = Path(__file__).parents[1] / "stages/attention"
@@ -23,7 +23,7 @@ PROJECTED = [name for name, kind in SELF_ATTENTION.items() if kind.exportable]
 
 def made(operator: str, **settings):
     torch.manual_seed(0)
-    return attention(operator, HIDDEN, HEADS, positions=9, **settings)
+    return build_attention(operator, HIDDEN, HEADS, positions=9, **settings)
 
 
 def sequence(length: int, seed: int = 1) -> torch.Tensor:
@@ -40,7 +40,7 @@ def apart(tmp_path):
 def as_multihead_attention(layer, **layout) -> nn.MultiheadAttention:
     """PyTorch's own module with the projections of an operator."""
     twin = nn.MultiheadAttention(HIDDEN, HEADS, dtype=torch.float64, **layout)
-    parts = layer.projections()
+    parts = layer.build_projections()
     with torch.no_grad():
         twin.in_proj_weight.copy_(torch.cat([weight for weight, _ in parts]))
         twin.in_proj_bias.copy_(torch.cat([bias for _, bias in parts]))
@@ -199,7 +199,7 @@ def test_a_causal_layer_sees_no_later_token(operator):
         before = layer(X, mask, causal=True)[:, :4]
         after = layer(changed, mask, causal=True)[:, :4]
         torch.testing.assert_close(before, after, rtol=0, atol=1e-12)
-    assert not layer.weights(X, causal=True).triu(1).any()
+    assert not layer.compute_weights(X, causal=True).triu(1).any()
 
 
 @pytest.mark.parametrize("operator", SELF_ATTENTION)
@@ -306,7 +306,7 @@ IMPORTS = {
 def test_an_import_of_the_package_makes_saved_models_known_to_the_auto_classes(imports, apart):
     folder = apart["cwd"] / "model"
     size = {"layers": 1, "hidden": HIDDEN, "heads": HEADS, "intermediate": 48, "positions": 9}
-    OperatorBertForMaskedLM(configuration("pairwise", **size, vocab_size=50)).save_pretrained(folder)
+    OperatorBertForMaskedLM(make_configuration("pairwise", **size, vocab_size=50)).save_pretrained(folder)
     (apart["cwd"] / "stages").symlink_to(FOLDER.parent)
     subprocess.run([sys.executable, "-c", imports + LOAD, str(folder)], check=True, **apart)
 

@@ -10,8 +10,8 @@ from stages.audit.closed_formulas import count_bert
 from stages.audit.findings import NOTE, read_content
 from stages.audit.grim import judge_mean
 from stages.evidence import published
-from stages.evidence.arithmetic import FAILS, HOLDS, NOT_DECIDED, TRUNCATED, judge
-from stages.report.claims_and_audit import audit_totals
+from stages.evidence.arithmetic import FAILS, HOLDS, NOT_DECIDED, TRUNCATED, judge_printed_number
+from stages.report.claims_and_audit import count_facts
 from tests.toy_evidence import ROOT, audited
 
 
@@ -40,12 +40,12 @@ def checks() -> pd.DataFrame:
     ],
 )
 def test_judgement_by_rounding_and_by_the_word_before_a_number(word, text, exact, verdict):
-    assert judge(text, Fraction(exact), word) == verdict
+    assert judge_printed_number(text, Fraction(exact), word) == verdict
 
 
 def test_a_word_without_a_tolerance_is_an_error():
     with pytest.raises(ValueError, match="no tolerance for 'nearly'"):
-        judge("2.0", Fraction(2), "nearly")
+        judge_printed_number("2.0", Fraction(2), "nearly")
 
 
 def test_grim_by_hand():
@@ -107,7 +107,7 @@ def test_every_check_has_a_name_arithmetic_and_a_source(checks):
 
 def test_a_check_that_judges_nothing_is_there_only_for_a_claim_that_names_it(checks):
     named = []
-    for claim in published.claims():
+    for claim in published.read_claims():
         named += [f"{name}." for name in claim["published_audit"]["checks"]]
     for check in checks.index[checks["verdict"] == NOTE]:
         assert f"{check}.".startswith(tuple(named))
@@ -126,7 +126,7 @@ def test_checks_that_fail_for_one_reason_are_one_fact(checks):
 def test_the_totals_of_the_report_count_facts_by_source_and_keep_readings_apart(checks):
     rows = checks.loc[["K25.AVG.pairwise", "K25.STALE.t1avg", "H.SCOPE", "C.AVG.base.original", "C.GAIN.small"]]
     columns = ["facts", "holds", "truncated", "fails", "failing_checks", "by_reading"]
-    totals = audit_totals(rows.reset_index()).set_index("source")[columns]
+    totals = count_facts(rows.reset_index()).set_index("source")[columns]
     assert [*totals.loc["Kowsher et al., both editions"]] == [1, 0, 0, 1, 2, 0]
     assert [*totals.loc["Courtois et al. 2024"]] == [2, 1, 1, 0, 0, 0]
     assert [*totals.loc["Hadamard blog post"]] == [0, 0, 0, 0, 0, 1]
@@ -135,7 +135,7 @@ def test_the_totals_of_the_report_count_facts_by_source_and_keep_readings_apart(
 @pytest.mark.parametrize("verdicts", [(FAILS, HOLDS), (HOLDS, FAILS)])
 def test_a_fact_has_the_worst_verdict_of_its_checks(checks, verdicts):
     rows = checks.loc[["K25.AVG.pairwise", "K25.STALE.t1avg"]].assign(verdict=verdicts)
-    [totals] = audit_totals(rows.reset_index()).to_dict("records")
+    [totals] = count_facts(rows.reset_index()).to_dict("records")
     assert (totals["facts"], totals["holds"], totals["fails"], totals["failing_checks"]) == (1, 0, 1, 1)
 
 

@@ -117,7 +117,7 @@ def test_the_interval_of_an_accuracy_is_left_by_chance_as_rarely_as_it_says(shar
     counts = np.arange(N + 1)
     inside = []
     for count in counts:
-        low, high = baselines.interval("accuracy", count / N, N, 0.95)
+        low, high = baselines.compute_interval("accuracy", count / N, N, 0.95)
         inside.append(low <= share <= high)
     assert stats.binom.pmf(counts, N, share)[inside].sum() == pytest.approx(0.95, abs=0.01)
 
@@ -125,7 +125,7 @@ def test_the_interval_of_an_accuracy_is_left_by_chance_as_rarely_as_it_says(shar
 @pytest.mark.nightly
 @pytest.mark.parametrize("metric", baselines.CORRELATIONS)
 def test_the_interval_of_a_correlation_is_left_by_guesses_as_rarely_as_it_says(metric):
-    low, high = baselines.interval(metric, 0.0, N, 0.95)
+    low, high = baselines.compute_interval(metric, 0.0, N, 0.95)
     drawn = np.random.default_rng(1).random((400, 2, N))
     task = "stsb"
     if metric == "matthews_correlation":
@@ -140,15 +140,15 @@ def test_the_interval_of_a_correlation_is_left_by_guesses_as_rarely_as_it_says(m
 def test_the_interval_of_a_correlation_is_that_of_scipy():
     numbers = np.arange(-3.0, 4)
     expected = stats.pearsonr(numbers, numbers**2).confidence_interval(0.95)
-    assert baselines.interval("spearmanr", 0.0, 7, 0.95) == pytest.approx(tuple(expected))
-    assert baselines.interval("spearmanr", 0.0, 3, 0.95) == (-1, 1)
+    assert baselines.compute_interval("spearmanr", 0.0, 7, 0.95) == pytest.approx(tuple(expected))
+    assert baselines.compute_interval("spearmanr", 0.0, 3, 0.95) == (-1, 1)
 
 
 def test_the_interval_of_f1_follows_the_share_of_positive_examples():
     share = 0.37
-    low, high = baselines.interval("accuracy", share, N, 0.95)
+    low, high = baselines.compute_interval("accuracy", share, N, 0.95)
     expected = [2 * end / (1 + end) for end in (low, share, high)]
-    ends = baselines.interval("f1", expected[1], N, 0.95)
+    ends = baselines.compute_interval("f1", expected[1], N, 0.95)
     assert ends == pytest.approx((expected[0], expected[2]))
 
 
@@ -188,7 +188,7 @@ def test_a_transferred_accuracy_is_at_chance_where_always_yes_or_always_no_does_
     own = observe({("mnli_m", "accuracy"): 1 / 3})
     away = {("mnli_m", "majority_accuracy"): 0.665, ("qnli", "majority_accuracy"): 0.5}
     rows = pd.concat([own, observe(away, "original", stage="cross_domain", task="qqp")])
-    known = baselines.without_model(baselines.collect_scores(rows, 0.95))
+    known = baselines.map_scores(baselines.collect_scores(rows, 0.95))
     asked = pd.DataFrame({"task": ["qqp", "mnli"], "evaluated_on": "mnli_m", "metric": "accuracy", "value": 0.6})
     asked = asked.assign(stage="cross_domain", protocol="p")
     found = baselines.add_baselines(asked, known)
@@ -200,12 +200,12 @@ def test_a_transferred_accuracy_is_at_chance_where_always_yes_or_always_no_does_
 
 def test_a_score_is_at_chance_unless_it_is_above_the_interval_of_the_most_frequent_answer():
     rows = pd.concat([observe({("rte", "accuracy"): 0.5}), observe({("rte", "accuracy"): 0.7}, "words_and_overlap")])
-    known = baselines.without_model(baselines.collect_scores(rows, 0.95))
+    known = baselines.map_scores(baselines.collect_scores(rows, 0.95))
     asked = pd.DataFrame({"protocol": "courtois2024", "evaluated_on": ["rte"] * 4 + ["qnli"], "metric": "raw_accuracy"})
     asked["value"] = [0.3, 0.54, 0.56, np.nan, 0.9]
     found = baselines.add_baselines(asked, known)
     assert found["at_chance"].tolist() == [True, True, False, pd.NA, pd.NA]
-    assert baselines.at_chance(0.55, 0.55)
+    assert baselines.is_at_chance(0.55, 0.55)
     assert found["most_frequent"].tolist()[:4] == [0.5] * 4
     assert found["words_and_overlap"].tolist()[:4] == [0.7] * 4
 

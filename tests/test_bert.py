@@ -5,9 +5,9 @@ import torch
 from transformers import AutoModelForMaskedLM, BertConfig, BertForMaskedLM
 
 from stages.attention.bert import OperatorBertForMaskedLM, OperatorBertForSequenceClassification
-from stages.attention.configuration import configuration
-from stages.attention.counts import counted_layer, layer_formulas, model_parameters
-from stages.attention.export import STOCK, to_stock_bert
+from stages.attention.configuration import make_configuration
+from stages.attention.counts import compute_layer_formulas, count_layer, count_model_parameters
+from stages.attention.export import STOCK, convert_to_stock_bert
 from stages.attention.operators import OPERATORS
 from tests.toy_weights import moved
 
@@ -19,7 +19,7 @@ EXPRESSIBLE = [name for name, kind in OPERATORS.items() if kind.exportable]
 
 def toy(operator, model=OperatorBertForMaskedLM, **settings):
     torch.manual_seed(0)
-    config = configuration(operator, **TOY, vocab_size=50, **settings)
+    config = make_configuration(operator, **TOY, vocab_size=50, **settings)
     return moved(model(config).eval(), 0.2)
 
 
@@ -37,7 +37,7 @@ def outputs(model, **others):
 @pytest.mark.parametrize("size", [SMALL, TOY], ids=["small", "toy"])
 @pytest.mark.parametrize("operator", OPERATORS)
 def test_parameters_of_a_layer_by_formula_equal_those_counted(operator, size):
-    assert counted_layer(operator, size).items() <= layer_formulas(operator, size).items()
+    assert count_layer(operator, size).items() <= compute_layer_formulas(operator, size).items()
 
 
 @pytest.mark.parametrize(
@@ -54,27 +54,29 @@ def test_parameters_of_a_layer_by_formula_equal_those_counted(operator, size):
     ],
 )
 def test_models_have_the_published_numbers_of_parameters(kind, operator, size, published):
-    assert model_parameters(kind, operator, size) == published
+    assert count_model_parameters(kind, operator, size) == published
 
 
 @pytest.mark.parametrize("size", [SMALL, BASE], ids=["small", "base"])
 def test_the_narrow_control_has_the_shared_operators_parameters_to_one_a_layer(size):
-    narrow = model_parameters("masked_lm_parameters", "original_narrow", size)
-    shared = model_parameters("masked_lm_parameters", "shared", size)
+    narrow = count_model_parameters("masked_lm_parameters", "original_narrow", size)
+    shared = count_model_parameters("masked_lm_parameters", "shared", size)
     assert narrow - shared == size["layers"]
 
 
 @pytest.mark.parametrize("model", STOCK)
 def test_stock_weights_load_into_original_with_equal_outputs(model, tmp_path):
     torch.manual_seed(0)
-    stock = STOCK[model](BertConfig(**configuration("original", **TOY, vocab_size=50).to_dict())).eval()
+    stock = STOCK[model](BertConfig(**make_configuration("original", **TOY, vocab_size=50).to_dict())).eval()
     stock.save_pretrained(tmp_path)
     ours = model.from_pretrained(tmp_path).eval()
     torch.testing.assert_close(outputs(ours), outputs(stock), rtol=0, atol=1e-5)
 
 
 def test_what_a_stock_checkpoint_lacks_starts_as_in_a_new_model(tmp_path):
-    BertForMaskedLM(BertConfig(**configuration("original", **SMALL, vocab_size=50).to_dict())).save_pretrained(tmp_path)
+    BertForMaskedLM(BertConfig(**make_configuration("original", **SMALL, vocab_size=50).to_dict())).save_pretrained(
+        tmp_path
+    )
     stock = BertForMaskedLM.from_pretrained(tmp_path)
     ours = OperatorBertForMaskedLM.from_pretrained(tmp_path, operator="pairwise")
     one, other = (model.bert.encoder.layer[3].attention.self for model in (ours, stock))
@@ -86,7 +88,7 @@ def test_what_a_stock_checkpoint_lacks_starts_as_in_a_new_model(tmp_path):
 @pytest.mark.parametrize("operator", EXPRESSIBLE)
 def test_an_exported_model_is_stock_bert_with_equal_outputs(operator, model, tmp_path):
     ours = toy(operator, model)
-    to_stock_bert(ours).save_pretrained(tmp_path)
+    convert_to_stock_bert(ours).save_pretrained(tmp_path)
     stock = STOCK[model].from_pretrained(tmp_path).eval()
     assert type(stock) is STOCK[model] and type(stock.config) is BertConfig
     torch.testing.assert_close(outputs(stock), outputs(ours), rtol=0, atol=1e-5)
@@ -95,17 +97,17 @@ def test_an_exported_model_is_stock_bert_with_equal_outputs(operator, model, tmp
 @pytest.mark.parametrize("operator", sorted({*OPERATORS} - {*EXPRESSIBLE}))
 def test_what_bert_cannot_express_is_not_exported(operator):
     with pytest.raises(ValueError, match=f"{operator}: .*; BERT cannot express it"):
-        to_stock_bert(toy(operator))
+        convert_to_stock_bert(toy(operator))
 
 
 def test_a_self_score_is_not_exported():
     with pytest.raises(ValueError, match="symmetric: self_score -1.8; BERT adds nothing"):
-        to_stock_bert(toy("symmetric", self_score=-1.8))
+        convert_to_stock_bert(toy("symmetric", self_score=-1.8))
 
 
 @pytest.mark.parametrize("model", STOCK)
 def test_a_configuration_without_an_operator_is_a_clear_error(model):
-    with pytest.raises(TypeError, match="given a BertConfig, which names no operator; `configuration` makes one"):
+    with pytest.raises(TypeError, match="given a BertConfig, which names no operator; `make_configuration` makes one"):
         model(BertConfig(num_hidden_layers=1, vocab_size=50))
 
 
@@ -147,7 +149,7 @@ def test_a_saved_variant_loads_with_its_settings_and_its_trained_weights(operato
 @pytest.mark.parametrize("operator", OPERATORS)
 def test_a_new_model_starts_finite_and_as_bert_does(operator):
     torch.manual_seed(0)
-    model = OperatorBertForMaskedLM(configuration(operator, **SMALL | {"layers": 1}, vocab_size=50))
+    model = OperatorBertForMaskedLM(make_configuration(operator, **SMALL | {"layers": 1}, vocab_size=50))
     linear = [module for module in model.bert.modules() if isinstance(module, torch.nn.Linear)]
     for layer in linear:
         assert layer.weight.std().item() == pytest.approx(0.02, rel=0.05)
@@ -159,7 +161,7 @@ def test_a_new_model_starts_finite_and_as_bert_does(operator):
 @pytest.mark.parametrize("operator", EXPRESSIBLE)
 def test_the_attention_weights_are_those_of_the_exported_bert(operator):
     ours = toy(operator)
-    stock = to_stock_bert(ours)
+    stock = convert_to_stock_bert(ours)
     stock.set_attn_implementation("eager")
     both = {"output_attentions": True, "output_hidden_states": True}
     torch.testing.assert_close(outputs(ours, **both), outputs(stock, **both), rtol=0, atol=1e-5)
@@ -167,4 +169,4 @@ def test_the_attention_weights_are_those_of_the_exported_bert(operator):
 
 def test_attention_over_parameters_needs_a_network_wide_enough():
     with pytest.raises(ValueError, match="`intermediate` must be 50 or more"):
-        OperatorBertForMaskedLM(configuration("over_parameters_wide", **TOY | {"intermediate": 48}))
+        OperatorBertForMaskedLM(make_configuration("over_parameters_wide", **TOY | {"intermediate": 48}))

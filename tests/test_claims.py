@@ -19,15 +19,15 @@ from stages.parameters import stage as parameters
 from stages.schema.settings import load_settings
 from tests.toy_evidence import ROOT, audited, of_released, row
 
-ALL = published.claims()
+ALL = published.read_claims()
 RULES = claims.load_rules()
 EMPTY = pd.DataFrame(columns=FIELDS).astype({"value": float})
 
 
 def claim_sources(run: pd.DataFrame, generated: bool = False) -> ClaimSources:
     """The evidence of a run with these measurements, without the contrasts of the released results."""
-    quantities = contrasts.quantities(EMPTY, run, {})
-    compared = contrasts.table({contrasts.THIS_RUN: quantities}, 0.95, 0.05)
+    quantities = contrasts.collect_quantities(EMPTY, run, {})
+    compared = contrasts.make_contrasts({contrasts.THIS_RUN: quantities}, 0.95, 0.05)
     return ClaimSources(audited(), compared, run, of_released(), generated)
 
 
@@ -49,7 +49,7 @@ def score(operator: str, *values: float, size: str = "base") -> list[dict]:
 
 def measure(*rows: list[dict]) -> pd.DataFrame:
     """The measurements of these observations."""
-    return measurements.measurements(pd.DataFrame(list(chain(*rows))))
+    return measurements.compute_measurements(pd.DataFrame(list(chain(*rows))))
 
 
 def count(metric: str, size: str = "base", **counts: int) -> pd.DataFrame:
@@ -61,8 +61,8 @@ def count(metric: str, size: str = "base", **counts: int) -> pd.DataFrame:
 @pytest.fixture(scope="module")
 def without_run() -> ClaimSources:
     """The evidence where nothing was run, with the contrasts of the released results."""
-    quantities = contrasts.quantities(EMPTY, of_released(), {})
-    compared = contrasts.table({contrasts.RELEASED: quantities}, 0.95, 0.05)
+    quantities = contrasts.collect_quantities(EMPTY, of_released(), {})
+    compared = contrasts.make_contrasts({contrasts.RELEASED: quantities}, 0.95, 0.05)
     return replace(claim_sources(EMPTY), contrasts=compared)
 
 
@@ -174,7 +174,7 @@ MISSING, HOLDING, FAILING = Finding(NOT_TESTED), Finding(HOLDS), Finding(FAILS)
     ],
 )
 def test_a_claim_holds_if_all_of_its_rows_do_and_fails_if_one_does(findings, verdict):
-    assert claims.decide(findings) == verdict
+    assert claims.decide_claim(findings) == verdict
 
 
 MODELS = count("masked_lm_parameters", original=109514298, shared=95367738, pairwise=103017018)
@@ -202,12 +202,12 @@ def test_counts_are_judged_at_any_scale_by_the_tolerance_of_printed_numbers(with
 
 def test_no_status_of_a_claim_contradicts_the_counts_of_the_built_models(without_run):
     settings = load_settings(ROOT / "stages/scales/laptop.yaml")
-    found = parameters.small_sources()
+    found = parameters.count_small_sources()
     for size in ("small", "base"):
         for name in ("original", "symmetric", "pairwise", "shared", "partial_qk", "hadamard"):
             model = settings.models[size].model_dump()
-            found += parameters.count(name, settings.variant(name), size, model, 0.02)
-    run = measurements.measurements(pd.DataFrame([vars(observation) for observation in found]))
+            found += parameters.count_operator(name, settings.select_variant(name), size, model, 0.02)
+    run = measurements.compute_measurements(pd.DataFrame([vars(observation) for observation in found]))
     ledger = claims.build_ledger(ALL, RULES, replace(without_run, run=run))
     counted = ledger[ledger["id"].isin(RULES["counts"])]
     assert (counted["because"] == "Counted on the built models.").all()

@@ -17,10 +17,10 @@ import pytest
 
 from stages.files import storage
 from stages.files.documents import read_yaml
-from stages.files.storage import acquire_lock, read_once, sha256, temporary_sibling, write_atomically
+from stages.files.storage import acquire_lock, compute_sha256, make_make_temporary_sibling, read_once, write_atomically
 from stages.runner import pool, results
 from stages.runner.errors import clear_errors
-from stages.runner.provenance import provenance
+from stages.runner.provenance import describe_provenance
 
 ROOT = Path(__file__).parents[1]
 REFUSED = {
@@ -47,7 +47,7 @@ def test_temporary_files_of_a_killed_process_are_cleared_by_the_next_writer_of_t
     left.mkdir()
     (left / "part").write_text("half")
     other.write_text("half")
-    with temporary_sibling(tmp_path / "corpus") as folder:
+    with make_make_temporary_sibling(tmp_path / "corpus") as folder:
         folder.mkdir()
     write_atomically(tmp_path / "corpus2", "whole")
     assert {path.name for path in tmp_path.iterdir()} == {"corpus", "corpus2", other.name}
@@ -65,7 +65,7 @@ def test_an_output_that_must_not_be_written_is_named_whole_with_a_remedy_and_sta
     output.mkdir()
     (output / "part").write_text("whole")
     monkeypatch.setattr(os, "unlink", refused)
-    with pytest.raises(SystemExit) as ended, clear_errors(), temporary_sibling(output) as folder:
+    with pytest.raises(SystemExit) as ended, clear_errors(), make_make_temporary_sibling(output) as folder:
         folder.mkdir()
     assert re.search(rf"^error: .*'{output}'; make it, and the folder that holds it, writable", str(ended.value))
     assert [path.name for path in tmp_path.rglob("*")] == ["corpus", "part"]
@@ -81,7 +81,7 @@ def test_an_output_that_is_a_link_is_replaced_and_what_it_leads_to_stays(tmp_pat
     elsewhere.mkdir()
     (elsewhere / "part").write_text("whole")
     output.symlink_to(elsewhere)
-    with temporary_sibling(output) as folder:
+    with make_make_temporary_sibling(output) as folder:
         folder.mkdir()
     assert not output.is_symlink() and not list(output.iterdir())
     assert (elsewhere / "part").read_text() == "whole"
@@ -90,9 +90,9 @@ def test_an_output_that_is_a_link_is_replaced_and_what_it_leads_to_stays(tmp_pat
 WRITER = """
 import sys, time
 from pathlib import Path
-from stages.files.storage import temporary_sibling
+from stages.files.storage import make_temporary_sibling
 
-with temporary_sibling(Path("corpus")) as folder:
+with make_temporary_sibling(Path("corpus")) as folder:
     folder.mkdir()
     (folder / "part").write_text("half")
     print("begun", flush=True)
@@ -196,7 +196,7 @@ REFUSED_WRITES = {
 
 @pytest.mark.parametrize(("number", "remedy"), REFUSED_WRITES.values(), ids=list(REFUSED_WRITES))
 def test_a_refused_write_is_one_line_with_path_and_remedy(number, remedy, tmp_path):
-    with pytest.raises(SystemExit) as ended, clear_errors(), temporary_sibling(tmp_path / "corpus"):
+    with pytest.raises(SystemExit) as ended, clear_errors(), make_make_temporary_sibling(tmp_path / "corpus"):
         raise OSError(number, os.strerror(number))
     said = f"error: [Errno {number}] {os.strerror(number)}: '{tmp_path}/corpus'{remedy}"
     assert str(ended.value).startswith(said)
@@ -214,10 +214,10 @@ def test_a_system_without_semaphores_is_named_with_the_folder_and_a_remedy(numbe
 
     monkeypatch.setattr(multiprocessing.context.BaseContext, "Lock", refuse)
     said = rf"^/dev/shm: no semaphore .* \({os.strerror(number)}\); mount a writable tmpfs"
-    with pytest.raises(RuntimeError, match=said), pool.in_new_process():
+    with pytest.raises(RuntimeError, match=said), pool.open_new_process():
         pass
     with pytest.raises(RuntimeError, match=said):
-        list(pool.in_processes(print, [("one", ())], 1, None))
+        list(pool.run_in_processes(print, [("one", ())], 1, None))
 
 
 def test_the_digest_of_a_folder_is_of_names_and_contents_at_any_depth_and_of_no_compiled_python(tmp_path):
@@ -226,9 +226,9 @@ def test_the_digest_of_a_folder_is_of_names_and_contents_at_any_depth_and_of_no_
     digests = []
     for path, content in ((folder / "a", "1"), (compiled / "a.pyc", "2"), (folder / "a", "3"), (folder / "b", "3")):
         path.write_text(content)
-        digests.append(sha256(tmp_path / "code"))
+        digests.append(compute_sha256(tmp_path / "code"))
     (folder / "a").rename(folder / "c")
-    digests.append(sha256(tmp_path / "code"))
+    digests.append(compute_sha256(tmp_path / "code"))
     assert digests[0] == digests[1]
     assert len(set(digests)) == 4
 
@@ -371,14 +371,14 @@ def test_a_record_names_the_commit_of_the_code(repository, capfd):
     commit = git(repository, "rev-parse", "HEAD").strip()
     (repository / "stages").mkdir(exist_ok=True)
     (repository / "stages" / "._left_by_a_mac.py").touch()
-    assert provenance()["commit"] == commit
+    assert describe_provenance()["commit"] == commit
     (repository / "dvc.yaml").write_text("stages:")
-    assert provenance()["commit"] == f"{commit}-modified"
+    assert describe_provenance()["commit"] == f"{commit}-modified"
     assert capfd.readouterr().err == ""
 
 
 @pytest.mark.parametrize(("change", "reason"), NO_COMMIT.values(), ids=list(NO_COMMIT))
 def test_a_record_without_a_commit_is_one_line_with_the_reason(change, reason, repository, monkeypatch, capfd):
     change(repository, monkeypatch)
-    assert provenance()["commit"] == "unknown"
+    assert describe_provenance()["commit"] == "unknown"
     assert re.fullmatch(rf"the record of this run names no commit: .*{reason}.*\n", capfd.readouterr().err)

@@ -8,7 +8,7 @@ import pytest
 
 from stages.convergence import stage as convergence
 from stages.files.documents import read_yaml
-from stages.files.paths import pretrained
+from stages.files.paths import find_pretrained
 from stages.finetuning import stage as finetuning
 from stages.pretraining import stage as pretraining
 from stages.question_answering import stage as question_answering
@@ -75,13 +75,13 @@ def plan(settings: Settings) -> list[set[str]]:
     models = settings.list_pretrained()
     trained = {}
     for model, number, seed in product(models, settings.pretraining.seeds, settings.question_answering.seeds):
-        trained[str(pretrained(*model, number)), seed] = Path(f"{model}-{number}-{seed}")
+        trained[str(find_pretrained(*model, number)), seed] = Path(f"{model}-{number}-{seed}")
     plans = (
         pretraining.plan_runs(settings, models),
         finetuning.plan_runs(settings, settings.list_finetuned()),
         convergence.plan_runs(settings, models),
         question_answering.plan_runs(settings, models, trained),
-        translation.planned(settings, settings.translation.operators),
+        translation.plan_jobs(settings, settings.translation.operators),
     )
     return [{run.text for run in runs} for runs in plans]
 

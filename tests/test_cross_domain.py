@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from stages.benchmarks.glue import positive_classes, validation_tables
+from stages.benchmarks.glue import find_positive_classes, list_validation_tables
 from stages.cross_domain import stage as cross_domain
 from stages.schema.settings import load_settings
 from stages.schema.testing_sections import CrossDomain
@@ -22,12 +22,12 @@ def mapping(tasks=("mnli", "qnli", "qqp", "mrpc"), **changes):
 
 
 def measured(predicted, gold, trained, tested):
-    positive = positive_classes(mapping())
+    positive = find_positive_classes(mapping())
     return cross_domain.compute_metrics(np.array(predicted), np.array(gold), trained, tested, positive)
 
 
 def test_the_mapping_covers_every_pair_of_tasks():
-    positive = positive_classes(mapping())
+    positive = find_positive_classes(mapping())
     assert positive == {"mnli": {0}, "qnli": {0}, "qqp": {1}, "mrpc": {1}}
     [run, *_] = runs = cross_domain.plan_runs(load_settings(), [("kowsher2025", "shared", "tiny")])
     assert {each.task for each in runs} == set(run.evaluated_on) == set(positive)
@@ -46,7 +46,7 @@ WRONG = {
 @pytest.mark.parametrize(("changes", "message"), WRONG.values(), ids=list(WRONG))
 def test_a_wrong_mapping_is_an_error(changes, message):
     with pytest.raises(ValueError, match=message):
-        positive_classes(mapping(**changes))
+        find_positive_classes(mapping(**changes))
 
 
 def test_a_label_that_a_task_has_not_stops_the_chain_before_anything_has_run(tmp_path, monkeypatch):
@@ -59,13 +59,13 @@ def test_a_label_that_a_task_has_not_stops_the_chain_before_anything_has_run(tmp
 def test_every_split_of_a_tested_task_has_its_own_scores(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     gold = {"mnli_m": [0, 1, 2, 1], "mnli_mm": [2, 0]}
-    for split, path in validation_tables("mnli").items():
+    for split, path in list_validation_tables("mnli").items():
         path.parent.mkdir(parents=True, exist_ok=True)
         pd.DataFrame({"example_id": "-", "label": gold[split]}).to_parquet(path)
     [run, *_] = cross_domain.plan_runs(load_settings(ROOT / "params.yaml"), [("kowsher2025", "shared", "tiny")])
     run = run.model_copy(update={"task": "mnli", "evaluated_on": ("mnli",)})
     predicted = {"mnli_m": [0, 1, 2, 2], "mnli_mm": [2, 0]}
-    rows, _ = cross_domain.outputs(positive_classes(mapping()), [(run, tmp_path, predicted)])
+    rows, _ = cross_domain.write_outputs(find_positive_classes(mapping()), [(run, tmp_path, predicted)])
     accuracies = {row.evaluated_on: (row.value, row.n) for row in rows if row.metric == "accuracy"}
     assert accuracies == {"mnli_m": (0.75, 4), "mnli_mm": (1.0, 2)}
 

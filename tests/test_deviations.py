@@ -13,7 +13,7 @@ from stages.schema import scales
 from stages.schema.settings import load_settings
 from tests.toy_settings import leaves, other
 
-PROTOCOL = published.protocol()
+PROTOCOL = published.read_protocol()
 AS_FOLLOWED, DIFFERS_FROM_FOLLOWED = deviations.VERDICTS["followed"]
 
 
@@ -21,7 +21,7 @@ AS_FOLLOWED, DIFFERS_FROM_FOLLOWED = deviations.VERDICTS["followed"]
 def written(tmp_path_factory) -> dict[str, dict]:
     """The settings of all scales, by name."""
     path, settings = tmp_path_factory.mktemp("scales") / "params.yaml", {}
-    for scale in scales.names():
+    for scale in scales.list_scales():
         scales.write(scale, path)
         settings[scale] = load_settings(path).model_dump(mode="json")
     return settings
@@ -30,7 +30,7 @@ def written(tmp_path_factory) -> dict[str, dict]:
 def everything(settings: dict) -> pd.DataFrame:
     """The rows of all tables of settings."""
     tables = [deviations.compare(settings, source) for source in published.PAPERS]
-    return pd.concat([*tables, deviations.without_counterpart(settings)])
+    return pd.concat([*tables, deviations.list_without_counterpart(settings)])
 
 
 def row(settings: dict, key: str, source: str = "courtois2024", **more) -> pd.Series:
@@ -38,7 +38,7 @@ def row(settings: dict, key: str, source: str = "courtois2024", **more) -> pd.Se
 
 
 def chosen(settings: dict, source: str) -> pd.Series:
-    return open_items.unspecified(settings, PROTOCOL, source).set_index("item")["chosen"]
+    return open_items.list_unspecified(settings, PROTOCOL, source).set_index("item")["chosen"]
 
 
 def test_every_row_of_the_table_of_stated_settings_can_be_compared(written):
@@ -134,12 +134,12 @@ def test_differences_that_no_setting_changes_are_listed_and_counted(written):
     assert compared.set_index("setting").loc["Batches of fine-tuning", "verdict"] == DIFFERS_FROM_CODE
     judged = ~compared["verdict"].isin([NOT_STATED, NO_EFFECT])
     differing = compared["verdict"].isin([DIFFERS, DIFFERS_FROM_CODE])
-    assert deviations.differing(compared) == f"{differing.sum()} of {judged.sum()}"
+    assert deviations.count_differing(compared) == f"{differing.sum()} of {judged.sum()}"
 
 
 @pytest.mark.parametrize("source", published.PAPERS)
 def test_every_open_point_has_a_choice_whose_settings_exist(source, written):
-    choices, points = deviations.content()["open"][source], PROTOCOL[source]["unspecified"]
+    choices, points = deviations.read_deviations()["open"][source], PROTOCOL[source]["unspecified"]
     assert set(choices) == {point["item"] for point in points}
     settings = deviations.list_settings(written["laptop"])
     for choice in choices.values():

@@ -13,12 +13,12 @@ import yaml
 
 from stages.command_line import build_parser
 from stages.files.paths import CHECKED
-from stages.runner.fingerprints import closure, imported
-from stages.runner.handover import list_outputs, pipeline
+from stages.runner.fingerprints import find_closure, find_imported_files
+from stages.runner.handover import list_outputs, read_pipeline
 from stages.schema.settings import Settings
 
 ROOT = Path(__file__).parents[1]
-STAGES = pipeline()
+STAGES = read_pipeline()
 # for the attributes of operators in the text of the report; not run
 READ = {"report": {"stages/attention"}}
 # changes how long a stage takes, and no result
@@ -36,7 +36,7 @@ def folder_of(file: Path) -> str:
 @pytest.mark.parametrize("stage", STAGES)
 def test_a_stage_lists_the_folders_of_all_code_that_it_runs_and_no_other(stage):
     listed = [dep for dep in STAGES[stage]["deps"] if dep.startswith("stages/")]
-    run = {folder_of(file) for file in closure(source(stage))}
+    run = {folder_of(file) for file in find_closure(source(stage))}
     assert sorted(listed) == sorted(run | READ.get(stage, set()))
 
 
@@ -123,7 +123,7 @@ def test_no_file_that_an_editor_or_a_desktop_leaves_reruns_a_stage(folder, tmp_p
 def list_modules() -> Iterator[tuple[str, Path, set[str]]]:
     """Yields of every module its folder below `stages`, its file, and the folders of `stages` that it imports from."""
     for file in (ROOT / "stages").rglob("*.py"):
-        folders = {folder_of(other).removeprefix("stages/") for other in imported(file) - {file}}
+        folders = {folder_of(other).removeprefix("stages/") for other in find_imported_files(file) - {file}}
         yield folder_of(file).removeprefix("stages/"), file, folders
 
 
@@ -161,5 +161,5 @@ def test_the_packages_that_all_others_use_import_only_packages_below_them(packag
 def test_evidence_audit_analysis_and_report_never_import_torch():
     for package in ("evidence", "audit", "analysis", "report"):
         for file in (ROOT / "stages" / package).glob("*.py"):
-            for other in closure(file):
+            for other in find_closure(file):
                 assert "import torch" not in other.read_text(), (file, other)

@@ -32,13 +32,13 @@ from stages.embedded import (
     sentiment,
     tasks,
 )
-from stages.embedded.elaboration import elaborate
-from stages.embedded.grammar import Event, Thing, Wording, sentence
-from stages.embedded.inference import relation, similarity
+from stages.embedded.elaboration import elaborate_event
+from stages.embedded.grammar import Event, Thing, Wording, write_sentence
+from stages.embedded.inference import compute_similarity, find_relation
 from stages.embedded.world import draw_scene
 from stages.files.compression import zstd
-from stages.files.storage import sha256
-from stages.filtering.annotation import quality_warnings
+from stages.files.storage import compute_sha256
+from stages.filtering.annotation import find_quality_warnings
 
 DOCUMENTS = 1000
 BOUGHT = Event(Thing("farmer", definite=True), "buy", Thing("cart", 3, quality="big"), "barn")
@@ -99,9 +99,9 @@ def test_a_seed_gives_the_same_bytes_in_every_process_and_another_seed_others(tm
         environment = {**os.environ, "PYTHONHASHSEED": order}
         command = [sys.executable, "-c", GENERATE, str(tmp_path / name), seed]
         subprocess.run(command, cwd=Path(__file__).parents[1], env=environment, check=True)
-    assert sha256(tmp_path / "a") == sha256(tmp_path / "b")
+    assert compute_sha256(tmp_path / "a") == compute_sha256(tmp_path / "b")
     for part in ("corpus", "glue"):
-        assert sha256(tmp_path / "a" / part) != sha256(tmp_path / "c" / part)
+        assert compute_sha256(tmp_path / "a" / part) != compute_sha256(tmp_path / "c" / part)
 
 
 def test_shards_together_hold_every_line(tmp_path, lines):
@@ -138,7 +138,7 @@ def level_of(perplexity: float | None) -> str:
 
 
 def test_the_corpus_holds_every_planted_kind_and_the_bounds_of_the_paper(lines, records):
-    planted = defects.plan(DOCUMENTS)
+    planted = defects.plan_defects(DOCUMENTS)
     assert min(planted.values()) > 0
     assert len(lines) == sum(planted.values()) == DOCUMENTS
     assert len(lines) - len(records) == sum(planted[name] for name in defects.MALFORMED) < 0.005 * DOCUMENTS
@@ -159,7 +159,7 @@ def test_the_corpus_holds_every_planted_kind_and_the_bounds_of_the_paper(lines, 
 def test_documents_deserve_their_warnings_and_no_other(records):
     for record in records:
         given = record["metadata"]["quality_warnings"] or []
-        deserved = set(quality_warnings(record["content"]))
+        deserved = set(find_quality_warnings(record["content"]))
         # Short sentences are short headers and footers, too.
         assert set(given) <= deserved if "short_sentences" in given else set(given) == deserved
 
@@ -255,12 +255,12 @@ def test_elaborate_sentences_break_no_rule_and_violations_break_theirs():
     rng = Random(3)
     broken = set()
     for _ in range(300):
-        words = elaborate(rng, draw_scene(rng))
-        assert acceptability.broken_rules(words) == set()
+        words = elaborate_event(rng, draw_scene(rng))
+        assert acceptability.find_broken_rules(words) == set()
         for rule in acceptability.RULES:
-            changed = acceptability.violate(rng, words, rule)
+            changed = acceptability.violate_rule(rng, words, rule)
             if changed is not None:
-                assert rule in acceptability.broken_rules(changed)
+                assert rule in acceptability.find_broken_rules(changed)
                 broken.add(rule)
     assert broken == set(acceptability.RULES)
 
@@ -287,20 +287,20 @@ def test_elaborate_sentences_break_no_rule_and_violations_break_theirs():
     ],
 )
 def test_entailment_follows_from_the_meanings(change, expected):
-    assert relation(BOUGHT, replace(BOUGHT, **change)) == expected
+    assert find_relation(BOUGHT, replace(BOUGHT, **change)) == expected
 
 
 def test_denial_turns_entailment_round():
     denied = replace(BOUGHT, negated=True)
-    denied_vehicles = denied.with_patient(noun="vehicle", quality=None)
-    assert relation(denied_vehicles, denied) == "entailment"
-    assert relation(denied, denied_vehicles) == "neutral"
+    denied_vehicles = denied.change_patient(noun="vehicle", quality=None)
+    assert find_relation(denied_vehicles, denied) == "entailment"
+    assert find_relation(denied, denied_vehicles) == "neutral"
 
 
 @pytest.mark.parametrize(("count", "others"), [(2, set()), (3, {("over", 2), ("under", 4)})])
 def test_a_count_is_weakened_to_a_bound_unless_the_noun_would_be_singular(count, others):
-    event = BOUGHT.with_patient(count=count)
-    patients = [changes.weaken(Random(seed), event).patient for seed in range(60)]
+    event = BOUGHT.change_patient(count=count)
+    patients = [changes.weaken_event(Random(seed), event).patient for seed in range(60)]
     assert {(patient.bound, patient.count) for patient in patients} == {("exactly", count), *others}
 
 
@@ -309,7 +309,7 @@ def test_drawn_pairs_have_the_wanted_relation():
     for _ in range(100):
         scene = draw_scene(rng)
         for wanted in ("entailment", "neutral", "contradiction"):
-            assert relation(*pairs.draw_inference(rng, scene, wanted)) == wanted
+            assert find_relation(*pairs.draw_inference(rng, scene, wanted)) == wanted
         for same in (True, False):
             first, second = pairs.draw_statements(rng, scene, same)
             assert (first == second) is same
@@ -323,16 +323,16 @@ def test_similarity_is_five_for_one_meaning_and_falls_with_every_change():
     event = BOUGHT
     for change in ({}, {"place": None}, {"action": "hide"}, {"agent": Thing("Anna")}, {"patient": Thing("horse")}):
         event = replace(event, **change)
-        scores.append(similarity(BOUGHT, event))
+        scores.append(compute_similarity(BOUGHT, event))
     assert scores[0] == 5.0
     assert all(later < earlier for earlier, later in pairwise(scores))
     assert scores[-1] == 0.0
-    assert similarity(BOUGHT, replace(BOUGHT, negated=True)) == 3.0
+    assert compute_similarity(BOUGHT, replace(BOUGHT, negated=True)) == 3.0
 
 
 def test_one_meaning_has_several_sentences():
-    said = sentence(BOUGHT, Wording(frozenset({"cart", "buy", "big", "farmer"}), passive=True, place_first=True))
-    assert sentence(BOUGHT) == "The farmer bought three big carts in the barn."
+    said = write_sentence(BOUGHT, Wording(frozenset({"cart", "buy", "big", "farmer"}), passive=True, place_first=True))
+    assert write_sentence(BOUGHT) == "The farmer bought three big carts in the barn."
     assert said == "In the barn, three large wagons were purchased by the grower."
 
 
@@ -345,9 +345,9 @@ def test_one_meaning_has_several_sentences():
     ],
 )
 def test_a_question_is_answered_by_a_statement_of_the_asked_part(slot, question, silent):
-    assert questions.ask(BOUGHT, slot, Wording()) == question
-    assert questions.answers(BOUGHT, BOUGHT, slot)
-    assert not questions.answers(replace(BOUGHT, **silent), BOUGHT, slot)
+    assert questions.ask_question(BOUGHT, slot, Wording()) == question
+    assert questions.answers_question(BOUGHT, BOUGHT, slot)
+    assert not questions.answers_question(replace(BOUGHT, **silent), BOUGHT, slot)
 
 
 def test_sentiment_is_that_of_the_deciding_clause():

@@ -23,19 +23,19 @@ from stages.evidence import (
     scores,
     specifications,
 )
-from stages.evidence.fields import FIELDS, select
-from stages.evidence.statistics import summarise
+from stages.evidence.fields import FIELDS, select_rows
+from stages.evidence.statistics import summarise_cell
 from tests.toy_evidence import filled, row
 
 TABLES, _ = specifications.load()
-TABLE3 = published.table("courtois2024_table3_glue")
+TABLE3 = published.read_table("courtois2024_table3_glue")
 CELLS = pd.read_csv(published.FOLDER / "INDEX.csv").set_index("file")["cells"]
 SEEDS = {"pretraining_seed": 1, "finetuning_seed": 1}
 
 
 @pytest.fixture(scope="module")
 def raw() -> pd.DataFrame:
-    return measurements.measurements(released.glue())
+    return measurements.compute_measurements(released.read_glue())
 
 
 def format_printed(value: float) -> str:
@@ -50,7 +50,7 @@ def test_table_3_follows_from_the_released_results_to_the_last_digit(raw):
     for cell in TABLE3.itertuples():
         size, operator = cell.row_key.split(".")
         runs = groups.get_group((size, operator, cell.column_key))
-        summary = summarise(runs.assign(value=100 * runs["value"]), 0.95)
+        summary = summarise_cell(runs.assign(value=100 * runs["value"]), 0.95)
         expected = format_printed(summary.mean)
         if cell.column_key == scores.GLUE_SCORE:
             expected += f" ({format_printed(summary.sd)})"
@@ -60,7 +60,7 @@ def test_table_3_follows_from_the_released_results_to_the_last_digit(raw):
 
 @pytest.mark.parametrize("name", CELLS.index)
 def test_every_published_cell_has_its_place_in_a_table(name):
-    paper = published.table(name.removesuffix(".csv"))
+    paper = published.read_table(name.removesuffix(".csv"))
     assert len(paper) == CELLS[name]
     assert not paper.duplicated(["row_key", "column_key"]).any()
     table = filled(name.removesuffix(".csv"), [])
@@ -75,7 +75,7 @@ def test_every_published_table_is_specified_and_no_other():
 
 
 def test_released_losses_have_one_value_every_250_steps_and_end_as_section_4_1_says():
-    losses = convergence.validation_loss(released.validation_loss())
+    losses = convergence.select_validation_loss(released.read_validation_loss())
     for _, run in losses.groupby(["size", "operator"]):
         assert list(run["step"]) == list(range(250, 200_001, 250))
     last = losses[(losses["step"] == 200_000) & (losses["size"] == "base")].set_index("operator")["value"]
@@ -86,9 +86,9 @@ def test_released_losses_have_one_value_every_250_steps_and_end_as_section_4_1_s
 
 
 def test_the_released_checkpoints_reach_95_percent_between_the_checkpoints_that_are_interpolated():
-    rows = released.checkpoints()
-    measured = measurements.measurements(rows)
-    reached = convergence.milestones(measured, convergence.curves(rows, measured), 0.95)
+    rows = released.read_checkpoints()
+    measured = measurements.compute_measurements(rows)
+    reached = convergence.estimate_milestones(measured, convergence.summarise_curves(rows, measured), 0.95)
     reached = reached[reached["milestone"] == "steps_to_95_percent"].set_index("operator")
     for operator, step, after, before in (
         ("original", 65_507, 50_000, 75_000),
@@ -111,7 +111,7 @@ def test_the_late_loss_is_the_mean_of_ten_evaluations_that_all_lie_in_the_second
     rows = []
     for step in range(1, evaluations + 1):
         rows.append(row(stage="pretraining", metric="validation_loss", condition=f"step={step}", value=step))
-    measured = convergence.loss_measures(pd.DataFrame(rows).assign(pretraining_seed=1))
+    measured = convergence.measure_losses(pd.DataFrame(rows).assign(pretraining_seed=1))
     assert measured.loc[measured["metric"] == "late_loss", "value"].to_list() == late
 
 
@@ -121,7 +121,7 @@ def test_the_late_loss_is_the_mean_of_ten_evaluations_that_all_lie_in_the_second
 def compare(measured: pd.DataFrame, source: str = "reproduced", pairs: tuple = ()) -> pd.DataFrame:
     """Makes the contrasts of measurements."""
     nothing = pd.DataFrame(columns=FIELDS)
-    return contrasts.table({source: contrasts.quantities(nothing, measured, {})}, 0.95, 0.05, pairs)
+    return contrasts.make_contrasts({source: contrasts.collect_quantities(nothing, measured, {})}, 0.95, 0.05, pairs)
 
 
 def score_runs(
@@ -217,7 +217,7 @@ def test_a_pair_without_runs_is_left_out():
 
 
 def test_every_column_of_the_contrasts_is_described(raw):
-    columns = list(contrasts.column_meanings()["column"])
+    columns = list(contrasts.describe_columns()["column"])
     assert list(compare(raw.iloc[:0])) == columns == list(compare(raw, "released"))
 
 
@@ -234,7 +234,7 @@ def test_a_family_counts_the_columns_with_a_test_and_their_spread_gives_the_dete
     assert list(frame.index[frame["p"].isna()]) == ["cola"]
     values = rows.pivot(index=["evaluated_on", "pretraining_seed"], columns="operator", values="value")
     error = 100 * (values["a"] - values["original"])["mrpc"].std() / np.sqrt(4)
-    assert frame.loc["mrpc", "detectable"] == pytest.approx(power.smallest_effect(error, 3, 0.05 / 2))
+    assert frame.loc["mrpc", "detectable"] == pytest.approx(power.compute_smallest_effect(error, 3, 0.05 / 2))
 
 
 # Quantities, and the cells that they fill
@@ -250,9 +250,9 @@ def test_combined_columns_are_means_of_their_metrics():
         ("rte", "f1"): 0.9,
     }
     rows = [row(evaluated_on=task, metric=metric, value=v, **SEEDS) for (task, metric), v in metrics.items()]
-    made = scores.column_scores(pd.DataFrame(rows))
+    made = scores.compute_column_scores(pd.DataFrame(rows))
     assert made.set_index("evaluated_on")["value"].to_dict() == pytest.approx({"mrpc": 0.7, "stsb": 0.2, "rte": 0.5})
-    assert scores.mean_scores(made).empty
+    assert scores.compute_mean_scores(made).empty
 
 
 def test_mrpc_and_qqp_are_accuracies_by_the_recipe_of_kowsher():
@@ -261,7 +261,7 @@ def test_mrpc_and_qqp_are_accuracies_by_the_recipe_of_kowsher():
         row(protocol="kowsher2025", evaluated_on=task, metric=metric, value=value, **SEEDS)
         for task, (metric, value) in product(("mrpc", "qqp"), metrics.items())
     ]
-    assert scores.column_scores(pd.DataFrame(rows))["value"].tolist() == [0.6, 0.6]
+    assert scores.compute_column_scores(pd.DataFrame(rows))["value"].tolist() == [0.6, 0.6]
 
 
 @pytest.mark.parametrize(
@@ -276,26 +276,26 @@ def test_mrpc_and_qqp_are_accuracies_by_the_recipe_of_kowsher():
 )
 def test_rows_are_selected_by_a_value_a_list_or_a_missing_field(fields, chosen):
     rows = pd.DataFrame({"task": ["rte", "cola", None], "reached": [True, True, False], "value": [0.5, 1.0, 2.0]})
-    assert select(rows, **fields).index.tolist() == chosen
-    assert select(pd.DataFrame(), **fields).empty
+    assert select_rows(rows, **fields).index.tolist() == chosen
+    assert select_rows(pd.DataFrame(), **fields).empty
 
 
 def test_savings_equal_those_of_table_2():
     fixed = {"stage": "parameters", "protocol": None, "metric": "masked_lm_parameters", "size": "base"}
     counts = {"original": 109514298, "symmetric": 102427194, "pairwise": 103017018}
     rows = [row(**fixed, operator=operator, value=value) for operator, value in counts.items()]
-    saved = select(derived.savings(pd.DataFrame(rows)), metric="saved_percent")
+    saved = select_rows(derived.compute_savings(pd.DataFrame(rows)), metric="saved_percent")
     assert saved["operator"].tolist() == ["original", "symmetric", "pairwise"]
     assert saved["value"].round(2).tolist() == [0.0, 6.47, 5.93]
     # Kowsher et al. compare the classifier of shared with the masked-LM model of original.
     classifier = row(**fixed | {"metric": "classifier_parameters"}, operator="shared", value=95337218)
-    mixed = select(derived.savings(pd.DataFrame([rows[0], classifier])), metric="mixed_saved_percent")
+    mixed = select_rows(derived.compute_savings(pd.DataFrame([rows[0], classifier])), metric="mixed_saved_percent")
     assert mixed["value"].round(3).tolist() == [12.945]
 
 
 def test_questions_of_one_set_have_no_mean_of_both():
     run = row(stage="question_answering", task="squad1", metric="f1", value=0.5, **SEEDS)
-    assert derived.question_answering(pd.DataFrame([run]))["evaluated_on"].tolist() == ["squad1"]
+    assert derived.select_question_answering(pd.DataFrame([run]))["evaluated_on"].tolist() == ["squad1"]
 
 
 def test_rows_outside_the_paper_follow_the_papers_rows():
@@ -319,7 +319,7 @@ def test_rows_outside_the_paper_follow_the_papers_rows():
     ],
 )
 def test_keys_and_patterns_agree(pattern, key, fields):
-    assert specifications.fields(pattern, key) == fields
+    assert specifications.match_fields(pattern, key) == fields
 
 
 def test_question_answering_fills_table_2_of_kowsher_and_the_gains_of_its_text():
@@ -332,7 +332,7 @@ def test_question_answering_fills_table_2_of_kowsher_and_the_gains_of_its_text()
         value = tasks[task] + gains[operator] + metrics[metric] + seed / 1000
         place = {"operator": operator, "size": "base", "task": task, "metric": metric}
         rows.append(row(**fixed, **place, value=value, pretraining_seed=seed))
-    run = measurements.measurements(pd.DataFrame(rows)).to_dict("records")
+    run = measurements.compute_measurements(pd.DataFrame(rows)).to_dict("records")
     table = filled("kowsher2024_arxiv_table2_squad", run)
     cell = table.set_index(["row_key", "column_key"])["reproduced"]
     assert cell["base.original.single", "squad1_em"] == pytest.approx(80.15)

@@ -13,8 +13,8 @@ import pytest
 from matplotlib.figure import Figure
 
 from stages.report import answer_figure, difference_figures, drawing, figures, intervals, line_names, own_figures
-from stages.report.looks import STYLES, style
-from stages.schema.operators import described
+from stages.report.looks import STYLES, find_style
+from stages.schema.operators import describe_operators
 
 VARIANTS = {
     "original": ["original_tied_init", "original_self", "original_wide", "original_narrow"],
@@ -72,14 +72,14 @@ def find(drawings: list[drawing.Drawing], name: str) -> drawing.Drawing:
 
 
 def test_every_operator_has_a_look_that_no_other_has():
-    assert set(described()) - set(STYLES) == {"hadamard_by_head", "original_narrow"}
-    looks = [style(operator) for operator in described()]
+    assert set(describe_operators()) - set(STYLES) == {"hadamard_by_head", "original_narrow"}
+    looks = [find_style(operator) for operator in describe_operators()]
     assert len(set(looks)) == len(looks)
 
 
 @pytest.mark.parametrize("operator", VARIANTS)
 def test_a_variant_has_the_colour_of_its_operator_and_its_own_stroke(operator):
-    looks = [style(name) for name in [operator, *VARIANTS[operator]]]
+    looks = [find_style(name) for name in [operator, *VARIANTS[operator]]]
     assert len({colour for colour, _ in looks}) == 1
     assert len({stroke for _, stroke in looks}) == len(looks)
 

@@ -15,9 +15,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from stages.embedded.corpus import write_corpus
-from stages.embedded.defects import plan
+from stages.embedded.defects import plan_defects
 from stages.filtering import shards as filters
-from stages.filtering.rules import make_judge, rules_of
+from stages.filtering.rules import make_judge, select_rules
 from stages.records import origins, records
 from stages.records.ledger import TOTAL, read_ledger
 from stages.records.records import Annotations
@@ -25,7 +25,7 @@ from tests.toy_shards import EXCLUDED, FILTERED, build, kept_lines, settings, to
 
 pytestmark = pytest.mark.usefixtures("in_an_empty_folder")
 
-PAPER = make_judge(rules_of(settings()))
+PAPER = make_judge(select_rules(settings()))
 PASSING = {"harmful_pp": 500.0, "categories": None, "quality_warnings": None}
 
 
@@ -65,7 +65,7 @@ def read_malformed() -> pd.DataFrame:
     ],
 )
 def test_a_document_is_dropped_for_exactly_these_reasons(metadata, reasons):
-    found = PAPER(records.annotations(record(**metadata)))
+    found = PAPER(records.read_annotations(record(**metadata)))
     assert [reason for _, reason in found] == reasons.split()
 
 
@@ -78,12 +78,12 @@ def test_every_rule_can_be_switched_off():
     )
     document = Annotations(categories=("adult",), harmful_pp=None, quality_warnings=("tiny",))
     assert len(PAPER(document)) == 3
-    assert not make_judge(rules_of(lenient))(document)
+    assert not make_judge(select_rules(lenient))(document)
 
 
 def test_the_embedded_corpus_loses_what_was_planted():
     write_corpus(Path("corpus"), 1000, 3, seed=1)
-    planted = plan(1000)
+    planted = plan_defects(1000)
     build(malformed_share=0.02)
     read_balanced_ledger()
     counts = totals().set_index(["fate", "reason"])["documents"]
@@ -108,7 +108,7 @@ LINES = st.builds(lambda text, changes: record(text, **changes), st.text(max_siz
 
 def passes(line: bytes) -> bool:
     try:
-        found = records.annotations(line)
+        found = records.read_annotations(line)
     except ValueError:
         return False
     return found is not None and not PAPER(found)
@@ -223,7 +223,7 @@ def test_lines_decoded_together_are_judged_as_each_alone(block):
     together = records.read_metadata(block, ends - lengths, ends)
     for line, found in zip(lines, together, strict=True):
         try:
-            assert found == records.annotations(line)
+            assert found == records.read_annotations(line)
         except ValueError as error:
             assert str(found) == str(error)
 
@@ -236,12 +236,12 @@ TEXT_PARTS = [b"a", b'"', b"\\", b"\\u00e9", b"\\ud83d", b"\\ude00", b"\\n", b"\
 def test_text_is_checked_as_strictly_as_if_it_were_decoded(parts):
     line = b'{"content":"' + b"".join(parts) + b'"}'
     try:
-        records.annotations(line)
+        records.read_annotations(line)
     except ValueError:
         with pytest.raises(ValueError):
-            records.content(line)
+            records.read_content(line)
     else:
-        assert records.content(line) == msgspec.json.decode(line)["content"]
+        assert records.read_content(line) == msgspec.json.decode(line)["content"]
 
 
 STRANGE = {
@@ -349,7 +349,7 @@ def test_documents_are_selected_over_all_shards(selection, limit, seed):
         write_shard([record(harmful_pp=1), *lines[numbers.start : numbers.stop]], name)
     build(documents=limit, selection=selection, seed=seed)
     selected = min(limit or 9, 9)
-    chosen = range(selected) if selection == "first" else filters.sample(9, selected, seed)
+    chosen = range(selected) if selection == "first" else filters.sample_numbers(9, selected, seed)
     assert kept_lines() == [lines[number] for number in chosen]
     ledger = read_balanced_ledger().set_index(["fate", "shard"])
     for name, numbers in places.items():
@@ -363,7 +363,7 @@ def test_documents_are_selected_over_all_shards(selection, limit, seed):
 def test_each_document_is_as_likely_to_be_drawn(count):
     drawn = Counter()
     for seed in range(3000):
-        chosen = filters.sample(10, count, seed).tolist()
+        chosen = filters.sample_numbers(10, count, seed).tolist()
         assert chosen == sorted(set(chosen))
         drawn.update(chosen)
     for number in range(10):
@@ -371,8 +371,8 @@ def test_each_document_is_as_likely_to_be_drawn(count):
 
 
 def test_samples_of_all_and_of_a_trillion_documents_are_drawn():
-    assert filters.sample(10, 10, 1).tolist() == list(range(10))
-    assert len(filters.sample(10**12, 1000, 1)) == 1000
+    assert filters.sample_numbers(10, 10, 1).tolist() == list(range(10))
+    assert len(filters.sample_numbers(10**12, 1000, 1)) == 1000
 
 
 def test_a_document_counts_once_under_its_first_reason_and_under_each():

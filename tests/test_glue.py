@@ -54,7 +54,7 @@ def read(root: Path, task: str, split: int = 0) -> Examples:
 
 
 def test_the_embedded_tasks_are_read_like_real_tasks(tmp_path):
-    tasks.build(tmp_path, settings("embedded", train=60, validation=20))
+    tasks.build_tasks(tmp_path, settings("embedded", train=60, validation=20))
     statistics = statistics_of(tmp_path)
     assert list(statistics["task"].unique()) == GLUE
     assert statistics["examples"].isin([60, 20]).all()
@@ -190,7 +190,7 @@ def test_a_sample_is_seeded_and_in_the_order_of_the_file(size, count):
 def test_every_split_of_every_task_is_drawn_from_a_separate_seed(tmp_path, monkeypatch):
     seeds = []
     monkeypatch.setattr(Examples, "sample", lambda self, count, seed: seeds.append(tuple(seed)) or self.frame)
-    tasks.build(tmp_path, settings("embedded", train=20, validation=20, seed=3))
+    tasks.build_tasks(tmp_path, settings("embedded", train=20, validation=20, seed=3))
     assert len(set(seeds)) == len(seeds) == len(pd.read_csv(tmp_path / "statistics.csv"))
     assert {seed for seed, *_ in seeds} == {3}
 
@@ -200,7 +200,9 @@ def test_reduced_splits_are_marked_and_differ_by_seed(tmp_path, shared_data):
     for seed in (1, 2):
         folder = tmp_path / str(seed)
         folder.mkdir()
-        tasks.build(folder, settings(root=shared_data, names=["mrpc", "rte"], train=300, validation=300, seed=seed))
+        tasks.build_tasks(
+            folder, settings(root=shared_data, names=["mrpc", "rte"], train=300, validation=300, seed=seed)
+        )
         ids.append(pd.read_parquet(folder / "mrpc" / "train.parquet")["example_id"].tolist())
     assert ids[0] != ids[1]
     statistics = statistics_of(tmp_path / "1")

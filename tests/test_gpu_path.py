@@ -11,7 +11,7 @@ import torch
 from torch.nn import functional
 
 from stages.attention.bert import OperatorBertForMaskedLM
-from stages.attention.configuration import configuration
+from stages.attention.configuration import make_configuration
 from stages.attention.operators import OPERATORS
 from stages.classification import training as finetuning
 from stages.encoder_decoder import steps as translation
@@ -20,13 +20,13 @@ from stages.encoder_decoder.run import TRANSLATION, TranslationRun
 from stages.masked_lm import batches, steps
 from stages.masked_lm.compilation import compile_loss
 from stages.masked_lm.corpus import Corpus
-from stages.masked_lm.loss import IGNORED, MaskedLMLoss, compute_padded_logits, count_padded, sparse_targets
+from stages.masked_lm.loss import IGNORED, MaskedLMLoss, compute_padded_logits, count_padded, list_sparse_targets
 from stages.runner import pool
 from stages.schema.settings import PATH, load_settings
 from stages.timing import kernels
 from stages.timing.kernels import AttentionCalls
 from stages.training import optimisation
-from stages.training.optimisation import optimiser
+from stages.training.optimisation import build_optimiser
 from stages.translation import sequences
 from tests.toy import TOY, VOCABULARY, pretrained, run_of, tuned, without_probes
 
@@ -35,9 +35,9 @@ ROOT = Path(__file__).parents[1]
 
 @pytest.fixture
 def flags():
-    """Restores PyTorch's settings after the test, and has `device` look for a GPU again."""
+    """Restores PyTorch's settings after the test, and has `find_device` look for a GPU again."""
     workspace = os.environ.get("CUBLAS_WORKSPACE_CONFIG")
-    optimisation.device.cache_clear()
+    optimisation.find_device.cache_clear()
     yield
     torch.use_deterministic_algorithms(False)
     torch.utils.deterministic.fill_uninitialized_memory = True
@@ -45,12 +45,12 @@ def flags():
     os.environ.pop("CUBLAS_WORKSPACE_CONFIG")
     if workspace:
         os.environ["CUBLAS_WORKSPACE_CONFIG"] = workspace
-    optimisation.device.cache_clear()
+    optimisation.find_device.cache_clear()
 
 
 def test_a_gpu_is_asked_for_strictly_deterministic_kernels_and_for_no_attention_of_cudnn(flags, monkeypatch):
     monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
-    assert optimisation.on_gpu()
+    assert optimisation.has_gpu()
     assert torch.are_deterministic_algorithms_enabled()
     assert not torch.is_deterministic_algorithms_warn_only_enabled()
     assert not torch.utils.deterministic.fill_uninitialized_memory
@@ -61,7 +61,7 @@ def test_a_gpu_is_asked_for_strictly_deterministic_kernels_and_for_no_attention_
 def test_without_a_gpu_no_setting_is_changed(flags, monkeypatch):
     monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
     os.environ["CUBLAS_WORKSPACE_CONFIG"] = "as before"
-    assert not optimisation.on_gpu()
+    assert not optimisation.has_gpu()
     assert not torch.are_deterministic_algorithms_enabled()
     assert os.environ["CUBLAS_WORKSPACE_CONFIG"] == "as before"
 
@@ -83,14 +83,14 @@ NOT_DETERMINISTIC = {
 
 
 def pretrain(operator: str, tokens, tmp_path) -> None:
-    trainer = steps.Trainer(run_of(operator), Corpus.of(tokens), tmp_path / "checkpoint")
+    trainer = steps.Trainer(run_of(operator), Corpus.open(tokens), tmp_path / "checkpoint")
     trainer.advance(0)
 
 
 def finetune(tmp_path) -> None:
     run = tuned(tmp_path, epochs=1)
     examples = finetuning.Encoded((np.arange(5), np.arange(3)), (np.zeros(5, int), np.zeros(3, int)), np.array([0, 1]))
-    config = configuration("pairwise", **TOY, vocab_size=VOCABULARY, num_labels=2)
+    config = make_configuration("pairwise", **TOY, vocab_size=VOCABULARY, num_labels=2)
     model = finetuning.OperatorBertForSequenceClassification(config)
     finetuning.train_model(model, examples, run)
 
@@ -100,9 +100,9 @@ def translate() -> None:
     recipe = recipe.model_copy(update={"hidden": 16, "heads": 2, "intermediate": 16})
     run = TranslationRun(operator="hadamard", task=TRANSLATION, size="blog", seed=1, training=recipe)
     sentences = (np.array([BEGIN, 4, END]), np.array([BEGIN, 4, 5, END]))
-    model = translation.built(run, (10, 10))
-    adam = optimiser(model, recipe.betas, recipe.epsilon, weight_decay=0.0)
-    translation.advance(model, adam, 0, Pairs(sentences, sentences), np.array([0, 1]), run)
+    model = translation.build_model(run, (10, 10))
+    adam = build_optimiser(model, recipe.betas, recipe.epsilon, weight_decay=0.0)
+    translation.make_update(model, adam, 0, Pairs(sentences, sentences), np.array([0, 1]), run)
 
 
 def learn_sequences(task: str) -> None:
@@ -143,11 +143,13 @@ def graphs(monkeypatch) -> list[str]:
 def compute_compiled(operator: str, *lengths: int) -> None:
     """Computes the compiled loss of a new model, with gradients, for 24 tokens in sequences of each of the lengths."""
     torch.manual_seed(0)
-    loss_of = compile_loss(MaskedLMLoss(OperatorBertForMaskedLM(configuration(operator, **TOY, vocab_size=VOCABULARY))))
+    loss_of = compile_loss(
+        MaskedLMLoss(OperatorBertForMaskedLM(make_configuration(operator, **TOY, vocab_size=VOCABULARY)))
+    )
     for length in lengths:
         sequences = torch.randint(5, VOCABULARY, (24 // length, length))
         chosen = torch.rand(sequences.shape) < 0.4
-        loss_of(sequences, *sparse_targets(sequences, chosen, 64)).backward()
+        loss_of(sequences, *list_sparse_targets(sequences, chosen, 64)).backward()
 
 
 @pytest.mark.parametrize("operator", OPERATORS)
@@ -181,7 +183,7 @@ def test_batches_prepared_ahead_change_no_bit(tokens, tmp_path, monkeypatch):
         return draw(*arguments)
 
     monkeypatch.setattr(steps, "draw_batch", watched)
-    monkeypatch.setattr(steps, "on_gpu", lambda: True)
+    monkeypatch.setattr(steps, "has_gpu", lambda: True)
     monkeypatch.setattr(steps, "compile_loss", lambda loss_of: loss_of)
     assert pretrained(tokens, tmp_path / "b") == undisturbed
     # only the first of the nine batches is drawn while the device waits
@@ -189,7 +191,7 @@ def test_batches_prepared_ahead_change_no_bit(tokens, tmp_path, monkeypatch):
 
 
 def test_a_batch_is_the_same_after_a_jump_and_none_is_prepared_after_the_last(tokens):
-    draw = partial(batches.draw_batch, run_of(), Corpus.of(tokens), 9)
+    draw = partial(batches.draw_batch, run_of(), Corpus.open(tokens), 9)
     drawn = []
     ahead = batches.Ahead(lambda step: drawn.append(step) or draw(step), 9)
     for step in (0, 1, 7, 8, 3):
@@ -218,7 +220,7 @@ def test_the_compiled_path_gives_the_losses_of_the_plain_one(operator, tokens, t
     torch.compiler.reset()
     monkeypatch.setattr(torch, "compile", partial(torch.compile, backend="aot_eager"))
     for module in (steps, batches):
-        monkeypatch.setattr(module, "on_gpu", lambda: True)
+        monkeypatch.setattr(module, "has_gpu", lambda: True)
     compiled, _ = pretrained(tokens, tmp_path / "b", operator, **CALM)
     for one, other in zip(plain, compiled, strict=True):
         assert without_probes(one) == pytest.approx(without_probes(other), rel=1e-4)
@@ -232,14 +234,14 @@ def test_lists_of_masked_tokens_have_one_length_for_nearly_all_batches():
 
 
 def test_lists_are_as_long_as_the_share_of_a_process_needs(tokens, monkeypatch):
-    monkeypatch.setattr(batches, "on_gpu", lambda: True)
-    [part] = batches.draw_batch(run_of(micro_batch_size=400), Corpus.of(tokens), 9, 8).parts
+    monkeypatch.setattr(batches, "has_gpu", lambda: True)
+    [part] = batches.draw_batch(run_of(micro_batch_size=400), Corpus.open(tokens), 9, 8).parts
     assert len(part[1]) == 64
 
 
 def test_a_batch_with_more_masked_tokens_gets_a_longer_list():
     sequences = torch.arange(6)[None]
-    positions, targets = sparse_targets(sequences, torch.ones(1, 6, dtype=torch.bool), 4)
+    positions, targets = list_sparse_targets(sequences, torch.ones(1, 6, dtype=torch.bool), 4)
     assert positions.tolist() == [0, 1, 2, 3, 4, 5, 0, 1]
     assert targets.tolist() == [0, 1, 2, 3, 4, 5, IGNORED, IGNORED]
 
@@ -247,7 +249,7 @@ def test_a_batch_with_more_masked_tokens_gets_a_longer_list():
 @pytest.mark.parametrize("words", [VOCABULARY, 64])
 def test_words_of_the_padding_change_neither_loss_nor_gradients(words):
     torch.manual_seed(0)
-    model = OperatorBertForMaskedLM(configuration("original", **TOY, vocab_size=words))
+    model = OperatorBertForMaskedLM(make_configuration("original", **TOY, vocab_size=words))
     hidden = torch.randn(7, TOY["hidden"], requires_grad=True)
     targets = torch.randint(words, (7,))
     parameters = [hidden, *model.cls.parameters()]
@@ -260,7 +262,7 @@ def test_words_of_the_padding_change_neither_loss_nor_gradients(words):
 
 
 def test_only_a_batch_with_padding_has_a_mask():
-    config = configuration("original", **TOY, vocab_size=VOCABULARY, num_labels=2)
+    config = make_configuration("original", **TOY, vocab_size=VOCABULARY, num_labels=2)
     model = finetuning.OperatorBertForSequenceClassification(config).eval()
     masks = []
     model.bert.register_forward_pre_hook(

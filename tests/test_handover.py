@@ -10,7 +10,7 @@ import pytest
 
 from stages.files.paths import RUNS
 from stages.files.storage import write_atomically
-from stages.runner.handover import list_outputs, pipeline, read_inputs, require_inputs, require_unchanged
+from stages.runner.handover import list_outputs, read_inputs, read_pipeline, require_inputs, require_unchanged
 from stages.schema.settings import PATH, load_settings
 
 pytestmark = pytest.mark.usefixtures("in_an_empty_folder")
@@ -23,9 +23,9 @@ def make(*stages: str) -> None:
             path.mkdir(parents=True, exist_ok=True)
 
 
-@pytest.mark.parametrize("stage", pipeline())
+@pytest.mark.parametrize("stage", read_pipeline())
 def test_a_stage_starts_after_the_stages_before_it_have_run(stage):
-    names = list(pipeline())
+    names = list(read_pipeline())
     make(*names[: names.index(stage)])
     require_inputs(stage)
 

@@ -24,7 +24,7 @@ from stages.files import observations
 from stages.files.paths import RESULTS
 from stages.files.storage import write_atomically
 from stages.runner import bars, errors, fingerprints, gpus, jobs, pool, results, worker
-from stages.runner.cluster import on_cluster
+from stages.runner.cluster import run_on_cluster
 from stages.runner.jobs import Job
 from stages.runner.run import Run
 
@@ -200,8 +200,8 @@ def test_a_result_that_names_a_file_outside_its_folder_is_damaged_and_that_file_
     precious.write_text("precious")
     named = str(precious.absolute()) if name.startswith("/") else name
     [(folder, result)] = jobs.run(square, make_jobs(3), "squares")
-    record = {"files": {named: fingerprints.sha256(precious)}, "result": {"square": 9}, "seconds": 1.0}
-    record["sha256"] = results._digest(record)
+    record = {"files": {named: fingerprints.compute_sha256(precious)}, "result": {"square": 9}, "seconds": 1.0}
+    record["sha256"] = results._digest_record(record)
     for place in (folder, RESULTS / "squares" / folder.name):
         write_atomically(place / "result.json", json.dumps(record))
         write_atomically(place / "job.json", "{}")
@@ -245,26 +245,26 @@ def package(tmp_path, monkeypatch) -> dict[str, Path]:
     [("job", True), ("near", True), ("beside", True), ("far", True), ("other", False), ("storage", False)],
 )
 def test_an_edit_of_an_imported_module_changes_the_digest_of_code_and_no_other_edit_does(edited, changes, package):
-    before = fingerprints.code_digest(package["job"], as_loaded=True)
+    before = fingerprints.compute_code_digest(package["job"], as_loaded=True)
     package[edited].write_text(package[edited].read_text() + "x = 1\n")
-    fingerprints.imported.cache_clear()
-    assert (fingerprints.code_digest(package["job"]) != before) == changes
-    assert fingerprints.code_digest(package["job"], as_loaded=True) == before
+    fingerprints.find_imported_files.cache_clear()
+    assert (fingerprints.compute_code_digest(package["job"]) != before) == changes
+    assert fingerprints.compute_code_digest(package["job"], as_loaded=True) == before
 
 
 def test_code_that_was_changed_and_changed_back_after_the_import_counts_as_other_code(package, monkeypatch):
-    before = fingerprints.code_digest(package["job"])
+    before = fingerprints.compute_code_digest(package["job"])
     monkeypatch.setattr(fingerprints, "IMPORTED", package["job"].stat().st_ctime - 0.001)
     package["near"].write_text(package["near"].read_text())
-    assert fingerprints.code_digest(package["job"]) == before
-    assert fingerprints.code_digest(package["job"], as_loaded=True) != before
+    assert fingerprints.compute_code_digest(package["job"]) == before
+    assert fingerprints.compute_code_digest(package["job"], as_loaded=True) != before
 
 
 def test_a_worker_that_has_loaded_other_code_refuses_the_job(tmp_path, monkeypatch):
     # this process is no worker
     monkeypatch.setattr(pool, "use_one_thread", lambda: None)
     [job] = make_jobs(2)
-    name, _, versions = identity = fingerprints.identity(square)
+    name, _, versions = identity = fingerprints.describe_identity(square)
     assert worker.do_job(square, job, tmp_path / "job", tmp_path, (), identity, {}) is None
     error = worker.do_job(square, job, tmp_path / "other", tmp_path, (), [name, "of other code", versions], {})
     assert "has loaded other code" in error
@@ -349,9 +349,9 @@ def test_a_finished_job_is_not_done_again_by_any_stage_until_its_input_changes()
 
 
 def test_a_job_has_another_fingerprint_with_another_version_of_a_library(monkeypatch):
-    before = fingerprints.of_jobs(fingerprints.identity(square), make_jobs(1))
+    before = fingerprints.compute_fingerprints(fingerprints.describe_identity(square), make_jobs(1))
     monkeypatch.setattr(fingerprints.metadata, "version", lambda library: "0.0")
-    assert fingerprints.of_jobs(fingerprints.identity(square), make_jobs(1)) != before
+    assert fingerprints.compute_fingerprints(fingerprints.describe_identity(square), make_jobs(1)) != before
 
 
 def start_python(program: str, folder: Path = ROOT, **options) -> subprocess.Popen:
@@ -363,12 +363,12 @@ def start_python(program: str, folder: Path = ROOT, **options) -> subprocess.Pop
     return subprocess.Popen(arguments, cwd=folder, env=environment, stdout=subprocess.PIPE, text=True, **options)
 
 
-TRAINING = fingerprints.modules(ROOT / "stages/classification/training.py")
+TRAINING = fingerprints.list_modules(ROOT / "stages/classification/training.py")
 
 
 @on_linux
 def test_workers_inherit_their_libraries_from_a_process_without_other_threads():
-    program = f"print(json.dumps([*pool.in_processes(surroundings, [('one', ())], 1, {TRAINING})]))"
+    program = f"print(json.dumps([*pool.run_in_processes(surroundings, [('one', ())], 1, {TRAINING})]))"
     [(_, found)] = json.loads(start_python(program).communicate()[0])
     assert found["torch"] and len(found["threads"]) == 1
 
@@ -390,7 +390,7 @@ def test_workers_end_when_their_stage_is_killed(tmp_path):
 @pytest.mark.parametrize("modules", [[], None], ids=["forked from the server", "started by the stage"])
 def test_workers_whose_native_code_lets_no_thread_run_end_when_their_stage_is_killed(modules, tmp_path):
     jobs.FOLDER.mkdir(parents=True)
-    call = f"pool.in_processes(hold_the_interpreter, [('one', ({{}}, jobs.FOLDER))], 1, {modules})"
+    call = f"pool.run_in_processes(hold_the_interpreter, [('one', ({{}}, jobs.FOLDER))], 1, {modules})"
     stage = start_python(f"list({call})", tmp_path)
     while not (workers := list_workers()):
         time.sleep(0.05)
@@ -404,11 +404,14 @@ def list_below(stage: subprocess.Popen, word: str) -> list[psutil.Process]:
     return [process for process in below if word in " ".join(process.cmdline())]
 
 
-IMPORTING = f"list(pool.in_processes(surroundings, [('one', ())], 1, {TRAINING}))"
+IMPORTING = f"list(pool.run_in_processes(surroundings, [('one', ())], 1, {TRAINING}))"
 MOMENTS = {
     "while the jobs work": ("jobs.run(forever, make_jobs(1, 2, inputs=()), 'jobs', 2)", "worker"),
     "while libraries are imported": (IMPORTING, "forkserver"),
-    "while a process imports for itself": ("list(pool.in_processes(surroundings, [('one', ())], 1, None))", "spawn"),
+    "while a process imports for itself": (
+        "list(pool.run_in_processes(surroundings, [('one', ())], 1, None))",
+        "spawn",
+    ),
 }
 
 
@@ -470,7 +473,7 @@ def test_a_failure_that_a_user_can_fix_is_one_line_with_one_remedy(x, line):
     with pytest.raises(RuntimeError, match=rf"x = {x}\n  {line}.*$") as raised:
         jobs.run(failing, make_jobs(x), "failing")
     assert not list(jobs.FOLDER.rglob("result.json"))
-    assert errors.message(raised.value).count("free some space") == ("disk" in x)
+    assert errors.describe_error(raised.value).count("free some space") == ("disk" in x)
 
 
 @pytest.mark.parametrize("value", [math.nan, math.inf])
@@ -496,7 +499,7 @@ def remove_result(path: Path) -> None:
     """Leaves a record with a valid checksum."""
     record = json.loads(path.read_text())
     del record["result"], record["sha256"]
-    path.write_text(json.dumps(record | {"sha256": results._digest(record)}))
+    path.write_text(json.dumps(record | {"sha256": results._digest_record(record)}))
 
 
 DAMAGE = {
@@ -625,7 +628,7 @@ def test_a_worker_that_was_started_for_shared_jobs_is_refused_with_the_command_t
     with distributed.LocalCluster(**options) as cluster:
         share_jobs(monkeypatch, "2", "0")
         with pytest.raises(ValueError, match="WORLD_SIZE is set for some workers of .* before `dask worker"):
-            list(on_cluster(square, [], cluster.scheduler_address))
+            list(run_on_cluster(square, [], cluster.scheduler_address))
 
 
 @pytest.mark.parametrize(
@@ -635,15 +638,15 @@ def test_a_worker_that_was_started_for_shared_jobs_is_refused_with_the_command_t
 def test_gpus_are_those_that_the_variable_names_and_none_without_cuda(variable, names, monkeypatch):
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", variable)
     for without, expected in ((False, names), (True, ())):
-        monkeypatch.setattr(gpus, "built_without_cuda", lambda without=without: without)
-        assert gpus.visible() == expected
+        monkeypatch.setattr(gpus, "is_built_without_cuda", lambda without=without: without)
+        assert gpus.list_visible_gpus() == expected
 
 
 @pytest.fixture
 def locks(tmp_path, monkeypatch) -> Path:
     """The folder of the locks of GPUs, which is not there yet."""
     monkeypatch.setenv("XDG_RUNTIME_DIR", str(tmp_path))
-    # `gpus.take` sets the variable, which is restored after the test
+    # `gpus.bind_to_gpu` sets the variable, which is restored after the test
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "0,1,2,3")
     return tmp_path / f"fewer-attention-weights-{os.getuid()}"
 
@@ -661,14 +664,14 @@ def test_the_lock_of_a_gpu_does_not_follow_a_link_of_another_user(trap, locks):
     if trap == "open to others":
         locks.chmod(0o777)
     with pytest.raises((ValueError, OSError), match="this user's alone|symbolic link"):
-        gpus.take.__wrapped__(("0",))
+        gpus.bind_to_gpu.__wrapped__(("0",))
     assert victim.read_text() == "precious"
 
 
 def test_every_gpu_is_taken_once_before_any_gpu_is_taken_twice(locks):
     taken, held = [], []
     for devices in (("0", "1"), ("2", "3"), ("0", "1"), ("2", "3"), ("0", "1")):
-        held.append(gpus.take.__wrapped__(devices))
+        held.append(gpus.bind_to_gpu.__wrapped__(devices))
         taken.append(os.environ["CUDA_VISIBLE_DEVICES"])
     for lock in held:
         lock.lock.release()
@@ -676,7 +679,7 @@ def test_every_gpu_is_taken_once_before_any_gpu_is_taken_twice(locks):
 
 
 def test_every_worker_that_trains_has_a_separate_gpu(monkeypatch):
-    monkeypatch.setattr(gpus, "built_without_cuda", lambda: False)
+    monkeypatch.setattr(gpus, "is_built_without_cuda", lambda: False)
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "5,7")
     left = jobs.run(surroundings_of_gpu, make_jobs(1, 2, 3, 4, 5, 6), "gpus", on_gpu=True)
     found = [result for _, result in left]

@@ -9,22 +9,22 @@ import torch
 from transformers import get_linear_schedule_with_warmup
 
 from stages.attention.bert import OperatorBertForMaskedLM, OperatorBertForSequenceClassification
-from stages.attention.configuration import configuration
+from stages.attention.configuration import make_configuration
 from stages.attention.operators import OPERATORS
 from stages.classification import training as finetuning
-from stages.files.storage import sha256
+from stages.files.storage import compute_sha256
 from stages.masked_lm.corpus import Corpus
-from stages.masked_lm.loss import MaskedLMLoss, sparse_targets
+from stages.masked_lm.loss import MaskedLMLoss, list_sparse_targets
 from stages.masked_lm.masking import mask_tokens
 from stages.masked_lm.steps import build_model
-from stages.training.batches import batches, sorted_batches
+from stages.training.batches import draw_batches, sort_into_batches
 from stages.training.optimisation import (
     READ_INTERVAL,
     Updates,
     apply_gradients,
-    linear_rate,
-    optimiser,
-    stepped_rate,
+    build_optimiser,
+    compute_linear_rate,
+    compute_stepped_rate,
 )
 from tests.toy import LENGTH, SPECIAL, TOY, VOCABULARY, pretrained, run_of, tuned, word_tokenizer
 from tests.toy_weights import moved
@@ -55,7 +55,7 @@ def test_the_stated_share_is_chosen_and_split_80_10_10():
 
 
 def test_special_tokens_and_unchosen_tokens_stay(tokens):
-    assert Corpus.of(tokens).special.tolist() == [SPECIAL[name] for name in ("[CLS]", "[SEP]", "[PAD]")]
+    assert Corpus.open(tokens).special.tolist() == [SPECIAL[name] for name in ("[CLS]", "[SEP]", "[PAD]")]
     sequences, inputs, chosen = masked()
     assert not chosen[:, 0].any()
     assert torch.equal(inputs[~chosen], sequences[~chosen])
@@ -63,9 +63,9 @@ def test_special_tokens_and_unchosen_tokens_stay(tokens):
 
 def test_the_sparse_head_gives_the_loss_and_gradients_of_the_whole_one():
     torch.manual_seed(0)
-    model = OperatorBertForMaskedLM(configuration("original", **TOY, vocab_size=VOCABULARY)).eval()
+    model = OperatorBertForMaskedLM(make_configuration("original", **TOY, vocab_size=VOCABULARY)).eval()
     sequences, inputs, chosen = masked((3, LENGTH), 0.4)
-    loss = MaskedLMLoss(model)(inputs, *sparse_targets(sequences, chosen)) / chosen.sum()
+    loss = MaskedLMLoss(model)(inputs, *list_sparse_targets(sequences, chosen)) / chosen.sum()
     whole = model(inputs, labels=sequences.masked_fill(~chosen, -100)).loss
     torch.testing.assert_close(loss, whole)
     parameters = list(model.parameters())
@@ -82,20 +82,20 @@ def test_the_linear_schedule_is_the_librarys(steps, warmup):
     adamw = torch.optim.AdamW([torch.nn.Parameter(torch.zeros(1))], lr=0.5)
     schedule = get_linear_schedule_with_warmup(adamw, warmup, steps)
     for step in range(steps):
-        assert linear_rate(step, steps, warmup, 0.5) == pytest.approx(schedule.get_last_lr()[0])
+        assert compute_linear_rate(step, steps, warmup, 0.5) == pytest.approx(schedule.get_last_lr()[0])
         adamw.step()
         schedule.step()
 
 
 @pytest.mark.parametrize(("warmup", "rates"), [(0, [3, 3, 2, 2, 1, 1]), (4, [0, 0.75, 1, 1.5, 1, 1])])
 def test_stepped_rates_serve_equal_parts_of_the_run_and_are_scaled_in_the_warm_up(warmup, rates):
-    assert [stepped_rate(step, 6, warmup, (3.0, 2.0, 1.0)) for step in range(6)] == rates
+    assert [compute_stepped_rate(step, 6, warmup, (3.0, 2.0, 1.0)) for step in range(6)] == rates
 
 
 def test_biases_and_layer_norms_are_not_decayed_and_operators_own_matrices_are():
-    model = OperatorBertForMaskedLM(configuration("pairwise", **TOY, vocab_size=VOCABULARY))
+    model = OperatorBertForMaskedLM(make_configuration("pairwise", **TOY, vocab_size=VOCABULARY))
     decay = {}
-    adamw = optimiser(model, (0.9, 0.98), 1e-6, 0.1)
+    adamw = build_optimiser(model, (0.9, 0.98), 1e-6, 0.1)
     assert (adamw.defaults["betas"], adamw.defaults["eps"]) == ((0.9, 0.98), 1e-6)
     for group in adamw.param_groups:
         for parameter in group["params"]:
@@ -107,8 +107,8 @@ def test_biases_and_layer_norms_are_not_decayed_and_operators_own_matrices_are()
 
 @pytest.mark.parametrize(("operator", "scores"), [("pairwise", {"S"}), ("shared", {"D_q", "D_k"})])
 def test_a_score_rate_is_that_of_the_scores_own_parameters_alone(operator, scores):
-    model = OperatorBertForMaskedLM(configuration(operator, **TOY, vocab_size=VOCABULARY, score_rate=5.0))
-    adamw = optimiser(model, (0.9, 0.999), 1e-8, 0.0)
+    model = OperatorBertForMaskedLM(make_configuration(operator, **TOY, vocab_size=VOCABULARY, score_rate=5.0))
+    adamw = build_optimiser(model, (0.9, 0.999), 1e-8, 0.0)
     before = {name: parameter.detach().clone() for name, parameter in model.named_parameters()}
     for parameter in model.parameters():
         parameter.grad = torch.ones_like(parameter)
@@ -122,7 +122,7 @@ def test_a_score_rate_is_that_of_the_scores_own_parameters_alone(operator, score
 
 def test_gradients_are_clipped_together_and_their_norm_before_is_returned():
     model = torch.nn.Linear(2, 1)
-    adamw = optimiser(model, (0.5, 0.9), 1e-8, 0.0)
+    adamw = build_optimiser(model, (0.5, 0.9), 1e-8, 0.0)
     for parameter in model.parameters():
         parameter.grad = torch.full_like(parameter, 3.0)
     assert apply_gradients(model, adamw, 1e-3, 1.0).item() == pytest.approx(27**0.5)
@@ -135,7 +135,7 @@ def test_gradients_are_clipped_together_and_their_norm_before_is_returned():
 @pytest.mark.parametrize("bad", [float("inf"), float("nan")])
 def test_a_gradient_that_is_not_finite_changes_neither_weights_nor_moments(bad, clipping):
     model = torch.nn.Linear(2, 1)
-    adamw = optimiser(model, (0.9, 0.999), 1e-8, 0.1)
+    adamw = build_optimiser(model, (0.9, 0.999), 1e-8, 0.1)
     states = []
     for value in (1.0, bad):
         for parameter in model.parameters():
@@ -174,7 +174,7 @@ def test_fine_tuning_that_diverges_ends_within_an_interval_and_names_the_step(ex
         seen.append(len(seen))
         return torch.tensor(float("nan") if len(seen) == 2 else 1.0)
 
-    monkeypatch.setattr(finetuning, "update", diverge)
+    monkeypatch.setattr(finetuning, "update_weights", diverge)
     run = tuned(Path("weights"), epochs=1, batch_size=1)
     with pytest.raises(ValueError, match="fine-tuning .*, step 2: loss 0.0, gradient norm nan"):
         finetuning.train_epochs(torch.nn.Linear(1, 1), [1] * examples, run, lambda _: torch.zeros(()))
@@ -226,13 +226,13 @@ def test_each_rate_of_dropout_is_that_of_the_recipe(tmp_path):
     first = build_model(run_of(hidden_dropout=0.2, attention_dropout=0.3), VOCABULARY)
     first.save_pretrained(tmp_path)
     recipe = tuned(tmp_path, hidden_dropout=0.4, attention_dropout=0.5)
-    second = finetuning.loaded(OperatorBertForSequenceClassification, recipe, num_labels=2)
+    second = finetuning.load_weights(OperatorBertForSequenceClassification, recipe, num_labels=2)
     rates = [(model.config.hidden_dropout_prob, model.config.attention_probs_dropout_prob) for model in (first, second)]
     assert rates == [(0.2, 0.3), (0.4, 0.5)]
 
 
 def test_examples_are_cut_to_the_maximum_length_between_the_special_tokens(tokenizer, table):
-    examples = finetuning.encode(table, tokenizer, 4)
+    examples = finetuning.encode_table(table, tokenizer, 4)
     assert max(examples.lengths) == 4
     assert {(ids[0], ids[-1]) for ids in examples.ids} == {(SPECIAL["[CLS]"], SPECIAL["[SEP]"])}
 
@@ -243,7 +243,7 @@ def test_the_model_sees_which_text_a_token_is_from(tokenizer):
     ids, types = (torch.from_numpy(arrays[0])[None] for arrays in (examples.ids, examples.types))
     assert types.tolist() == [[0, 0, 0, 0, 1, 1]]
     torch.manual_seed(0)
-    model = OperatorBertForSequenceClassification(configuration("original", **TOY, vocab_size=VOCABULARY))
+    model = OperatorBertForSequenceClassification(make_configuration("original", **TOY, vocab_size=VOCABULARY))
     model = moved(model, by=0.3).eval()
     found = finetuning.compute_logits(model, examples, np.array([0]))
     torch.testing.assert_close(found, model(ids, token_type_ids=types).logits)
@@ -256,19 +256,19 @@ def test_fine_tuning_repeats_itself_to_the_bit(tokens, tokenizer, table, tmp_pat
     digests = []
     for name in ("b", "c"):
         finetuning.train_and_predict(run, tokenizer, table, {"toy": table}, tmp_path / name)
-        digests.append(sha256(tmp_path / name / "model.safetensors"))
+        digests.append(compute_sha256(tmp_path / name / "model.safetensors"))
     assert digests[0] == digests[1]
 
 
 def test_every_epoch_has_a_new_order_and_the_schedule_spans_all_epochs(monkeypatch):
     rates, seen = [], []
     zero = torch.zeros(())
-    monkeypatch.setattr(finetuning, "update", lambda model, adamw, loss, rate, *_: rates.append(rate) or zero)
+    monkeypatch.setattr(finetuning, "update_weights", lambda model, adamw, loss, rate, *_: rates.append(rate) or zero)
     run = tuned(Path("weights"), epochs=2, warmup_share=0.5)
     finetuning.train_epochs(
         torch.nn.Linear(1, 1), list(range(1, 25)), run, lambda indices: seen.append(indices) or zero
     )
-    assert rates == pytest.approx([linear_rate(step, 6, 3, 1e-2) for step in range(6)])
+    assert rates == pytest.approx([compute_linear_rate(step, 6, 3, 1e-2) for step in range(6)])
     orders = [np.concatenate(epoch).tolist() for epoch in (seen[:3], seen[3:])]
     assert sorted(orders[0]) == sorted(orders[1]) == list(range(24))
     assert orders[0] != orders[1]
@@ -277,29 +277,29 @@ def test_every_epoch_has_a_new_order_and_the_schedule_spans_all_epochs(monkeypat
 @pytest.mark.parametrize("examples", [1, 17, 300])
 def test_every_example_is_in_one_batch_of_an_epoch_whose_order_follows_from_the_seed(examples):
     lengths = np.random.default_rng(0).integers(1, 100, examples)
-    epoch = [list(batch) for batch in batches(lengths, 8, 5)]
+    epoch = [list(batch) for batch in draw_batches(lengths, 8, 5)]
     assert sorted(np.concatenate(epoch)) == list(range(examples))
     assert max(map(len, epoch)) <= 8
-    assert [list(batch) for batch in batches(lengths, 8, 5)] == epoch
+    assert [list(batch) for batch in draw_batches(lengths, 8, 5)] == epoch
     # The only batch of few examples is sorted, whatever the seed.
-    assert [list(batch) for batch in batches(lengths, 8, 6)] != epoch or examples <= 8
+    assert [list(batch) for batch in draw_batches(lengths, 8, 6)] != epoch or examples <= 8
 
 
 def test_a_batch_holds_examples_of_similar_length():
     lengths = np.random.default_rng(0).integers(1, 100, 300)
-    padded = sum(len(batch) * lengths[batch].max() for batch in batches(lengths, 8, 5))
+    padded = sum(len(batch) * lengths[batch].max() for batch in draw_batches(lengths, 8, 5))
     assert padded < 1.1 * lengths.sum()
 
 
 def test_a_model_that_is_not_trained_meets_every_example_once_from_the_shortest_on():
-    assert [list(batch) for batch in sorted_batches([3, 1, 3, 2, 1], 2)] == [[1, 4], [3, 0], [2]]
+    assert [list(batch) for batch in sort_into_batches([3, 1, 3, 2, 1], 2)] == [[1, 4], [3, 0], [2]]
 
 
 def test_padding_does_not_change_a_prediction(tokens, tokenizer, table, tmp_path):
     pretrained(tokens, tmp_path / "a")
     run = tuned(tmp_path / "a" / "model")
-    model = finetuning.loaded(OperatorBertForSequenceClassification, run, num_labels=2).eval()
-    examples = finetuning.encode(table, tokenizer, 16)
+    model = finetuning.load_weights(OperatorBertForSequenceClassification, run, num_labels=2).eval()
+    examples = finetuning.encode_table(table, tokenizer, 16)
     lengths = [len(ids) for ids in examples.ids]
     shortest, longest = np.argmin(lengths), np.argmax(lengths)
     with torch.no_grad():

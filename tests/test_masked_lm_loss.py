@@ -4,7 +4,7 @@ import pytest
 import torch
 from torch.nn import functional
 
-from stages.masked_lm.loss import IGNORED, SummedCrossEntropy, sparse_targets
+from stages.masked_lm.loss import IGNORED, SummedCrossEntropy, list_sparse_targets
 
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
@@ -32,6 +32,6 @@ def test_positions_are_padded_to_a_multiple_that_the_loss_ignores():
     sequences = torch.arange(12).reshape(2, 6)
     chosen = torch.zeros(2, 6, dtype=torch.bool)
     chosen[0, 2] = chosen[1, [0, 5]] = True
-    positions, targets = sparse_targets(sequences, chosen, 4)
+    positions, targets = list_sparse_targets(sequences, chosen, 4)
     assert positions.tolist() == [2, 6, 11, 0]
     assert targets.tolist() == [2, 6, 11, IGNORED]

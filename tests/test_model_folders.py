@@ -19,17 +19,17 @@ from transformers import AutoModelForMaskedLM, AutoTokenizer, BertTokenizer, pip
 
 from stages.attention import export, own
 from stages.attention.bert import OperatorBertForMaskedLM, OperatorBertForSequenceClassification
-from stages.attention.configuration import configuration
+from stages.attention.configuration import make_configuration
 from stages.benchmarks.glue import TASKS
 from stages.classification import training
 from stages.classification.training import import_operator
-from stages.files.model_folders import card, complete
+from stages.files.model_folders import complete_folder, render_card
 from stages.files.observations import Observation
 from stages.files.paths import TOKENIZER
-from stages.files.storage import sha256
+from stages.files.storage import compute_sha256
 from stages.finetuning import stage as finetuning
 from stages.pretraining import stage as pretraining
-from stages.tokenization.vocabulary import SPECIAL, word_pieces
+from stages.tokenization.vocabulary import SPECIAL, make_tokenizer
 from tests.toy import MINE, OWN, TOY, own_operator, run_of, tuned, word_tokenizer
 
 ATTENTION = Path(export.__file__).parent
@@ -48,15 +48,15 @@ print(json.dumps([one["score"] for one in found] if "token" in found[0] else fou
 def folder(tmp_path):
     """A model of pairwise attention with a vocabulary of ten words, as stage pretraining leaves it."""
     torch.manual_seed(0)
-    words = word_pieces({piece: number for number, piece in enumerate((*SPECIAL, *WORDS))})
+    words = make_tokenizer({piece: number for number, piece in enumerate((*SPECIAL, *WORDS))})
     words.save(str(tmp_path / "tokenizer.json"))
-    model = OperatorBertForMaskedLM(configuration("pairwise", **TOY, vocab_size=words.get_vocab_size()))
+    model = OperatorBertForMaskedLM(make_configuration("pairwise", **TOY, vocab_size=words.get_vocab_size()))
     model.save_pretrained(tmp_path / "model")
     measured = {("own text", part, "loss"): value for part, value in (("first", 2.1234567), ("second", 3.5))}
-    text = card(
+    text = render_card(
         tmp_path / "model", "A model", "Of ten words.", "pairwise", {"operator": "pairwise"}, "fill-mask", measured
     )
-    complete(tmp_path / "model", tmp_path / "tokenizer.json", TOY["positions"], text)
+    complete_folder(tmp_path / "model", tmp_path / "tokenizer.json", TOY["positions"], text)
     return tmp_path / "model"
 
 
@@ -99,7 +99,7 @@ def test_the_card_of_a_checkpoint_has_the_last_loss_up_to_its_step(step, found, 
     word_tokenizer(TOKENIZER)
     Path("model").mkdir()
     log = [{"step": 2, "validation_loss": 5.0}, {"step": 4, "validation_loss": 4.0}]
-    pretraining.publish(run_of(), log, Path("model"), step, Path("output"), Path("final"))
+    pretraining.publish_model(run_of(), log, Path("model"), step, Path("output"), Path("final"))
     results = ModelCard.load("output/README.md").data.eval_results or []
     assert [(one.dataset_config, one.metric_value) for one in results] == found
 
@@ -118,7 +118,7 @@ def test_the_line_on_the_card_of_a_fine_tuned_model_answers_with_the_names_of_cl
     splits = [split.evaluated_on for split in TASKS[task].validation_splits]
     columns = {"stage": "finetuning", "operator": "pairwise", "size": "toy", "metric": "accuracy", "n": 4}
     rows = [Observation(**columns, evaluated_on=split, value=i / 4) for i, split in enumerate(splits)]
-    complete(
+    complete_folder(
         target, folder / "tokenizer.json", 16, finetuning.describe_model(run, rows, target, {"operator": "pairwise"})
     )
     data = ModelCard.load(target / "README.md").data
@@ -231,11 +231,11 @@ def test_an_export_never_replaces_a_file_of_its_source_or_of_another_model(spell
     Path("link").symlink_to(folder)
     shutil.copytree(folder, "hard", copy_function=os.link)
     shutil.copytree(folder, "other")
-    before = {path: sha256(path) for path in tmp_path.rglob("*") if path.is_file()}
+    before = {path: compute_sha256(path) for path in tmp_path.rglob("*") if path.is_file()}
     for option in ([], ["--own"]):
         with pytest.raises(SystemExit, match=rf"error: {re.escape(str(Path(spelling)))}: not empty"):
             export.main(["model", spelling, *option])
-    assert {path: sha256(path) for path in tmp_path.rglob("*") if path.is_file()} == before
+    assert {path: compute_sha256(path) for path in tmp_path.rglob("*") if path.is_file()} == before
 
 
 def test_an_export_may_stand_inside_its_source_and_in_an_empty_folder(folder):
@@ -278,7 +278,7 @@ def test_a_link_to_a_file_outside_the_source_is_not_copied_out(name, with_code, 
 def test_links_into_the_cache_of_the_hub_or_of_dvc_are_exported_as_files(place, folder, tmp_path):
     wanted = scores(folder)
     for path in sorted(folder.iterdir()):
-        stored = tmp_path / place(sha256(path))
+        stored = tmp_path / place(compute_sha256(path))
         stored.parent.mkdir(parents=True, exist_ok=True)
         path.rename(stored)
         path.symlink_to(os.path.relpath(stored, folder))
@@ -317,13 +317,13 @@ def test_inside_a_run_the_operator_comes_from_the_file_that_params_yaml_names(tm
     shutil.copyfile(MINE.with_name("params.yaml"), "params.yaml")
     mine = tmp_path / "my_operators.py"
     variant = own_operator(mine, f"# of this run\n{OWN}")
-    OperatorBertForMaskedLM(configuration(**variant, **TOY, vocab_size=10)).save_pretrained("model")
+    OperatorBertForMaskedLM(make_configuration(**variant, **TOY, vocab_size=10)).save_pretrained("model")
     assert "mine" not in (tmp_path / "model" / "config.json").read_text()
     own._imported.clear()  # as in another process
     import_operator(tmp_path / "model")
     assert AutoModelForMaskedLM.from_pretrained("model").config.operator == "plain_queries"
     mine.write_text(f"# edited\n{OWN}")
-    own.own_operators.cache_clear()
+    own.import_own_operators.cache_clear()
     with pytest.raises(ValueError, match=r"my_operators\.py has changed since the model was trained"):
         import_operator(tmp_path / "model")
 
@@ -331,10 +331,10 @@ def test_inside_a_run_the_operator_comes_from_the_file_that_params_yaml_names(tm
 def test_the_line_on_the_card_of_a_user_s_own_operator_imports_its_file(folder, tmp_path):
     mine = tmp_path / "my_operators.py"
     variant, words = own_operator(mine, f"# of this card\n{OWN}"), len(AutoTokenizer.from_pretrained(folder))
-    OperatorBertForMaskedLM(configuration(**variant, **TOY, vocab_size=words)).save_pretrained(tmp_path / "own")
+    OperatorBertForMaskedLM(make_configuration(**variant, **TOY, vocab_size=words)).save_pretrained(tmp_path / "own")
     variant["operators_file"] = mine.name
-    text = card(tmp_path / "own", "A model", "Of my own.", "plain_queries", variant, "fill-mask", {})
-    complete(tmp_path / "own", folder / "tokenizer.json", TOY["positions"], text)
+    text = render_card(tmp_path / "own", "A model", "Of my own.", "plain_queries", variant, "fill-mask", {})
+    complete_folder(tmp_path / "own", folder / "tokenizer.json", TOY["positions"], text)
     assert "fewer_attention.export" not in text
     (tmp_path / "packages").mkdir()
     (tmp_path / "packages" / "stages").symlink_to(MINE.with_name("stages"))
@@ -359,6 +359,6 @@ def test_an_export_of_our_own_code_loads_with_trust_and_gives_equal_outputs(fold
 
 
 def test_an_operator_that_bert_cannot_express_is_one_clear_error(tmp_path):
-    OperatorBertForMaskedLM(configuration("hadamard", **TOY, vocab_size=10)).save_pretrained(tmp_path / "model")
+    OperatorBertForMaskedLM(make_configuration("hadamard", **TOY, vocab_size=10)).save_pretrained(tmp_path / "model")
     with pytest.raises(SystemExit, match="error: hadamard: .* BERT cannot express it"):
         export.main([str(tmp_path / "model"), str(tmp_path / "stock")])

@@ -9,9 +9,9 @@ import pytest
 import torch
 
 from stages.attention.bert import OperatorBertForSequenceClassification
-from stages.attention.configuration import configuration
+from stages.attention.configuration import make_configuration
 from stages.attention.operators import OPERATORS
-from stages.classification.training import Encoded, encode_frame, predict
+from stages.classification.training import Encoded, encode_frame, predict_examples
 from stages.finetuning import stage as finetuning
 from stages.noise import embeddings as noise
 from stages.noise import probes, stage
@@ -29,7 +29,7 @@ FRAME = pd.DataFrame({"text_a": ["w7 w8 w9 w10 w11"] * 20, "text_b": ["w12 w13",
 
 def make_model(operator: str = "original") -> OperatorBertForSequenceClassification:
     torch.manual_seed(1)
-    config = configuration(operator, **TOY, vocab_size=40, num_labels=3)
+    config = make_configuration(operator, **TOY, vocab_size=40, num_labels=3)
     return moved(OperatorBertForSequenceClassification(config), by=0.3).eval()
 
 
@@ -109,13 +109,13 @@ def test_one_seed_gives_every_operator_the_same_noise(operator, place):
 def test_level_zero_is_the_clean_prediction_and_strong_noise_changes_predictions(tokenizer):
     model, examples = make_model(), make_examples()
     result = noise.predict_under_noise(model, examples, tokenizer, make_settings(levels=[0.0, 5.0]), "float32")
-    clean = predict(model, examples, "float32")
+    clean = predict_examples(model, examples, "float32")
     assert list(result) == ["noise=0", "noise=5"]
     [plain], [one, other] = result.values()
     np.testing.assert_array_equal(plain, clean)
     assert (one != clean).any()
     assert (one != other).any()
-    np.testing.assert_array_equal(predict(model, examples, "float32"), clean)  # nothing stays behind
+    np.testing.assert_array_equal(predict_examples(model, examples, "float32"), clean)  # nothing stays behind
 
 
 @pytest.mark.parametrize(("special", "spared"), [(True, [PAD]), (False, [PAD, CLS, SEP])])
@@ -180,7 +180,7 @@ def tokenizer(tmp_path):
 def test_noise_in_the_text_gives_predictions_by_kind_level_and_seed(tokenizer):
     model, settings = make_model(), make_settings(text=["typos", "dropped_words"])
     predictions = noise.predict_under_text_noise(
-        FRAME, settings, lambda frame: predict(model, encode_frame(frame, tokenizer, 16), "float32")
+        FRAME, settings, lambda frame: predict_examples(model, encode_frame(frame, tokenizer, 16), "float32")
     )
     assert list(predictions) == ["typos=0.4", "dropped_words=0.4"]
     assert [len(drawn) for drawn in predictions.values()] == [2, 2]

@@ -14,10 +14,10 @@ from torch import nn
 from stages.attention import counts
 from stages.attention.base import SelfAttention
 from stages.attention.bert import OperatorBertForMaskedLM
-from stages.attention.configuration import configuration
-from stages.attention.operators import OPERATORS, SELF_ATTENTION, attention, operator_class
+from stages.attention.configuration import make_configuration
+from stages.attention.operators import OPERATORS, SELF_ATTENTION, build_attention, find_operator_class
 from stages.attention.over_parameters import AttentionOverParameters
-from stages.schema.operators import FOLDER, described
+from stages.schema.operators import FOLDER, describe_operators
 from stages.schema.settings import Settings
 from stages.settings.stage import require_own_operators
 from tests.toy import OWN, own_operator
@@ -30,7 +30,7 @@ SYMMETRIC = ["symmetric", "partial_qk", "shared", "tied_qkv"]
 def made(operator: str, hidden=24, heads=3, positions=7, **others) -> SelfAttention:
     """Without an output projection, so that the module gives the values of the equations."""
     torch.manual_seed(0)
-    return attention(operator, hidden, heads, positions=positions, output=False, **others)
+    return build_attention(operator, hidden, heads, positions=positions, output=False, **others)
 
 
 def built(operator: str, hidden=24, heads=3, positions=7, seed=5) -> SelfAttention:
@@ -134,7 +134,7 @@ def test_scores_output_and_gradients_equal_the_definition_at_any_size(operator, 
     scores, _, outputs = map(torch.stack, zip(*wanted, strict=True))
     found = module(X, seen[:, None, None])
     torch.testing.assert_close(found, outputs, rtol=1e-9, atol=1e-9)
-    torch.testing.assert_close(module.scores(X).expand_as(scores), scores, rtol=1e-12, atol=1e-12)
+    torch.testing.assert_close(module.compute_scores(X).expand_as(scores), scores, rtol=1e-12, atol=1e-12)
     assert_equal_gradients(found, outputs, [X, *module.parameters()])
 
 
@@ -153,7 +153,7 @@ def test_a_self_score_is_added_to_the_score_of_a_token_with_itself(operator, mas
     added = added + 1.8 * torch.eye(5, dtype=torch.float64)
     _, weights, output = reference(operator, module, X[0], added)
     torch.testing.assert_close(module(X, mask)[0], output, rtol=1e-9, atol=1e-9)
-    torch.testing.assert_close(module.weights(X, mask)[0], weights, rtol=1e-9, atol=1e-9)
+    torch.testing.assert_close(module.compute_weights(X, mask)[0], weights, rtol=1e-9, atol=1e-9)
 
 
 @pytest.mark.parametrize("operator", SELF_ATTENTION)
@@ -171,7 +171,7 @@ def test_a_self_score_changes_no_attention_to_another_sequence_and_no_first_weig
 
 @pytest.mark.parametrize("operator", SYMMETRIC)
 def test_scores_are_symmetric_in_the_two_tokens(operator):
-    A = built(operator).scores(inputs())
+    A = built(operator).compute_scores(inputs())
     torch.testing.assert_close(A, A.mT)
 
 
@@ -245,7 +245,7 @@ class Forwarding(SELF_ATTENTION["original"]):
         (lambda: made("original", heads=5), "5 heads do not divide the hidden size 24"),
         (lambda: made("original", heads=0), "0 heads do not divide the hidden size 24; expected a divisor, 1 or more"),
         (lambda: made("original", heads=-1), "-1 heads do not divide"),
-        (lambda: configuration("original", **NARROW | {"heads": 0}), "0 heads do not divide the hidden size 64"),
+        (lambda: make_configuration("original", **NARROW | {"heads": 0}), "0 heads do not divide the hidden size 64"),
         (lambda: made("original", hidden=0), "3 heads do not divide the hidden size 0"),
         (lambda: made("original", dropout=1.5), "dropout 1.5; expected a rate from 0 to less than 1"),
         (lambda: made("original", dropout=1.0), "dropout 1.0; expected"),
@@ -254,7 +254,10 @@ class Forwarding(SELF_ATTENTION["original"]):
         (lambda: made("original", score_rate=2.0), "original: score_rate is for operators with a matrix or diagonals"),
         (lambda: Forwarding(24, 3, self_score=1.0), "forwarding: self_score is for operators that keep the `forward`"),
         (lambda: made("over_parameters"), "unknown self-attention 'over_parameters'; known: original, symmetric"),
-        (lambda: operator_class("sharde"), "unknown operator 'sharde'; known: original, symmetric, pairwise, shared"),
+        (
+            lambda: find_operator_class("sharde"),
+            "unknown operator 'sharde'; known: original, symmetric, pairwise, shared",
+        ),
     ],
 )
 def test_a_setting_that_an_operator_lacks_is_a_clear_error(make, message):
@@ -264,7 +267,7 @@ def test_a_setting_that_an_operator_lacks_is_a_clear_error(make, message):
 
 def test_a_class_in_place_of_a_name_is_an_error_that_says_how_to_build_a_layer_of_it():
     with pytest.raises(TypeError, match=r"given a class; build a layer of the class by Forwarding\(64, 4\)"):
-        attention(Forwarding, 64, 4)
+        build_attention(Forwarding, 64, 4)
 
 
 @pytest.mark.parametrize("operator", SELF_ATTENTION)
@@ -285,7 +288,7 @@ STARTS = [(operator, start) for operator, kind in SELF_ATTENTION.items() for sta
 def in_a_new_model(operator: str, size: dict, deviation: float, **others) -> SelfAttention:
     """The operator of a whole model, started as the library and the operator start it together."""
     torch.manual_seed(3)
-    config = configuration(operator, **size, vocab_size=50, initializer_range=deviation, **others)
+    config = make_configuration(operator, **size, vocab_size=50, initializer_range=deviation, **others)
     return OperatorBertForMaskedLM(config).bert.encoder.layer[0].attention.self
 
 
@@ -299,7 +302,7 @@ def test_the_first_scores_spread_as_the_closed_formula_says_or_as_asked(operator
     with torch.no_grad():
         scores = torch.stack([scores_and_values(operator, module, X, i)[0] for i in range(module.heads)])
     measured = scores[:, ~torch.eye(64, dtype=torch.bool)].std().item()
-    assert measured == pytest.approx(score_spread or module.first_spread(deviation), rel=0.07)
+    assert measured == pytest.approx(score_spread or module.compute_first_spread(deviation), rel=0.07)
 
 
 def test_the_spread_of_squares_and_of_pairwise_is_the_mean_over_weights_at_any_width():
@@ -307,7 +310,7 @@ def test_the_spread_of_squares_and_of_pairwise_is_the_mean_over_weights_at_any_w
     W, S = torch.randn(100_000, 4, 2), torch.randn(100_000, 2, 2)
     for operator, products in (("tied_qkv", W @ W.mT), ("pairwise", W @ S @ W.mT)):
         mean = products.square().sum((1, 2)).mean() / 2
-        assert made(operator, 4, 2).source_spread(1.0) == pytest.approx(mean.sqrt().item(), rel=0.02)
+        assert made(operator, 4, 2).compute_source_spread(1.0) == pytest.approx(mean.sqrt().item(), rel=0.02)
 
 
 # the parameters that a score_spread moves
@@ -369,7 +372,7 @@ def test_attention_over_parameters_equals_its_definition(heads):
 
 
 def test_every_operator_is_described_in_its_file_without_torch():
-    known = described()
+    known = describe_operators()
     assert set(known) == set(OPERATORS)
     for name, kind in OPERATORS.items():
         description = known[name]
@@ -385,10 +388,10 @@ def test_the_descriptions_and_the_settings_need_no_torch():
 
 def test_a_users_own_operator_is_counted_saved_and_loaded_as_the_others(tmp_path):
     variant = own_operator(tmp_path / "mine.py")
-    assert counts.counted_layer(variant, NARROW).items() <= counts.layer_formulas(variant, NARROW).items()
-    assert counts.block_work(variant, 96, 4, 64) == counts.block_work("symmetric", 96, 4, 64)
-    assert counts.first_score_spread(variant, NARROW, 0.1) is None
-    model = OperatorBertForMaskedLM(configuration(**variant, **NARROW, vocab_size=50)).eval()
+    assert counts.count_layer(variant, NARROW).items() <= counts.compute_layer_formulas(variant, NARROW).items()
+    assert counts.count_block_operations(variant, 96, 4, 64) == counts.count_block_operations("symmetric", 96, 4, 64)
+    assert counts.compute_first_score_spread(variant, NARROW, 0.1) is None
+    model = OperatorBertForMaskedLM(make_configuration(**variant, **NARROW, vocab_size=50)).eval()
     model.save_pretrained(tmp_path / "model")
     loaded = OperatorBertForMaskedLM.from_pretrained(tmp_path / "model").eval()
     ids = torch.arange(9)[None]
@@ -405,7 +408,7 @@ def test_a_users_own_operator_is_counted_saved_and_loaded_as_the_others(tmp_path
 def test_a_users_file_that_cannot_be_imported_is_one_error_that_names_it(line, message, tmp_path):
     variant = own_operator(tmp_path / "mine.py", f"{line}\n{OWN}")
     with pytest.raises(ValueError, match=rf"mine\.py: cannot be imported \({message}"):
-        operator_class(variant)
+        find_operator_class(variant)
 
 
 EXPORTABLE = OWN.replace("exportable = False", "exportable = True")
@@ -426,8 +429,8 @@ class Activated(Symmetric):
     equation = "relu"
     source = "a test"
 
-    def queries_keys_values(self, X, memory):
-        Q, K, V = super().queries_keys_values(X, memory)
+    def compute_queries_keys_values(self, X, memory):
+        Q, K, V = super().compute_queries_keys_values(X, memory)
         return Q.relu(), K, V
 """
 
@@ -465,7 +468,7 @@ def require(text: str, **variant) -> None:
         ),
         (
             OWN.replace("return X", "return X * self.D")
-            + "\n    @classmethod\n    def parameter_shapes(cls, hidden, heads, positions):"
+            + "\n    @classmethod\n    def list_parameter_shapes(cls, hidden, heads, positions):"
             + '\n        return {"D": (hidden,)}\n',
             "`D` has numbers that are not finite; correct the operator",
         ),
@@ -503,7 +506,7 @@ def test_a_users_operator_that_cannot_be_trained_or_exported_stops_the_check_of_
 # a parameter of the tokens from the ninth on
 DISTANT = f"""{OWN.replace("self.key(memory)", "self.key(memory) + self.far * self.late(X)")}
     @classmethod
-    def parameter_shapes(cls, hidden, heads, positions):
+    def list_parameter_shapes(cls, hidden, heads, positions):
         return {{"far": (hidden,)}}
 
     def initialise_parameters(self):
@@ -531,13 +534,13 @@ def test_a_model_whose_operator_has_changed_since_is_not_loaded(tmp_path):
     variant = own_operator(tmp_path / "mine.py")
     own_operator(tmp_path / "mine.py", OWN.replace("return X,", "return -X,"))
     with pytest.raises(ValueError, match=r"mine\.py has changed since the model was trained"):
-        configuration(**variant, **NARROW)
+        make_configuration(**variant, **NARROW)
 
 
 def test_attributes_of_a_users_file_that_are_no_literals_are_left_out_of_its_description(tmp_path):
     text = OWN.replace("    source = ", "    of_list = {[]: 1}\n    computed = 2**0.5\n    source = ")
     (tmp_path / "mine.py").write_text(text)
-    assert described(tmp_path / "mine.py").keys() > described().keys()
+    assert describe_operators(tmp_path / "mine.py").keys() > describe_operators().keys()
 
 
 @pytest.mark.parametrize(
@@ -563,4 +566,4 @@ def test_attributes_of_a_users_file_that_are_no_literals_are_left_out_of_its_des
 def test_a_mistake_in_a_users_file_is_one_clear_error(text, message, tmp_path):
     (tmp_path / "mine.py").write_bytes(text.encode(errors="surrogateescape"))
     with pytest.raises(ValueError, match=rf"mine\.py.*{message}"):
-        described(tmp_path / "mine.py")
+        describe_operators(tmp_path / "mine.py")

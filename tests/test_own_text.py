@@ -113,7 +113,7 @@ def test_no_tasks_empty_all_lists_of_tests_and_no_questions_those_of_question_an
 def test_without_tasks_the_stage_tasks_writes_a_table_without_rows(root, tmp_path):
     folder = tmp_path / "tasks"
     folder.mkdir()
-    assert tasks.build(folder, make_settings()) == []
+    assert tasks.build_tasks(folder, make_settings()) == []
     table = pd.read_csv(folder / "statistics.csv")
     assert table.empty and list(table.columns) == list(tasks.COLUMNS)
 
@@ -123,7 +123,7 @@ def test_generated_tasks_are_written_beside_a_text_from_files(root, tmp_path):
     folder.mkdir()
     small = {"tasks__train_examples": 20, "tasks__validation_examples": 10}
     settings = make_settings(**UNTESTED, **small, tasks__source="embedded", tasks__names=["sst2"])
-    rows = tasks.build(folder, settings)
+    rows = tasks.build_tasks(folder, settings)
     assert [row["task"] for row in rows] == ["sst2", "sst2"]
 
 

@@ -11,7 +11,7 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from stages.report.tables import csv_of
+from stages.report.tables import write_csv
 
 ROOT = Path(__file__).parents[1]
 AXE = Path(os.environ.get("AXE_CORE", ROOT / "node_modules/axe-core/axe.min.js"))
@@ -119,7 +119,7 @@ def test_a_spreadsheet_takes_no_downloaded_or_copied_text_for_a_formula_and_ever
       return [...table.rows].map((row) => cells(row)[0]);
     }})()"""
     found = result(browse(with_script(pages["appendix"], ask), tmp_path)[0])
-    written = csv_of(pd.DataFrame({"text": texts})).splitlines()
+    written = write_csv(pd.DataFrame({"text": texts})).splitlines()
     assert found == written[1:]
     assert found[:5] == ["'=1+1", "'+0.66; p = 0.015", "'-0.72 points", "'@SUM(A1)", "-0.5"]
 

@@ -17,7 +17,7 @@ from stages.files.documents import read_yaml
 from stages.masked_lm.corpus import Corpus
 from stages.report import names
 from stages.report.looks import PAPER
-from stages.report.tables import csv_of
+from stages.report.tables import write_csv
 from stages.schema.settings import load_settings
 from stages.tools import example_numbers, first_self_weight, pages, steps_benchmark, studies, study_figures
 from tests.toy import LENGTH, packed, run_of
@@ -34,8 +34,8 @@ def in_root(monkeypatch):
 
 @pytest.mark.parametrize("study", STUDIES, ids=lambda study: study.name)
 def test_the_comparisons_of_a_study_follow_from_the_observations(study):
-    for name, frame in studies.judge(study).items():
-        assert csv_of(frame) == (study / f"{name}.csv").read_text(encoding="utf-8"), name
+    for name, frame in studies.compute_study(study).items():
+        assert write_csv(frame) == (study / f"{name}.csv").read_text(encoding="utf-8"), name
 
 
 TABLES = {
@@ -49,14 +49,14 @@ TABLES = {
 @pytest.mark.parametrize("path", TABLES)
 def test_a_table_of_a_page_follows_from_observations(path):
     committed = (EXAMPLES / path).read_text(encoding="utf-8")
-    assert csv_of(TABLES[path]()) == committed
+    assert write_csv(TABLES[path]()) == committed
 
 
 def test_step_ratios_are_geometric_means_by_seed_and_compared_by_welchs_test():
     logarithms = {}
     for tokens in ("8", "16"):
         rows = studies.read_observations(studies.SELF_SCORE / f"{tokens}_tokens")
-        steps = convergence.crossings(rows, 5.5).set_index(["operator", "pretraining_seed"])["step"]
+        steps = convergence.find_crossings(rows, 5.5).set_index(["operator", "pretraining_seed"])["step"]
         logarithms[tokens] = np.log(steps["symmetric"] / steps["original"])
     frame = studies.compare_step_ratios().set_index("tokens")
     for tokens, values in logarithms.items():
@@ -208,7 +208,7 @@ def test_the_figure_of_a_study_names_every_arm_and_is_small(path):
     figure = pages.draw_figure(folder, pages.FIGURES[path])
     words = " ".join(re.findall(r"<text[^>]*>([^<]*)", figure.decode()))
     for arm in read_yaml(folder / "params.yaml")["operators"]:
-        assert names.operator(arm).split()[0] in words
+        assert names.name_operator(arm).split()[0] in words
     assert len(figure) < 60_000
 
 
@@ -233,7 +233,7 @@ def test_a_comparison_that_a_study_lacks_is_an_error_that_names_it():
 
 
 def test_symmetric_attends_to_itself_before_training_unless_its_self_score_is_lowered(tmp_path):
-    corpus = Corpus.of(packed(tmp_path / "tokens"))
+    corpus = Corpus.open(packed(tmp_path / "tokens"))
     weights = []
     for variant in (
         {"operator": "original"},
@@ -241,7 +241,7 @@ def test_symmetric_attends_to_itself_before_training_unless_its_self_score_is_lo
         {"operator": "symmetric", "self_score": -1.7},
     ):
         run = run_of(initializer_range=0.3).model_copy(update={"variant": variant})
-        weights.append(first_self_weight.measure(run, corpus))
+        weights.append(first_self_weight.measure_self_weight(run, corpus))
     original, symmetric, centred = weights
     assert original == pytest.approx(1 / LENGTH, rel=0.3)
     assert symmetric > 4 * original
@@ -249,7 +249,7 @@ def test_symmetric_attends_to_itself_before_training_unless_its_self_score_is_lo
 
 
 def test_first_self_weights_are_summarised_over_models_by_operator(monkeypatch):
-    monkeypatch.setattr(first_self_weight, "measure", lambda run, corpus: run.seed / 1000)
+    monkeypatch.setattr(first_self_weight, "measure_self_weight", lambda run, corpus: run.seed / 1000)
     corpus = SimpleNamespace(train=SimpleNamespace(sequence_length=LENGTH))
     run = load_settings(ROOT / "stages/scales/laptop.yaml")
     frame = first_self_weight.measure_operators(run, corpus).set_index("operator")

@@ -101,7 +101,7 @@ def test_every_card_is_valid_and_its_line_runs(finished):
         results = [(result.dataset_config, result.metric_type) for result in data.eval_results or ()]
         assert len(results) == len(set(results))
         # the code of a user's operator needs a checkout
-        if "own_operators" not in text:
+        if "import_own_operators" not in text:
             lines.append(f"pipeline({task!r}, {folder!r})('a [MASK]')")
     assert 2 < len(lines) < len(cards)
     (finished.parent / "fewer_attention").symlink_to(finished / "stages/attention")

@@ -14,10 +14,10 @@ def test_power_is_the_share_of_runs_in_which_student_s_test_finds_an_effect(effe
     arms, references = np.random.default_rng(7).normal(size=(2, RUNS, SEEDS))
     tests = stats.ttest_ind(arms + effect, references, axis=1)
     found = (tests.pvalue < ALPHA) & (tests.statistic > 0)
-    expected = power.direction(effect, np.sqrt(2 / SEEDS), 2 * SEEDS - 2, ALPHA)
+    expected = power.compute_power(effect, np.sqrt(2 / SEEDS), 2 * SEEDS - 2, ALPHA)
     assert found.mean() == pytest.approx(expected, abs=0.03)
 
 
 def test_the_smallest_effect_is_found_with_the_power_that_is_stated():
-    least = power.smallest_effect(0.5, 6, ALPHA)
-    assert power.direction(least, 0.5, 6, ALPHA) == pytest.approx(power.OFTEN)
+    least = power.compute_smallest_effect(0.5, 6, ALPHA)
+    assert power.compute_power(least, 0.5, 6, ALPHA) == pytest.approx(power.OFTEN)

@@ -15,12 +15,12 @@ from safetensors import SafetensorError
 from safetensors.torch import load_file
 
 from stages.attention.bert import OperatorBertForMaskedLM
-from stages.attention.configuration import configuration
-from stages.files.storage import sha256
+from stages.attention.configuration import make_configuration
+from stages.files.storage import compute_sha256
 from stages.masked_lm import batches
 from stages.masked_lm import steps as masked_lm
-from stages.masked_lm.corpus import Corpus, batch_indices
-from stages.masked_lm.loss import MaskedLMLoss, sparse_targets
+from stages.masked_lm.corpus import Corpus, draw_batch_indices
+from stages.masked_lm.loss import MaskedLMLoss, list_sparse_targets
 from stages.masked_lm.run import choose_length, count_steps
 from stages.pretraining import loop
 from stages.pretraining.probes import measure_scores
@@ -31,10 +31,10 @@ ROOT = Path(__file__).parents[1]
 
 
 def test_every_operator_sees_the_same_batches_and_every_epoch_sees_every_sequence():
-    order = np.concatenate([batch_indices(7, step, 4, 10) for step in range(5)])
+    order = np.concatenate([draw_batch_indices(7, step, 4, 10) for step in range(5)])
     assert sorted(order[:10]) == sorted(order[10:]) == list(range(10))
     assert list(order[:10]) != list(order[10:])
-    assert list(batch_indices(8, 0, 4, 10)) != list(order[:4])
+    assert list(draw_batch_indices(8, 0, 4, 10)) != list(order[:4])
 
 
 def test_masks_and_dropout_are_drawn_anew_for_every_step_and_dropout_for_every_process(tokens, tmp_path, monkeypatch):
@@ -42,10 +42,10 @@ def test_masks_and_dropout_are_drawn_anew_for_every_step_and_dropout_for_every_p
     draw, seed = batches.mask_tokens, masked_lm.seed_torch
     monkeypatch.setattr(batches, "mask_tokens", lambda *given: masks.append(given[-1].initial_seed()) or draw(*given))
     monkeypatch.setattr(masked_lm, "seed_torch", lambda *given: dropout.append(given) or seed(*given))
-    monkeypatch.setattr(masked_lm, "processes", lambda: 2)
+    monkeypatch.setattr(masked_lm, "count_processes", lambda: 2)
     for rank in (0, 1):
-        monkeypatch.setattr(masked_lm, "rank", lambda rank=rank: rank)
-        trainer = masked_lm.Trainer(run_of(), Corpus.of(tokens), tmp_path / "checkpoint")
+        monkeypatch.setattr(masked_lm, "find_rank", lambda rank=rank: rank)
+        trainer = masked_lm.Trainer(run_of(), Corpus.open(tokens), tmp_path / "checkpoint")
         for step in range(3):
             trainer.advance(step)
     assert masks[:3] == masks[3:] and len(set(masks)) == 3
@@ -162,7 +162,7 @@ def test_a_process_killed_at_any_moment_continues_bit_for_bit(moment, tokens, tm
         process.send_signal(signal.SIGKILL)
     assert not (folder / "model").exists()  # it was killed on the way
     assert pretrained(tokens, folder) == undisturbed
-    assert sha256(folder / "checkpoints") == sha256(tmp_path / "a" / "checkpoints")
+    assert compute_sha256(folder / "checkpoints") == compute_sha256(tmp_path / "a" / "checkpoints")
     assert not list(folder.glob(".checkpoint*")) and not list((folder / "checkpoints").glob(".*"))
 
 
@@ -182,7 +182,7 @@ def test_a_step_that_is_wanted_later_is_gone_to_again_and_changes_nothing_else(t
     trained = pretrained(tokens, whole)
     pretrained(tokens, folder, saved_steps=(6,))
     assert pretrained(tokens, folder) == trained
-    assert sha256(folder / "checkpoints") == sha256(whole / "checkpoints")
+    assert compute_sha256(folder / "checkpoints") == compute_sha256(whole / "checkpoints")
 
 
 ERRORS = {
@@ -284,11 +284,11 @@ def test_micro_batches_give_the_losses_of_the_whole_batch(size, tokens, tmp_path
 
 def test_a_loss_captured_as_one_graph_of_padded_sizes_is_the_loss():
     torch.manual_seed(0)
-    loss_of = MaskedLMLoss(OperatorBertForMaskedLM(configuration("shared", **TOY, vocab_size=VOCABULARY)).eval())
+    loss_of = MaskedLMLoss(OperatorBertForMaskedLM(make_configuration("shared", **TOY, vocab_size=VOCABULARY)).eval())
     sequences = torch.randint(5, VOCABULARY, (3, 12))
     chosen = torch.rand(sequences.shape) < 0.4
-    plain = loss_of(sequences, *sparse_targets(sequences, chosen))
-    padded = sparse_targets(sequences, chosen, multiple=32)
+    plain = loss_of(sequences, *list_sparse_targets(sequences, chosen))
+    padded = list_sparse_targets(sequences, chosen, multiple=32)
     assert len(padded[0]) == 32
     torch.testing.assert_close(torch.compile(loss_of, backend="aot_eager", fullgraph=True)(sequences, *padded), plain)
 

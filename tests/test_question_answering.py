@@ -12,20 +12,20 @@ from tokenizers import Tokenizer
 
 from stages.__main__ import main as run_stage
 from stages.attention.bert import OperatorBertForMaskedLM
-from stages.attention.configuration import configuration
-from stages.benchmarks.answers import scores
+from stages.attention.configuration import make_configuration
+from stages.benchmarks.answers import compute_scores
 from stages.embedded.comprehension import write_squad
 from stages.files import observations
-from stages.files.storage import sha256
+from stages.files.storage import compute_sha256
 from stages.originals.tasks import VERSIONS
 from stages.question_answering import spans as learning
 from stages.question_answering import stage as question_answering
-from stages.question_answering.windows import Window, cuts, encode, pad_windows, token_span
+from stages.question_answering.windows import Window, cut_context, encode_questions, find_token_span, pad_windows
 from stages.schema.settings import load_settings
 from stages.schema.training_sections import QuestionAnswering
 from stages.tasks import squad
 from stages.tasks import stage as tasks
-from stages.tokenization.vocabulary import SPECIAL, word_pieces
+from stages.tokenization.vocabulary import SPECIAL, make_tokenizer
 
 # a toy model is slower on two threads
 pytestmark = pytest.mark.usefixtures("one_thread")
@@ -56,7 +56,7 @@ def tokenizer(tmp_path) -> Path:
     words = ["seine", "paris", "flows", "through", "the", "is", "old", "where", "river", "?", ".", ",", "##s"]
     pieces = [*SPECIAL, *words, *LETTERS, *(f"##{letter}" for letter in LETTERS)]
     path = tmp_path / "tokenizer.json"
-    word_pieces({piece: number for number, piece in enumerate(pieces)}).save(str(path))
+    make_tokenizer({piece: number for number, piece in enumerate(pieces)}).save(str(path))
     return path
 
 
@@ -92,7 +92,7 @@ def read_spans(path: Path, windows: list[Window]) -> list[tuple[int, str]]:
 @pytest.mark.parametrize(("tokens", "room", "stride"), [(0, 5, 3), (5, 5, 3), (6, 5, 3), (6, 5, 5), (50, 7, 1)])
 def test_windows_cover_every_token_and_stop_at_the_last(tokens, room, stride):
     covered = set()
-    found = list(cuts(tokens, room, stride))
+    found = list(cut_context(tokens, room, stride))
     for number, (start, end) in enumerate(found):
         assert start == number * stride
         assert end - start <= room
@@ -103,7 +103,7 @@ def test_windows_cover_every_token_and_stop_at_the_last(tokens, room, stride):
 
 def test_a_window_is_cls_question_sep_context_sep(tmp_path, tokenizer):
     path = write_table(tmp_path / "train.parquet", ("The Séine flows.", "Where is the river?", "Séine"))
-    [window] = encode(path, tokenizer, 64, 20, 24)
+    [window] = encode_questions(path, tokenizer, 64, 20, 24)
     words = Tokenizer.from_file(str(tokenizer))
     pair = words.encode("Where is the river?", "The Séine flows.")
     assert " ".join(pair.tokens) == "[CLS] where is the river ? [SEP] the seine flows . [SEP]"
@@ -119,13 +119,13 @@ def test_long_questions_are_cut_at_the_stated_length_and_shorter_questions_never
     long = ("Paris is old.", "river " * 30, "Paris")
     short = ("Paris is old.", "river " * 9, "Paris")
     path = write_table(tmp_path / "train.parquet", long, short)
-    assert [window.begin for window in encode(path, tokenizer, 24, 10, 5)] == [12, 11]
+    assert [window.begin for window in encode_questions(path, tokenizer, 24, 10, 5)] == [12, 11]
 
 
 def test_every_token_of_a_long_context_is_in_a_window_with_its_own_place(tmp_path, tokenizer):
     context = " ".join(f"w{number}" for number in range(40))
     path = write_table(tmp_path / "train.parquet", (context, "where?", "w17"))
-    windows = encode(path, tokenizer, 24, 10, 8)
+    windows = encode_questions(path, tokenizer, 24, 10, 8)
     seen = set()
     for window in windows:
         assert len(window.ids) <= 24
@@ -148,8 +148,8 @@ def test_every_token_of_a_long_context_is_in_a_window_with_its_own_place(tmp_pat
 )
 def test_the_tokens_of_an_answer_are_those_that_reach_into_it(start, end, expected):
     places = np.array([[0, 3], [4, 8], [8, 9], [10, 12]])
-    assert token_span(places, start, end) == expected
-    assert token_span(places[:0], start, end) is None
+    assert find_token_span(places, start, end) == expected
+    assert find_token_span(places[:0], start, end) is None
 
 
 @pytest.mark.parametrize("name", VERSIONS)
@@ -158,7 +158,7 @@ def test_embedded_answers_are_the_texts_of_their_spans(tmp_path, tokenizer, name
     frame = squad.read_original(tmp_path, name, "train").frame
     path = tmp_path / "train.parquet"
     frame.to_parquet(path)
-    spans = dict(read_spans(path, encode(path, tokenizer, 256, 60, 64)))
+    spans = dict(read_spans(path, encode_questions(path, tokenizer, 256, 60, 64)))
     answers = frame["answers"].explode().dropna()
     assert spans == answers.to_dict()
 
@@ -199,7 +199,7 @@ class QuestionLover(torch.nn.Module):
 
 def test_a_prediction_never_reaches_into_the_question(tmp_path, tokenizer):
     path = write_table(tmp_path / "train.parquet", ("Paris is old.", "where is the river?", "Paris"))
-    windows = encode(path, tokenizer, 64, 20, 24)
+    windows = encode_questions(path, tokenizer, 64, 20, 24)
     best = learning.score_windows(QuestionLover().eval(), windows, 10, "float32")
     assert learning.choose_answers(pd.Series(["Paris is old."]), windows, best, None) == ["."]
 
@@ -249,7 +249,7 @@ def make_run(weights: Path, seed: int = 1, **changes) -> question_answering.Answ
 def pretrain(folder: Path, tokenizer: Path, operator: str = "original") -> Path:
     torch.manual_seed(0)
     size = Tokenizer.from_file(str(tokenizer)).get_vocab_size()
-    config = configuration(operator, **TOY, vocab_size=size, initializer_range=0.1)
+    config = make_configuration(operator, **TOY, vocab_size=size, initializer_range=0.1)
     OperatorBertForMaskedLM(config).save_pretrained(folder)
     return folder
 
@@ -280,19 +280,19 @@ def test_a_toy_model_learns_when_to_answer_and_the_right_answer(tmp_path, tokeni
     validation = write_table(tmp_path / "validation.parquet", *draw_questions(60, 2))
     weights = pretrain(tmp_path / "model", tokenizer, operator)
     run = make_run(weights, epochs=10, hidden_dropout=0.0, attention_dropout=0.0)
-    model, _ = learning.train(run, tokenizer, train)
+    model, _ = learning.train_on_questions(run, tokenizer, train)
     gold = pd.read_parquet(validation)["answers"]
-    found = learning.answer(model, validation, tokenizer, make_recipe(), unanswerable=True)
+    found = learning.answer_questions(model, validation, tokenizer, make_recipe(), unanswerable=True)
     # No answer to any question scores 1/3.
-    assert scores(found, gold)["exact_match"] > 0.8
-    assert "" not in learning.answer(model, validation, tokenizer, make_recipe(), unanswerable=False)
+    assert compute_scores(found, gold)["exact_match"] > 0.8
+    assert "" not in learning.answer_questions(model, validation, tokenizer, make_recipe(), unanswerable=False)
     strict = make_recipe(null_threshold=-1000.0)
-    assert set(learning.answer(model, validation, tokenizer, strict, unanswerable=True)) == {""}
+    assert set(learning.answer_questions(model, validation, tokenizer, strict, unanswerable=True)) == {""}
 
 
 def test_the_loss_is_the_librarys(tmp_path, tokenizer, monkeypatch):
     table = write_table(tmp_path / "train.parquet", ("Paris is old.", "old?", "Paris"))
-    [window] = encode(table, tokenizer, 64, 20, 24)
+    [window] = encode_questions(table, tokenizer, 64, 20, 24)
     losses = []
 
     def compare(model, lengths, run, loss_of) -> None:
@@ -302,7 +302,7 @@ def test_the_loss_is_the_librarys(tmp_path, tokenizer, monkeypatch):
         losses.extend([loss_of(np.array([0])), theirs.loss])
 
     monkeypatch.setattr(learning, "train_epochs", compare)
-    learning.train(make_run(pretrain(tmp_path / "model", tokenizer)), tokenizer, table)
+    learning.train_on_questions(make_run(pretrain(tmp_path / "model", tokenizer)), tokenizer, table)
     torch.testing.assert_close(*losses)
 
 
@@ -311,8 +311,8 @@ def test_equal_seeds_give_equal_bytes_and_other_seeds_do_not(tmp_path, tokenizer
     weights = pretrain(tmp_path / "model", tokenizer)
     digests = []
     for seed in (1, 1, 2):
-        learning.train(make_run(weights, seed), tokenizer, train, tmp_path / "kept")
-        digests.append(sha256(tmp_path / "kept" / "model.safetensors"))
+        learning.train_on_questions(make_run(weights, seed), tokenizer, train, tmp_path / "kept")
+        digests.append(compute_sha256(tmp_path / "kept" / "model.safetensors"))
     assert digests[0] == digests[1] != digests[2]
 
 
@@ -320,14 +320,14 @@ def test_padding_changes_no_score_and_a_context_without_tokens_is_left_unanswere
     [first, *others] = draw_questions(4, 1)
     alone = write_table(tmp_path / "alone.parquet", first)
     together = write_table(tmp_path / "train.parquet", first, *others, ("the " * 20, "1?", None), (" ", "1?", None))
-    model, _ = learning.train(make_run(pretrain(tmp_path / "model", tokenizer)), tokenizer, together)
+    model, _ = learning.train_on_questions(make_run(pretrain(tmp_path / "model", tokenizer)), tokenizer, together)
     found = []
     for path in (alone, together):
-        windows = encode(path, tokenizer, 64, 20, 24)
+        windows = encode_questions(path, tokenizer, 64, 20, 24)
         best = learning.score_windows(model, windows, 10, "float32")[0]
         found.append((best.score, best.null))
     assert found[0] == pytest.approx(found[1], abs=1e-4)
-    answers = learning.answer(model, together, tokenizer, make_recipe(), unanswerable=False)
+    answers = learning.answer_questions(model, together, tokenizer, make_recipe(), unanswerable=False)
     assert [answer == "" for answer in answers] == [False] * 5 + [True]
 
 
@@ -395,7 +395,7 @@ def test_the_stage_measures_every_task_and_trains_on_triviaqa_once_a_pair_of_see
     # The observations are the scores of the saved answers.
     asked = "task == 'squad2_triviaqa' and pretraining_seed == 2"
     gold = pd.read_parquet("data/tasks/squad2/validation.parquet")["answers"]
-    expected = scores(saved.query(asked)["prediction"].tolist(), gold.tolist())
+    expected = compute_scores(saved.query(asked)["prediction"].tolist(), gold.tolist())
     assert rows.query(asked).set_index("metric")["value"].to_dict() == pytest.approx(expected)
     # A second run computes nothing and gives the same bytes.
     first = path.read_bytes()
@@ -407,8 +407,8 @@ def test_the_stage_measures_every_task_and_trains_on_triviaqa_once_a_pair_of_see
 
 def test_only_questions_of_squad_2_may_be_left_unanswered(tmp_path, monkeypatch):
     allowed = []
-    monkeypatch.setattr(learning, "train", lambda *_: (None, 0.0))
-    monkeypatch.setattr(learning, "answer", lambda *_, unanswerable: allowed.append(unanswerable) or [])
+    monkeypatch.setattr(learning, "train_on_questions", lambda *_: (None, 0.0))
+    monkeypatch.setattr(learning, "answer_questions", lambda *_, unanswerable: allowed.append(unanswerable) or [])
     for name in ("squad1", "squad2"):
         question_answering.finetune(make_run(tmp_path).model_copy(update={"set": name}), tmp_path)
     assert allowed == [False, True]
@@ -431,10 +431,10 @@ def test_runs_after_triviaqa_start_from_the_model_of_their_seeds():
 def test_real_answers_are_the_texts_of_their_spans(shared_data, tmp_path):
     vocabulary = (shared_data / "vocab" / "bert-base-uncased-vocab.txt").read_text(encoding="utf-8").split("\n")[:30522]
     tokenizer, questions = tmp_path / "tokenizer.json", tmp_path / "train.parquet"
-    word_pieces({piece: number for number, piece in enumerate(vocabulary)}).save(str(tokenizer))
+    make_tokenizer({piece: number for number, piece in enumerate(vocabulary)}).save(str(tokenizer))
     frame = squad.read_original(shared_data, "squad1", "train").frame
     frame.to_parquet(questions)
-    spans = read_spans(questions, encode(questions, tokenizer, 384, 64, 128))
+    spans = read_spans(questions, encode_questions(questions, tokenizer, 384, 64, 128))
     assert {question for question, _ in spans} == set(range(len(frame)))
     longer = 0
     for question, text in spans:

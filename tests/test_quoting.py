@@ -9,7 +9,7 @@ from stages.benchmarks.glue import TASKS
 from stages.corpus import sources
 from stages.files import observations
 from stages.files.documents import read_yaml
-from stages.files.quoting import LONGEST, quote
+from stages.files.quoting import LONGEST, quote_value
 from stages.schema import scales
 from stages.schema.settings import load_settings
 from stages.sentence_pairs import reading as pairs
@@ -33,7 +33,7 @@ LAPTOP = (Path(__file__).parents[1] / "stages" / "scales" / "laptop.yaml").read_
     ],
 )
 def test_a_quote_is_escaped_and_keeps_begin_and_end(value, quoted):
-    assert quote(value) == quoted
+    assert quote_value(value) == quoted
     assert len(quoted) <= LONGEST
 
 
@@ -47,7 +47,7 @@ def read_glue(task: str, text: str, root: Path) -> None:
 def read_corpus(line: dict, root: Path) -> None:
     path = root / "a.jsonl"
     path.write_text(json.dumps(line) + "\n")
-    list(sources.file_records(path))
+    list(sources.read_records(path))
 
 
 def read_squad(name: str, answer: str, root: Path) -> None:
@@ -72,7 +72,7 @@ def read_text(reader, text: str, root: Path) -> None:
 
 
 def read_pairs(path: Path) -> None:
-    list(pairs.from_files(path.parent, path.name, ("pt", "en")))
+    list(pairs.read_files(path.parent, path.name, ("pt", "en")))
 
 
 def read_observations(path: Path) -> None:
@@ -101,7 +101,7 @@ SITUATIONS = {
     "a document of TriviaQA outside": (read_triviaqa, "1", f"../{ODD}"),
     "a document of TriviaQA that is not there": (read_triviaqa, "1", ODD),
     "columns of pairs": (read_text, read_pairs, "\t".join(KEYS)),
-    "a piece that comes twice": (read_text, vocabulary.from_file, f"{ODD}\n{ODD}\n"),
+    "a piece that comes twice": (read_text, vocabulary.read_tokenizer, f"{ODD}\n{ODD}\n"),
     "columns of observations": (read_text, read_observations, ",".join(KEYS)),
     "a key of YAML that comes twice": (read_text, read_yaml, f"{KEY}: 1\n{KEY}: 2\n"),
     "a tag of YAML": (read_text, read_yaml, f"a: !{'a' * 10**6} 1\n"),

@@ -19,7 +19,7 @@ from stages.corpus import hub, sources
 from stages.corpus import stage as corpus
 from stages.files import stand_ins
 from stages.files.compression import zstd
-from stages.files.storage import sha256
+from stages.files.storage import compute_sha256
 from stages.originals import text
 from stages.records import origins, reading, records
 from stages.schema.sections import Corpus, CorpusHub
@@ -70,7 +70,7 @@ def output(tmp_path, monkeypatch) -> Path:
 
 
 def read_shards(output: Path) -> list[list[str]]:
-    return [texts(reading.lines(path)) for path in reading.shards(output)]
+    return [texts(reading.read_lines(path)) for path in reading.list_shards(output)]
 
 
 @pytest.mark.parametrize("suffix", ["", ".gz", ".zst"])
@@ -85,7 +85,7 @@ def test_lines_joined_are_the_file(tmp_path_factory, suffix, content, size):
     expected = content.removesuffix(b"\n").split(b"\n") if content else []
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(reading, "BLOCK", size)
-        assert list(reading.lines(path)) == expected
+        assert list(reading.read_lines(path)) == expected
 
 
 def test_frames_skippable_frames_and_long_windows_are_read(tmp_path):
@@ -93,14 +93,14 @@ def test_frames_skippable_frames_and_long_windows_are_read(tmp_path):
     skippable = (0x184D2A50).to_bytes(4, "little") + (3).to_bytes(4, "little") + b"abc"
     path = tmp_path / "x.zst"
     path.write_bytes(zstd.compress(b"a\nb") + skippable + zstd.compress(b"c\n" + b"d" * 300_000, options=long))
-    assert list(reading.lines(path)) == [b"a", b"bc", b"d" * 300_000]
+    assert list(reading.read_lines(path)) == [b"a", b"bc", b"d" * 300_000]
 
 
 def test_a_file_that_expands_a_thousandfold_comes_in_small_pieces(tmp_path):
     content = (b"a" * (1 << 20) + b"\n") * 10
     path = write(tmp_path / "x.zst", content)
     assert path.stat().st_size < len(content) / 1000
-    blocks = list(reading.blocks(path))
+    blocks = list(reading.read_blocks(path))
     assert max(map(len, blocks)) <= reading.BLOCK
     assert b"".join(blocks) == content
 
@@ -123,10 +123,10 @@ def test_any_frames_are_read_whole_or_named_as_truncated(tmp_path_factory, parts
     content = b"".join(frames)
     path = tmp_path_factory.mktemp("frames") / "x.zst"
     path.write_bytes(content)
-    assert b"".join(reading.blocks(path)) == b"first" + b"".join(parts)
+    assert b"".join(reading.read_blocks(path)) == b"first" + b"".join(parts)
     path.write_bytes(content[: -min(lost, len(frames[-1]) - 1)])
     with pytest.raises(ValueError, match="fetch the file again"):
-        list(reading.blocks(path))
+        list(reading.read_blocks(path))
 
 
 @pytest.mark.parametrize("suffix", [".zst", ".gz"])
@@ -135,33 +135,33 @@ def test_a_file_that_is_cut_short_or_of_another_kind_is_named(tmp_path, suffix, 
     path = write(tmp_path / f"part{suffix}", bytes(range(256)) * 40 + b"\n" * 1000)
     path.write_bytes(path.read_bytes()[:content] if isinstance(content, int) else content)
     with pytest.raises(ValueError, match=f"part{suffix}.*fetch the file again"):
-        list(reading.lines(path))
+        list(reading.read_lines(path))
 
 
 @pytest.mark.parametrize("suffix", reading.SIGNATURES)
 def test_a_compressed_file_under_the_name_of_a_plain_file_is_named_with_its_right_name(tmp_path, suffix):
     path = write(tmp_path / f"part.jsonl{suffix}", plain("a")).rename(tmp_path / "part.jsonl")
     with pytest.raises(ValueError, match=rf"part\.jsonl: compressed, .*; rename it to part\.jsonl\{suffix}$"):
-        list(reading.lines(path))
+        list(reading.read_lines(path))
 
 
 def test_a_shard_without_lines_is_a_sound_file(tmp_path):
     path = tmp_path / "none.jsonl.zst"
-    with reading.zstd_writer(path):
+    with reading.open_zstd_writer(path):
         pass
     assert path.stat().st_size
-    assert list(reading.lines(path)) == []
+    assert list(reading.read_lines(path)) == []
 
 
 def test_a_damaged_shard_of_our_own_is_found_by_its_checksum(tmp_path):
     path = tmp_path / "part_1.jsonl.zst"
-    with reading.zstd_writer(path) as file:
+    with reading.open_zstd_writer(path) as file:
         file.write(bytes(range(256)))
     damaged = bytearray(path.read_bytes())
     damaged[30] ^= 1
     path.write_bytes(damaged)
     with pytest.raises(ValueError, match=r"part_1\.jsonl\.zst"):
-        list(reading.lines(path))
+        list(reading.read_lines(path))
 
 
 PEAK = """
@@ -181,7 +181,7 @@ print(sum(row[3] for row in rows), int(status["VmHWM"].split()[0]) // 1024)
 def measure_filtering(folder: Path, lines) -> list[int]:
     """Filters a shard in a new process; returns the number of documents and the peak of memory in MiB."""
     path = folder / "shard.jsonl.zst"
-    with reading.zstd_writer(path, level=1) as file:
+    with reading.open_zstd_writer(path, level=1) as file:
         file.writelines(line + b"\n" for line in lines)
     command = [sys.executable, "-c", PEAK, str(path)]
     done = subprocess.run(command, env={"PYTHONPATH": str(ROOT)}, capture_output=True, text=True, check=True)
@@ -208,15 +208,15 @@ def test_shards_come_by_number(tmp_path):
     names = [f"part_{number}.jsonl.zst" for number in (1, 9, 10)]
     for name in reversed(names):
         (tmp_path / name).touch()
-    assert [path.name for path in reading.shards(tmp_path)] == names
+    assert [path.name for path in reading.list_shards(tmp_path)] == names
     with pytest.raises(ValueError, match="no shard"):
-        reading.shards(tmp_path / "empty")
+        reading.list_shards(tmp_path / "empty")
 
 
 def test_files_of_equal_numbers_are_sorted_by_name():
     wanted = [Path(name) for name in ("part_1", "part_02", "part_2", "part_10")]
-    assert reading.in_natural_order(wanted) == wanted
-    assert reading.in_natural_order(wanted[::-1]) == wanted
+    assert reading.sort_naturally(wanted) == wanted
+    assert reading.sort_naturally(wanted[::-1]) == wanted
 
 
 UNSOUND = [b'{ "content" : "\\u00e9", "metadata":{}} ', b"no JSON", b'{"content": 1}\r', b"\xff"]
@@ -225,16 +225,16 @@ UNSOUND = [b'{ "content" : "\\u00e9", "metadata":{}} ', b"no JSON", b'{"content"
 @pytest.mark.parametrize(("name", "lines"), [("part_1.jsonl.zst", UNSOUND), ("begins_badly.jsonl", UNSOUND[::-1])])
 def test_oscar_records_pass_byte_for_byte_and_unsound_records_too(tmp_path, name, lines):
     path = write(tmp_path / name, b"\n".join(lines))
-    assert list(sources.file_records(path)) == lines
+    assert list(sources.read_records(path)) == lines
 
 
 def test_the_first_line_with_a_text_decides_on_the_kind_of_a_file(tmp_path):
     unsound = [b'{"metadata": {}}', *[b"no JSON"] * 150, b'{"title": "a"}']
     lines = [*unsound, b'{"content": "a"}']
-    assert list(sources.file_records(write(tmp_path / "oscar.jsonl", b"\n".join(lines)))) == lines
-    *others, last = sources.file_records(write(tmp_path / "plain.jsonl", b"\n".join([*unsound, plain("a")])))
+    assert list(sources.read_records(write(tmp_path / "oscar.jsonl", b"\n".join(lines)))) == lines
+    *others, last = sources.read_records(write(tmp_path / "plain.jsonl", b"\n".join([*unsound, plain("a")])))
     assert len(others) == len(unsound)
-    assert records.content(last) == "a"
+    assert records.read_content(last) == "a"
 
 
 @pytest.mark.parametrize(
@@ -272,7 +272,7 @@ def test_hidden_files_and_the_content_of_hidden_folders_are_no_data(name, tmp_pa
         assert text.find_files(tmp_path, [pattern]) == [shown]
         assert hub.list_files(str(tmp_path), "main", (pattern,)) == ["part_1.jsonl.zst"]
     # a folder of shards
-    assert reading.shards(tmp_path) == [shown]
+    assert reading.list_shards(tmp_path) == [shown]
 
 
 def test_a_folder_above_the_patterns_may_be_hidden(tmp_path):
@@ -287,10 +287,10 @@ def test_every_line_of_a_shard_is_traced_to_its_line_of_the_source(tmp_path, out
     files = [write(root / "a.jsonl", b"\n".join(lines)), write(root / "b.jsonl.zst", b"\n".join(lines[2:]))]
     corpus.write_files(output, settings(root))
     known, traced = origins.read(output), []
-    for shard in reading.shards(output):
-        for number, line in enumerate(reading.lines(shard), 1):
-            file, place = origins.locate(number, known[shard.name])
-            assert list(reading.lines(Path(file)))[place - 1] == line
+    for shard in reading.list_shards(output):
+        for number, line in enumerate(reading.read_lines(shard), 1):
+            file, place = origins.locate_line(number, known[shard.name])
+            assert list(reading.read_lines(Path(file)))[place - 1] == line
             traced.append((Path(file), place))
     assert traced == [(files[0], line) for line in (1, 3, 4, 7)] + [(files[1], line) for line in (1, 2, 5)]
     # a line behind its neighbour in the source needs no row
@@ -299,10 +299,10 @@ def test_every_line_of_a_shard_is_traced_to_its_line_of_the_source(tmp_path, out
 
 def test_plain_documents_become_records_without_annotations(tmp_path):
     document = {"id": 0, "url": "http://a.org", "title": "-", "text": "Zwei\nZeilen \u2028 \U0001f600"}
-    [line] = sources.file_records(write(tmp_path / "x.jsonl.gz", json_lines(document)))
+    [line] = sources.read_records(write(tmp_path / "x.jsonl.gz", json_lines(document)))
     headers = {"warc-record-id": "0", "warc-target-uri": "http://a.org"}
     assert json.loads(line) == {"content": document["text"], "warc_headers": headers, "metadata": {}}
-    assert records.annotations(line) == records.NO_ANNOTATIONS
+    assert records.read_annotations(line) == records.NO_ANNOTATIONS
 
 
 @pytest.mark.parametrize(
@@ -318,7 +318,7 @@ def test_plain_documents_become_records_without_annotations(tmp_path):
 )
 def test_blank_lines_and_first_level_headings_separate_documents(tmp_path, name, content, documents):
     path = write(tmp_path / name, content.encode())
-    assert texts(sources.file_records(path)) == documents
+    assert texts(sources.read_records(path)) == documents
 
 
 NO_STRING = "`text` of a plain document, is not a string"
@@ -345,13 +345,13 @@ def test_unsound_documents_of_every_form_are_lines_that_the_filter_counts(name, 
     good = plain("good") if name == "x.jsonl" else b" = Good = \n"
     path = write(root / name, good + b"\n" + unsound + b"\n\n" + good)
     corpus.write_files(output, settings(root, [name], shards=1))
-    [shard] = reading.shards(output)
-    first, line, last = reading.lines(shard)
+    [shard] = reading.list_shards(output)
+    first, line, last = reading.read_lines(shard)
     with pytest.raises(ValueError, match=reason):
-        records.annotations(line)
+        records.read_annotations(line)
     for sound in (first, last):
-        assert records.annotations(sound) == records.NO_ANNOTATIONS
-    assert origins.locate(2, origins.read(output)[shard.name]) == (str(path), 3)
+        assert records.read_annotations(sound) == records.NO_ANNOTATIONS
+    assert origins.locate_line(2, origins.read(output)[shard.name]) == (str(path), 3)
 
 
 @pytest.mark.parametrize("unsound", [b'{"text": null}', b'{"url": "http://a.org"}', b"no JSON"])
@@ -369,10 +369,10 @@ def test_the_share_of_malformed_documents_holds_for_plain_documents(unsound, tmp
 
 def test_fields_of_plain_documents_that_decide_nothing_may_have_any_type(tmp_path):
     document = {"text": "a", "url": ["http://a.org"], "id": {"number": 1}, "metadata": "none"}
-    [line] = sources.file_records(write(tmp_path / "x.jsonl", json_lines(document)))
-    assert records.annotations(line) == records.NO_ANNOTATIONS
+    [line] = sources.read_records(write(tmp_path / "x.jsonl", json_lines(document)))
+    assert records.read_annotations(line) == records.NO_ANNOTATIONS
     with pytest.raises(ValueError, match="warc-target-uri"):
-        records.address(line)
+        records.read_address(line)
 
 
 @pytest.mark.parametrize(
@@ -385,7 +385,7 @@ def test_fields_of_plain_documents_that_decide_nothing_may_have_any_type(tmp_pat
 def test_a_file_that_is_no_corpus_is_refused_by_its_line(tmp_path, name, content, message):
     path = write(tmp_path / name, content)
     with pytest.raises(ValueError, match=message):
-        list(sources.file_records(path))
+        list(sources.read_records(path))
 
 
 @pytest.mark.parametrize(
@@ -455,7 +455,7 @@ def repository(tmp_path) -> Path:
     for part in (1, 2, 10):
         lines = json_lines(*(oscar(100 * part + number) for number in range(3)))
         file = write(root / "en_meta" / f"en_meta_part_{part}.jsonl.zst", lines.replace(b": 9.5", b":9.50"))
-        checksums += f"{sha256(file)}  {file.name}\n"
+        checksums += f"{compute_sha256(file)}  {file.name}\n"
     write(root / "en_meta" / "checksum.sha256", checksums.encode())
     return root
 
@@ -465,9 +465,9 @@ def test_files_of_a_hub_repository_are_taken_byte_for_byte_each_a_shard(reposito
     assert read == [str(repository)]
     for number, part in enumerate((1, 2, 10), 1):
         file = repository / "en_meta" / f"en_meta_part_{part}.jsonl.zst"
-        assert list(reading.lines(output / f"part_{number}.jsonl.zst")) == list(reading.lines(file))
-        assert files[number - 1] == sources.describe(file, str(file), 3)
-    found = origins.locate(2, origins.read(output)["part_3.jsonl.zst"])
+        assert list(reading.read_lines(output / f"part_{number}.jsonl.zst")) == list(reading.read_lines(file))
+        assert files[number - 1] == sources.describe_file(file, str(file), 3)
+    found = origins.locate_line(2, origins.read(output)["part_3.jsonl.zst"])
     assert found == (f"{repository}/en_meta/en_meta_part_10.jsonl.zst", 2)
 
 
@@ -485,7 +485,7 @@ def cut_between_frames(file: Path) -> Path:
     whole = file.read_bytes()
     file.write_bytes(whole + whole)
     checksums = file.with_name("checksum.sha256")
-    write(checksums, f"{'0' * 64}  other.zst\n{sha256(file)} *{file.name}\n".encode())
+    write(checksums, f"{'0' * 64}  other.zst\n{compute_sha256(file)} *{file.name}\n".encode())
     file.write_bytes(whole)
     return checksums
 
@@ -498,7 +498,7 @@ def test_a_file_that_was_cut_between_two_frames_is_refused_by_the_checksum_besid
     # the count is not computed again, the comparison is
     checksums.unlink()
     [read] = corpus.write_files(output, settings(file.parent, ["*.zst"]))
-    assert read == {"file": str(file), "documents": 3, "bytes": file.stat().st_size, "sha256": sha256(file)}
+    assert read == {"file": str(file), "documents": 3, "bytes": file.stat().st_size, "sha256": compute_sha256(file)}
     part = repository / "en_meta" / "en_meta_part_1.jsonl.zst"
     cut_between_frames(part)
     for documents in (None, 2):
@@ -515,8 +515,8 @@ LOADED = {"id": 0, "text": ROW["content"], "meta": ROW["metadata"] | {"warc_head
 def test_rows_of_the_hub_keep_the_metadata_of_oscar(tmp_path, output, row):
     root = write(tmp_path / "repository" / "train.jsonl", json_lines(row)).parent
     corpus.write_hub(output, settings(documents=1, shards=1, hub=[(root, None)]))
-    [line] = reading.lines(output / "part_1.jsonl.zst")
-    assert records.annotations(line) == records.Annotations(("adult",), 9.5, None)
+    [line] = reading.read_lines(output / "part_1.jsonl.zst")
+    assert records.read_annotations(line) == records.Annotations(("adult",), 9.5, None)
     assert json.loads(line)["warc_headers"] == {"content-type": "a"}
 
 
@@ -524,10 +524,10 @@ def test_a_row_of_the_hub_without_a_text_is_left_to_the_filter(tmp_path, output)
     rows = json_lines({"text": "a", "url": None}, {"text": None, "url": "b"})
     root = write(tmp_path / "repository" / "train.jsonl", rows).parent
     corpus.write_hub(output, settings(documents=2, shards=1, hub=[(root, None)]))
-    sound, unsound = reading.lines(output / "part_1.jsonl.zst")
-    assert records.content(sound) == "a"
+    sound, unsound = reading.read_lines(output / "part_1.jsonl.zst")
+    assert records.read_content(sound) == "a"
     with pytest.raises(ValueError, match=NO_STRING):
-        records.annotations(unsound)
+        records.read_annotations(unsound)
 
 
 def test_a_binary_text_of_the_hub_is_unsound_and_not_base64(tmp_path, output):
@@ -535,9 +535,9 @@ def test_a_binary_text_of_the_hub_is_unsound_and_not_base64(tmp_path, output):
     repository.mkdir()
     pd.DataFrame({"text": [b"plain words"]}).to_parquet(repository / "train.parquet")
     corpus.write_hub(output, settings(documents=1, shards=1, hub=[(repository, None)]))
-    [line] = reading.lines(output / "part_1.jsonl.zst")
+    [line] = reading.read_lines(output / "part_1.jsonl.zst")
     with pytest.raises(ValueError, match=NO_STRING):
-        records.annotations(line)
+        records.read_annotations(line)
 
 
 @pytest.mark.parametrize(
@@ -609,15 +609,15 @@ def test_files_of_the_hub_are_listed_and_fetched_at_the_pinned_commit(output, mo
     ],
 )
 def test_real_files_are_read_whole(shared_data, name, documents):
-    assert sources.count({"path": str(shared_data / name), "limit": None}, None)["documents"] == documents
+    assert sources.count_documents({"path": str(shared_data / name), "limit": None}, None)["documents"] == documents
 
 
 def test_a_long_window_of_real_wikipedia_is_read(shared_data):
     path = shared_data / "text" / "enwiki_sample.jsonl.zst"
-    for line in islice(sources.file_records(path), 100, 300):
+    for line in islice(sources.read_records(path), 100, 300):
         assert "wikipedia.org" in json.loads(line)["warc_headers"]["warc-target-uri"]
 
 
 def test_real_oscar_records_pass_byte_for_byte(shared_data):
     path = shared_data / "oscar" / "oscar_sample.jsonl"
-    assert b"".join(line + b"\n" for line in sources.file_records(path)) == path.read_bytes()
+    assert b"".join(line + b"\n" for line in sources.read_records(path)) == path.read_bytes()

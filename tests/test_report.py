@@ -20,7 +20,7 @@ from stages.report import cards, claims_and_audit, first_screen, own_figures, re
 from stages.report.drawing import Drawing
 from stages.report.pages import find_shown
 from stages.report.paper_tables import merge_name
-from stages.report.tables import number, signed
+from stages.report.tables import format_number, format_signed
 from stages.schema.settings import load_settings
 from tests.toy_report import OPERATORS, make
 
@@ -145,9 +145,9 @@ def test_the_first_screen_has_the_numbers_and_verdicts_of_the_contrasts_as_text(
     assert len(chosen) == 5
     for row in chosen.itertuples():
         cell = cells[row.arm, "GLUE score"]
-        assert signed(row.estimate, 2) in cell
+        assert format_signed(row.estimate, 2) in cell
         if pd.notna(row.low):
-            assert f"[{number(row.low, 2)}, {number(row.high, 2)}]" in cell
+            assert f"[{format_number(row.low, 2)}, {format_number(row.high, 2)}]" in cell
     assert cells["shared", "Speed"] == "– not tested"
 
 
@@ -186,19 +186,19 @@ def test_a_cell_says_by_how_much_from_the_smallest_to_the_largest_shown_differen
     ],
 )
 def test_a_cell_has_the_verdict_of_this_run_and_the_studies_never_of_single_checkpoints(marks, verdict):
-    assert first_screen.judge([mark(*one) for one in marks]) == verdict
+    assert first_screen.judge_marks([mark(*one) for one in marks]) == verdict
 
 
 def test_a_scale_holds_zero_and_every_mark_of_its_column_and_ends_where_it_is_cut():
     cells = dict.fromkeys(("saved", "score", "loss", "noise", "transfer", "time"), first_screen.Cell((), "not tested"))
     rows = [{"cells": {**cells, "score": first_screen.Cell((mark("study", "higher"),), "higher")}}]
     columns = first_screen.fit_columns(rows)
-    places = [columns["score"].share(value) for value in (0, 0.5, 1)]
+    places = [columns["score"].locate_share(value) for value in (0, 0.5, 1)]
     assert 0 < places[0] < places[1] < places[2] < 1
-    assert columns["score"].share(-100) == 0 and columns["score"].share(100) == 1
+    assert columns["score"].locate_share(-100) == 0 and columns["score"].locate_share(100) == 1
     # no mark, or every mark at zero
     assert not columns["loss"].drawn
-    assert columns["loss"].share(0.0) == 0.0
+    assert columns["loss"].locate_share(0.0) == 0.0
 
 
 def test_the_differences_of_the_own_studies_are_those_of_their_tables():

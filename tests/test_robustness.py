@@ -11,7 +11,7 @@ from stages.evidence import baselines, derived, measurements, published
 from stages.evidence.fields import FIELDS
 from stages.report import own_tables, table_rows
 from stages.report import robustness_figures as figures
-from stages.report.names import unbroken
+from stages.report.names import keep_percent_together
 from tests.toy_evidence import filled, list_texts
 
 TABLES = [
@@ -59,15 +59,15 @@ def table(name: str, **read: pd.DataFrame):
 def contrasted(rows: pd.DataFrame) -> pd.DataFrame:
     """Compares the losses to noise with the original."""
     no_measurements = pd.DataFrame(columns=FIELDS)
-    compared = contrasts.quantities(rows, no_measurements, CONSTANT)
-    found = contrasts.table({"reproduced": compared}, 0.95, 0.05, {})
+    compared = contrasts.collect_quantities(rows, no_measurements, CONSTANT)
+    found = contrasts.make_contrasts({"reproduced": compared}, 0.95, 0.05, {})
     found = found.rename(columns={"arm": "operator", "at": "evaluated_on"})
     return found.assign(kind=found["quantity"].str.removeprefix("lost_"))
 
 
 def noise_tables(rows: pd.DataFrame):
     """Builds the table of noise and the table of losses to noise."""
-    read = robustness.tables(rows, CONSTANT, 0.95)
+    read = robustness.make_tables(rows, CONSTANT, 0.95)
     read["noise_tests"] = contrasted(rows)
     read["noise_measures"] = table_rows.mark_chance(read["noise_measures"], read["noise_curves"])
     return table("noise", **read), table("noise_lost", **read)
@@ -75,12 +75,12 @@ def noise_tables(rows: pd.DataFrame):
 
 def measures(rows: pd.DataFrame) -> pd.DataFrame:
     """Computes loss, area and slope of the curve of every run."""
-    return derived.curve_measures(robustness.levels(rows), [*robustness.CURVE, *robustness.RUN])
+    return derived.measure_curves(robustness.select_noise_levels(rows), [*robustness.CURVE, *robustness.RUN])
 
 
 def test_the_clean_score_is_level_zero_of_every_kind_of_noise():
     both = {**LINE, "typos=0.4": 0.6}
-    rows = robustness.levels(observed({"original": both}))
+    rows = robustness.select_noise_levels(observed({"original": both}))
     typos = rows[rows["kind"] == "typos"]
     typos = typos.drop_duplicates(["level", "value"])
     assert typos.set_index("level")["value"].to_dict() == {0.0: 0.9, 0.4: 0.6}
@@ -95,7 +95,7 @@ def test_a_straight_line_has_its_loss_area_and_slope():
 
 def test_the_area_is_the_mean_score_over_any_range_of_levels_in_any_order():
     curve = pd.DataFrame({"run": 1, "level": [0.4, 0.2], "value": [0.7, 0.8]})
-    made = derived.curve_measures(curve, ["run"]).set_index("measure")["value"]
+    made = derived.measure_curves(curve, ["run"]).set_index("measure")["value"]
     assert made.to_dict() == pytest.approx({"lost": 0.1, "area": 0.75, "slope": -0.5})
 
 
@@ -103,7 +103,7 @@ def test_tables_and_claims_summarise_noise_by_one_definition():
     bent = {"noise=0": 0.9, "noise=0.1": 0.5, "noise=0.4": 0.4}
     rows = observed({"original": bent}).assign(protocol="kowsher2025", task="sst2")
     shown = measures(rows).groupby("measure")["value"].first()
-    claimed = measurements.measurements(rows).groupby("metric")["value"].agg(["min", "max"])
+    claimed = measurements.compute_measurements(rows).groupby("metric")["value"].agg(["min", "max"])
     assert claimed.loc["accuracy_lost"].tolist() == pytest.approx([shown["lost"]] * 2)
     assert claimed.loc["accuracy_under_noise"].tolist() == pytest.approx([shown["area"]] * 2)
     assert shown["area"] == pytest.approx((0.07 + 0.135) / 0.4)
@@ -111,7 +111,7 @@ def test_tables_and_claims_summarise_noise_by_one_definition():
 
 def test_claims_of_noise_need_the_papers_range_of_levels():
     rows = observed({"original": {"noise=0": 0.9, "noise=0.2": 0.8}}).assign(protocol="kowsher2025", task="sst2")
-    assert not measurements.measurements(rows)["metric"].str.startswith("accuracy_").any()
+    assert not measurements.compute_measurements(rows)["metric"].str.startswith("accuracy_").any()
 
 
 def test_losses_are_compared_and_not_the_scores_under_noise():
@@ -156,8 +156,8 @@ def test_transfer_is_shown_with_the_scores_of_answers_without_a_model():
         parts.append(part.assign(stage="cross_domain", task="mnli", metric=metric))
     # scores of other stages are no transfer
     parts.append(parts[0].assign(stage="finetuning", value=0.1))
-    cells = robustness.tables(pd.concat(parts), {}, 0.95)["transfer"]
-    grid = table("transfer", transfer=table_rows.transfer(cells))
+    cells = robustness.make_tables(pd.concat(parts), {}, 0.95)["transfer"]
+    grid = table("transfer", transfer=table_rows.complete_transfer(cells))
     labels = [group.label for group in grid.groups]
     assert labels == ["BERT-tiny original", "the more frequent answer", "chance"]
     assert list_texts(grid) == [["MNLI", "80.0", "60.0"], ["–", "50.0", "50.0"], ["–", "50.0", "50.0"]]
@@ -166,7 +166,7 @@ def test_transfer_is_shown_with_the_scores_of_answers_without_a_model():
 def test_a_probe_is_shown_by_layer_and_is_no_accuracy_under_noise():
     rows = observed({"shared": LINE})
     probed = observed({"shared": {"layer=1": 0.25}}).assign(metric="self_weight")
-    made = robustness.tables(pd.concat([rows, probed]), {}, 0.95)
+    made = robustness.make_tables(pd.concat([rows, probed]), {}, 0.95)
     assert set(made["noise_curves"]["kind"]) == {"noise"}
     assert list_texts(table("probes", probes=made["probes"])) == [["SST-2", "layer 1", "0.250"]]
 
@@ -179,7 +179,12 @@ def test_accuracies_at_chance_are_marked_and_so_are_the_losses_of_a_model_at_cha
     assert contrasted(rows)["verdict"].tolist() == [baselines.AT_CHANCE]
     grid, lost = noise_tables(rows)
     headings = [heading.label for heading in grid.headings]
-    assert headings[2:6] == [unbroken("0 %"), unbroken("20 %"), unbroken("40 %"), "Lost"]
+    assert headings[2:6] == [
+        keep_percent_together("0 %"),
+        keep_percent_together("20 %"),
+        keep_percent_together("40 %"),
+        "Lost",
+    ]
     shown = [texts[2:6] for texts in list_texts(grid)]
     assert shown == [["90.0", "80.0", "54.0°", "36.0"], ["52.0°", "51.0°", "50.0°", "2.0°"]]
     assert [texts[0] for texts in list_texts(lost)] == ["36.0", "2.0°"]
@@ -187,7 +192,7 @@ def test_accuracies_at_chance_are_marked_and_so_are_the_losses_of_a_model_at_cha
 
 def test_without_rows_there_are_tables_without_rows():
     nothing = observed({"original": LINE}).iloc[:0]
-    summarised = robustness.tables(nothing, {}, 0.95)
+    summarised = robustness.make_tables(nothing, {}, 0.95)
     for name in ("transfer", "probes"):
         assert summarised[name].empty
         assert "mean" in summarised[name].columns
@@ -229,7 +234,7 @@ def of_kowsher() -> pd.DataFrame:
 
 def of_run(name: str, rows: pd.DataFrame) -> pd.DataFrame:
     """Fills the cells of a published table after a run of two operators at BERT-base."""
-    found = measurements.measurements(rows).to_dict("records")
+    found = measurements.compute_measurements(rows).to_dict("records")
     return filled(name, found, operators=("original", "shared"), sizes=("base",))
 
 
@@ -237,7 +242,7 @@ def of_run(name: str, rows: pd.DataFrame) -> pd.DataFrame:
 def test_a_run_of_bert_base_fills_every_cell_of_tables_5_and_6_in_per_cent(name):
     frame = of_run(name, of_kowsher())
     printed = frame[frame["printed"].notna()]
-    assert len(printed) == len(published.table(name))
+    assert len(printed) == len(published.read_table(name))
     assert set(printed["status"]) == {"measured"}
     assert set(printed["reproduced_n"]) == {2}
     expected = 50.0
@@ -250,7 +255,7 @@ def test_a_run_of_bert_base_fills_every_cell_of_tables_5_and_6_in_per_cent(name)
 def draw(rows: pd.DataFrame):
     """Draws the figures of noise and of transfer."""
     printed = pd.concat([of_run(name, rows) for name in TABLES])
-    summarised = robustness.tables(rows, {}, 0.95)
+    summarised = robustness.make_tables(rows, {}, 0.95)
     constant = {"mnli_m": 35.0}
     noisy = figures.draw_noise(summarised["noise_curves"], printed, constant)
     transferred = figures.draw_transfer(summarised["transfer"], printed)
@@ -272,7 +277,7 @@ def test_noise_is_drawn_by_task_and_kind_with_the_published_numbers_beside():
         "QQP, typos, BERT-tiny",
         "SST-2, typos, BERT-tiny",
     ]
-    assert unbroken("shared 90.0 to 60.0 from 0 to 40 %") in figure.alternative
+    assert keep_percent_together("shared 90.0 to 60.0 from 0 to 40 %") in figure.alternative
     assert "mnli_mm" not in set(figure.csv["evaluated_on"])
 
 

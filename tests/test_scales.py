@@ -98,13 +98,13 @@ def test_hidden_files_are_no_scales_and_no_operators(tmp_path, monkeypatch):
     monkeypatch.setattr(operators, "FOLDER", tmp_path)
     operators._read_repository.cache_clear()
     try:
-        assert scales.names() == ["laptop"]
-        assert "pairwise" in operators.described()
+        assert scales.list_scales() == ["laptop"]
+        assert "pairwise" in operators.describe_operators()
     finally:
         operators._read_repository.cache_clear()
 
 
-@pytest.mark.parametrize("scale", scales.names())
+@pytest.mark.parametrize("scale", scales.list_scales())
 def test_a_written_scale_has_the_values_of_both_files_in_the_layout_of_laptop(scale):
     text = scales.read(scale)
     document, written = scales._round_trip(), StringIO()

@@ -12,7 +12,7 @@ import pytest
 import yaml
 from tokenizers import Tokenizer
 
-from stages.encoder_decoder.pairs import BEGIN, END, load
+from stages.encoder_decoder.pairs import BEGIN, END, load_pairs
 from stages.schema import scales
 from stages.schema.sections import Hub
 from stages.schema.settings import Settings
@@ -43,9 +43,9 @@ def test_without_a_protocol_nothing_is_prepared(tmp_path, monkeypatch, capsys):
 
 
 def test_a_generated_sentence_has_a_single_translation_in_other_words():
-    pairs = language.pairs(400, seed=1)
-    more = language.pairs(900, seed=1)
-    assert pairs == more[:400] != language.pairs(400, seed=2)
+    pairs = language.draw_pairs(400, seed=1)
+    more = language.draw_pairs(900, seed=1)
+    assert pairs == more[:400] != language.draw_pairs(400, seed=2)
     assert len(dict(more)) == 900
     for source, target in pairs:
         shared = set(source.split()).intersection(target.split())
@@ -54,15 +54,15 @@ def test_a_generated_sentence_has_a_single_translation_in_other_words():
 
 def test_the_verb_agrees_with_its_subject_and_stands_last():
     third_person, stems = zip(*language.VERBS.values(), strict=True)
-    for source, target in language.pairs(200, seed=3):
+    for source, target in language.draw_pairs(200, seed=3):
         verb, words = target.split()[-2], source.split()
         assert verb[:-2] in stems
         # names are singular
         assert verb[-2] in ("e" if words[0] in language.NAMES else "eu")
         assert set(words).intersection(third_person if verb[-2] == "e" else language.VERBS)
     dogs = language.Phrase("dog", plural=True, adjective="big")
-    assert dogs.target("n") == ["kaldain", "gondai", "la"]
-    assert language.Phrase("house", definite=False).source() == ["a", "house"]
+    assert dogs.write_target("n") == ["kaldain", "gondai", "la"]
+    assert language.Phrase("house", definite=False).write_source() == ["a", "house"]
 
 
 def test_no_generated_pair_stands_in_two_splits():
@@ -111,14 +111,14 @@ def write(folder: Path, **contents: bytes) -> None:
 )
 def test_sound_pairs_are_kept_and_all_others_counted_by_reason(tmp_path, files, name, pairs, fates):
     write(tmp_path, **files)
-    assert keep(reading.from_files(tmp_path, name, LANGUAGES)) == (pairs, fates)
+    assert keep(reading.read_files(tmp_path, name, LANGUAGES)) == (pairs, fates)
 
 
 @pytest.mark.parametrize("encoding", ["latin-1", "utf-16"])
 def test_files_in_another_encoding_are_one_error_and_a_share_of_bad_pairs_is_allowed(encoding, tmp_path):
     lines = ["plain", *["gr\u00fcn"] * 159]
     write(tmp_path, a_en=b"green\n" * 160, a_de="\n".join(lines).encode(encoding))
-    sides = list(reading.from_files(tmp_path, "a", LANGUAGES))
+    sides = list(reading.read_files(tmp_path, "a", LANGUAGES))
     with pytest.raises(ValueError, match="train of a: of 160 pairs, .* 1(59|60) are not UTF-8, more than filter"):
         keep(sides, malformed_share=0.01)
     sound = [("green", "gr\u00fcn")] * 99
@@ -131,13 +131,13 @@ def test_a_table_whose_lines_have_a_column_without_a_name_is_an_error_that_says_
     with pytest.raises(
         ValueError, match="of 50 pairs, 50 lack a text, or have other cells than .*; the first is pair 1"
     ):
-        keep(reading.from_files(tmp_path, "a.tsv", LANGUAGES), malformed_share=0.01)
+        keep(reading.read_files(tmp_path, "a.tsv", LANGUAGES), malformed_share=0.01)
 
 
 def test_files_are_read_no_further_than_they_are_kept(tmp_path):
     write(tmp_path, a_en=b"a long line of one file\n" * 300_000, a_de=b"eine lange Zeile der anderen\n" * 300_000)
     tracemalloc.start()
-    kept, _ = keep(reading.from_files(tmp_path, "a", LANGUAGES), limit=2)
+    kept, _ = keep(reading.read_files(tmp_path, "a", LANGUAGES), limit=2)
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     assert len(kept) == 2 and peak < 3_000_000
@@ -149,7 +149,7 @@ def test_a_training_pair_that_is_held_out_is_counted_and_left_out(tmp_path, monk
         for protocol in params["translation"]["protocols"].values():
             protocol["files"] = {split: f"{split}.tsv" for split in stage.SPLITS}
 
-    pairs = language.pairs(62, seed=1)
+    pairs = language.draw_pairs(62, seed=1)
     splits = {"train": pairs[:60], "validation": pairs[59:61], "test": [pairs[0], pairs[61]]}
     for split, part in splits.items():
         pd.DataFrame(part, columns=list(LANGUAGES)).to_csv(tmp_path / f"{split}.tsv", sep="\t", index=False)
@@ -162,7 +162,7 @@ def test_a_training_pair_that_is_held_out_is_counted_and_left_out(tmp_path, monk
 
 
 def test_a_control_sign_that_is_written_in_a_sentence_is_text():
-    words = vocabulary.trained(["a [PAD] b", "[BEGIN] [END] [UNK]"], 100)
+    words = vocabulary.train_tokenizer(["a [PAD] b", "[BEGIN] [END] [UNK]"], 100)
     sentence = "a [END] b [PAD] [BEGIN] [UNK]"
     [ids] = vocabulary.encode(words, [sentence])
     assert set(ids[1:-1]).isdisjoint(range(4)) and words.decode(ids[1:-1].tolist()) == sentence
@@ -182,7 +182,7 @@ def test_a_control_sign_that_is_written_in_a_sentence_is_text():
 def test_files_that_cannot_be_paired_are_named(files, name, message, tmp_path):
     write(tmp_path, **files)
     with pytest.raises(ValueError, match=message):
-        list(reading.from_files(tmp_path, name, LANGUAGES))
+        list(reading.read_files(tmp_path, name, LANGUAGES))
 
 
 ROWS = [
@@ -220,12 +220,12 @@ def test_a_row_of_the_hub_without_both_languages_is_named(row, monkeypatch):
     monkeypatch.setattr("datasets.load_dataset", lambda *_, **__: iter([row]))
     hub = Hub(repository="a/b", configuration=None, revision="c")
     with pytest.raises(ValueError, match=r"translation\.protocols\.\*\.hub: a/b \(c\), train .*row 0 has no 'en'"):
-        list(reading.from_hub(hub, "train", LANGUAGES))
+        list(reading.read_hub(hub, "train", LANGUAGES))
 
 
 def test_sub_words_give_the_sentence_back():
     sentences = ["A dog, an old one, barks.", "Zwei Hunde bellen!"]
-    words = vocabulary.trained(sentences, 100)
+    words = vocabulary.train_tokenizer(sentences, 100)
     for sentence, ids in zip(sentences, vocabulary.encode(words, sentences), strict=True):
         assert ids[0] == BEGIN and ids[-1] == END
         assert words.decode(ids[1:-1].tolist()) == sentence
@@ -253,8 +253,8 @@ def test_long_pairs_leave_training_and_are_cut_elsewhere(tmp_path, monkeypatch):
     stage.main(settings_of(positions=12))
     fates = ledger(tmp_path)
     folder = tmp_path / "data/sentence_pairs/blog"
-    train = load(folder / "train.safetensors")
-    test = load(folder / "test.safetensors")
+    train = load_pairs(folder / "train.safetensors")
+    test = load_pairs(folder / "test.safetensors")
     dropped = fates["blog", "train", "dropped", "over_long"]
     assert 0 < dropped < 60
     assert len(train) == fates["blog", "train", "kept", ""] == 60 - dropped
@@ -297,6 +297,6 @@ def test_real_pairs_of_multi30k_are_read_whole(shared_data, tmp_path, monkeypatc
 def test_languages_are_named_by_codes_with_script_and_region(tmp_path):
     (tmp_path / "a.pt-BR").write_bytes(b"um\n")
     (tmp_path / "a.no").write_bytes(b"en\n")
-    assert list(reading.from_files(tmp_path, "a", ("pt-BR", "no"))) == [(b"um", b"en")]
+    assert list(reading.read_files(tmp_path, "a", ("pt-BR", "no"))) == [(b"um", b"en")]
     (tmp_path / "a.tsv").write_bytes(b"no\tpt-BR\nen\tum\n")
-    assert list(reading.from_files(tmp_path, "a.tsv", ("pt-BR", "no"))) == [(b"um", b"en")]
+    assert list(reading.read_files(tmp_path, "a.tsv", ("pt-BR", "no"))) == [(b"um", b"en")]

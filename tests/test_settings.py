@@ -20,7 +20,7 @@ LAPTOP = Path(__file__).parents[1] / "stages" / "scales" / "laptop.yaml"
 FREE = ("models.", "variants.", "pretraining.sequence_length_warmup", "translation.protocols.")
 
 
-@pytest.mark.parametrize("scale", scales.names())
+@pytest.mark.parametrize("scale", scales.list_scales())
 def test_every_scale_is_valid_and_has_every_key(scale):
     content = yaml.safe_load(scales.read(scale))
     assert Settings.model_validate(content).scale == scale
@@ -224,7 +224,9 @@ def test_a_file_without_settings_is_an_error(text, message, tmp_path):
 
 def test_operators_that_write_attention_weights_out_are_those_that_weigh_values_otherwise():
     expected = {
-        name for name, kind in SELF_ATTENTION.items() if kind.weighted_values is not SelfAttention.weighted_values
+        name
+        for name, kind in SELF_ATTENTION.items()
+        if kind.compute_weighted_values is not SelfAttention.compute_weighted_values
     }
     assert set(stage.WRITTEN_OUT) == expected
 
@@ -234,7 +236,7 @@ def test_weights_over_parameters_are_counted_as_the_operators_have_pairs():
     expected = {kind.name: kind for kind in OPERATORS.values() if issubclass(kind, OverParameters)}
     assert stage.OVER_PARAMETERS.keys() == expected.keys()
     for name, kind in expected.items():
-        module, _ = kind.feed_forward(model.hidden, model.heads, model.intermediate, dropout=0.0)
+        module, _ = kind.build_feed_forward(model.hidden, model.heads, model.intermediate, dropout=0.0)
         heads, pairs, _ = module.K.shape
         assert stage.count_stored_weights(name, model, length=512) == heads * pairs
 

@@ -39,8 +39,8 @@ def time_rounds(rates: dict[str, np.ndarray], prefix: str = "") -> pd.DataFrame:
 
 def compare(rows: pd.DataFrame, pairs: tuple = ()) -> pd.DataFrame:
     """Makes the contrasts of observations."""
-    quantities = contrasts.quantities(rows, pd.DataFrame(columns=FIELDS), {})
-    return contrasts.table({"reproduced": quantities}, 0.95, 0.05, pairs).set_index("arm")
+    quantities = contrasts.collect_quantities(rows, pd.DataFrame(columns=FIELDS), {})
+    return contrasts.make_contrasts({"reproduced": quantities}, 0.95, 0.05, pairs).set_index("arm")
 
 
 def test_speeds_are_compared_by_the_ratio_within_a_round_in_per_cent_of_the_original():
@@ -108,11 +108,11 @@ def test_a_machine_is_busy_above_the_allowed_speed_or_in_a_round_far_below_the_u
 def test_the_table_of_speed_shows_the_allowed_difference_and_why_there_is_no_verdict(monkeypatch):
     rates = {"original": ORIGINAL, "shared": ORIGINAL * GAIN, "pairwise": ORIGINAL * 2 * GAIN}
     rows = pd.concat([time_rounds(rates), time_rounds({"original": ORIGINAL / 2}, STOCK)])
-    summaries = derived.time_summaries(rows)
+    summaries = derived.summarise_times(rows)
     summaries["stock"] = summaries["stock"].replace("", None)
     frames = {"contrasts": compare(rows).reset_index().astype({"protocol": "str"}), "speed": summaries}
     monkeypatch.setattr(read_results, "read_table", lambda name, **_: frames[name])
-    read = {"speed": summaries, "speed_tests": table_rows.speed_tests()}.__getitem__
+    read = {"speed": summaries, "speed_tests": table_rows.select_speed_tests()}.__getitem__
     grid = own_tables.build_table("training_speed", read, simultaneous="simultaneous 95 %")
     labels = [heading.label for heading in grid.headings]
     shown = {}

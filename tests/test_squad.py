@@ -7,7 +7,7 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from stages.benchmarks.answers import normalised, scores
+from stages.benchmarks.answers import compute_scores, normalise_answer
 from stages.embedded.comprehension import write_squad, write_triviaqa
 from stages.schema.sections import Hub
 from stages.tasks import squad, triviaqa
@@ -36,7 +36,7 @@ QAS = r"\$\.data\[0\]\.paragraphs\[0\]\.qas"  # as an error names the questions 
     ],
 )
 def test_normalisation_is_the_official_one(text, expected):
-    assert normalised(text) == expected
+    assert normalise_answer(text) == expected
 
 
 @pytest.mark.parametrize(
@@ -58,15 +58,15 @@ def test_normalisation_is_the_official_one(text, expected):
     ],
 )
 def test_scores_of_constructed_cases(prediction, gold, exact, overlap):
-    assert scores([prediction], [gold]) == {"exact_match": exact, "f1": pytest.approx(overlap)}
-    mean = scores([prediction, "x"], [gold, ["y"]])
+    assert compute_scores([prediction], [gold]) == {"exact_match": exact, "f1": pytest.approx(overlap)}
+    mean = compute_scores([prediction, "x"], [gold, ["y"]])
     assert mean == {"exact_match": exact / 2, "f1": pytest.approx(overlap / 2)}
 
 
 @pytest.mark.parametrize(("predictions", "answers"), [(["a"], []), ([], [])])
 def test_predictions_without_their_questions_are_refused(predictions, answers):
     with pytest.raises(ValueError, match="for 0 questions"):
-        scores(predictions, answers)
+        compute_scores(predictions, answers)
 
 
 # files of SQuAD
@@ -108,7 +108,7 @@ def test_unanswerable_questions_have_no_answers_whatever_was_plausible(tmp_path)
     squad_file(tmp_path, plausible, entry("q2", is_impossible=False), name="train-v2.0.json")
     found = squad.read_original(tmp_path, "squad2", "train")
     assert found.frame["answers"].tolist() == [[], ["Paris"]]
-    assert tasks.majority_share(found.frame, "squad2") == 0.5
+    assert tasks.compute_majority_share(found.frame, "squad2") == 0.5
 
 
 @pytest.mark.parametrize(
@@ -366,8 +366,8 @@ def test_embedded_questions_are_read_like_real_questions(tmp_path, split, number
     assert len(answerable.frame) == len(mixed.frame) == len(trivial.frame) == number
     assert not answerable.subset
     assert not trivial.subset
-    assert tasks.majority_share(answerable.frame, "squad1") is None
-    assert tasks.majority_share(mixed.frame, "squad2") == pytest.approx(1 / 3)
+    assert tasks.compute_majority_share(answerable.frame, "squad1") is None
+    assert tasks.compute_majority_share(mixed.frame, "squad2") == pytest.approx(1 / 3)
     # One document of twenty in either part has no answer.
     assert trivial.dropped == 2 * (number // 2 // 20)
 
@@ -384,7 +384,7 @@ def test_the_stage_writes_tables_and_statistics_and_the_same_bytes_again(tmp_pat
     folders = [tmp_path / name for name in ("first", "again")]
     for folder in folders:
         folder.mkdir()
-        rows = pd.DataFrame(tasks.build(folder, given))
+        rows = pd.DataFrame(tasks.build_tasks(folder, given))
     assert rows["examples"].tolist() == [40, 30, 40, 30]
     assert rows["available"].tolist() == [60, 30, 60, 30]
     assert rows["dropped"].tolist() == [0, 0, 2, 0]
@@ -406,6 +406,6 @@ def test_real_files_have_their_counts_and_every_answer_stands_at_its_offset(
     assert (len(found.frame), found.subset) == (count, split == "train")
     assert (found.frame["answers"].str.len() == 0).sum() == unanswerable
     gold = [answers[0] if answers else "" for answers in found.frame["answers"]]
-    assert scores(gold, found.frame["answers"]) == {"exact_match": 1.0, "f1": 1.0}
+    assert compute_scores(gold, found.frame["answers"]) == {"exact_match": 1.0, "f1": 1.0}
     share = unanswerable / count
-    assert scores([""] * count, found.frame["answers"])["f1"] == pytest.approx(share)
+    assert compute_scores([""] * count, found.frame["answers"])["f1"] == pytest.approx(share)

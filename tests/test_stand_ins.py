@@ -23,7 +23,7 @@ STAND_INS = {
 
 
 def read_corpus(path: Path) -> None:
-    list(sources.file_records(path))
+    list(sources.read_records(path))
 
 
 def read_glue(path: Path) -> None:
@@ -39,7 +39,7 @@ def read_blocklists(path: Path) -> None:
 
 
 def read_pairs(path: Path) -> None:
-    list(pairs.from_files(path.parent, path.name, ("pt", "en")))
+    list(pairs.read_files(path.parent, path.name, ("pt", "en")))
 
 
 READERS = {
@@ -53,7 +53,7 @@ READERS = {
     "adult/domains": read_blocklists,
     "adult/domains.gz": read_blocklists,
     "pairs.tsv": read_pairs,
-    "vocab.txt": vocabulary.from_file,
+    "vocab.txt": vocabulary.read_tokenizer,
     "en.binary": annotation.load_kenlm,
 }
 
@@ -81,13 +81,13 @@ def test_a_link_that_leads_nowhere_is_not_called_missing(tmp_path, name):
 def test_a_pointer_in_a_local_folder_of_the_hubs_layout_is_named(tmp_path, suffix):
     (tmp_path / f"train.{suffix}").write_text(LFS)
     with pytest.raises(ValueError, match=f"train.{suffix}: {STAND_INS[LFS]}"):
-        commits.dataset(str(tmp_path), None, "main", "train", "tasks.hub", ["label"])
+        commits.load_split(str(tmp_path), None, "main", "train", "tasks.hub", ["label"])
 
 
 def test_pointers_of_files_that_are_not_read_are_no_error(tmp_path):
     (tmp_path / "train.csv").write_text("label\n1\n")
     (tmp_path / "model.safetensors").write_text(LFS)
-    data, _ = commits.dataset(str(tmp_path), None, "main", "train", "tasks.hub", ["label"])
+    data, _ = commits.load_split(str(tmp_path), None, "main", "train", "tasks.hub", ["label"])
     assert data["label"] == [1]
 
 
@@ -95,7 +95,7 @@ def test_a_pointer_in_place_of_a_tokenizer_is_named(tmp_path):
     (tmp_path / "config.json").write_text('{"model_type": "bert"}')
     (tmp_path / "tokenizer.json").write_text(LFS)
     with pytest.raises(ValueError, match=f"tokenizer.json: {STAND_INS[LFS]}"):
-        vocabulary.from_hub(str(tmp_path), "main")
+        vocabulary.load_tokenizer(str(tmp_path), "main")
 
 
 def test_a_pointer_in_place_of_a_document_is_named_but_a_document_may_be_a_web_page(tmp_path):

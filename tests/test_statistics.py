@@ -10,18 +10,18 @@ from hypothesis import strategies as st
 from scipy import stats
 from statsmodels.stats.multitest import multipletests
 
-from stages.evidence.estimate import between, welch
+from stages.evidence.estimate import compare_arms, compare_by_welch
 from stages.evidence.statistics import (
     EXACT,
     FINETUNING,
     PRETRAINING,
     ROUNDS,
     TRAINING,
-    holm,
-    p_of_difference,
-    summarise,
-    units,
-    within_sd,
+    adjust_by_holm,
+    compute_p_of_difference,
+    compute_within_sd,
+    find_units,
+    summarise_cell,
 )
 
 values = st.lists(st.floats(-100, 100), min_size=2, max_size=8).filter(lambda v: np.ptp(v) > 1e-3)
@@ -37,7 +37,7 @@ def runs(*groups: list[float]) -> pd.DataFrame:
 
 
 def test_finetuning_seeds_are_the_units_of_one_checkpoint():
-    summary = summarise(runs([1.0, 2.0, 4.0]), 0.95)
+    summary = summarise_cell(runs([1.0, 2.0, 4.0]), 0.95)
     assert (summary.n, summary.runs, summary.unit) == (3, 3, FINETUNING)
     assert summary.mean == pytest.approx(7 / 3)
     assert summary.sd == summary.within_sd == pytest.approx(np.std([1, 2, 4], ddof=1))
@@ -46,20 +46,20 @@ def test_finetuning_seeds_are_the_units_of_one_checkpoint():
 
 
 def test_several_pretraining_seeds_are_the_units_and_count_equally():
-    summary = summarise(runs([1.0, 3.0], [6.0, 6.0, 6.0, 6.0]), 0.95)
+    summary = summarise_cell(runs([1.0, 3.0], [6.0, 6.0, 6.0, 6.0]), 0.95)
     assert (summary.n, summary.runs, summary.unit) == (2, 6, PRETRAINING)
     assert summary.mean == 4.0  # not 28 / 6
     assert summary.sd == pytest.approx(np.std([2, 6], ddof=1))
 
 
 def test_a_single_run_has_no_interval():
-    single = summarise(runs([1.0]), 0.95)
+    single = summarise_cell(runs([1.0]), 0.95)
     assert single.n == 1
     assert np.isnan([single.sd, single.low, single.high, single.within_sd]).all()
 
 
 def test_equal_runs_have_an_interval_of_no_width():
-    equal = summarise(runs([2.0, 2.0, 2.0]), 0.95)
+    equal = summarise_cell(runs([2.0, 2.0, 2.0]), 0.95)
     assert (equal.low, equal.high, equal.sd) == (2.0, 2.0, 0.0)
 
 
@@ -74,16 +74,16 @@ def test_equal_runs_have_an_interval_of_no_width():
 )
 def test_what_was_not_fine_tuned_has_units_of_its_stage(stage, pretraining_seed, unit):
     frame = pd.DataFrame({"stage": stage, "pretraining_seed": pretraining_seed, "value": [1.0, 2.0]})
-    assert units(frame.assign(finetuning_seed=None))[2] == unit
+    assert find_units(frame.assign(finetuning_seed=None))[2] == unit
 
 
 def test_no_runs_are_an_error():
     with pytest.raises(ValueError, match="no runs"):
-        summarise(runs(), 0.95)
+        summarise_cell(runs(), 0.95)
 
 
 def test_spread_within_checkpoints_is_pooled():
-    assert within_sd(runs([0.0, 2.0], [10.0, 10.0, 10.0])) == pytest.approx(sqrt(2 / 3))
+    assert compute_within_sd(runs([0.0, 2.0], [10.0, 10.0, 10.0])) == pytest.approx(sqrt(2 / 3))
 
 
 @pytest.mark.nightly
@@ -92,7 +92,7 @@ def test_intervals_cover_the_mean_as_often_as_they_say():
     samples = generator.normal(size=(400, 5))
     covered = 0
     for sample in samples:
-        summary = summarise(runs(list(sample)), 0.9)
+        summary = summarise_cell(runs(list(sample)), 0.9)
         covered += summary.low < 0 < summary.high
     assert 0.86 < covered / len(samples) < 0.94
 
@@ -101,12 +101,12 @@ def test_intervals_cover_the_mean_as_often_as_they_say():
 @given(values, values)
 def test_welch_agrees_with_scipy_in_either_order(first, second):
     first, second = np.array(first), np.array(second)
-    made = welch(first, second, 0.95)
+    made = compare_by_welch(first, second, 0.95)
     expected = stats.ttest_ind(first, second, equal_var=False)
     assert made.value / made.error == pytest.approx(expected.statistic)
     assert made.p == pytest.approx(expected.pvalue)
     assert (made.low, made.high) == pytest.approx(tuple(expected.confidence_interval(0.95)))
-    swapped = welch(second, first, 0.95)
+    swapped = compare_by_welch(second, first, 0.95)
     assert swapped.p == pytest.approx(made.p)
     assert (swapped.value, swapped.low) == pytest.approx((-made.value, -made.high), abs=1e-9)
 
@@ -126,7 +126,7 @@ ROUNDED = [100 * (0.1 + 0.2), 100 * 0.3]
     ],
 )
 def test_without_variance_on_a_side_overlapping_values_and_a_single_value_have_no_test(first, second):
-    result = welch(np.array(first), np.array(second), 0.95)
+    result = compare_by_welch(np.array(first), np.array(second), 0.95)
     assert isnan(result.p)
     assert isnan(result.low)
     assert not isnan(result.value)
@@ -147,7 +147,7 @@ def subtract_means(first: np.ndarray, second: np.ndarray) -> float:
     ],
 )
 def test_without_variance_on_a_side_values_that_lie_apart_have_a_permutation_test(first, second):
-    result = welch(np.array(first), np.array(second), 0.95)
+    result = compare_by_welch(np.array(first), np.array(second), 0.95)
     expected = stats.permutation_test((first, second), subtract_means, n_resamples=np.inf)
     assert result.p == pytest.approx(expected.pvalue)
     assert isnan(result.low)
@@ -160,30 +160,30 @@ def test_runs_of_equal_seeds_are_paired_in_any_order(pairs):
     assume(min(np.ptp(first), np.ptp(second), np.ptp(first - second)) > 1e-3)
     own = runs(*first[:, None].tolist())
     other = runs(*second[:, None].tolist())
-    made = between(own, other.iloc[::-1], 0.95)
+    made = compare_arms(own, other.iloc[::-1], 0.95)
     expected = stats.ttest_rel(first, second)
     assert made.paired
     assert (made.unit, made.n) == (PRETRAINING, (len(pairs), len(pairs)))
     assert made.p == pytest.approx(expected.pvalue)
     assert (made.low, made.high) == pytest.approx(tuple(expected.confidence_interval(0.95)))
     other["pretraining_seed"] += 1
-    assert not between(own, other, 0.95).paired
+    assert not compare_arms(own, other, 0.95).paired
 
 
 def test_a_spread_that_seeds_share_does_not_hide_a_difference():
     own, other = runs([1.0], [5.0], [9.0]), runs([0.9], [4.9], [8.88])
-    assert between(own, other, 0.95).p < 0.05
-    assert welch(own["value"].to_numpy(), other["value"].to_numpy(), 0.95).p > 0.05
+    assert compare_arms(own, other, 0.95).p < 0.05
+    assert compare_by_welch(own["value"].to_numpy(), other["value"].to_numpy(), 0.95).p > 0.05
 
 
 def test_finetuning_seeds_of_two_checkpoints_are_not_paired():
-    single = between(runs([1.0, 2.0, 4.0]), runs([0.0, 2.0, 2.0]), 0.95)
+    single = compare_arms(runs([1.0, 2.0, 4.0]), runs([0.0, 2.0, 2.0]), 0.95)
     assert not single.paired
     assert (single.unit, single.n) == (FINETUNING, (3, 3))
 
 
 def test_finetuning_seeds_of_several_checkpoints_are_averaged():
-    several = between(runs([1.0, 3.0], [2.0, 6.0], [3.0, 4.0]), runs([1.0], [1.0], [2.0]), 0.95)
+    several = compare_arms(runs([1.0, 3.0], [2.0, 6.0], [3.0, 4.0]), runs([1.0], [1.0], [2.0]), 0.95)
     assert several.paired
     assert several.unit == PRETRAINING
     assert several.value == pytest.approx(np.mean([2.0, 4.0, 3.5]) - np.mean([1.0, 1.0, 2.0]))
@@ -192,14 +192,14 @@ def test_finetuning_seeds_of_several_checkpoints_are_averaged():
 def test_rounds_are_pairs_and_three_have_an_interval():
     rounds = pd.DataFrame({"stage": "timing", "pretraining_seed": None, "condition": ["round=1", "round=2", "round=3"]})
     arm, reference = rounds.assign(value=[1.0, 2.0, 4.0]), rounds.assign(value=[1.5, 2.75, 4.5])
-    made = between(arm, reference, 0.95)
+    made = compare_arms(arm, reference, 0.95)
     assert (made.unit, made.n, made.paired) == (ROUNDS, (3, 3), True)
     assert made.low < made.value < made.high
-    assert isnan(between(arm[:2], reference[:2], 0.95).low)
+    assert isnan(compare_arms(arm[:2], reference[:2], 0.95).low)
 
 
 def test_fewer_than_three_seeds_have_neither_interval_nor_test():
-    made = between(runs([1.0], [2.0]), runs([3.0], [5.0], [6.0]), 0.95)
+    made = compare_arms(runs([1.0], [2.0]), runs([3.0], [5.0], [6.0]), 0.95)
     assert isnan(made.low)
     assert isnan(made.p)
     assert made.value == pytest.approx(1.5 - 14 / 3)
@@ -215,12 +215,12 @@ def test_fewer_than_three_seeds_have_neither_interval_nor_test():
     ],
 )
 def test_a_difference_from_a_published_number(values, differs):
-    assert (p_of_difference(np.array(values), 80.0) < 0.05) == differs
+    assert (compute_p_of_difference(np.array(values), 80.0) < 0.05) == differs
 
 
 def test_a_published_number_is_tested_as_a_sample_of_one():
     measured = np.array([82.0, 81.0, 80.5, 79.5])
-    assert p_of_difference(measured, 80.0) == pytest.approx(stats.ttest_ind(measured, [80.0]).pvalue)
+    assert compute_p_of_difference(measured, 80.0) == pytest.approx(stats.ttest_ind(measured, [80.0]).pvalue)
 
 
 @pytest.mark.nightly
@@ -229,7 +229,7 @@ def test_a_published_number_is_one_more_run_and_not_known_without_error():
     samples = np.random.default_rng(5).normal(80, 1, size=(400, 11))
     found = 0
     for sample in samples:
-        found += p_of_difference(sample[:10], float(sample[10])) < 0.05
+        found += compute_p_of_difference(sample[:10], float(sample[10])) < 0.05
     assert found / 400 < 0.05 + 2 * sqrt(0.05 * 0.95 / 400)
 
 
@@ -242,4 +242,4 @@ def test_holms_method_equals_statsmodels_among_the_tests_that_have_a_p_value(siz
     tested = ~np.isnan(p_values)
     if tested.any():
         expected[tested] = multipletests(p_values[tested], method="holm")[1]
-    np.testing.assert_array_equal(holm(p_values), expected)
+    np.testing.assert_array_equal(adjust_by_holm(p_values), expected)

@@ -26,7 +26,7 @@ def compare(**arms: list[float | None]) -> pd.DataFrame:
     frame = pd.DataFrame(rows, columns=["operator", "pretraining_seed", "value", "reached"])
     frame = frame.assign(quantity="steps", at="loss=3", protocol=None, size="tiny", stage="pretraining")
     frame = frame.assign(finetuning_seed=None, score=nan, most_frequent_high=nan)
-    return contrasts.table({"reproduced": frame}, 0.95, 0.05).set_index("arm")
+    return contrasts.make_contrasts({"reproduced": frame}, 0.95, 0.05).set_index("arm")
 
 
 def measure_losses(*runs: list[float]) -> tuple[pd.DataFrame, pd.DataFrame]:
@@ -43,7 +43,7 @@ def measure_losses(*runs: list[float]) -> tuple[pd.DataFrame, pd.DataFrame]:
             )
     observed = pd.DataFrame(rows).assign(operator="original", size="tiny")
     observed = observed.assign(stage="pretraining", metric="validation_loss")
-    return observed, measurements.measurements(observed)
+    return observed, measurements.compute_measurements(observed)
 
 
 @pytest.mark.parametrize(
@@ -93,7 +93,7 @@ def test_p_values_are_adjusted_over_all_arms_and_power_is_for_the_first_step():
     assert (frame["p_holm"] >= frame["p"]).all()
     assert frame["p_holm"].min() == pytest.approx(3 * frame["p"].min())
     row = frame.loc["a"]
-    share = power.direction(row["detectable"], row["error"], row["freedom"], 0.05 / 3)
+    share = power.compute_power(row["detectable"], row["error"], row["freedom"], 0.05 / 3)
     assert share == pytest.approx(0.8)
 
 
@@ -102,17 +102,17 @@ def test_a_run_that_some_fine_tuning_seeds_see_arrive_is_known_up_to_the_last_st
     rows = pd.DataFrame({"metric": [metric, metric + convergence.NOT_REACHED], "value": [200.0, END]})
     rows = rows.assign(size="tiny", operator="original", pretraining_seed=1).reindex(columns=FIELDS)
     for count, expected in ((2, (END, False)), (1, (200.0, True))):
-        found = convergence.events(rows.iloc[:count]).iloc[0]
+        found = convergence.collect_events(rows.iloc[:count]).iloc[0]
         assert (found["step"], found["reached"]) == expected
 
 
 def test_the_restricted_mean_is_the_area_under_the_curve_of_kaplan_and_meier():
     runs = pd.DataFrame({"step": [200, 400, 700, END, END], "reached": [True, True, True, False, False]})
     runs = runs.assign(milestone="loss=3", operator="original")
-    mean = survival.restricted_means(runs, ["milestone"], 0.95).iloc[0]
+    mean = survival.estimate_restricted_means(runs, ["milestone"], 0.95).iloc[0]
     assert mean["mean"] == (200 + 400 + 700 + 2 * END) / 5
     assert mean[["never", "runs", "horizon"]].tolist() == [2, 5, END]
-    curve = survival.curves(runs, ["milestone", "operator"])
+    curve = survival.compute_curves(runs, ["milestone", "operator"])
     widths = np.diff([*curve["step"], END])
     assert mean["mean"] == pytest.approx((widths * curve["waiting"]).sum())
     assert curve["at_risk"].tolist() == [5, 5, 4, 3]
@@ -151,7 +151,9 @@ def test_runs_that_do_not_leave_the_plateau_are_events_that_never_came():
     observed, measured = measure_losses(LEAVING, STUCK)
     found = convergence.select_measurements(measured, {"metric": "plateau_end_step", "operator": "original"})
     assert found[["value", "reached"]].values.tolist() == [[100, True], [220, False]]
-    table = convergence.milestones(measured, convergence.curves(observed, measured), 0.95).set_index("milestone")
+    table = convergence.estimate_milestones(measured, convergence.summarise_curves(observed, measured), 0.95).set_index(
+        "milestone"
+    )
     assert table.loc["plateau_end_step", ["mean", "never", "runs"]].tolist() == [
         160,
         1,

@@ -9,8 +9,16 @@ import pytest
 
 from stages.evidence import cells, specifications
 from stages.report import html, latex, table_rows
-from stages.report.paper_tables import paper_table
-from stages.report.tables import csv_of, detectable, in_words, interval, number, probability, signed
+from stages.report.paper_tables import build_paper_table
+from stages.report.tables import (
+    describe_detectable,
+    format_in_words,
+    format_interval,
+    format_number,
+    format_probability,
+    format_signed,
+    write_csv,
+)
 from tests.toy_evidence import cell_sources, filled, row
 
 TABLES = specifications.load()[0]
@@ -18,7 +26,7 @@ TABLES = specifications.load()[0]
 
 def grid(name: str, run: list[dict]):
     table = TABLES[name]
-    return paper_table((table,), filled(name, run), ["tiny"])
+    return build_paper_table((table,), filled(name, run), ["tiny"])
 
 
 def scored(operator: str, size: str, *values: float) -> list[dict]:
@@ -43,20 +51,20 @@ def column(table, line, label: str):
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
-        (number(1234567, 0), "1,234,567"),
-        (number(-0.126, 2), "−0.13"),
-        (number(-0.004, 2), "0.00"),
-        (number(nan, 2), "–"),
-        (signed(0.006, 2), "+0.01"),
-        (signed(0.004, 2), "0.00"),
-        (in_words(3), "three"),
-        (in_words(1200), "1,200"),
-        (interval(-1, 2.25, 1), "−1.0 to 2.2"),
-        (interval(nan, nan, 1), "–"),
-        (probability(0.0004), "< 0.001"),
-        (probability(0.001), "0.001"),
-        (probability(0.0499), "0.050"),
-        (probability(nan), "–"),
+        (format_number(1234567, 0), "1,234,567"),
+        (format_number(-0.126, 2), "−0.13"),
+        (format_number(-0.004, 2), "0.00"),
+        (format_number(nan, 2), "–"),
+        (format_signed(0.006, 2), "+0.01"),
+        (format_signed(0.004, 2), "0.00"),
+        (format_in_words(3), "three"),
+        (format_in_words(1200), "1,200"),
+        (format_interval(-1, 2.25, 1), "−1.0 to 2.2"),
+        (format_interval(nan, nan, 1), "–"),
+        (format_probability(0.0004), "< 0.001"),
+        (format_probability(0.001), "0.001"),
+        (format_probability(0.0499), "0.050"),
+        (format_probability(nan), "–"),
     ],
 )
 def test_numbers_intervals_and_probabilities_in_print(text, expected):
@@ -65,7 +73,7 @@ def test_numbers_intervals_and_probabilities_in_print(text, expected):
 
 @pytest.mark.parametrize(("difference", "shown"), [(1.1, "1.1"), (2.01, "2.1")])
 def test_a_detectable_difference_is_rounded_up(difference, shown):
-    assert detectable(difference).startswith(f"{shown} points would be detected")
+    assert describe_detectable(difference).startswith(f"{shown} points would be detected")
 
 
 def test_levels_of_the_loss_fall_and_other_milestones_follow_in_their_order():
@@ -101,7 +109,9 @@ def test_a_measured_row_of_the_paper_shows_mean_spread_and_seeds():
 def test_a_score_at_chance_is_marked(value, text):
     constant = {("most_frequent", "courtois2024", "rte", "score"): (0.55, 0.6)}
     name = "courtois2024_table3_glue"
-    table = paper_table((TABLES[name],), filled(name, scored("pairwise", "base", value), without_model=constant), [])
+    table = build_paper_table(
+        (TABLES[name],), filled(name, scored("pairwise", "base", value), without_model=constant), []
+    )
     assert column(table, lines(table, "BERT-base pairwise")["reproduced"], "RTE").text == text
     assert any(note.startswith("° marks scores at chance") for note in table.notes) == text.endswith("°")
 
@@ -134,7 +144,7 @@ def test_the_csv_has_one_line_a_cell_with_published_and_reproduced_values():
 
 def both_editions(end: str):
     pair = tuple(TABLES[f"{edition}_{end}"] for edition in ("kowsher2024_arxiv", "kowsher2025_naacl"))
-    return paper_table(pair, pd.concat([cells.fill(table, cell_sources([])) for table in pair]), ["tiny"])
+    return build_paper_table(pair, pd.concat([cells.fill_cells(table, cell_sources([])) for table in pair]), ["tiny"])
 
 
 HOSTILE = (
@@ -153,12 +163,12 @@ PLAIN = ("-0.056", "+0.3", "-", "-1.5e-05", "87.6k", "1=1", "a-b", "", "+12%", "
 def test_a_spreadsheet_takes_no_text_of_a_table_for_a_formula_and_every_number_stands():
     frame = pd.DataFrame({"text": [*HOSTILE, *PLAIN], "value": -1.5, "n": pd.array([1] * 18 + [None], dtype="Int64")})
     back = pd.read_csv(
-        io.StringIO(csv_of(frame)), dtype={"text": "str", "n": "Int64"}, keep_default_na=False, na_values={"n": ""}
+        io.StringIO(write_csv(frame)), dtype={"text": "str", "n": "Int64"}, keep_default_na=False, na_values={"n": ""}
     )
     assert back["text"].tolist() == [*(f"'{text}" for text in HOSTILE), *PLAIN]
     assert (back["value"] == -1.5).all()
-    assert csv_of(pd.DataFrame([["=1", 2]])) == "0,1\n'=1,2\n"  # columns without a name
-    assert csv_of(frame[["value", "n"]]) == frame[["value", "n"]].to_csv(index=False, lineterminator="\n")
+    assert write_csv(pd.DataFrame([["=1", 2]])) == "0,1\n'=1,2\n"  # columns without a name
+    assert write_csv(frame[["value", "n"]]) == frame[["value", "n"]].to_csv(index=False, lineterminator="\n")
 
 
 def test_editions_that_differ_stand_one_below_the_other_with_the_differences_marked():
@@ -189,7 +199,7 @@ def test_latex_escapes_all_that_is_special_in_it():
 
 def test_latex_templates_escape_every_value(tmp_path):
     (tmp_path / "t.tex").write_text(r"\x{<< value >>} << loop | formula >>")
-    made = latex.environment(tmp_path).get_template("t.tex").render(value=r"\input{x}", loop="h^2_%")
+    made = latex.make_environment(tmp_path).get_template("t.tex").render(value=r"\input{x}", loop="h^2_%")
     assert made == r"\x{\textbackslash{}input\{x\}} h\textsuperscript{2}\_\%"
 
 
@@ -197,14 +207,14 @@ def test_a_missing_value_is_an_error_in_both_forms(tmp_path):
     (tmp_path / "t.tex").write_text("<< nothing >>")
     (tmp_path / "report.html").write_text("{{ nothing }}")
     with pytest.raises(jinja2.UndefinedError):
-        latex.environment(tmp_path).get_template("t.tex").render()
+        latex.make_environment(tmp_path).get_template("t.tex").render()
     with pytest.raises(jinja2.UndefinedError):
-        html.environment(tmp_path).get_template("report.html").render()
+        html.make_environment(tmp_path).get_template("report.html").render()
 
 
 def test_html_escapes_every_value(tmp_path):
     (tmp_path / "report.html").write_text("{{ value }} {{ value | formula }}")
-    made = html.environment(tmp_path).get_template("report.html").render(value='<b>h^2"')
+    made = html.make_environment(tmp_path).get_template("report.html").render(value='<b>h^2"')
     assert made == "&lt;b&gt;h^2&#34; &lt;b&gt;h<sup>2</sup>&#34;"
 
 

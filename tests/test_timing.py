@@ -17,8 +17,8 @@ from transformers import BertForMaskedLM
 from transformers.models.bert.modeling_bert import BertSelfAttention
 
 from stages.attention.bert import OperatorBertForMaskedLM
-from stages.attention.configuration import configuration
-from stages.attention.counts import training_flops
+from stages.attention.configuration import make_configuration
+from stages.attention.counts import count_training_operations
 from stages.attention.operators import OPERATORS
 from stages.classification import training as finetuning
 from stages.encoder_decoder.pairs import BEGIN, END, SIDES, Pairs
@@ -60,12 +60,12 @@ def rows() -> pd.DataFrame:
     ],
 )
 def test_times_compare_within_a_round_and_apart_from_stock_bert(rows, metric, operator, values):
-    made = measurements.measurements(rows)
+    made = measurements.compute_measurements(rows)
     assert made.query("metric == @metric and operator == @operator")["value"].tolist() == values
 
 
 def test_the_table_shows_stock_bert_beside_ours(rows):
-    grid = own_tables.build_table("training_speed", lambda _: derived.time_summaries(rows))
+    grid = own_tables.build_table("training_speed", lambda _: derived.summarise_times(rows))
     shown = {group.label: group.lines[0].values[-1].text for group in grid.groups}
     assert shown == {
         "BERT-tiny original": "6.00",
@@ -75,7 +75,7 @@ def test_the_table_shows_stock_bert_beside_ours(rows):
 
 
 def test_a_run_without_times_has_a_table_that_says_so(rows):
-    grid = own_tables.build_table("training_speed", lambda _: derived.time_summaries(rows[:0]))
+    grid = own_tables.build_table("training_speed", lambda _: derived.summarise_times(rows[:0]))
     assert grid.groups[0].lines[0].note
 
 
@@ -83,11 +83,11 @@ def test_a_run_without_times_has_a_table_that_says_so(rows):
 def test_the_work_of_a_step_is_what_the_library_counts(operator):
     size, vocabulary, length = toy.TOY | {"layers": 2}, 50, 8
     # in training mode: the fused kernel is not counted
-    model = OperatorBertForMaskedLM(configuration(operator, **size, vocab_size=vocabulary))
+    model = OperatorBertForMaskedLM(make_configuration(operator, **size, vocab_size=vocabulary))
     with FlopCounterMode(display=False) as counter:
         model(torch.randint(vocabulary, (3, length))).logits.sum().backward()
     counted = counter.get_total_flops() / (3 * length)
-    assert training_flops(operator, size, vocabulary, length, 1.0) == pytest.approx(counted, rel=0.02)
+    assert count_training_operations(operator, size, vocabulary, length, 1.0) == pytest.approx(counted, rel=0.02)
 
 
 @pytest.fixture
@@ -122,9 +122,9 @@ def pipeline(tmp_path, monkeypatch):
 @pytest.mark.parametrize("emulated", [False, True])
 def test_the_stage_times_every_operator_and_stock_bert_where_no_precision_is_emulated(pipeline, monkeypatch, emulated):
     peaks = {"float32": 8e10, "bfloat16": 1e9 if emulated else 1.6e11}
-    monkeypatch.setattr(timing.machine, "peak", peaks.__getitem__)
+    monkeypatch.setattr(timing.machine, "measure_peak", peaks.__getitem__)
     timing.find_precisions.cache_clear()
-    monkeypatch.setattr(timing.pool, "in_new_process", in_this_process)
+    monkeypatch.setattr(timing.pool, "open_new_process", in_this_process)
     record = timing.main(pipeline)
     assert set(record["peak_flops"]["tiny"]) == {"float32", "bfloat16"}
     rows = observations.read([observations.FOLDER / "timing.csv"])
@@ -143,7 +143,7 @@ def test_the_stage_times_every_operator_and_stock_bert_where_no_precision_is_emu
         ("shared", "", "kernel=flash"),
         ("shared", "cola", "kernel=written_out"),
     ]
-    summaries = derived.time_summaries(rows.drop(steps.index))
+    summaries = derived.summarise_times(rows.drop(steps.index))
     others = rows.drop(steps.index).drop(kernels.index)
     ways = {("original", ""), ("shared", ""), ("original", "float32")}
     if not emulated:
@@ -155,32 +155,34 @@ def test_the_stage_times_every_operator_and_stock_bert_where_no_precision_is_emu
 
 def test_rates_and_shares_of_the_peak_follow_from_the_seconds_of_a_step(pipeline, monkeypatch):
     peaks = {"float32": 8e10, "bfloat16": 1.6e11}
-    monkeypatch.setattr(timing.machine, "peak", peaks.__getitem__)
+    monkeypatch.setattr(timing.machine, "measure_peak", peaks.__getitem__)
     timing.find_precisions.cache_clear()
-    monkeypatch.setattr(timing, "interleaved", lambda calls, rounds: {key: [peaks.get(key, 0.5)] for key in calls})
+    monkeypatch.setattr(timing, "call_in_turn", lambda calls, rounds: {key: [peaks.get(key, 0.5)] for key in calls})
     rows, measured = timing.time_pretraining(pipeline, "tiny", None)
     assert measured == peaks
     values = {(row.operator, row.condition, row.metric): row.value for row in rows}
     rate = 4 * toy.LENGTH / 0.5
-    work = training_flops("original", toy.TOY, toy.VOCABULARY, toy.LENGTH, pipeline.pretraining.mask_probability)
+    work = count_training_operations(
+        "original", toy.TOY, toy.VOCABULARY, toy.LENGTH, pipeline.pretraining.mask_probability
+    )
     for start, peak in (("", 8e10), (STOCK, 8e10), (STOCK.replace("float32", "bfloat16"), 1.6e11)):
         assert values["original", f"{start}round=1", "tokens_per_second"] == rate
         assert values["original", f"{start}round=1", "share_of_peak"] == pytest.approx(work * rate / peak)
 
 
 def test_steps_that_are_timed_begin_again_after_the_last_step_of_the_recipe(pipeline, monkeypatch):
-    model = speed.Pretraining(run_of(steps=4), Corpus.of(TOKENS))
+    model = speed.Pretraining(run_of(steps=4), Corpus.open(TOKENS))
     steps = []
     monkeypatch.setattr(model.trainer, "advance", steps.append)
-    model.seconds(5)
+    model.measure_seconds(5)
     assert steps == [0, 1, 2, 3, 0, 1]
 
 
 def test_the_peak_is_that_of_the_fastest_product_until_products_take_long(monkeypatch):
     seconds = iter([0.3, 0.01, 0.02, 0.02, 0.4, 0.2, 0.3, 0.3])
-    monkeypatch.setattr(machine, "SIDES", {machine.device().type: (256, 512, 1024)})
-    monkeypatch.setattr(machine, "clocked", lambda call: next(seconds))
-    assert machine.peak("float32") == 2 * 256**3 / 0.01
+    monkeypatch.setattr(machine, "SIDES", {machine.find_device().type: (256, 512, 1024)})
+    monkeypatch.setattr(machine, "measure_seconds", lambda call: next(seconds))
+    assert machine.measure_peak("float32") == 2 * 256**3 / 0.01
 
 
 def in_this_process() -> nullcontext:
@@ -194,7 +196,7 @@ def in_this_process() -> nullcontext:
 
 
 def describe(precision: str = "float32", steps: int = 1) -> peers.Training:
-    return stock.describe_pretraining(run_of(precision=precision), Corpus.of(TOKENS), TOKENIZER, steps)
+    return stock.describe_pretraining(run_of(precision=precision), Corpus.open(TOKENS), TOKENIZER, steps)
 
 
 def test_a_step_of_stock_bert_takes_the_mean_of_the_steps_after_the_first(pipeline, monkeypatch):
@@ -215,7 +217,7 @@ def test_a_step_of_stock_bert_takes_the_mean_of_the_steps_after_the_first(pipeli
 
 def test_stock_pretraining_takes_as_many_sequences_at_once_as_ours(pipeline, monkeypatch):
     run = run_of(micro_batch_size=2)
-    training = stock.describe_pretraining(run, Corpus.of(TOKENS), TOKENIZER, 1)
+    training = stock.describe_pretraining(run, Corpus.open(TOKENS), TOKENIZER, 1)
     assert run.training.batch_size == training.batch_size * training.schedule["gradient_accumulation_steps"] == 4
     rows, forward = [], BertForMaskedLM.forward
 
@@ -278,7 +280,7 @@ def test_stock_pretraining_masks_tokens_and_gets_no_attention_mask(pipeline, mon
 
 def test_stock_fine_tuning_pads_every_example_to_the_maximum(pipeline):
     recipe = pipeline.finetuning["kowsher2025"]
-    examples = finetuning.encode(TASK_FOLDER / "cola" / "train.parquet", TOKENIZER, recipe.maximum_length)
+    examples = finetuning.encode_table(TASK_FOLDER / "cola" / "train.parquet", TOKENIZER, recipe.maximum_length)
     training = stock.describe_finetuning("cola", recipe, toy.TOY, 20, examples, steps=3)
     columns = training.columns
     # the steps take the first 4 x 8 of the examples, of which there are 24
@@ -303,7 +305,7 @@ def test_an_epoch_of_stock_fine_tuning_is_computed_from_its_steps(pipeline, monk
 
 def test_stock_bert_trains_in_a_process_without_our_settings(pipeline, monkeypatch):
     monkeypatch.setenv("CUBLAS_WORKSPACE_CONFIG", ":4096:8")
-    with pool.in_new_process() as process:
+    with pool.open_new_process() as process:
         assert process.submit(peers.time_steps, describe(), 1).result() > 0
         assert process.submit(os.getpid).result() != os.getpid()
         assert not process.submit(torch.are_deterministic_algorithms_enabled).result()
@@ -314,7 +316,7 @@ def test_stock_bert_trains_in_a_process_without_our_settings(pipeline, monkeypat
 
 
 def test_a_new_process_is_killed_when_nobody_waits_for_its_call():
-    with pytest.raises(KeyboardInterrupt), pool.in_new_process() as process:
+    with pytest.raises(KeyboardInterrupt), pool.open_new_process() as process:
         assert process.submit(os.getpid).result()
         process.submit(time.sleep, 600)
         raise KeyboardInterrupt
@@ -322,7 +324,7 @@ def test_a_new_process_is_killed_when_nobody_waits_for_its_call():
 
 def test_a_new_process_that_was_killed_is_one_clear_error():
     killed = pytest.raises(RuntimeError, match="^its process was killed; run the same command again")
-    with killed, pool.in_new_process() as process:
+    with killed, pool.open_new_process() as process:
         process.submit(os._exit, 9).result()
 
 
@@ -335,8 +337,8 @@ def test_a_new_process_that_was_killed_is_one_clear_error():
     ],
 )
 def test_a_gpu_compares_in_bfloat16_and_a_cpu_in_what_it_does_not_emulate(cuda, peaks, precisions, monkeypatch):
-    monkeypatch.setattr(timing, "on_gpu", lambda: cuda)
-    monkeypatch.setattr(timing.machine, "peak", peaks.get)
+    monkeypatch.setattr(timing, "has_gpu", lambda: cuda)
+    monkeypatch.setattr(timing.machine, "measure_peak", peaks.get)
     timing.find_precisions.cache_clear()
     assert timing.find_precisions() == precisions
     timing.find_precisions.cache_clear()

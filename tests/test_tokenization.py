@@ -51,7 +51,7 @@ def documents(count: int, seed: int = 0) -> list[str]:
 def write_shards(texts: list[str], shards: int = 1) -> None:
     """Writes the folder `filtered` as stage filtering does."""
     for number, part in enumerate(np.array_split(np.array(texts, dtype=object), shards), 1):
-        lines = [records.record(PlainDocument(text)) for text in part]
+        lines = [records.write_record(PlainDocument(text)) for text in part]
         toy_shards.write_shard(lines, f"part_{number}")
     toy_shards.build(quality_warnings="keep", missing_harmful_pp="keep")
 
@@ -61,7 +61,7 @@ TOKENS = Path("tokens")
 
 def build(**changes) -> None:
     """Tokenizes the folder `filtered` into the folder `tokens`."""
-    tokenization.build(toy_shards.FILTERED, TOKENS, settings(**changes), None, workers=1)
+    tokenization.build_tokens(toy_shards.FILTERED, TOKENS, settings(**changes), None, workers=1)
 
 
 def load_tokenizer() -> Tokenizer:
@@ -71,7 +71,7 @@ def load_tokenizer() -> Tokenizer:
 def read_sequences(folder: Path = TOKENS, split: str = "train") -> np.ndarray:
     """Reads all sequences of a split, and checks the checksums of the shards."""
     for shard in packing.read_index(folder)["splits"][split]["shards"]:
-        assert packing.sha256(folder / shard["name"]) == shard["sha256"]
+        assert packing.compute_sha256(folder / shard["name"]) == shard["sha256"]
     sequences = packing.Sequences(folder, split)
     return sequences[range(len(sequences))]
 
@@ -82,12 +82,12 @@ def draw_held_out(documents: int, count: int) -> set[int]:
 
 def make_tokenizer(*pieces: str) -> Tokenizer:
     numbers = {piece: number for number, piece in enumerate([*vocabulary.SPECIAL, *pieces])}
-    return vocabulary.word_pieces(numbers)
+    return vocabulary.make_tokenizer(numbers)
 
 
 @pytest.fixture
 def bert(shared_data) -> Tokenizer:
-    return vocabulary.from_file(shared_data / "vocab" / "bert-base-uncased-vocab.txt")
+    return vocabulary.read_tokenizer(shared_data / "vocab" / "bert-base-uncased-vocab.txt")
 
 
 @pytest.mark.parametrize(("shards", "length"), [(1, 8), (4, 33)])
@@ -208,7 +208,7 @@ def test_a_partial_block_is_dropped_per_batch_of_documents_as_the_authors_do(mon
     texts = documents(count)
     write_shards(texts)
     shard = Path("filtered/part_1.jsonl.zst")
-    tokenizer = vocabulary.trained([shard], 150)
+    tokenizer = vocabulary.train_tokenizer([shard], 150)
     tokenizer.save("tokenizer.json")
     job = {"shard": str(shard), "tokenizer": "tokenizer.json", "validation": [3, 7], "cut": 8}
     counts = tokens.tokenize_shard(job, tmp_path)
@@ -260,7 +260,7 @@ def test_a_vocabulary_that_knows_less_than_half_of_the_tokens_is_refused(words, 
     else:
         expectation = nullcontext()
     with expectation:
-        tokenization.build(toy_shards.FILTERED, TOKENS, choice, Path(), workers=1)
+        tokenization.build_tokens(toy_shards.FILTERED, TOKENS, choice, Path(), workers=1)
     tokens_in_all = 30 * len(words.split())
     assert f"tokenization: 30 documents, {tokens_in_all} tokens, " in capsys.readouterr().out
 
@@ -275,10 +275,10 @@ def test_a_vocabulary_that_stays_below_its_size_is_announced(capsys):
 def test_a_shard_that_its_ledger_contradicts_is_named():
     write_shards(documents(20), 2)
     path = Path("filtered/part_2.jsonl.zst")
-    lines = list(reading.lines(path))
+    lines = list(reading.read_lines(path))
     # a new file: the old file is also the result of a job
     path.unlink()
-    with reading.zstd_writer(path) as file:
+    with reading.open_zstd_writer(path) as file:
         file.write(b"\n".join(lines[:-1]))
     with pytest.raises(ValueError, match=r"part_2.*: 9 documents, its ledger says 10"):
         build()
@@ -301,27 +301,27 @@ def test_the_trained_vocabulary_has_bert_tokens_and_every_ascii_character():
 def test_rare_characters_take_no_more_than_a_quarter_of_a_trained_vocabulary():
     rare = [chr(0x4E00 + number) for number in range(300)]
     write_shards([*documents(50), " ".join(rare)])
-    found = vocabulary.trained([Path("filtered/part_1.jsonl.zst")], 400).get_vocab()
+    found = vocabulary.train_tokenizer([Path("filtered/part_1.jsonl.zst")], 400).get_vocab()
     assert len(found.keys() & rare) <= 100
 
 
 def test_a_full_disk_is_reported_where_sequences_are_packed(monkeypatch, tmp_path):
     (tmp_path / "stream.bin").write_bytes(bytes(20))
-    monkeypatch.setattr(packing, "temporary_sibling", lambda _: nullcontext(Path("/dev/full")))
+    monkeypatch.setattr(packing, "make_temporary_sibling", lambda _: nullcontext(Path("/dev/full")))
     with pytest.raises(OSError, match="No space left"):
         packing.pack([tmp_path / "stream.bin"], tmp_path / "train", 5)
 
 
 def test_a_full_disk_is_reported_where_a_vocabulary_is_trained(monkeypatch, tmp_path):
     write_shards(documents(5))
-    monkeypatch.setattr(storage, "temporary_sibling", lambda _: nullcontext(Path("/dev/full")))
+    monkeypatch.setattr(storage, "make_temporary_sibling", lambda _: nullcontext(Path("/dev/full")))
     with pytest.raises(OSError, match="No space left"):
         vocabulary.train_vocabulary({"shards": ["filtered/part_1.jsonl.zst"], "size": 150}, tmp_path)
 
 
 def test_a_full_disk_is_reported_where_documents_are_encoded(tmp_path):
     write_shards(documents(5))
-    vocabulary.trained([Path("filtered/part_1.jsonl.zst")], 150).save("tokenizer.json")
+    vocabulary.train_tokenizer([Path("filtered/part_1.jsonl.zst")], 150).save("tokenizer.json")
     (tmp_path / "train.bin").symlink_to("/dev/full")
     job = {"shard": "filtered/part_1.jsonl.zst", "tokenizer": "tokenizer.json", "validation": [], "cut": None}
     with pytest.raises(OSError, match="No space left"):
@@ -331,11 +331,11 @@ def test_a_full_disk_is_reported_where_documents_are_encoded(tmp_path):
 @pytest.mark.parametrize("space", [" ", "\n"])
 def test_a_vocabulary_trained_on_pieces_is_the_same(monkeypatch, space):
     text = space.join(documents(50)).replace("cat", "c\u0301at")
-    shard = toy_shards.write_shard([records.record(PlainDocument(text))])
-    whole = vocabulary.trained([shard], 300)
+    shard = toy_shards.write_shard([records.write_record(PlainDocument(text))])
+    whole = vocabulary.train_tokenizer([shard], 300)
     monkeypatch.setattr(vocabulary, "LONGEST", 10)
-    assert len(list(vocabulary.texts([shard]))) > 100
-    assert vocabulary.trained([shard], 300).to_str() == whole.to_str()
+    assert len(list(vocabulary.read_pieces([shard]))) > 100
+    assert vocabulary.train_tokenizer([shard], 300).to_str() == whole.to_str()
 
 
 PEAK = """
@@ -354,7 +354,7 @@ def test_training_a_vocabulary_takes_little_more_memory_for_a_long_document():
     sizes = [10_000, 2_000_000]
     for size in sizes:
         text = " ".join(WORDS * (size // 60))
-        shard = toy_shards.write_shard([records.record(PlainDocument(text))])
+        shard = toy_shards.write_shard([records.write_record(PlainDocument(text))])
         command = [sys.executable, "-c", PEAK, str(shard)]
         done = subprocess.run(command, env={"PYTHONPATH": str(ROOT)}, capture_output=True, text=True, check=True)
         peaks.append(int(done.stdout))
@@ -363,7 +363,7 @@ def test_training_a_vocabulary_takes_little_more_memory_for_a_long_document():
 
 
 def test_a_trained_vocabulary_is_the_same_in_every_process(shared_data):
-    source = sources.file_records(shared_data / "text" / "enwiki_sample.jsonl.zst")
+    source = sources.read_records(shared_data / "text" / "enwiki_sample.jsonl.zst")
     toy_shards.write_shard(list(islice(source, 300)))
     script = (
         "from pathlib import Path; from stages.tokenization.vocabulary import trained;"
@@ -381,7 +381,7 @@ def test_a_vocabulary_file_gives_its_lines_in_order(end):
     # a byte order mark and blank last lines add no piece
     text = "\ufeff" + "\r\n".join([*vocabulary.SPECIAL, "cat", "##s", "\u2028"])
     Path("vocab.txt").write_bytes((text + end).encode())
-    tokenizer = vocabulary.from_file(Path("vocab.txt"))
+    tokenizer = vocabulary.read_tokenizer(Path("vocab.txt"))
     assert tokenizer.get_vocab_size() == 8
     assert tokenizer.encode("Cats dog").ids == [2, 5, 6, 1, 3]
 
@@ -403,7 +403,7 @@ def test_a_vocabulary_file_gives_its_lines_in_order(end):
 def test_a_file_that_is_no_bert_vocabulary_is_refused(content, message):
     Path("vocab.txt").write_bytes("\n".join([*content, ""]).encode(errors="surrogateescape"))
     with pytest.raises(ValueError, match=re.escape(f"vocab.txt{message}")):
-        vocabulary.from_file(Path("vocab.txt"))
+        vocabulary.read_tokenizer(Path("vocab.txt"))
 
 
 @pytest.mark.parametrize("content", [b"", b"[" * 5000, b'{"version": "1.0"}'])
@@ -411,7 +411,7 @@ def test_a_damaged_tokenizer_in_the_layout_of_the_hub_is_one_error(content, tmp_
     (tmp_path / "tokenizer.json").write_bytes(content)
     (tmp_path / "tokenizer_config.json").write_text('{"tokenizer_class": "PreTrainedTokenizerFast"}')
     with pytest.raises(ValueError, match=rf"tokenization\.vocabulary: {tmp_path} is no file"):
-        vocabulary.from_hub(str(tmp_path), "main")
+        vocabulary.load_tokenizer(str(tmp_path), "main")
 
 
 @pytest.mark.parametrize("name", ["./no/model", "", 256 * "a"])
@@ -429,7 +429,7 @@ def test_more_pieces_than_sixteen_bits_number_are_refused():
 
 def test_a_tokenizer_in_the_layout_of_the_hub_gives_the_same_ids(bert):
     PreTrainedTokenizerFast(tokenizer_object=bert, **SPECIAL).save_pretrained("model")
-    loaded, source = vocabulary.from_hub("model", "main")
+    loaded, source = vocabulary.load_tokenizer("model", "main")
     assert source == "model"
     text = "Señor Müller's 東京 trip cost $3,000."
     assert loaded.encode(text).ids == bert.encode(text).ids
@@ -439,7 +439,7 @@ def test_a_cased_tokenizer_in_the_layout_of_the_hub_keeps_capitals_apart():
     cased = make_tokenizer("cat", "Cat")
     cased.normalizer = normalizers.BertNormalizer(lowercase=False)
     PreTrainedTokenizerFast(tokenizer_object=cased, **SPECIAL).save_pretrained("model")
-    loaded, _ = vocabulary.from_hub("model", "main")
+    loaded, _ = vocabulary.load_tokenizer("model", "main")
     assert loaded.encode("Cat cat").ids == [2, 6, 5, 3]
 
 
@@ -459,9 +459,9 @@ def test_a_vocabulary_of_the_hub_is_read_at_a_recorded_commit(monkeypatch):
 
 def test_the_real_vocabulary_tokenizes_as_hugging_face_does(bert, shared_data):
     assert bert.get_vocab_size() == 30_522
-    assert list(vocabulary.special_ids(bert).values()) == [0, 100, 101, 102, 103]
+    assert list(vocabulary.find_special_ids(bert).values()) == [0, 100, 101, 102, 103]
     theirs = BertTokenizer(vocab=bert.get_vocab())
     assert len(theirs) == 30_522
-    lines = islice(sources.file_records(shared_data / "text" / "enwiki_sample.jsonl.zst"), 30)
-    for text in [*map(records.content, lines), "a\u0300 \u00a0 \x00 \ufffd [MASK] \U0001f600 " + "x" * 200]:
+    lines = islice(sources.read_records(shared_data / "text" / "enwiki_sample.jsonl.zst"), 30)
+    for text in [*map(records.read_content, lines), "a\u0300 \u00a0 \x00 \ufffd [MASK] \U0001f600 " + "x" * 200]:
         assert bert.encode(text).ids == theirs(text)["input_ids"]

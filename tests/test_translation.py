@@ -14,14 +14,14 @@ from torch import nn
 
 from stages.attention.operators import OPERATORS
 from stages.encoder_decoder import steps
-from stages.encoder_decoder.pairs import BEGIN, END, PAD, Pairs, load
+from stages.encoder_decoder.pairs import BEGIN, END, PAD, Pairs, load_pairs
 from stages.encoder_decoder.run import TRANSLATION, TranslationRun
-from stages.encoder_decoder.steps import Counts, built, held_out, rate
+from stages.encoder_decoder.steps import Counts, build_model, compute_rate, evaluate_held_out
 from stages.encoder_decoder.transformer import EPSILON, Transformer
 from stages.schema.translation_sections import SequenceTasks, TranslationProtocol
 from stages.sentence_pairs import language, vocabulary
-from stages.training.batches import batches
-from stages.training.optimisation import optimiser
+from stages.training.batches import draw_batches
+from stages.training.optimisation import build_optimiser
 from stages.translation import decoding, loop, sequences, stage
 
 WORDS = (23, 29)
@@ -39,7 +39,7 @@ def run_of(operator: str = "original", seed: int = 1, **changes) -> TranslationR
 
 def model_of(operator: str = "original", **changes) -> Transformer:
     """With weights far from their start, so that nothing is equal by chance."""
-    model = built(run_of(operator, **changes), WORDS).double().eval()
+    model = build_model(run_of(operator, **changes), WORDS).double().eval()
     torch.manual_seed(3)
     with torch.no_grad():
         for name, parameter in model.named_parameters():
@@ -134,7 +134,7 @@ def count(module: nn.Module) -> int:
 
 
 def test_a_shared_vocabulary_is_one_matrix():
-    model, separate = built(run_of(vocabulary="shared"), (29, 29)), built(run_of(), (29, 29))
+    model, separate = build_model(run_of(vocabulary="shared"), (29, 29)), build_model(run_of(), (29, 29))
     assert model.source.weight is model.target.weight is model.output.weight
     assert model.output.bias is None
     assert count(separate) - count(model) == 2 * 29 * TRAINING["hidden"] + 29
@@ -142,12 +142,12 @@ def test_a_shared_vocabulary_is_one_matrix():
 
 @pytest.mark.parametrize(("operator", "printed"), [("original", 1_050_624), ("hadamard", 538_113)])
 def test_a_layer_has_as_many_parameters_as_the_blog_counts(operator, printed):
-    block = steps.attention(run_of(operator, hidden=512, heads=8, positions=40))
+    block = steps.build_attention(run_of(operator, hidden=512, heads=8, positions=40))
     assert count(block) - count(block.norm) == printed
 
 
 def test_weights_start_as_keras_starts_them():
-    model = built(run_of(hidden=64), WORDS)
+    model = build_model(run_of(hidden=64), WORDS)
     for layer in filter(lambda part: isinstance(part, nn.Linear), model.modules()):
         # the limit of Glorot-uniform weights
         assert layer.weight.abs().max().item() == pytest.approx((6 / sum(layer.weight.shape)) ** 0.5, rel=0.02)
@@ -156,7 +156,7 @@ def test_weights_start_as_keras_starts_them():
 
 
 def test_the_rate_rises_over_the_warm_up_and_falls_with_the_root_of_the_step():
-    rates = [rate(step, 512, 4000) for step in range(20_000)]
+    rates = [compute_rate(step, 512, 4000) for step in range(20_000)]
     assert np.argmax(rates) == 3999
     assert rates[3999] == pytest.approx(512**-0.5 * 4000**-0.5)
     assert rates[15_999] == pytest.approx(rates[3999] / 2)
@@ -176,7 +176,7 @@ def toy_pairs(number: int) -> Pairs:
 def test_pairs_come_back_as_they_were_saved(tmp_path):
     pairs = toy_pairs(30)
     pairs.save(tmp_path / "train.safetensors")
-    again = load(tmp_path / "train.safetensors")
+    again = load_pairs(tmp_path / "train.safetensors")
     for saved, loaded in zip(pairs.source + pairs.target, again.source + again.target, strict=True):
         np.testing.assert_array_equal(saved, loaded)
 
@@ -186,7 +186,7 @@ def test_the_ceiling_of_the_tutorials_accuracy_is_the_share_of_real_tokens():
     # targets of 3, 5 and 10 tokens, in which BEGIN is no label
     real = 2 + 4 + 9
     all_right = Counts(loss=1.0, right=real, tokens=real, pairs=3)
-    entry = loop.measured(1, all_right, all_right, positions=12)
+    entry = loop.make_log_entry(1, all_right, all_right, positions=12)
     assert entry["training_accuracy"] == entry["accuracy_ceiling"] == real / (3 * 11)
     assert entry["accuracy"] == 1.0
 
@@ -194,35 +194,35 @@ def test_the_ceiling_of_the_tutorials_accuracy_is_the_share_of_real_tokens():
 def test_a_loss_whose_perplexity_exceeds_every_float_gives_an_infinite_perplexity():
     for loss, perplexity in ((709.0, math.exp(709.0)), (710.0, math.inf)):
         counts = Counts(loss=loss, right=0, tokens=1, pairs=1)
-        assert loop.measured(1, counts, counts, positions=12)["perplexity"] == perplexity
+        assert loop.make_log_entry(1, counts, counts, positions=12)["perplexity"] == perplexity
 
 
 def test_an_update_reports_the_smoothed_loss_before_it_and_the_held_out_loss_is_not_smoothed():
     run, pairs, everything = run_of(label_smoothing=0.5), toy_pairs(5), np.arange(5)
-    model = built(run, WORDS)
-    scores, labels = steps.scored(model, pairs, everything)
+    model = build_model(run, WORDS)
+    scores, labels = steps.score_pairs(model, pairs, everything)
     losses = [nn.functional.cross_entropy(scores, labels, label_smoothing=share).item() for share in (0.0, 0.5)]
-    assert held_out(model, pairs, "float32").loss / len(labels) == pytest.approx(losses[0], rel=1e-5)
-    adam = optimiser(model, run.training.betas, run.training.epsilon, 0.0)
-    counts = steps.advance(model, adam, 0, pairs, everything, run)
+    assert evaluate_held_out(model, pairs, "float32").loss / len(labels) == pytest.approx(losses[0], rel=1e-5)
+    adam = build_optimiser(model, run.training.betas, run.training.epsilon, 0.0)
+    counts = steps.make_update(model, adam, 0, pairs, everything, run)
     assert (counts.loss / counts.tokens, counts.tokens, counts.pairs) == (pytest.approx(losses[1]), len(labels), 5)
 
 
 def test_an_update_with_a_gradient_that_is_not_finite_is_an_error_that_names_the_step():
     run, pairs = run_of(), toy_pairs(5)
-    model = built(run, WORDS)
+    model = build_model(run, WORDS)
     with torch.no_grad():
         model.output.bias[0] = float("nan")
-    adam = optimiser(model, run.training.betas, run.training.epsilon, 0.0)
+    adam = build_optimiser(model, run.training.betas, run.training.epsilon, 0.0)
     with pytest.raises(ValueError, match="step 8: loss nan, gradient norm nan: the run has diverged"):
-        steps.advance(model, adam, 7, pairs, np.arange(5), run)
+        steps.make_update(model, adam, 7, pairs, np.arange(5), run)
 
 
 def test_held_out_counts_are_the_sums_of_single_sentences():
-    model, pairs = built(run_of(), WORDS).eval(), toy_pairs(7)
-    whole, summed = held_out(model, pairs, "float32"), Counts()
+    model, pairs = build_model(run_of(), WORDS).eval(), toy_pairs(7)
+    whole, summed = evaluate_held_out(model, pairs, "float32"), Counts()
     for source, target in zip(pairs.source, pairs.target, strict=True):
-        summed += held_out(model, Pairs((source,), (target,)), "float32")
+        summed += evaluate_held_out(model, Pairs((source,), (target,)), "float32")
     assert (whole.right, whole.tokens, whole.pairs) == (summed.right, summed.tokens, 7)
     assert whole.loss == pytest.approx(summed.loss, rel=1e-5)
     assert whole.tokens == sum(len(target) - 1 for target in pairs.target)
@@ -272,21 +272,21 @@ def test_a_wide_beam_finds_the_best_of_all_hypotheses_however_late_it_overtakes_
         scores[:, BEGIN, END] += 5
         scores = scores.log_softmax(-1)
         wanted = [best_of_all(table, positions, alpha) for table in scores.tolist()]
-        assert decoding.beam(tabulated(scores, positions), source, 3**4, alpha) == wanted
+        assert decoding.search_by_beams(tabulated(scores, positions), source, 3**4, alpha) == wanted
 
 
 @torch.no_grad()
 def test_one_beam_is_greedy_search():
     torch.manual_seed(4)
-    model, source = built(run_of(), WORDS).eval(), ids(WORDS[0], 8, 5, 3)
-    assert decoding.beam(model, source, 1, 0.0) == decoding.greedy(model, source)
+    model, source = build_model(run_of(), WORDS).eval(), ids(WORDS[0], 8, 5, 3)
+    assert decoding.search_by_beams(model, source, 1, 0.0) == decoding.decode_greedily(model, source)
 
 
 @pytest.fixture
 def prepared(tmp_path, monkeypatch) -> None:
     """A folder as stage sentence_pairs leaves it."""
     monkeypatch.chdir(tmp_path)
-    folder, texts = run_of().data, language.pairs(60, seed=1)
+    folder, texts = run_of().data, language.draw_pairs(60, seed=1)
     words = vocabulary.train(texts[:40], TRAINING["vocabulary_size"], False, folder)
     for split, part in {"train": texts[:40], "validation": texts[40:50], "test": texts[50:]}.items():
         table = pd.DataFrame(part, columns=["source", "target"])
@@ -308,7 +308,9 @@ def test_bleu_is_sacrebleus_of_whole_translations(prepared, tmp_path):
 
 def test_every_epoch_has_a_separate_order(prepared, tmp_path, monkeypatch):
     seeds = []
-    monkeypatch.setattr(loop, "batches", lambda lengths, size, seed: seeds.append(seed) or batches(lengths, size, seed))
+    monkeypatch.setattr(
+        loop, "draw_batches", lambda lengths, size, seed: seeds.append(seed) or draw_batches(lengths, size, seed)
+    )
     loop.train(run_of(**LONG), tmp_path)
     assert len(seeds) == len(set(seeds)) == TRAINING["epochs"]
 
@@ -316,7 +318,7 @@ def test_every_epoch_has_a_separate_order(prepared, tmp_path, monkeypatch):
 def test_observations_count_held_out_tokens_and_translated_sentences():
     log = [{"epoch": 1, "tokens": 7} | dict.fromkeys(stage.BY_EPOCH, 0.5)]
     result = {"log": log, "greedy": ["a", "b"]} | dict.fromkeys(("greedy_bleu", "beam_bleu", "copy_bleu"), 0.5)
-    numbers = {row.metric: row.n for row in stage.rows(run_of(), result)}
+    numbers = {row.metric: row.n for row in stage.make_rows(run_of(), result)}
     assert numbers == {
         **dict.fromkeys(("training_loss", "training_accuracy", "accuracy_ceiling")),
         **dict.fromkeys(("accuracy", "perplexity"), 7),
@@ -394,7 +396,7 @@ def test_a_sequence_task_that_diverges_ends_within_an_interval_and_names_the_ste
         norms.append(float("nan") if len(norms) == 1 else 1.0)
         return torch.tensor(norms[-1])
 
-    monkeypatch.setattr(sequences, "update", diverge)
+    monkeypatch.setattr(sequences, "update_weights", diverge)
     monkeypatch.setitem(SEQUENCES, "steps", length)
     with pytest.raises(ValueError, match="step 2: loss .*, gradient norm nan: the run has diverged"):
         sequence_error("copy", "original")

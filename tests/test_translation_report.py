@@ -52,7 +52,7 @@ def table(name: str, frame: pd.DataFrame):
 
 
 def test_a_run_counts_by_its_best_and_by_its_last_epoch():
-    made = measurements.measurements(observed())
+    made = measurements.compute_measurements(observed())
     made = made[made["operator"] == "hadamard"]
     made = made[made["pretraining_seed"] == 1]
     one = made.set_index(["metric", "task"])["value"].to_dict()
@@ -66,7 +66,7 @@ def test_a_run_counts_by_its_best_and_by_its_last_epoch():
 def test_the_last_epoch_is_that_of_the_protocol():
     rows = observed()
     shorter = rows[rows["condition"] == "epoch=1"].assign(protocol="draft", size="draft")
-    made = measurements.measurements(pd.concat([rows, shorter]))
+    made = measurements.compute_measurements(pd.concat([rows, shorter]))
     final = made[made["metric"] == "final_perplexity"].groupby("protocol")["value"].min()
     assert final.to_dict() == pytest.approx({"blog": 3.003, "draft": 9.009})
 
@@ -79,8 +79,8 @@ def test_a_step_is_compared_with_the_step_of_the_original_in_the_same_round():
             run = {"stage": "timing", "size": "draft", "protocol": "draft", "operator": operator}
             row = Observation(condition=f"round={number}", metric="seconds_per_step", value=number * value, **run)
             rows.append(row)
-    measured = measurements.measurements(frame_of(rows))
-    summaries = translation.summaries(measured, 0.95)
+    measured = measurements.compute_measurements(frame_of(rows))
+    summaries = translation.summarise_measurements(measured, 0.95)
     longer = summaries[summaries["metric"] == "longer_step_percent"].set_index("operator")
     assert longer["mean"].to_dict() == pytest.approx({"over_parameters": 30})
     assert longer["sd"].to_dict() == pytest.approx({"over_parameters": 0})
@@ -90,8 +90,8 @@ def test_a_step_is_compared_with_the_step_of_the_original_in_the_same_round():
 
 
 def test_the_tables_show_every_operator_with_its_spread_over_seeds():
-    measured = measurements.measurements(observed())
-    summaries = translation.summaries(measured, 0.95)
+    measured = measurements.compute_measurements(observed())
+    summaries = translation.summarise_measurements(measured, 0.95)
     grid = table("translation_scores", summaries)
     texts = list_texts(grid)[0]
     assert [texts[column] for column in (0, 1, 4, 5)] == ["31.06", "40.08", "–", "30.4"]
@@ -102,7 +102,7 @@ def test_the_tables_show_every_operator_with_its_spread_over_seeds():
 
 
 def test_the_figure_says_where_every_curve_ends():
-    curves = translation.curves(observed())
+    curves = translation.average_curves(observed())
     [drawing] = own_figures.draw_translation(curves)
     assert "original ends at 70.1" in drawing.alternative
     assert len(drawing.csv) == 3 * 4 * 3

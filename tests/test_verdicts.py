@@ -50,13 +50,13 @@ def test_a_table_names_the_size_of_the_family_that_an_added_operator_enlarges(te
 
 def test_every_study_of_an_operator_has_a_mark_and_stands_beside_the_others():
     studies = read_results.read_studies()
-    grid = own_tables.build_table("studies", lambda _: table_rows.studies())
+    grid = own_tables.build_table("studies", lambda _: table_rows.read_studies())
     assert len(grid.groups) == len(studies)
     labels = [group.label for group in grid.groups]
     # every operator is one block of rows
     assert len(list(dict.fromkeys(labels))) == sum(a != b for a, b in zip(labels, ["", *labels], strict=False))
     marks = {"sooner": "▼", "lower": "▼", "later": "▲", "higher": "▲", "undecided": "○"}
-    rows = table_rows.studies()
+    rows = table_rows.read_studies()
     assert [texts[1][0] for texts in list_texts(grid)] == [marks[verdict] for verdict in rows["verdict"]]
     for group, row in zip(grid.groups, rows.itertuples(), strict=True):
         study, verdict, *_ = group.lines[0].values

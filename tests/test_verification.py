@@ -8,7 +8,7 @@ import pytest
 import yaml
 
 from stages import command_line
-from stages.files.storage import sha256
+from stages.files.storage import compute_sha256
 from stages.runner.errors import clear_errors
 from stages.schema import scales
 from tests.toy import LENGTH, TOY, TRAINING, packed, word_tokenizer
@@ -52,13 +52,13 @@ def edit(path: Path, content: bytes) -> None:
 
 
 def test_an_untouched_run_is_equal_and_nothing_in_data_changes(run, capsys):
-    before = sha256(run / "data")
+    before = compute_sha256(run / "data")
     command_line.run(ARGUMENTS)
     said = capsys.readouterr().out
     assert "are the same as in the recorded run" in said
     assert f"\n{WEIGHTS}: equal\n{ROWS}: equal\nprocessor: " in said
     assert "recorded, " not in said
-    assert sha256(run / "data") == before
+    assert compute_sha256(run / "data") == before
 
 
 def test_a_changed_byte_a_changed_row_and_another_version_are_named_with_both_values_and_status_1(run, capsys):

@@ -12,7 +12,7 @@ from tokenizers import Tokenizer, models, pre_tokenizers, processors
 
 from stages.classification.runs import FinetuningRun
 from stages.files.documents import read_yaml
-from stages.files.storage import sha256
+from stages.files.storage import compute_sha256
 from stages.masked_lm.run import PretrainingRun
 from stages.pretraining import loop as pretraining
 from stages.schema.training_sections import Finetuning, Model, Pretraining
@@ -69,7 +69,7 @@ FINETUNING = {
 def own_operator(path: Path, text: str = OWN) -> dict[str, str]:
     """The variant of a user's own operator, whose file is written."""
     path.write_text(text)
-    return {"operator": "plain_queries", "operators_file": str(path), "operators_sha256": sha256(path)}
+    return {"operator": "plain_queries", "operators_file": str(path), "operators_sha256": compute_sha256(path)}
 
 
 def packed(folder: Path) -> Path:
@@ -130,7 +130,7 @@ def pretrained(tokens, folder, operator="original", **changes):
     log = []
     for entry in result["log"]:
         log.append({key: value for key, value in entry.items() if key not in CLOCKED})
-    return log, sha256(folder / "model" / "model.safetensors")
+    return log, compute_sha256(folder / "model" / "model.safetensors")
 
 
 def without_probes(entry: dict) -> dict:

@@ -24,7 +24,7 @@ def row(**fields) -> dict:
 @cache
 def of_released() -> pd.DataFrame:
     """The measurements of all that Courtois et al. released."""
-    return measurements.measurements(released.observations())
+    return measurements.compute_measurements(released.read_observations())
 
 
 @cache
@@ -42,7 +42,7 @@ def cell_sources(run: list[dict]) -> cells.CellSources:
 
 def filled(name: str, run: list[dict], **changes) -> pd.DataFrame:
     """The cells of a published table after such a run. changes: of its `evidence`."""
-    return cells.fill(specifications.load()[0][name], replace(cell_sources(run), **changes))
+    return cells.fill_cells(specifications.load()[0][name], replace(cell_sources(run), **changes))
 
 
 def list_texts(grid) -> list[list[str]]:

@@ -23,13 +23,13 @@ def settings(**changes) -> Filtering:
 def build(folder: Path = FILTERED, workers: int = 1, **changes) -> dict:
     """Filters `corpus` into a folder, by `settings` with changes."""
     folder.mkdir(exist_ok=True)
-    return filtering.build(Path("corpus"), folder, settings(**changes), workers)
+    return filtering.build_filtered(Path("corpus"), folder, settings(**changes), workers)
 
 
 def write_shard(lines: list[bytes], name: str = "part_1") -> Path:
     path = Path("corpus") / f"{name}.jsonl.zst"
     path.parent.mkdir(exist_ok=True)
-    with reading.zstd_writer(path) as file:
+    with reading.open_zstd_writer(path) as file:
         file.write(b"\n".join(lines))
     return path
 
@@ -41,6 +41,6 @@ def totals() -> pd.DataFrame:
 
 def kept_lines() -> list[bytes]:
     lines = []
-    for shard in reading.shards(FILTERED):
-        lines += reading.lines(shard)
+    for shard in reading.list_shards(FILTERED):
+        lines += reading.read_lines(shard)
     return lines

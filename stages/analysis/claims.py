@@ -15,11 +15,11 @@ import pandas as pd
 import yaml
 
 from stages.analysis import contrasts
-from stages.evidence.arithmetic import FAILS, HOLDS, TRUNCATED, judge
+from stages.evidence.arithmetic import FAILS, HOLDS, TRUNCATED, judge_printed_number
 from stages.evidence.baselines import AT_CHANCE
-from stages.evidence.fields import select
+from stages.evidence.fields import select_rows
 from stages.evidence.statistics import INCONCLUSIVE, NOT_TESTED, ONE_CHECKPOINT, TOO_FEW
-from stages.evidence.translation import model
+from stages.evidence.translation import name_model
 from stages.schema.settings import REFERENCE
 
 PATH = Path(__file__).with_name("claims.yaml")
@@ -61,7 +61,7 @@ class ClaimSources:
 
     Attributes:
         checks: of the published numbers, as the stage `audit` writes them.
-        contrasts: as `contrasts.table` returns them.
+        contrasts: as `contrasts.make_contrasts` returns them.
         run: measurements of this run (see evidence/fields.py).
         released: measurements of the results that Courtois et al. released.
         generated: whether text or tasks are generated, so that the run tests no claim about scores or losses.
@@ -132,7 +132,7 @@ def build_ledger(claims: list[dict], rules: dict, sources: ClaimSources) -> pd.D
     return pd.DataFrame(rows).fillna("")
 
 
-def decide(findings: Sequence[Finding]) -> str:
+def decide_claim(findings: Sequence[Finding]) -> str:
     """Decides a claim, which holds if all selected rows show the claim, and fails if any row refutes the claim.
 
     Returns:
@@ -153,18 +153,18 @@ def judge_number(entry: dict, rows: pd.DataFrame) -> Finding:
         entry: of claims.yaml, without lists.
         rows: measurements. Several runs with the number are averaged.
     """
-    runs = select(rows, **({"condition": None} | _select_keys(entry)))
+    runs = select_rows(rows, **({"condition": None} | _select_keys(entry)))
     if runs.empty:
         return Finding(NOT_TESTED)
     value = entry.get("scale", 1) * runs["value"].mean()
     if "printed" in entry:
         # Makes 100/3 of the float 33.33...
         exact = Fraction(value).limit_denominator(10**9)
-        verdict = judge(str(entry["printed"]), exact, entry.get("word", ""))
+        verdict = judge_printed_number(str(entry["printed"]), exact, entry.get("word", ""))
     else:
         verdict = _judge_range(entry, value, value)
-    label = f"{model(entry['size'])} {entry['operator']}".replace("_", " ")
-    return Finding(verdict, f"{label}: {_format(value)}")
+    label = f"{name_model(entry['size'])} {entry['operator']}".replace("_", " ")
+    return Finding(verdict, f"{label}: {_format_number(value)}")
 
 
 def judge_contrast(entry: dict, rows: pd.DataFrame) -> Finding:
@@ -174,15 +174,15 @@ def judge_contrast(entry: dict, rows: pd.DataFrame) -> Finding:
         entry: of claims.yaml, without lists.
         rows: of contrasts.csv, from a single source.
     """
-    rows = select(rows, **({"reference": REFERENCE} | _select_keys(entry)))
+    rows = select_rows(rows, **({"reference": REFERENCE} | _select_keys(entry)))
     if rows.empty:
-        return Finding(NOT_TESTED, reason=f"This run has no such comparison of {model(entry['size'])} models.")
+        return Finding(NOT_TESTED, reason=f"This run has no such comparison of {name_model(entry['size'])} models.")
     [row] = rows.itertuples()
-    estimate = f"{model(row.size)} {row.arm} − {row.reference}, {row.at}: {_format(row.estimate)}"
+    estimate = f"{name_model(row.size)} {row.arm} − {row.reference}, {row.at}: {_format_number(row.estimate)}"
     low, high = -inf, inf
     if not isnan(row.low):
         low, high = row.low, row.high
-        estimate += f" ({_format(low)} to {_format(high)})"
+        estimate += f" ({_format_number(low)} to {_format_number(high)})"
     elif row.n == row.n_reference == 1:
         # Two single runs have no interval. Their values show how these two runs compare.
         low = high = row.estimate
@@ -210,8 +210,8 @@ def _judge_range(entry: dict, low: float, high: float) -> str:
 
 def _judge_numbers(entries: list[dict], rows: pd.DataFrame, ledger: str) -> dict:
     """Judges a claim about numbers without error, which may hold in part: the columns from `ledger` on."""
-    findings = [judge_number(entry, rows) for entry in _expand(entries)]
-    verdict = decide(findings)
+    findings = [judge_number(entry, rows) for entry in _expand_entries(entries)]
+    verdict = decide_claim(findings)
     verdicts = {finding.verdict for finding in findings}
     # Too few counts say nothing, whereas a claim about operators fails at the first comparison that refutes the claim.
     if NOT_TESTED in verdicts:
@@ -226,17 +226,17 @@ def _judge_contrasts(entries: list[dict], sources: ClaimSources) -> list[dict]:
     findings = {}
     for source in (contrasts.THIS_RUN, contrasts.RELEASED):
         rows = sources.contrasts[sources.contrasts["source"] == source]
-        findings[source] = [judge_contrast(entry, rows) for entry in _expand(entries)]
+        findings[source] = [judge_contrast(entry, rows) for entry in _expand_entries(entries)]
     by_run = findings[contrasts.THIS_RUN]
-    verdict = decide(by_run)
+    verdict = decide_claim(by_run)
     judged = [_describe_findings(TRAINING, NAMES_OF_RUN.get(verdict, verdict), by_run)]
     if sources.generated:
         # The papers' claims are about natural language.
         judged = [{"ledger": TRAINING, "verdict": NOT_TESTED, "because": "The text or the tasks are generated."}]
     by_released = findings[contrasts.RELEASED]
-    verdict = decide(by_released)
+    verdict = decide_claim(by_released)
     if verdict != NOT_TESTED:
-        reading = decide([replace(finding, obstacle="") for finding in by_released])
+        reading = decide_claim([replace(finding, obstacle="") for finding in by_released])
         row = _describe_findings(RELEASED, verdict, by_released)
         judged.append(row | {"reading": READINGS[reading]})
     return judged
@@ -277,7 +277,7 @@ def _describe_claim(claim: dict, checks: pd.DataFrame) -> dict:
     }
 
 
-def _expand(entries: list[dict]) -> list[dict]:
+def _expand_entries(entries: list[dict]) -> list[dict]:
     """Expands entries with lists of values, `{size: [small, base]}`, into an entry for each row, `{size: small}`."""
     expanded = []
     for entry in entries:
@@ -292,7 +292,7 @@ def _select_keys(entry: dict) -> dict:
     return {key: value for key, value in entry.items() if key not in REQUIREMENTS}
 
 
-def _format(value: float) -> str:
+def _format_number(value: float) -> str:
     """Formats a number for a text, such as `1,769,472`, `−13.04` or `0.625`."""
     digits = ".2f"
     if abs(value) >= 1000:

@@ -20,17 +20,17 @@ from scipy import stats
 
 from stages.analysis import robustness
 from stages.evidence import baselines, convergence, derived, power, scores, speeds, survival
-from stages.evidence.estimate import between
-from stages.evidence.fields import select, stack
+from stages.evidence.estimate import compare_arms
+from stages.evidence.fields import select_rows, stack_frames
 from stages.evidence.statistics import (
     DIFFERENT,
     FEWEST,
     FINETUNING,
     INCONCLUSIVE,
     TOO_FEW,
-    holm,
-    too_few,
-    units,
+    adjust_by_holm,
+    explain_too_few,
+    find_units,
 )
 from stages.schema.settings import REFERENCE
 
@@ -55,18 +55,20 @@ IN_UNIT = ["estimate", "low", "high", "low_unadjusted", "high_unadjusted", "dete
 Arm = str | Sequence[str]
 
 
-def column_meanings() -> pd.DataFrame:
+def describe_columns() -> pd.DataFrame:
     """Describes the table: a row for each `column`, in order, with its `meaning`."""
     return pd.DataFrame(_read_descriptions()["columns"].items(), columns=["column", "meaning"])
 
 
-def quantities(rows: pd.DataFrame, measured: pd.DataFrame, without_model: baselines.WithoutModel) -> pd.DataFrame:
+def collect_quantities(
+    rows: pd.DataFrame, measured: pd.DataFrame, without_model: baselines.WithoutModel
+) -> pd.DataFrame:
     """Collects all numbers of a source that are compared: a row for each run, quantity and `at`.
 
     Args:
         rows: observations.
         measured: the measurements made of the observations (see evidence/fields.py).
-        without_model: the scores of answers without a model, as `baselines.without_model` returns them; may be empty.
+        without_model: the scores of answers without a model, as `baselines.map_scores` returns them; may be empty.
 
     Returns:
         KEYS without the source, RUN and CHANCE. value: in points, nats or steps, or the logarithm of a speed. reached:
@@ -76,7 +78,7 @@ def quantities(rows: pd.DataFrame, measured: pd.DataFrame, without_model: baseli
     tuned = _collect_scores(measured, without_model)
     losses = measured[measured["metric"] == "final_validation_loss"].assign(quantity=LOSS, at=FINAL_LOSS)
     lost = _collect_losses_to_noise(rows, without_model)
-    steps = convergence.milestone_events(measured).rename(columns={"milestone": "at", "step": "value"})
+    steps = convergence.select_milestone_events(measured).rename(columns={"milestone": "at", "step": "value"})
     steps = steps.assign(quantity=STEPS, stage="pretraining")
     fast = speeds.collect_speeds(rows).assign(quantity=SPEED, at=PRETRAINING)
     transferred = _collect_transfer(rows)
@@ -85,16 +87,16 @@ def quantities(rows: pd.DataFrame, measured: pd.DataFrame, without_model: baseli
     # As objects, because a column that only one part lacks would change the type of the other parts.
     collected = (tuned, losses, lost, steps, fast, transferred)
     parts = [part.reindex(columns=names).astype(object) for part in collected]
-    return stack(parts).astype(dict.fromkeys(("value", "share_of_peak", *CHANCE), float))
+    return stack_frames(parts).astype(dict.fromkeys(("value", "share_of_peak", *CHANCE), float))
 
 
-def table(
+def make_contrasts(
     sources: dict[str, pd.DataFrame], confidence: float, alpha: float, pairs: Sequence[Sequence[Arm]] = ()
 ) -> pd.DataFrame:
     """Compares every operator with the original, and each further pair of arms.
 
     Args:
-        sources: the `quantities` of each source, by the name THIS_RUN or RELEASED.
+        sources: the `collect_quantities` of each source, by the name THIS_RUN or RELEASED.
         confidence: of the interval of a single comparison, such as 0.95.
         alpha: of the tests of a family together.
         pairs: further comparisons (arm, reference) of THIS_RUN, except of speeds. A side that is itself a pair stands
@@ -115,8 +117,8 @@ def table(
             for sides in (*against_original, *further):
                 arm, reference = (_list_operators(side) for side in sides)
                 if _is_comparable(arm, runs) and _is_comparable(reference, runs):
-                    contrasts.append(place | _compare(arm, reference, runs, confidence))
-    columns = list(column_meanings()["column"])
+                    contrasts.append(place | _compare_sides(arm, reference, runs, confidence))
+    columns = list(describe_columns()["column"])
     if not contrasts:
         return pd.DataFrame(columns=columns)
     frame = pd.DataFrame(contrasts)
@@ -127,7 +129,7 @@ def table(
 
 def _collect_scores(measured: pd.DataFrame, without_model: baselines.WithoutModel) -> pd.DataFrame:
     """Selects the scores on the columns of the GLUE tables, in points."""
-    rows = select(measured, metric="score", stage="finetuning")
+    rows = select_rows(measured, metric="score", stage="finetuning")
     rows = rows[rows["evaluated_on"].isin((scores.GLUE_SCORE, *scores.COLUMNS))]
     rows = baselines.add_baselines(rows, without_model)
     points = 100 * rows["value"]
@@ -142,11 +144,11 @@ def _collect_scores(measured: pd.DataFrame, without_model: baselines.WithoutMode
 
 def _collect_losses_to_noise(rows: pd.DataFrame, without_model: baselines.WithoutModel) -> pd.DataFrame:
     """Computes the accuracy that the strongest noise of each kind takes, in points; CHANCE is of the clean accuracy."""
-    levels = robustness.levels(rows)
+    levels = robustness.select_noise_levels(rows)
     curve = [*robustness.CURVE, *robustness.RUN]
     clean = baselines.add_baselines(levels[levels["level"] == 0], without_model)
     clean = clean.rename(columns={"value": "score"})
-    lost = derived.curve_measures(levels, curve)
+    lost = derived.measure_curves(levels, curve)
     lost = lost[lost["measure"] == "lost"].merge(clean[[*curve, *CHANCE]], on=curve)
     return lost.assign(
         quantity=LOST + lost["kind"],
@@ -158,7 +160,7 @@ def _collect_losses_to_noise(rows: pd.DataFrame, without_model: baselines.Withou
 
 def _collect_transfer(rows: pd.DataFrame) -> pd.DataFrame:
     """Averages the balanced accuracy of each run over all pairs of different tasks, in points."""
-    away = derived.select_elsewhere(select(rows, stage="cross_domain"))
+    away = derived.select_elsewhere(select_rows(rows, stage="cross_domain"))
     runs = away.groupby(["protocol", "size", "operator", *robustness.RUN], sort=False, dropna=False)
     means = runs["value"].mean().reset_index()
     points = 100 * means["value"]
@@ -189,8 +191,8 @@ def _select_runs(operators: list[str], runs: pd.DataFrame) -> pd.DataFrame:
     if len(operators) == 1:
         return runs[runs["operator"] == operators[0]]
     first, second = (runs[runs["operator"] == operator] for operator in operators)
-    values, seeds, unit = units(first)
-    other_values, other_seeds, other_unit = units(second)
+    values, seeds, unit = find_units(first)
+    other_values, other_seeds, other_unit = find_units(second)
     if FINETUNING in (unit, other_unit):
         return pd.DataFrame()
     common = seeds.intersection(other_seeds)
@@ -205,10 +207,10 @@ def _select_runs(operators: list[str], runs: pd.DataFrame) -> pd.DataFrame:
     )
 
 
-def _compare(arm: list[str], reference: list[str], runs: pd.DataFrame, confidence: float) -> dict:
-    """Compares two sides: columns of `table`, without KEYS and without the columns that depend on the family of tests.
+def _compare_sides(arm: list[str], reference: list[str], runs: pd.DataFrame, confidence: float) -> dict:
+    """Compares two sides: columns of `make_contrasts`, without KEYS and without the columns that depend on the family of tests.
 
-    runs: rows of `quantities` with equal KEYS.
+    runs: rows of `collect_quantities` with equal KEYS.
     """
     runs = runs[runs["operator"].isin([*arm, *reference])]
     quantity = runs["quantity"].iloc[0]
@@ -220,7 +222,7 @@ def _compare(arm: list[str], reference: list[str], runs: pd.DataFrame, confidenc
         never = waiting.isin(arm).sum()
         never_reference = waiting.isin(reference).sum()
     by_operator = [rows for _, rows in runs.groupby("operator")]
-    estimate = between(_select_runs(arm, runs), _select_runs(reference, runs), confidence)
+    estimate = compare_arms(_select_runs(arm, runs), _select_runs(reference, runs), confidence)
     n, n_reference = estimate.n
     return {
         "arm": " - ".join(arm),
@@ -238,13 +240,13 @@ def _compare(arm: list[str], reference: list[str], runs: pd.DataFrame, confidenc
         "never": never,
         "never_reference": never_reference,
         "horizon": horizon,
-        "at_chance": baselines.nothing_to_compare(by_operator, lost=quantity.startswith(LOST)),
+        "at_chance": baselines.score_too_low(by_operator, lost=quantity.startswith(LOST)),
         "busy": quantity == SPEED and speeds.is_busy(_select_runs(arm, runs), _select_runs(reference, runs)),
     }
 
 
 def _name_family(row) -> str:
-    """Names the family of tests, adjusted together by Holm's method, of a row of `table`: `steps released base loss=5`.
+    """Names the family of tests, adjusted together by Holm's method, of a row of `make_contrasts`: `steps released base loss=5`.
 
     The scores of an operator in single columns are a family, and so are the steps of all operators to a milestone. The
     GLUE score and every other quantity have a family of all comparisons, over all tasks.
@@ -271,8 +273,8 @@ def _add_verdicts(family: pd.DataFrame, alpha: float) -> pd.DataFrame:
     half = stats.t.isf(level / 2, family["freedom"].astype(float)) * family["error"]
     family = family.assign(
         tests=tests,
-        p_holm=holm(family["p"].to_numpy(float)),
-        detectable=[power.smallest_effect(row.error, row.freedom, level) for row in family.itertuples()],
+        p_holm=adjust_by_holm(family["p"].to_numpy(float)),
+        detectable=[power.compute_smallest_effect(row.error, row.freedom, level) for row in family.itertuples()],
         low=family["estimate"] - half,
         high=family["estimate"] + half,
     )
@@ -280,7 +282,7 @@ def _add_verdicts(family: pd.DataFrame, alpha: float) -> pd.DataFrame:
     for row in family.itertuples():
         significant = row.p_holm < alpha
         verdict = DIFFERENT if significant else INCONCLUSIVE
-        verdict = too_few(row.unit_of_inference, row.n, row.n_reference) or verdict
+        verdict = explain_too_few(row.unit_of_inference, row.n, row.n_reference) or verdict
         if row.at_chance:
             verdict = baselines.AT_CHANCE
         if row.busy:

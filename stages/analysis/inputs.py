@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pandas as pd
 
-from stages.evidence.fields import stack
+from stages.evidence.fields import stack_frames
 from stages.files import observations
 from stages.files.paths import STATISTICS
 from stages.runner import handover
@@ -62,13 +62,13 @@ def read_observations(settings: Settings) -> pd.DataFrame:
     parts.append(further.loc[ranks.sort_values(kind="stable").index])
     parts.append(_read_translation(settings))
     parts.append(read_task_sizes())
-    return stack(parts).reset_index(drop=True)
+    return stack_frames(parts).reset_index(drop=True)
 
 
 def list_further_stages() -> list[str]:
     """Lists the stages that write data/observations/STAGE.csv, without APART: FIRST, then the order of dvc.yaml."""
     written = []
-    for stage in handover.pipeline():
+    for stage in handover.read_pipeline():
         for out in handover.list_outputs(stage):
             if out.parent == observations.FOLDER:
                 written.append(out.stem)

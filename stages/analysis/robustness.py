@@ -8,7 +8,7 @@ compares the lost accuracy with `original`, because the score under noise would 
 import pandas as pd
 
 from stages.evidence import baselines, derived
-from stages.evidence.statistics import summaries
+from stages.evidence.statistics import summarise_groups
 
 CURVE = [
     "protocol",
@@ -25,7 +25,7 @@ KIND_AND_LEVEL = r"^(?P<kind>[a-z_]+)=(?P<level>[\d.]+)$"
 PROBED = r"(layer=\d+|model)$"
 
 
-def levels(rows: pd.DataFrame) -> pd.DataFrame:
+def select_noise_levels(rows: pd.DataFrame) -> pd.DataFrame:
     """Selects accuracies under noise from observations.
 
     The condition `typos=0.4` becomes the `kind` of noise, `typos`, and the `level`, 0.4. The kind `noise` is noise on
@@ -45,22 +45,24 @@ def levels(rows: pd.DataFrame) -> pd.DataFrame:
     return pd.concat(frames, ignore_index=True)
 
 
-def tables(rows: pd.DataFrame, without_model: baselines.WithoutModel, confidence: float) -> dict[str, pd.DataFrame]:
+def make_tables(
+    rows: pd.DataFrame, without_model: baselines.WithoutModel, confidence: float
+) -> dict[str, pd.DataFrame]:
     """Summarises noise, transfer between tasks, and probes (of attention, in a layer or the whole model) over runs.
 
     Args:
         rows: observations.
-        without_model: the scores of answers without a model, as `baselines.without_model` returns them.
+        without_model: the scores of answers without a model, as `baselines.map_scores` returns them.
         confidence: of the intervals, such as 0.95.
 
     Returns:
         A table by the name of its file, with the columns that group the runs and the fields of statistics.Summary.
     """
-    noisy = levels(rows)
-    curves = summaries(noisy, [*CURVE, "level"], confidence)
+    noisy = select_noise_levels(rows)
+    curves = summarise_groups(noisy, [*CURVE, "level"], confidence)
     # `add_baselines` selects the score of a baseline by the metric.
     curves = baselines.add_baselines(curves.assign(metric="accuracy"), without_model, "mean")
-    measures = derived.curve_measures(noisy, [*CURVE, *RUN])
+    measures = derived.measure_curves(noisy, [*CURVE, *RUN])
     transferred = rows[rows["stage"] == "cross_domain"]
     # the stage noise also probes attention, under conditions of other names
     probes = rows["condition"].str.match(PROBED, na=False)
@@ -72,7 +74,7 @@ def tables(rows: pd.DataFrame, without_model: baselines.WithoutModel, confidence
     ]
     return {
         "noise_curves": curves.drop(columns="metric"),
-        "noise_measures": summaries(measures, [*CURVE, "measure"], confidence),
-        "transfer": summaries(transferred, [*place, "task", "evaluated_on", "metric"], confidence),
-        "probes": summaries(probed, [*place, "evaluated_on", "condition", "metric"], confidence),
+        "noise_measures": summarise_groups(measures, [*CURVE, "measure"], confidence),
+        "transfer": summarise_groups(transferred, [*place, "task", "evaluated_on", "metric"], confidence),
+        "probes": summarise_groups(probed, [*place, "evaluated_on", "condition", "metric"], confidence),
     }

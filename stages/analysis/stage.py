@@ -26,10 +26,10 @@ from stages.evidence import (
     survival,
     translation,
 )
-from stages.evidence.fields import select, stack
-from stages.evidence.statistics import summaries
+from stages.evidence.fields import select_rows, stack_frames
+from stages.evidence.statistics import summarise_groups
 from stages.files.paths import ANALYSIS, AUDIT, REPORTS
-from stages.files.storage import temporary_sibling, write_atomically, write_table
+from stages.files.storage import make_temporary_sibling, write_atomically, write_table
 from stages.schema.settings import REFERENCE, Settings
 
 METRICS = REPORTS / "metrics.json"
@@ -41,12 +41,12 @@ RUN_COLUMNS = ["protocol", "operator", "size", "evaluated_on", "pretraining_seed
 def main(settings: Settings) -> dict:
     """Writes every table of the analysis, the metrics and the plots; adds nothing to the record of the stage."""
     rows = inputs.read_observations(settings)
-    run = measurements.measurements(rows, settings.analysis.levels)
-    curves = convergence.curves(rows, run)
+    run = measurements.compute_measurements(rows, settings.analysis.levels)
+    curves = convergence.summarise_curves(rows, run)
     tables = build_tables(rows, run, curves, settings)
     for name, frame in tables.items():
         write_table(ANALYSIS / f"{name}.csv", frame)
-    with temporary_sibling(ANALYSIS / "results.parquet") as path:
+    with make_temporary_sibling(ANALYSIS / "results.parquet") as path:
         rows.to_parquet(path, index=False)
     write_plots(run, curves)
     metrics = collect_metrics(tables["summaries"], tables["contrasts"], settings)
@@ -65,21 +65,21 @@ def build_tables(
     Args:
         rows: observations.
         run: measurements of this run (see evidence/fields.py).
-        curves: of this run, as `convergence.curves` returns them.
+        curves: of this run, as `convergence.summarise_curves` returns them.
         settings: the content of params.yaml.
     """
     options = settings.analysis
     confidence = options.confidence
     scores_of_baselines = baselines.collect_scores(rows, confidence)
-    without_model = baselines.without_model(scores_of_baselines)
+    without_model = baselines.map_scores(scores_of_baselines)
     # the released results in the form of this run's
-    raw_rows = released.observations()
-    raw = measurements.measurements(raw_rows)
-    raw_curves = convergence.curves(raw_rows, raw)
-    compared = contrasts.table(
+    raw_rows = released.read_observations()
+    raw = measurements.compute_measurements(raw_rows)
+    raw_curves = convergence.summarise_curves(raw_rows, raw)
+    compared = contrasts.make_contrasts(
         {
-            THIS_RUN: contrasts.quantities(rows, run, without_model),
-            RELEASED: contrasts.quantities(raw_rows, raw, {}),
+            THIS_RUN: contrasts.collect_quantities(rows, run, without_model),
+            RELEASED: contrasts.collect_quantities(raw_rows, raw, {}),
         },
         confidence,
         options.alpha,
@@ -90,43 +90,43 @@ def build_tables(
     # A check without a value in a column has an empty text there.
     checks = pd.read_csv(AUDIT, keep_default_na=False)
     ledger = claims.build_ledger(
-        published.claims(),
+        published.read_claims(),
         claims.load_rules(),
         claims.ClaimSources(checks, compared, run, raw, generated),
     )
     # one curve of the share of runs that have yet to reach a milestone, by
     arms = ["size", "milestone", "operator"]
     return {
-        "cells": pd.concat(cells.fill(table, of_cells) for table in specifications.load()[0].values()),
+        "cells": pd.concat(cells.fill_cells(table, of_cells) for table in specifications.load()[0].values()),
         "baselines": scores_of_baselines,
         "contrasts": compared,
-        "contrast_columns": contrasts.column_meanings(),
+        "contrast_columns": contrasts.describe_columns(),
         "runs": join_sources(
-            select(run, **FINETUNED_SCORES)[RUN_COLUMNS],
-            select(raw, **FINETUNED_SCORES)[RUN_COLUMNS],
+            select_rows(run, **FINETUNED_SCORES)[RUN_COLUMNS],
+            select_rows(raw, **FINETUNED_SCORES)[RUN_COLUMNS],
         ),
         "summaries": baselines.add_baselines(summarise_run(run, confidence), without_model, "mean"),
         "milestones": join_sources(
-            convergence.milestones(run, curves, confidence),
-            convergence.milestones(raw, raw_curves, confidence),
+            convergence.estimate_milestones(run, curves, confidence),
+            convergence.estimate_milestones(raw, raw_curves, confidence),
         ),
         "waiting": join_sources(
-            survival.curves(convergence.milestone_events(run), arms),
-            survival.curves(convergence.milestone_events(raw), arms),
+            survival.compute_curves(convergence.select_milestone_events(run), arms),
+            survival.compute_curves(convergence.select_milestone_events(raw), arms),
         ),
-        "curves": pd.concat([join_sources(curves, raw_curves), published.shared_curve()]),
-        "bars": published.times_saved(run),
-        **robustness.tables(rows, without_model, confidence),
-        "speed": derived.time_summaries(rows),
-        "translation": translation.summaries(run, confidence),
-        "translation_curves": translation.curves(rows),
+        "curves": pd.concat([join_sources(curves, raw_curves), published.read_shared_curve()]),
+        "bars": published.read_times_saved(run),
+        **robustness.make_tables(rows, without_model, confidence),
+        "speed": derived.summarise_times(rows),
+        "translation": translation.summarise_measurements(run, confidence),
+        "translation_curves": translation.average_curves(rows),
         "claims": ledger,
     }
 
 
 def join_sources(run: pd.DataFrame, raw: pd.DataFrame) -> pd.DataFrame:
     """Puts the rows of this run above the rows of the released results (`raw`), with the source as first column."""
-    frame = stack([run.assign(source=THIS_RUN), raw.assign(source=RELEASED)])
+    frame = stack_frames([run.assign(source=THIS_RUN), raw.assign(source=RELEASED)])
     return frame[["source", *frame.columns.drop("source")]]
 
 
@@ -137,7 +137,7 @@ def summarise_run(run: pd.DataFrame, confidence: float) -> pd.DataFrame:
     # Without counts that are further split by condition, and without times to milestones that some runs never reach.
     left_out = ("feed_forward_weights", *convergence.NAMES)
     rows = rows[~rows["metric"].isin(left_out)]
-    return summaries(rows, keys, confidence).drop(columns=["minimum", "maximum"])
+    return summarise_groups(rows, keys, confidence).drop(columns=["minimum", "maximum"])
 
 
 def collect_metrics(means: pd.DataFrame, compared: pd.DataFrame, settings: Settings) -> dict:
@@ -145,7 +145,7 @@ def collect_metrics(means: pd.DataFrame, compared: pd.DataFrame, settings: Setti
 
     Args:
         means: as `summarise_run` returns them.
-        compared: as `contrasts.table` returns it.
+        compared: as `contrasts.make_contrasts` returns it.
         settings: operators and sizes of the run.
 
     Returns:
@@ -178,7 +178,7 @@ def write_plots(run: pd.DataFrame, curves: pd.DataFrame) -> None:
     """Writes the CSV files of `dvc plots`: the loss by step (in `curves`, over runs), and the GLUE score by run."""
     loss = curves[curves["quantity"] == "loss"].rename(columns={"mean": "validation_loss"})
     write_table(PLOTS / "pretraining_loss.csv", loss[["operator", "size", "step", "validation_loss"]])
-    whole = select(run, **FINETUNED_SCORES | {"evaluated_on": scores.GLUE_SCORE})
+    whole = select_rows(run, **FINETUNED_SCORES | {"evaluated_on": scores.GLUE_SCORE})
     whole = whole.assign(glue_score=100 * whole["value"])
     names = ["protocol", "operator", "size", "pretraining_seed", "finetuning_seed", "glue_score"]
     write_table(PLOTS / "glue.csv", whole[names])

@@ -25,7 +25,7 @@ Please cite the paper that an operator's `source` names and, if you use this cod
 from contextlib import suppress
 
 from .multihead import AsMultiheadAttention
-from .operators import OPERATORS, SELF_ATTENTION, attention
+from .operators import OPERATORS, SELF_ATTENTION, build_attention
 
 # The operators work where transformers is missing, or cannot be imported beside the other packages of a user.
 with suppress(ImportError):
@@ -33,4 +33,4 @@ with suppress(ImportError):
 
 __version__ = "0.2.0"
 
-__all__ = ["OPERATORS", "SELF_ATTENTION", "AsMultiheadAttention", "attention"]
+__all__ = ["OPERATORS", "SELF_ATTENTION", "AsMultiheadAttention", "build_attention"]

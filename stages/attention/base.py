@@ -20,7 +20,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from .products import Mask, attend, check_inputs, joined, masked, merge, project, split
+from .products import Mask, apply_linear_layers, attend, check_inputs, join_masks, mask_scores, merge_heads, split_heads
 
 # shapes of parameters by name
 Shapes = dict[str, tuple[int, ...]]
@@ -31,7 +31,7 @@ Projection = tuple[Tensor, Tensor]
 class SelfAttention(nn.Module):
     """softmax(Q_i K_i^T / sqrt(d)) V_i for every head i, and the output projection after the heads.
 
-    A subclass sets the class attributes below, and names in `parameter_shapes` its parameters outside Linear layers.
+    A subclass sets the class attributes below, and names in `list_parameter_shapes` its parameters outside Linear layers.
 
     Args:
         hidden: width h.
@@ -63,7 +63,7 @@ class SelfAttention(nn.Module):
     label: str = ""
     # (colour, stroke) in figures, as matplotlib takes them; () leaves both to the figure
     look: tuple = ()
-    # whether a BERT with the W_q, W_k and W_v that `projections` returns has equal outputs
+    # whether a BERT with the W_q, W_k and W_v that `build_projections` returns has equal outputs
     exportable: bool = True
     # allowed values of `start`, the source's first
     starts: tuple[str, ...] = ("default",)
@@ -72,7 +72,7 @@ class SelfAttention(nn.Module):
 
     # names of the Linear layers h -> h with bias, without the output projection
     linear_layers: tuple[str, ...]
-    # names of the Linear layers that give queries, keys and values; () if `queries_keys_values` is overridden
+    # names of the Linear layers that give queries, keys and values; () if `compute_queries_keys_values` is overridden
     roles: tuple[str, ...] = ()
     # parameters to whose product the scores are proportional; a parameter that enters squared is named twice
     score_factors: tuple[str, ...] = ()
@@ -107,7 +107,7 @@ class SelfAttention(nn.Module):
         for name in self.linear_layers:
             setattr(self, name, nn.Linear(hidden, hidden))
         # NaN shows a forgotten call of `initialise` in the first output.
-        for name, shape in self.parameter_shapes(hidden, heads, positions).items():
+        for name, shape in self.list_parameter_shapes(hidden, heads, positions).items():
             setattr(self, name, nn.Parameter(torch.full(shape, math.nan)))
         self.output = nn.Linear(hidden, hidden) if output else None
         if deviation is not None:
@@ -133,12 +133,12 @@ class SelfAttention(nn.Module):
     # parameters and work, by closed formula
 
     @classmethod
-    def parameter_shapes(cls, hidden: int, heads: int, positions: int) -> Shapes:
+    def list_parameter_shapes(cls, hidden: int, heads: int, positions: int) -> Shapes:
         """Returns the shapes, by name, of the parameters outside Linear layers, such as {"D": (768,)}."""
         return {}
 
     @classmethod
-    def score_work(cls, hidden: int, heads: int, length: int) -> int:
+    def count_score_operations(cls, hidden: int, heads: int, length: int) -> int:
         """Counts floating-point operations per token, forward, of the matrix products that give the scores.
 
         A multiplication and the addition of its product are two operations. Linear layers, the weighted sum of values,
@@ -152,12 +152,14 @@ class SelfAttention(nn.Module):
         return 2 * hidden * length
 
     @classmethod
-    def feed_forward_width(cls, hidden: int, intermediate: int) -> int:
+    def compute_feed_forward_width(cls, hidden: int, intermediate: int) -> int:
         """Returns the width of the feed-forward network in a layer with this operator; `intermediate` is BERT's."""
         return intermediate
 
     @classmethod
-    def feed_forward(cls, hidden: int, heads: int, intermediate: int, dropout: float) -> tuple[nn.Module, int] | None:
+    def build_feed_forward(
+        cls, hidden: int, heads: int, intermediate: int, dropout: float
+    ) -> tuple[nn.Module, int] | None:
         """Builds a replacement of the first layer of BERT's feed-forward network and the activation after it.
 
         Args:
@@ -173,12 +175,12 @@ class SelfAttention(nn.Module):
         return None
 
     @classmethod
-    def feed_forward_weights(cls, hidden: int, intermediate: int) -> tuple[int, int]:
+    def count_feed_forward_weights(cls, hidden: int, intermediate: int) -> tuple[int, int]:
         """Counts (weights, biases) of the feed-forward network of a layer, or of its replacement, without LayerNorm.
 
         The forward pass multiplies every weight once per token, a bias never. `intermediate`: BERT's width.
         """
-        width = cls.feed_forward_width(hidden, intermediate)
+        width = cls.compute_feed_forward_width(hidden, intermediate)
         return 2 * hidden * width, width + hidden
 
     # initialisation
@@ -194,9 +196,11 @@ class SelfAttention(nn.Module):
         self.initialise_parameters()
         if self.score_spread is None:
             return
-        spread = self.source_spread(deviation)
+        spread = self.compute_source_spread(deviation)
         if spread is None or not self.score_factors:
-            raise ValueError(f"{self.name}: score_spread needs the operator's `source_spread` and `score_factors`")
+            raise ValueError(
+                f"{self.name}: score_spread needs the operator's `compute_source_spread` and `score_factors`"
+            )
         # The scores contain k factors: each takes the k-th root. A squared factor is named twice and scaled once.
         root = (self.score_spread / spread) ** (1 / len(self.score_factors))
         for name in dict.fromkeys(self.score_factors):
@@ -205,46 +209,46 @@ class SelfAttention(nn.Module):
     def initialise_parameters(self) -> None:
         """Initialises the parameters outside Linear layers as `start` says; here there are no such parameters."""
 
-    def first_spread(self, deviation: float) -> float | None:
-        """Returns the standard deviation of the first scores: `score_spread` if set, or else `source_spread`."""
+    def compute_first_spread(self, deviation: float) -> float | None:
+        """Returns the standard deviation of the first scores: `score_spread` if set, or else `compute_source_spread`."""
         if self.score_spread is not None:
             return self.score_spread
-        return self.source_spread(deviation)
+        return self.compute_source_spread(deviation)
 
-    def source_spread(self, deviation: float) -> float | None:
+    def compute_source_spread(self, deviation: float) -> float | None:
         """Returns the spread of first scores that start as in the source, or `None` without a formula."""
         if not self.roles:
             return None
         query, key, _ = self.roles
         if query == key:
-            return self.spread_of_squares(deviation)
+            return self.compute_spread_of_squares(deviation)
         # x^T W_q W_k^T y / sqrt(d) with independent W_q, W_k [h, d]: E |W_q W_k^T|^2 = h^2 d r^4, so r^2 h.
         return deviation**2 * self.hidden
 
-    def spread_of_squares(self, deviation: float) -> float:
+    def compute_spread_of_squares(self, deviation: float) -> float:
         """Spread of x^T W W^T y / sqrt(d) for different tokens x and y: E |W W^T|^2 = h d (h + d + 1) r^4."""
         return deviation**2 * math.sqrt(self.hidden * (self.hidden + self.width + 1))
 
     # the computation
 
-    def queries_keys_values(self, X: Tensor, memory: Tensor) -> tuple[Tensor, ...]:
-        """Returns Q [batch, n, h] from X, times `diagonal`, and K and V [batch, m, h] from `memory`, which may be X."""
+    def compute_queries_keys_values(self, X: Tensor, memory: Tensor) -> tuple[Tensor, ...]:
+        """Returns Q [batch, n, h] from X, times `compute_diagonal`, and K and V [batch, m, h] from `memory`, which may be X."""
         query, key, value = (getattr(self, role) for role in self.roles)
         if memory is X:
             # In one call, so that a layer with two roles is computed once.
-            Q, K, V = project(X, query, key, value)
+            Q, K, V = apply_linear_layers(X, query, key, value)
         else:
-            (Q,) = project(X, query)
-            K, V = project(memory, key, value)
-        D = self.diagonal()
+            (Q,) = apply_linear_layers(X, query)
+            K, V = apply_linear_layers(memory, key, value)
+        D = self.compute_diagonal()
         if D is not None:
             # Under autocast D is float32 and would make Q float32.
             Q = Q * D.to(Q.dtype)
         return Q, K, V
 
-    def heads_of(self, X: Tensor, memory: Tensor) -> tuple[Tensor, ...]:
+    def compute_heads(self, X: Tensor, memory: Tensor) -> tuple[Tensor, ...]:
         """Returns Q [batch, heads, n, d] from X, and K and V [batch, heads, m, d] from `memory`, which may be X."""
-        return tuple(split(T, self.heads) for T in self.queries_keys_values(X, memory))
+        return tuple(split_heads(T, self.heads) for T in self.compute_queries_keys_values(X, memory))
 
     def forward(
         self,
@@ -270,19 +274,19 @@ class SelfAttention(nn.Module):
             ValueError: a shape or the type of the mask does not fit, or `causal` is given with a `memory`.
         """
         mask = self.complete_mask(X, mask, memory, causal)
-        context = self.weighted_values(X, mask, X if memory is None else memory)
+        context = self.compute_weighted_values(X, mask, X if memory is None else memory)
         layer = output or self.output
-        scale = self.output_scale()
+        scale = self.compute_output_scale()
         if layer is None:
             return context if scale is None else context * scale.to(context.dtype)
         # (context D) W^T = context (W D)^T: the diagonal meets h^2 weights in place of batch n h activations.
         weight = layer.weight if scale is None else layer.weight * scale
         return functional.linear(context, weight, layer.bias)
 
-    def weighted_values(self, X: Tensor, mask: Mask, memory: Tensor) -> Tensor:
+    def compute_weighted_values(self, X: Tensor, mask: Mask, memory: Tensor) -> Tensor:
         """Returns weighted values, all heads side by side [batch, n, h], not yet scaled; `mask` has any causal mask."""
-        Q, K, V = self.heads_of(X, memory)
-        return merge(attend(Q, K, V, mask, self.dropout))
+        Q, K, V = self.compute_heads(X, memory)
+        return merge_heads(attend(Q, K, V, mask, self.dropout))
 
     def complete_mask(
         self,
@@ -301,19 +305,19 @@ class SelfAttention(nn.Module):
             raise ValueError("causal: keys of a memory do not follow the queries; give a mask in its place")
         if causal:
             past = torch.ones(n, n, dtype=torch.bool, device=X.device).tril()
-            mask = joined(mask, past[None, None])
+            mask = join_masks(mask, past[None, None])
         crossed = memory is not None and memory is not X
         if self.self_score is not None and not crossed:
             own_token = torch.eye(n, dtype=X.dtype, device=X.device)
-            mask = joined(mask, self.self_score * own_token[None, None])
+            mask = join_masks(mask, self.self_score * own_token[None, None])
         return mask
 
-    def scores(self, X: Tensor, memory: Tensor | None = None) -> Tensor:
+    def compute_scores(self, X: Tensor, memory: Tensor | None = None) -> Tensor:
         """Returns the scores before mask and `self_score`, [batch, heads, n, m], or 1 for batch if X plays no part."""
-        Q, K, _ = self.heads_of(X, X if memory is None else memory)
+        Q, K, _ = self.compute_heads(X, X if memory is None else memory)
         return Q @ K.transpose(-2, -1) / self.width**0.5
 
-    def weights(
+    def compute_weights(
         self,
         X: Tensor,
         mask: Mask = None,
@@ -322,7 +326,7 @@ class SelfAttention(nn.Module):
     ) -> Tensor:
         """Computes attention weights [batch, heads, n, m] before dropout; `forward` explains arguments and errors."""
         mask = self.complete_mask(X, mask, memory, causal)
-        weights = torch.softmax(masked(self.scores(X, memory), mask), dim=-1)
+        weights = torch.softmax(mask_scores(self.compute_scores(X, memory), mask), dim=-1)
         return weights.expand(len(X), -1, -1, -1)
 
     @property
@@ -330,15 +334,15 @@ class SelfAttention(nn.Module):
         """The dropout rate that applies now: 0 in evaluation mode."""
         return self.rate if self.training else 0.0
 
-    def diagonal(self) -> Tensor | None:
+    def compute_diagonal(self) -> Tensor | None:
         """Returns factors [h] on the queries, for operators whose queries are scaled keys; or `None`."""
         return None
 
-    def output_scale(self) -> Tensor | None:
+    def compute_output_scale(self) -> Tensor | None:
         """Returns factors [h] on the weighted values, which the output projection absorbs; or `None`."""
         return None
 
-    def projections(self) -> tuple[Projection, ...]:
+    def build_projections(self) -> tuple[Projection, ...]:
         """Returns W_q, W_k and W_v, with biases, of a BERT with equal outputs.
 
         A `self_score` is left out, because BERT cannot express a self-score.
@@ -350,12 +354,12 @@ class SelfAttention(nn.Module):
             raise ValueError(f"{self.name}: {self.equation}; BERT cannot express it")
         layers = [self.get_submodule(role) for role in self.roles]
         query, key, value = [(layer.weight, layer.bias) for layer in layers]
-        D = self.diagonal()
+        D = self.compute_diagonal()
         if D is not None:
-            query = scaled(query, D)
-        scale = self.output_scale()
+            query = scale_projection(query, D)
+        scale = self.compute_output_scale()
         if scale is not None:
-            value = scaled(value, scale)
+            value = scale_projection(value, scale)
         return query, key, value
 
 
@@ -365,7 +369,7 @@ def require_divisor(hidden: int, heads: int) -> None:
         raise ValueError(f"{heads} heads do not divide the hidden size {hidden}; expected a divisor, 1 or more")
 
 
-def scaled(projection: Projection, D: Tensor) -> Projection:
+def scale_projection(projection: Projection, D: Tensor) -> Projection:
     """Returns the projection that is equal to a projection followed by the diagonal D [out]."""
     weight, bias = projection
     return weight * D[:, None], bias * D

@@ -40,7 +40,7 @@ class Attention(nn.Module):
     def __init__(self, config: OperatorConfig, output: nn.Module):
         super().__init__()
         self.config = config
-        self.self = config.self_attention()
+        self.self = config.build_self_attention()
         self.output = output
 
     def forward(
@@ -64,7 +64,7 @@ class Attention(nn.Module):
         projected = self.self(hidden_states, attention_mask, output=self.output.dense)
         hidden = self.output.LayerNorm(self.output.dropout(projected) + hidden_states)
         if others.get("output_attentions", self.config.output_attentions):
-            return hidden, self.self.weights(hidden_states, attention_mask)
+            return hidden, self.self.compute_weights(hidden_states, attention_mask)
         return hidden, None
 
 
@@ -78,7 +78,7 @@ class OperatorBertModel(BertModel):
     def __init__(self, config: OperatorConfig, add_pooling_layer: bool = True):
         if not hasattr(config, "self_attention"):
             raise TypeError(
-                f"config: given a {type(config).__name__}, which names no operator; `configuration` makes one"
+                f"config: given a {type(config).__name__}, which names no operator; `make_configuration` makes one"
             )
         # The library would leave the causal mask to the operator, which would then see future tokens.
         if config.is_decoder:
@@ -86,7 +86,7 @@ class OperatorBertModel(BertModel):
         super().__init__(config, add_pooling_layer)
         for layer in self.encoder.layer:
             layer.attention = Attention(config, layer.attention.output)
-            replacement = config.feed_forward()
+            replacement = config.build_feed_forward()
             if replacement is not None:
                 layer.intermediate, width = replacement
                 layer.output.dense = nn.Linear(width, config.hidden_size)

@@ -6,8 +6,8 @@ from torch import nn
 from transformers import BertConfig
 
 from .base import SelfAttention, require_divisor
-from .operators import operator_class
-from .own import own_operators
+from .operators import find_operator_class
+from .own import import_own_operators
 
 
 class OperatorConfig(BertConfig):
@@ -33,17 +33,17 @@ class OperatorConfig(BertConfig):
     self_score: float | None = None
     operators_sha256: str | None = None
 
-    def operator_class(self) -> type[SelfAttention]:
+    def find_operator_class(self) -> type[SelfAttention]:
         """Returns the class of the operator. ValueError for an unknown name, or a user's file that is not imported."""
-        return operator_class({"operator": self.operator, "operators_sha256": self.operators_sha256})
+        return find_operator_class({"operator": self.operator, "operators_sha256": self.operators_sha256})
 
-    def self_attention(self, output: bool = False) -> SelfAttention:
+    def build_self_attention(self, output: bool = False) -> SelfAttention:
         """Builds a self-attention layer that is not initialised; BERT's block holds the output projection itself.
 
         Args:
             output: whether the layer has an output projection.
         """
-        kind = self.operator_class()
+        kind = self.find_operator_class()
         # No `deviation`: the model initialises its Linear layers in its own way, and then calls `initialise`.
         return kind(
             self.hidden_size,
@@ -58,9 +58,9 @@ class OperatorConfig(BertConfig):
             self_score=self.self_score,
         )
 
-    def feed_forward(self) -> tuple[nn.Module, int] | None:
-        """Builds a replacement of BERT's first feed-forward layer and activation; see `SelfAttention.feed_forward`."""
-        return self.operator_class().feed_forward(
+    def build_feed_forward(self) -> tuple[nn.Module, int] | None:
+        """Builds a replacement of BERT's first feed-forward layer and activation; see `SelfAttention.build_feed_forward`."""
+        return self.find_operator_class().build_feed_forward(
             self.hidden_size,
             self.num_attention_heads,
             self.intermediate_size,
@@ -68,7 +68,7 @@ class OperatorConfig(BertConfig):
         )
 
 
-def configuration(
+def make_configuration(
     operator: str,
     layers: int,
     hidden: int,
@@ -99,7 +99,7 @@ def configuration(
     """
     require_divisor(hidden, heads)
     if operators_file:
-        own_operators(operators_file, others["operators_sha256"])
+        import_own_operators(operators_file, others["operators_sha256"])
     config = OperatorConfig(
         operator=operator,
         num_hidden_layers=layers,
@@ -108,5 +108,5 @@ def configuration(
         max_position_embeddings=positions,
         **others,
     )
-    config.intermediate_size = config.operator_class().feed_forward_width(hidden, intermediate)
+    config.intermediate_size = config.find_operator_class().compute_feed_forward_width(hidden, intermediate)
     return config

@@ -3,7 +3,7 @@
 Both papers count the masked-LM model with BERT's vocabulary of 30,522 (Courtois et al. 2024, Table 2; Kowsher et al.,
 Table 4, whose shared-weight row is a two-label classifier's count instead).
 
-In all functions `variant` is an operator's name, or a dict of settings as `configuration` takes them, with the key
+In all functions `variant` is an operator's name, or a dict of settings as `make_configuration` takes them, with the key
 `operator`; `size` is a record of section `models` of params.yaml, with the keys `layers`, `hidden` (the width h),
 `heads`, `intermediate` and `positions` (the longest sequence). An unknown operator is a ValueError.
 """
@@ -16,8 +16,8 @@ from torch import nn
 from transformers.models.bert.modeling_bert import BertLayer
 
 from .bert import OperatorBertForMaskedLM, OperatorBertForSequenceClassification, WithOperator
-from .configuration import configuration
-from .operators import operator_class
+from .configuration import make_configuration
+from .operators import find_operator_class
 
 Variant = dict[str, Any] | str
 Size = dict[str, int]
@@ -29,18 +29,18 @@ MODELS: dict[str, type[WithOperator]] = {
 }
 
 
-def attention_formulas(variant: Variant, size: Size) -> dict[str, int]:
+def compute_attention_formulas(variant: Variant, size: Size) -> dict[str, int]:
     """Counts the attention parameters of a layer by closed formula, from `hidden`, `heads` and `positions` of `size`.
 
     Returns:
         attention_weights: without biases and output projection (Courtois et al. 2024, Table 1; Kowsher et al.,
         Table 3). attention_parameters: with biases. attention_block_parameters: with both, as the blog post counts.
     """
-    kind = operator_class(variant)
+    kind = find_operator_class(variant)
     hidden = size["hidden"]
     layers = len(kind.linear_layers)
     weights = layers * hidden * hidden
-    for shape in kind.parameter_shapes(hidden, size["heads"], size["positions"]).values():
+    for shape in kind.list_parameter_shapes(hidden, size["heads"], size["positions"]).values():
         weights += math.prod(shape)
     parameters = weights + layers * hidden
     return {
@@ -50,32 +50,32 @@ def attention_formulas(variant: Variant, size: Size) -> dict[str, int]:
     }
 
 
-def layer_formulas(variant: Variant, size: Size) -> dict[str, int]:
+def compute_layer_formulas(variant: Variant, size: Size) -> dict[str, int]:
     """Counts the parameters of a layer by closed formula.
 
     Returns:
-        The numbers of `attention_formulas`; feed_forward_parameters: without LayerNorm; layer_parameters: of attention
+        The numbers of `compute_attention_formulas`; feed_forward_parameters: without LayerNorm; layer_parameters: of attention
         block, feed-forward network and two LayerNorms.
     """
     hidden = size["hidden"]
-    numbers = attention_formulas(variant, size)
-    weights, biases = operator_class(variant).feed_forward_weights(hidden, size["intermediate"])
+    numbers = compute_attention_formulas(variant, size)
+    weights, biases = find_operator_class(variant).count_feed_forward_weights(hidden, size["intermediate"])
     feed_forward = weights + biases
     numbers["feed_forward_parameters"] = feed_forward
     numbers["layer_parameters"] = numbers["attention_block_parameters"] + feed_forward + 4 * hidden
     return numbers
 
 
-def counted_layer(variant: Variant, size: Size) -> dict[str, int]:
-    """Counts attention_parameters and feed_forward_parameters, as `layer_formulas` defines them, on a built layer."""
+def count_layer(variant: Variant, size: Size) -> dict[str, int]:
+    """Counts attention_parameters and feed_forward_parameters, as `compute_layer_formulas` defines them, on a built layer."""
     layer = _build_layer(variant, size)
     return {
-        "attention_parameters": _count(layer.attention.self),
-        "feed_forward_parameters": _count(layer.intermediate) + _count(layer.output.dense),
+        "attention_parameters": _count_parameters(layer.attention.self),
+        "feed_forward_parameters": _count_parameters(layer.intermediate) + _count_parameters(layer.output.dense),
     }
 
 
-def model_parameters(kind: str, variant: Variant, size: Size) -> int:
+def count_model_parameters(kind: str, variant: Variant, size: Size) -> int:
     """Counts the trainable parameters of a model with BERT's vocabulary of 30,522.
 
     Args:
@@ -87,12 +87,12 @@ def model_parameters(kind: str, variant: Variant, size: Size) -> int:
         The number; the weights of the masked-LM decoder, which are the word embedding, are counted once.
     """
     # All layers are alike: a model of one layer is built, and its layer counted as often as the size has layers.
-    model = _build(MODELS[kind], variant, size)
+    model = _build_on_meta(MODELS[kind], variant, size)
     layer = model.base_model.encoder.layer[0]
-    return _count(model) + (size["layers"] - 1) * _count(layer)
+    return _count_parameters(model) + (size["layers"] - 1) * _count_parameters(layer)
 
 
-def first_score_spread(variant: Variant, size: Size, deviation: float) -> float | None:
+def compute_first_score_spread(variant: Variant, size: Size, deviation: float) -> float | None:
     """Computes the standard deviation of the scores between different tokens before any training, by closed formula.
 
     Args:
@@ -103,28 +103,28 @@ def first_score_spread(variant: Variant, size: Size, deviation: float) -> float 
     Returns:
         The variant's `score_spread` if set, or else the value of the formula; `None` without a formula.
     """
-    return _build_layer(variant, size).attention.self.first_spread(deviation)
+    return _build_layer(variant, size).attention.self.compute_first_spread(deviation)
 
 
-def _build(model: type[WithOperator], variant: Variant, size: Size) -> WithOperator:
+def _build_on_meta(model: type[WithOperator], variant: Variant, size: Size) -> WithOperator:
     """Builds the model with a single layer on the meta device, where parameters have shapes but take no memory."""
     settings = {"operator": variant} if isinstance(variant, str) else variant
-    config = configuration(**settings, **size | {"layers": 1})
+    config = make_configuration(**settings, **size | {"layers": 1})
     with torch.device("meta"):
         return model(config)
 
 
 def _build_layer(variant: Variant, size: Size) -> BertLayer:
     """Builds a layer of the masked-LM model on the meta device."""
-    return _build(OperatorBertForMaskedLM, variant, size).bert.encoder.layer[0]
+    return _build_on_meta(OperatorBertForMaskedLM, variant, size).bert.encoder.layer[0]
 
 
-def _count(module: nn.Module) -> int:
+def _count_parameters(module: nn.Module) -> int:
     """Counts the parameters of a module; a parameter that stands in several places counts once."""
     return sum(parameter.numel() for parameter in module.parameters())
 
 
-def block_work(variant: Variant, hidden: int, heads: int, length: int) -> int:
+def count_block_operations(variant: Variant, hidden: int, heads: int, length: int) -> int:
     """Counts the floating-point operations per token, forward, of the matrix products of one attention block.
 
     The products are all projections (each computed once, the output projection included), the scores and the weighted
@@ -136,21 +136,21 @@ def block_work(variant: Variant, hidden: int, heads: int, length: int) -> int:
         heads: number of heads.
         length: number of tokens of a sequence.
     """
-    kind = operator_class(variant)
+    kind = find_operator_class(variant)
     projections = 2 * hidden * hidden * (len(kind.linear_layers) + 1)
-    scores = kind.score_work(hidden, heads, length)
+    scores = kind.count_score_operations(hidden, heads, length)
     weighted_sum = 2 * hidden * length
     return projections + scores + weighted_sum
 
 
-def training_flops(
+def count_training_operations(
     variant: Variant,
     size: Size,
     vocabulary_size: int,
     length: int,
     masked: float,
 ) -> float:
-    """Counts operations per token as `block_work` does, but of a masked-LM training step, forward and backward.
+    """Counts operations per token as `count_block_operations` does, but of a masked-LM training step, forward and backward.
 
     Args:
         variant: the operator.
@@ -160,8 +160,8 @@ def training_flops(
         masked: share of the tokens that the head predicts, in [0, 1].
     """
     hidden = size["hidden"]
-    weights, _ = operator_class(variant).feed_forward_weights(hidden, size["intermediate"])
-    layer = block_work(variant, hidden, size["heads"], length) + 2 * weights
+    weights, _ = find_operator_class(variant).count_feed_forward_weights(hidden, size["intermediate"])
+    layer = count_block_operations(variant, hidden, size["heads"], length) + 2 * weights
     # The head is a Linear layer h -> h, and the decoder.
     head = 2 * hidden * hidden + 2 * hidden * vocabulary_size
     # The backward pass takes two products for every product of the forward pass.

@@ -7,18 +7,18 @@
 
 # %% 1. A layer of self-attention, initialised when it is built; batch first
 import torch
-from fewer_attention import AsMultiheadAttention, attention
+from fewer_attention import AsMultiheadAttention, build_attention
 from fewer_attention.bert import OperatorBertForMaskedLM
-from fewer_attention.configuration import configuration
-from fewer_attention.export import to_stock_bert
+from fewer_attention.configuration import make_configuration
+from fewer_attention.export import convert_to_stock_bert
 from torch import nn
 from transformers import BertForMaskedLM
 
 torch.manual_seed(1)
-layer = attention("shared", hidden=64, heads=4, dropout=0.1)
+layer = build_attention("shared", hidden=64, heads=4, dropout=0.1)
 X = torch.randn(2, 10, 64)  # [batch, tokens, h]
 print("output", layer(X).shape)
-print("weights", layer.weights(X, causal=True).shape)
+print("weights", layer.compute_weights(X, causal=True).shape)
 
 # %% 2. In place of nn.MultiheadAttention, in an encoder that you have already
 block = nn.TransformerEncoderLayer(64, 4, 256, batch_first=True)
@@ -29,7 +29,7 @@ print("encoder layer", block(X).shape)
 WORDS, MASK = 16, 16  # words have the ids 0 to 15, the mask has 16
 
 
-def sentences(count: int) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+def draw_sentences(count: int) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
     """Ids [count, 10], the places [count] of the masked words, and these words [count]."""
     ids = torch.randint(WORDS, (count, 5)).repeat(1, 2)
     rows = torch.arange(count)
@@ -40,11 +40,11 @@ def sentences(count: int) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
 
 
 # %% 4. A small BERT with the operator, trained on it
-config = configuration("shared", layers=2, hidden=64, heads=4, intermediate=256, positions=16, vocab_size=17)
+config = make_configuration("shared", layers=2, hidden=64, heads=4, intermediate=256, positions=16, vocab_size=17)
 model = OperatorBertForMaskedLM(config).train()
 adamw = torch.optim.AdamW(model.parameters(), lr=3e-3)
 for step in range(1, 501):
-    ids, places, words = sentences(64)
+    ids, places, words = draw_sentences(64)
     scores = model(ids).logits[torch.arange(64), places]
     loss = nn.functional.cross_entropy(scores, words)
     loss.backward()
@@ -54,9 +54,9 @@ for step in range(1, 501):
         print(f"step {step}, loss {loss.item():.2f}")
 
 # %% 5. A stock BERT with equal outputs, which loads wherever Transformers is
-stock = to_stock_bert(model.eval())
+stock = convert_to_stock_bert(model.eval())
 assert type(stock) is BertForMaskedLM
-ids, places, words = sentences(512)
+ids, places, words = draw_sentences(512)
 with torch.no_grad():
     ours = model(ids).logits
     theirs = stock(ids).logits

@@ -108,7 +108,7 @@ def export(source: Path, target: Path, own: bool) -> None:
     if own and config.operators_sha256:
         raise ValueError(
             f"{source}: the code of `{config.operator}` is in a file of its user's and imports this repository; "
-            "export it in Python without it: own_operators(FILE, SHA256) of stages.attention.own, then export"
+            "export it in Python without it: import_own_operators(FILE, SHA256) of stages.attention.own, then export"
         )
     classes = {model.__name__: model for model in STOCK}
     name = str((config.architectures or ["none"])[0])
@@ -119,7 +119,7 @@ def export(source: Path, target: Path, own: bool) -> None:
     if own:
         _save_with_code(model, target)
     else:
-        model = to_stock_bert(model)
+        model = convert_to_stock_bert(model)
         model.save_pretrained(target)
     # The card names the versions with which the written folder has loaded here.
     _load_model(type(model), target)
@@ -215,7 +215,7 @@ def _replace_use(card: str, use: str, folder: Path) -> str:
 
 
 @torch.no_grad()
-def to_stock_bert(model: OperatorBertModel | WithOperator) -> PreTrainedModel:
+def convert_to_stock_bert(model: OperatorBertModel | WithOperator) -> PreTrainedModel:
     """Builds an ordinary Hugging Face model with equal outputs (to 1e-5 in float32), on the CPU, in evaluation mode.
 
     The attention of the new model has three projections, as in the operator Original: the export is for compatibility
@@ -230,7 +230,7 @@ def to_stock_bert(model: OperatorBertModel | WithOperator) -> PreTrainedModel:
     # All settings of BERT except these, which describe the class of `model`.
     names = BertConfig().to_dict().keys() - {"model_type", "architectures", "dtype"}
     stock = STOCK[type(model)](BertConfig(**{name: getattr(config, name) for name in names}))
-    projections = [layer.attention.self.projections() for layer in model.base_model.encoder.layer]
+    projections = [layer.attention.self.build_projections() for layer in model.base_model.encoder.layer]
     shared = {name: tensor for name, tensor in model.state_dict().items() if ".attention.self." not in name}
     stock.load_state_dict(shared, strict=False)
     for layer, parts in zip(stock.base_model.encoder.layer, projections, strict=True):

@@ -11,7 +11,7 @@ import math
 from torch import Tensor
 
 from .base import SelfAttention, Shapes
-from .products import Mask, merge, split, weigh
+from .products import Mask, merge_heads, split_heads, weigh_values
 
 
 class Fixed(SelfAttention):
@@ -33,22 +33,22 @@ class Fixed(SelfAttention):
     score_factors = ("W",)
 
     @classmethod
-    def parameter_shapes(cls, hidden: int, heads: int, positions: int) -> Shapes:
+    def list_parameter_shapes(cls, hidden: int, heads: int, positions: int) -> Shapes:
         """W [heads, n, n]."""
         return {"W": (heads, positions, positions)}
 
     @classmethod
-    def score_work(cls, hidden: int, heads: int, length: int) -> int:
+    def count_score_operations(cls, hidden: int, heads: int, length: int) -> int:
         """Returns 0, because W needs no product."""
         return 0
 
-    def scores(self, X: Tensor, memory: Tensor | None = None) -> Tensor:
+    def compute_scores(self, X: Tensor, memory: Tensor | None = None) -> Tensor:
         """Returns W [1, heads, n, m]."""
         if memory is None:
             memory = X
-        return self._weights(X, memory)[None]
+        return self._select_weights(X, memory)[None]
 
-    def _weights(self, X: Tensor, memory: Tensor) -> Tensor:
+    def _select_weights(self, X: Tensor, memory: Tensor) -> Tensor:
         """Returns W [heads, n, m] for n tokens in X, m in `memory`; ValueError if either exceeds `positions`."""
         n, m = X.shape[1], memory.shape[1]
         longest = max(n, m)
@@ -59,18 +59,18 @@ class Fixed(SelfAttention):
             )
         return self.W[:, :n, :m]
 
-    def weighted_values(self, X: Tensor, mask: Mask, memory: Tensor) -> Tensor:
+    def compute_weighted_values(self, X: Tensor, mask: Mask, memory: Tensor) -> Tensor:
         """Weighs the values by scores that are no products of queries and keys."""
-        V = split(self.value(memory), self.heads)
-        scores = self.scores(X, memory)
-        return merge(weigh(scores, V, mask, self.dropout))
+        V = split_heads(self.value(memory), self.heads)
+        scores = self.compute_scores(X, memory)
+        return merge_heads(weigh_values(scores, V, mask, self.dropout))
 
     def initialise_parameters(self) -> None:
         """Starts W as Keras starts the blog's kernel."""
         limit = math.sqrt(6 / (2 * self.heads * self.positions))
         self.W.uniform_(-limit, limit)
 
-    def source_spread(self, deviation: float) -> float:
+    def compute_source_spread(self, deviation: float) -> float:
         """Returns the standard deviation of an entry of W, whatever `deviation` is."""
         return math.sqrt(1 / (self.heads * self.positions))
 
@@ -91,26 +91,26 @@ class Hadamard(Fixed):
     scores_alone = ("W", "s")
 
     @classmethod
-    def parameter_shapes(cls, hidden: int, heads: int, positions: int) -> Shapes:
+    def list_parameter_shapes(cls, hidden: int, heads: int, positions: int) -> Shapes:
         """W [heads, n, n] and the number s."""
         return {"W": (heads, positions, positions), "s": ()}
 
     @classmethod
-    def score_work(cls, hidden: int, heads: int, length: int) -> int:
+    def count_score_operations(cls, hidden: int, heads: int, length: int) -> int:
         """Counts X X^T, once for all heads, or by head over d = h / heads channels each."""
         return 2 * hidden * length
 
-    def scores(self, X: Tensor, memory: Tensor | None = None) -> Tensor:
+    def compute_scores(self, X: Tensor, memory: Tensor | None = None) -> Tensor:
         """Returns the scores [batch, heads, n, m] before mask and `self_score`."""
         if memory is None:
             memory = X
-        products = self.products(X, memory)
+        products = self.compute_products(X, memory)
         # W / s takes heads n^2 divisions, the products / s batch heads n^2.
-        factors = self._weights(X, memory) / self.s
+        factors = self._select_weights(X, memory) / self.s
         # Under autocast W is float32; scores in float32 would take twice the memory of the products.
         return products * factors.to(products.dtype)
 
-    def products(self, X: Tensor, memory: Tensor) -> Tensor:
+    def compute_products(self, X: Tensor, memory: Tensor) -> Tensor:
         """Returns the products of X and `memory` over the whole width [batch, 1, n, m], the same for every head."""
         return (X @ memory.transpose(-2, -1))[:, None]
 
@@ -119,9 +119,9 @@ class Hadamard(Fixed):
         super().initialise_parameters()
         self.s.fill_(1.0)
 
-    def source_spread(self, deviation: float) -> float:
+    def compute_source_spread(self, deviation: float) -> float:
         """Multiplies the deviation of W by sqrt(h), as the product of two tokens [h] has variance h; s is 1."""
-        return super().source_spread(deviation) * math.sqrt(self.hidden)
+        return super().compute_source_spread(deviation) * math.sqrt(self.hidden)
 
 
 class HadamardByHead(Hadamard):
@@ -133,12 +133,12 @@ class HadamardByHead(Hadamard):
     label = "Hadamard, products by head"
     look = ()
 
-    def products(self, X: Tensor, memory: Tensor) -> Tensor:
+    def compute_products(self, X: Tensor, memory: Tensor) -> Tensor:
         """Returns the products of X_i and the i-th slice of `memory` for every head i, [batch, heads, n, m]."""
-        Q = split(X, self.heads)
-        K = split(memory, self.heads)
+        Q = split_heads(X, self.heads)
+        K = split_heads(memory, self.heads)
         return Q @ K.transpose(-2, -1)
 
-    def source_spread(self, deviation: float) -> float:
+    def compute_source_spread(self, deviation: float) -> float:
         """Multiplies the deviation of W by sqrt(d), as the slices [d] of two tokens have a product of variance d."""
-        return Fixed.source_spread(self, deviation) * math.sqrt(self.width)
+        return Fixed.compute_source_spread(self, deviation) * math.sqrt(self.width)

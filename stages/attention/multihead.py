@@ -4,7 +4,7 @@ import torch
 from torch import Tensor, nn
 
 from .base import SelfAttention
-from .products import Mask, joined
+from .products import Mask, join_masks
 
 
 class AsMultiheadAttention(nn.Module):
@@ -64,8 +64,8 @@ class AsMultiheadAttention(nn.Module):
         """
         if key is not value:
             raise ValueError("key and value: expected one and the same tensor; the operators attend to one sequence")
-        X = self._to_batches(query)
-        memory = None if key is query else self._to_batches(key)
+        X = self._bring_to_batches(query)
+        memory = None if key is query else self._bring_to_batches(key)
         batch, n = X.shape[:2]
         m = n if memory is None else memory.shape[1]
         causal = is_causal and attn_mask is None
@@ -77,18 +77,18 @@ class AsMultiheadAttention(nn.Module):
         if key_padding_mask is not None:
             self._check_mask("key_padding_mask", key_padding_mask, (m,) if query.dim() == 2 else (batch, m))
             key_padding_mask = key_padding_mask.reshape(-1, 1, 1, m)
-        mask = joined(_seen(attn_mask), _seen(key_padding_mask))
+        mask = join_masks(_negate_mask(attn_mask), _negate_mask(key_padding_mask))
         output = self.attention(X, mask, memory, causal)
         weights = None
         if need_weights:
-            weights = self.attention.weights(X, mask, memory, causal)
+            weights = self.attention.compute_weights(X, mask, memory, causal)
             if average_attn_weights:
                 weights = weights.mean(1)
         if query.dim() == 2:
             return output[0], weights if weights is None else weights[0]
         return output if self.batch_first else output.transpose(0, 1), weights
 
-    def _to_batches(self, T: Tensor) -> Tensor:
+    def _bring_to_batches(self, T: Tensor) -> Tensor:
         """Brings hidden states to [batch, n, h]; a single sequence [n, h] becomes a batch of one."""
         if T.dim() != 3:
             return T[None]
@@ -105,7 +105,7 @@ class AsMultiheadAttention(nn.Module):
         )
 
 
-def _seen(mask: Mask) -> Mask:
+def _negate_mask(mask: Mask) -> Mask:
     """Negates a boolean mask, as True hides in PyTorch's module and shows in ours; returns any other mask as given."""
     if mask is None or mask.dtype != torch.bool:
         return mask

@@ -18,11 +18,11 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from .base import Projection, SelfAttention, Shapes, scaled
+from .base import Projection, SelfAttention, Shapes, scale_projection
 from .hadamard import Fixed, Hadamard, HadamardByHead
 from .over_parameters import AttentionOverParameters
-from .own import imported, own_operators
-from .products import project
+from .own import find_imported_operators, import_own_operators
+from .products import apply_linear_layers
 
 
 class Original(SelfAttention):
@@ -47,11 +47,11 @@ class Original(SelfAttention):
         if self.start == "tied":
             self.key.weight.copy_(self.query.weight)
 
-    def source_spread(self, deviation: float) -> float | None:
+    def compute_source_spread(self, deviation: float) -> float | None:
         """Returns the spread of a square if W_k starts as W_q, or else of a product."""
         if self.start == "tied":
-            return self.spread_of_squares(deviation)
-        return super().source_spread(deviation)
+            return self.compute_spread_of_squares(deviation)
+        return super().compute_source_spread(deviation)
 
 
 class Symmetric(SelfAttention):
@@ -89,25 +89,25 @@ class Pairwise(Symmetric):
     score_factors = ("S",)
 
     @classmethod
-    def parameter_shapes(cls, hidden: int, heads: int, positions: int) -> Shapes:
+    def list_parameter_shapes(cls, hidden: int, heads: int, positions: int) -> Shapes:
         """S [heads, d, d]."""
         d = hidden // heads
         return {"S": (heads, d, d)}
 
     @classmethod
-    def score_work(cls, hidden: int, heads: int, length: int) -> int:
+    def count_score_operations(cls, hidden: int, heads: int, length: int) -> int:
         """Counts Q Q^T, and Q S by head."""
         d = hidden // heads
-        return super().score_work(hidden, heads, length) + 2 * hidden * d
+        return super().count_score_operations(hidden, heads, length) + 2 * hidden * d
 
-    def heads_of(self, X: Tensor, memory: Tensor) -> tuple[Tensor, ...]:
+    def compute_heads(self, X: Tensor, memory: Tensor) -> tuple[Tensor, ...]:
         """Computes equation 6 as (Q S) Q^T, which leaves the n^2 products to the fused kernel."""
-        Q, K, V = super().heads_of(X, memory)
+        Q, K, V = super().compute_heads(X, memory)
         return Q @ self.S, K, V
 
-    def projections(self) -> tuple[Projection, ...]:
+    def build_projections(self) -> tuple[Projection, ...]:
         """Folds S into W_q: Q S = X (W_q S) + b_q S, with W_q transposed, as nn.Linear stores weights."""
-        (W_q, b_q), key, value = super().projections()
+        (W_q, b_q), key, value = super().build_projections()
         S = torch.block_diag(*self.S)
         return (S.T @ W_q, b_q @ S), key, value
 
@@ -116,17 +116,17 @@ class Pairwise(Symmetric):
         if self.start == "identity":
             self.S.copy_(torch.eye(self.width).expand_as(self.S))
         else:
-            self.S.normal_(std=self._deviation())
+            self.S.normal_(std=self._compute_deviation())
 
-    def _deviation(self) -> float:
+    def _compute_deviation(self) -> float:
         """Returns the standard deviation with which an entry of S is drawn, for the starts normal and scaled."""
         return 1.0 if self.start == "normal" else self.width**-0.5
 
-    def source_spread(self, deviation: float) -> float | None:
+    def compute_source_spread(self, deviation: float) -> float | None:
         """Spread of x^T W S W^T y / sqrt(d), S from N(0, sigma^2): E |W S W^T|^2 = sigma^2 ((h d)^2 + 2 h d) r^4."""
         if self.start == "identity":
-            return super().source_spread(deviation)
-        return self._deviation() * deviation**2 * math.sqrt(self.hidden * (self.hidden * self.width + 2))
+            return super().compute_source_spread(deviation)
+        return self._compute_deviation() * deviation**2 * math.sqrt(self.hidden * (self.hidden * self.width + 2))
 
 
 class PartialQK(Symmetric):
@@ -146,11 +146,11 @@ class PartialQK(Symmetric):
     score_factors = ("D",)
 
     @classmethod
-    def parameter_shapes(cls, hidden: int, heads: int, positions: int) -> Shapes:
+    def list_parameter_shapes(cls, hidden: int, heads: int, positions: int) -> Shapes:
         """D [h]."""
         return {"D": (hidden,)}
 
-    def diagonal(self) -> Tensor:
+    def compute_diagonal(self) -> Tensor:
         """Returns D."""
         return self.D
 
@@ -182,22 +182,22 @@ class Shared(SelfAttention):
     score_factors = ("D_q", "D_k")
 
     @classmethod
-    def parameter_shapes(cls, hidden: int, heads: int, positions: int) -> Shapes:
+    def list_parameter_shapes(cls, hidden: int, heads: int, positions: int) -> Shapes:
         """D_q, D_k and D_v [h]."""
         return dict.fromkeys(("D_q", "D_k", "D_v"), (hidden,))
 
-    def diagonal(self) -> Tensor:
+    def compute_diagonal(self) -> Tensor:
         """Returns D_q D_k."""
         return self.D_q * self.D_k
 
-    def output_scale(self) -> Tensor:
+    def compute_output_scale(self) -> Tensor:
         """Returns D_v."""
         return self.D_v
 
-    def projections(self) -> tuple[Projection, ...]:
+    def build_projections(self) -> tuple[Projection, ...]:
         """Returns the projections of the definition, with D_k on the keys and D_v on the values."""
         S = self.shared.weight, self.shared.bias
-        return scaled(S, self.D_q), scaled(S, self.D_k), scaled(S, self.D_v)
+        return scale_projection(S, self.D_q), scale_projection(S, self.D_k), scale_projection(S, self.D_v)
 
     def initialise_parameters(self) -> None:
         """Starts the diagonals at 1."""
@@ -222,7 +222,7 @@ class OverParameters(Original):
     heads_multiple = 1
 
     @classmethod
-    def pairs(cls, hidden: int, intermediate: int) -> int:
+    def count_pairs(cls, hidden: int, intermediate: int) -> int:
         """Returns the number of pairs (K, V) per head for BERT's width `intermediate`; ValueError without any pair."""
         pairs = intermediate // cls.heads_multiple - hidden
         if pairs < 1:
@@ -233,18 +233,18 @@ class OverParameters(Original):
         return pairs
 
     @classmethod
-    def feed_forward(cls, hidden: int, heads: int, intermediate: int, dropout: float) -> tuple[nn.Module, int]:
+    def build_feed_forward(cls, hidden: int, heads: int, intermediate: int, dropout: float) -> tuple[nn.Module, int]:
         """Builds attention over parameters, which returns the width of all heads together."""
         many = cls.heads_multiple * heads
         d = hidden // heads
-        pairs = cls.pairs(hidden, intermediate)
+        pairs = cls.count_pairs(hidden, intermediate)
         return AttentionOverParameters(hidden, many, d, pairs, dropout), many * d
 
     @classmethod
-    def feed_forward_weights(cls, hidden: int, intermediate: int) -> tuple[int, int]:
+    def count_feed_forward_weights(cls, hidden: int, intermediate: int) -> tuple[int, int]:
         """Counts (weights, biases) of W_q, K, V and the last layer."""
         width = cls.heads_multiple * hidden
-        pairs = cls.pairs(hidden, intermediate)
+        pairs = cls.count_pairs(hidden, intermediate)
         return 2 * width * (hidden + pairs), width + hidden
 
 
@@ -293,19 +293,19 @@ class IdentityQuery(SelfAttention):
     linear_layers = ("key", "value")
     score_factors = ("key.weight",)
 
-    def queries_keys_values(self, X: Tensor, memory: Tensor) -> tuple[Tensor, ...]:
+    def compute_queries_keys_values(self, X: Tensor, memory: Tensor) -> tuple[Tensor, ...]:
         """Returns X as queries; under autocast X is float32 and takes the type of the keys."""
-        K, V = project(memory, self.key, self.value)
+        K, V = apply_linear_layers(memory, self.key, self.value)
         return X.to(K.dtype), K, V
 
-    def projections(self) -> tuple[Projection, ...]:
+    def build_projections(self) -> tuple[Projection, ...]:
         """Returns W_q = I and b_q = 0, and the projections of keys and values."""
         key, value = [(layer.weight, layer.bias) for layer in (self.key, self.value)]
         identity = torch.eye(self.hidden).to(self.key.weight)
         zeros = torch.zeros(self.hidden).to(self.key.bias)
         return (identity, zeros), key, value
 
-    def source_spread(self, deviation: float) -> float:
+    def compute_source_spread(self, deviation: float) -> float:
         """Spread of x^T W_k^T y / sqrt(d), W_k [h, d] and the slice x [d]: E |W_k|^2 = h d r^2, so r sqrt(h)."""
         return deviation * math.sqrt(self.hidden)
 
@@ -334,7 +334,7 @@ class OriginalNarrow(Original):
     look = ()
 
     @classmethod
-    def feed_forward_width(cls, hidden: int, intermediate: int) -> int:
+    def compute_feed_forward_width(cls, hidden: int, intermediate: int) -> int:
         """Returns BERT's width less h - 1."""
         return intermediate - (hidden - 1)
 
@@ -367,7 +367,7 @@ FEED_FORWARD: dict[str, type[SelfAttention]] = {
 OPERATORS = SELF_ATTENTION | FEED_FORWARD
 
 
-def attention(operator: str, hidden: int, heads: int, **settings: Any) -> SelfAttention:
+def build_attention(operator: str, hidden: int, heads: int, **settings: Any) -> SelfAttention:
     """Builds a self-attention layer with its output projection, initialised as in BERT by default.
 
     Args:
@@ -393,7 +393,7 @@ def attention(operator: str, hidden: int, heads: int, **settings: Any) -> SelfAt
     return SELF_ATTENTION[operator](hidden, heads, **settings)
 
 
-def operator_class(variant: dict[str, Any] | str) -> type[SelfAttention]:
+def find_operator_class(variant: dict[str, Any] | str) -> type[SelfAttention]:
     """Returns the class of an operator.
 
     Args:
@@ -409,9 +409,9 @@ def operator_class(variant: dict[str, Any] | str) -> type[SelfAttention]:
     operators = dict(OPERATORS)
     sha256 = settings.get("operators_sha256")
     if settings.get("operators_file"):
-        operators.update(own_operators(settings["operators_file"], sha256))
+        operators.update(import_own_operators(settings["operators_file"], sha256))
     elif sha256:
-        operators.update(imported(sha256, name))
+        operators.update(find_imported_operators(sha256, name))
     if name not in operators:
         raise ValueError(f"unknown operator {name!r}; known: {', '.join(operators)}")
     return operators[name]

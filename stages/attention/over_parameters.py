@@ -4,7 +4,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from .products import merge, split
+from .products import merge_heads, split_heads
 
 
 class AttentionOverParameters(nn.Module):
@@ -53,7 +53,7 @@ class AttentionOverParameters(nn.Module):
 
     def forward(self, X: Tensor) -> Tensor:
         """Returns the weighted values of all heads, side by side [batch, n, heads d], for X [batch, n, h]."""
-        Q = split(self.query(X), self.heads)
+        Q = split_heads(self.query(X), self.heads)
         d = self.K.shape[-1]
         # K sqrt(h) / sqrt(d): the draft's factor, and the division of the scores by the root of a head's width.
         K = self.K * (self.hidden / d) ** 0.5
@@ -61,4 +61,4 @@ class AttentionOverParameters(nn.Module):
         weights = torch.softmax(Q @ K.transpose(-2, -1), dim=-1)
         V = functional.dropout1d(V, self.rate, self.training)
         # Under autocast V is float32, and so is the softmax of a GPU.
-        return merge(weights.to(Q.dtype) @ V.to(Q.dtype))
+        return merge_heads(weights.to(Q.dtype) @ V.to(Q.dtype))

@@ -15,20 +15,20 @@ from .base import SelfAttention
 _imported: dict[str, dict[str, type[SelfAttention]]] = {}
 
 
-def imported(sha256: str, name: str) -> dict[str, type[SelfAttention]]:
+def find_imported_operators(sha256: str, name: str) -> dict[str, type[SelfAttention]]:
     """Returns, by name, the operators of the imported file of this SHA-256; ValueError, with `name`, for any other."""
     if sha256 not in _imported:
         raise ValueError(
             f"the operator `{name}` is a user's own, and a configuration cannot name its code: only a run does, by "
             "`operators_file` of its params.yaml; in Python, where you trust FILE, "
-            f'stages.attention.own.own_operators(FILE, "{sha256}") imports it, in a checkout, for whatever is '
+            f'stages.attention.own.import_own_operators(FILE, "{sha256}") imports it, in a checkout, for whatever is '
             "imported from stages.attention"
         )
     return _imported[sha256]
 
 
 @cache
-def own_operators(path: str, sha256: str) -> dict[str, type[SelfAttention]]:
+def import_own_operators(path: str, sha256: str) -> dict[str, type[SelfAttention]]:
     """Imports a file, once per process, and returns the operators that the file itself defines, by name.
 
     Args:

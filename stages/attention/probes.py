@@ -8,16 +8,16 @@ import torch
 from torch import Tensor, nn
 
 from .base import SelfAttention
-from .products import masked
+from .products import mask_scores
 
 
-def operators_of(model: nn.Module) -> list[SelfAttention]:
+def list_operators(model: nn.Module) -> list[SelfAttention]:
     """Returns the self-attention modules of a model, layer by layer; `model.bert` is an OperatorBertModel."""
     return [layer.attention.self for layer in model.bert.encoder.layer]
 
 
 @contextmanager
-def inputs_of(modules: list[SelfAttention]) -> Iterator[list[Tensor]]:
+def record_inputs(modules: list[SelfAttention]) -> Iterator[list[Tensor]]:
     """Yields a list, to which every call of a module inside the `with` block appends the input [batch, n, h]."""
     inputs: list[Tensor] = []
 
@@ -34,10 +34,10 @@ def inputs_of(modules: list[SelfAttention]) -> Iterator[list[Tensor]]:
 
 def complete_scores(module: SelfAttention, X: Tensor) -> Tensor:
     """Returns the scores, `self_score` included, that a module's softmax receives for X [batch, n, h], no padding."""
-    return masked(module.scores(X), module.complete_mask(X))
+    return mask_scores(module.compute_scores(X), module.complete_mask(X))
 
 
-def of_weights(A: Tensor) -> dict[str, float]:
+def measure_weights(A: Tensor) -> dict[str, float]:
     """Measures the weights softmax(A) over keys of scores A [..., n, n], n > 1, without padding.
 
     Returns:

@@ -13,7 +13,7 @@ from torch.nn import functional
 Mask = Tensor | None
 
 
-def project(X: Tensor, *layers: nn.Linear) -> tuple[Tensor, ...]:
+def apply_linear_layers(X: Tensor, *layers: nn.Linear) -> tuple[Tensor, ...]:
     """Applies Linear layers to X [..., in]; a layer that is given twice is computed once.
 
     On a GPU the layers become a single matrix product, for which all need biases and the same output width. On a CPU,
@@ -33,13 +33,13 @@ def project(X: Tensor, *layers: nn.Linear) -> tuple[Tensor, ...]:
     return tuple(output_of[layer] for layer in layers)
 
 
-def split(T: Tensor, heads: int) -> Tensor:
+def split_heads(T: Tensor, heads: int) -> Tensor:
     """Splits channels into heads: [batch, n, h] -> [batch, heads, n, d], such as [2, 10, 768] -> [2, 12, 10, 64]."""
     return T.unflatten(-1, (heads, -1)).transpose(1, 2)
 
 
-def merge(T: Tensor) -> Tensor:
-    """Undoes `split`: [batch, heads, n, d] -> [batch, n, h]."""
+def merge_heads(T: Tensor) -> Tensor:
+    """Undoes `split_heads`: [batch, heads, n, d] -> [batch, n, h]."""
     return T.transpose(1, 2).flatten(2)
 
 
@@ -72,10 +72,10 @@ def attend(
         return functional.scaled_dot_product_attention(Q, K, V, attn_mask=mask, dropout_p=dropout)
     # Scaling Q takes n d products, scaling the scores n m.
     scores = (Q * Q.shape[-1] ** -0.5) @ K.transpose(-2, -1)
-    return weigh(scores, V, mask, dropout)
+    return weigh_values(scores, V, mask, dropout)
 
 
-def weigh(
+def weigh_values(
     scores: Tensor,
     V: Tensor,
     mask: Mask,
@@ -89,15 +89,15 @@ def weigh(
         mask: keys that each query sees.
         dropout: rate on the weights, in [0, 1).
     """
-    weights = torch.softmax(masked(scores, mask), dim=-1)
+    weights = torch.softmax(mask_scores(scores, mask), dim=-1)
     if dropout:
         # The scores of the operator Fixed are the same for all sequences of a batch; each shall lose other weights.
         weights = weights.expand(len(V), -1, -1, -1)
     # A float32 mask makes the scores of a bfloat16 model float32.
-    return drop(weights, dropout).to(V.dtype) @ V
+    return drop_elements(weights, dropout).to(V.dtype) @ V
 
 
-def masked(scores: Tensor, mask: Mask) -> Tensor:
+def mask_scores(scores: Tensor, mask: Mask) -> Tensor:
     """Sets scores to their type's lowest finite number where a boolean mask is False, or adds a mask of numbers.
 
     Finite, because a softmax over keys that are all hidden would give NaN at minus infinity.
@@ -109,7 +109,7 @@ def masked(scores: Tensor, mask: Mask) -> Tensor:
     return scores + mask
 
 
-def joined(first: Mask, second: Mask) -> Mask:
+def join_masks(first: Mask, second: Mask) -> Mask:
     """Joins two masks into a mask that hides every key that either mask hides.
 
     The result is boolean if no mask has numbers, and `None` if both masks are.
@@ -121,11 +121,11 @@ def joined(first: Mask, second: Mask) -> Mask:
     if first.dtype == torch.bool and second.dtype == torch.bool:
         return first & second
     if first.dtype == torch.bool:
-        return joined(second, first)
+        return join_masks(second, first)
     if second.dtype != torch.bool:
         return first + second
     shape = torch.broadcast_shapes(first.shape, second.shape)
-    return masked(first.expand(shape), second)
+    return mask_scores(first.expand(shape), second)
 
 
 def check_inputs(
@@ -164,7 +164,7 @@ def check_inputs(
         raise ValueError(f"mask of {mask.dtype}; expected torch.bool, True where a key is seen, or numbers to be added")
 
 
-def drop(X: Tensor, rate: float) -> Tensor:
+def drop_elements(X: Tensor, rate: float) -> Tensor:
     """Applies dropout: sets elements to 0 with probability `rate`, in [0, 1], and divides the rest by 1 - rate.
 
     GPUs and compiled code use PyTorch's dropout. A CPU draws 16 random bits per element, four elements at once, and
@@ -187,8 +187,8 @@ def drop(X: Tensor, rate: float) -> Tensor:
 
 
 class Dropout(nn.Dropout):
-    """PyTorch's module, which applies `drop` in training mode, and nothing in evaluation mode."""
+    """PyTorch's module, which applies `drop_elements` in training mode, and nothing in evaluation mode."""
 
     def forward(self, X: Tensor) -> Tensor:
         """Drops elements of X, of any shape."""
-        return drop(X, self.p if self.training else 0.0)
+        return drop_elements(X, self.p if self.training else 0.0)

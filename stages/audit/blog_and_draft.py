@@ -72,7 +72,7 @@ def check_weights() -> Findings:
 def check_training() -> Findings:
     """Check the times and the results of both variants of attention over parameters."""
     table = read_numbers("aop_table_parameter_attention")
-    base, first, second = [table.row(row) for row in ("base", "aop1", "aop2")]
+    base, first, second = [table.read_row(row) for row in ("base", "aop1", "aop2")]
     # The text says that steps take 30 % longer; times are printed in whole hours.
     short = float(base["training_time"])
     long = float(first["training_time"])

@@ -8,7 +8,7 @@ import pandas as pd
 from stages.audit.closed_formulas import SIZES, count_bert, save_percent
 from stages.audit.findings import Findings, check_equal, check_statement, judge_printed, note_numbers
 from stages.audit.printed import COURTOIS, TABLE3, TEXT, average_columns, read_numbers
-from stages.evidence.arithmetic import HOLDS, judge
+from stages.evidence.arithmetic import HOLDS, judge_printed_number
 from stages.evidence.scores import GLUE_SCORE
 
 
@@ -39,7 +39,7 @@ def check_averages() -> Findings:
     table = read_numbers(TABLE3)
     for size, operator in product(SIZES, COURTOIS):
         row = f"{size}.{operator}"
-        exact = average_columns(table.row(row))
+        exact = average_columns(table.read_row(row))
         yield judge_printed(
             "C.AVG.{size}.{operator}",
             table[row, GLUE_SCORE],
@@ -55,7 +55,7 @@ def check_shares() -> Findings:
     symmetric = save_percent("symmetric", "base")
     yield note_numbers("C.THIRD.base.symmetric", **symmetric)
     layer = symmetric["layer"]
-    yield check_statement("C.THIRD.text", judge("33", layer) == HOLDS, layer=layer)
+    yield check_statement("C.THIRD.text", judge_printed_number("33", layer) == HOLDS, layer=layer)
     # Pairwise with n heads keeps 2 h^2 + h^2 / n of the 3 h^2 parameters of Q, K and V.
     kept = [(2 + Fraction(1, heads)) / 3 for heads in (1, 8, 12, 64, 1024)]
     falls = all(fewer > more > Fraction(2, 3) for fewer, more in pairwise(kept))
@@ -82,10 +82,10 @@ def check_differences() -> Findings:
     spread = read_numbers(TABLE3, "std")
     text = read_numbers(TEXT)
     for size in SIZES:
-        original, symmetric, pairwise = [table.value(f"{size}.{operator}", GLUE_SCORE) for operator in COURTOIS]
+        original, symmetric, pairwise = [table.read_value(f"{size}.{operator}", GLUE_SCORE) for operator in COURTOIS]
         yield judge_printed("C.GAIN.{size}", text["both_sizes", "glue_gain"], pairwise - original, size=size)
         yield judge_printed("C.DROP.{size}", text["both_sizes", "glue_drop"], original - symmetric, size=size)
-        deviations = {operator: spread.value(f"{size}.{operator}", GLUE_SCORE) for operator in COURTOIS}
+        deviations = {operator: spread.read_value(f"{size}.{operator}", GLUE_SCORE) for operator in COURTOIS}
         # The text compares deviations on base only; on small, the deviations contradict claim C24-25.
         if size == "base":
             yield check_statement("C.STD.base", deviations["original"] == max(deviations.values()), **deviations)
@@ -100,15 +100,15 @@ def check_training() -> Findings:
     # A run reads 200,000 batches of 256 sequences of 512 tokens.
     read = 256 * 200_000
     billion = 10**9
-    sequences = text.value("corpus", "train_samples")
-    seen = text.value("run", "tokens_seen")
-    corpus = text.value("corpus", "train_tokens")
+    sequences = text.read_value("corpus", "train_samples")
+    seen = text.read_value("run", "tokens_seen")
+    corpus = text.read_value("corpus", "train_tokens")
     yield judge_printed("C.TOKENS.seen", str(seen / billion), Fraction(read * 512, billion))
     yield judge_printed("C.TOKENS.corpus", str(corpus / billion), sequences * 512 / billion)
     yield check_statement("C.EPOCH", sequences >= read, epochs=read / sequences)
-    original, symmetric, pairwise = [text.value(f"base.{operator}", "plateau_end_step") for operator in COURTOIS]
+    original, symmetric, pairwise = [text.read_value(f"base.{operator}", "plateau_end_step") for operator in COURTOIS]
     yield note_numbers("C.STEPS.plateau", symmetric=original / symmetric, pairwise=original / pairwise)
-    final = text.value("base.pairwise_and_original", "final_glue_approx")
+    final = text.read_value("base.pairwise_and_original", "final_glue_approx")
     yield judge_printed("C.95", text["base.all", "glue_95pct_threshold"], 95 * final / 100)
 
 

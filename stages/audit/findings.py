@@ -1,7 +1,7 @@
 """A finding of the audit, and the ways to make a finding: by printed digits, as a whole statement, or as a note.
 
 The words of every computed check are in statements.yaml, by identifier: a statement, and a sentence that takes the
-numbers. `judge` (stages.evidence.arithmetic) gives HOLDS where the exact number rounds to the printed digits, TRUNCATED
+numbers. `judge_printed_number` (stages.evidence.arithmetic) gives HOLDS where the exact number rounds to the printed digits, TRUNCATED
 where the digits only result if further digits are cut off, and FAILS in all other cases.
 """
 
@@ -13,7 +13,7 @@ from pathlib import Path
 
 import yaml
 
-from stages.evidence.arithmetic import FAILS, HOLDS, TRUNCATED, judge
+from stages.evidence.arithmetic import FAILS, HOLDS, TRUNCATED, judge_printed_number
 
 # The verdict of a number that judges no printed statement, but on which the judgement of a claim rests.
 NOTE = "informative"
@@ -67,16 +67,16 @@ def make_finding(check: str, verdict: str, **values: object) -> Finding:
 
 
 def judge_printed(check: str, printed: str, exact: Fraction, word: str = "", **values: object) -> Finding:
-    """Make a finding on a printed number, with the verdict of `judge`.
+    """Make a finding on a printed number, with the verdict of `judge_printed_number`.
 
     Args:
         check: as for `make_finding`.
-        printed: the printed number, as `judge` takes numbers.
+        printed: the printed number, as `judge_printed_number` takes numbers.
         exact: the number that should be printed, in the same unit.
-        word: the word before the printed number, as `judge` takes words.
+        word: the word before the printed number, as `judge_printed_number` takes words.
         values: as for `make_finding`, in addition to `printed` and `exact`.
     """
-    return make_finding(check, judge(printed, exact, word), printed=printed, exact=exact, **values)
+    return make_finding(check, judge_printed_number(printed, exact, word), printed=printed, exact=exact, **values)
 
 
 def check_equal(check: str, printed: object, other: object, **values: object) -> Finding:
@@ -95,5 +95,5 @@ def note_numbers(check: str, **values: object) -> Finding:
 
 
 def pick_best(verdicts: Iterable[str]) -> str:
-    """Return the most favourable verdict of `judge`."""
+    """Return the most favourable verdict of `judge_printed_number`."""
     return min(verdicts, key=(HOLDS, TRUNCATED, FAILS).index)

@@ -11,7 +11,7 @@ from itertools import product
 from stages.audit.closed_formulas import SIZES
 from stages.audit.findings import Findings, check_statement, make_finding, pick_best, read_content
 from stages.audit.printed import COURTOIS, EDITIONS, KOWSHER, TABLE3, read_numbers, read_table
-from stages.evidence.arithmetic import FAILS, HOLDS, NOT_DECIDED, judge
+from stages.evidence.arithmetic import FAILS, HOLDS, NOT_DECIDED, judge_printed_number
 
 
 def judge_mean(printed: str, examples: int, runs: int) -> str:
@@ -30,7 +30,7 @@ def judge_mean(printed: str, examples: int, runs: int) -> str:
     # Only the neighbours of the nearest number of right answers can round to the printed digits.
     nearest = math.floor(Fraction(printed) * total / 100)
     candidates = range(max(0, nearest - 1), nearest + 3)
-    return pick_best(judge(printed, Fraction(100 * right, total)) for right in candidates)
+    return pick_best(judge_printed_number(printed, Fraction(100 * right, total)) for right in candidates)
 
 
 def measure_chance(examples: int, runs: int) -> float:

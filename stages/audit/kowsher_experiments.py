@@ -13,7 +13,7 @@ from scipy import stats
 from stages.audit.findings import Findings, check_equal, check_statement, judge_printed, make_finding, note_numbers
 from stages.audit.printed import EDITIONS, read_table
 from stages.benchmarks.glue import COLUMN_OF
-from stages.evidence.arithmetic import FAILS, HOLDS, NOT_DECIDED, judge
+from stages.evidence.arithmetic import FAILS, HOLDS, NOT_DECIDED, judge_printed_number
 
 # The operators of these tables, and their names in the text.
 ARMS = {"original": "standard", "shared": "shared"}
@@ -36,7 +36,7 @@ def average_answers(cells: pd.Series, metric: str) -> Fraction:
 def subtract_standard(edition: str, training: str) -> pd.Series:
     """Compute shared minus standard, in points, by column of Table 2."""
     table = read_table(edition, "table2_squad")
-    return table.row(f"base.shared.{training}") - table.row(f"base.original.{training}")
+    return table.read_row(f"base.shared.{training}") - table.read_row(f"base.original.{training}")
 
 
 def check_answer_averages() -> Findings:
@@ -47,7 +47,7 @@ def check_answer_averages() -> Findings:
         yield judge_printed(
             "{edition}.SQUAD.{row}.{metric}",
             table[f"base.{row}", f"avg_{metric}"],
-            average_answers(table.row(f"base.{row}"), metric),
+            average_answers(table.read_row(f"base.{row}"), metric),
             edition=edition,
             row=row,
             metric=metric,
@@ -60,8 +60,8 @@ def check_changed_averages() -> Findings:
     row = "base.original.single"
     em = table[row, "avg_em"]
     f1 = table[row, "avg_f1"]
-    exact_em, exact_f1 = [average_answers(table.row(row), metric) for metric in METRICS]
-    holds = judge(em, exact_em) == judge(f1, exact_f1) == HOLDS
+    exact_em, exact_f1 = [average_answers(table.read_row(row), metric) for metric in METRICS]
+    holds = judge_printed_number(em, exact_em) == judge_printed_number(f1, exact_f1) == HOLDS
     yield check_statement(
         "K25.STALE.t2avg",
         holds,
@@ -101,12 +101,12 @@ def check_answer_gains() -> Findings:
         gain = subtract_standard(edition, training)[f"{name}_{metric}"]
         yield make_finding(
             "{edition}.SQUADTEXT.{training}.{name}_{metric}",
-            judge(text[place], sign * gain),
+            judge_printed_number(text[place], sign * gain),
             edition=edition,
             training=training,
             name=name,
             metric=metric,
-            claimed=sign * text.value(*place),
+            claimed=sign * text.read_value(*place),
             gain=gain,
         )
 

@@ -18,7 +18,7 @@ from stages.audit.findings import (
     pick_best,
 )
 from stages.audit.printed import COURTOIS, EDITIONS, KOWSHER, TABLE3, average_columns, read_numbers, read_table
-from stages.evidence.arithmetic import HOLDS, judge
+from stages.evidence.arithmetic import HOLDS, judge_printed_number
 from stages.evidence.scores import COLUMNS
 
 # The operators over which the paper states gains of shared, and the names of these gains in data/published.
@@ -33,7 +33,7 @@ TASK_GAINS = {
 
 def read_row(edition: str, operator: str) -> pd.Series:
     """Read the row of an operator in Table 1: exact scores by column, and `average`."""
-    return read_table(edition, "table1_glue").row(f"base.{operator}")
+    return read_table(edition, "table1_glue").read_row(f"base.{operator}")
 
 
 def check_averages() -> Findings:
@@ -43,7 +43,7 @@ def check_averages() -> Findings:
         verdicts = []
         shown = []
         for definition, exact in average_columns(read_row(edition, operator)).items():
-            verdict = judge(printed, exact)
+            verdict = judge_printed_number(printed, exact)
             verdicts.append(verdict)
             shown.append(f"{definition} {float(exact):.4f} ({verdict})")
         yield make_finding(
@@ -65,7 +65,7 @@ def check_mean_gains() -> Findings:
         matched = exact["without MNLI-mm"]
         yield make_finding(
             "{edition}.GAIN.{other}",
-            pick_best((judge(printed, nine), judge(printed, matched))),
+            pick_best((judge_printed_number(printed, nine), judge_printed_number(printed, matched))),
             edition=edition,
             other=other,
             claimed=Fraction(printed),
@@ -77,7 +77,7 @@ def check_mean_gains() -> Findings:
 def check_task_gains() -> Findings:
     """Check the gains of shared on single tasks in section 2.6, in points or in per cent of the other score."""
     # The gain on CoLA in the arXiv edition is over the score of symmetric in Courtois et al.
-    source = read_numbers(TABLE3).value("base.symmetric", "cola")
+    source = read_numbers(TABLE3).read_value("base.symmetric", "cola")
     for edition, task in product(EDITIONS, TASK_GAINS):
         other, word = TASK_GAINS[task]
         printed = read_table(edition, "text_and_figure_numbers")[f"glue.{task}", GAINS[other]]
@@ -87,7 +87,7 @@ def check_task_gains() -> Findings:
         relative = 100 * (shared / reference - 1)
         yield check_statement(
             "{edition}.TEXT." + task,
-            HOLDS in (judge(printed, points, word), judge(printed, relative, word)),
+            HOLDS in (judge_printed_number(printed, points, word), judge_printed_number(printed, relative, word)),
             edition=edition,
             other=other,
             claimed=f"{word} {printed}",
@@ -137,7 +137,7 @@ def compare_sources() -> Findings:
                 changed.append(f"{operator} {column} {source[place]} to {copy[place]}")
         yield note_numbers("{edition}.SOURCE", edition=edition, equal=27 - len(changed), changed="; ".join(changed))
     # By section 2.4, the row `standard` is that of Devlin et al., so no cell should repeat Courtois et al.
-    same = source.row("base.original").eq(read_row("K25", "original")).sum()
+    same = source.read_row("base.original").eq(read_row("K25", "original")).sum()
     yield check_statement("K.SOURCE.standard", same == 0, same=same)
 
 

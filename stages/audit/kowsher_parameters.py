@@ -25,7 +25,7 @@ def check_counts() -> Findings:
         )
     yield note_numbers("K.PARAM.seqcls", counted=count_bert("shared", "base")["classifier"])
     table = read_table("K24", "table4_model_parameters")
-    kept = table.value("base.shared", "params") / table.value("base.original", "params")
+    kept = table.read_value("base.shared", "params") / table.read_value("base.original", "params")
     yield judge_printed("K.PARAM.pct", table["base.shared", "saved_percent"], 100 * (1 - kept))
 
 

@@ -9,12 +9,12 @@ from statistics import mean, median
 from stages.audit.closed_formulas import SIZES
 from stages.audit.findings import Findings, check_statement, judge_printed, make_finding, note_numbers, read_content
 from stages.audit.printed import read_numbers, read_table
-from stages.evidence.arithmetic import FAILS, HOLDS, NOT_DECIDED, judge
+from stages.evidence.arithmetic import FAILS, HOLDS, NOT_DECIDED, judge_printed_number
 
 
 def check_cola() -> Findings:
     """Check the per cent saved and the per cent faster on CoLA against the printed seconds."""
-    cola = read_table("K24", "text_and_figure_numbers").row("time.cola")
+    cola = read_table("K24", "text_and_figure_numbers").read_row("time.cola")
     ratio = cola["standard_seconds"] / cola["shared_seconds"]
     yield judge_printed("K.TIME.cola", str(cola["time_reduction"]), 100 * (1 - 1 / ratio))
     yield judge_printed("K.TIME.cola.speed", str(cola["speedup"]), 100 * (ratio - 1), "approximately")
@@ -65,7 +65,7 @@ def check_savings() -> Findings:
 
 def check_pretraining() -> Findings:
     """Check steps, epochs, tokens and words of pre-training against each other."""
-    text = read_table("K24", "text_and_figure_numbers").row("pretrain")
+    text = read_table("K24", "text_and_figure_numbers").read_row("pretrain")
     # One step takes 4 (GPUs) x 132 sequences of 512 tokens.
     steps = text["tokens"] * text["epochs"] / (4 * 132 * 512)
     words = text["bookscorpus_words"] + text["wikipedia_words"]
@@ -85,7 +85,7 @@ def check_dataset_sizes() -> Findings:
             text = printed[name, split]
             unit = 1000 if text.endswith("k") else 1
             compared += 1
-            if judge(text.rstrip("k"), Fraction(size, unit)) == FAILS:
+            if judge_printed_number(text.rstrip("k"), Fraction(size, unit)) == FAILS:
                 off.append(f"{name} {split}")
     yield check_statement("K.DATASTATS", not off, compared=compared, off=", ".join(off) or "none")
 

@@ -22,11 +22,11 @@ TEXT = "courtois2024_text_and_figure_numbers"
 class Numbers(dict[tuple[str, str], str]):
     """The printed digits of a table, without commas and units, by row and column key: (`base.original`, `mrpc`)."""
 
-    def value(self, row: str, column: str) -> Fraction:
+    def read_value(self, row: str, column: str) -> Fraction:
         """Return the exact value of a cell."""
         return Fraction(self[row, column])
 
-    def row(self, row: str) -> pd.Series:
+    def read_row(self, row: str) -> pd.Series:
         """Return the exact values of a row, fractions by column key."""
         return pd.Series({column: Fraction(text) for (key, column), text in self.items() if key == row})
 
@@ -39,7 +39,7 @@ def read_numbers(name: str, part: str = "value") -> Numbers:
         name: the table, such as `courtois2024_table3_glue`.
         part: `value`, `std` (the number in brackets), `bold` (`yes` or `no`) or `printed` (all characters).
     """
-    cells = published.texts(name).set_index(["row_key", "column_key"])[part]
+    cells = published.read_texts(name).set_index(["row_key", "column_key"])[part]
     return Numbers(cells[cells != ""])
 
 

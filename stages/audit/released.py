@@ -12,9 +12,9 @@ import pandas as pd
 from stages.audit.closed_formulas import SIZES
 from stages.audit.findings import Findings, check_statement, judge_printed, note_numbers
 from stages.audit.printed import COURTOIS, TABLE3, TEXT, Numbers, read_numbers, read_table
-from stages.evidence.arithmetic import HOLDS, judge
-from stages.evidence.convergence import scores_by_step
-from stages.evidence.fields import select
+from stages.evidence.arithmetic import HOLDS, judge_printed_number
+from stages.evidence.convergence import select_scores_by_step
+from stages.evidence.fields import select_rows
 from stages.evidence.scores import COLUMNS, GLUE_SCORE
 
 # Validation losses in nats, as the conditions of measurements (`loss=2.5`) write numbers.
@@ -25,7 +25,7 @@ ROWS = [f"{size}.{operator}" for size, operator in product(SIZES, COURTOIS)]
 
 def summarise_runs(raw: pd.DataFrame, metric: str) -> tuple[pd.Series, pd.Series]:
     """Compute mean and standard deviation over fine-tuning seeds, per cent, by row and column of Table 3."""
-    runs = select(raw, stage="finetuning", metric=metric)
+    runs = select_rows(raw, stage="finetuning", metric=metric)
     rows = runs["size"] + "." + runs["operator"]
     groups = (100 * runs["value"]).groupby([rows, runs["evaluated_on"]])
     return groups.mean(), groups.std()
@@ -33,18 +33,18 @@ def summarise_runs(raw: pd.DataFrame, metric: str) -> tuple[pd.Series, pd.Series
 
 def select_values(raw: pd.DataFrame, metric: str, size: str, condition: str | None = None) -> pd.Series:
     """Return a measurement of the pre-training runs of a size, by operator, without runs that lack the measurement."""
-    found = select(raw, metric=metric, size=size, condition=condition)
+    found = select_rows(raw, metric=metric, size=size, condition=condition)
     return found.set_index("operator")["value"]
 
 
-def gives(printed: str, value: float) -> bool:
+def rounds_to(printed: str, value: float) -> bool:
     """Return whether a value rounds to the printed digits."""
-    return judge(printed, Fraction(value)) == HOLDS
+    return judge_printed_number(printed, Fraction(value)) == HOLDS
 
 
 def count_equal(printed: Numbers, exact: pd.Series, *columns: str) -> int:
     """Count the cells of Table 3, in some columns, that the exact values give."""
-    return sum(gives(printed[place], exact[place]) for place in product(ROWS, columns))
+    return sum(rounds_to(printed[place], exact[place]) for place in product(ROWS, columns))
 
 
 def check_scores(raw: pd.DataFrame) -> Findings:
@@ -78,7 +78,7 @@ def check_copied_cells(raw: pd.DataFrame) -> Findings:
             row = f"base.{operator}"
             place = row, task
             if table[place] == copy[place]:
-                verdicts.append(gives(table[place], accuracies[place]))
+                verdicts.append(rounds_to(table[place], accuracies[place]))
                 shown.append(f"{row} {table[place]}, accuracy alone {accuracies[place]:.2f}")
         yield check_statement(
             "K.METRIC.{task}",
@@ -96,8 +96,8 @@ def check_losses(raw: pd.DataFrame) -> Findings:
     base = select_values(raw, "late_loss", "base")
     small = select_values(raw, "late_loss", "small")
     gap = read_numbers(TEXT)["base.symmetric", "final_eval_loss_gap"]
-    above = gives(gap, base["symmetric"] - base["original"])
-    level_with = gives("0.0", base["pairwise"] - base["original"])
+    above = rounds_to(gap, base["symmetric"] - base["original"])
+    level_with = rounds_to("0.0", base["pairwise"] - base["original"])
     yield check_statement("C.REL.FINAL.base", above and level_with, **base)
     yield check_statement("C.REL.FINAL.small", small["pairwise"] < small["original"], **small)
     for size in SIZES:
@@ -113,7 +113,7 @@ def check_losses(raw: pd.DataFrame) -> Findings:
 
 def check_checkpoints(raw: pd.DataFrame) -> Findings:
     """Check Figure 3: GLUE scores of base models that were fine-tuned, from one seed, from 18 checkpoints."""
-    scores = 100 * scores_by_step(raw).pivot(index="step", columns="operator", values="value").sort_index()
+    scores = 100 * select_scores_by_step(raw).pivot(index="step", columns="operator", values="value").sort_index()
     checkpoints = scores.index
     text = read_numbers(TEXT)
     # The exact steps are interpolated between two checkpoints.
@@ -136,8 +136,8 @@ def check_checkpoints(raw: pd.DataFrame) -> Findings:
     drops = 100 * select_values(raw, "summed_drops", "base")
     yield check_statement("C.REL.SMOOTH", drops["pairwise"] < drops["original"], **drops)
     # The last checkpoint is the model of the main study, and seed 1 of the main study is the seed of all checkpoints.
-    finetuned = select(raw, stage="finetuning", metric="score", evaluated_on=GLUE_SCORE, size="base")
-    again = 100 * select(finetuned, finetuning_seed=1).set_index("operator")["value"]
+    finetuned = select_rows(raw, stage="finetuning", metric="score", evaluated_on=GLUE_SCORE, size="base")
+    again = 100 * select_rows(finetuned, finetuning_seed=1).set_index("operator")["value"]
     once = scores.iloc[-1]
     for operator in COURTOIS:
         yield note_numbers(

@@ -18,7 +18,7 @@ from stages.audit import (
 )
 from stages.audit.findings import Finding, read_content
 from stages.evidence import measurements
-from stages.evidence.released import observations
+from stages.evidence.released import read_observations
 from stages.files.paths import AUDIT
 from stages.files.storage import write_table
 from stages.schema.settings import Settings
@@ -79,5 +79,5 @@ def make_checks(raw: pd.DataFrame) -> pd.DataFrame:
 
 def main(settings: Settings) -> dict:
     """Write checks.csv; no setting matters, and nothing is added to the record of the stage."""
-    write_table(AUDIT, make_checks(measurements.measurements(observations())))
+    write_table(AUDIT, make_checks(measurements.compute_measurements(read_observations())))
     return {}

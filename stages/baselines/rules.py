@@ -72,12 +72,12 @@ def _describe_all(frame: pd.DataFrame) -> pd.DataFrame:
     """Returns the properties of every example: a row for each example, a column for each property."""
     rows = []
     for first, second in list_texts(frame):
-        rows.append(describe(split_words(first), split_words(second)))
+        rows.append(describe_example(split_words(first), split_words(second)))
     # Of dtype object, because a property may be a pair.
     return pd.DataFrame(rows, dtype=object)
 
 
-def describe(first: list[str], second: list[str]) -> dict:
+def describe_example(first: list[str], second: list[str]) -> dict:
     """Returns the properties of an example, by name.
 
     Three properties are a word of a single text or, of a pair, whether both texts agree in this word.

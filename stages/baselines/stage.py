@@ -14,7 +14,7 @@ import pandas as pd
 from stages.baselines.rules import predict_by_best_rule
 from stages.baselines.words import FEATURES, predict_linear
 from stages.benchmarks import answers
-from stages.benchmarks.glue import TASKS, validation_tables
+from stages.benchmarks.glue import TASKS, list_validation_tables
 from stages.benchmarks.metrics import compute_metrics
 from stages.files import observations
 from stages.files.observations import Observation
@@ -41,7 +41,7 @@ def main(settings: Settings) -> dict:
 def score_classification(task: str) -> Iterator[Observation]:
     """Yields the scores of all baselines on all validation splits of a GLUE task; each baseline is fitted once."""
     train = pd.read_parquet(TASK_FOLDER / task / "train.parquet")
-    splits = {name: pd.read_parquet(table) for name, table in validation_tables(task).items()}
+    splits = {name: pd.read_parquet(table) for name, table in list_validation_tables(task).items()}
     examples = pd.concat(splits.values(), ignore_index=True)
     predicted = {"best_rule": predict_by_best_rule(task, train, examples)}
     for name in FEATURES:
@@ -93,12 +93,12 @@ def score_question_answering(task: str, questions: str) -> Iterator[Observation]
     frames = {}
     for split in ("train", "validation"):
         frames[split] = pd.read_parquet(TASK_FOLDER / questions / f"{split}.parquet", columns=["answers"])
-    given = [answers.normalised(gold[0]) if len(gold) else "" for gold in frames["train"]["answers"]]
+    given = [answers.normalise_answer(gold[0]) if len(gold) else "" for gold in frames["train"]["answers"]]
     counts = pd.Series(given).value_counts()
     # Of equally frequent answers, the first by code points.
     constant = min(counts.index[counts == counts.max()])
     gold = frames["validation"]["answers"]
-    metrics = answers.scores([constant] * len(gold), gold)
+    metrics = answers.compute_scores([constant] * len(gold), gold)
     yield from _list_observations("most_frequent", task, questions, metrics, len(gold))
 
 

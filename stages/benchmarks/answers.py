@@ -14,8 +14,8 @@ ARTICLES = re.compile(r"\b(a|an|the)\b")
 WITHOUT_PUNCTUATION = str.maketrans("", "", string.punctuation)
 
 
-def scores(predictions: Sequence[str], answers: Sequence[Sequence[str]]) -> dict[str, float]:
-    """Computes the means of `exact_match` and `f1` over questions, as fractions in [0, 1].
+def compute_scores(predictions: Sequence[str], answers: Sequence[Sequence[str]]) -> dict[str, float]:
+    """Computes the means of `exact_match` and `compute_f1` over questions, as fractions in [0, 1].
 
     Gold answers of which normalisation leaves nothing do not count, as in version 2.0: three questions of the
     development sets have a full stop among the gold answers.
@@ -32,28 +32,28 @@ def scores(predictions: Sequence[str], answers: Sequence[Sequence[str]]) -> dict
     # The gold answer that fits best may differ between the metrics.
     totals = {"exact_match": 0.0, "f1": 0.0}
     for prediction, alternatives in zip(predictions, answers, strict=True):
-        gold = [answer for answer in alternatives if normalised(answer)] or [""]
-        totals["exact_match"] += max(exact_match(prediction, answer) for answer in gold)
-        totals["f1"] += max(f1(prediction, answer) for answer in gold)
+        gold = [answer for answer in alternatives if normalise_answer(answer)] or [""]
+        totals["exact_match"] += max(compute_exact_match(prediction, answer) for answer in gold)
+        totals["f1"] += max(compute_f1(prediction, answer) for answer in gold)
     return {name: total / len(answers) for name, total in totals.items()}
 
 
-def normalised(text: str) -> str:
+def normalise_answer(text: str) -> str:
     """Returns a text in lower case without punctuation, articles and spare white space: "seine" for "The Seine."."""
     # In this order, as officially: "the-end" becomes "theend".
     without_punctuation = text.lower().translate(WITHOUT_PUNCTUATION)
     return " ".join(ARTICLES.sub(" ", without_punctuation).split())
 
 
-def exact_match(prediction: str, answer: str) -> float:
+def compute_exact_match(prediction: str, answer: str) -> float:
     """Returns 1.0 if prediction and answer are the same words after normalisation, or else 0.0."""
-    return float(normalised(prediction) == normalised(answer))
+    return float(normalise_answer(prediction) == normalise_answer(answer))
 
 
-def f1(prediction: str, answer: str) -> float:
+def compute_f1(prediction: str, answer: str) -> float:
     """Computes the harmonic mean of precision and recall of words, as often as words occur; 1.0 for two empty texts."""
-    predicted = normalised(prediction).split()
-    gold = normalised(answer).split()
+    predicted = normalise_answer(prediction).split()
+    gold = normalise_answer(answer).split()
     if not predicted or not gold:
         return float(predicted == gold)
     # Words in common, as often as both texts have the words.

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from stages.files.paths import TASK_FOLDER
-from stages.files.quoting import quote
+from stages.files.quoting import quote_value
 from stages.schema.testing_sections import CrossDomain
 
 # Of stsb; the lowest similarity is 0.
@@ -205,13 +205,13 @@ for _task in _TASKS:
         COLUMN_OF.setdefault(_task.name, _split.evaluated_on)
 
 
-def validation_tables(task: str) -> dict[str, Path]:
+def list_validation_tables(task: str) -> dict[str, Path]:
     """Returns the tables on which a task is scored (example_id, text_a, text_b, label), by Split.evaluated_on."""
     folder = TASK_FOLDER / task
     return {split.evaluated_on: folder / f"{split.name}.parquet" for split in TASKS[task].validation_splits}
 
 
-def positive_classes(mapping: CrossDomain) -> dict[str, set[int]]:
+def find_positive_classes(mapping: CrossDomain) -> dict[str, set[int]]:
     """Returns the classes that say that two texts mean the same, as indices into the labels of the task, by task.
 
     Args:
@@ -227,7 +227,7 @@ def positive_classes(mapping: CrossDomain) -> dict[str, set[int]]:
         unknown = [label for label in chosen if label not in labels]
         if unknown or len(chosen) == len(labels):
             raise ValueError(
-                f"cross_domain.positive_labels.{task}: {quote(unknown or chosen)}; allowed are some, not all, of "
+                f"cross_domain.positive_labels.{task}: {quote_value(unknown or chosen)}; allowed are some, not all, of "
                 f"{', '.join(labels) or '(none: a regression)'}"
             )
         result[task] = {labels.index(label) for label in chosen}

@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from stages.benchmarks.glue import validation_tables
+from stages.benchmarks.glue import list_validation_tables
 from stages.benchmarks.metrics import compute_metrics
 from stages.classification.runs import FinetuningRun
 from stages.files.observations import Observation
@@ -27,7 +27,7 @@ def finetune(run: FinetuningRun, folder: Path) -> dict:
 
     train = TASK_FOLDER / run.task / "train.parquet"
     kept = folder / "model" if run.keep else None
-    predictions, seconds = train_and_predict(run, TOKENIZER, train, validation_tables(run.task), kept)
+    predictions, seconds = train_and_predict(run, TOKENIZER, train, list_validation_tables(run.task), kept)
     write_atomically(folder / "predictions.json", json.dumps(predictions))
     return {"seconds": seconds}
 
@@ -49,10 +49,10 @@ def read_examples(table: Path) -> pd.DataFrame:
 
 def measure_run(run: FinetuningRun, folder: Path) -> list[Observation]:
     """Observes every metric of a run on every validation split. folder: the folder of the job."""
-    tables = validation_tables(run.task)
+    tables = list_validation_tables(run.task)
     rows = []
     for evaluated_on, predicted in read_predictions(folder).items():
         labels = read_examples(tables[evaluated_on])["label"]
         for metric, value in compute_metrics(run.task, np.array(predicted), labels).items():
-            rows.append(run.observed(evaluated_on, metric, value, len(predicted)))
+            rows.append(run.make_observation(evaluated_on, metric, value, len(predicted)))
     return rows

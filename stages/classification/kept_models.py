@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from stages.classification.runs import EvaluationRun, ModelNames
-from stages.files.paths import finetuned
+from stages.files.paths import find_finetuned
 from stages.schema.settings import Settings
 
 AnyEvaluation = TypeVar("AnyEvaluation", bound=EvaluationRun)
@@ -28,7 +28,7 @@ def find_kept_folder(settings: Settings, model: ModelNames, task: str, pretraini
     evaluated = task in settings.noise.tasks or task in settings.cross_domain.tasks
     trained = protocol in settings.protocols and seed in settings.finetuning[protocol].seeds
     if evaluated and trained:
-        return finetuned(model, task, pretraining_seed, seed)
+        return find_finetuned(model, task, pretraining_seed, seed)
     return None
 
 
@@ -61,7 +61,7 @@ def plan_evaluations(
         for task, pretraining_seed, seed in product(tasks, settings.pretraining.seeds, recipe.seeds):
             fields = {
                 "columns": {"stage": stage, "protocol": protocol, "operator": operator, "size": size},
-                "folder": str(finetuned(model, task, pretraining_seed, seed)),
+                "folder": str(find_finetuned(model, task, pretraining_seed, seed)),
                 "task": task,
                 "pretraining_seed": pretraining_seed,
                 "seed": seed,
@@ -81,8 +81,8 @@ def load_kept_model(folder: str):
     # Planning does without torch.
     from stages.attention.bert import OperatorBertForSequenceClassification
     from stages.classification.training import import_operator
-    from stages.training.optimisation import device
+    from stages.training.optimisation import find_device
 
     # The class loads a user's own operator only after its import.
     import_operator(Path(folder))
-    return OperatorBertForSequenceClassification.from_pretrained(folder).to(device()).eval()
+    return OperatorBertForSequenceClassification.from_pretrained(folder).to(find_device()).eval()

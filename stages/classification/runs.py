@@ -55,7 +55,7 @@ class ModelRun(Run):
         """Name of the run in progress and errors."""
         return f"{self.model_name} {self.task}, pre-training seed {self.pretraining_seed}, seed {self.seed}"
 
-    def observed(self, evaluated_on: str, metric: str, value: float, n: int, **columns: str) -> Observation:
+    def make_observation(self, evaluated_on: str, metric: str, value: float, n: int, **columns: str) -> Observation:
         """Makes an observation of a measurement of the run.
 
         Args:

@@ -20,27 +20,27 @@ from transformers.utils import logging
 
 from stages.attention.bert import OperatorBertForSequenceClassification, WithOperator
 from stages.attention.configuration import OperatorConfig
-from stages.attention.own import own_operators
+from stages.attention.own import import_own_operators
 from stages.benchmarks.glue import TASKS
 from stages.classification.runs import FinetuningRun, TunedRun
-from stages.files.storage import read_once, temporary_sibling
+from stages.files.storage import make_temporary_sibling, read_once
 from stages.schema.settings import load_settings
-from stages.training.batches import batches, padded, sorted_batches
+from stages.training.batches import draw_batches, pad_sequences, sort_into_batches
 from stages.training.optimisation import (
     DROPOUT,
     INITIALISATION,
     ORDER,
     READ_INTERVAL,
     Updates,
-    autocast,
-    derived_seed,
-    device,
-    linear_rate,
-    optimiser,
+    build_optimiser,
+    compute_linear_rate,
+    compute_stepped_rate,
+    derive_seed,
+    find_device,
+    open_autocast,
     require_finite,
     seed_torch,
-    stepped_rate,
-    update,
+    update_weights,
 )
 
 # Examples in a batch, or windows of questions. Another number would change the draws of noise.
@@ -82,7 +82,7 @@ def train_and_predict(
     Args:
         run: The task, the pre-trained weights, the recipe and the seed.
         tokenizer: File of the tokenizer.
-        train: Table of examples to train on, as `encode` reads tables.
+        train: Table of examples to train on, as `encode_table` reads tables.
         validation: Tables of examples to predict, by name.
         kept: Folder to save the fine-tuned model in, if the model is to be saved.
 
@@ -95,27 +95,27 @@ def train_and_predict(
     """
     recipe = run.training
     task = TASKS[run.task]
-    model = loaded(OperatorBertForSequenceClassification, run, num_labels=task.outputs)
+    model = load_weights(OperatorBertForSequenceClassification, run, num_labels=task.outputs)
     # Only the updates are timed.
-    examples = encode(train, tokenizer, recipe.maximum_length)
+    examples = encode_table(train, tokenizer, recipe.maximum_length)
     started = time.perf_counter()
     train_model(model, examples, run)
     seconds = time.perf_counter() - started
     predictions = {}
     for name, table in validation.items():
-        examples = encode(table, tokenizer, recipe.maximum_length)
-        predictions[name] = predict(model, examples, recipe.precision).tolist()
+        examples = encode_table(table, tokenizer, recipe.maximum_length)
+        predictions[name] = predict_examples(model, examples, recipe.precision).tolist()
     if kept:
         # The configuration of the saved model names the classes.
         model.config.update(task.head)
         # The folder appears whole or not at all, because a folder that exists counts as left by the job.
-        with temporary_sibling(kept) as folder:
+        with make_temporary_sibling(kept) as folder:
             model.save_pretrained(folder)
     return predictions, seconds
 
 
 @read_once(8)
-def encode(table: Path, tokenizer: Path, maximum_length: int) -> Encoded:
+def encode_table(table: Path, tokenizer: Path, maximum_length: int) -> Encoded:
     """Reads and tokenises the table of a task; callers share the result.
 
     Args:
@@ -132,7 +132,7 @@ def encode_frame(frame: pd.DataFrame, tokenizer: Path, maximum_length: int) -> E
     Args:
         frame: Columns text_a, text_b (null for an example of a single text) and label.
         tokenizer: File of the tokenizer.
-        maximum_length: Tokens of an example at most, as in `encode`.
+        maximum_length: Tokens of an example at most, as in `encode_table`.
     """
     words = Tokenizer.from_file(str(tokenizer))
     words.enable_truncation(maximum_length)
@@ -149,7 +149,7 @@ def encode_frame(frame: pd.DataFrame, tokenizer: Path, maximum_length: int) -> E
     )
 
 
-def loaded(model: type[WithOperator], run: TunedRun, **others: Any) -> WithOperator:
+def load_weights(model: type[WithOperator], run: TunedRun, **others: Any) -> WithOperator:
     """Loads the pre-trained weights of a run into a model on this process's device.
 
     Args:
@@ -168,14 +168,14 @@ def loaded(model: type[WithOperator], run: TunedRun, **others: Any) -> WithOpera
         attention_probs_dropout_prob=run.training.attention_dropout,
         **others,
     )
-    return model.from_pretrained(weights, config=config).to(device())
+    return model.from_pretrained(weights, config=config).to(find_device())
 
 
 def import_operator(weights: Path) -> None:
     """Imports a model folder's operator, if a user's own, from `operators_file`. ValueError if the file has changed."""
     sha256 = OperatorConfig.from_pretrained(weights).operators_sha256
     if sha256:
-        own_operators(load_settings().operators_file, sha256)
+        import_own_operators(load_settings().operators_file, sha256)
 
 
 def train_model(model: WithOperator, examples: Encoded, run: TunedRun) -> None:
@@ -187,15 +187,15 @@ def train_model(model: WithOperator, examples: Encoded, run: TunedRun) -> None:
         run: The recipe and the seed; the weights are not loaded here.
     """
 
-    def loss_of(indices: np.ndarray) -> torch.Tensor:
-        with autocast(run.training.precision):
+    def compute_loss(indices: np.ndarray) -> torch.Tensor:
+        with open_autocast(run.training.precision):
             logits = compute_logits(model, examples, indices).float()
-        labels = torch.from_numpy(examples.labels[indices]).to(device())
+        labels = torch.from_numpy(examples.labels[indices]).to(find_device())
         if logits.shape[-1] == 1:
             return functional.mse_loss(logits.squeeze(-1), labels.float())
         return functional.cross_entropy(logits, labels)
 
-    train_epochs(model, examples.lengths, run, loss_of)
+    train_epochs(model, examples.lengths, run, compute_loss)
 
 
 def train_epochs(
@@ -213,7 +213,7 @@ def train_epochs(
         ValueError: The gradients of an update are not finite, which is noticed within READ_INTERVAL updates.
     """
     recipe = run.training
-    adamw = optimiser(model, recipe.betas, recipe.epsilon, recipe.weight_decay)
+    adamw = build_optimiser(model, recipe.betas, recipe.epsilon, recipe.weight_decay)
     batches_per_epoch = -(-len(lengths) // recipe.batch_size)
     steps = recipe.epochs * batches_per_epoch
     warmup = round(recipe.warmup_share * steps)
@@ -221,15 +221,15 @@ def train_epochs(
     model.train()
     step = 0
     for epoch in range(recipe.epochs):
-        for indices in batches(lengths, recipe.batch_size, derived_seed(run.seed, ORDER, epoch)):
+        for indices in draw_batches(lengths, recipe.batch_size, derive_seed(run.seed, ORDER, epoch)):
             # Draws of dropout follow from the step, whatever was drawn before.
             seed_torch(run.seed, DROPOUT, step)
             if recipe.schedule == "linear":
-                rate = linear_rate(step, steps, warmup, recipe.learning_rates[0])
+                rate = compute_linear_rate(step, steps, warmup, recipe.learning_rates[0])
             else:
-                rate = stepped_rate(step, steps, warmup, recipe.learning_rates)
+                rate = compute_stepped_rate(step, steps, warmup, recipe.learning_rates)
             loss = loss_of(indices)
-            norm = update(model, adamw, loss, rate, recipe.gradient_clipping)
+            norm = update_weights(model, adamw, loss, rate, recipe.gradient_clipping)
             updates.add(step, loss, norm)
             step += 1
             if step % READ_INTERVAL == 0:
@@ -239,8 +239,8 @@ def train_epochs(
 
 def compute_logits(model, examples: Encoded, indices: np.ndarray) -> torch.Tensor:
     """Returns the logits [len(indices), outputs] of the examples at `indices`, padded to the longest example."""
-    ids = padded(examples.ids, indices)
-    types = padded(examples.types, indices)
+    ids = pad_sequences(examples.ids, indices)
+    types = pad_sequences(examples.types, indices)
     lengths = np.array([len(examples.ids[i]) for i in indices])
     mask = np.arange(lengths.max()) < lengths[:, None]
     attention_mask = None
@@ -251,7 +251,7 @@ def compute_logits(model, examples: Encoded, indices: np.ndarray) -> torch.Tenso
 
 
 @torch.no_grad()
-def predict(model, examples: Encoded, precision: str) -> np.ndarray:
+def predict_examples(model, examples: Encoded, precision: str) -> np.ndarray:
     """Predicts examples, without dropout, in batches of similar length.
 
     Args:
@@ -267,8 +267,8 @@ def predict(model, examples: Encoded, precision: str) -> np.ndarray:
     """
     model.eval()
     predictions = np.empty(len(examples), dtype=np.float64)
-    for indices in sorted_batches(examples.lengths, EVALUATION_BATCH):
-        with autocast(precision):
+    for indices in sort_into_batches(examples.lengths, EVALUATION_BATCH):
+        with open_autocast(precision):
             logits = compute_logits(model, examples, indices).float().cpu()
         require_finite(logits, f"example {indices[0]}, or another of its batch")
         is_regression = logits.shape[-1] == 1

@@ -13,7 +13,7 @@ from stages.classification.job import finetune, measure_run
 from stages.classification.kept_models import find_kept_folder
 from stages.classification.runs import FinetuningRun
 from stages.files.observations import Observation
-from stages.files.paths import model_after, pretrained
+from stages.files.paths import find_model_after, find_pretrained
 from stages.runner import model_jobs
 from stages.schema.settings import Settings
 
@@ -33,12 +33,12 @@ def plan_runs(settings: Settings, models: list[tuple[str, str]]) -> list[Finetun
     for operator, size in models:
         combinations = product(section.tasks, settings.pretraining.seeds, section.steps, section.seeds)
         for task, number, step, seed in combinations:
-            weights = model_after(operator, size, number, step)
+            weights = find_model_after(operator, size, number, step)
             keep = None
             # The checkpoint of the last step is the model that stage finetuning starts from. A run that both stages ask
             # for is one job, and keeps its model where stage finetuning does.
             if step == settings.pretraining.steps:
-                weights = pretrained(operator, size, number)
+                weights = find_pretrained(operator, size, number)
                 keep = find_kept_folder(settings, (protocol, operator, size), task, number, seed)
             run = FinetuningRun(
                 task=task,
@@ -60,7 +60,7 @@ def plan_runs(settings: Settings, models: list[tuple[str, str]]) -> list[Finetun
     return plan
 
 
-def outputs(done: list[tuple[FinetuningRun, Path, dict]]) -> tuple[list[Observation], dict]:
+def write_outputs(done: list[tuple[FinetuningRun, Path, dict]]) -> tuple[list[Observation], dict]:
     """Returns every metric of all runs, given as (run, folder of the job, result); adds nothing to the record."""
     rows = []
     for run, folder, _ in done:
@@ -71,4 +71,4 @@ def outputs(done: list[tuple[FinetuningRun, Path, dict]]) -> tuple[list[Observat
 def main(settings: Settings, operator: str | None = None, size: str | None = None) -> dict | None:
     """Does the jobs of these models, or all jobs; returns entries of the record, or nothing for a part of the jobs."""
     plan = plan_runs(settings, settings.list_pretrained(operator, size))
-    return model_jobs.run(finetune, plan, "convergence", settings.workers, outputs, whole=not operator)
+    return model_jobs.run(finetune, plan, "convergence", settings.workers, write_outputs, whole=not operator)

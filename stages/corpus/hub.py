@@ -13,8 +13,8 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from stages.corpus import sources
-from stages.files.commits import explained, is_folder, named
-from stages.files.quoting import quote
+from stages.files.commits import explain_errors, is_folder, name_source
+from stages.files.quoting import quote_value
 from stages.files.storage import is_hidden
 from stages.originals import text
 from stages.records import records
@@ -46,17 +46,17 @@ def list_files(repository: str, revision: str, patterns: tuple[str, ...]) -> lis
     system = HfFileSystem()
     root = f"datasets/{repository}@{revision}/"
 
-    def match(pattern: str) -> list[Path]:
-        with explained(f"corpus.hub: {repository} ({revision})"):
+    def matches(pattern: str) -> list[Path]:
+        with explain_errors(f"corpus.hub: {repository} ({revision})"):
             paths = [Path(path.removeprefix(root)) for path in system.glob(root + pattern)]
         return [path for path in paths if not is_hidden(path, Path())]
 
-    files = text.match_files(patterns, match, KEY, f"of {repository} ({revision})")
+    files = text.match_files(patterns, matches, KEY, f"of {repository} ({revision})")
     return [file.as_posix() for file in files]
 
 
 @contextmanager
-def _fetch(
+def _fetch_file(
     repository: str,
     revision: str,
     name: str,
@@ -76,7 +76,7 @@ def _fetch(
         ValueError: the hub does not give the file, or the body raises an error, which then names the file as the hub
             does.
     """
-    source = f"{named(repository, revision)}/{name}"
+    source = f"{name_source(repository, revision)}/{name}"
     if is_folder(repository):
         yield Path(repository) / name, source
         return
@@ -84,7 +84,7 @@ def _fetch(
 
     with TemporaryDirectory(dir=above) as folder:
         target = Path(folder) / Path(name).name
-        with explained(f"corpus.hub: {repository} ({revision}), {name}"):
+        with explain_errors(f"corpus.hub: {repository} ({revision}), {name}"):
             HfFileSystem().get_file(f"datasets/{repository}@{revision}/{name}", str(target))
         try:
             yield target, source
@@ -100,25 +100,25 @@ def fetch_shard(settings: dict, folder: Path) -> dict:
         folder: the folder of the job.
 
     Returns:
-        `file`, the result of `sources.describe`, and `documents` and `origins` as in the result of
-        `sources.write_shard`; file and origins name the file as `_fetch` does.
+        `file`, the result of `sources.describe_file`, and `documents` and `origins` as in the result of
+        `sources.write_shard`; file and origins name the file as `_fetch_file` does.
     """
-    with _fetch(settings["repository"], settings["revision"], settings["name"], folder) as (file, name):
+    with _fetch_file(settings["repository"], settings["revision"], settings["name"], folder) as (file, name):
         # All documents of the file.
         result = sources.write_shard({"parts": [[str(file), 0, None]]}, folder)
-        described = sources.describe(file, name, result["documents"])
+        described = sources.describe_file(file, name, result["documents"])
     origins = [(line, name, source_line) for line, _, source_line in result["origins"]]
     return {"documents": result["documents"], "file": described, "origins": origins}
 
 
-def stream(dataset: CorpusHub, files: list[dict]) -> Iterator[bytes]:
+def stream_documents(dataset: CorpusHub, files: list[dict]) -> Iterator[bytes]:
     """Yields the documents of a dataset as OSCAR records, each a line of JSON without line feed.
 
     The documents are in the `files` of the dataset, of which a single file at a time is on the disk, or in the rows.
 
     Args:
         dataset: an entry of corpus.hub, at a commit.
-        files: gets the result of `sources.describe` for each of the `files` that is read.
+        files: gets the result of `sources.describe_file` for each of the `files` that is read.
 
     Raises:
         ValueError: a file or row cannot be fetched or read.
@@ -127,10 +127,10 @@ def stream(dataset: CorpusHub, files: list[dict]) -> Iterator[bytes]:
         yield from _read_rows(dataset)
         return
     for name in list_files(dataset.repository, dataset.revision, dataset.files):
-        with _fetch(dataset.repository, dataset.revision, name) as (file, source):
-            described = sources.describe(file, source, 0)
+        with _fetch_file(dataset.repository, dataset.revision, name) as (file, source):
+            described = sources.describe_file(file, source, 0)
             files.append(described)
-            for line in sources.file_records(file):
+            for line in sources.read_records(file):
                 described["documents"] += 1
                 yield line
 
@@ -147,7 +147,7 @@ def _read_rows(dataset: CorpusHub) -> Iterator[bytes]:
     repository = dataset.repository
     configuration = dataset.configuration
     what = f"corpus.hub: {repository} ({configuration}, {dataset.revision})"
-    with explained(what, repository):
+    with explain_errors(what, repository):
         data = datasets.load_dataset(
             repository,
             configuration,
@@ -158,7 +158,7 @@ def _read_rows(dataset: CorpusHub) -> Iterator[bytes]:
         rows = iter(data)
     for number in count():
         # Only errors of reading; the error below explains itself.
-        with explained(what, repository):
+        with explain_errors(what, repository):
             row = next(rows, None)
         if row is None:
             return
@@ -166,7 +166,7 @@ def _read_rows(dataset: CorpusHub) -> Iterator[bytes]:
         if "content" not in row and "text" not in row:
             raise ValueError(
                 f"corpus.hub: {repository}, row {number}: no `text` or `content` among the columns "
-                f"{quote(list(row))}; name another dataset, or its files in corpus.hub.files"
+                f"{quote_value(list(row))}; name another dataset, or its files in corpus.hub.files"
             )
         # bytes would become base64, and dates texts
         if not isinstance(text, str):
@@ -176,6 +176,6 @@ def _read_rows(dataset: CorpusHub) -> Iterator[bytes]:
             # The column `meta` of OSCAR holds the headers, too.
             headers = row.get("warc_headers") or metadata.get("warc_headers") or {}
             kept = {name: metadata[name] for name in METADATA if name in metadata}
-            yield records.oscar_record(text, headers, kept)
+            yield records.write_oscar_record(text, headers, kept)
         else:
-            yield records.record(records.PlainDocument(text, row.get("url"), row.get("id")))
+            yield records.write_record(records.PlainDocument(text, row.get("url"), row.get("id")))

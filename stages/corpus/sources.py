@@ -11,8 +11,8 @@ from collections.abc import Iterator
 from itertools import chain, groupby, islice
 from pathlib import Path
 
-from stages.files.quoting import quote
-from stages.files.storage import sha256, temporary_sibling
+from stages.files.quoting import quote_value
+from stages.files.storage import compute_sha256, make_temporary_sibling
 from stages.originals.text import find_form
 from stages.records import reading, records
 
@@ -20,7 +20,7 @@ from stages.records import reading, records
 HEADING = re.compile(r" = [^=].* = ")
 
 
-def count(settings: dict, _folder: Path) -> dict:
+def count_documents(settings: dict, _folder: Path) -> dict:
     """Job (runner/jobs.py): counts the documents of a file, unsound documents too.
 
     Args:
@@ -28,16 +28,16 @@ def count(settings: dict, _folder: Path) -> dict:
         _folder: the folder of the job, which stays empty.
 
     Returns:
-        The result of `describe`.
+        The result of `describe_file`.
     """
     path = Path(settings["path"])
     documents = _number_lines(path) if find_form(path) == ".jsonl" else _split_texts(path)
-    return describe(path, str(path), sum(1 for _ in islice(documents, settings["limit"])))
+    return describe_file(path, str(path), sum(1 for _ in islice(documents, settings["limit"])))
 
 
-def describe(path: Path, name: str, documents: int) -> dict:
+def describe_file(path: Path, name: str, documents: int) -> dict:
     """Describes a file under a name for the record of the run; `documents` of the file were read."""
-    return {"file": name, "documents": documents, "bytes": path.stat().st_size, "sha256": sha256(path)}
+    return {"file": name, "documents": documents, "bytes": path.stat().st_size, "sha256": compute_sha256(path)}
 
 
 def check_digest(described: dict) -> None:
@@ -46,7 +46,7 @@ def check_digest(described: dict) -> None:
     Only a checksum tells a file that was cut between two compressed frames from a whole file.
 
     Args:
-        described: the result of `describe`.
+        described: the result of `describe_file`.
 
     Raises:
         ValueError: another SHA-256 is stated for the file.
@@ -74,7 +74,7 @@ def write_shard(settings: dict, folder: Path) -> dict:
     """
     documents = 0
     origins = []
-    with temporary_sibling(folder / "shard.jsonl.zst") as temporary, reading.zstd_writer(temporary) as file:
+    with make_temporary_sibling(folder / "shard.jsonl.zst") as temporary, reading.open_zstd_writer(temporary) as file:
         for path, first, last in settings["parts"]:
             expected = None
             for number, line in _read_records(Path(path), first, last):
@@ -87,11 +87,11 @@ def write_shard(settings: dict, folder: Path) -> dict:
     return {"documents": documents, "origins": origins}
 
 
-def file_records(path: Path) -> Iterator[bytes]:
+def read_records(path: Path) -> Iterator[bytes]:
     """Yields the documents of a file as OSCAR records, each a line of JSON without line feed, or as unsound lines.
 
     Raises:
-        ValueError: the file is of no known form or cannot be read (`reading.lines`).
+        ValueError: the file is of no known form or cannot be read (`reading.read_lines`).
     """
     for _, line in _read_records(path, 0, None):
         yield line
@@ -105,26 +105,26 @@ def _read_records(path: Path, first: int, last: int | None) -> Iterator[tuple[in
     if find_form(path) != ".jsonl":
         for number, text in islice(_split_texts(path), first, last):
             try:
-                yield None, records.record(records.PlainDocument(text))
+                yield None, records.write_record(records.PlainDocument(text))
             except ValueError:
                 yield number, text.replace("\n", " ").encode(errors="surrogateescape")
         return
     holds_oscar = _holds_oscar(path)
     for number, line in islice(_number_lines(path), first, last):
-        yield number, line if holds_oscar else _convert(line)
+        yield number, line if holds_oscar else _convert_line(line)
 
 
-def _convert(line: bytes) -> bytes:
+def _convert_line(line: bytes) -> bytes:
     """Returns the record of a plain document, or the line itself if the line is no sound document."""
     try:
-        return records.record(records.plain_document(line))
+        return records.write_record(records.read_plain_document(line))
     except ValueError:
         return line
 
 
 def _number_lines(path: Path) -> Iterator[tuple[int, bytes]]:
     """Yields (number, line) of the lines that are not blank; numbers count all lines, from 1."""
-    for number, line in enumerate(reading.lines(path), 1):
+    for number, line in enumerate(reading.read_lines(path), 1):
         if line.strip():
             yield number, line
 
@@ -134,12 +134,12 @@ def _holds_oscar(path: Path) -> bool:
     other = ""
     for number, line in _number_lines(path):
         try:
-            names = records.columns(line)
+            names = records.read_columns(line)
         except ValueError:
             continue
         if names & {"content", "text"}:
             return "content" in names
-        other = other or f" (line {number} has the columns {quote(sorted(names))})"
+        other = other or f" (line {number} has the columns {quote_value(sorted(names))})"
     raise ValueError(
         f"{path}: no line is a JSON object with `content` (OSCAR) or `text` (plain){other}; save the file as UTF-8, "
         "rename the column of the text, or take the file out of the list of inputs"
@@ -148,7 +148,7 @@ def _holds_oscar(path: Path) -> bool:
 
 def _number_texts(path: Path) -> Iterator[tuple[int, str]]:
     """Yields (number, line), from 1; bytes that are not UTF-8 become lone surrogates, which no record can hold."""
-    for number, line in enumerate(reading.universal_lines(path), 1):
+    for number, line in enumerate(reading.read_universal_lines(path), 1):
         # UTF-16 has a NUL at every other place of Latin text, and UTF-8 has no byte 255.
         unsound = line.replace(b"\0", b"\xff")
         yield number, unsound.decode(errors="surrogateescape")

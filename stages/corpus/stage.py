@@ -14,11 +14,11 @@ from stages.corpus import hub, sources
 from stages.embedded.corpus import write_corpus
 from stages.files import commits
 from stages.files.paths import CORPUS
-from stages.files.storage import link, temporary_sibling
+from stages.files.storage import link_file, make_temporary_sibling
 from stages.originals import text
 from stages.records import origins, reading
 from stages.runner import jobs
-from stages.runner.errors import escape
+from stages.runner.errors import escape_control_characters
 from stages.schema.sections import CorpusHub
 from stages.schema.settings import Settings
 
@@ -26,12 +26,12 @@ from stages.schema.settings import Settings
 def main(settings: Settings) -> dict:
     """Writes data/corpus; returns for the record of the run `files`, the files that were read, and the hub's datasets.
 
-    An entry of `files` is a result of `sources.describe`; no file is read by source `embedded` and from rows.
+    An entry of `files` is a result of `sources.describe_file`; no file is read by source `embedded` and from rows.
     """
     corpus = settings.corpus
     record = {}
     # The folder replaces CORPUS after all shards are written.
-    with temporary_sibling(CORPUS) as folder:
+    with make_temporary_sibling(CORPUS) as folder:
         folder.mkdir()
         match settings.data.source:
             case "embedded":
@@ -67,7 +67,7 @@ def write_files(folder: Path, settings: Settings) -> list[dict]:
     counting = []
     for path in files:
         counting.append(jobs.Job(str(path), {"path": str(path), "limit": corpus.documents}, (path,)))
-    counted = jobs.run(sources.count, counting, stage="corpus", workers=settings.workers)
+    counted = jobs.run(sources.count_documents, counting, stage="corpus", workers=settings.workers)
     counts = []
     for _, described in counted:
         sources.check_digest(described)
@@ -88,7 +88,7 @@ def write_files(folder: Path, settings: Settings) -> list[dict]:
     # With a limit of one document, no second document was looked for.
     if single and corpus.documents != 1:
         what = f"{len(single)} text file(s) with a single document, the first {single[0]}"
-        print(escape(f"corpus: {what}; a blank line ends a document"))
+        print(escape_control_characters(f"corpus: {what}; a blank line ends a document"))
     return [described for _, described in counted]
 
 
@@ -121,7 +121,7 @@ def _place_shards(folder: Path, results: list[tuple[Path, dict]]) -> None:
     origins_of = {}
     for job_folder, result in results:
         name = f"part_{len(origins_of) + 1}.jsonl.zst"
-        link(job_folder / "shard.jsonl.zst", folder / name)
+        link_file(job_folder / "shard.jsonl.zst", folder / name)
         origins_of[name] = result["origins"]
     origins.write(folder, origins_of)
     documents = sum(result["documents"] for _, result in results)
@@ -153,11 +153,11 @@ def write_hub(folder: Path, settings: Settings) -> tuple[list[str], list[dict]]:
     pinned = []
     # A branch may move while the stage reads.
     for dataset in corpus.hub:
-        commit = commits.commit(dataset.repository, dataset.revision, "corpus.hub")
+        commit = commits.find_commit(dataset.repository, dataset.revision, "corpus.hub")
         pinned.append(dataset.model_copy(update={"revision": commit}))
     files = []
     if corpus.documents is not None:
-        rows = chain.from_iterable(hub.stream(dataset, files) for dataset in pinned)
+        rows = chain.from_iterable(hub.stream_documents(dataset, files) for dataset in pinned)
         _write_stream(folder, rows, corpus.documents, corpus.shards)
     else:
         fetching = []
@@ -168,7 +168,7 @@ def write_hub(folder: Path, settings: Settings) -> tuple[list[str], list[dict]]:
         files = [result["file"] for _, result in fetched]
     for described in files:
         sources.check_digest(described)
-    return [commits.named(dataset.repository, dataset.revision) for dataset in pinned], files
+    return [commits.name_source(dataset.repository, dataset.revision) for dataset in pinned], files
 
 
 def _plan_fetching(dataset: CorpusHub) -> list[jobs.Job]:
@@ -208,7 +208,7 @@ def _write_stream(
             if number == 1:
                 raise ValueError("corpus.hub: no document in any of these datasets; name others")
             break
-        with reading.zstd_writer(folder / f"part_{number}.jsonl.zst") as file:
+        with reading.open_zstd_writer(folder / f"part_{number}.jsonl.zst") as file:
             for line in chain([head], selected):
                 file.write(line + b"\n")
                 written += 1

@@ -14,7 +14,7 @@ from pathlib import Path
 import numpy as np
 from sklearn.metrics import accuracy_score, balanced_accuracy_score, matthews_corrcoef
 
-from stages.benchmarks.glue import positive_classes, validation_tables
+from stages.benchmarks.glue import find_positive_classes, list_validation_tables
 from stages.classification.job import read_examples
 from stages.classification.kept_models import load_kept_model, plan_evaluations
 from stages.classification.runs import EvaluationRun, ModelNames
@@ -34,14 +34,14 @@ def predict_all(run: EvaluationRun, folder: Path) -> dict:
         among the classes of the task on which the model was fine-tuned.
     """
     # Only the worker loads torch.
-    from stages.classification.training import encode, predict
+    from stages.classification.training import encode_table, predict_examples
 
     model = load_kept_model(run.folder)
     predictions = {}
     for task in run.evaluated_on:
-        for split, table in validation_tables(task).items():
-            examples = encode(table, TOKENIZER, run.maximum_length)
-            predictions[split] = predict(model, examples, run.precision).tolist()
+        for split, table in list_validation_tables(task).items():
+            examples = encode_table(table, TOKENIZER, run.maximum_length)
+            predictions[split] = predict_examples(model, examples, run.precision).tolist()
     return predictions
 
 
@@ -77,7 +77,7 @@ def compute_metrics(
     }
 
 
-def outputs(
+def write_outputs(
     positive: dict[str, set[int]], done: list[tuple[EvaluationRun, Path, dict]]
 ) -> tuple[list[Observation], dict]:
     """Makes observations of every metric of all runs, and nothing for the record of the stage.
@@ -90,11 +90,11 @@ def outputs(
     # Labels are classes of the tested task; predictions are classes of the task of the fine-tuning.
     for run, _, predictions in done:
         for task in run.evaluated_on:
-            for split, table in validation_tables(task).items():
+            for split, table in list_validation_tables(task).items():
                 gold = read_examples(table)["label"].to_numpy()
                 metrics = compute_metrics(np.array(predictions[split]), gold, run.task, task, positive)
                 for metric, value in metrics.items():
-                    rows.append(run.observed(split, metric, value, len(gold)))
+                    rows.append(run.make_observation(split, metric, value, len(gold)))
     return rows, {}
 
 
@@ -112,5 +112,5 @@ def main(
 ) -> dict | None:
     """Does the jobs of these models, or all jobs; returns entries of the record, or nothing for a part of the jobs."""
     plan = plan_runs(settings, settings.list_finetuned(operator, size, protocol))
-    observe = partial(outputs, positive_classes(settings.cross_domain))
+    observe = partial(write_outputs, find_positive_classes(settings.cross_domain))
     return model_jobs.run(predict_all, plan, "cross_domain", settings.workers, observe, whole=not operator)

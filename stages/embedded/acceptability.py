@@ -1,6 +1,6 @@
 """Rules of grammar, the judge of acceptability, and sentences that break a rule.
 
-`broken_rules` judges a tagged sentence by its words and their roles, whoever made the sentence.
+`find_broken_rules` judges a tagged sentence by its words and their roles, whoever made the sentence.
 """
 
 import re
@@ -8,8 +8,8 @@ from functools import cache
 from itertools import pairwise
 from random import Random
 
-from stages.embedded.elaboration import elaborate, find_finite, find_subject, join_roles
-from stages.embedded.grammar import Word, Words, splice
+from stages.embedded.elaboration import elaborate_event, find_finite, find_subject, join_roles
+from stages.embedded.grammar import Word, Words, splice_words
 from stages.embedded.lexicon import NUMERALS, PARTICIPLE, PAST, PLURAL, THIRD_PERSON, TIMES
 from stages.embedded.world import draw_scene
 
@@ -63,7 +63,7 @@ REPLACEMENTS = {
 }
 
 
-def broken_rules(words: Words) -> set[str]:
+def find_broken_rules(words: Words) -> set[str]:
     """Returns the names, out of RULES, of the rules that a tagged sentence breaks.
 
     Where the order of the roles is wrong, the result is only `voice` (if active and passive are mixed) or `order`,
@@ -94,7 +94,7 @@ def broken_rules(words: Words) -> set[str]:
     return broken
 
 
-def violate(rng: Random, words: Words, rule: str) -> Words | None:
+def violate_rule(rng: Random, words: Words, rule: str) -> Words | None:
     """Changes a correct sentence so that the sentence breaks a rule.
 
     A change is suitable if any two neighbours in the changed sentence are neighbours in some correct sentence, too, so
@@ -112,7 +112,7 @@ def violate(rng: Random, words: Words, rule: str) -> Words | None:
     candidates = []
     for change in _list_changes(words, rule):
         suitable = rule == "order" or _pair_neighbours(change) <= _list_correct_neighbours()
-        if suitable and rule in broken_rules(change):
+        if suitable and rule in find_broken_rules(change):
             candidates.append(change)
     return rng.choice(candidates) if candidates else None
 
@@ -124,7 +124,7 @@ def _list_correct_neighbours() -> set[tuple[str, str]]:
     neighbours = set()
     for _ in range(CORRECT):
         scene = draw_scene(rng)
-        neighbours |= _pair_neighbours(elaborate(rng, scene))
+        neighbours |= _pair_neighbours(elaborate_event(rng, scene))
     return neighbours
 
 
@@ -144,7 +144,7 @@ def _list_changes(words: Words, rule: str) -> list[Words]:
     for position, word in enumerate(words):
         for table in REPLACEMENTS[rule]:
             if word.text in table:
-                changes.append(splice(words, position, position + 1, Word(table[word.text], word.role)))
+                changes.append(splice_words(words, position, position + 1, Word(table[word.text], word.role)))
     return changes
 
 
@@ -154,7 +154,7 @@ def _swap_neighbours(words: Words) -> list[Words]:
     for position in range(len(words) - 1):
         # A comma or an adverb that is one word late would be no plain fault.
         if words[position].role not in "CW":
-            changes.append(splice(words, position, position + 2, words[position + 1], words[position]))
+            changes.append(splice_words(words, position, position + 2, words[position + 1], words[position]))
     return changes
 
 
@@ -163,9 +163,9 @@ def _mix_voices(words: Words) -> list[Words]:
     changes = []
     for position, word in enumerate(words):
         if word.role == "Y" or word.text == "was":
-            changes.append(splice(words, position, position + 1))
+            changes.append(splice_words(words, position, position + 1))
     for position, word in enumerate(words):
         if word.role == "V":
-            changes.append(splice(words, position + 1, position + 1, Word("by", "Y")))
-            changes.append(splice(words, position, position, Word("was", "X")))
+            changes.append(splice_words(words, position + 1, position + 1, Word("by", "Y")))
+            changes.append(splice_words(words, position, position, Word("was", "X")))
     return changes

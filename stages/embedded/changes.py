@@ -8,7 +8,7 @@ from stages.embedded.lexicon import ACTIONS_ON_PEOPLE, ACTIONS_ON_THINGS, CLASS_
 from stages.embedded.world import Scene, draw_quality
 
 
-def weaken(rng: Random, event: Event) -> Event:
+def weaken_event(rng: Random, event: Event) -> Event:
     """Draws an event that follows from a positive event: the event itself, or an event that says less in one respect.
 
     The place or the quality of the patient may be missing, the patient may be called by its class, or a count above two
@@ -19,19 +19,19 @@ def weaken(rng: Random, event: Event) -> Event:
     if event.place:
         choices.append(replace(event, place=None))
     if patient.quality:
-        choices.append(event.with_patient(quality=None))
+        choices.append(event.change_patient(quality=None))
     # Names of people and nouns that are classes themselves have no class.
     kind = CLASS_OF.get(patient.noun, "person")
     if kind != "person":
-        choices.append(event.with_patient(noun=kind, quality=None))
+        choices.append(event.change_patient(noun=kind, quality=None))
     # "More than one" would take a singular noun.
     if patient.count > 2:
         bound, difference = rng.choice((("over", -1), ("under", 1)))
-        choices.append(event.with_patient(bound=bound, count=patient.count + difference))
+        choices.append(event.change_patient(bound=bound, count=patient.count + difference))
     return rng.choice(choices)
 
 
-def oppose(rng: Random, event: Event) -> Event:
+def oppose_event(rng: Random, event: Event) -> Event:
     """Draws an event that a positive event excludes: most often the opposite action, or another count or quality."""
     patient = event.patient
     weights = {
@@ -41,13 +41,13 @@ def oppose(rng: Random, event: Event) -> Event:
     if patient.count > 1:
         # Counts end at five, because a bound adds one, and numerals end at six.
         counts = [count for count in range(2, 6) if count != patient.count]
-        weights[event.with_patient(count=rng.choice(counts))] = 1
+        weights[event.change_patient(count=rng.choice(counts))] = 1
     if patient.quality:
         weights[_oppose_quality(rng, event)] = 1
     return _draw_weighted(rng, weights)
 
 
-def divert(rng: Random, event: Event, scene: Scene) -> Event:
+def divert_event(rng: Random, event: Event, scene: Scene) -> Event:
     """Draws an event of the same scene that neither follows from a positive event nor is excluded by that event.
 
     The new event most often has another action or a place that was not stated.
@@ -59,9 +59,9 @@ def divert(rng: Random, event: Event, scene: Scene) -> Event:
         possible = ACTIONS_ON_PEOPLE
     else:
         other = _draw_other_noun(rng, event, scene)
-        weights[event.with_patient(noun=other, quality=None)] = 2
+        weights[event.change_patient(noun=other, quality=None)] = 2
         if not patient.quality:
-            weights[event.with_patient(quality=draw_quality(rng, patient.noun))] = 1
+            weights[event.change_patient(quality=draw_quality(rng, patient.noun))] = 1
         possible = ACTIONS_ON_THINGS
     if not event.place:
         weights[replace(event, place=rng.choice(scene.places))] = 3
@@ -71,7 +71,7 @@ def divert(rng: Random, event: Event, scene: Scene) -> Event:
     return _draw_weighted(rng, weights)
 
 
-def alter(rng: Random, event: Event, scene: Scene) -> Event:
+def alter_event(rng: Random, event: Event, scene: Scene) -> Event:
     """Draws an event with one change, most often the opposite action, whatever follows from the change."""
     patient = event.patient
     weights = {
@@ -82,9 +82,9 @@ def alter(rng: Random, event: Event, scene: Scene) -> Event:
     if patient.definite:
         weights[_exchange_people(event)] = 2
     else:
-        weights[event.with_patient(noun=_draw_other_noun(rng, event, scene))] = 1
+        weights[event.change_patient(noun=_draw_other_noun(rng, event, scene))] = 1
     if patient.count > 1:
-        weights[event.with_patient(count=1)] = 1
+        weights[event.change_patient(count=1)] = 1
     if patient.quality:
         weights[_oppose_quality(rng, event)] = 1
     return _draw_weighted(rng, weights)
@@ -116,6 +116,6 @@ def _oppose_quality(rng: Random, event: Event) -> Event:
     """Draws an event whose patient has the opposite quality or, in place of a colour, another colour."""
     quality = event.patient.quality
     if quality not in COLORS:
-        return event.with_patient(quality=OPPOSITE[quality])
+        return event.change_patient(quality=OPPOSITE[quality])
     others = [color for color in COLORS if color != quality]
-    return event.with_patient(quality=rng.choice(others))
+    return event.change_patient(quality=rng.choice(others))

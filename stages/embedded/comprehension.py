@@ -11,10 +11,10 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from random import Random
 
-from stages.embedded.changes import alter
-from stages.embedded.grammar import Event, Wording, say_place, say_thing, sentence, tag
-from stages.embedded.lexicon import NUMERALS, names_of
-from stages.embedded.questions import SLOTS, answers, ask
+from stages.embedded.changes import alter_event
+from stages.embedded.grammar import Event, Wording, say_place, say_thing, tag_words, write_sentence
+from stages.embedded.lexicon import NUMERALS, list_names
+from stages.embedded.questions import SLOTS, answers_question, ask_question
 from stages.embedded.world import Scene, draw_event, draw_rewording, draw_scene, draw_wording
 from stages.files.storage import write_atomically
 
@@ -177,7 +177,7 @@ def _draw_passage(rng: Random, lacking: list[bool]) -> Passage | None:
     number = rng.randint(2, 3)
     events = [draw_event(rng, scene, place=0.5, social=0.3) for _ in range(number)]
     statements = [(event, draw_wording(rng, event, passive=0.1)) for event in events]
-    context = " ".join(sentence(*statement) for statement in statements)
+    context = " ".join(write_sentence(*statement) for statement in statements)
     questions = [_draw_question(rng, scene, statements, context, unanswerable) for unanswerable in lacking]
     texts = {question.text for question in questions if question}
     if len(texts) < len(questions):
@@ -193,13 +193,13 @@ def _draw_question(
     if unanswerable:
         asked = _draw_missing_event(rng, scene, asked)
     slot = rng.choice(SLOTS)
-    answering = [statement for statement in statements if answers(statement[0], asked, slot)]
+    answering = [statement for statement in statements if answers_question(statement[0], asked, slot)]
     # An event does not answer a question about itself if the event lacks the slot, such as a place.
-    if not answers(asked, asked, slot) or len(answering) != int(not unanswerable):
+    if not answers_question(asked, asked, slot) or len(answering) != int(not unanswerable):
         return None
     if rng.random() < REWORDED:
         wording = draw_rewording(rng, asked, wording)
-    text = ask(asked, slot, wording)
+    text = ask_question(asked, slot, wording)
     if unanswerable:
         # The alias is a word that no passage holds.
         return Question(text, "", 0, ["nobody"])
@@ -209,7 +209,7 @@ def _draw_question(
 def _draw_missing_event(rng: Random, scene: Scene, event: Event) -> Event:
     """Draws a positive event that a passage probably does not state, close to `event` or of another scene."""
     if rng.random() < NEAR:
-        missing = alter(rng, event, scene)
+        missing = alter_event(rng, event, scene)
     else:
         missing = draw_event(rng, draw_scene(rng), place=0.6, social=0.1)
     return replace(missing, negated=False)
@@ -235,13 +235,13 @@ def _add_answer(
         aliases = [phrase]
     elif slot == "who":
         phrase = say_thing(event.agent, wording)
-        aliases = names_of(event.agent.noun)
+        aliases = list_names(event.agent.noun)
     else:
         # Without the preposition.
         phrase = say_place(event.place, wording).partition(" ")[2]
-        aliases = names_of(event.place)
-    words = " ".join(word.text for word in tag(phrase))
-    line = sentence(event, wording)
+        aliases = list_names(event.place)
+    words = " ".join(word.text for word in tag_words(phrase))
+    line = write_sentence(event, wording)
     # The first letter of a sentence is a capital.
     found = re.search(rf"\b{words}\b", line, re.IGNORECASE)
     # No other statement contains the text of this statement, because both would answer.

@@ -1,6 +1,6 @@
 """The embedded corpus: OSCAR 23.01 records in Zstandard-compressed JSON lines, with planted defects.
 
-`write_corpus` writes `part_N.jsonl.zst`; `defects.plan` says which documents a corpus of some size holds.
+`write_corpus` writes `part_N.jsonl.zst`; `defects.plan_defects` says which documents a corpus of some size holds.
 Schema of a record: oscar-project/documentation, docs/versions/oscar-2301.md.
 """
 
@@ -36,7 +36,7 @@ def write_corpus(
         seed: seed of all choices.
 
     Raises:
-        ValueError: there are too few documents for every kind (`defects.plan`).
+        ValueError: there are too few documents for every kind (`defects.plan_defects`).
     """
     lines = draw_lines(documents, seed)
     for shard in range(shards):
@@ -47,7 +47,7 @@ def write_corpus(
 def draw_lines(documents: int, seed: int) -> list[str]:
     """Returns the shuffled lines of the corpus, without line feeds."""
     rng = Random(f"{seed} corpus")
-    slots = [(name, number) for name, count in defects.plan(documents).items() for number in range(count)]
+    slots = [(name, number) for name, count in defects.plan_defects(documents).items() for number in range(count)]
     rng.shuffle(slots)
     lines = []
     for position, (name, number) in enumerate(slots):

@@ -1,6 +1,6 @@
 """The kinds of documents that the corpus holds: sound documents, and everything that the filter must drop.
 
-A kind fixes the metadata and the look of its documents. `plan` says how many documents of each kind a corpus holds.
+A kind fixes the metadata and the look of its documents. `plan_defects` says how many documents of each kind a corpus holds.
 """
 
 import string
@@ -18,7 +18,7 @@ HARMLESS_CATEGORIES = _TABLES["harmless_categories"]
 MALFORMED = ("malformed:not_json", "malformed:truncated", "malformed:no_content")
 
 
-def plan(documents: int) -> dict[str, int]:
+def plan_defects(documents: int) -> dict[str, int]:
     """Returns how many documents are of each kind, by the name of the kind.
 
     Of 1,000 documents 656 are `sound` and 20 `warning:tiny`. Each kind in KINDS gets at least one document. A document

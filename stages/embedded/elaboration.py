@@ -3,12 +3,12 @@
 from dataclasses import replace
 from random import Random
 
-from stages.embedded.grammar import Thing, Word, Words, say, say_thing, say_verb, splice, tag
+from stages.embedded.grammar import Thing, Word, Words, say_event, say_thing, say_verb, splice_words, tag_words
 from stages.embedded.lexicon import ADVERBS, TIMES
 from stages.embedded.world import Scene, draw_event, draw_wording
 
 
-def elaborate(rng: Random, scene: Scene) -> Words:
+def elaborate_event(rng: Random, scene: Scene) -> Words:
     """Draws a correct sentence about an event of a scene, as words with their roles."""
     event = draw_event(rng, scene, negated=0.15, place=0.2, social=0.4)
     event = replace(event, tense=rng.choice(("past", "past", "present", "future")))
@@ -16,11 +16,11 @@ def elaborate(rng: Random, scene: Scene) -> Words:
         # "The farmers".
         event = replace(event, agent=replace(event.agent, count=0))
     wording = draw_wording(rng, event, passive=0.3)
-    words = say(event, wording)
+    words = say_event(event, wording)
     if not wording.passive and not event.agent.named and rng.random() < 0.1:
         end = find_subject(join_roles(words)) + 1
-        modifier = tag(_draw_modifier(rng, scene, event.agent))
-        words = splice(words, end, end, *modifier)
+        modifier = tag_words(_draw_modifier(rng, scene, event.agent))
+        words = splice_words(words, end, end, *modifier)
     # A passive of the future gets no adverb before the verb.
     if rng.random() < 0.3 and Word("be", "B") not in words:
         words.insert(_find_verb(join_roles(words)), Word(rng.choice(ADVERBS), "W"))

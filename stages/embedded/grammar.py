@@ -1,6 +1,6 @@
 """Meanings and the sentences that state them.
 
-A meaning is a frozen record, an `Event`. `say` words the event and tags every word with its grammatical role, so that
+A meaning is a frozen record, an `Event`. `say_event` words the event and tags every word with its grammatical role, so that
 the form of a sentence can be judged without its meaning (acceptability.py). A `Wording` chooses among the sentences
 with the same meaning. Nouns, actions, qualities and places are concepts: a concept is written as its first, plain name,
 or as its second, formal name where the lexicon has two ("buy", "purchase").
@@ -14,7 +14,7 @@ P preposition, Y "by", R "who", W adverb (of time, too), C comma.
 from dataclasses import dataclass, replace
 from typing import Any
 
-from stages.embedded.lexicon import NUMERALS, PARTICIPLE, PAST, PLURAL, THIRD_PERSON, choose_article, name_of
+from stages.embedded.lexicon import NUMERALS, PARTICIPLE, PAST, PLURAL, THIRD_PERSON, choose_article, choose_name
 
 
 @dataclass(frozen=True)
@@ -71,7 +71,7 @@ class Event:
         """All concepts of the event except the action; `None` for a missing quality or place."""
         return {self.agent.noun, self.patient.noun, self.patient.quality, self.place}
 
-    def with_patient(self, **changes: Any) -> "Event":
+    def change_patient(self, **changes: Any) -> "Event":
         """Returns the event with changed fields of the patient."""
         return replace(self, patient=replace(self.patient, **changes))
 
@@ -103,25 +103,25 @@ PLAIN = Wording()
 Words = list[Word]
 
 
-def tag(phrase: str) -> Words:
+def tag_words(phrase: str) -> Words:
     """Returns the words of a tagged phrase, such as "the/D big/A cart/N"; a word may lack its tag."""
     return [Word(*token.split("/")) for token in phrase.split()]
 
 
-def splice(words: Words, start: int, stop: int, *new: Word) -> Words:
+def splice_words(words: Words, start: int, stop: int, *new: Word) -> Words:
     """Returns a sentence with other words in place of the words from `start` to `stop` - 1."""
     return [*words[:start], *new, *words[stop:]]
 
 
-def text_of(words: Words, end: str = ".") -> str:
+def print_sentence(words: Words, end: str = ".") -> str:
     """Returns a sentence in print, such as "In the barn, Anna hid a cart."."""
     line = " ".join(word.text for word in words).replace(" ,", ",")
     return line[0].upper() + line[1:] + end
 
 
-def say(event: Event, wording: Wording = PLAIN) -> Words:
+def say_event(event: Event, wording: Wording = PLAIN) -> Words:
     """Returns the words of an event, without capital and full stop."""
-    verb = name_of(event.action, wording.swapped)
+    verb = choose_name(event.action, wording.swapped)
     agent = say_thing(event.agent, wording)
     patient = say_thing(event.patient, wording)
     if wording.passive:
@@ -132,25 +132,25 @@ def say(event: Event, wording: Wording = PLAIN) -> Words:
         clause = f"{agent} {verbs} {patient}"
     place = say_place(event.place, wording)
     if place and wording.place_first:
-        return tag(f"{place} ,/C {clause}")
-    return tag(f"{clause} {place}")
+        return tag_words(f"{place} ,/C {clause}")
+    return tag_words(f"{clause} {place}")
 
 
-def sentence(event: Event, wording: Wording = PLAIN) -> str:
+def write_sentence(event: Event, wording: Wording = PLAIN) -> str:
     """Writes an event as a sentence, such as "The farmer bought three big carts in the barn."."""
-    return text_of(say(event, wording))
+    return print_sentence(say_event(event, wording))
 
 
 def say_thing(thing: Thing, wording: Wording = PLAIN) -> str:
     """Words a thing: "Anna/M", or with a determiner "a/D big/A cart/N"."""
     if thing.named:
         return f"{thing.noun}/M"
-    noun = name_of(thing.noun, wording.swapped)
+    noun = choose_name(thing.noun, wording.swapped)
     if not thing.singular:
         noun = PLURAL[noun]
     phrase = f"{noun}/N"
     if thing.quality:
-        phrase = f"{name_of(thing.quality, wording.swapped)}/A {phrase}"
+        phrase = f"{choose_name(thing.quality, wording.swapped)}/A {phrase}"
     return f"{_say_determiner(thing, phrase)} {phrase}"
 
 
@@ -174,7 +174,7 @@ def say_place(place: str | None, wording: Wording) -> str:
     if place is None:
         return ""
     preposition = "on" if place == "street" else "in"
-    return f"{preposition}/P the/D {name_of(place, wording.swapped)}/N"
+    return f"{preposition}/P the/D {choose_name(place, wording.swapped)}/N"
 
 
 def say_verb(

@@ -15,21 +15,21 @@ FOLLOWS, OPEN, OPPOSED = "follows", "open", "opposed"
 AGENT, ACTION, PATIENT, PLACE = 1.0, 3.5, 1.0, 0.5
 
 
-def relation(premise: Event, hypothesis: Event) -> str:
+def find_relation(premise: Event, hypothesis: Event) -> str:
     """Returns the relation of a hypothesis to a premise of the same tense: entailment, contradiction or neutral."""
     if premise.negated:
         # To deny a statement is to deny every statement from which it would follow.
-        if _compare(hypothesis, premise) != {FOLLOWS}:
+        if _compare_events(hypothesis, premise) != {FOLLOWS}:
             return "neutral"
         return "entailment" if hypothesis.negated else "contradiction"
-    verdicts = _compare(premise, hypothesis)
+    verdicts = _compare_events(premise, hypothesis)
     if OPEN in verdicts:
         return "neutral"
     opposed = OPPOSED in verdicts
     return "contradiction" if opposed != hypothesis.negated else "entailment"
 
 
-def similarity(first: Event, second: Event) -> float:
+def compute_similarity(first: Event, second: Event) -> float:
     """Computes the similarity of two events on the scale of STS-B.
 
     Opposite actions count a fifth of equal actions. A negation in only one event multiplies the result by 0.6.
@@ -52,7 +52,7 @@ def similarity(first: Event, second: Event) -> float:
     return round(5 * share, 3)
 
 
-def _compare(premise: Event, hypothesis: Event) -> set[str]:
+def _compare_events(premise: Event, hypothesis: Event) -> set[str]:
     """Compares two events, whatever their negation.
 
     Returns:
@@ -77,7 +77,7 @@ def _compare(premise: Event, hypothesis: Event) -> set[str]:
 
 
 def _compare_counts(premise: Thing, hypothesis: Thing) -> str:
-    """Compares like `_compare`; a bound in the premise leaves every other count and bound open."""
+    """Compares like `_compare_events`; a bound in the premise leaves every other count and bound open."""
     if (premise.count, premise.bound) == (hypothesis.count, hypothesis.bound):
         return FOLLOWS
     if premise.bound != "exactly":
@@ -88,7 +88,7 @@ def _compare_counts(premise: Thing, hypothesis: Thing) -> str:
 
 
 def _compare_qualities(premise: str | None, hypothesis: str | None) -> str:
-    """Compares like `_compare`; `None` where no quality is stated."""
+    """Compares like `_compare_events`; `None` where no quality is stated."""
     if hypothesis in (premise, None):
         return FOLLOWS
     if premise and are_opposites(premise, hypothesis):

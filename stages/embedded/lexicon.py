@@ -48,14 +48,14 @@ NUMERALS = _TABLES["numerals"]
 TIMES = _TABLES["times"]
 
 
-def names_of(concept: str) -> list[str]:
+def list_names(concept: str) -> list[str]:
     """Returns all names of a concept: ["buy", "purchase"] for "buy", ["rider"] for "rider"."""
     if concept in SYNONYMS:
         return [concept, SYNONYMS[concept]]
     return [concept]
 
 
-def name_of(concept: str, swapped: frozenset[str]) -> str:
+def choose_name(concept: str, swapped: frozenset[str]) -> str:
     """Returns the second name of a concept that has two and is in `swapped`, or else the first name."""
     if concept in swapped:
         return SYNONYMS.get(concept, concept)
@@ -83,7 +83,7 @@ def _add_s(word: str) -> str:
 # The inflected forms of every name.
 PLURAL = {}
 for _concept in (*CLASS_OF, *CLASS_OF.values()):
-    for _name in names_of(_concept):
+    for _name in list_names(_concept):
         PLURAL[_name] = _TABLES["plural"].get(_name, _add_s(_name))
 VERBS = _TABLES["verbs"]
 THIRD_PERSON = {verb: _add_s(verb) for verb in VERBS}

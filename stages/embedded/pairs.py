@@ -7,11 +7,11 @@ import zlib
 from dataclasses import replace
 from random import Random
 
-from stages.embedded.changes import alter, divert, oppose, weaken
-from stages.embedded.grammar import Event, sentence
-from stages.embedded.inference import relation
+from stages.embedded.changes import alter_event, divert_event, oppose_event, weaken_event
+from stages.embedded.grammar import Event, write_sentence
+from stages.embedded.inference import find_relation
 from stages.embedded.lexicon import ACTIONS, OPPOSITE, Topics
-from stages.embedded.questions import SLOTS, Request, answers, ask, draw_request, say_request
+from stages.embedded.questions import SLOTS, Request, answers_question, ask_question, draw_request, say_request
 from stages.embedded.world import Scene, draw_concepts, draw_event, draw_rewording, draw_wording
 
 Texts = tuple[str, str]
@@ -55,17 +55,17 @@ def say_pair(
     """
     wording = draw_wording(rng, first, passive)
     rewording = draw_rewording(rng, first, wording)
-    return sentence(first, wording), sentence(second, rewording)
+    return write_sentence(first, wording), write_sentence(second, rewording)
 
 
 def draw_statements(rng: Random, scene: Scene, same: bool) -> tuple[Event, Event]:
     """Draws two events of a scene, which are equal if `same` is true and differ by one change otherwise."""
-    # Places are rare, because `alter` never changes a place. Meetings of two people are common, because `alter` can
+    # Places are rare, because `alter_event` never changes a place. Meetings of two people are common, because `alter_event` can
     # exchange the two.
     first = draw_event(rng, scene, place=0.05, social=0.8)
     if same:
         return first, first
-    return first, alter(rng, first, scene)
+    return first, alter_event(rng, first, scene)
 
 
 def draw_inference(rng: Random, scene: Scene, wanted: str) -> tuple[Event, Event]:
@@ -82,7 +82,7 @@ def draw_inference(rng: Random, scene: Scene, wanted: str) -> tuple[Event, Event
     while True:
         premise = draw_event(rng, scene, negated=0.1, place=0.1, social=0.7)
         hypothesis = _draw_hypothesis(rng, premise, scene, wanted)
-        if relation(premise, hypothesis) == wanted:
+        if find_relation(premise, hypothesis) == wanted:
             return premise, hypothesis
 
 
@@ -97,11 +97,11 @@ def _draw_hypothesis(
     negated = premise.negated
     change = rng.choice(CHANGES[wanted])
     if change == "weaken":
-        hypothesis = weaken(rng, base)
+        hypothesis = weaken_event(rng, base)
     else:
-        hypothesis = oppose(rng, base) if change == "oppose" else divert(rng, base, scene)
+        hypothesis = oppose_event(rng, base) if change == "oppose" else divert_event(rng, base, scene)
         if rng.random() < 0.5:
-            hypothesis = weaken(rng, hypothesis)
+            hypothesis = weaken_event(rng, hypothesis)
     if change == "divert":
         negated = rng.random() < 0.3
     elif change == "oppose" and wanted == "entailment":
@@ -115,13 +115,13 @@ def draw_question_and_statement(rng: Random, scene: Scene, answered: bool) -> Te
         asked = draw_event(rng, scene, place=0.4, social=0.6)
         slot = rng.choices(SLOTS, (8, 1, 1))[0]
         # The event may lack the part that is asked for: a place, or a number above one.
-        if not answers(asked, asked, slot):
+        if not answers_question(asked, asked, slot):
             continue
         stated = asked if answered else _miss_the_point(rng, asked, slot, scene)
-        if answers(stated, asked, slot) == answered:
+        if answers_question(stated, asked, slot) == answered:
             wording = draw_wording(rng, asked)
             rewording = draw_rewording(rng, asked, wording)
-            return ask(asked, slot, wording), sentence(stated, rewording)
+            return ask_question(asked, slot, wording), write_sentence(stated, rewording)
 
 
 def _miss_the_point(
@@ -135,11 +135,11 @@ def _miss_the_point(
         return replace(asked, place=None)
     # "Some carts" states no number.
     if slot == "how many" and rng.random() < 0.5:
-        return asked.with_patient(count=0)
+        return asked.change_patient(count=0)
     other = draw_event(rng, scene, place=0.4)
     if rng.random() < 0.2:
         return other
-    return alter(rng, asked, scene)
+    return alter_event(rng, asked, scene)
 
 
 def draw_questions(rng: Random, topics: Topics, same: bool) -> Texts:

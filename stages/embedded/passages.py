@@ -8,10 +8,10 @@ from the first sentence, so that masked-word prediction rewards the comparison o
 from dataclasses import replace
 from random import Random
 
-from stages.embedded.elaboration import elaborate
-from stages.embedded.grammar import Wording, say_be, say_thing, tag, text_of
-from stages.embedded.inference import relation
-from stages.embedded.lexicon import CLASS_OF, NAMES, OPPOSITE, SYNONYMS, name_of, names_of
+from stages.embedded.elaboration import elaborate_event
+from stages.embedded.grammar import Wording, print_sentence, say_be, say_thing, tag_words
+from stages.embedded.inference import find_relation
+from stages.embedded.lexicon import CLASS_OF, NAMES, OPPOSITE, SYNONYMS, choose_name, list_names
 from stages.embedded.pairs import (
     Texts,
     draw_inference,
@@ -47,15 +47,15 @@ def draw_document(rng: Random) -> list[str]:
 def draw_story(rng: Random, scene: Scene) -> list[str]:
     """Writes a sentence on an event in a scene or on a quality of a thing: "The cart was big."."""
     if rng.random() < 0.8:
-        return [text_of(elaborate(rng, scene))]
+        return [print_sentence(elaborate_event(rng, scene))]
     thing = rng.choice(scene.things)
     quality = thing.quality or draw_quality(rng, thing.noun)
     subject = replace(thing, quality=None, definite=True)
     tense = rng.choice(("past", "present"))
     swapped = draw_concepts(rng, {thing.noun, quality})
     verb = say_be(tense, False, subject.singular)
-    phrase = f"{say_thing(subject, Wording(swapped))} {verb} {name_of(quality, swapped)}/A"
-    return [text_of(tag(phrase))]
+    phrase = f"{say_thing(subject, Wording(swapped))} {verb} {choose_name(quality, swapped)}/A"
+    return [print_sentence(tag_words(phrase))]
 
 
 def draw_exchange(rng: Random, scene: Scene) -> list[str]:
@@ -83,7 +83,7 @@ def _draw_compared(rng: Random, scene: Scene, kind: str) -> tuple[Texts, str]:
     """
     if kind == "statements":
         events = draw_statements(rng, scene, rng.random() < 0.75)
-        return say_pair(rng, *events), relation(*events)
+        return say_pair(rng, *events), find_relation(*events)
     if kind == "inference":
         wanted = rng.choice(sorted(REPLY))
         return say_pair(rng, *draw_inference(rng, scene, wanted)), wanted
@@ -99,7 +99,7 @@ def draw_glossary(rng: Random, _scene: Scene) -> list[str]:
     draw = rng.random()
     if draw < 0.4:
         concept = rng.choice(sorted(SYNONYMS))
-        first, second = rng.sample(names_of(concept), 2)
+        first, second = rng.sample(list_names(concept), 2)
         return [f"The word {first} means the same as the word {second}."]
     if draw < 0.7:
         concept = rng.choice(sorted(OPPOSITE))

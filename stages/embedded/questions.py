@@ -3,8 +3,8 @@
 from dataclasses import dataclass
 from random import Random
 
-from stages.embedded.grammar import Event, Thing, Wording, say_place, say_thing, tag, text_of
-from stages.embedded.lexicon import ACTIONS_ON_THINGS, PAST, PURPOSES, TOPICS, Topics, name_of
+from stages.embedded.grammar import Event, Thing, Wording, print_sentence, say_place, say_thing, tag_words
+from stages.embedded.lexicon import ACTIONS_ON_THINGS, PAST, PURPOSES, TOPICS, Topics, choose_name
 
 # The part of an event that a question asks for.
 SLOTS = ("who", "where", "how many")
@@ -25,7 +25,7 @@ class Request:
     noun: str
 
 
-def ask(event: Event, slot: str, wording: Wording) -> str:
+def ask_question(event: Event, slot: str, wording: Wording) -> str:
     """Words a question about a positive event of the past, such as "Where did the farmer buy three big carts?".
 
     Args:
@@ -33,20 +33,20 @@ def ask(event: Event, slot: str, wording: Wording) -> str:
         slot: a name in SLOTS; this part of the event is left out.
         wording: the wording of the other parts.
     """
-    verb = name_of(event.action, wording.swapped)
+    verb = choose_name(event.action, wording.swapped)
     patient = say_thing(event.patient, wording)
     place = say_place(event.place, wording)
     if slot == "who":
-        return text_of(tag(f"who {PAST[verb]} {patient} {place}"), "?")
+        return print_sentence(tag_words(f"who {PAST[verb]} {patient} {place}"), "?")
     clause = f"did {say_thing(event.agent, wording)} {verb}"
     if slot == "where":
-        return text_of(tag(f"where {clause} {patient}"), "?")
+        return print_sentence(tag_words(f"where {clause} {patient}"), "?")
     # The last word of "some carts".
     noun = say_thing(Thing(event.patient.noun, 0), wording).split()[-1]
-    return text_of(tag(f"how many {noun} {clause} {place}"), "?")
+    return print_sentence(tag_words(f"how many {noun} {clause} {place}"), "?")
 
 
-def answers(event: Event, asked: Event, slot: str) -> bool:
+def answers_question(event: Event, asked: Event, slot: str) -> bool:
     """Returns whether a statement answers a question.
 
     The statement must be positive, agree with every part that the question names, and state the part that is asked for.
@@ -85,7 +85,7 @@ def say_request(request: Request, form: int, swapped: frozenset[str]) -> str:
         form: 0 for the short form, 1 for the long form.
         swapped: the concepts that are called by their second name.
     """
-    verb = name_of(request.action, swapped)
+    verb = choose_name(request.action, swapped)
     thing = say_thing(Thing(request.noun), Wording(swapped))
     beginning = PURPOSES[request.purpose][form]
-    return text_of(tag(f"{beginning} {verb} {thing}"), "?")
+    return print_sentence(tag_words(f"{beginning} {verb} {thing}"), "?")

@@ -2,7 +2,7 @@
 
 from random import Random
 
-from stages.embedded.lexicon import ASPECTS, BLAME, PRAISE, choose_article, names_of
+from stages.embedded.lexicon import ASPECTS, BLAME, PRAISE, choose_article, list_names
 from stages.embedded.world import Scene
 
 SUBJECTS = list(ASPECTS)
@@ -37,7 +37,7 @@ def draw_review(rng: Random, positive: bool) -> str:
     """
     subject = rng.choice(SUBJECTS)
     first, second = rng.sample(ASPECTS[subject], 2)
-    name = rng.choice(names_of(subject))
+    name = rng.choice(list_names(subject))
     aspect = rng.choice((first, name))
     denial, degree, word = _draw_judgement(rng, positive)
     verdict = f"the {aspect} was {denial}{degree}{word}"
@@ -45,7 +45,7 @@ def draw_review(rng: Random, positive: bool) -> str:
     if draw < 0.6:
         return verdict
     if draw < 0.75:
-        name = rng.choice(names_of(subject))
+        name = rng.choice(list_names(subject))
         return f"this was {denial}{choose_article(word)} {word} {name}"
     if draw < 0.9:
         return f"{verdict} and {_draw_opinion(rng, second, positive)}"
@@ -57,7 +57,7 @@ def draw_criticism(rng: Random, scene: Scene) -> list[str]:
     """Writes three or four sentences on a film or a hotel: praise if `scene.pleased`, or else blame."""
     positive = scene.pleased
     subject = rng.choice(SUBJECTS)
-    name = rng.choice(names_of(subject))
+    name = rng.choice(list_names(subject))
     aspects = rng.sample(ASPECTS[subject], 3)
     first, second, third = [_draw_opinion(rng, aspect, positive) for aspect in aspects]
     feeling = rng.choice(("liked", "enjoyed") if positive else ("disliked", "regretted"))

@@ -12,11 +12,11 @@ from random import Random
 
 import yaml
 
-from stages.embedded.acceptability import RULES, violate
-from stages.embedded.changes import alter
-from stages.embedded.elaboration import elaborate
-from stages.embedded.grammar import text_of
-from stages.embedded.inference import similarity
+from stages.embedded.acceptability import RULES, violate_rule
+from stages.embedded.changes import alter_event
+from stages.embedded.elaboration import elaborate_event
+from stages.embedded.grammar import print_sentence
+from stages.embedded.inference import compute_similarity
 from stages.embedded.lexicon import TOPIC_GROUPS, Topics
 from stages.embedded.pairs import (
     draw_inference,
@@ -145,13 +145,13 @@ def _format_lines(columns: dict[str, str], examples: list[Example]) -> list[str]
 def _draw_cola(rng: Random, topics: Topics, label: str) -> Example:
     """Draws a sentence; for label 0 with a broken rule of grammar."""
     if label == "1":
-        words = elaborate(rng, draw_scene(rng, topics))
-        return Example(text_of(words), "", label)
+        words = elaborate_event(rng, draw_scene(rng, topics))
+        return Example(print_sentence(words), "", label)
     rule = rng.choices(list(RULES), list(RULES.values()))[0]
     broken = None
     while broken is None:
-        broken = violate(rng, elaborate(rng, draw_scene(rng, topics)), rule)
-    return Example(text_of(broken), "", label)
+        broken = violate_rule(rng, elaborate_event(rng, draw_scene(rng, topics)), rule)
+    return Example(print_sentence(broken), "", label)
 
 
 def _draw_sst2(rng: Random, _topics: Topics, label: str) -> Example:
@@ -182,9 +182,9 @@ def _draw_stsb(rng: Random, topics: Topics, label: str) -> Example:
         second = first
         # A change may undo another change.
         while len(vars(first).items() - vars(second).items()) != int(label):
-            second = alter(rng, second, scene)
+            second = alter_event(rng, second, scene)
     texts = say_pair(rng, first, second, passive=0.0)
-    return Example(*texts, f"{similarity(first, second):.3f}")
+    return Example(*texts, f"{compute_similarity(first, second):.3f}")
 
 
 def _draw_qqp(rng: Random, topics: Topics, label: str) -> Example:

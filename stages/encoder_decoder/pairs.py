@@ -7,7 +7,7 @@ import numpy as np
 from safetensors.numpy import load_file, save_file
 from tokenizers import Tokenizer
 
-from stages.files.storage import read_once, temporary_sibling
+from stages.files.storage import make_temporary_sibling, read_once
 
 # The ids of the special tokens are the places in SPECIAL. PAD is 0, with which `padded` fills.
 SPECIAL = ("[PAD]", "[UNK]", "[BEGIN]", "[END]")
@@ -43,20 +43,20 @@ class Pairs:
             # params.yaml allows no ids above 16 bits.
             tensors[f"{side}_ids"] = np.concatenate(sentences).astype(np.uint16)
             tensors[f"{side}_ends"] = np.cumsum([len(sentence) for sentence in sentences])
-        with temporary_sibling(path) as temporary:
+        with make_temporary_sibling(path) as temporary:
             save_file(tensors, temporary)
 
 
 # The eight files that were read last hold all splits of two protocols.
 @read_once(8)
-def load(path: Path) -> Pairs:
+def load_pairs(path: Path) -> Pairs:
     """Reads a file of `Pairs.save`, ids as uint16; callers share the result."""
     tensors = load_file(path)
     sides = [np.split(tensors[f"{side}_ids"], tensors[f"{side}_ends"][:-1]) for side in SIDES]
     return Pairs(*map(tuple, sides))
 
 
-def vocabulary_sizes(data: Path) -> tuple[int, ...]:
+def read_vocabulary_sizes(data: Path) -> tuple[int, ...]:
     """Returns the sizes of the source and the target vocabulary.
 
     Args:

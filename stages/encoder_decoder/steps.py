@@ -8,20 +8,20 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from stages.attention.configuration import OperatorConfig, configuration
+from stages.attention.configuration import OperatorConfig, make_configuration
 from stages.encoder_decoder.pairs import PAD, Pairs
 from stages.encoder_decoder.run import TranslationRun
 from stages.encoder_decoder.transformer import Attention, DecoderLayer, EncoderLayer, FeedForward, Transformer
 from stages.schema.training_sections import Sized
-from stages.training.batches import padded, sorted_batches
+from stages.training.batches import pad_sequences, sort_into_batches
 from stages.training.optimisation import (
     DROPOUT,
     INITIALISATION,
-    autocast,
-    device,
+    find_device,
+    open_autocast,
     require_finite_gradient,
     seed_torch,
-    update,
+    update_weights,
 )
 
 # sentence pairs in a batch of the evaluation
@@ -51,7 +51,7 @@ class Counts:
         return Counts(*(mine + theirs for mine, theirs in pairs))
 
 
-def built(run: TranslationRun, words: tuple[int, int]) -> Transformer:
+def build_model(run: TranslationRun, words: tuple[int, int]) -> Transformer:
     """Builds a run's model from its seed, on this process's device.
 
     Args:
@@ -59,16 +59,16 @@ def built(run: TranslationRun, words: tuple[int, int]) -> Transformer:
         words: sizes of source and target vocabulary.
     """
     seed_torch(run.seed, INITIALISATION)
-    return assembled(run, words).to(device())
+    return assemble_model(run, words).to(find_device())
 
 
-def assembled(run: TranslationRun, words: tuple[int, int]) -> Transformer:
-    """Builds the model of `built` on torch's current device (`meta` takes no memory), from the global generator."""
+def assemble_model(run: TranslationRun, words: tuple[int, int]) -> Transformer:
+    """Builds the model of `build_model` on torch's current device (`meta` takes no memory), from the global generator."""
     recipe = run.training
     layers = range(recipe.layers)
     # The order of the constructors decides which random numbers each layer draws.
-    encoder = [EncoderLayer(attention(run), feed_forward(run)) for _ in layers]
-    decoder = [DecoderLayer(attention(run), attention(run), feed_forward(run)) for _ in layers]
+    encoder = [EncoderLayer(build_attention(run), build_feed_forward(run)) for _ in layers]
+    decoder = [DecoderLayer(build_attention(run), build_attention(run), build_feed_forward(run)) for _ in layers]
     return Transformer(
         encoder,
         decoder,
@@ -80,35 +80,35 @@ def assembled(run: TranslationRun, words: tuple[int, int]) -> Transformer:
     )
 
 
-def configured(run: TranslationRun) -> OperatorConfig:
+def configure_operator(run: TranslationRun) -> OperatorConfig:
     """Returns the configuration of the operator of a run; neither source has dropout on the attention weights."""
     # layers, hidden, heads, intermediate, positions
     sizes = run.training.model_dump(include={*Sized.model_fields})
-    return configuration(run.operator, **sizes, attention_probs_dropout_prob=0.0)
+    return make_configuration(run.operator, **sizes, attention_probs_dropout_prob=0.0)
 
 
-def attention(run: TranslationRun) -> Attention:
+def build_attention(run: TranslationRun) -> Attention:
     """Builds an attention sublayer with the operator of a run, which with OverParameters attends as Original does."""
-    operator = configured(run).self_attention(output=True)
+    operator = configure_operator(run).build_self_attention(output=True)
     return Attention(operator, run.training.dropout)
 
 
-def feed_forward(run: TranslationRun) -> FeedForward:
+def build_feed_forward(run: TranslationRun) -> FeedForward:
     """Builds a feed-forward sublayer; with OverParameters, attention over as many weights takes its place."""
-    config = configured(run)
+    config = configure_operator(run)
     hidden, width = config.hidden_size, config.intermediate_size
-    replacement = config.feed_forward()
+    replacement = config.build_feed_forward()
     if replacement is None:
         replacement = nn.Sequential(nn.Linear(hidden, width), nn.ReLU()), width
     return FeedForward(*replacement, hidden, run.training.dropout)
 
 
-def rate(step: int, hidden: int, warmup: int) -> float:
+def compute_rate(step: int, hidden: int, warmup: int) -> float:
     """Returns the learning rate h^-0.5 min(s^-0.5, s warmup^-1.5), s = step + 1 (Vaswani et al. 2017, equation 3)."""
     return hidden**-0.5 * min((step + 1) ** -0.5, (step + 1) * warmup**-1.5)
 
 
-def advance(
+def make_update(
     model: Transformer,
     adam: torch.optim.AdamW,
     step: int,
@@ -135,11 +135,11 @@ def advance(
     recipe = run.training
     seed_torch(run.seed, DROPOUT, step)
     model.train()
-    with autocast(recipe.precision):
-        scores, labels = scored(model, pairs, indices)
+    with open_autocast(recipe.precision):
+        scores, labels = score_pairs(model, pairs, indices)
     loss = functional.cross_entropy(scores.float(), labels, label_smoothing=recipe.label_smoothing)
-    learning_rate = rate(step, recipe.hidden, recipe.warmup_steps)
-    norm = update(model, adam, loss, learning_rate, NO_CLIPPING)
+    learning_rate = compute_rate(step, recipe.hidden, recipe.warmup_steps)
+    norm = update_weights(model, adam, loss, learning_rate, NO_CLIPPING)
     before = loss.item()
     require_finite_gradient(norm.item(), f"{run.name}, step {step + 1}: loss {before}")
     right = int((scores.argmax(-1) == labels).sum())
@@ -147,21 +147,21 @@ def advance(
 
 
 @torch.no_grad()
-def held_out(model: Transformer, pairs: Pairs, precision: str) -> Counts:
+def evaluate_held_out(model: Transformer, pairs: Pairs, precision: str) -> Counts:
     """Evaluates held-out pairs in float32 or bfloat16, without label smoothing; sets the model to evaluation mode."""
     model.eval()
     total = Counts()
     lengths = [len(sentence) for sentence in pairs.target]
-    for indices in sorted_batches(lengths, HELD_OUT_BATCH):
-        with autocast(precision):
-            scores, labels = scored(model, pairs, indices)
+    for indices in sort_into_batches(lengths, HELD_OUT_BATCH):
+        with open_autocast(precision):
+            scores, labels = score_pairs(model, pairs, indices)
         loss = functional.cross_entropy(scores.float(), labels, reduction="sum")
         right = int((scores.argmax(-1) == labels).sum())
         total += Counts(loss.item(), right, len(labels), len(indices))
     return total
 
 
-def scored(model: Transformer, pairs: Pairs, indices: np.ndarray) -> tuple[Tensor, Tensor]:
+def score_pairs(model: Transformer, pairs: Pairs, indices: np.ndarray) -> tuple[Tensor, Tensor]:
     """Scores the real target tokens of some pairs.
 
     Padding needs no scores: the loss leaves padding out, and the accuracy of the TensorFlow tutorial, which is reported
@@ -176,8 +176,8 @@ def scored(model: Transformer, pairs: Pairs, indices: np.ndarray) -> tuple[Tenso
         Scores [tokens, words] before the softmax, and the ids of the right words [tokens]: each real target token after
         BEGIN, given the source and the tokens before that token.
     """
-    memory, seen = model.encode(padded(pairs.source, indices))
-    target = padded(pairs.target, indices)
+    memory, seen = model.encode(pad_sequences(pairs.source, indices))
+    target = pad_sequences(pairs.target, indices)
     labels = target[:, 1:]
     # The prefix of a label is every token before the label.
     hidden = model.decode(target[:, :-1], memory, seen)

@@ -140,7 +140,7 @@ class Transformer(nn.Module):
         self.target = self.source if shared else nn.Embedding(words[1], hidden)
         self.output = nn.Linear(hidden, words[1], bias=not shared)
         self.dropout = nn.Dropout(dropout)
-        self.register_buffer("places", sinusoids(positions, hidden), persistent=False)
+        self.register_buffer("places", compute_sinusoids(positions, hidden), persistent=False)
         initialise(self, hidden)
         if shared:
             # Tied after the initialisation, so that the matrix starts as an embedding.
@@ -149,7 +149,7 @@ class Transformer(nn.Module):
     def encode(self, source: Tensor) -> tuple[Tensor, Tensor]:
         """Returns the memory [batch, n, h] of source ids [batch, n], and a mask [batch, 1, 1, n], False at padding."""
         seen = (source != PAD)[:, None, None]
-        X = self._embedded(self.source, source)
+        X = self._embed(self.source, source)
         for layer in self.encoder:
             X = layer(X, seen)
         return X, seen
@@ -163,18 +163,18 @@ class Transformer(nn.Module):
             seen: mask of the source from `encode`.
         """
         mask = (target != PAD)[:, None, None]
-        X = self._embedded(self.target, target)
+        X = self._embed(self.target, target)
         for layer in self.decoder:
             X = layer(X, mask, memory, seen)
         return X
 
-    def _embedded(self, embedding: nn.Embedding, ids: Tensor) -> Tensor:
+    def _embed(self, embedding: nn.Embedding, ids: Tensor) -> Tensor:
         """Returns the first layer's input [batch, n, h] for ids [batch, n], of which n is at most `positions`."""
         scaled = embedding(ids) * math.sqrt(embedding.embedding_dim)
         return self.dropout(scaled + self.places[: ids.shape[1]])
 
 
-def sinusoids(positions: int, hidden: int) -> Tensor:
+def compute_sinusoids(positions: int, hidden: int) -> Tensor:
     """Returns [positions, h]: sine in even channels, cosine in odd channels (Vaswani et al. 2017, section 3.5).
 
     Channels 2 i and 2 i + 1 have the angle position * 10,000^(-2 i / h), in float64, as float32 rounds large angles.

@@ -28,7 +28,7 @@ def find_unit(text: str) -> Fraction:
     return Fraction(10 ** (len(digits) - significant))
 
 
-def judge(text: str, exact: Fraction, word: str = "") -> str:
+def judge_printed_number(text: str, exact: Fraction, word: str = "") -> str:
     """Judges whether a printed number agrees with the exact number: `5.93` agrees with 5.934.
 
     Args:

@@ -29,7 +29,7 @@ from statsmodels.stats.proportion import proportion_confint
 
 from stages.benchmarks.glue import TASK_OF
 from stages.evidence import scores
-from stages.evidence.fields import select, stack
+from stages.evidence.fields import select_rows, stack_frames
 from stages.files.observations import NOT_PRETRAINED
 
 # The stage that measures all baselines except the transferred constant answer.
@@ -55,7 +55,7 @@ COLUMNS = [*KEYS, "value", "low", "high"]
 WithoutModel = Mapping[tuple[str, str, str, str], tuple[float, float]]
 
 
-def interval(metric: str, value: float, n: int, confidence: float) -> tuple[float, float]:
+def compute_interval(metric: str, value: float, n: int, confidence: float) -> tuple[float, float]:
     """Computes the interval of a constant answer's score, by the rule at the head of this file.
 
     Args:
@@ -73,17 +73,17 @@ def interval(metric: str, value: float, n: int, confidence: float) -> tuple[floa
         end = tanh(stats.norm.ppf((1 + confidence) / 2) / sqrt(n - 3))
         return -end, end
     if metric == "f1":
-        low, high = _interval_of_share(_share_of(value), n, confidence)
+        low, high = _compute_wilson_interval(_compute_positive_share(value), n, confidence)
         return 2 * low / (1 + low), 2 * high / (1 + high)
-    return _interval_of_share(value, n, confidence)
+    return _compute_wilson_interval(value, n, confidence)
 
 
-def _share_of(f1: float) -> float:
+def _compute_positive_share(f1: float) -> float:
     """Computes the share p of positive examples from the F1 of always positive, 2p / (1 + p)."""
     return f1 / (2 - f1)
 
 
-def _interval_of_share(share: float, n: int, confidence: float) -> tuple[float, float]:
+def _compute_wilson_interval(share: float, n: int, confidence: float) -> tuple[float, float]:
     """Computes Wilson's interval of a share of n examples."""
     return proportion_confint(round(share * n), n, 1 - confidence, method="wilson")
 
@@ -102,7 +102,7 @@ def collect_scores(rows: pd.DataFrame, confidence: float) -> pd.DataFrame:
         the metric `score`: of every column of the papers' GLUE tables and of the means in scores.MEANS.
     """
     transferred = _list_transferred(rows, confidence)
-    rows = select(rows, stage=STAGE)
+    rows = select_rows(rows, stage=STAGE)
     if rows.empty:
         return transferred
     # One row for every baseline, protocol, column and metric, with the mean over seeds of baselines that are trained.
@@ -113,22 +113,22 @@ def collect_scores(rows: pd.DataFrame, confidence: float) -> pd.DataFrame:
     # Only models without pre-training have a recipe, `protocol`.
     parts = [raw[raw["protocol"].isna()], transferred]
     for metric, answered in raw[answers].groupby("metric", sort=False):
-        parts.append(_average(answered, ("squad1", "squad2"), "squad").assign(metric=metric))
+        parts.append(_average_columns(answered, ("squad1", "squad2"), "squad").assign(metric=metric))
     # All other baselines count under every protocol.
     wanted = raw.rename(columns={"protocol": "recipe"}).merge(scores.list_metrics(), on=["evaluated_on", "metric"])
     wanted = wanted[wanted["recipe"].isna() | (wanted["recipe"] == wanted["protocol"])]
     for protocol, metrics in wanted.groupby("protocol"):
         groups = metrics.groupby(["operator", "evaluated_on"], sort=False)
         columns = groups[["metric", "value", "low", "high"]].apply(_combine_metrics).reset_index()
-        averages = [_average(columns, names, name) for name, names in scores.MEANS.items()]
+        averages = [_average_columns(columns, names, name) for name, names in scores.MEANS.items()]
         for part in (columns, *averages):
             parts.append(part.assign(protocol=protocol, metric="score"))
-    return stack([part.reindex(columns=COLUMNS) for part in parts]).reset_index(drop=True)
+    return stack_frames([part.reindex(columns=COLUMNS) for part in parts]).reset_index(drop=True)
 
 
 def _list_transferred(rows: pd.DataFrame, confidence: float) -> pd.DataFrame:
     """Lists TRANSFERRED of the more frequent of yes and no on each split of `cross_domain`."""
-    splits = select(rows, stage="cross_domain", metric="majority_accuracy")
+    splits = select_rows(rows, stage="cross_domain", metric="majority_accuracy")
     # Every model that is tested on a split has the same number there.
     splits = splits.drop_duplicates("evaluated_on").assign(operator=MOST_FREQUENT, protocol=None, metric=TRANSFERRED)
     splits = _add_intervals(splits, pd.Series("accuracy", splits.index), confidence)
@@ -141,7 +141,7 @@ def _add_intervals(rows: pd.DataFrame, metrics: pd.Series, confidence: float) ->
     for metric, row in zip(metrics, rows.itertuples(), strict=True):
         end = (nan, nan)
         if row.operator == MOST_FREQUENT:
-            end = interval(metric, row.value, int(row.n), confidence)
+            end = compute_interval(metric, row.value, int(row.n), confidence)
         ends.append(end)
     intervals = pd.DataFrame(ends, columns=["low", "high"], index=rows.index, dtype=float)
     return pd.concat([rows, intervals], axis=1)
@@ -154,12 +154,12 @@ def _combine_metrics(metrics: pd.DataFrame) -> pd.Series:
     if set(numbers.index) != {"accuracy", "f1"} or numbers["low"].isna().any():
         return numbers.mean()
     f1 = numbers.loc["f1"]
-    always = (_share_of(f1) + f1) / 2
+    always = (_compute_positive_share(f1) + f1) / 2
     never = numbers.loc["accuracy"] / 2
     return always if always["value"] >= never["value"] else never
 
 
-def _average(columns: pd.DataFrame, wanted: tuple[str, ...], name: str) -> pd.DataFrame:
+def _average_columns(columns: pd.DataFrame, wanted: tuple[str, ...], name: str) -> pd.DataFrame:
     """Averages the wanted columns of each baseline that has all, as a column `name`; errors add in squares."""
     means = []
     for operator, rows in columns[columns["evaluated_on"].isin(wanted)].groupby("operator", sort=False):
@@ -172,8 +172,8 @@ def _average(columns: pd.DataFrame, wanted: tuple[str, ...], name: str) -> pd.Da
     return pd.DataFrame(means, columns=["operator", "evaluated_on", "value", "low", "high"])
 
 
-def without_model(rows: pd.DataFrame) -> WithoutModel:
-    """Turns the rows that `collect_scores` returns into the mapping in which `score_of` looks scores up."""
+def map_scores(rows: pd.DataFrame) -> WithoutModel:
+    """Turns the rows that `collect_scores` returns into the mapping in which `look_up_score` looks scores up."""
     known = {}
     for row in rows.fillna({"protocol": ""}).itertuples():
         known[row.operator, row.protocol, row.evaluated_on, row.metric] = (
@@ -183,14 +183,14 @@ def without_model(rows: pd.DataFrame) -> WithoutModel:
     return known
 
 
-def score_of(name: str, score: Mapping, baselines: WithoutModel) -> tuple[float, float]:
+def look_up_score(name: str, score: Mapping, baselines: WithoutModel) -> tuple[float, float]:
     """Looks up the score of a baseline in the place of a model's score.
 
     Args:
         name: of the baseline.
         score: `protocol`, `evaluated_on` and `metric` of the model's score; for `cross_domain` also `stage` and `task`,
             the task of fine-tuning. The baseline of `raw_accuracy` and of `accuracy_under_noise` is `accuracy`.
-        baselines: as `without_model` returns them.
+        baselines: as `map_scores` returns them.
 
     Returns:
         The value of the baseline and the upper end of the interval, fractions; NaN if unknown.
@@ -205,10 +205,10 @@ def score_of(name: str, score: Mapping, baselines: WithoutModel) -> tuple[float,
     return baselines.get((name, protocol, evaluated_on, metric), (nan, nan))
 
 
-def baselines_of(score: Mapping, baselines: WithoutModel) -> dict[str, float]:
-    """Looks up the numbers that `add_baselines` adds for a score (see `score_of`), by column."""
-    value, high = score_of(MOST_FREQUENT, score, baselines)
-    overlap, _ = score_of(WORDS_AND_OVERLAP, score, baselines)
+def look_up_baselines(score: Mapping, baselines: WithoutModel) -> dict[str, float]:
+    """Looks up the numbers that `add_baselines` adds for a score (see `look_up_score`), by column."""
+    value, high = look_up_score(MOST_FREQUENT, score, baselines)
+    overlap, _ = look_up_score(WORDS_AND_OVERLAP, score, baselines)
     return {
         "most_frequent": value,
         "most_frequent_high": high,
@@ -216,12 +216,12 @@ def baselines_of(score: Mapping, baselines: WithoutModel) -> dict[str, float]:
     }
 
 
-def at_chance(score: float, high: float) -> bool | None:
+def is_at_chance(score: float, high: float) -> bool | None:
     """Checks whether a score is at most the upper end of the constant answer's interval; None if either is NaN."""
     return None if isnan(score) or isnan(high) else score <= high
 
 
-def nothing_to_compare(arms: Iterable[pd.DataFrame], lost: bool) -> bool:
+def score_too_low(arms: Iterable[pd.DataFrame], lost: bool) -> bool:
     """Checks whether arms score too low for a comparison of scores, or of quantities made from scores.
 
     Args:
@@ -233,7 +233,7 @@ def nothing_to_compare(arms: Iterable[pd.DataFrame], lost: bool) -> bool:
     chances = []
     for arm in arms:
         high = float(arm["most_frequent_high"].iloc[0])
-        chances.append(at_chance(float(arm["score"].mean()), high) is True)
+        chances.append(is_at_chance(float(arm["score"].mean()), high) is True)
     return any(chances) if lost else all(chances)
 
 
@@ -241,8 +241,8 @@ def add_baselines(rows: pd.DataFrame, baselines: WithoutModel, value: str = "val
     """Adds the scores of baselines to every score, and whether the score is at chance.
 
     Args:
-        rows: scores, with the fields that `score_of` needs.
-        baselines: as `without_model` returns them.
+        rows: scores, with the fields that `look_up_score` needs.
+        baselines: as `map_scores` returns them.
         value: the name of the column of scores, fractions.
 
     Returns:
@@ -251,8 +251,8 @@ def add_baselines(rows: pd.DataFrame, baselines: WithoutModel, value: str = "val
     """
     added = []
     for row in rows.to_dict("records"):
-        numbers = baselines_of(row, baselines)
-        chance = at_chance(row[value], numbers["most_frequent_high"])
+        numbers = look_up_baselines(row, baselines)
+        chance = is_at_chance(row[value], numbers["most_frequent_high"])
         added.append({**numbers, "at_chance": chance})
     types = {
         "most_frequent": float,

@@ -12,15 +12,15 @@ import numpy as np
 import pandas as pd
 
 from stages.evidence import baselines
-from stages.evidence.arithmetic import HOLDS, judge
+from stages.evidence.arithmetic import HOLDS, judge_printed_number
 from stages.evidence.scores import GLUE_SCORE
 from stages.evidence.statistics import (
     DIFFERENT,
     EXACT,
     INCONCLUSIVE,
-    holm,
-    too_few,
-    units,
+    adjust_by_holm,
+    explain_too_few,
+    find_units,
 )
 
 NOT_RUN = "not run at this scale"
@@ -62,7 +62,7 @@ def judge_cell(printed, run: pd.DataFrame, tested: bool, comparable: bool, at_ch
         return NOT_IN_PAPER
     if isnan(printed.value):
         return NOT_JUDGED
-    values, _, unit = units(run)
+    values, _, unit = find_units(run)
     if unit == EXACT:
         # Numbers of examples depend on the data; parameters do not.
         if not comparable and run["stage"].iloc[0] == "tasks":
@@ -74,7 +74,7 @@ def judge_cell(printed, run: pd.DataFrame, tested: bool, comparable: bool, at_ch
         return NOT_COMPARABLE
     if at_chance:
         return baselines.AT_CHANCE
-    return too_few(unit, len(values)) or TO_BE_TESTED
+    return explain_too_few(unit, len(values)) or TO_BE_TESTED
 
 
 def _judge_count(printed, count: float) -> str:
@@ -83,7 +83,7 @@ def _judge_count(printed, count: float) -> str:
     decimals = len(digits[1]) if digits else 0
     # The limit takes off the rounding error of a float, such as 100 / 3.
     exact = Fraction(count).limit_denominator(10**9)
-    if judge(f"{printed.value:.{decimals}f}", exact) == HOLDS:
+    if judge_printed_number(f"{printed.value:.{decimals}f}", exact) == HOLDS:
         return EQUAL
     return DIFFERENT
 
@@ -106,6 +106,6 @@ def adjust_families(cells: pd.DataFrame, one_family: bool, alpha: float) -> pd.D
     if one_family:
         families = pd.Series("", cells.index)
     members = p_values[tested & ~cells["column_key"].isin(WHOLE)]
-    p_values.loc[members.index] = members.groupby(families).transform(lambda family: holm(family.to_numpy()))
+    p_values.loc[members.index] = members.groupby(families).transform(lambda family: adjust_by_holm(family.to_numpy()))
     verdicts = np.where(p_values < alpha, DIFFERENT, INCONCLUSIVE)
     return cells.assign(p_difference=p_values, verdict=cells["verdict"].mask(tested, verdicts))

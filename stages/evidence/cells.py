@@ -12,14 +12,14 @@ import pandas as pd
 from stages.evidence import baselines, cell_verdicts, published, specifications
 from stages.evidence.cell_verdicts import NO_MODEL, NOT_MEASURED, NOT_RUN, TO_BE_TESTED
 from stages.evidence.convergence import select_measurements
-from stages.evidence.fields import select
+from stages.evidence.fields import select_rows
 from stages.evidence.specifications import Column, Row, Table
-from stages.evidence.statistics import p_of_difference, summarise, units
+from stages.evidence.statistics import compute_p_of_difference, find_units, summarise_cell
 from stages.schema.sections import Analysis
 
 PAPER_SIZES = ("small", "base")
 MEASURED = "measured"
-# Types of the columns of a filled table, which `fill` explains.
+# Types of the columns of a filled table, which `fill_cells` explains.
 TYPES = {
     "table": "str",
     "row_key": "str",
@@ -63,7 +63,7 @@ class CellSources:
         sizes: of the run.
         options: of the analysis.
         comparable: whether the data of the run are of the papers' kind, and not generated.
-        without_model: scores of baselines, as `baselines.without_model` returns them.
+        without_model: scores of baselines, as `baselines.map_scores` returns them.
     """
 
     run: pd.DataFrame
@@ -75,7 +75,7 @@ class CellSources:
     without_model: baselines.WithoutModel
 
 
-def fill(table: Table, sources: CellSources) -> pd.DataFrame:
+def fill_cells(table: Table, sources: CellSources) -> pd.DataFrame:
     """Fills all cells of a table, row by row, with values in the printed unit.
 
     Returns:
@@ -92,11 +92,11 @@ def fill(table: Table, sources: CellSources) -> pd.DataFrame:
         - status: MEASURED, NOT_RUN, or an empty text if nothing measures the cell; verdict: see cell_verdicts.py,
           or the number of runs that never reached a milestone; p_difference: adjusted by `adjust_families`.
     """
-    paper = published.table(table.name)
+    paper = published.read_table(table.name)
     sources = replace(
         sources,
-        run=select(sources.run, **table.select),
-        released=select(sources.released, **(table.select | table.released)),
+        run=select_rows(sources.run, **table.select),
+        released=select_rows(sources.released, **(table.select | table.released)),
     )
     if table.is_list:
         cells = _fill_list(table, paper, sources)
@@ -107,7 +107,7 @@ def fill(table: Table, sources: CellSources) -> pd.DataFrame:
     frame = cell_verdicts.adjust_families(frame, table.is_list, sources.options.alpha).astype(TYPES)
     if table.edition:
         keys = ["row_key", "column_key"]
-        other = published.table(table.edition)[[*keys, "printed"]]
+        other = published.read_table(table.edition)[[*keys, "printed"]]
         elsewhere = frame[keys].merge(other, how="left", on=keys)["printed"]
         differs = frame["printed"].notna() & (elsewhere != frame["printed"])
         frame["other_edition"] = elsewhere.where(differs)
@@ -128,7 +128,7 @@ def _fill_list(table: Table, paper: pd.DataFrame, sources: CellSources) -> list[
             continue
         for size in sources.sizes:
             own = replace(column, select={**fields, "size": size})
-            runs = select(sources.run, **own.select)
+            runs = select_rows(sources.run, **own.select)
             if size not in PAPER_SIZES and runs["pretraining_seed"].notna().any():
                 row = Row(
                     key=f"{size}.{printed.row_key}",
@@ -155,7 +155,7 @@ def _find_row(table: Table, key: str) -> Row:
     """Finds the row of a published key, as listed in the specification or read by the pattern of the table."""
     if key in table.rows:
         return table.rows[key]
-    return _make_row(table, specifications.fields(table.row_key, key))
+    return _make_row(table, specifications.match_fields(table.row_key, key))
 
 
 def _make_row(table: Table, fields: dict[str, str]) -> Row:
@@ -169,7 +169,7 @@ def _make_row(table: Table, fields: dict[str, str]) -> Row:
 
 def _list_own_rows(table: Table, columns: list[Column], sources: CellSources, in_paper: list[dict]) -> list[Row]:
     """Lists the rows that this run has measurements for and the paper lacks, in the order of the run."""
-    names = specifications.names(table.row_key)
+    names = specifications.list_field_names(table.row_key)
     # The rows of a table without a pattern are those of the paper only.
     if not names:
         return []
@@ -177,7 +177,7 @@ def _list_own_rows(table: Table, columns: list[Column], sources: CellSources, in
     parts = [run.iloc[:0]]
     for column in columns:
         if column.select is not None:
-            parts.append(select(run, **column.select))
+            parts.append(select_rows(run, **column.select))
     found = pd.concat(parts)[names].drop_duplicates().to_dict("records")
     return [_make_row(table, fields) for fields in found if fields not in in_paper]
 
@@ -186,11 +186,11 @@ def _expand_columns(table: Table, run: pd.DataFrame) -> list[Column]:
     """Replaces each column that has a pattern as key by a column for every value that `run` has of the fields."""
     columns = {}
     for column in table.columns:
-        fields = specifications.names(column.key)
+        fields = specifications.list_field_names(column.key)
         if not fields:
             columns[column.key] = column
             continue
-        for values in select(run, **column.select)[fields].drop_duplicates().to_dict("records"):
+        for values in select_rows(run, **column.select)[fields].drop_duplicates().to_dict("records"):
             key = column.key.format(**values)
             label = column.label.format(**values)
             # A column that is listed precedes a pattern.
@@ -213,7 +213,7 @@ def _fill_baselines(table: Table, columns: list[Column], sources: CellSources) -
         for column in columns:
             cell = _start_cell(table, row, column, NO_MODEL)
             score = table.select | (column.select or {})
-            value, high = baselines.score_of(name, score, sources.without_model)
+            value, high = baselines.look_up_score(name, score, sources.without_model)
             if not isnan(value):
                 cell.update(
                     reproduced=column.scale * value,
@@ -249,7 +249,7 @@ def _fill_cell(table: Table, row: Row, column: Column, printed, sources: CellSou
         table: the table.
         row: the row of the cell.
         column: the column of the cell.
-        printed: a row of `published.table`; None if the paper has no such cell.
+        printed: a row of `published.read_table`; None if the paper has no such cell.
         sources: measurements that match `select` of the table.
 
     Returns:
@@ -265,7 +265,7 @@ def _fill_cell(table: Table, row: Row, column: Column, printed, sources: CellSou
     scale = column.scale if row.scale is None else row.scale
     released = _select_scaled(sources.released, fields, scale)
     if len(released) and released["reached"].all():
-        summary = summarise(released, sources.options.confidence)
+        summary = summarise_cell(released, sources.options.confidence)
         cell.update(released=summary.mean, released_sd=summary.sd, released_n=summary.n)
     runs = _select_scaled(sources.run, fields, scale)
     if runs.empty:
@@ -276,12 +276,12 @@ def _fill_cell(table: Table, row: Row, column: Column, printed, sources: CellSou
         # Censored times have no mean.
         cell["verdict"] = f"{(~runs['reached']).sum()} of {len(runs)} runs never got there"
         return cell
-    summary = summarise(runs, sources.options.confidence)
-    baseline = baselines.baselines_of(runs.iloc[0], sources.without_model)
-    at_chance = baselines.at_chance(summary.mean, scale * baseline["most_frequent_high"])
+    summary = summarise_cell(runs, sources.options.confidence)
+    baseline = baselines.look_up_baselines(runs.iloc[0], sources.without_model)
+    at_chance = baselines.is_at_chance(summary.mean, scale * baseline["most_frequent_high"])
     verdict = cell_verdicts.judge_cell(printed, runs, column.tested, sources.comparable, at_chance)
     if verdict == TO_BE_TESTED:
-        cell["p_difference"] = p_of_difference(units(runs)[0], printed.value)
+        cell["p_difference"] = compute_p_of_difference(find_units(runs)[0], printed.value)
     cell.update(
         reproduced=summary.mean,
         reproduced_sd=summary.sd,

@@ -13,9 +13,9 @@ import numpy as np
 import pandas as pd
 
 from stages.evidence import survival
-from stages.evidence.derived import gains
-from stages.evidence.fields import FIELDS, select, stack
-from stages.evidence.statistics import bands
+from stages.evidence.derived import compute_gains
+from stages.evidence.fields import FIELDS, select_rows, stack_frames
+from stages.evidence.statistics import compute_bands
 
 # Levels of `steps_to_loss` in the released results, nats.
 LEVELS = (5.0, 3.0, 2.5, 2.0, 1.9, 1.8, 1.7)
@@ -43,22 +43,22 @@ NAMES = (*MILESTONES, *(name + NOT_REACHED for name in MILESTONES))
 EVENTS = ["size", "operator", "milestone", "pretraining_seed", "step", "reached"]
 
 
-def with_steps(rows: pd.DataFrame) -> pd.DataFrame:
+def add_steps(rows: pd.DataFrame) -> pd.DataFrame:
     """Adds a column `step`, the number in the condition of every row: `step=250` gives 250."""
     return rows.assign(step=rows["condition"].str.removeprefix("step=").astype(int))
 
 
-def validation_loss(rows: pd.DataFrame) -> pd.DataFrame:
+def select_validation_loss(rows: pd.DataFrame) -> pd.DataFrame:
     """Selects the validation losses of pre-training, in nats, with `step` as a number."""
-    return with_steps(select(rows, stage="pretraining", metric="validation_loss"))
+    return add_steps(select_rows(rows, stage="pretraining", metric="validation_loss"))
 
 
-def scores_by_step(measured: pd.DataFrame) -> pd.DataFrame:
+def select_scores_by_step(measured: pd.DataFrame) -> pd.DataFrame:
     """Selects the GLUE scores, fractions, of models fine-tuned from intermediate checkpoints, with a number `step`."""
-    return with_steps(select(measured, stage="convergence", metric="score", evaluated_on="glue_score"))
+    return add_steps(select_rows(measured, stage="convergence", metric="score", evaluated_on="glue_score"))
 
 
-def loss_measures(rows: pd.DataFrame, levels: Sequence[float] = LEVELS) -> pd.DataFrame:
+def measure_losses(rows: pd.DataFrame, levels: Sequence[float] = LEVELS) -> pd.DataFrame:
     """Measures the validation loss of every pre-training run.
 
     Args:
@@ -66,12 +66,12 @@ def loss_measures(rows: pd.DataFrame, levels: Sequence[float] = LEVELS) -> pd.Da
         levels: of the loss, in nats.
 
     Returns:
-        FIELDS. The metrics are `final_validation_loss`, `first_validation_loss`, `late_loss` with `gains`,
+        FIELDS. The metrics are `final_validation_loss`, `first_validation_loss`, `late_loss` with `compute_gains`,
         `steps_to_loss` for each level (condition `loss=LEVEL`) and `plateau_end_step` for runs with a plateau. The late
         loss is the mean of the last ten evaluations, of runs with ten evaluations in the second half of the steps.
     """
     finals, firsts, lates, milestones = [], [], [], []
-    for keys, run in validation_loss(rows).groupby(RUN, sort=False):
+    for keys, run in select_validation_loss(rows).groupby(RUN, sort=False):
         fields = {"stage": "pretraining", **dict(zip(RUN, keys, strict=True))}
         steps = run["step"].to_numpy()
         losses = run["value"].to_numpy(float)
@@ -90,11 +90,11 @@ def loss_measures(rows: pd.DataFrame, levels: Sequence[float] = LEVELS) -> pd.Da
         if plateau_end is not None:
             milestones.append({**fields, **_name_milestone("plateau_end_step", *plateau_end)})
     late = pd.DataFrame(lates, columns=FIELDS)
-    return stack(
+    return stack_frames(
         [
             pd.DataFrame(finals + firsts, columns=FIELDS),
             late,
-            gains(late),
+            compute_gains(late),
             pd.DataFrame(milestones, columns=FIELDS),
         ]
     )
@@ -139,7 +139,7 @@ def find_plateau_end(steps: np.ndarray, losses: np.ndarray) -> tuple[float, bool
     return float(steps[start + fast[0]]), True
 
 
-def steps_to_scores(whole: pd.DataFrame) -> pd.DataFrame:
+def measure_steps_to_scores(whole: pd.DataFrame) -> pd.DataFrame:
     """Measures the curve of GLUE scores of every pre-training and fine-tuning seed.
 
     Args:
@@ -151,7 +151,7 @@ def steps_to_scores(whole: pd.DataFrame) -> pd.DataFrame:
         `steps_to_95_percent_of_own` is the step at 95 % of the run's last score. `summed_drops` is the sum of all falls
         from one evaluation to the next, a fraction.
     """
-    rows = scores_by_step(whole).sort_values("step")
+    rows = select_scores_by_step(whole).sort_values("step")
     # The common target of all operators, as in Figure 3 of Courtois et al.
     at_end = rows[(rows["step"] == rows["step"].max()) & (rows["operator"] == "pairwise")]
     common_targets = at_end.groupby("size")["value"].mean()
@@ -174,7 +174,7 @@ def steps_to_scores(whole: pd.DataFrame) -> pd.DataFrame:
     return pd.DataFrame(measures, columns=FIELDS)
 
 
-def events(measured: pd.DataFrame) -> pd.DataFrame:
+def collect_events(measured: pd.DataFrame) -> pd.DataFrame:
     """Collects when every pre-training run reached each milestone, or up to which step the run did not.
 
     If several fine-tuning runs measure one pre-training run, the pre-training run reached the milestone if all of them
@@ -201,29 +201,29 @@ def events(measured: pd.DataFrame) -> pd.DataFrame:
     return groups.agg(step=("value", "mean"), reached=("reached", "all")).reset_index()[EVENTS]
 
 
-def milestone_events(measured: pd.DataFrame) -> pd.DataFrame:
-    """Collects the `events`, without milestones that no run of a size reaches."""
-    every = events(measured)
+def select_milestone_events(measured: pd.DataFrame) -> pd.DataFrame:
+    """Collects the `collect_events`, without milestones that no run of a size reaches."""
+    every = collect_events(measured)
     reached = every.groupby(["size", "milestone"])["reached"].transform("any")
     return every[reached.astype(bool)]
 
 
 def select_measurements(measured: pd.DataFrame, fields: dict[str, str]) -> pd.DataFrame:
-    """Selects measurements by their fields, as `select` does, and adds `reached`, False for a censored time.
+    """Selects measurements by their fields, as `select_rows` does, and adds `reached`, False for a censored time.
 
     If `fields` names a metric of MILESTONES, every pre-training run has a row, with `value` and `reached` as in
-    `events`. For other metrics, `reached` is True.
+    `collect_events`. For other metrics, `reached` is True.
     """
     metric = fields.get("metric")
     if metric not in MILESTONES:
-        return select(measured, **fields).assign(reached=True)
+        return select_rows(measured, **fields).assign(reached=True)
     of_milestone = measured[measured["metric"].isin((metric, metric + NOT_REACHED))]
     others = {field: value for field, value in fields.items() if field != "metric"}
-    steps = events(select(of_milestone, **others)).rename(columns={"step": "value"})
+    steps = collect_events(select_rows(of_milestone, **others)).rename(columns={"step": "value"})
     return steps.reindex(columns=[*FIELDS, "reached"]).assign(stage="pretraining", metric=metric)
 
 
-def crossings(rows: pd.DataFrame, level: float) -> pd.DataFrame:
+def find_crossings(rows: pd.DataFrame, level: float) -> pd.DataFrame:
     """Finds when every run first falls below a level of the loss, and where the loss ends.
 
     Args:
@@ -231,21 +231,21 @@ def crossings(rows: pd.DataFrame, level: float) -> pd.DataFrame:
         level: of the validation loss, in nats.
 
     Returns:
-        One row for every run: operator, pretraining_seed, step, reached (as in `events`) and final_loss, in nats.
+        One row for every run: operator, pretraining_seed, step, reached (as in `collect_events`) and final_loss, in nats.
     """
-    measured = loss_measures(rows, [level])
-    final = select(measured, metric="final_validation_loss").rename(columns={"value": "final_loss"})
-    steps = select(events(measured), milestone=f"loss={level:g}")
+    measured = measure_losses(rows, [level])
+    final = select_rows(measured, metric="final_validation_loss").rename(columns={"value": "final_loss"})
+    steps = select_rows(collect_events(measured), milestone=f"loss={level:g}")
     runs = steps.merge(final, on=RUN).astype({"pretraining_seed": int})
     return runs[["operator", "pretraining_seed", "step", "reached", "final_loss"]]
 
 
-def milestones(measured: pd.DataFrame, by_step: pd.DataFrame, confidence: float) -> pd.DataFrame:
+def estimate_milestones(measured: pd.DataFrame, by_step: pd.DataFrame, confidence: float) -> pd.DataFrame:
     """Estimates when each operator reaches each milestone.
 
     Args:
-        measured: measurements, as for `events`.
-        by_step: the `curves`, for the steps of the evaluations.
+        measured: measurements, as for `collect_events`.
+        by_step: the `summarise_curves`, for the steps of the evaluations.
         confidence: of the intervals.
 
     Returns:
@@ -253,15 +253,15 @@ def milestones(measured: pd.DataFrame, by_step: pd.DataFrame, confidence: float)
         over pre-training seeds. after, before: as `find_bracket` returns them for the runs that reach the milestone;
         missing if no run does.
     """
-    reaching = milestone_events(measured)
-    means = survival.restricted_means(reaching, ["size", "milestone"], confidence)
+    reaching = select_milestone_events(measured)
+    means = survival.estimate_restricted_means(reaching, ["size", "milestone"], confidence)
     brackets = []
     for row in means.itertuples():
         place = {"size": row.size, "operator": row.operator}
-        arrivals = select(reaching, **place, milestone=row.milestone, reached=True)
+        arrivals = select_rows(reaching, **place, milestone=row.milestone, reached=True)
         of_loss = row.milestone.startswith(("loss=", "plateau"))
         quantity = "loss" if of_loss else "glue_score"
-        evaluated = select(by_step, **place, quantity=quantity)["step"]
+        evaluated = select_rows(by_step, **place, quantity=quantity)["step"]
         bracket = (None, None)
         if len(arrivals):
             bracket = find_bracket(np.sort(evaluated.to_numpy()), arrivals["step"].to_numpy(float))
@@ -286,12 +286,12 @@ def find_bracket(evaluated: np.ndarray, steps: np.ndarray) -> tuple[int, int]:
     return after, int(evaluated[np.searchsorted(evaluated, steps.max())])
 
 
-def curves(rows: pd.DataFrame, whole: pd.DataFrame) -> pd.DataFrame:
+def summarise_curves(rows: pd.DataFrame, whole: pd.DataFrame) -> pd.DataFrame:
     """Computes mean, minimum, maximum and n over runs, by quantity, operator, size and step.
 
     quantity: `loss`, in nats, from the observations `rows`; `glue_score`, times 100, from the measurements `whole`.
     """
-    losses = validation_loss(rows).assign(quantity="loss")
-    scores = scores_by_step(whole).sort_values(["size", "operator", "step"], kind="stable")
+    losses = select_validation_loss(rows).assign(quantity="loss")
+    scores = select_scores_by_step(whole).sort_values(["size", "operator", "step"], kind="stable")
     scores = scores.assign(quantity="glue_score", value=100 * scores["value"])
-    return bands(stack([losses, scores]), ["quantity", "operator", "size", "step"])
+    return compute_bands(stack_frames([losses, scores]), ["quantity", "operator", "size", "step"])

@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 
 from stages.benchmarks.glue import TASK_OF
-from stages.evidence.fields import FIELDS, list_other_fields, select
+from stages.evidence.fields import FIELDS, list_other_fields, select_rows
 from stages.evidence.scores import MISMATCHED
 from stages.schema.settings import REFERENCE
 
@@ -26,7 +26,7 @@ SAVINGS = {
 }
 # Strongest noise of Kowsher et al., as a share of the mean norm of embeddings.
 LOUDEST = 0.4
-# Metrics by their names in `curve_measures`.
+# Metrics by their names in `measure_curves`.
 NOISE = {"lost": "accuracy_lost", "area": "accuracy_under_noise"}
 # Kowsher et al. state gains over each of these operators.
 REFERENCES = (REFERENCE, "symmetric", "pairwise")
@@ -60,11 +60,11 @@ def pair_with_reference(rows: pd.DataFrame, references: pd.DataFrame) -> pd.Data
 
 def pair_with_original(rows: pd.DataFrame, metric: str) -> pd.DataFrame:
     """Pairs the rows of a metric with the rows of the original, as `pair_with_reference` does."""
-    rows = select(rows, metric=metric)
-    return pair_with_reference(rows, select(rows, operator=REFERENCE))
+    rows = select_rows(rows, metric=metric)
+    return pair_with_reference(rows, select_rows(rows, operator=REFERENCE))
 
 
-def savings(counts: pd.DataFrame) -> pd.DataFrame:
+def compute_savings(counts: pd.DataFrame) -> pd.DataFrame:
     """Compares the counts of every operator with the counts of the original.
 
     Returns:
@@ -73,8 +73,8 @@ def savings(counts: pd.DataFrame) -> pd.DataFrame:
     """
     parts = []
     for metric, (count, count_of_original) in SAVINGS.items():
-        counted = select(counts, metric=count).assign(metric=metric)
-        original = select(counts, metric=count_of_original, operator=REFERENCE).assign(metric=metric)
+        counted = select_rows(counts, metric=count).assign(metric=metric)
+        original = select_rows(counts, metric=count_of_original, operator=REFERENCE).assign(metric=metric)
         pairs = pair_with_reference(counted, original)
         parts.append(pairs.assign(value=100 * (1 - pairs["value"] / pairs["reference"])))
     blocks = pair_with_original(counts, "attention_block_parameters")
@@ -82,7 +82,7 @@ def savings(counts: pd.DataFrame) -> pd.DataFrame:
     return pd.concat(parts)[FIELDS]
 
 
-def gains(rows: pd.DataFrame) -> pd.DataFrame:
+def compute_gains(rows: pd.DataFrame) -> pd.DataFrame:
     """Subtracts the value of each of REFERENCES from every other operator's: `score` gives `score_over_original`."""
     parts = []
     for reference in REFERENCES:
@@ -97,12 +97,12 @@ def gains(rows: pd.DataFrame) -> pd.DataFrame:
     return pd.concat(parts)[FIELDS]
 
 
-def question_answering(rows: pd.DataFrame) -> pd.DataFrame:
+def select_question_answering(rows: pd.DataFrame) -> pd.DataFrame:
     """Selects exact match and F1, fractions, on `squad1` and `squad2`; the mean, `squad`, if a run has both.
 
     condition: `single` for models fine-tuned on SQuAD directly, `triviaqa` for models fine-tuned on TriviaQA first.
     """
-    rows = select(rows, stage="question_answering")
+    rows = select_rows(rows, stage="question_answering")
     rows = rows[rows["task"].isin(QA_TASKS) & rows["metric"].isin(("exact_match", "f1"))]
     rows = rows.assign(
         condition=rows["task"].map(QA_TASKS),
@@ -127,7 +127,7 @@ def select_elsewhere(rows: pd.DataFrame) -> pd.DataFrame:
     return balanced[other_task & (balanced["evaluated_on"] != MISMATCHED)]
 
 
-def curve_measures(rows: pd.DataFrame, keys: list[str]) -> pd.DataFrame:
+def measure_curves(rows: pd.DataFrame, keys: list[str]) -> pd.DataFrame:
     """Summarises every curve of scores under rising noise.
 
     Args:
@@ -154,25 +154,25 @@ def curve_measures(rows: pd.DataFrame, keys: list[str]) -> pd.DataFrame:
     return pd.DataFrame(measures, columns=[*keys, "measure", "value"])
 
 
-def noise_measures(rows: pd.DataFrame) -> pd.DataFrame:
+def measure_noise(rows: pd.DataFrame) -> pd.DataFrame:
     """Measures the accuracy that a run loses from no noise to LOUDEST, and the mean accuracy over that range (NOISE).
 
     Args:
         rows: of noise on the embeddings (condition `noise=0.05`). A run without both ends of the range is left out.
     """
-    rows = select(rows, metric="accuracy")
+    rows = select_rows(rows, metric="accuracy")
     rows = rows.assign(level=rows["condition"].str.removeprefix("noise=").astype(float))
     rows = rows[rows["level"] <= LOUDEST]
     keys = list_other_fields("condition", "value")
     levels = rows.groupby(keys, dropna=False)["level"]
     # Curves are comparable over the same range of levels only.
     whole = (levels.transform("min") == 0) & (levels.transform("max") == LOUDEST)
-    measures = curve_measures(rows[whole], keys)
+    measures = measure_curves(rows[whole], keys)
     measures = measures.assign(metric=measures["measure"].map(NOISE), condition=None)
     return measures.dropna(subset="metric").reindex(columns=FIELDS)
 
 
-def time_measures(rows: pd.DataFrame) -> pd.DataFrame:
+def measure_times(rows: pd.DataFrame) -> pd.DataFrame:
     """Compares times with the times of the original in the same round, in per cent.
 
     With t for the time of an operator and t0 for the original, the metrics are `time_saved_percent`, 100 (1 - t / t0),
@@ -200,14 +200,14 @@ def time_measures(rows: pd.DataFrame) -> pd.DataFrame:
     return pd.concat([shorter, faster, longer])[FIELDS]
 
 
-def time_summaries(rows: pd.DataFrame) -> pd.DataFrame:
+def summarise_times(rows: pd.DataFrame) -> pd.DataFrame:
     """Summarises the metrics of the stage `timing` that have rounds over the rounds.
 
     Returns:
         TIME_KEYS, mean and sample standard deviation `sd`. stock: the precision of stock BERT; an empty text for our
         operators. task: empty for pre-training.
     """
-    rows = select(rows, stage="timing")
+    rows = select_rows(rows, stage="timing")
     # Other rows of the stage hold no time.
     rows = rows[rows["condition"].str.contains("round=", na=False)]
     precision = rows["condition"].str.extract(STOCK, expand=False)

@@ -14,9 +14,9 @@ from stages.evidence.statistics import (
     FEWEST,
     FINETUNING,
     PRETRAINING,
-    mean_interval,
-    permutation_p,
-    units,
+    compute_mean_interval,
+    compute_permutation_p,
+    find_units,
     varies,
 )
 
@@ -48,40 +48,40 @@ class Estimate:
     paired: bool = False
 
 
-def between(arm: pd.DataFrame, reference: pd.DataFrame, confidence: float) -> Estimate:
+def compare_arms(arm: pd.DataFrame, reference: pd.DataFrame, confidence: float) -> Estimate:
     """Compares two arms over their units of inference.
 
     Pre-training runs of equal seed share batches and masks, and times of one round share the state of the machine. Arms
-    with the same seeds or rounds are therefore compared by `paired`. Fine-tuning seeds of two checkpoints are not
+    with the same seeds or rounds are therefore compared by `compare_paired`. Fine-tuning seeds of two checkpoints are not
     pairs: in the released results of Courtois et al. their mean correlation is 0.07 over 36 columns. Such arms, arms
-    with different seeds, and arms that do not vary are compared by `welch`.
+    with different seeds, and arms that do not vary are compared by `compare_by_welch`.
 
     Args:
-        arm: the runs of the arm, as `statistics.units` takes runs.
+        arm: the runs of the arm, as `statistics.find_units` takes runs.
         reference: the runs of the reference.
         confidence: of the interval, such as 0.95.
 
     Returns:
-        The estimate of `paired` or `welch`. If the units of the arms differ, an arm has a single checkpoint, and the
+        The estimate of `compare_paired` or `compare_by_welch`. If the units of the arms differ, an arm has a single checkpoint, and the
         unit is FINETUNING. If an arm has fewer units than FEWEST, there is no interval and no test.
     """
-    values, draws, unit = units(arm)
-    other_values, other_draws, other_unit = units(reference)
+    values, draws, unit = find_units(arm)
+    other_values, other_draws, other_unit = find_units(reference)
     if unit != other_unit:
         unit = FINETUNING
     # Seeds and rounds, but not fine-tuning seeds, mean the same in both arms.
     same_draws = draws.is_unique and sorted(draws) == sorted(other_draws)
     if unit != FINETUNING and same_draws and varies(values) and varies(other_values):
         order = other_draws.get_indexer(draws)
-        effect = paired(values, other_values[order], confidence)
+        effect = compare_paired(values, other_values[order], confidence)
     else:
-        effect = welch(values, other_values, confidence)
+        effect = compare_by_welch(values, other_values, confidence)
     if min(effect.n) < FEWEST:
         effect = Estimate(effect.value, effect.n, paired=effect.paired)
     return replace(effect, unit=unit)
 
 
-def welch(arm: np.ndarray, reference: np.ndarray, confidence: float) -> Estimate:
+def compare_by_welch(arm: np.ndarray, reference: np.ndarray, confidence: float) -> Estimate:
     """Compares two arms by Welch's t.
 
     An arm whose runs are all equal, such as models that all give one answer, would count as known without error. There
@@ -98,7 +98,7 @@ def welch(arm: np.ndarray, reference: np.ndarray, confidence: float) -> Estimate
     n = len(arm), len(reference)
     value = float(np.mean(arm) - np.mean(reference))
     if not (varies(arm) and varies(reference)):
-        p = 2 * min(permutation_p(arm, reference), permutation_p(reference, arm))
+        p = 2 * min(compute_permutation_p(arm, reference), compute_permutation_p(reference, arm))
         # Arms that overlap have no test.
         return Estimate(value, n, p=p if p <= 1 else nan)
     square = np.var(arm, ddof=1) / n[0]
@@ -119,7 +119,7 @@ def welch(arm: np.ndarray, reference: np.ndarray, confidence: float) -> Estimate
     )
 
 
-def paired(arm: np.ndarray, reference: np.ndarray, confidence: float) -> Estimate:
+def compare_paired(arm: np.ndarray, reference: np.ndarray, confidence: float) -> Estimate:
     """Compares two arms that have a run of every seed each, by Student's t of the differences.
 
     Args:
@@ -132,7 +132,7 @@ def paired(arm: np.ndarray, reference: np.ndarray, confidence: float) -> Estimat
     """
     differences = arm - reference
     n = len(differences)
-    mean, sd, low, high = mean_interval(differences, confidence)
+    mean, sd, low, high = compute_mean_interval(differences, confidence)
     if not varies(differences):
         return Estimate(mean, (n, n), paired=True)
     error = sd / sqrt(n)

@@ -19,7 +19,7 @@ TEXTS = [
 FIELDS = [*TEXTS, "pretraining_seed", "finetuning_seed", "value"]
 
 
-def select(rows: pd.DataFrame, /, **fields: object) -> pd.DataFrame:
+def select_rows(rows: pd.DataFrame, /, **fields: object) -> pd.DataFrame:
     """Selects rows by the values of fields.
 
     Args:
@@ -42,7 +42,7 @@ def list_other_fields(*names: str) -> list[str]:
     return [field for field in FIELDS if field not in names]
 
 
-def stack(parts: list[pd.DataFrame]) -> pd.DataFrame:
+def stack_frames(parts: list[pd.DataFrame]) -> pd.DataFrame:
     """Stacks the frames that have rows; an empty frame would decide the types of columns."""
     filled = [part for part in parts if len(part)]
     return pd.concat(filled or parts[:1])

@@ -9,10 +9,10 @@ from collections.abc import Sequence
 import pandas as pd
 
 from stages.evidence import convergence, derived, scores, translation
-from stages.evidence.fields import FIELDS, TEXTS, select, stack
+from stages.evidence.fields import FIELDS, TEXTS, select_rows, stack_frames
 
 
-def measurements(rows: pd.DataFrame, levels: Sequence[float] = convergence.LEVELS) -> pd.DataFrame:
+def compute_measurements(rows: pd.DataFrame, levels: Sequence[float] = convergence.LEVELS) -> pd.DataFrame:
     """Computes all quantities of the papers that the rows allow.
 
     Args:
@@ -24,36 +24,36 @@ def measurements(rows: pd.DataFrame, levels: Sequence[float] = convergence.LEVEL
     """
     rows = rows.reindex(columns=FIELDS).astype(dict.fromkeys(TEXTS, "str"))
     counts = rows[rows["stage"].isin(("parameters", "tasks"))]
-    columns = scores.column_scores(rows)
-    whole = scores.mean_scores(columns)
-    tuned = select(rows, stage="finetuning")
+    columns = scores.compute_column_scores(rows)
+    whole = scores.compute_mean_scores(columns)
+    tuned = select_rows(rows, stage="finetuning")
     raw = tuned[tuned["evaluated_on"].isin(scores.COLUMNS)]
-    answers = derived.question_answering(rows)
+    answers = derived.select_question_answering(rows)
     # The papers put noise on the embeddings; this run also puts noise in the text.
-    noise = select(rows, stage="noise")
+    noise = select_rows(rows, stage="noise")
     noise = noise[noise["condition"].str.match(r"noise=[\d.]+$", na=False)]
-    transfer = select(rows, stage="cross_domain")
+    transfer = select_rows(rows, stage="cross_domain")
     # The conditions of stock BERT name more than the round.
-    times = select(rows, stage="timing")
+    times = select_rows(rows, stage="timing")
     times = times[times["condition"].str.fullmatch(r"round=\d+", na=False)]
     parts = [
         counts,
-        derived.savings(counts),
-        convergence.loss_measures(rows, levels),
+        derived.compute_savings(counts),
+        convergence.measure_losses(rows, levels),
         whole,
         columns,
         raw.assign(metric="raw_" + raw["metric"]),
-        convergence.steps_to_scores(whole),
-        derived.gains(whole),
-        derived.gains(columns),
+        convergence.measure_steps_to_scores(whole),
+        derived.compute_gains(whole),
+        derived.compute_gains(columns),
         answers,
-        derived.gains(answers),
+        derived.compute_gains(answers),
         noise,
-        derived.noise_measures(noise),
+        derived.measure_noise(noise),
         transfer,
         times,
-        derived.time_measures(times),
-        translation.measures(rows),
+        derived.measure_times(times),
+        translation.select_measures(rows),
     ]
     frames = [part.reindex(columns=FIELDS) for part in parts]
-    return stack(frames).reset_index(drop=True).astype({"value": float})
+    return stack_frames(frames).reset_index(drop=True).astype({"value": float})

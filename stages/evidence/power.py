@@ -13,7 +13,7 @@ from scipy.optimize import brentq
 OFTEN = 0.8
 
 
-def direction(effect: float, error: float, freedom: float, alpha: float) -> float:
+def compute_power(effect: float, error: float, freedom: float, alpha: float) -> float:
     """Computes the share of repetitions in which a two-sided t test finds an effect, with the right sign.
 
     The statistic has a noncentral t distribution. Only the upper tail counts, because the sign has to be right.
@@ -28,7 +28,7 @@ def direction(effect: float, error: float, freedom: float, alpha: float) -> floa
     return float(stats.nct.sf(critical, freedom, effect / error))
 
 
-def smallest_effect(error: float, freedom: float, alpha: float) -> float:
+def compute_smallest_effect(error: float, freedom: float, alpha: float) -> float:
     """Computes the effect that a t test finds in 80 % of repetitions; NaN without a standard error.
 
     Args:
@@ -40,7 +40,7 @@ def smallest_effect(error: float, freedom: float, alpha: float) -> float:
         return nan
 
     def compute_excess(effect: float) -> float:
-        return direction(effect, error, freedom, alpha) - OFTEN
+        return compute_power(effect, error, freedom, alpha) - OFTEN
 
     # every test finds an effect of 10,000 standard errors
     return brentq(compute_excess, 0, 1e4 * error)

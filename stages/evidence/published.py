@@ -37,29 +37,29 @@ TEXTS = (
 BARS = ["source", "quantity", "operator", "size", "label", "value", "n"]
 
 
-def table(name: str) -> pd.DataFrame:
+def read_table(name: str) -> pd.DataFrame:
     """Reads the cells of one table, in the order of the paper."""
     return pd.read_csv(FOLDER / f"{name}.csv", dtype=dict.fromkeys(TEXTS, "str"))
 
 
-def texts(name: str) -> pd.DataFrame:
+def read_texts(name: str) -> pd.DataFrame:
     """Reads the cells of one table with every column as the text in the file; a missing value is an empty text."""
     return pd.read_csv(FOLDER / f"{name}.csv", dtype="str", keep_default_na=False)
 
 
-def claims() -> list[dict]:
+def read_claims() -> list[dict]:
     """Reads claims.yaml: every quantitative or directional claim, with the test and the numbers of the source."""
     return yaml.safe_load((FOLDER / "claims.yaml").read_text(encoding="utf-8"))["claims"]
 
 
-def protocol() -> dict:
+def read_protocol() -> dict:
     """Reads protocol.yaml: for every source, the settings that the text states and leaves open."""
     return yaml.safe_load((FOLDER / "protocol.yaml").read_text(encoding="utf-8"))
 
 
-def shared_curve() -> pd.DataFrame:
-    """Reads both ends of the loss curve of `shared` (Kowsher et al., Figure 2) in the form of `convergence.curves`."""
-    numbers = table(FIGURES).set_index(["row_key", "column_key"])["value"].loc["pretrain"]
+def read_shared_curve() -> pd.DataFrame:
+    """Reads both ends of the loss curve of `shared` (Kowsher et al., Figure 2) in the form of `convergence.summarise_curves`."""
+    numbers = read_table(FIGURES).set_index(["row_key", "column_key"])["value"].loc["pretrain"]
     loss = numbers[["initial_loss", "final_loss"]].to_numpy()
     return pd.DataFrame(
         {
@@ -76,7 +76,7 @@ def shared_curve() -> pd.DataFrame:
     )
 
 
-def times_saved(run: pd.DataFrame) -> pd.DataFrame:
+def read_times_saved(run: pd.DataFrame) -> pd.DataFrame:
     """Collects the per cent of an epoch's time that an operator saves against the original, by task.
 
     Args:
@@ -86,7 +86,7 @@ def times_saved(run: pd.DataFrame) -> pd.DataFrame:
         BARS. source: `published` (Figure 3 of Kowsher et al.) or `reproduced`. label: the task. n: the number of rounds
         behind a measured mean, or NaN.
     """
-    numbers = table(FIGURES)
+    numbers = read_table(FIGURES)
     printed = numbers[numbers["column_key"] == "time_reduction"]
     tasks = printed["row_key"].str.removeprefix("time.")
     frames = [printed.assign(label=tasks, operator="shared", size="base", source="published")]

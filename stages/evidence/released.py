@@ -23,13 +23,13 @@ ORDER = ["small", "base", "original", "symmetric", "pairwise"]
 PRETRAINING_SEED = 1
 
 
-def glue() -> pd.DataFrame:
+def read_glue() -> pd.DataFrame:
     """Reads metrics of models fine-tuned after all of pre-training: 2 sizes x 3 operators x 8 tasks x 5 seeds."""
     frame = _read_metrics("courtois2024_glue_by_seed.csv").rename(columns={"seed": "finetuning_seed"})
     return frame.assign(stage="finetuning", condition=None)
 
 
-def checkpoints() -> pd.DataFrame:
+def read_checkpoints() -> pd.DataFrame:
     """Reads metrics of base models fine-tuned, with one seed, from 18 checkpoints (Figure 3): condition `step=N`."""
     frame = _read_metrics("courtois2024_glue_by_checkpoint.csv")
     return frame.assign(
@@ -42,7 +42,7 @@ def checkpoints() -> pd.DataFrame:
 def _read_metrics(name: str) -> pd.DataFrame:
     """Reads the metrics in a file, without loss and WNLI."""
     frame = pd.read_csv(FOLDER / name)
-    frame = _sort(frame[frame["metric"].isin(METRICS) & (frame["task"] != "wnli")])
+    frame = _sort_rows(frame[frame["metric"].isin(METRICS) & (frame["task"] != "wnli")])
     mismatched = frame["metric"] == "accuracy_mm"
     splits = frame["task"].replace("mnli", "mnli_m")
     return frame.assign(
@@ -53,11 +53,11 @@ def _read_metrics(name: str) -> pd.DataFrame:
     )
 
 
-def validation_loss() -> pd.DataFrame:
+def read_validation_loss() -> pd.DataFrame:
     """Reads the validation loss of the six pre-training runs, taken every 250 steps, in nats per masked token."""
     frame = pd.read_csv(FOLDER / "courtois2024_pretraining_loss.csv")
     # The last step of a run was evaluated again in the end; as in the paper, the first evaluation counts.
-    frame = _sort(frame.drop_duplicates(["size", "operator", "step"], keep="first"))
+    frame = _sort_rows(frame.drop_duplicates(["size", "operator", "step"], keep="first"))
     return frame.rename(columns={"validation_loss": "value"}).assign(
         stage="pretraining",
         condition="step=" + frame["step"].astype(str),
@@ -67,7 +67,7 @@ def validation_loss() -> pd.DataFrame:
     )
 
 
-def _sort(frame: pd.DataFrame) -> pd.DataFrame:
+def _sort_rows(frame: pd.DataFrame) -> pd.DataFrame:
     """Sorts by size and operator, in the order of the paper; rows of one model keep the order of the file."""
     return frame.sort_values(
         ["size", "operator"],
@@ -77,6 +77,6 @@ def _sort(frame: pd.DataFrame) -> pd.DataFrame:
     )
 
 
-def observations() -> pd.DataFrame:
+def read_observations() -> pd.DataFrame:
     """Reads all released results as observations: metrics except WNLI, and validation losses by step."""
-    return pd.concat([glue(), checkpoints(), validation_loss()])
+    return pd.concat([read_glue(), read_checkpoints(), read_validation_loss()])

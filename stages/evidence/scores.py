@@ -47,7 +47,7 @@ def list_metrics() -> pd.DataFrame:
     return pd.DataFrame(rows, columns=["protocol", "evaluated_on", "metric"])
 
 
-def column_scores(rows: pd.DataFrame) -> pd.DataFrame:
+def compute_column_scores(rows: pd.DataFrame) -> pd.DataFrame:
     """Computes a score, a fraction, for every run and column.
 
     Args:
@@ -61,8 +61,8 @@ def column_scores(rows: pd.DataFrame) -> pd.DataFrame:
     return groups["value"].mean().reset_index().assign(metric="score")
 
 
-def mean_scores(columns: pd.DataFrame) -> pd.DataFrame:
-    """Averages columns (MEANS) for every run that has all columns; the input is the output of `column_scores`."""
+def compute_mean_scores(columns: pd.DataFrame) -> pd.DataFrame:
+    """Averages columns (MEANS) for every run that has all columns; the input is the output of `compute_column_scores`."""
     frames = []
     for name, wanted in MEANS.items():
         groups = columns[columns["evaluated_on"].isin(wanted)].groupby(RUN, dropna=False, sort=False)

@@ -153,7 +153,7 @@ def _make_table(
     )
 
 
-def fields(pattern: str, key: str) -> dict[str, str] | None:
+def match_fields(pattern: str, key: str) -> dict[str, str] | None:
     """Reads `base.shared` by `{size}.{operator}` as size base, operator shared; None if the pattern does not fit."""
     # Each field, escaped to `\{size\}`, becomes a group that takes a text without dots.
     expression = re.sub(r"\\{(\w+)\\}", r"(?P<\1>[^.]+)", re.escape(pattern))
@@ -161,6 +161,6 @@ def fields(pattern: str, key: str) -> dict[str, str] | None:
     return match.groupdict() if match else None
 
 
-def names(pattern: str) -> list[str]:
+def list_field_names(pattern: str) -> list[str]:
     """Lists the names of the fields in a pattern, in order."""
     return re.findall(r"\{(\w+)\}", pattern)

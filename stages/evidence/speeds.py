@@ -7,7 +7,7 @@ a machine that is slower in a round then changes all operators by the same amoun
 import numpy as np
 import pandas as pd
 
-from stages.evidence.fields import select
+from stages.evidence.fields import select_rows
 
 # the verdict on a comparison whose times are not to be trusted
 BUSY = "machine was busy"
@@ -29,10 +29,10 @@ def collect_speeds(rows: pd.DataFrame) -> pd.DataFrame:
         A row for every size, operator and round (`condition`), with the stage, `value`, the natural logarithm of the
         tokens per second, and `share_of_peak`, the share of the speed of matrix products, in [0, 1].
     """
-    rows = select(rows, stage="timing")
+    rows = select_rows(rows, stage="timing")
     rows = rows[rows["condition"].str.startswith("round=", na=False)]
-    shares = select(rows, metric="share_of_peak").rename(columns={"value": "share_of_peak"})
-    speeds = select(rows, metric="tokens_per_second")[["stage", *ROUND, "value"]]
+    shares = select_rows(rows, metric="share_of_peak").rename(columns={"value": "share_of_peak"})
+    speeds = select_rows(rows, metric="tokens_per_second")[["stage", *ROUND, "value"]]
     speeds = speeds.merge(shares[[*ROUND, "share_of_peak"]], on=ROUND)
     return speeds.assign(value=np.log(speeds["value"].astype(float)))
 

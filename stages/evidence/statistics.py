@@ -47,7 +47,7 @@ class Summary:
         high: upper end of the t interval of the mean.
         unit: the unit of inference.
         runs: number of runs behind the units.
-        within_sd: standard deviation over fine-tuning seeds, see `within_sd`.
+        within_sd: standard deviation over fine-tuning seeds, see `compute_within_sd`.
         minimum: lowest unit.
         maximum: highest unit.
     """
@@ -64,7 +64,7 @@ class Summary:
     maximum: float
 
 
-def units(rows: pd.DataFrame) -> tuple[np.ndarray, pd.Index, str]:
+def find_units(rows: pd.DataFrame) -> tuple[np.ndarray, pd.Index, str]:
     """Finds the units of inference of a cell.
 
     With several pre-training seeds, or without fine-tuning, the mean of each pre-training seed is a unit. With one
@@ -92,11 +92,11 @@ def units(rows: pd.DataFrame) -> tuple[np.ndarray, pd.Index, str]:
     return means, seeds, PRETRAINING
 
 
-def summarise(rows: pd.DataFrame, confidence: float) -> Summary:
+def summarise_cell(rows: pd.DataFrame, confidence: float) -> Summary:
     """Computes the statistics of a cell.
 
     Args:
-        rows: the runs of the cell, as `units` takes them.
+        rows: the runs of the cell, as `find_units` takes them.
         confidence: of the interval, such as 0.95.
 
     Raises:
@@ -104,8 +104,8 @@ def summarise(rows: pd.DataFrame, confidence: float) -> Summary:
     """
     if rows.empty:
         raise ValueError("no runs: nothing to summarise")
-    values, _, unit = units(rows)
-    mean, sd, low, high = mean_interval(values, confidence)
+    values, _, unit = find_units(rows)
+    mean, sd, low, high = compute_mean_interval(values, confidence)
     return Summary(
         mean=mean,
         sd=sd,
@@ -114,17 +114,17 @@ def summarise(rows: pd.DataFrame, confidence: float) -> Summary:
         high=high,
         unit=unit,
         runs=len(rows),
-        within_sd=within_sd(rows),
+        within_sd=compute_within_sd(rows),
         minimum=float(values.min()),
         maximum=float(values.max()),
     )
 
 
-def summaries(rows: pd.DataFrame, keys: list[str], confidence: float) -> pd.DataFrame:
+def summarise_groups(rows: pd.DataFrame, keys: list[str], confidence: float) -> pd.DataFrame:
     """Summarises every group of runs.
 
     Args:
-        rows: runs, as `units` takes them, with the columns `keys`.
+        rows: runs, as `find_units` takes them, with the columns `keys`.
         keys: the columns that the runs of a group agree in.
         confidence: of the intervals, such as 0.95.
 
@@ -134,19 +134,19 @@ def summaries(rows: pd.DataFrame, keys: list[str], confidence: float) -> pd.Data
     cells = []
     for values, runs in rows.groupby(keys, dropna=False, sort=False):
         cell = dict(zip(keys, values, strict=True))
-        cell.update(asdict(summarise(runs, confidence)))
+        cell.update(asdict(summarise_cell(runs, confidence)))
         cells.append(cell)
     statistics = [field.name for field in fields(Summary)]
     return pd.DataFrame(cells, columns=[*keys, *statistics])
 
 
-def bands(rows: pd.DataFrame, keys: list[str]) -> pd.DataFrame:
+def compute_bands(rows: pd.DataFrame, keys: list[str]) -> pd.DataFrame:
     """Computes mean, minimum, maximum and number n of the column `value` for every group of `keys`."""
     values = rows.groupby(keys, sort=False)["value"]
     return values.agg(mean="mean", minimum="min", maximum="max", n="count").reset_index()
 
 
-def mean_interval(values: np.ndarray, confidence: float) -> tuple[float, float, float, float]:
+def compute_mean_interval(values: np.ndarray, confidence: float) -> tuple[float, float, float, float]:
     """Computes the mean, sample standard deviation and t interval of values [n]; a single value has a mean only.
 
     Returns:
@@ -161,7 +161,7 @@ def mean_interval(values: np.ndarray, confidence: float) -> tuple[float, float, 
     return mean, sd, mean - half, mean + half
 
 
-def within_sd(rows: pd.DataFrame) -> float:
+def compute_within_sd(rows: pd.DataFrame) -> float:
     """Computes the standard deviation over fine-tuning seeds, pooled within pre-training seeds; NaN without repeats."""
     tuned = rows[rows["finetuning_seed"].notna()]
     values, places, means, _ = _average_by_pretraining_seed(tuned)
@@ -190,7 +190,7 @@ def _average_by_pretraining_seed(
     return values, places, sums / counts, pd.Index(seeds)
 
 
-def too_few(unit: str, *counts: int) -> str:
+def explain_too_few(unit: str, *counts: int) -> str:
     """Explains why so many units allow no verdict, such as TOO_FEW; an empty text if a verdict is allowed.
 
     Args:
@@ -212,7 +212,7 @@ def varies(values: np.ndarray) -> bool:
     return len(values) > 1 and bool(np.ptp(values) > ROUNDING * max(1.0, np.abs(values).max()))
 
 
-def permutation_p(first: np.ndarray, second: np.ndarray) -> float:
+def compute_permutation_p(first: np.ndarray, second: np.ndarray) -> float:
     """Computes the one-sided p value of an exact permutation test that all of `first` [n] lies above `second` [m].
 
     Returns:
@@ -225,7 +225,7 @@ def permutation_p(first: np.ndarray, second: np.ndarray) -> float:
     return 1 / comb(len(first) + len(second), len(first))
 
 
-def holm(p_values: np.ndarray) -> np.ndarray:
+def adjust_by_holm(p_values: np.ndarray) -> np.ndarray:
     """Adjusts the p values of one family by Holm's method (1979): (0.01, 0.04, NaN) gives (0.02, 0.04, NaN).
 
     Args:
@@ -242,7 +242,7 @@ def holm(p_values: np.ndarray) -> np.ndarray:
     return adjusted
 
 
-def p_of_difference(values: np.ndarray, other: float) -> float:
+def compute_p_of_difference(values: np.ndarray, other: float) -> float:
     """Computes the two-sided p value that a mean differs from a published number, which counts as one more unit.
 
     A published score comes from one pre-training run. The test takes the spread of such runs to be the spread of the

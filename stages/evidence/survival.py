@@ -13,7 +13,7 @@ import numpy as np
 import pandas as pd
 from statsmodels.duration.survfunc import SurvfuncRight
 
-from stages.evidence.statistics import mean_interval
+from stages.evidence.statistics import compute_mean_interval
 
 CURVE = ["step", "waiting", "at_risk", "reached"]
 MEANS = ["mean", "sd", "low", "high", "runs", "never", "horizon"]
@@ -75,7 +75,7 @@ def restrict_times(runs: pd.DataFrame) -> tuple[pd.DataFrame, float]:
     return runs.assign(value=runs["value"].clip(upper=horizon)), horizon
 
 
-def curves(events: pd.DataFrame, by: list[str]) -> pd.DataFrame:
+def compute_curves(events: pd.DataFrame, by: list[str]) -> pd.DataFrame:
     """Computes Kaplan-Meier curves: the share of runs that still wait for the event after each step with an event.
 
     Args:
@@ -96,7 +96,7 @@ def curves(events: pd.DataFrame, by: list[str]) -> pd.DataFrame:
     return pd.DataFrame(points, columns=[*by, *CURVE])
 
 
-def restricted_means(events: pd.DataFrame, by: list[str], confidence: float) -> pd.DataFrame:
+def estimate_restricted_means(events: pd.DataFrame, by: list[str], confidence: float) -> pd.DataFrame:
     """Estimates the restricted mean of every operator, with a t interval. The operators of one group share a horizon.
 
     Args:
@@ -118,7 +118,7 @@ def restricted_means(events: pd.DataFrame, by: list[str], confidence: float) -> 
                 (
                     *keys,
                     operator,
-                    *mean_interval(times, confidence),
+                    *compute_mean_interval(times, confidence),
                     len(runs),
                     never,
                     horizon,

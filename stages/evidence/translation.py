@@ -6,7 +6,7 @@ The stage trains Transformers by protocols (recipes of two sources) and, as the 
 import pandas as pd
 
 from stages.evidence import statistics
-from stages.evidence.fields import select
+from stages.evidence.fields import select_rows
 
 STAGE = "translation"
 # Metrics of the stage `timing` for translation models.
@@ -22,7 +22,7 @@ CURVES = ("training_accuracy", "accuracy_ceiling", "accuracy", "perplexity")
 SUMMARY = ["protocol", "operator", "metric", "n", "mean", "sd", "low", "high"]
 
 
-def measures(rows: pd.DataFrame) -> pd.DataFrame:
+def select_measures(rows: pd.DataFrame) -> pd.DataFrame:
     """Makes the quantities of translation of which every run has a single number.
 
     Args:
@@ -33,8 +33,8 @@ def measures(rows: pd.DataFrame) -> pd.DataFrame:
         operator, for every metric by epoch; `peak_training_accuracy`, a run's highest; and all metrics that are
         measured once, such as BLEU and the error of a sequence task.
     """
-    once = select(rows, stage=STAGE, condition=None)
-    by_epoch = with_epochs(rows)
+    once = select_rows(rows, stage=STAGE, condition=None)
+    by_epoch = select_epochs(rows)
     last_epochs = by_epoch.groupby(["protocol", "operator"])["epoch"].transform("max")
     last = by_epoch[by_epoch["epoch"] == last_epochs]
     peaks = by_epoch[by_epoch["metric"] == PEAK].sort_values("value", kind="stable")
@@ -46,27 +46,27 @@ def measures(rows: pd.DataFrame) -> pd.DataFrame:
     return pd.concat([*ends, once])[list(rows.columns)]
 
 
-def with_epochs(rows: pd.DataFrame) -> pd.DataFrame:
+def select_epochs(rows: pd.DataFrame) -> pd.DataFrame:
     """Selects the observations of translation that belong to an epoch, with a number `epoch`: `epoch=3` gives 3."""
-    rows = select(rows, stage=STAGE)
+    rows = select_rows(rows, stage=STAGE)
     epochs = rows["condition"].str.extract(BY_EPOCH, expand=False)
     by_epoch = epochs.notna()
     return rows[by_epoch].assign(epoch=epochs[by_epoch].astype(int))
 
 
-def model(size: str) -> str:
+def name_model(size: str) -> str:
     """Names the model of a size: `Transformer, blog` for a size of translation (SIZES), `BERT-tiny` for BERT."""
     return f"Transformer, {size}" if size in SIZES else f"BERT-{size}"
 
 
-def curves(rows: pd.DataFrame) -> pd.DataFrame:
+def average_curves(rows: pd.DataFrame) -> pd.DataFrame:
     """Averages CURVES over the n seeds. Columns: protocol, operator, metric, epoch, mean, minimum, maximum and n."""
-    by_epoch = with_epochs(rows)
+    by_epoch = select_epochs(rows)
     by_epoch = by_epoch[by_epoch["metric"].isin(CURVES)]
-    return statistics.bands(by_epoch, ["protocol", "operator", "metric", "epoch"])
+    return statistics.compute_bands(by_epoch, ["protocol", "operator", "metric", "epoch"])
 
 
-def summaries(measured: pd.DataFrame, confidence: float) -> pd.DataFrame:
+def summarise_measurements(measured: pd.DataFrame, confidence: float) -> pd.DataFrame:
     """Summarises measurements of the stage translation, and times per step (STEPS), over seeds or rounds.
 
     Returns:
@@ -76,4 +76,4 @@ def summaries(measured: pd.DataFrame, confidence: float) -> pd.DataFrame:
     # Sequence tasks are told apart by the task, as all have one protocol.
     is_error = measured["metric"] == "error"
     measured = measured.assign(protocol=measured["protocol"].mask(is_error, measured["task"]))
-    return statistics.summaries(measured, ["protocol", "operator", "metric"], confidence)[SUMMARY]
+    return statistics.summarise_groups(measured, ["protocol", "operator", "metric"], confidence)[SUMMARY]

@@ -9,9 +9,9 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 
-from stages.files.quoting import quote
+from stages.files.quoting import quote_value
 from stages.files.stand_ins import POINTERS, require_data
-from stages.files.storage import visible
+from stages.files.storage import list_visible
 
 if TYPE_CHECKING:
     import datasets
@@ -24,7 +24,7 @@ REMEDY = (
 
 
 @cache
-def commit(repository: str, revision: str, key: str, kind: str = "dataset") -> str:
+def find_commit(repository: str, revision: str, key: str, kind: str = "dataset") -> str:
     """Finds the commit that a branch or tag names; a process asks only once, so that all data are of the same commit.
 
     Args:
@@ -44,7 +44,7 @@ def commit(repository: str, revision: str, key: str, kind: str = "dataset") -> s
     from huggingface_hub import HfApi
 
     timeout_seconds = 30
-    with explained(f"{key}: {repository} ({revision})"):
+    with explain_errors(f"{key}: {repository} ({revision})"):
         return HfApi().repo_info(repository, revision=revision, repo_type=kind, timeout=timeout_seconds).sha
 
 
@@ -57,39 +57,39 @@ def is_folder(repository: str) -> bool:
 def require_files(repository: str) -> None:
     """Raises ValueError for a file that only points to its content (`stand_ins`), if a repository is a folder."""
     if is_folder(repository):
-        for path in visible(Path(repository)):
+        for path in list_visible(Path(repository)):
             if not path.is_dir():
                 require_data(path, POINTERS)
 
 
-def named(repository: str, revision: str) -> str:
+def name_source(repository: str, revision: str) -> str:
     """Returns the name of a source in the record of a run: REPOSITORY@REVISION, or the path of a folder."""
     return repository if is_folder(repository) else f"{repository}@{revision}"
 
 
-def dataset(
+def load_split(
     repository: str, configuration: str | None, revision: str, split: str, key: str, columns: Iterable[str]
 ) -> "tuple[datasets.Dataset, str]":
     """Loads a split of a dataset of the hub, or of a folder of the same layout.
 
     Args:
-        repository: as in `commit`.
+        repository: as in `find_commit`.
         configuration: the name of a configuration of the dataset; `None` if there is no choice.
-        revision: as in `commit`.
+        revision: as in `find_commit`.
         split: the split's name.
-        key: as in `commit`.
+        key: as in `find_commit`.
         columns: the names of the columns that the dataset must have.
 
     Returns:
-        The rows, and the text by which a run records the source (`named`, with the commit).
+        The rows, and the text by which a run records the source (`name_source`, with the commit).
 
     Raises:
         ValueError: the dataset cannot be loaded, or lacks a column.
     """
     import datasets
 
-    revision = commit(repository, revision, key)
-    with explained(f"{key}: {repository} ({configuration}, {split}, {revision})", repository):
+    revision = find_commit(repository, revision, key)
+    with explain_errors(f"{key}: {repository} ({configuration}, {split}, {revision})", repository):
         if is_folder(repository):
             # `datasets` caches rows under the last part of the folder's name, and would return rows of another folder
             # of that name, or of this folder before a change (seen with version 5.2): no cache outlives the call. The
@@ -105,18 +105,18 @@ def dataset(
         require_files(repository)
         raise ValueError(
             f"{key}: {repository} ({configuration}): no column {', '.join(missing)} among "
-            f"{quote(data.column_names)}; name a repository that has it"
+            f"{quote_value(data.column_names)}; name a repository that has it"
         )
-    return data, named(repository, revision)
+    return data, name_source(repository, revision)
 
 
 @contextmanager
-def explained(subject: str, repository: str = "") -> Iterator[None]:
+def explain_errors(subject: str, repository: str = "") -> Iterator[None]:
     """Turns errors of the hub's libraries into a ValueError.
 
     Args:
         subject: the beginning of the message: a key and the value.
-        repository: as in `commit`; in a folder, pointers in place of the files are the more likely cause.
+        repository: as in `find_commit`; in a folder, pointers in place of the files are the more likely cause.
     """
     from datasets.exceptions import DatasetsError
 
@@ -131,4 +131,4 @@ def explained(subject: str, repository: str = "") -> Iterator[None]:
     # a RuntimeError comes from a repository with a script
     except (OSError, ValueError, RuntimeError, HTTPError, DatasetsError) as error:
         require_files(repository)
-        raise ValueError(f"{subject} cannot be loaded ({quote(error)}); {REMEDY}") from None
+        raise ValueError(f"{subject} cannot be loaded ({quote_value(error)}); {REMEDY}") from None

@@ -6,7 +6,7 @@ from typing import ClassVar
 
 import yaml
 
-from stages.files.quoting import quote
+from stages.files.quoting import quote_value
 
 # ten times as fast as SafeLoader, where PyYAML was built with libyaml
 FAST = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
@@ -37,7 +37,7 @@ class Loader(FAST):
         seen = []
         for key, _ in list(node.value):
             if key.value in seen:
-                problem = f"given twice, delete one: {quote(key.value)}"
+                problem = f"given twice, delete one: {quote_value(key.value)}"
                 raise yaml.constructor.ConstructorError(None, None, problem, key.start_mark)
             seen.append(key.value)
         return super().construct_mapping(node, deep)
@@ -65,4 +65,4 @@ def read_yaml(path: Path) -> object:
         raise ValueError(f"{path}: not UTF-8 ({error.reason}); save the file as UTF-8") from None
     except (yaml.YAMLError, ValueError, AttributeError, LookupError, RecursionError) as error:
         # a value such as `!!timestamp foo`, or nesting without end
-        raise ValueError(f"{path}: not YAML: {quote(error)}") from None
+        raise ValueError(f"{path}: not YAML: {quote_value(error)}") from None

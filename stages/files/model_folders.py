@@ -6,7 +6,7 @@ Such a folder is what Hugging Face's libraries load, and what `hf upload` takes 
 import json
 from pathlib import Path
 
-from stages.files.storage import link, write_atomically
+from stages.files.storage import link_file, write_atomically
 
 SPECIAL = {  # "cls_token": "[CLS]" and so on
     name: f"[{name[:-6].upper()}]" for name in ("cls_token", "mask_token", "pad_token", "sep_token", "unk_token")
@@ -26,10 +26,10 @@ The operator is defined in a file of its user's, whose content has the checksum 
 others to run. In a checkout of this repository, with that file as `{{ operators_file }}`, where you trust it:
 
 ```python
-from stages.attention.own import own_operators
+from stages.attention.own import import_own_operators
 from transformers import pipeline
 
-own_operators("{{ operators_file }}", "{{ operators_sha256 }}")
+import_own_operators("{{ operators_file }}", "{{ operators_sha256 }}")
 {%- else -%}
 Where the package of the operators is installed (`pip install .` in a checkout of this repository):
 
@@ -49,7 +49,7 @@ model = pipeline("{{ task }}", "{{ folder }}")
 """
 
 
-def complete(folder: Path, tokenizer: Path, length: int, card: str) -> None:
+def complete_folder(folder: Path, tokenizer: Path, length: int, card: str) -> None:
     """Adds the tokenizer, its configuration and the card to a folder that has weights and configuration.
 
     Args:
@@ -58,7 +58,7 @@ def complete(folder: Path, tokenizer: Path, length: int, card: str) -> None:
         length: the longest sequence of the model, in tokens.
         card: the text of README.md.
     """
-    link(tokenizer, folder / "tokenizer.json")
+    link_file(tokenizer, folder / "tokenizer.json")
     settings = SPECIAL | {
         "tokenizer_class": "PreTrainedTokenizerFast",
         "model_input_names": ["input_ids", "token_type_ids", "attention_mask"],
@@ -68,7 +68,7 @@ def complete(folder: Path, tokenizer: Path, length: int, card: str) -> None:
     write_atomically(folder / "README.md", card)
 
 
-def card(
+def render_card(
     folder: Path,
     title: str,
     text: str,
@@ -84,7 +84,7 @@ def card(
         title: the heading of the card.
         text: the description of the model, as Markdown.
         operator: the name of the operator in params.yaml.
-        variant: the settings of the operator, as `Settings.variant` returns them.
+        variant: the settings of the operator, as `Settings.select_variant` returns them.
         task: the hub's name of the task, such as `fill-mask`.
         measured: values by (name of the data, part of the data, metric), rounded to six decimals in the card.
     """

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pandas as pd
 
-from stages.files.quoting import quote
+from stages.files.quoting import quote_value
 from stages.files.storage import write_atomically
 
 FOLDER = Path("data/observations")
@@ -92,7 +92,7 @@ def _read_file(path: Path) -> pd.DataFrame:
     try:
         frame = pd.read_csv(path, dtype=types)
     except (ValueError, EOFError, BadGzipFile, zlib.error) as error:
-        raise ValueError(f"{path}: damaged ({quote(error)}); {remedy}") from None
+        raise ValueError(f"{path}: damaged ({quote_value(error)}); {remedy}") from None
     if tuple(frame.columns) != COLUMNS:
-        raise ValueError(f"{path}: columns {quote(list(frame.columns))}, expected {list(COLUMNS)}; {remedy}")
+        raise ValueError(f"{path}: columns {quote_value(list(frame.columns))}, expected {list(COLUMNS)}; {remedy}")
     return frame

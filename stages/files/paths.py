@@ -39,7 +39,7 @@ ANALYSIS = Path("data/analysis")
 REPORTS = Path("reports")
 
 
-def pretrained(operator: str, size: str, seed: int) -> Path:
+def find_pretrained(operator: str, size: str, seed: int) -> Path:
     """Returns the folder of a pre-trained model.
 
     Args:
@@ -50,11 +50,11 @@ def pretrained(operator: str, size: str, seed: int) -> Path:
     return PRETRAINED / f"{operator}-{size}" / f"seed-{seed}"
 
 
-def model_after(operator: str, size: str, seed: int, step: int) -> Path:
-    """Returns the folder of the model of `pretrained` as saved after `step` updates of pre-training, from 0 on."""
+def find_model_after(operator: str, size: str, seed: int, step: int) -> Path:
+    """Returns the folder of the model of `find_pretrained` as saved after `step` updates of pre-training, from 0 on."""
     return EARLIER_MODELS / f"{operator}-{size}" / f"seed-{seed}" / f"step-{step}"
 
 
-def finetuned(model: tuple[str, str, str], task: str, pretraining_seed: int, seed: int) -> Path:
+def find_finetuned(model: tuple[str, str, str], task: str, pretraining_seed: int, seed: int) -> Path:
     """Returns the folder of a model fine-tuned on `task` with `seed`; model: protocol, operator and size."""
     return FINETUNED / "-".join(model) / f"{task}-pretraining-{pretraining_seed}-finetuning-{seed}"

@@ -4,7 +4,7 @@
 LONGEST = 80
 
 
-def quote(value: object) -> str:
+def quote_value(value: object) -> str:
     r"""Returns a value as Python writes it, "a\tb" as "'a\\tb'", in at most LONGEST characters.
 
     The text of an exception stands without quotation marks and on one line. A longer text loses its middle, because
@@ -19,5 +19,5 @@ def quote(value: object) -> str:
 
 
 def quote_bare(value: object) -> str:
-    """Returns the text of a value as `quote` does, without quotation marks."""
-    return quote(str(value))[1:-1]
+    """Returns the text of a value as `quote_value` does, without quotation marks."""
+    return quote_value(str(value))[1:-1]

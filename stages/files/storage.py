@@ -33,7 +33,7 @@ _warned: set[str] = set()
 
 
 @contextmanager
-def temporary_sibling(path: Path) -> Iterator[Path]:
+def make_temporary_sibling(path: Path) -> Iterator[Path]:
     """Yields a free path next to `path`; the file or folder that the body must make there then replaces `path`.
 
     If the body raises, the temporary file or folder is deleted and `path` stays as before. A process that was killed in
@@ -41,23 +41,23 @@ def temporary_sibling(path: Path) -> Iterator[Path]:
     writes is waited for. The temporary name begins with a dot, so that readers of the folder leave the file out.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
-    with _lock(path):
+    with _hold_lock(path):
         for abandoned in path.parent.glob(f".{glob.escape(path.name)}.{'[0-9a-f]' * 32}"):
-            delete(abandoned)
+            delete_path(abandoned)
         temporary = path.with_name(f".{path.name}.{uuid.uuid4().hex}")
         try:
             with name_refused_writes(path):
                 yield temporary
             # a folder with content cannot be replaced
             if path.is_dir():
-                delete(path)
+                delete_path(path)
             temporary.replace(path)
         finally:
-            delete(temporary)
+            delete_path(temporary)
 
 
 @contextmanager
-def _lock(path: Path) -> Iterator[None]:
+def _hold_lock(path: Path) -> Iterator[None]:
     """Runs the body once no other living process writes `path`."""
     file = path.with_name(f".{path.name}.lock")
     with acquire_lock(file):
@@ -110,7 +110,7 @@ def name_refused_writes(path: Path) -> Iterator[None]:
         raise
 
 
-def delete(path: Path) -> None:
+def delete_path(path: Path) -> None:
     """Deletes a file, folder or link, if the path exists; what a link leads to stays."""
     if path.is_symlink() or not path.is_dir():
         path.unlink(missing_ok=True)
@@ -123,10 +123,10 @@ def delete(path: Path) -> None:
         raise
 
 
-def visible(folder: Path) -> list[Path]:
+def list_visible(folder: Path) -> list[Path]:
     """Lists all paths below a folder, sorted, without hidden files and folders and the content of hidden folders.
 
-    Hidden files are temporary files of `temporary_sibling`.
+    Hidden files are temporary files of `make_temporary_sibling`.
     """
     return [path for path in sorted(folder.rglob("*")) if not is_hidden(path, folder)]
 
@@ -142,7 +142,7 @@ def is_hidden(path: Path, folder: Path) -> bool:
 def write_atomically(path: Path, content: str | bytes) -> None:
     """Writes bytes, or text as UTF-8, to `path`, and makes the folders above `path`."""
     data = content.encode() if isinstance(content, str) else content
-    with temporary_sibling(path) as temporary, temporary.open("wb") as file:
+    with make_temporary_sibling(path) as temporary, temporary.open("wb") as file:
         file.write(data)
         file.flush()
         # the content is on the disk before the name is, so that no crash of the machine leaves half a file
@@ -175,7 +175,7 @@ def write_table(path: Path, frame: "pd.DataFrame") -> None:
     write_atomically(path, frame.to_csv(index=False, lineterminator="\n", float_format="%.10g"))
 
 
-def link(source: Path | str, target: Path | str) -> None:
+def link_file(source: Path | str, target: Path | str) -> None:
     """Gives a finished file a second name, a hard link, or copies it if no link is possible; replaces `target`."""
     Path(target).unlink(missing_ok=True)
     try:
@@ -197,13 +197,13 @@ def read_once(number: int) -> Callable[[Callable], Callable]:
 
     def decorate(function: Callable) -> Callable:
         @lru_cache(maxsize=number)
-        def cached(_states: tuple, *arguments: Any) -> Any:
+        def read_cached(_states: tuple, *arguments: Any) -> Any:
             return function(*arguments)
 
         @wraps(function)
         def call(*arguments: Any) -> Any:
             states = tuple(read_state(path) for path in arguments if isinstance(path, Path))
-            return cached(states, *arguments)
+            return read_cached(states, *arguments)
 
         return call
 
@@ -221,18 +221,18 @@ def read_states(path: Path) -> dict[Path, tuple]:
 
     Hidden files and compiled Python files are left out. All machines of a shared file system read the same.
     """
-    files = [path] if path.is_file() else visible(path)
+    files = [path] if path.is_file() else list_visible(path)
     return {file: read_state(file)[2:] for file in files if file.is_file() and "__pycache__" not in file.parts}
 
 
-def digests(paths: Iterable[Path]) -> dict[Path, str]:
+def compute_digests(paths: Iterable[Path]) -> dict[Path, str]:
     """Computes the SHA-256 of each file or folder, several at a time."""
     paths = list(paths)
     with ThreadPoolExecutor() as threads:
-        return dict(zip(paths, threads.map(sha256, paths), strict=True))
+        return dict(zip(paths, threads.map(compute_sha256, paths), strict=True))
 
 
-def sha256(path: Path) -> str:
+def compute_sha256(path: Path) -> str:
     """Computes the hexadecimal SHA-256 of a file, or of a folder: of all sorted relative names and digests of files.
 
     Hidden and compiled Python files do not count, so that the digest of a source folder covers only its sources.
@@ -241,9 +241,9 @@ def sha256(path: Path) -> str:
         with path.open("rb") as file:
             return hashlib.file_digest(file, "sha256").hexdigest()
     hashed = hashlib.sha256()
-    for file in visible(path):
+    for file in list_visible(path):
         if file.is_file() and "__pycache__" not in file.parts:
-            hashed.update(f"{file.relative_to(path).as_posix()} {sha256(file)}\n".encode())
+            hashed.update(f"{file.relative_to(path).as_posix()} {compute_sha256(file)}\n".encode())
     return hashed.hexdigest()
 
 

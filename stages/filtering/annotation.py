@@ -11,7 +11,7 @@ from pathlib import Path
 from msgspec import UNSET
 from msgspec.structs import replace
 
-from stages.files.quoting import quote
+from stages.files.quoting import quote_value
 from stages.files.stand_ins import require_data
 from stages.filtering import blocklists
 from stages.records import records
@@ -27,7 +27,7 @@ EDGE = 0.2
 MOST = 0.5
 
 
-def quality_warnings(text: str) -> tuple[str, ...]:
+def find_quality_warnings(text: str) -> tuple[str, ...]:
     """Returns a text's quality warnings, by the rules of OSCAR's producer (oscar-project/ungoliant, src/transformers).
 
     OSCAR's documentation calls a line of `short_sentences` short below 400 bytes, but OSCAR's records follow 100 bytes,
@@ -75,11 +75,11 @@ def load_kenlm(path: Path):
         return kenlm.Model(str(path))
     except (OSError, RuntimeError, UnicodeError) as error:
         raise ValueError(
-            f"filtering.annotation.kenlm_model: {path}: not a KenLM model ({quote(error)}); fetch it again, or say null"
+            f"filtering.annotation.kenlm_model: {path}: not a KenLM model ({quote_value(error)}); fetch it again, or say null"
         ) from None
 
 
-def harmful_perplexity(model, text: str) -> float:
+def compute_harmful_perplexity(model, text: str) -> float:
     """Computes the harmful perplexity of a whole document as OSCAR 23.01 does: the lower, the more harmful.
 
     Args:
@@ -93,7 +93,7 @@ def harmful_perplexity(model, text: str) -> float:
     return model.perplexity(text.replace("\n", " "))
 
 
-def missing(document: Annotations) -> list[str]:
+def list_missing(document: Annotations) -> list[str]:
     """Names the metadata that a document lacks: `harmful_pp`, `categories`, `quality_warnings`, in this order."""
     names = []
     # 0 counts as missing, as in the code of Courtois et al.: perplexities of OSCAR are positive
@@ -148,10 +148,10 @@ class Annotator:
         """
         # without any source, the record need not be decoded again
         if not (self._blocklist or self._model or self._quality_rules):
-            self.unknown.update(missing(document))
+            self.unknown.update(list_missing(document))
             return document
-        text = records.content(line)
-        for name in missing(document):
+        text = records.read_content(line)
+        for name in list_missing(document):
             value = self._compute(name, text, line)
             if value is None:
                 self.unknown[name] += 1
@@ -162,14 +162,14 @@ class Annotator:
     def _compute(self, name: str, text: str, line: bytes) -> tuple[str, ...] | float | None:
         """Computes one kind of metadata of a document; None if the kind stays unknown."""
         if name == "categories" and self._blocklist:
-            address = records.address(line)
+            address = records.read_address(line)
             if address is None:
                 return None
-            categories = self._blocklist.categories(address)
+            categories = self._blocklist.find_categories(address)
             self.lookups.update(looked_up=1, found=bool(categories))
             return categories
         if name == "harmful_pp" and self._model:
-            return harmful_perplexity(self._model, text)
+            return compute_harmful_perplexity(self._model, text)
         if name == "quality_warnings" and self._quality_rules:
-            return quality_warnings(text)
+            return find_quality_warnings(text)
         return None

@@ -22,7 +22,7 @@ from urllib.parse import unquote
 
 import numpy as np
 
-from stages.files.quoting import quote
+from stages.files.quoting import quote_value
 from stages.files.stand_ins import require_target
 from stages.files.storage import write_atomically
 from stages.records import reading
@@ -45,7 +45,7 @@ QUOTED = 5
 LONGEST_NAME = 253
 
 
-def folders(root: Path) -> dict[str, list[Path]]:
+def find_folders(root: Path) -> dict[str, list[Path]]:
     """Finds the categories below a folder: the files of the lists by category, sorted by name.
 
     Raises:
@@ -92,12 +92,12 @@ def compile_lists(settings: dict, folder: Path) -> dict:
     Raises:
         ValueError: a line is not UTF-8, or `domains` or, without this list, `urls` has no entry.
     """
-    categories = folders(Path(settings["root"]))
+    categories = find_folders(Path(settings["root"]))
     counts, hashes, numbers = {}, [], []
     rejected = {"no_entries": 0, "first_no_entries": []}
     for number, (category, files) in enumerate(categories.items()):
-        entries = chain.from_iterable(_entries(file, rejected, required=file == files[0]) for file in files)
-        found = np.unique(np.fromiter(map(_hash, entries), dtype=np.uint64))
+        entries = chain.from_iterable(_read_entries(file, rejected, required=file == files[0]) for file in files)
+        found = np.unique(np.fromiter(map(_hash_entry, entries), dtype=np.uint64))
         counts[category] = len(found)
         hashes.append(found)
         numbers.append(np.full(len(found), number, dtype=np.uint8))
@@ -117,9 +117,9 @@ class Blocklist:
         self._numbers = np.load(folder / NUMBERS, mmap_mode="r")
         self._names = json.loads((folder / NAMES).read_text())
 
-    def categories(self, address: str) -> tuple[str, ...]:
+    def find_categories(self, address: str) -> tuple[str, ...]:
         """Returns the names of all categories of an address, sorted."""
-        keys = np.fromiter(map(_hash, forms(address)), dtype=np.uint64)
+        keys = np.fromiter(map(_hash_entry, list_forms(address)), dtype=np.uint64)
         # an entry of several categories is listed once for each, from start to stop - 1
         starts = np.searchsorted(self._hashes, keys, side="left")
         stops = np.searchsorted(self._hashes, keys, side="right")
@@ -129,14 +129,14 @@ class Blocklist:
         return tuple(self._names[number] for number in sorted(numbers))
 
 
-def forms(address: str) -> Iterator[str]:
+def list_forms(address: str) -> Iterator[str]:
     """Yields the forms of an address that a list may have: host, parent domains, and host with path.
 
     Parent domains have at least two labels. Host with path, which is `/` for the front page, comes with and without
     `www.`, and so may come twice.
     "http://www.a.org/b" gives "www.a.org", "a.org", "www.a.org/b" and "a.org/b".
     """
-    host, path = normalised(address)
+    host, path = normalise_address(address)
     yield host
     if not _is_ip(host):
         # all labels of a very long host would take quadratic time; 1: a dot before the longest name
@@ -148,7 +148,7 @@ def forms(address: str) -> Iterator[str]:
     yield page.removeprefix("www.")
 
 
-def normalised(address: str) -> tuple[str, str]:
+def normalise_address(address: str) -> tuple[str, str]:
     """Splits an address into host and path: "http://me@A.org.:80/B/?c" gives "a.org" and "/B".
 
     Returns:
@@ -177,7 +177,7 @@ def _is_ip(host: str) -> bool:
     return True
 
 
-def _entries(path: Path, rejected: dict, required: bool) -> Iterator[str]:
+def _read_entries(path: Path, rejected: dict, required: bool) -> Iterator[str]:
     """Yields the normalised entries of a list, and counts lines that are none.
 
     Args:
@@ -189,7 +189,7 @@ def _entries(path: Path, rejected: dict, required: bool) -> Iterator[str]:
         ValueError: a line is not UTF-8, or no line of a required list is an entry.
     """
     is_empty = True
-    for number, line in enumerate(reading.texts(path), start=1):
+    for number, line in enumerate(reading.read_texts(path), start=1):
         written = line.strip()
         # a comment begins a line or follows a space; any other `#` begins the fragment of an address
         bare = CELL.sub(r"\2", re.split(r"(?:^|\s)#", written)[0].strip())
@@ -202,7 +202,7 @@ def _entries(path: Path, rejected: dict, required: bool) -> Iterator[str]:
             continue
         rejected["no_entries"] += 1
         if rejected["no_entries"] <= QUOTED:
-            rejected["first_no_entries"].append(f"{path}, line {number}: {quote(written)}")
+            rejected["first_no_entries"].append(f"{path}, line {number}: {quote_value(written)}")
     if required and is_empty:
         raise ValueError(f"{path}: no entry, such as bad.org or bad.org/page; fetch the list again, or delete the file")
 
@@ -210,7 +210,7 @@ def _entries(path: Path, rejected: dict, required: bool) -> Iterator[str]:
 def _read_entry(line: str) -> str:
     """Normalises a line: "0.0.0.0 *.A.org" gives "a.org", "a.org/b?c" gives "a.org/b", no entry gives ""."""
     # a star for every page stands for the site; prefixes of longer paths cannot be looked up
-    host, path = normalised(PREFIX.sub("", line.removesuffix("/*")))
+    host, path = normalise_address(PREFIX.sub("", line.removesuffix("/*")))
     if path and line.endswith("/*"):
         return ""
     # the query or fragment of a front page leaves a front page, not a whole site
@@ -220,7 +220,7 @@ def _read_entry(line: str) -> str:
     return entry if ENTRY.fullmatch(entry) or _is_ip(host) else ""
 
 
-def _hash(entry: str) -> int:
+def _hash_entry(entry: str) -> int:
     """Returns the 64-bit hash of an entry; a character that has no UTF-8 counts as a question mark."""
     digest = hashlib.blake2b(entry.encode(errors="replace"), digest_size=8)
     return int.from_bytes(digest.digest(), "little")

@@ -20,7 +20,7 @@ ALIASES = {"agressif": ("aggressive",), "adult": ("porn",)}
 Reason = tuple[str, str]
 
 
-def rules_of(settings: Filtering) -> dict:
+def select_rules(settings: Filtering) -> dict:
     """Returns the keys of `filtering` that are rules, with values in JSON, as a job takes settings.
 
     Returns:
@@ -41,7 +41,7 @@ def make_judge(rules: Mapping[str, Any]) -> Callable[[Annotations], tuple[Reason
     and 0 is missing.
 
     Args:
-        rules: as `rules_of` returns the rules.
+        rules: as `select_rules` returns the rules.
     """
     spellings = {}
     for category in rules["excluded_categories"]:
@@ -50,7 +50,9 @@ def make_judge(rules: Mapping[str, Any]) -> Callable[[Annotations], tuple[Reason
 
     # few combinations occur, so each is worked out once
     @lru_cache(maxsize=1 << 14)
-    def combine(categories: tuple[str, ...], level: str | None, warnings: tuple[str, ...]) -> tuple[Reason, ...]:
+    def combine_reasons(
+        categories: tuple[str, ...], level: str | None, warnings: tuple[str, ...]
+    ) -> tuple[Reason, ...]:
         """Returns the reasons; `level` is the reason by perplexity, or None."""
         found = []
         for name in categories:
@@ -69,7 +71,7 @@ def make_judge(rules: Mapping[str, Any]) -> Callable[[Annotations], tuple[Reason
         level = find_level(document.harmful_pp, rules)
         # UNSET (no such key) and None (nothing applies) are false; OSCAR 22.01 calls the warnings `annotation`
         warnings = document.quality_warnings or document.annotation or ()
-        return combine(document.categories or (), level, warnings)
+        return combine_reasons(document.categories or (), level, warnings)
 
     return find_reasons
 

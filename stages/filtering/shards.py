@@ -13,8 +13,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from stages.files.storage import temporary_sibling
-from stages.filtering.annotation import Annotator, missing
+from stages.files.storage import make_temporary_sibling
+from stages.filtering.annotation import Annotator, list_missing
 from stages.filtering.rules import make_judge
 from stages.records import reading, records
 from stages.records.records import Annotations
@@ -46,7 +46,7 @@ def filter_shard(settings: dict, folder: Path) -> dict:
     each malformed line, without a header.
 
     Args:
-        settings: `shard` (path), `rules` (of `rules_of`), `annotation` (the arguments of Annotator).
+        settings: `shard` (path), `rules` (of `select_rules`), `annotation` (the arguments of Annotator).
         folder: the folder of the job.
 
     Returns:
@@ -61,16 +61,16 @@ def filter_shard(settings: dict, folder: Path) -> dict:
     counts_by_reasons: dict[tuple | None, list[int]] = defaultdict(lambda: [0, 0])
     number = 0
     with (
-        temporary_sibling(folder / PASSED) as path,
-        reading.zstd_writer(path, LEVEL) as passed,
+        make_temporary_sibling(folder / PASSED) as path,
+        reading.open_zstd_writer(path, LEVEL) as passed,
         (folder / MALFORMED).open("w", encoding="utf-8", newline="") as file,
     ):
         malformed = csv.writer(file, lineterminator="\n")
-        for block, starts, ends, documents in _blocks(Path(settings["shard"])):
+        for block, starts, ends, documents in _read_blocks(Path(settings["shard"])):
             for start, end, metadata in zip(starts, ends, documents, strict=True):
                 number += 1
                 # copying the line costs time, so only a line without metadata is copied
-                if isinstance(metadata, Annotations) and missing(metadata):
+                if isinstance(metadata, Annotations) and list_missing(metadata):
                     try:
                         metadata = annotate(block[start:end], metadata)
                     except ValueError as error:
@@ -92,9 +92,9 @@ def filter_shard(settings: dict, folder: Path) -> dict:
     return {"rows": _sum_fates(counts_by_reasons), "unknown": annotate.unknown, "lookups": annotate.lookups}
 
 
-def _blocks(shard: Path) -> Iterator[tuple[bytes, list[int], list[int], list[Annotations | ValueError | None]]]:
+def _read_blocks(shard: Path) -> Iterator[tuple[bytes, list[int], list[int], list[Annotations | ValueError | None]]]:
     """Yields blocks of lines: bytes; starts and ends of lines, without line feeds; `read_metadata` of the lines."""
-    for block in reading.line_blocks(shard):
+    for block in reading.read_line_blocks(shard):
         codes = np.frombuffer(block, dtype=np.uint8)
         feeds = np.flatnonzero(codes == ord("\n"))
         starts = np.insert(feeds + 1, 0, 0)
@@ -132,7 +132,7 @@ def _sum_fates(fates: dict[tuple | None, list[int]]) -> list[list]:
     return rows
 
 
-def select(passed: Path, target: Path, chosen: Iterable[int]) -> int:
+def copy_chosen(passed: Path, target: Path, chosen: Iterable[int]) -> int:
     """Copies lines of a shard; returns the number of copied bytes, without line feeds.
 
     Args:
@@ -142,8 +142,8 @@ def select(passed: Path, target: Path, chosen: Iterable[int]) -> int:
     """
     size = 0
     previous = -1
-    lines = reading.lines(passed)
-    with reading.zstd_writer(target, LEVEL) as file:
+    lines = reading.read_lines(passed)
+    with reading.open_zstd_writer(target, LEVEL) as file:
         for number in chosen:
             skipped = number - previous - 1
             line = next(islice(lines, skipped, None))
@@ -153,7 +153,7 @@ def select(passed: Path, target: Path, chosen: Iterable[int]) -> int:
     return size
 
 
-def sample(total: int, count: int, seed: int) -> np.ndarray:
+def sample_numbers(total: int, count: int, seed: int) -> np.ndarray:
     """Draws `count` of [0, total), all sets equally likely, sorted [count]. Memory grows with `count`, not `total`."""
     random = np.random.default_rng(seed)
     # of a large share the rest is drawn: the fewer numbers are drawn, the fewer are drawn twice
@@ -168,7 +168,7 @@ def sample(total: int, count: int, seed: int) -> np.ndarray:
     return drawn
 
 
-def shard_rows(shard: str, tallies: list[list], selected: tuple[int, int] | None) -> list[tuple]:
+def make_shard_rows(shard: str, tallies: list[list], selected: tuple[int, int] | None) -> list[tuple]:
     """Makes the rows of a shard in the ledger, with `in`, `kept` and `not_selected` even if these are 0.
 
     A row is (shard, fate, rule, reason, documents, bytes, all_documents, all_bytes), the last two as in `_sum_fates`.

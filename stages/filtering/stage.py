@@ -16,14 +16,14 @@ from pathlib import Path
 import pandas as pd
 
 from stages.files.paths import CORPUS, FILTERED, LEDGER
-from stages.files.storage import link, temporary_sibling, write_table
+from stages.files.storage import link_file, make_temporary_sibling, write_table
 from stages.filtering import blocklists, rules
 from stages.filtering.annotation import load_kenlm
-from stages.filtering.shards import MALFORMED, PASSED, Tally, filter_shard, sample, select, shard_rows
+from stages.filtering.shards import MALFORMED, PASSED, Tally, copy_chosen, filter_shard, make_shard_rows, sample_numbers
 from stages.records import origins, reading
-from stages.records.ledger import TOTAL, with_total
+from stages.records.ledger import TOTAL, add_total
 from stages.runner import jobs
-from stages.runner.errors import escape
+from stages.runner.errors import escape_control_characters
 from stages.schema.sections import Filtering
 from stages.schema.settings import Settings
 
@@ -38,13 +38,13 @@ SHOWN = 3
 
 
 def main(settings: Settings) -> dict:
-    """Writes data/filtered; returns the result of `build`, for the record of the run."""
-    with temporary_sibling(FILTERED) as folder:
+    """Writes data/filtered; returns the result of `build_filtered`, for the record of the run."""
+    with make_temporary_sibling(FILTERED) as folder:
         folder.mkdir()
-        return build(CORPUS, folder, settings.filtering, settings.workers)
+        return build_filtered(CORPUS, folder, settings.filtering, settings.workers)
 
 
-def build(corpus: Path, folder: Path, settings: Filtering, workers: int | str | None = None) -> dict:
+def build_filtered(corpus: Path, folder: Path, settings: Filtering, workers: int | str | None = None) -> dict:
     """Filters a corpus.
 
     Args:
@@ -64,9 +64,9 @@ def build(corpus: Path, folder: Path, settings: Filtering, workers: int | str | 
             loaded.
         RuntimeError: a shard or a list cannot be read.
     """
-    shards = reading.shards(corpus)
-    selection = rules.rules_of(settings)
-    added, inputs, lists = _annotation_sources(settings, workers)
+    shards = reading.list_shards(corpus)
+    selection = rules.select_rules(settings)
+    added, inputs, lists = _compile_blocklists(settings, workers)
     work = []
     for shard in shards:
         job = {"shard": str(shard), "rules": selection, "annotation": added}
@@ -75,7 +75,7 @@ def build(corpus: Path, folder: Path, settings: Filtering, workers: int | str | 
     job_folders = [job_folder for job_folder, _ in results]
     _gather_malformed(job_folders, origins.read(corpus), folder / MALFORMED)
     rows = _place_selected(shards, results, folder, settings)
-    ledger = with_total(rows)
+    ledger = add_total(rows)
     write_table(folder / LEDGER.name, ledger)
     total = ledger[ledger["shard"] == TOTAL]
     fates = ("in", "kept", "not_selected", "dropped", "malformed")
@@ -86,7 +86,7 @@ def build(corpus: Path, folder: Path, settings: Filtering, workers: int | str | 
         f"{counts['malformed']} malformed, {counts['dropped']} dropped, of which {counts['empty']} are empty",
         flush=True,
     )
-    _check(total, counts, folder / MALFORMED, settings)
+    _check_counts(total, counts, folder / MALFORMED, settings)
     unknown = _print_metadata(total, results, lists, settings)
     return {"unknown": unknown, "blocklists": lists}
 
@@ -94,12 +94,12 @@ def build(corpus: Path, folder: Path, settings: Filtering, workers: int | str | 
 def _print_metadata(
     total: pd.DataFrame, results: list[tuple[Path, dict]], lists: dict, settings: Filtering
 ) -> dict[str, int]:
-    """Prints which metadata were found and which are unknown; returns the `unknown` of `build`.
+    """Prints which metadata were found and which are unknown; returns the `unknown` of `build_filtered`.
 
     Args:
         total: the rows of all shards together in the ledger.
         results: by shard the folder of the job and the result of `filter_shard`.
-        lists: the `blocklists` of `build`.
+        lists: the `blocklists` of `build_filtered`.
         settings: the section `filtering` of params.yaml.
     """
     if lists:
@@ -119,11 +119,13 @@ def _print_metadata(
     absent = [name for name in settings.excluded_categories if name not in found]
     # such as a misspelt category
     if absent and not unknown["categories"]:
-        print(escape(f"filtering: no document is of filtering.excluded_categories {', '.join(absent)}"))
+        print(
+            escape_control_characters(f"filtering: no document is of filtering.excluded_categories {', '.join(absent)}")
+        )
     return unknown
 
 
-def _annotation_sources(settings: Filtering, workers: int | str | None) -> tuple[dict, tuple[Path, ...], dict]:
+def _compile_blocklists(settings: Filtering, workers: int | str | None) -> tuple[dict, tuple[Path, ...], dict]:
     """Compiles the blocklists.
 
     Returns:
@@ -146,7 +148,7 @@ def _annotation_sources(settings: Filtering, workers: int | str | None) -> tuple
         inputs += (Path(annotation.kenlm_model),)
     if annotation.blocklists:
         root = Path(annotation.blocklists)
-        lists = blocklists.folders(root)
+        lists = blocklists.find_folders(root)
         _require_lists(settings.excluded_categories, lists, root)
         files = tuple(chain.from_iterable(lists.values()))
         job = jobs.Job("blocklists", {"root": str(root)}, files)
@@ -156,7 +158,7 @@ def _annotation_sources(settings: Filtering, workers: int | str | None) -> tuple
         if counts["no_entries"]:
             first = "\n  ".join(counts["first_no_entries"])
             text = f"filtering: {counts['no_entries']} lines of the blocklists are no entries; the first:\n  {first}"
-            print(escape(text))
+            print(escape_control_characters(text))
     return added, inputs, counts
 
 
@@ -197,13 +199,13 @@ def _place_selected(
         selected = None
         if len(chosen) == number:
             # all: the file of the job gets a second name, without a copy
-            link(filtered / PASSED, target)
+            link_file(filtered / PASSED, target)
         elif not len(chosen):
             selected = (0, 0)
         else:
-            size = select(filtered / PASSED, target, chosen)
+            size = copy_chosen(filtered / PASSED, target, chosen)
             selected = (len(chosen), size)
-        rows += shard_rows(shard.name, result["rows"], selected)
+        rows += make_shard_rows(shard.name, result["rows"], selected)
     return rows
 
 
@@ -220,7 +222,7 @@ def choose_documents(passed: list[int], settings: Filtering) -> list[Sequence[in
     total = sum(passed)
     limit = total if settings.documents is None else min(settings.documents, total)
     if settings.selection == "sample" and limit < total:
-        return list(reading.by_shard(sample(total, limit, settings.seed), passed))
+        return list(reading.split_by_shard(sample_numbers(total, limit, settings.seed), passed))
     choices, left = [], limit
     for number in passed:
         taken = min(number, left)
@@ -231,18 +233,18 @@ def choose_documents(passed: list[int], settings: Filtering) -> list[Sequence[in
 
 def _gather_malformed(folders: list[Path], sources: dict[str, list[origins.Origin]], target: Path) -> None:
     """Joins all malformed.csv under a header; a line is named by its place in the source, if `origins.read` knows."""
-    with temporary_sibling(target) as temporary, temporary.open("w", encoding="utf-8", newline="") as file:
+    with make_temporary_sibling(target) as temporary, temporary.open("w", encoding="utf-8", newline="") as file:
         writer = csv.writer(file, lineterminator="\n")
         writer.writerow(("file", "line", "reason"))
         for folder in folders:
             with (folder / MALFORMED).open(encoding="utf-8", newline="") as part:
                 for shard, line, reason in csv.reader(part):
                     known = sources.get(Path(shard).name, [])
-                    file_name, source_line = origins.locate(int(line), known) or (shard, line)
+                    file_name, source_line = origins.locate_line(int(line), known) or (shard, line)
                     writer.writerow((file_name, source_line, reason))
 
 
-def _check(total: pd.DataFrame, counts: pd.Series, malformed: Path, settings: Filtering) -> None:
+def _check_counts(total: pd.DataFrame, counts: pd.Series, malformed: Path, settings: Filtering) -> None:
     """Checks that the corpus consists of sound documents, and that some are kept.
 
     Args:

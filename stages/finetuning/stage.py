@@ -15,14 +15,14 @@ from pathlib import Path
 
 import pandas as pd
 
-from stages.benchmarks.glue import validation_tables
+from stages.benchmarks.glue import list_validation_tables
 from stages.classification.job import finetune, measure_run, read_examples, read_predictions
 from stages.classification.kept_models import find_kept_folder
 from stages.classification.runs import FinetuningRun, ModelNames
-from stages.files.model_folders import card, complete
+from stages.files.model_folders import complete_folder, render_card
 from stages.files.observations import NOT_PRETRAINED, Observation
-from stages.files.paths import FINETUNED, PREDICTIONS, TOKENIZER, model_after, pretrained
-from stages.files.storage import link, temporary_sibling
+from stages.files.paths import FINETUNED, PREDICTIONS, TOKENIZER, find_model_after, find_pretrained
+from stages.files.storage import link_file, make_temporary_sibling
 from stages.runner import model_jobs
 from stages.schema.settings import REFERENCE, Settings
 
@@ -55,10 +55,10 @@ def _plan_model(settings: Settings, stage: str, model: ModelNames) -> list[Finet
     for task, number, seed in product(settings.tasks.names, settings.pretraining.seeds, recipe.seeds):
         # Pre-training leaves the weights of step 0 of the reference only.
         if operator == NOT_PRETRAINED:
-            weights = model_after(REFERENCE, size, number, 0)
+            weights = find_model_after(REFERENCE, size, number, 0)
             keep = None
         else:
-            weights = pretrained(operator, size, number)
+            weights = find_pretrained(operator, size, number)
             keep = find_kept_folder(settings, model, task, number, seed)
         run = FinetuningRun(
             task=task,
@@ -75,7 +75,7 @@ def _plan_model(settings: Settings, stage: str, model: ModelNames) -> list[Finet
 
 def _tabulate_predictions(run: FinetuningRun, folder: Path) -> pd.DataFrame:
     """Makes a row of every prediction of a run. folder: the folder of the job."""
-    tables = validation_tables(run.task)
+    tables = list_validation_tables(run.task)
     frames = []
     for evaluated_on, predicted in read_predictions(folder).items():
         columns = {
@@ -97,7 +97,7 @@ def describe_model(run: FinetuningRun, rows: list[Observation], folder: Path, va
         run: The run that trained the model.
         rows: The observations of the run, not empty.
         folder: Final folder of the model.
-        variant: Settings of the operator by name, as from `Settings.variant`.
+        variant: Settings of the operator by name, as from `Settings.select_variant`.
     """
     operator = rows[0].operator
     text = (
@@ -106,10 +106,12 @@ def describe_model(run: FinetuningRun, rows: list[Observation], folder: Path, va
     )
     measured = {("validation examples", row.evaluated_on, row.metric): row.value for row in rows}
     title = f"BERT with {operator} attention on {run.task}"
-    return card(folder, title, text, operator, variant, "text-classification", measured)
+    return render_card(folder, title, text, operator, variant, "text-classification", measured)
 
 
-def outputs(settings: Settings, done: list[tuple[FinetuningRun, Path, dict]]) -> tuple[Iterable[Observation], dict]:
+def write_outputs(
+    settings: Settings, done: list[tuple[FinetuningRun, Path, dict]]
+) -> tuple[Iterable[Observation], dict]:
     """Writes the predictions of every protocol, operator and size, and the models that other stages test.
 
     Args:
@@ -120,22 +122,22 @@ def outputs(settings: Settings, done: list[tuple[FinetuningRun, Path, dict]]) ->
         Every metric of every run, and {}: the record of the stage gets nothing further.
     """
     # Every output is a whole folder, which replaces the folder of the last run.
-    with temporary_sibling(PREDICTIONS) as output:
+    with make_temporary_sibling(PREDICTIONS) as output:
         output.mkdir()
         for name, jobs_of_model in groupby(done, key=lambda entry: entry[0].model_name):
             frames = [_tabulate_predictions(run, folder) for run, folder, _ in jobs_of_model]
             pd.concat(frames).to_parquet(output / f"{name}.parquet", index=False)
     # The cards of the models report the scores, so these are computed first.
     measured = [measure_run(run, folder) for run, folder, _ in done]
-    with temporary_sibling(FINETUNED) as output:
+    with make_temporary_sibling(FINETUNED) as output:
         output.mkdir()
         for (run, folder, _), rows in zip(done, measured, strict=True):
             if run.keep:
                 target = output / run.keep.relative_to(FINETUNED)
                 # Files become hard links, where possible.
-                shutil.copytree(folder / "model", target, copy_function=link)
-                text = describe_model(run, rows, run.keep, settings.variant(run.operator))
-                complete(target, TOKENIZER, run.training.maximum_length, text)
+                shutil.copytree(folder / "model", target, copy_function=link_file)
+                text = describe_model(run, rows, run.keep, settings.select_variant(run.operator))
+                complete_folder(target, TOKENIZER, run.training.maximum_length, text)
     return chain(*measured), {}
 
 
@@ -144,5 +146,5 @@ def main(
 ) -> dict | None:
     """Does the jobs of these models, or all jobs; returns entries of the record, or nothing for a part of the jobs."""
     plan = plan_runs(settings, settings.list_finetuned(operator, size, protocol))
-    write = partial(outputs, settings)
+    write = partial(write_outputs, settings)
     return model_jobs.run(finetune, plan, "finetuning", settings.workers, write, whole=not operator)

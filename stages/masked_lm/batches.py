@@ -7,12 +7,12 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from stages.masked_lm.corpus import Corpus, batch_indices
-from stages.masked_lm.loss import count_padded, sparse_targets
+from stages.masked_lm.corpus import Corpus, draw_batch_indices
+from stages.masked_lm.loss import count_padded, list_sparse_targets
 from stages.masked_lm.masking import mask_tokens
 from stages.masked_lm.run import PretrainingRun, choose_length
 from stages.training import distributed
-from stages.training.optimisation import MASKING, derived_seed, on_gpu
+from stages.training.optimisation import MASKING, derive_seed, has_gpu
 
 
 class Batch(NamedTuple):
@@ -41,12 +41,12 @@ def draw_batch(run: PretrainingRun, corpus: Corpus, steps: int, step: int) -> Ba
     """
     recipe = run.training
     # 1. Draw the sequences. Short sequences are blocks of the packed ones, so an update always sees as many tokens.
-    indices = batch_indices(run.seed, step, recipe.batch_size, len(corpus.train))
+    indices = draw_batch_indices(run.seed, step, recipe.batch_size, len(corpus.train))
     packed = torch.from_numpy(corpus.train[indices])
     length = choose_length(recipe, step, steps, packed.shape[1])
     sequences = packed.view(-1, length)
     # 2. Hide tokens.
-    generator = torch.Generator().manual_seed(derived_seed(run.seed, MASKING, step))
+    generator = torch.Generator().manual_seed(derive_seed(run.seed, MASKING, step))
     inputs, chosen = mask_tokens(sequences, corpus, recipe.mask_probability, generator)
     masked = int(chosen.sum())
     require_masked(masked, f"step {step + 1}", "pretraining.batch_size")
@@ -58,11 +58,11 @@ def draw_batch(run: PretrainingRun, corpus: Corpus, steps: int, step: int) -> Ba
         rows = min(rows, recipe.micro_batch_size * corpus.train.sequence_length // length)
     # A compiled loss computes lists of a fixed length, so that one compiled form serves all updates.
     multiple = 1
-    if on_gpu():
+    if has_gpu():
         multiple = count_padded(rows * length, recipe.mask_probability)
     parts = []
     for seen, originals, chosen_part in zip(*(tensor.split(rows) for tensor in share), strict=True):
-        positions, targets = sparse_targets(originals, chosen_part, multiple)
+        positions, targets = list_sparse_targets(originals, chosen_part, multiple)
         parts.append((seen, positions, targets))
     return Batch(parts, masked)
 

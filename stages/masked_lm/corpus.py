@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from stages.sequences.packing import Sequences, read_index
-from stages.training.optimisation import ORDER, derived_seed
+from stages.training.optimisation import ORDER, derive_seed
 
 
 @dataclass(frozen=True)
@@ -31,7 +31,7 @@ class Corpus:
     special: Tensor
 
     @classmethod
-    def of(cls, folder: Path) -> "Corpus":
+    def open(cls, folder: Path) -> "Corpus":
         """Opens a folder such as data/tokens, as stage tokenization writes it. ValueError for a missing or cut file."""
         index = read_index(folder)
         ids = index["special"]
@@ -45,7 +45,7 @@ class Corpus:
         )
 
 
-def batch_indices(seed: int, step: int, batch_size: int, sequences: int) -> np.ndarray:
+def draw_batch_indices(seed: int, step: int, batch_size: int, sequences: int) -> np.ndarray:
     """Returns the indices [batch_size] of the training sequences of an update.
 
     Every epoch is a new permutation of all sequences, and a batch may reach across the end of an epoch.
@@ -60,13 +60,13 @@ def batch_indices(seed: int, step: int, batch_size: int, sequences: int) -> np.n
     indices = []
     for position in range(first, first + batch_size):
         epoch, place = divmod(position, sequences)
-        indices.append(_order(seed, epoch, sequences)[place])
+        indices.append(_shuffle_indices(seed, epoch, sequences)[place])
     return np.array(indices)
 
 
 # A batch needs two epochs at most, unless it has more sequences than an epoch.
 @lru_cache(maxsize=2)
-def _order(seed: int, epoch: int, sequences: int) -> np.ndarray:
+def _shuffle_indices(seed: int, epoch: int, sequences: int) -> np.ndarray:
     """Returns the indices [sequences] of all training sequences in the random order of an epoch."""
-    generator = np.random.default_rng(derived_seed(seed, ORDER, epoch))
+    generator = np.random.default_rng(derive_seed(seed, ORDER, epoch))
     return generator.permutation(sequences)

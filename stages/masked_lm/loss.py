@@ -28,7 +28,7 @@ def count_padded(tokens: int, share: float) -> int:
     return math.ceil(largest / ALIGNED) * ALIGNED
 
 
-def sparse_targets(sequences: Tensor, chosen: Tensor, multiple: int = 1) -> tuple[Tensor, Tensor]:
+def list_sparse_targets(sequences: Tensor, chosen: Tensor, multiple: int = 1) -> tuple[Tensor, Tensor]:
     """Lists the chosen tokens.
 
     Args:

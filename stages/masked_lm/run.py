@@ -4,7 +4,7 @@ from typing import Any, ClassVar
 
 from pydantic import SkipValidation
 
-from stages.files.paths import TOKENS, model_after, pretrained
+from stages.files.paths import TOKENS, find_model_after, find_pretrained
 from stages.runner.run import Job, Run
 from stages.schema.training_sections import Model, Pretraining
 
@@ -44,8 +44,8 @@ class PretrainingRun(Run):
     def job(self) -> Job:
         """The run as a job, which reads data/tokens and must leave the `saved_models`."""
         published = {
-            "model": pretrained(self.operator, self.size, self.seed),
-            "checkpoints": model_after(self.operator, self.size, self.seed, step=0).parent,
+            "model": find_pretrained(self.operator, self.size, self.seed),
+            "checkpoints": find_model_after(self.operator, self.size, self.seed, step=0).parent,
         }
         # proportional to the weights of the layers, so that the runs of the largest models start first
         work = self.model.layers * self.model.hidden**2

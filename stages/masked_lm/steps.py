@@ -12,23 +12,23 @@ import torch
 from torch import Tensor, nn
 
 from stages.attention.bert import OperatorBertForMaskedLM
-from stages.attention.configuration import configuration
+from stages.attention.configuration import make_configuration
 from stages.masked_lm.batches import Ahead, Batch, draw_batch
 from stages.masked_lm.compilation import compile_loss
-from stages.masked_lm.corpus import Corpus, batch_indices
+from stages.masked_lm.corpus import Corpus, draw_batch_indices
 from stages.masked_lm.loss import MaskedLMLoss
 from stages.masked_lm.run import PretrainingRun, count_steps
-from stages.runner.worker import processes, rank
+from stages.runner.worker import count_processes, find_rank
 from stages.training import distributed
 from stages.training.optimisation import (
     DROPOUT,
     INITIALISATION,
     apply_gradients,
-    autocast,
-    device,
-    linear_rate,
-    on_gpu,
-    optimiser,
+    build_optimiser,
+    compute_linear_rate,
+    find_device,
+    has_gpu,
+    open_autocast,
     seed_torch,
 )
 
@@ -52,7 +52,7 @@ class Update(NamedTuple):
 def build_model(run: PretrainingRun, vocabulary_size: int) -> OperatorBertForMaskedLM:
     """Builds the model of a run on the CPU, with weights drawn from the run's seed. vocabulary_size: word pieces."""
     seed_torch(run.seed, INITIALISATION)
-    config = configuration(
+    config = make_configuration(
         **run.variant,
         **run.model.model_dump(),
         vocab_size=vocabulary_size,
@@ -86,13 +86,13 @@ class Trainer:
         self.run = run
         self.corpus = corpus
         self.checkpoint = checkpoint
-        self.content = {**run.content, "processes": processes()}
+        self.content = {**run.content, "processes": count_processes()}
         self.steps = count_steps(recipe, len(corpus.train))
         self.draw_batch = partial(draw_batch, run, corpus, self.steps)
         # A GPU computes a batch while the next batch is drawn.
-        self._take_batch = Ahead(self.draw_batch, self.steps) if on_gpu() else self.draw_batch
-        self.model = build_model(run, corpus.vocabulary_size).to(device())
-        self.adamw = optimiser(self.model, recipe.betas, recipe.epsilon, recipe.weight_decay)
+        self._take_batch = Ahead(self.draw_batch, self.steps) if has_gpu() else self.draw_batch
+        self.model = build_model(run, corpus.vocabulary_size).to(find_device())
+        self.adamw = build_optimiser(self.model, recipe.betas, recipe.epsilon, recipe.weight_decay)
 
     def advance(self, step: int) -> Update:
         """Makes the update whose number, from 0, is `step`; a gradient that is not finite changes no weight.
@@ -104,11 +104,11 @@ class Trainer:
         # 1. Take the batch.
         batch = self._take_batch(step)
         # 2. Compute the gradient. Each process has its own seed of dropout, because parts of a batch differ.
-        seed_torch(self.run.seed, DROPOUT, step * processes() + rank())
+        seed_torch(self.run.seed, DROPOUT, step * count_processes() + find_rank())
         self.model.train()
         loss = self._add_gradients(batch)
         # 3. Update the weights.
-        rate = linear_rate(step, self.steps, recipe.warmup_steps, recipe.learning_rate)
+        rate = compute_linear_rate(step, self.steps, recipe.warmup_steps, recipe.learning_rate)
         norm = apply_gradients(self.model, self.adamw, rate, recipe.gradient_clipping)
         return Update(loss, batch.masked, norm, rate)
 
@@ -118,31 +118,31 @@ class Trainer:
         Returns:
             The loss in nats, a scalar on the device, summed over this process's masked tokens.
         """
-        total = torch.zeros((), device=device())
+        total = torch.zeros((), device=find_device())
         for number, part in enumerate(batch.parts, start=1):
             # Processes exchange their gradients once, after the last part.
             last = number == len(batch.parts)
-            exchange = nullcontext() if last else distributed.keep_gradients(self._loss_of)
+            exchange = nullcontext() if last else distributed.keep_gradients(self._build_loss)
             with exchange:
                 loss = self._compute_loss(part)
                 # Processes average their gradients, so the factor turns the average into the sum.
-                (loss * (processes() / batch.masked)).backward()
+                (loss * (count_processes() / batch.masked)).backward()
             total += loss.detach()
         return total
 
     def _compute_loss(self, part: tuple[Tensor, ...]) -> Tensor:
         """Returns the summed loss of a part of a batch."""
-        arguments = [tensor.to(device(), non_blocking=True) for tensor in part]
-        with autocast(self.run.training.precision):
-            return self._loss_of(*arguments)
+        arguments = [tensor.to(find_device(), non_blocking=True) for tensor in part]
+        with open_autocast(self.run.training.precision):
+            return self._build_loss(*arguments)
 
     @cached_property
-    def _loss_of(self) -> nn.Module:
+    def _build_loss(self) -> nn.Module:
         """The MaskedLMLoss of the model, compiled only on a GPU, where that pays; processes average the gradients."""
         loss_of = MaskedLMLoss(self.model)
-        if on_gpu():
+        if has_gpu():
             loss_of = compile_loss(loss_of)
-        return distributed.replicate(loss_of)
+        return distributed.replicate_module(loss_of)
 
     def describe_update(self, step: int, loss: float) -> str:
         """Returns the name of an update in errors, with the data and the checkpoint to study the update by.
@@ -154,7 +154,7 @@ class Trainer:
         # `step` updates were made before this update.
         last = step - step % self.run.training.checkpoint_interval
         saved = f"step {last} in {self.checkpoint}" if last else "none"
-        indices = batch_indices(self.run.seed, step, self.run.training.batch_size, len(self.corpus.train))
+        indices = draw_batch_indices(self.run.seed, step, self.run.training.batch_size, len(self.corpus.train))
         listed = ", ".join(map(str, indices))
         mean = loss / self.draw_batch(step).masked
         return (

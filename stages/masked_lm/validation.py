@@ -5,12 +5,12 @@ from torch import nn
 
 from stages.masked_lm.batches import require_masked
 from stages.masked_lm.corpus import Corpus
-from stages.masked_lm.loss import MaskedLMLoss, sparse_targets
+from stages.masked_lm.loss import MaskedLMLoss, list_sparse_targets
 from stages.masked_lm.masking import mask_tokens
-from stages.runner.worker import processes, rank
+from stages.runner.worker import count_processes, find_rank
 from stages.schema.training_sections import Pretraining
 from stages.training import distributed
-from stages.training.optimisation import autocast, device
+from stages.training.optimisation import find_device, open_autocast
 
 SEED = 0  # one masking for all runs, so that losses can be compared
 BATCH = 64  # sequences
@@ -41,9 +41,9 @@ class Validation:
             # Every process draws all masks, so the masks are equal to those of a single process.
             inputs, chosen = mask_tokens(sequences, corpus, recipe.mask_probability, generator)
             self.masked += int(chosen.sum())
-            if number % processes() == rank():
-                arguments = (inputs, *sparse_targets(sequences, chosen))
-                self._batches[number] = [tensor.to(device()) for tensor in arguments]
+            if number % count_processes() == find_rank():
+                arguments = (inputs, *list_sparse_targets(sequences, chosen))
+                self._batches[number] = [tensor.to(find_device()) for tensor in arguments]
         require_masked(self.masked, "validation", "tokenization.validation_documents")
 
     @torch.no_grad()
@@ -55,8 +55,8 @@ class Validation:
         """
         model.eval()
         loss_of = MaskedLMLoss(model)
-        losses = torch.zeros(self._number, dtype=torch.float64, device=device())
+        losses = torch.zeros(self._number, dtype=torch.float64, device=find_device())
         for number, batch in self._batches.items():
-            with autocast(self._precision):
+            with open_autocast(self._precision):
                 losses[number] = loss_of(*batch).double()
         return distributed.sum_on_all(losses).cpu().sum().item() / self.masked

@@ -20,11 +20,11 @@ from tokenizers import Tokenizer
 from torch import Tensor, nn
 
 from stages.attention.bert import OperatorBertForSequenceClassification
-from stages.classification.training import EVALUATION_BATCH, Encoded, predict
+from stages.classification.training import EVALUATION_BATCH, Encoded, predict_examples
 from stages.noise.text import perturb_frame
 from stages.schema.testing_sections import Noise
-from stages.training.batches import padded, sorted_batches
-from stages.training.optimisation import device
+from stages.training.batches import pad_sequences, sort_into_batches
+from stages.training.optimisation import find_device
 
 
 def predict_under_noise(
@@ -44,12 +44,12 @@ def predict_under_noise(
         precision: float32 or bfloat16.
 
     Returns:
-        By `noise=LEVEL`, such as `noise=0.1`, an array of predictions [examples], as `predict` returns, for every
+        By `noise=LEVEL`, such as `noise=0.1`, an array of predictions [examples], as `predict_examples` returns, for every
         noise seed; at level 0 only a single array, the predictions without noise.
     """
     words = Tokenizer.from_file(str(tokenizer))
     names = ["[PAD]"] if setting.special_tokens else ["[PAD]", "[CLS]", "[SEP]"]
-    spared = torch.tensor([words.token_to_id(name) for name in names], device=device())
+    spared = torch.tensor([words.token_to_id(name) for name in names], device=find_device())
     # The level of noise is a share of this norm.
     norm = measure_average_norm(model, examples, setting.place, spared)
     predictions = {}
@@ -58,7 +58,7 @@ def predict_under_noise(
         predictions[f"noise={level:g}"] = drawn
         # Without noise, all seeds would give the same predictions.
         if not level:
-            drawn.append(predict(model, examples, precision))
+            drawn.append(predict_examples(model, examples, precision))
             continue
         for seed in setting.seeds:
             noise = add_noise(
@@ -71,7 +71,7 @@ def predict_under_noise(
                 spared=spared,
             )
             with noise:
-                drawn.append(predict(model, examples, precision))
+                drawn.append(predict_examples(model, examples, precision))
     return predictions
 
 
@@ -121,12 +121,12 @@ def measure_average_norm(
     module = find_noised_module(model, place)
     total = 0.0
     count = 0
-    for rows in sorted_batches(examples.lengths, EVALUATION_BATCH):
-        ids = padded(examples.ids, rows)
+    for rows in sort_into_batches(examples.lengths, EVALUATION_BATCH):
+        ids = pad_sequences(examples.ids, rows)
         if place == "word_embeddings":
             vectors = module(ids)
         else:
-            vectors = module(input_ids=ids, token_type_ids=padded(examples.types, rows))
+            vectors = module(input_ids=ids, token_type_ids=pad_sequences(examples.types, rows))
         noised = ~torch.isin(ids, spared)
         norms = vectors.norm(dim=-1)[noised]
         total += norms.sum(dtype=torch.float64).item()
@@ -155,9 +155,9 @@ def add_noise(
         seed: Noise seed.
         spared: [k], ids of the tokens that take no noise, [PAD] included.
     """
-    generator = torch.Generator(device()).manual_seed(seed)
+    generator = torch.Generator(find_device()).manual_seed(seed)
 
-    def add(
+    def add_to_output(
         _module: nn.Module,
         arguments: tuple,
         keywords: dict,
@@ -171,7 +171,7 @@ def add_noise(
         # output + G * factors
         return torch.addcmul(output, G.to(output.dtype), factors.to(output.dtype))
 
-    hook = find_noised_module(model, place).register_forward_hook(add, with_kwargs=True)
+    hook = find_noised_module(model, place).register_forward_hook(add_to_output, with_kwargs=True)
     try:
         yield
     finally:

@@ -10,9 +10,9 @@ import torch
 from torch import Tensor, nn
 
 from stages.attention.base import SelfAttention
-from stages.attention.probes import complete_scores, inputs_of, of_weights, operators_of
+from stages.attention.probes import complete_scores, list_operators, measure_weights, record_inputs
 from stages.classification.training import Encoded
-from stages.training.optimisation import device
+from stages.training.optimisation import find_device
 
 # Examples of a validation split; averages over 64 examples differ little from averages over all.
 EXAMPLES = 64
@@ -38,16 +38,16 @@ def measure_probes(model: nn.Module, examples: Encoded, seed: int) -> dict[str, 
         sensitivity: the norm of an example's word embeddings, times the norm of the derivative of the logits along a
         random unit vector.
     """
-    modules = operators_of(model)
+    modules = list_operators(model)
     result = defaultdict(lambda: defaultdict(float))
     count = min(EXAMPLES, len(examples))
     # A generator of the CPU gives the same directions on any device.
     generator = torch.Generator().manual_seed(seed)
     sensitivity = 0.0
     for number in range(count):
-        ids = torch.from_numpy(examples.ids[number])[None].to(device())
-        types = torch.from_numpy(examples.types[number])[None].to(device())
-        with inputs_of(modules) as inputs:
+        ids = torch.from_numpy(examples.ids[number])[None].to(find_device())
+        types = torch.from_numpy(examples.types[number])[None].to(find_device())
+        with record_inputs(modules) as inputs:
             model(ids, token_type_ids=types)
         for layer, (module, X) in enumerate(zip(modules, inputs, strict=True), start=1):
             scores = complete_scores(module, X)[0]
@@ -65,12 +65,12 @@ def measure_scores(A: Tensor) -> dict[str, float]:
     # The bound avoids a division by 0.
     largest = (2 * A.norm()).clamp_min(1e-30)
     asymmetry = (A - A.mT).norm() / largest
-    return {**of_weights(A), "score_asymmetry": asymmetry.item()}
+    return {**measure_weights(A), "score_asymmetry": asymmetry.item()}
 
 
 def measure_diagonal(module: SelfAttention) -> dict[str, float]:
     """Returns negative_diagonal_share, or nothing if the operator has no diagonal between queries and keys."""
-    diagonal = module.diagonal()
+    diagonal = module.compute_diagonal()
     if diagonal is None:
         return {}
     return {"negative_diagonal_share": (diagonal < 0).float().mean().item()}

@@ -14,7 +14,7 @@ import numpy as np
 import pandas as pd
 from pydantic import SkipValidation
 
-from stages.benchmarks.glue import validation_tables
+from stages.benchmarks.glue import list_validation_tables
 from stages.benchmarks.metrics import compute_metrics
 from stages.classification.kept_models import load_kept_model, plan_evaluations
 from stages.classification.runs import EvaluationRun, ModelNames
@@ -32,7 +32,7 @@ class NoiseRun(EvaluationRun):
     noise: SkipValidation[Noise]
 
 
-def evaluate(run: NoiseRun, folder: Path) -> dict:
+def evaluate_model(run: NoiseRun, folder: Path) -> dict:
     """Job: evaluates a fine-tuned model on the validation splits of the task.
 
     The job leaves nothing in `folder`, the folder of the job.
@@ -42,7 +42,7 @@ def evaluate(run: NoiseRun, folder: Path) -> dict:
         such as noise=0.1; and `probes`, as from `measure_probes`, empty if `noise.probes` is false.
     """
     # Only the worker loads torch.
-    from stages.classification.training import encode, encode_frame, predict
+    from stages.classification.training import encode_frame, encode_table, predict_examples
     from stages.noise.embeddings import predict_under_noise, predict_under_text_noise
     from stages.noise.probes import measure_probes
 
@@ -50,11 +50,11 @@ def evaluate(run: NoiseRun, folder: Path) -> dict:
 
     # Noise in the text changes the tokens, so every noisy frame is tokenised anew.
     def predict_frame(frame: pd.DataFrame) -> np.ndarray:
-        return predict(model, encode_frame(frame, TOKENIZER, run.maximum_length), run.precision)
+        return predict_examples(model, encode_frame(frame, TOKENIZER, run.maximum_length), run.precision)
 
     result = {}
-    for split, table in validation_tables(run.task).items():
-        examples = encode(table, TOKENIZER, run.maximum_length)
+    for split, table in list_validation_tables(run.task).items():
+        examples = encode_table(table, TOKENIZER, run.maximum_length)
         predictions = {
             **predict_under_noise(model, examples, TOKENIZER, run.noise, run.precision),
             **predict_under_text_noise(pd.read_parquet(table), run.noise, predict_frame),
@@ -85,8 +85,8 @@ def average_scores(task: str, drawn: list[np.ndarray], labels: np.ndarray) -> di
     return means
 
 
-def outputs(done: list[tuple[NoiseRun, Path, dict]]) -> tuple[list[Observation], dict]:
-    """Makes observations of all runs, given as (run, folder, result of `evaluate`); adds nothing to the record."""
+def write_outputs(done: list[tuple[NoiseRun, Path, dict]]) -> tuple[list[Observation], dict]:
+    """Makes observations of all runs, given as (run, folder, result of `evaluate_model`); adds nothing to the record."""
     rows = []
     # Probes have conditions, too: a layer, or the model.
     for run, _, result in done:
@@ -94,7 +94,7 @@ def outputs(done: list[tuple[NoiseRun, Path, dict]]) -> tuple[list[Observation],
             measured = {**evaluated["conditions"], **evaluated["probes"]}
             for condition, metrics in measured.items():
                 for metric, value in metrics.items():
-                    rows.append(run.observed(split, metric, value, evaluated["n"], condition=condition))
+                    rows.append(run.make_observation(split, metric, value, evaluated["n"], condition=condition))
     return rows, {}
 
 
@@ -111,4 +111,4 @@ def main(
 ) -> dict | None:
     """Does the jobs of these models, or all jobs; returns entries of the record, or nothing for a part of the jobs."""
     plan = plan_runs(settings, settings.list_finetuned(operator, size, protocol))
-    return model_jobs.run(evaluate, plan, "noise", settings.workers, outputs, whole=not operator)
+    return model_jobs.run(evaluate_model, plan, "noise", settings.workers, write_outputs, whole=not operator)

@@ -21,7 +21,7 @@ def find_files(root: Path, patterns: Iterable[str], key: str = "corpus.files") -
         ValueError: a pattern matches no file, a file of unknown form, or no ordinary file, such as a broken link.
     """
 
-    def match(pattern: str) -> list[Path]:
+    def matches(pattern: str) -> list[Path]:
         try:
             paths = set(root.glob(pattern))
         # Absolute or empty patterns.
@@ -36,7 +36,7 @@ def find_files(root: Path, patterns: Iterable[str], key: str = "corpus.files") -
                 raise ValueError(f"{key}: {path}: no ordinary file; delete it or narrow the pattern `{pattern}`")
         return files
 
-    return match_files(patterns, match, key, f"below {root.absolute()}")
+    return match_files(patterns, matches, key, f"below {root.absolute()}")
 
 
 def match_files(
@@ -61,7 +61,7 @@ def match_files(
         matched = match(pattern)
         if not matched:
             raise ValueError(f"{key}: `{pattern}` matches no file {where}; mend one of them")
-        for path in reading.in_natural_order(matched):
+        for path in reading.sort_naturally(matched):
             find_form(path, key)
             paths[path] = None
     return list(paths)

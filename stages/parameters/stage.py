@@ -14,10 +14,10 @@ import torch
 from stages.attention import counts
 from stages.attention.operators import OPERATORS
 from stages.encoder_decoder.run import TranslationRun
-from stages.encoder_decoder.steps import assembled
+from stages.encoder_decoder.steps import assemble_model
 from stages.files import observations
 from stages.files.observations import Observation
-from stages.schema.operators import described
+from stages.schema.operators import describe_operators
 from stages.schema.settings import Settings
 from stages.schema.translation_sections import TranslationProtocol
 
@@ -47,7 +47,7 @@ DRAFT_SUBLAYERS = (
 )
 
 
-def count(name: str, variant: dict, size: str, model: dict[str, int], deviation: float) -> list[Observation]:
+def count_operator(name: str, variant: dict, size: str, model: dict[str, int], deviation: float) -> list[Observation]:
     """Counts an operator or a variant at a size.
 
     Args:
@@ -58,27 +58,27 @@ def count(name: str, variant: dict, size: str, model: dict[str, int], deviation:
         deviation: standard deviation of a new weight.
 
     Returns:
-        A row per number, whose name is the metric: all of `counts.layer_formulas`, a number for each of
+        A row per number, whose name is the metric: all of `counts.compute_layer_formulas`, a number for each of
         `counts.MODELS`, and first_score_spread, if the operator has a formula for it.
 
     Raises:
         ValueError: a formula and the built layer differ.
     """
-    values = counts.counted_layer(variant, model)
-    formulas = counts.layer_formulas(variant, model)
+    values = counts.count_layer(variant, model)
+    formulas = counts.compute_layer_formulas(variant, model)
     if not values.items() <= formulas.items():
         raise ValueError(f"{name} at {size}: {formulas} parameters by formula, {values} in the built layer")
     values.update(formulas)
     for kind in counts.MODELS:
-        values[kind] = counts.model_parameters(kind, variant, model)
-    spread = counts.first_score_spread(variant, model, deviation)
+        values[kind] = counts.count_model_parameters(kind, variant, model)
+    spread = counts.compute_first_score_spread(variant, model, deviation)
     if spread is not None:
         values["first_score_spread"] = spread
     shared = {"stage": "parameters", "operator": name, "size": size}
     return [Observation(metric=metric, value=value, **shared) for metric, value in values.items()]
 
 
-def small_sources() -> list[Observation]:
+def count_small_sources() -> list[Observation]:
     """Counts the layers of the blog post and of the draft section by formula, and the draft's models as built.
 
     Rows of size `blog` have attention_block_parameters. Rows of size `draft` have feed_forward_weights, the weights of
@@ -87,7 +87,7 @@ def small_sources() -> list[Observation]:
     rows = []
     metric = "attention_block_parameters"
     for operator in ("original", "hadamard", "fixed"):
-        value = counts.attention_formulas(operator, BLOG)[metric]
+        value = counts.compute_attention_formulas(operator, BLOG)[metric]
         rows.append(Observation(stage="parameters", size="blog", metric=metric, operator=operator, value=value))
     sublayer = {"stage": "parameters", "size": "draft", "metric": "feed_forward_weights"}
     plain = 2 * BASE["hidden"] * BASE["intermediate"]
@@ -96,10 +96,10 @@ def small_sources() -> list[Observation]:
         # The draft's first formula, without biases: queries and output have h columns, keys and values one per pair.
         value = 2 * heads * HEAD_WIDTH * (BASE["hidden"] + pairs)
         rows.append(Observation(operator=operator, condition=condition, value=value, **sublayer))
-    return [*rows, *translation_models()]
+    return [*rows, *count_translation_models()]
 
 
-def translation_models() -> list[Observation]:
+def count_translation_models() -> list[Observation]:
     """Counts the parameters of the models in the draft's table, with the vocabulary of Vaswani et al. 2017."""
     model = {"stage": "parameters", "size": "draft", "metric": "translation_parameters"}
     # `model_construct` takes a recipe that lacks the settings of training.
@@ -109,7 +109,7 @@ def translation_models() -> list[Observation]:
         run = TranslationRun.model_construct(operator=operator, training=training)
         # A count needs no weights.
         with torch.device("meta"):
-            parameters = assembled(run, (SUB_WORDS, SUB_WORDS)).parameters()
+            parameters = assemble_model(run, (SUB_WORDS, SUB_WORDS)).parameters()
         total = sum(parameter.numel() for parameter in parameters)
         rows.append(Observation(operator=operator, value=total, **model))
     return rows
@@ -117,12 +117,12 @@ def translation_models() -> list[Observation]:
 
 def main(settings: Settings) -> dict:
     """Writes the observations; the run's record gets nothing more."""
-    # A name once: `described` has the repository's operators, too.
-    names = dict.fromkeys((*OPERATORS, *described(Path(settings.operators_file)), *settings.variants))
+    # A name once: `describe_operators` has the repository's operators, too.
+    names = dict.fromkeys((*OPERATORS, *describe_operators(Path(settings.operators_file)), *settings.variants))
     deviation = settings.pretraining.initializer_range
     rows = []
     for size, model in settings.models.items():
         for name in names:
-            rows += count(name, settings.variant(name), size, model.model_dump(), deviation)
-    observations.write(observations.FOLDER / "parameters.csv", [*rows, *small_sources()])
+            rows += count_operator(name, settings.select_variant(name), size, model.model_dump(), deviation)
+    observations.write(observations.FOLDER / "parameters.csv", [*rows, *count_small_sources()])
     return {}

@@ -15,8 +15,8 @@ import pandas as pd
 from filelock import Timeout
 from transformers.utils import logging
 
-from stages.attention.counts import training_flops
-from stages.files.storage import acquire_lock, temporary_sibling, write_table
+from stages.attention.counts import count_training_operations
+from stages.files.storage import acquire_lock, make_temporary_sibling, write_table
 from stages.masked_lm.corpus import Corpus
 from stages.masked_lm.run import PretrainingRun, choose_length
 from stages.masked_lm.steps import Trainer, Update
@@ -24,9 +24,9 @@ from stages.masked_lm.validation import Validation
 from stages.pretraining.probes import Probes
 from stages.runner.bars import Bar
 from stages.runner.results import CHECKPOINT
-from stages.runner.worker import processes, rank
+from stages.runner.worker import count_processes, find_rank
 from stages.training import checkpoints, distributed
-from stages.training.machine import peak
+from stages.training.machine import measure_peak
 from stages.training.optimisation import Updates
 
 # Seconds between two writings of the table of all runs: for hundreds of runs, one takes a core a third of a second.
@@ -65,15 +65,15 @@ def train(
             warm-up takes all steps, or the checkpoint has other settings or, by process, other steps.
     """
     distributed.join()
-    corpus = Corpus.of(tokens)
+    corpus = Corpus.open(tokens)
     checkpoint = folder / CHECKPOINT
     trainer = Trainer(run, corpus, checkpoint)
     saved_models = {step: folder / name for step, name in run.saved_models.items()}
     last = max(saved_models, default=0)
     if last > trainer.steps:
         raise ValueError(f"convergence.steps: {last} is after the last of the {trainer.steps} steps of pre-training")
-    if rank() == 0:
-        checkpoints.clear(folder)
+    if find_rank() == 0:
+        checkpoints.clear_temporary_files(folder)
     # 1. Resume from the checkpoint of a run that was stopped.
     loop = Loop(trainer, saved_models, live)
     loop.resume()
@@ -90,8 +90,8 @@ def train(
 
 def _save(model, folder: Path | None) -> None:
     """Saves the model in `folder`, only in the first process; does nothing where `folder` is None."""
-    if folder and rank() == 0:
-        with temporary_sibling(folder) as temporary:
+    if folder and find_rank() == 0:
+        with make_temporary_sibling(folder) as temporary:
             model.save_pretrained(temporary)
 
 
@@ -105,7 +105,7 @@ def _compute_again(trainer: Trainer, missing: dict[int, Path]) -> None:
         range(max(missing)),
         f"{trainer.run.name}, again",
         leave=False,
-        silent=rank() > 0,
+        silent=find_rank() > 0,
     )
     for step in steps:
         trainer.advance(step)
@@ -142,7 +142,7 @@ class Loop:
         if trainer.run.training.probes:
             self.probes = Probes(trainer.run, trainer.corpus)
         # Operations per second of all processes; other jobs may use the device while the peak is measured.
-        self.peak = peak(trainer.run.training.precision) * processes()
+        self.peak = measure_peak(trainer.run.training.precision) * count_processes()
 
     def resume(self) -> None:
         """Restores the state of the run from the checkpoint; without a checkpoint, the run begins at step 0."""
@@ -158,7 +158,7 @@ class Loop:
             self.progress = saved or self.progress
         distributed.require_equal(self.progress["step"], f"{trainer.checkpoint}: the step of the checkpoint")
         # The saved loss is the sum over all processes, so only one process may go on with it.
-        if rank():
+        if find_rank():
             self.progress["loss"] = 0.0
 
     def finish(self) -> None:
@@ -173,7 +173,7 @@ class Loop:
             total=trainer.steps,
             initial=progress["step"],
             leave=False,
-            silent=rank() > 0,
+            silent=find_rank() > 0,
         )
         for step in steps:
             # 1. Make the update.
@@ -187,7 +187,7 @@ class Loop:
             is_last = done == trainer.steps
             if is_last or done % recipe.evaluation_interval == 0:
                 self._evaluate(update)
-                if rank() == 0:
+                if find_rank() == 0:
                     show_curves(self.live, trainer.run, progress["log"], is_last)
                 self._begin_interval()
             # 3. Save the model, if the run asks for it.
@@ -197,7 +197,7 @@ class Loop:
                 self._read_updates()
                 progress["seconds"] = time.perf_counter() - started
                 progress["loss"] = distributed.sum_on_first(progress["loss"])
-                if rank() == 0:
+                if find_rank() == 0:
                     checkpoints.save(
                         trainer.checkpoint,
                         trainer.model,
@@ -228,7 +228,9 @@ class Loop:
         recipe, longest = run.training, corpus.train.sequence_length
         length = choose_length(recipe, step, self.trainer.steps, longest)
         size = run.model.model_dump()
-        per_token = training_flops(run.variant, size, corpus.vocabulary_size, length, recipe.mask_probability)
+        per_token = count_training_operations(
+            run.variant, size, corpus.vocabulary_size, length, recipe.mask_probability
+        )
         return per_token * recipe.batch_size * longest
 
     def _evaluate(self, update: Update) -> None:

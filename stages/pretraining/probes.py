@@ -11,11 +11,11 @@ from collections.abc import Iterator
 import torch
 from torch import Tensor, nn
 
-from stages.attention.probes import complete_scores, inputs_of, of_weights, operators_of
+from stages.attention.probes import complete_scores, list_operators, measure_weights, record_inputs
 from stages.masked_lm.corpus import Corpus
 from stages.masked_lm.run import PretrainingRun
 from stages.masked_lm.steps import build_model
-from stages.training.optimisation import device
+from stages.training.optimisation import find_device
 
 # The first sequences of the validation split; averages over them differ little from averages over all sequences.
 SEQUENCES = 32
@@ -44,9 +44,9 @@ class Probes:
                 out.
         """
         model.eval()
-        modules = operators_of(model)
-        with inputs_of(modules) as inputs:
-            model.bert(self._sequences.to(device()))
+        modules = list_operators(model)
+        with record_inputs(modules) as inputs:
+            model.bert(self._sequences.to(find_device()))
         layers = defaultdict(list)
         for module, X in zip(modules, inputs, strict=True):
             scores = complete_scores(module, X)
@@ -76,12 +76,12 @@ def measure_scores(A: Tensor) -> dict[str, float]:
     others = A.float()[..., off_diagonal]
     others = others.unflatten(-1, (n, n - 1))
     spread = others.std(-1).mean().item()
-    return {"score_spread": spread, **of_weights(A)}
+    return {"score_spread": spread, **measure_weights(A)}
 
 
 def _list_weights(model: nn.Module) -> Iterator[tuple[str, Tensor]]:
     """Yields (LAYER.NAME, parameter) of all parameters of the operators except biases, which are 0 at first."""
-    for number, module in enumerate(operators_of(model)):
+    for number, module in enumerate(list_operators(model)):
         for name, parameter in module.named_parameters():
             if not name.endswith("bias"):
                 yield f"{number}.{name}", parameter

@@ -13,10 +13,10 @@ Several GPUs share a run under `torchrun --nproc-per-node N -m stages pretrainin
 import shutil
 from pathlib import Path
 
-from stages.files.model_folders import card, complete
+from stages.files.model_folders import complete_folder, render_card
 from stages.files.observations import Observation
-from stages.files.paths import EARLIER_MODELS, LIVE, PRETRAINED, TOKENIZER, TOKENS, model_after, pretrained
-from stages.files.storage import link, temporary_sibling
+from stages.files.paths import EARLIER_MODELS, LIVE, PRETRAINED, TOKENIZER, TOKENS, find_model_after, find_pretrained
+from stages.files.storage import link_file, make_temporary_sibling
 from stages.masked_lm.run import PretrainingRun
 from stages.runner import model_jobs
 from stages.schema.settings import REFERENCE, Settings
@@ -65,7 +65,7 @@ def plan_runs(settings: Settings, models: list[tuple[str, str]]) -> list[Pretrai
                 operator=operator,
                 size=size,
                 model=settings.models[size],
-                variant=settings.variant(operator),
+                variant=settings.select_variant(operator),
                 seed=seed,
                 training=settings.pretraining,
                 saved_steps=saved_steps,
@@ -74,7 +74,7 @@ def plan_runs(settings: Settings, models: list[tuple[str, str]]) -> list[Pretrai
     return plan
 
 
-def publish(run: PretrainingRun, log: list[dict], source: Path, step: int, output: Path, final: Path) -> None:
+def publish_model(run: PretrainingRun, log: list[dict], source: Path, step: int, output: Path, final: Path) -> None:
     """Copies a model out of the folder of a job, and adds the tokenizer and a card.
 
     The card has the last validation loss measured at that step or before, if any.
@@ -100,10 +100,10 @@ def publish(run: PretrainingRun, log: list[dict], source: Path, step: int, outpu
         place_of_loss = ("held-out documents", f"after {before[-1]['step']} steps", "validation_loss")
         measured[place_of_loss] = before[-1]["validation_loss"]
     title = f"BERT with {run.operator} attention"
-    text = card(final, title, text, run.operator, run.variant, "fill-mask", measured)
+    text = render_card(final, title, text, run.operator, run.variant, "fill-mask", measured)
     # hard links, where the file system has them
-    shutil.copytree(source, output, copy_function=link)
-    complete(output, TOKENIZER, run.model.positions, text)
+    shutil.copytree(source, output, copy_function=link_file)
+    complete_folder(output, TOKENIZER, run.model.positions, text)
 
 
 def write_outputs(done: list[tuple[PretrainingRun, Path, dict]]) -> tuple[list[Observation], dict]:
@@ -112,16 +112,16 @@ def write_outputs(done: list[tuple[PretrainingRun, Path, dict]]) -> tuple[list[O
     done: every run with the folder and the result of the job.
     """
     rows = []
-    with temporary_sibling(PRETRAINED) as models, temporary_sibling(EARLIER_MODELS) as earlier:
+    with make_temporary_sibling(PRETRAINED) as models, make_temporary_sibling(EARLIER_MODELS) as earlier:
         models.mkdir()
         earlier.mkdir()
         for run, folder, result in done:
             log = result["log"]
-            final = pretrained(run.operator, run.size, run.seed)
-            publish(run, log, folder / "model", log[-1]["step"], models / final.relative_to(PRETRAINED), final)
+            final = find_pretrained(run.operator, run.size, run.seed)
+            publish_model(run, log, folder / "model", log[-1]["step"], models / final.relative_to(PRETRAINED), final)
             for step, part in run.saved_models.items():
-                final = model_after(run.operator, run.size, run.seed, step)
-                publish(run, log, folder / part, step, earlier / final.relative_to(EARLIER_MODELS), final)
+                final = find_model_after(run.operator, run.size, run.seed, step)
+                publish_model(run, log, folder / part, step, earlier / final.relative_to(EARLIER_MODELS), final)
             rows += make_observations(run, log)
     return rows, {}
 

@@ -18,12 +18,12 @@ from safetensors.numpy import load_file
 
 from stages.files import observations
 from stages.files.documents import read_yaml
-from stages.files.paths import LIVE, RESULTS, RUNS, TOKENS, pretrained
-from stages.files.quoting import quote, quote_bare
+from stages.files.paths import LIVE, RESULTS, RUNS, TOKENS, find_pretrained
+from stages.files.quoting import quote_bare, quote_value
 from stages.masked_lm.run import PretrainingRun
 from stages.pretraining.stage import make_observations, plan_runs, pretrain
 from stages.runner import fingerprints, jobs
-from stages.runner.provenance import provenance
+from stages.runner.provenance import describe_provenance
 from stages.schema.settings import Settings
 
 WEIGHTS = "model.safetensors"
@@ -49,7 +49,7 @@ def main(
     """
     plan = plan_runs(settings, settings.list_pretrained(operator, size))
     run = next(run for run in plan if seed in (None, str(run.seed)))
-    weights = pretrained(run.operator, run.size, run.seed) / WEIGHTS
+    weights = find_pretrained(run.operator, run.size, run.seed) / WEIGHTS
     require_recorded([TOKENS, weights, OBSERVATIONS, FINISHED, RECORD])
     print(f"verify: {run.name}: {describe_inputs(run)}", flush=True)
     # models of earlier steps are not compared, so none is saved
@@ -67,7 +67,7 @@ def main(
 
     for path, difference in differences.items():
         print(f"{path}: {difference or 'equal'}")
-    for line in compare_machines(read_yaml(RECORD), provenance()):
+    for line in compare_machines(read_yaml(RECORD), describe_provenance()):
         print(line)
     if any(differences.values()):
         sys.exit(1)
@@ -93,7 +93,7 @@ def require_recorded(paths: list[Path]) -> None:
 
 def describe_inputs(run: PretrainingRun) -> str:
     """Says whether data/results has a finished job with the fingerprint of this run."""
-    [fingerprint] = fingerprints.of_jobs(fingerprints.identity(pretrain), [run.job])
+    [fingerprint] = fingerprints.compute_fingerprints(fingerprints.describe_identity(pretrain), [run.job])
     inputs = "settings, data/tokens, code and versions of libraries"
     if (FINISHED / fingerprint).exists():
         return f"{inputs} are the same as in the recorded run"
@@ -108,7 +108,7 @@ def compare_weights(recorded: Path, recomputed: Path) -> str:
     try:
         before = load_file(recorded)
     except SafetensorError as error:
-        return f"damaged ({quote(error)})"
+        return f"damaged ({quote_value(error)})"
     for name, weights in after.items():
         if name not in before or before[name].shape != weights.shape or before[name].dtype != weights.dtype:
             return f"different: no {name} of {weights.dtype} and shape {weights.shape} is recorded"
@@ -158,7 +158,7 @@ def compare_machines(recorded: dict, here: dict) -> list[str]:
 
     Args:
         recorded: record of the recorded run, data/runs/pretraining.json.
-        here: as `provenance` returns for this machine.
+        here: as `describe_provenance` returns for this machine.
     """
     before = {name: recorded.get(name) for name in MACHINE} | recorded.get("packages", {})
     after = {name: here[name] for name in MACHINE} | here["packages"]

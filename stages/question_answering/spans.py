@@ -18,14 +18,14 @@ from torch.nn import functional
 
 from stages.attention.bert import OperatorBertForQuestionAnswering
 from stages.classification.runs import TunedRun
-from stages.classification.training import EVALUATION_BATCH, loaded, train_epochs
-from stages.question_answering.windows import Window, encode, pad_windows
+from stages.classification.training import EVALUATION_BATCH, load_weights, train_epochs
+from stages.question_answering.windows import Window, encode_questions, pad_windows
 from stages.schema.training_sections import QuestionAnswering
-from stages.training.batches import sorted_batches
-from stages.training.optimisation import autocast, device, require_finite
+from stages.training.batches import sort_into_batches
+from stages.training.optimisation import find_device, open_autocast, require_finite
 
 
-def train(
+def train_on_questions(
     run: TunedRun,
     tokenizer: Path,
     train: Path,
@@ -37,19 +37,19 @@ def train(
         run: The weights to start from, the recipe (a QuestionAnswering) and the seed. The layer that finds the answers
             is new, unless the weights belong to a model that answers questions already.
         tokenizer: File of the tokenizer.
-        train: Table of questions to train on, as `windows.encode` reads tables.
+        train: Table of questions to train on, as `windows.encode_questions` reads tables.
         kept: Folder to save the model in, if the model is to be saved.
 
     Returns:
         The trained OperatorBertForQuestionAnswering, and the seconds of training, without loading and tokenising.
     """
-    model = loaded(OperatorBertForQuestionAnswering, run)
+    model = load_weights(OperatorBertForQuestionAnswering, run)
     # Training sees every window, also windows without the answer.
-    windows = _encode(train, tokenizer, run.training)
+    windows = _encode_questions(train, tokenizer, run.training)
     lengths = [len(window.ids) for window in windows]
     longest = max(lengths)
 
-    def loss_of(indices: np.ndarray) -> torch.Tensor:
+    def compute_loss(indices: np.ndarray) -> torch.Tensor:
         batch = [windows[i] for i in indices]
         starts, ends, _ = _score_tokens(model, batch, longest, run.training.precision)
         spans = torch.tensor([window.span for window in batch], device=starts.device)
@@ -58,14 +58,14 @@ def train(
         return (first + last) / 2
 
     started = time.perf_counter()
-    train_epochs(model, lengths, run, loss_of)
+    train_epochs(model, lengths, run, compute_loss)
     seconds = time.perf_counter() - started
     if kept:
         model.save_pretrained(kept)
     return model, seconds
 
 
-def answer(
+def answer_questions(
     model,
     table: Path,
     tokenizer: Path,
@@ -75,22 +75,22 @@ def answer(
     """Answers every question of a table by a part of the context, or an empty text; ValueError for scores not finite.
 
     Args:
-        model: A model that `train` has trained.
-        table: Table of questions, as `windows.encode` reads tables.
+        model: A model that `train_on_questions` has trained.
+        table: Table of questions, as `windows.encode_questions` reads tables.
         tokenizer: File of the tokenizer.
         recipe: The lengths of windows, questions and answers, the stride, the precision and `null_threshold`.
         unanswerable: Whether a question may be left unanswered, with the empty text as answer.
     """
-    windows = _encode(table, tokenizer, recipe)
+    windows = _encode_questions(table, tokenizer, recipe)
     contexts = pd.read_parquet(table, columns=["context"])["context"]
     spans = score_windows(model, windows, recipe.answer_length, recipe.precision)
     threshold = recipe.null_threshold if unanswerable else None
     return choose_answers(contexts, windows, spans, threshold)
 
 
-def _encode(table: Path, tokenizer: Path, recipe: QuestionAnswering) -> list[Window]:
+def _encode_questions(table: Path, tokenizer: Path, recipe: QuestionAnswering) -> list[Window]:
     """Tokenises a table of questions (a Parquet file) into windows of the lengths, in tokens, that a recipe sets."""
-    return encode(table, tokenizer, recipe.maximum_length, recipe.question_length, recipe.stride)
+    return encode_questions(table, tokenizer, recipe.maximum_length, recipe.question_length, recipe.stride)
 
 
 class Span(NamedTuple):
@@ -162,7 +162,7 @@ def score_windows(
     """Finds the span of every window that scores highest as an answer; ValueError where a score is not finite.
 
     Args:
-        model: A model that `train` has trained, which is left in evaluation mode.
+        model: A model that `train_on_questions` has trained, which is left in evaluation mode.
         windows: The windows to look at.
         answer_length: Tokens of a span at most.
         precision: float32 or bfloat16.
@@ -170,7 +170,7 @@ def score_windows(
     model.eval()
     lengths = [len(window.ids) for window in windows]
     best = {}
-    for indices in sorted_batches(lengths, EVALUATION_BATCH):
+    for indices in sort_into_batches(lengths, EVALUATION_BATCH):
         batch = [windows[i] for i in indices]
         starts, ends, context = _score_tokens(model, batch, max(lengths), precision)
         scores, firsts, lasts = find_best_span(starts, ends, context, answer_length)
@@ -239,12 +239,12 @@ def _score_tokens(
     ids, types, mask, context = pad_windows(windows, longest)
     # The library would read the mask back from a GPU to find out that nothing is padded.
     has_padding = not mask.all()
-    mask = mask.to(device())
-    with autocast(precision):
+    mask = mask.to(find_device())
+    with open_autocast(precision):
         output = model(
-            ids.to(device()),
+            ids.to(find_device()),
             attention_mask=mask if has_padding else None,
-            token_type_ids=types.to(device()),
+            token_type_ids=types.to(find_device()),
         )
     scores = []
     for logits in (output.start_logits, output.end_logits):

@@ -16,11 +16,11 @@ from typing import Any
 import pandas as pd
 from pydantic import SkipValidation
 
-from stages.benchmarks.answers import scores
+from stages.benchmarks.answers import compute_scores
 from stages.classification.runs import TunedRun
 from stages.files.observations import Observation
-from stages.files.paths import ANSWERS, TASK_FOLDER, TOKENIZER, pretrained
-from stages.files.storage import temporary_sibling, write_atomically
+from stages.files.paths import ANSWERS, TASK_FOLDER, TOKENIZER, find_pretrained
+from stages.files.storage import make_temporary_sibling, write_atomically
 from stages.runner import jobs, model_jobs
 from stages.schema.settings import Settings
 from stages.schema.training_sections import QuestionAnswering
@@ -63,15 +63,15 @@ def finetune(run: AnsweringRun, folder: Path) -> dict:
         seconds: of training.
     """
     # Only the worker loads torch.
-    from stages.question_answering.spans import answer, train
+    from stages.question_answering.spans import answer_questions, train_on_questions
 
     tables = TASK_FOLDER / run.set
     # The model trained on TriviaQA is where runs on SQuAD start.
     if run.set == BEFORE:
-        _, seconds = train(run, TOKENIZER, tables / "train.parquet", folder / "model")
+        _, seconds = train_on_questions(run, TOKENIZER, tables / "train.parquet", folder / "model")
         return {"seconds": seconds}
-    model, seconds = train(run, TOKENIZER, tables / "train.parquet")
-    answers = answer(
+    model, seconds = train_on_questions(run, TOKENIZER, tables / "train.parquet")
+    answers = answer_questions(
         model,
         tables / "validation.parquet",
         TOKENIZER,
@@ -88,7 +88,7 @@ def plan_first_runs(settings: Settings, models: list[tuple[str, str]]) -> list[A
     plan = []
     if any(task.endswith(BEFORE) for task in section.tasks):
         for model, number, seed in product(models, settings.pretraining.seeds, section.seeds):
-            plan.append(_make_run(section, model, BEFORE, pretrained(*model, number), number, seed))
+            plan.append(_make_run(section, model, BEFORE, find_pretrained(*model, number), number, seed))
     return plan
 
 
@@ -106,7 +106,7 @@ def plan_runs(
     section = settings.question_answering
     plan = []
     for model, task, number, seed in product(models, section.tasks, settings.pretraining.seeds, section.seeds):
-        weights = pretrained(*model, number)
+        weights = find_pretrained(*model, number)
         if task.endswith(BEFORE):
             weights = trained[str(weights), seed]
         plan.append(_make_run(section, model, task, weights, number, seed))
@@ -134,7 +134,7 @@ def _make_run(
     )
 
 
-def outputs(done: list[tuple[AnsweringRun, Path, dict]]) -> tuple[list[Observation], dict]:
+def write_outputs(done: list[tuple[AnsweringRun, Path, dict]]) -> tuple[list[Observation], dict]:
     """Writes the predicted answers of every operator and size, a row for each answer.
 
     Args:
@@ -145,7 +145,7 @@ def outputs(done: list[tuple[AnsweringRun, Path, dict]]) -> tuple[list[Observati
     """
     rows = []
     answered = [(run, folder) for run, folder, _ in done if run.set != BEFORE]
-    with temporary_sibling(ANSWERS) as output:
+    with make_temporary_sibling(ANSWERS) as output:
         output.mkdir()
         for name, runs_of_model in groupby(answered, key=lambda job: f"{job[0].operator}-{job[0].size}"):
             tables = []
@@ -153,7 +153,7 @@ def outputs(done: list[tuple[AnsweringRun, Path, dict]]) -> tuple[list[Observati
                 table, metrics = _score_answers(run, folder)
                 tables.append(table)
                 for metric, value in metrics.items():
-                    rows.append(run.observed(run.set, metric, value, len(table)))
+                    rows.append(run.make_observation(run.set, metric, value, len(table)))
             pd.concat(tables).to_parquet(output / f"{name}.parquet", index=False)
     return rows, {}
 
@@ -171,7 +171,7 @@ def _score_answers(run: AnsweringRun, folder: Path) -> tuple[pd.DataFrame, dict[
         "example_id": questions["example_id"],
         "prediction": predicted,
     }
-    return pd.DataFrame(columns), scores(predicted, questions["answers"])
+    return pd.DataFrame(columns), compute_scores(predicted, questions["answers"])
 
 
 def main(settings: Settings, operator: str | None = None, size: str | None = None) -> dict | None:
@@ -191,4 +191,4 @@ def main(settings: Settings, operator: str | None = None, size: str | None = Non
         for run, (folder, _) in zip(first, results, strict=True):
             trained[run.weights, run.seed] = folder / "model"
     plan = [*first, *plan_runs(settings, models, trained)]
-    return model_jobs.run(finetune, plan, STAGE, settings.workers, outputs, whole=not operator)
+    return model_jobs.run(finetune, plan, STAGE, settings.workers, write_outputs, whole=not operator)

@@ -41,7 +41,7 @@ class Window(NamedTuple):
 
 
 @read_once(4)
-def encode(
+def encode_questions(
     table: Path,
     tokenizer: Path,
     maximum_length: int,
@@ -83,8 +83,8 @@ def encode(
         answer = None
         if len(row.starts):
             begins = row.starts[0]
-            answer = token_span(offsets, begins, begins + len(row.answers[0]))
-        for start, end in cuts(len(tokens), maximum_length - begin - 1, stride):
+            answer = find_token_span(offsets, begins, begins + len(row.answers[0]))
+        for start, end in cut_context(len(tokens), maximum_length - begin - 1, stride):
             ids = np.array([*before, *tokens[start:end], separator], dtype=np.int32)
             span = (0, 0)
             # A window that cuts the answer is trained as a window without it.
@@ -95,7 +95,7 @@ def encode(
     return windows
 
 
-def cuts(tokens: int, room: int, stride: int) -> Iterator[tuple[int, int]]:
+def cut_context(tokens: int, room: int, stride: int) -> Iterator[tuple[int, int]]:
     """Yields the first token of each window of a context, from 0, and the end, exclusive, up to the context's end.
 
     Ten tokens with room for 6 and stride 3 give (0, 6), (3, 9) and (6, 10).
@@ -112,7 +112,7 @@ def cuts(tokens: int, room: int, stride: int) -> Iterator[tuple[int, int]]:
     yield start, tokens
 
 
-def token_span(offsets: np.ndarray, start: int, end: int) -> tuple[int, int] | None:
+def find_token_span(offsets: np.ndarray, start: int, end: int) -> tuple[int, int] | None:
     """Finds the tokens that reach into a part of a text.
 
     Args:

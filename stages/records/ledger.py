@@ -17,7 +17,7 @@ COUNTS = ["documents", "bytes", "all_documents", "all_bytes"]
 COLUMNS = ["shard", "fate", "rule", "reason", *COUNTS]
 
 
-def with_total(rows: list[tuple]) -> pd.DataFrame:
+def add_total(rows: list[tuple]) -> pd.DataFrame:
     """Makes a ledger of rows (in the order of COLUMNS), followed by the sums over shards as shard TOTAL."""
     ledger = pd.DataFrame(rows, columns=COLUMNS)
     by_fate = ledger.groupby(["fate", "rule", "reason"], sort=False, as_index=False)

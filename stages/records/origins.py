@@ -45,7 +45,7 @@ def read(folder: Path) -> dict[str, list[Origin]]:
     return origins
 
 
-def locate(line: int, origins: list[Origin]) -> tuple[str, int] | None:
+def locate_line(line: int, origins: list[Origin]) -> tuple[str, int] | None:
     """Finds (file, source_line) of a line of a shard; None for a line before the first origin.
 
     Line 5 with the origin (3, "a.txt", 10) is line 12 of a.txt.

@@ -19,7 +19,7 @@ from typing import BinaryIO
 import numpy as np
 
 from stages.files.compression import zstd
-from stages.files.quoting import quote
+from stages.files.quoting import quote_value
 from stages.files.stand_ins import require_data
 
 # bytes of whole lines that are handled at once; more would leave a core's own cache
@@ -30,7 +30,7 @@ BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 REMEDY = "fetch the file again, or take it out of the list of inputs"
 
 
-def lines(path: Path) -> Iterator[bytes]:
+def read_lines(path: Path) -> Iterator[bytes]:
     r"""Yields lines byte for byte, without line feeds. A byte order mark belongs to no line.
 
     An empty file has no lines, and no empty line follows a last line feed: b"a\n\nb\n" gives b"a", b"", b"b".
@@ -39,19 +39,19 @@ def lines(path: Path) -> Iterator[bytes]:
         ValueError: the file is truncated or corrupt, or stands in place of the data (`stand_ins.require_data`).
         FileNotFoundError: there is no such file.
     """
-    for block in line_blocks(path):
+    for block in read_line_blocks(path):
         yield from block.split(b"\n")
 
 
-def universal_lines(path: Path) -> Iterator[bytes]:
+def read_universal_lines(path: Path) -> Iterator[bytes]:
     r"""Yields the lines of a file whose lines end with LF, CR LF or CR: b"a\r\nb\rc" gives b"a", b"b", b"c"."""
-    for line in lines(path):
+    for line in read_lines(path):
         yield from line.removesuffix(b"\r").split(b"\r")
 
 
-def texts(path: Path) -> Iterator[str]:
-    """Yields the lines of `universal_lines` as text. ValueError as in `lines`, and for other encodings than UTF-8."""
-    for number, line in enumerate(universal_lines(path), 1):
+def read_texts(path: Path) -> Iterator[str]:
+    """Yields the lines of `read_universal_lines` as text. ValueError as in `read_lines`, and for other encodings than UTF-8."""
+    for number, line in enumerate(read_universal_lines(path), 1):
         try:
             text = line.decode()
         except UnicodeDecodeError as error:
@@ -79,25 +79,25 @@ def find_columns(path: Path, header: list[str], names: Iterable[str], remedy: st
     """
     absent = [name for name in names if name not in header]
     if absent:
-        raise ValueError(f"{path}, line 1: no column {', '.join(absent)} among {quote(header)}; {remedy}")
+        raise ValueError(f"{path}, line 1: no column {', '.join(absent)} among {quote_value(header)}; {remedy}")
     for name in names:
         if header.count(name) > 1:
-            raise ValueError(f"{path}, line 1: the column {quote(name)} stands there twice; delete or rename one")
+            raise ValueError(f"{path}, line 1: the column {quote_value(name)} stands there twice; delete or rename one")
     return [header.index(name) for name in names]
 
 
-def line_blocks(path: Path) -> Iterator[bytes]:
-    """Yields whole lines, joined by line feeds to blocks of about BLOCK bytes. Errors as in `lines`."""
-    for number, block in enumerate(_whole_lines(path)):
+def read_line_blocks(path: Path) -> Iterator[bytes]:
+    """Yields whole lines, joined by line feeds to blocks of about BLOCK bytes. Errors as in `read_lines`."""
+    for number, block in enumerate(_read_whole_lines(path)):
         yield block if number else block.removeprefix(BYTE_ORDER_MARK)
 
 
-def _whole_lines(path: Path) -> Iterator[bytes]:
-    """Yields the blocks of `line_blocks`, but with the byte order mark."""
+def _read_whole_lines(path: Path) -> Iterator[bytes]:
+    """Yields the blocks of `read_line_blocks`, but with the byte order mark."""
     # pieces of the incomplete block
     waiting: list[bytes] = []
     size = 0
-    for piece in blocks(path):
+    for piece in read_blocks(path):
         size += len(piece)
         # -1: too few bytes for a block, or no end of a line in the piece
         cut = piece.rfind(b"\n") if size >= BLOCK else -1
@@ -116,8 +116,8 @@ def _whole_lines(path: Path) -> Iterator[bytes]:
         yield rest.removesuffix(b"\n")
 
 
-def blocks(path: Path) -> Iterator[bytes]:
-    """Yields the decompressed content in blocks of BLOCK bytes at most, cut anywhere. Errors as in `lines`."""
+def read_blocks(path: Path) -> Iterator[bytes]:
+    """Yields the decompressed content in blocks of BLOCK bytes at most, cut anywhere. Errors as in `read_lines`."""
     require_data(path)
     with path.open("rb") as file:
         start = file.peek(4)
@@ -134,7 +134,7 @@ def blocks(path: Path) -> Iterator[bytes]:
         except EOFError:
             raise ValueError(f"{path}: truncated, its last compressed frame is not complete; {REMEDY}") from None
         except (zstd.ZstdError, gzip.BadGzipFile, zlib.error) as error:
-            raise ValueError(f"{path}: not a sound {path.suffix} file ({quote(error)}); {REMEDY}") from None
+            raise ValueError(f"{path}: not a sound {path.suffix} file ({quote_value(error)}); {REMEDY}") from None
 
 
 DECOMPRESSION: dict[str, Callable] = {
@@ -146,7 +146,7 @@ SIGNATURES = {".zst": b"\x28\xb5\x2f\xfd", ".gz": b"\x1f\x8b"}
 
 
 @contextmanager
-def zstd_writer(path: Path, level: int = 3) -> Iterator[BinaryIO]:
+def open_zstd_writer(path: Path, level: int = 3) -> Iterator[BinaryIO]:
     """Opens a compressing file; equal bytes give equal files, with a checksum at the end.
 
     Args:
@@ -164,12 +164,12 @@ def zstd_writer(path: Path, level: int = 3) -> Iterator[BinaryIO]:
             yield buffer
 
 
-def in_natural_order(paths: list[Path]) -> list[Path]:
+def sort_naturally(paths: list[Path]) -> list[Path]:
     """Sorts paths as texts, but with numbers by value: part_02, part_2, part_10."""
-    return sorted(paths, key=_natural)
+    return sorted(paths, key=_make_sort_key)
 
 
-def _natural(path: Path) -> tuple[list[tuple[int, int, str]], str]:
+def _make_sort_key(path: Path) -> tuple[list[tuple[int, int, str]], str]:
     """Returns a sort key with numbers before texts; equal numbers, as in part_2 and part_02, are sorted as texts."""
     text = path.as_posix()
     parts = []
@@ -182,15 +182,15 @@ def _natural(path: Path) -> tuple[list[tuple[int, int, str]], str]:
     return parts, text
 
 
-def shards(folder: Path) -> list[Path]:
+def list_shards(folder: Path) -> list[Path]:
     """Lists the files *.jsonl.zst of a folder, in natural order. ValueError for a folder without such a file."""
-    paths = in_natural_order(list(folder.glob("[!.]*.jsonl.zst")))
+    paths = sort_naturally(list(folder.glob("[!.]*.jsonl.zst")))
     if not paths:
         raise ValueError(f"{folder}: no shard *.jsonl.zst; run `dvc repro` to make them")
     return paths
 
 
-def by_shard(numbers: np.ndarray, sizes: list[int]) -> Iterator[list[int]]:
+def split_by_shard(numbers: np.ndarray, sizes: list[int]) -> Iterator[list[int]]:
     """Splits document numbers, counted through all shards, into numbers within each shard; both count from 0.
 
     [0, 3, 4] with sizes [3, 2] gives [0] and [0, 1].

@@ -72,7 +72,7 @@ _object = msgspec.json.Decoder(dict[str, msgspec.Raw])
 _encoder = msgspec.json.Encoder()
 
 
-def annotations(line: bytes) -> Annotations | None:
+def read_annotations(line: bytes) -> Annotations | None:
     """Reads the metadata of a record, a line of JSON.
 
     Returns:
@@ -83,11 +83,11 @@ def annotations(line: bytes) -> Annotations | None:
     """
     if not _is_utf8(line):
         raise ValueError("not UTF-8")
-    return _metadata_of(_record_of(_record, line))
+    return _extract_metadata(_decode_record(_record, line))
 
 
-def _metadata_of(record: _Record) -> Annotations | None:
-    """Returns what `annotations` returns for a decoded record."""
+def _extract_metadata(record: _Record) -> Annotations | None:
+    """Returns what `read_annotations` returns for a decoded record."""
     # most texts begin with a letter after the quotation mark, and need no decoding
     if memoryview(record.content)[1] not in LETTERS and is_blank(_string.decode(record.content)):
         return None
@@ -112,7 +112,7 @@ def read_metadata(block: bytes, starts: np.ndarray, ends: np.ndarray) -> list[An
         ends: [lines], the end of each line, without line feed.
 
     Returns:
-        For every line, in order, the result of `annotations`, or the ValueError that `annotations` raises.
+        For every line, in order, the result of `read_annotations`, or the ValueError that `read_annotations` raises.
     """
     documents = _decode_together(block, starts, ends)
     if documents is not None:
@@ -124,13 +124,13 @@ def read_metadata(block: bytes, starts: np.ndarray, ends: np.ndarray) -> list[An
                 documents += read_metadata(block, starts[part], ends[part])
         return documents
     try:
-        return [annotations(block[starts[0] : ends[0]])]
+        return [read_annotations(block[starts[0] : ends[0]])]
     except ValueError as error:
         return [error]
 
 
 def _decode_together(block: bytes, starts: np.ndarray, ends: np.ndarray) -> list[Annotations | None] | None:
-    """Returns what `annotations` returns for every line, or None unless every line is sound."""
+    """Returns what `read_annotations` returns for every line, or None unless every line is sound."""
     codes = np.frombuffer(block, dtype=np.uint8)
     if (starts >= ends).any():
         return None
@@ -155,7 +155,7 @@ def _decode_together(block: bytes, starts: np.ndarray, ends: np.ndarray) -> list
         # the first byte shows whether undecoded content is a string
         if memoryview(record.content)[0] != QUOTE:
             return None
-        documents.append(_metadata_of(record))
+        documents.append(_extract_metadata(record))
     return documents
 
 
@@ -175,46 +175,46 @@ def _is_utf8(text: bytes) -> bool:
     return True
 
 
-def content(line: bytes) -> str:
-    """Reads the text of a record, and checks only the text. Raises ValueError as `annotations` does."""
-    return _string.decode(_record_of(_text, line).content)
+def read_content(line: bytes) -> str:
+    """Reads the text of a record, and checks only the text. Raises ValueError as `read_annotations` does."""
+    return _string.decode(_decode_record(_text, line).content)
 
 
-def address(line: bytes) -> str | None:
+def read_address(line: bytes) -> str | None:
     """Reads the web address of a record, None if there is none. ValueError for an address that is not a string."""
-    headers = _decode(_source, line).warc_headers
+    headers = _decode_line(_source, line).warc_headers
     return headers.target if headers else None
 
 
-def _record_of(decoder: msgspec.json.Decoder[AnyRecord], line: bytes) -> AnyRecord:
+def _decode_record(decoder: msgspec.json.Decoder[AnyRecord], line: bytes) -> AnyRecord:
     """Decodes a record, with undecoded content, and checks by the first byte that the content is a string."""
-    record = _decode(decoder, line)
+    record = _decode_line(decoder, line)
     if memoryview(record.content)[0] != QUOTE:
         raise ValueError("`content`, or `text` of a plain document, is not a string")
     return record
 
 
-def plain_document(line: bytes) -> PlainDocument:
+def read_plain_document(line: bytes) -> PlainDocument:
     """Reads a line of a plain text corpus. ValueError for a line that is not an object."""
-    return _decode(_plain, line)
+    return _decode_line(_plain, line)
 
 
-def columns(line: bytes) -> set[str]:
+def read_columns(line: bytes) -> set[str]:
     """Reads the keys of a JSON object, without nested keys. ValueError for a line that is not an object."""
-    return set(_decode(_object, line))
+    return set(_decode_line(_object, line))
 
 
-def record(document: PlainDocument) -> bytes:
-    """Writes a plain document as an OSCAR record with empty metadata (not measured). Errors as in `oscar_record`."""
+def write_record(document: PlainDocument) -> bytes:
+    """Writes a plain document as an OSCAR record with empty metadata (not measured). Errors as in `write_oscar_record`."""
     headers: dict[str, Any] = {}
     if document.id is not None:
         headers["warc-record-id"] = str(document.id)
     if document.url is not None:
         headers["warc-target-uri"] = document.url
-    return oscar_record(document.text, headers, {})
+    return write_oscar_record(document.text, headers, {})
 
 
-def oscar_record(text: Any, headers: dict, metadata: dict) -> bytes:
+def write_oscar_record(text: Any, headers: dict, metadata: dict) -> bytes:
     """Writes an OSCAR record as a line of JSON, without line feed; NaN becomes null.
 
     Args:
@@ -231,7 +231,7 @@ def oscar_record(text: Any, headers: dict, metadata: dict) -> bytes:
         raise ValueError(str(error)) from None
 
 
-def _decode(decoder: msgspec.json.Decoder[T], line: bytes) -> T:
+def _decode_line(decoder: msgspec.json.Decoder[T], line: bytes) -> T:
     """Decodes a line of JSON. Every error is a ValueError, the only error that callers report by line."""
     try:
         return decoder.decode(line)

@@ -3,7 +3,7 @@
 import pandas as pd
 
 from stages.evidence import specifications
-from stages.evidence.fields import select
+from stages.evidence.fields import select_rows
 from stages.report import names
 from stages.report.drawing import Drawing
 from stages.report.figures import SOURCES
@@ -47,7 +47,7 @@ def draw_answers(cells: pd.DataFrame) -> Drawing:
 
 def list_answers(cells: pd.DataFrame) -> pd.DataFrame:
     """Lists the numbers of the table as rows of `draw_intervals`, with the title of the panel. cells: as above."""
-    cells = select(cells, table=TABLE)
+    cells = select_rows(cells, table=TABLE)
     # averages and answers without a model are left out
     keys = cells["row_key"].str.extract(ROW_KEY).join(cells["column_key"].str.extract(COLUMN_KEY)).dropna()
     cells = cells.join(keys, how="inner")
@@ -62,8 +62,8 @@ def list_answers(cells: pd.DataFrame) -> pd.DataFrame:
     rows = rows[rows["estimate"].notna()]
     shown = {metric: name for metric, (name, _) in METRICS.items()}
     return rows.assign(
-        title=rows["questions"].map(names.task) + rows["trained"].map(TRAINED),
-        row=rows["operator"].map(names.operator),
+        title=rows["questions"].map(names.name_task) + rows["trained"].map(TRAINED),
+        row=rows["operator"].map(names.name_operator),
         mark=rows["measure"].map(shown) + ", " + rows["source"].map(SOURCES),
         at=rows["column_key"],
         axis="F1 and exact match (%)",

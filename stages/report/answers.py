@@ -2,10 +2,10 @@
 
 import pandas as pd
 
-from stages.evidence.fields import select
+from stages.evidence.fields import select_rows
 from stages.evidence.scores import GLUE_SCORE
 from stages.report import answer_figure, claims_and_audit, read_results
-from stages.report.text_templates import content
+from stages.report.text_templates import read_content
 from stages.schema.settings import Settings
 
 
@@ -32,12 +32,12 @@ def gather_facts(settings: Settings, rows: list[dict]) -> dict[str, object]:
         "released": read_results.read_contrasts(source="released", quantity="score", at=GLUE_SCORE),
         "squad": read_squad(settings),
         "translated": read_results.read_table("translation"),
-        "totals": claims_and_audit.claim_totals(read_results.read_claims()),
-        "audited": claims_and_audit.audit_totals(read_results.audited()),
+        "totals": claims_and_audit.count_verdicts(read_results.read_claims()),
+        "audited": claims_and_audit.count_facts(read_results.read_audit()),
     }
     return {
-        "operators": content("sections")["operators"],
-        "quantities": content("sentences")["quantities"],
+        "operators": read_content("sections")["operators"],
+        "quantities": read_content("sentences")["quantities"],
         "rows": rows,
         **{name: frame.to_dict("records") for name, frame in frames.items()},
     }
@@ -47,4 +47,4 @@ def read_squad(settings: Settings) -> pd.DataFrame:
     """Selects the F1 of this run's largest size on SQuAD 1.1, without TriviaQA before, by operator."""
     rows = answer_figure.list_answers(read_results.read_cells())
     of_run = {"source": "reproduced", "size": settings.sizes[-1]}
-    return select(rows, questions="squad1", measure="f1", trained="single", **of_run)
+    return select_rows(rows, questions="squad1", measure="f1", trained="single", **of_run)

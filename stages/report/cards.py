@@ -8,12 +8,12 @@ from pathlib import Path
 
 import jinja2
 
-from stages.evidence.fields import select
-from stages.files.model_folders import card
-from stages.files.paths import pretrained
+from stages.evidence.fields import select_rows
+from stages.files.model_folders import render_card
+from stages.files.paths import find_pretrained
 from stages.report import names, read_results
 from stages.report.text_templates import FILTERS, TEMPLATES, describe_banner
-from stages.schema.operators import described
+from stages.schema.operators import describe_operators
 from stages.schema.settings import Settings
 
 # the summaries that a card shows
@@ -34,7 +34,7 @@ def escape(value: object) -> str:
     return SPECIAL.sub(r"\\\g<0>", line)
 
 
-def environment(folder: Path) -> jinja2.Environment:
+def make_environment(folder: Path) -> jinja2.Environment:
     """Builds the Jinja environment of the Markdown templates of a folder."""
     templates = jinja2.Environment(
         loader=jinja2.FileSystemLoader(folder),
@@ -49,13 +49,13 @@ def environment(folder: Path) -> jinja2.Environment:
 
 def render_cards(settings: Settings) -> dict[str, str]:
     """Renders the model cards of a run in Markdown, by `OPERATOR-SIZE`."""
-    template = environment(TEMPLATES).get_template("model_card.md")
-    operators = described(Path(settings.operators_file))
-    summaries = select(read_results.read_summaries(), metric=MEASURES)
+    template = make_environment(TEMPLATES).get_template("model_card.md")
+    operators = describe_operators(Path(settings.operators_file))
+    summaries = select_rows(read_results.read_summaries(), metric=MEASURES)
     texts = {}
     for size in settings.sizes:
         for operator in settings.operators:
-            variant = settings.variant(operator)
+            variant = settings.select_variant(operator)
             text = template.render(
                 banner=describe_banner(settings),
                 variant=variant,
@@ -63,10 +63,10 @@ def render_cards(settings: Settings) -> dict[str, str]:
                 model=settings.models[size],
                 folder=f"data/pretraining/{operator}-{size}/seed-N",
                 seeds=settings.pretraining.seeds,
-                rows=select(summaries, operator=operator, size=size).to_dict("records"),
+                rows=select_rows(summaries, operator=operator, size=size).to_dict("records"),
             )
             # the folder of the first seed is the example of the card
-            folder = pretrained(operator, size, settings.pretraining.seeds[0])
-            title = escape(f"BERT-{size} with {names.operator(operator)} attention")
-            texts[f"{operator}-{size}"] = card(folder, title, text.strip(), operator, variant, "fill-mask", {})
+            folder = find_pretrained(operator, size, settings.pretraining.seeds[0])
+            title = escape(f"BERT-{size} with {names.name_operator(operator)} attention")
+            texts[f"{operator}-{size}"] = render_card(folder, title, text.strip(), operator, variant, "fill-mask", {})
     return texts

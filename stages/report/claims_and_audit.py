@@ -16,7 +16,7 @@ from stages.evidence.baselines import AT_CHANCE
 from stages.evidence.statistics import INCONCLUSIVE, NOT_TESTED, ONE_CHECKPOINT, TOO_FEW
 from stages.report import names
 from stages.report.tables import Grid, Group, Heading, Line, Value
-from stages.report.text_templates import content
+from stages.report.text_templates import read_content
 
 # source of a check (a key of published.PAPERS) by the first part of the name
 PAPER_OF = {
@@ -77,23 +77,23 @@ class Ledger(Grid):
     kind: ClassVar[str] = "ledger"
 
 
-def claims(ledger: pd.DataFrame, checks: pd.DataFrame) -> Ledger:
+def build_claims(ledger: pd.DataFrame, checks: pd.DataFrame) -> Ledger:
     """Builds the ledger of claims with the verdicts, and with the checks of the audit behind each verdict.
 
     Args:
         ledger: the claims as the stage analysis judged them, texts only; see `claims.build_ledger` there.
-        checks: of `read_results.audited`.
+        checks: of `read_results.read_audit`.
     """
     word_of = checks["verdict"].replace(WORD_OF).set_axis(checks["check"]).to_dict()
     headings = [Heading("What it says")]
     headings += [Heading(*texts) for texts in COLUMNS.values()]
     groups = []
     for row in _put_side_by_side(ledger).to_dict("records"):
-        values = [Value(names.prose(row["claim"]), because=row["where"], kind="text")]
+        values = [Value(names.write_names(row["claim"]), because=row["where"], kind="text")]
         # the menus by which a reader filters the lines
         menus = [("Source", published.PAPERS[row["paper"]])]
         for column, (heading, _) in COLUMNS.items():
-            because = names.prose(row[f"{column}_because"]).replace("_", " ")
+            because = names.write_names(row[f"{column}_because"]).replace("_", " ")
             ids = row["audit_ids"].split(", ") if column == "numbers" else []
             behind = tuple((name, word_of[name]) for name in ids if name in word_of)
             menus.append((heading, row[column]))
@@ -110,11 +110,11 @@ def claims(ledger: pd.DataFrame, checks: pd.DataFrame) -> Ledger:
     )
 
 
-def claim_totals(ledger: pd.DataFrame) -> pd.DataFrame:
+def count_verdicts(ledger: pd.DataFrame) -> pd.DataFrame:
     """Counts, by ledger and by source, the claims of each verdict.
 
     Args:
-        ledger: as for `claims`.
+        ledger: as for `build_claims`.
 
     Returns:
         A row for every ledger (COLUMNS) and every source with claims that the ledger judges. Columns: source, ledger,
@@ -140,18 +140,18 @@ def name_column(word: str) -> str:
     return word.replace(" ", "_")
 
 
-def audit(checks: pd.DataFrame) -> Ledger:
+def build_audit(checks: pd.DataFrame) -> Ledger:
     """Builds the ledger of all checks of the published numbers, by verdict as in WORST; any other verdict comes last.
 
     Among checks of equal verdict, the `findings` of sections.yaml come first, in the order there.
 
     Args:
-        checks: of `read_results.audited`.
+        checks: of `read_results.read_audit`.
     """
     ranks = pd.DataFrame(
         {
-            "verdict": checks["verdict"].map(_rank(WORST)),
-            "finding": checks["check"].map(_rank(content("sections")["findings"])),
+            "verdict": checks["verdict"].map(_number_values(WORST)),
+            "finding": checks["check"].map(_number_values(read_content("sections")["findings"])),
         }
     )
     # A verdict or a check without a rank comes last.
@@ -159,8 +159,8 @@ def audit(checks: pd.DataFrame) -> Ledger:
     groups = []
     for row in rows.itertuples():
         values = (
-            Value(names.prose(row.statement), because=row.source, kind="text"),
-            Value(row.verdict, because=names.prose(row.arithmetic), kind="verdict"),
+            Value(names.write_names(row.statement), because=row.source, kind="text"),
+            Value(row.verdict, because=names.write_names(row.arithmetic), kind="verdict"),
         )
         menus = (
             ("Source", row.source),
@@ -182,7 +182,7 @@ def audit(checks: pd.DataFrame) -> Ledger:
     )
 
 
-def audit_totals(checks: pd.DataFrame) -> pd.DataFrame:
+def count_facts(checks: pd.DataFrame) -> pd.DataFrame:
     """Counts the facts of every source by verdict: checks that hold or fail for the same reason are a fact.
 
     Returns:
@@ -194,7 +194,7 @@ def audit_totals(checks: pd.DataFrame) -> pd.DataFrame:
     for paper, of_source in checks.groupby(sources, sort=False):
         failing = of_source["verdict"] == FAILS
         computed = of_source[(of_source["by"] == "arithmetic") & of_source["verdict"].isin(WORST)]
-        ranks = computed["verdict"].map(_rank(WORST))
+        ranks = computed["verdict"].map(_number_values(WORST))
         facts = ranks.groupby(computed["fact"]).min().map(dict(enumerate(WORST))).value_counts()
         counts = facts.reindex(WORST, fill_value=0)
         totals.append(
@@ -239,6 +239,6 @@ def _put_side_by_side(ledger: pd.DataFrame) -> pd.DataFrame:
     return claims.fillna("").reset_index()
 
 
-def _rank(values: Sequence[str]) -> dict[str, int]:
+def _number_values(values: Sequence[str]) -> dict[str, int]:
     """Numbers the values in order, from 0."""
     return {value: place for place, value in enumerate(values)}

@@ -48,7 +48,7 @@ TESTED = {
 
 
 @cache
-def content() -> dict:
+def read_deviations() -> dict:
     """Reads deviations.yaml: `fixed`, entries by source, and `open`, choices by source and item."""
     return yaml.safe_load(PATH.read_text(encoding="utf-8"))
 
@@ -114,7 +114,7 @@ def compare(params: dict, source: str, unknown: Mapping[str, int] | None = None)
             same[key] = is_same(settings[key], row["value"], row["compare"])
 
     rows = [_compare_row(row, settings, same, unknown or {}) for row in stated]
-    for entry in content()["fixed"].get(source, ()):
+    for entry in read_deviations()["fixed"].get(source, ()):
         row = {
             "setting": entry["setting"],
             "key": "",
@@ -147,7 +147,7 @@ def _compare_row(row: dict, settings: dict[str, Any], same: dict[str, bool], unk
     }
     if part in VERDICTS:
         column = "paper" if part == "paper" else "code"
-        found[column] = row["printed"] or show(row["value"])
+        found[column] = row["printed"] or format_value(row["value"])
         as_stated, differs = VERDICTS[part]
         # "all documents" are the source's documents only if the data set is the source's, too
         alike = all(same.get(other, False) for other in [key, *row["also"].split()])
@@ -216,11 +216,11 @@ def describe_needs(needs: dict[str, list]) -> str:
     """Words a condition: {"data.source": ["files", "hub"]} gives "data.source: files or data.source: hub"."""
     conditions = []
     for key, wanted in needs.items():
-        conditions.extend(f"{key}: {show(value)}" for value in wanted)
+        conditions.extend(f"{key}: {format_value(value)}" for value in wanted)
     return " or ".join(conditions)
 
 
-def differing(compared: pd.DataFrame) -> str:
+def count_differing(compared: pd.DataFrame) -> str:
     """Counts the rows of `compare` that differ, as `14 of 60`; rows without a comparison are in neither number."""
     different, total = 0, 0
     for as_stated, differs in VERDICTS.values():
@@ -229,35 +229,35 @@ def differing(compared: pd.DataFrame) -> str:
     return f"{different} of {total}"
 
 
-def without_counterpart(params: dict) -> pd.DataFrame:
+def list_without_counterpart(params: dict) -> pd.DataFrame:
     """Lists the settings that no source has, as a frame of texts: key, run (the value)."""
     rows = []
     for key, value in list_settings(params).items():
         if key not in read_null_words():
-            rows.append({"key": key, "run": show(value)})
+            rows.append({"key": key, "run": format_value(value)})
     return pd.DataFrame(rows, columns=["key", "run"])
 
 
 def show_setting(settings: dict[str, Any], key: str) -> str:
-    """Formats a setting as `show` does, but null in the words that settings.csv has for the key."""
+    """Formats a setting as `format_value` does, but null in the words that settings.csv has for the key."""
     words = read_null_words().get(key)
     if settings[key] is None and words:
         return words
-    return show(settings[key])
+    return format_value(settings[key])
 
 
-def show(value: Any) -> str:
+def format_value(value: Any) -> str:
     """Formats a value: true as `yes`, lists with commas or as `none`, integers as `1,000`, floats with 6 digits."""
     match value:
         case None:
             return "null"
         case dict():
-            return ", ".join(f"{name} {show(item)}" for name, item in value.items() if item is not None)
+            return ", ".join(f"{name} {format_value(item)}" for name, item in value.items() if item is not None)
         case []:
             return "none"
         case list():
             mark = "; " if value and isinstance(value[0], dict) else ", "
-            return mark.join(show(item) for item in value)
+            return mark.join(format_value(item) for item in value)
         case bool():  # before int, of which bool is a subclass
             return "yes" if value else "no"
         case int():

@@ -4,12 +4,12 @@ from dataclasses import replace
 
 import pandas as pd
 
-from stages.evidence.fields import select
+from stages.evidence.fields import select_rows
 from stages.evidence.scores import COLUMNS, GLUE_SCORE, MISMATCHED
 from stages.report import names
 from stages.report.drawing import Drawing, Groups
 from stages.report.intervals import draw_intervals, name_marks
-from stages.report.text_templates import content
+from stages.report.text_templates import read_content
 
 NOISE = "lost_"
 # released results stand first, and sizes in the order of the analysis
@@ -31,13 +31,13 @@ def draw_differences(contrasts: pd.DataFrame) -> list[Drawing]:
     """
     rows = contrasts.assign(
         operator=contrasts["arm"],
-        row=contrasts["arm"].map(names.operator),
+        row=contrasts["arm"].map(names.name_operator),
         mark=name_marks(contrasts),
         axis=contrasts["quantity"].map(AXES).fillna(LOST),
         scale="",
     )
     rows = rows.sort_values("source", key=lambda sources: sources.map(RANK), kind="stable")
-    scores = select(rows, quantity="score")
+    scores = select_rows(rows, quantity="score")
     whole = scores["at"] == GLUE_SCORE
     lost = rows[rows["quantity"].str.startswith(NOISE) & (rows["at"] != MISMATCHED)]
     return [
@@ -57,7 +57,7 @@ def draw_differences(contrasts: pd.DataFrame) -> list[Drawing]:
             "loss_differences_plot",
             "Final validation loss compared with the original",
             "pretraining",
-            split_protocols(select(rows, quantity="loss")),
+            split_protocols(select_rows(rows, quantity="loss")),
         ),
         draw_intervals(
             "noise_differences",
@@ -69,7 +69,7 @@ def draw_differences(contrasts: pd.DataFrame) -> list[Drawing]:
             "speed_differences",
             "Tokens per second in pre-training compared with the original",
             "timing",
-            split_protocols(select(rows, quantity="speed")),
+            split_protocols(select_rows(rows, quantity="speed")),
         ),
     ]
 
@@ -78,7 +78,7 @@ def split_protocols(rows: pd.DataFrame) -> Groups:
     """Splits rows into a panel per fine-tuning protocol, which the title names if there are several."""
     groups = []
     for protocol, of_protocol in rows.groupby("protocol", sort=False):
-        title = names.protocol(protocol) if rows["protocol"].nunique() > 1 else ""
+        title = names.name_protocol(protocol) if rows["protocol"].nunique() > 1 else ""
         groups.append((title, of_protocol))
     return groups
 
@@ -87,11 +87,11 @@ def split_operators(rows: pd.DataFrame) -> Groups:
     """Splits the scores of tasks into a panel per source and operator, with a row per task and a scale per source."""
     rows = rows.sort_values("at", key=lambda tasks: tasks.map(COLUMNS.index), kind="stable")
     rows = rows.sort_values("source", key=lambda sources: sources.map(RANK), kind="stable")
-    rows = rows.assign(row=rows["at"].map(names.task), scale=rows["source"])
+    rows = rows.assign(row=rows["at"].map(names.name_task), scale=rows["source"])
     groups = []
     for (source, protocol, operator), of_operator in rows.groupby(["source", "protocol", "operator"], sort=False):
         start = "released" if source == "released" else "this run"
-        title = f"{names.operator(operator)}, {start}"
+        title = f"{names.name_operator(operator)}, {start}"
         groups.append((title + _name_recipe(rows, protocol), of_operator))
     return groups
 
@@ -103,14 +103,14 @@ def split_kinds(rows: pd.DataFrame) -> Groups:
     for (protocol, quantity, at), of_task in rows.groupby(keys, sort=False):
         kind = quantity.removeprefix(NOISE).replace("_", " ")
         place = "noise on embeddings" if kind == "noise" else kind
-        title = f"{names.task(at).removesuffix('-m')}, {place}"
+        title = f"{names.name_task(at).removesuffix('-m')}, {place}"
         groups.append((title + _name_recipe(rows, protocol), of_task))
     return groups
 
 
 def _name_recipe(rows: pd.DataFrame, protocol: str) -> str:
     """The end of a panel's title: `, Courtois et al.` if the rows have several fine-tuning protocols, else empty."""
-    return f", {names.protocol(protocol)}" if rows["protocol"].nunique() > 1 else ""
+    return f", {names.name_protocol(protocol)}" if rows["protocol"].nunique() > 1 else ""
 
 
 def draw_studies(studies: pd.DataFrame) -> Drawing:
@@ -124,11 +124,11 @@ def draw_studies(studies: pd.DataFrame) -> Drawing:
         mark=STUDY,
         at=studies["study"],
         scale=studies["study"] + " " + studies["unit"],
-        row=studies["operator"].map(names.operator),
+        row=studies["operator"].map(names.name_operator),
         axis=studies["unit"].map(UNITS),
     )
     groups = []
     for (study, question), of_study in rows.groupby(["study", "question"], sort=False):
         groups.append((f"{study.replace('_', ' ')}: {QUESTIONS[question]}", of_study))
     drawing = draw_intervals("study_differences", "What this repository's studies found", "report", groups)
-    return replace(drawing, notes=(content("sentences")["notes"]["studies"],))
+    return replace(drawing, notes=(read_content("sentences")["notes"]["studies"],))

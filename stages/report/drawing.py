@@ -11,12 +11,12 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from stages.files.storage import temporary_sibling, write_atomically
+from stages.files.storage import make_temporary_sibling, write_atomically
 from stages.report import names
 from stages.report.figure_files import save_figure
 from stages.report.line_names import name_lines
-from stages.report.looks import GRID, INK, SETTINGS, style
-from stages.report.tables import Shown, csv_of
+from stages.report.looks import GRID, INK, SETTINGS, find_style
+from stages.report.tables import Shown, write_csv
 from stages.report.text_templates import describe_panel
 
 # inches per panel, which stay legible on a page of 500 pixels; panels per row
@@ -132,16 +132,16 @@ def draw_reference(axes: Axes, height: float, label: str) -> None:
 
 def write_figures(folder: Path, drawings: Iterable[Drawing]) -> None:
     """Writes the numbers and the files of all figures into a folder, which is replaced as a whole."""
-    with temporary_sibling(folder) as new:
+    with make_temporary_sibling(folder) as new:
         # also without any figure
         new.mkdir()
         for drawing in drawings:
-            write_atomically(new / f"{drawing.name}.csv", csv_of(drawing.csv))
+            write_atomically(new / f"{drawing.name}.csv", write_csv(drawing.csv))
             for form, content in drawing.files.items():
                 write_atomically(new / f"{drawing.name}.{form}", content)
 
 
-def curve(axes: Axes, rows: pd.DataFrame, operator: str, across: str = "step", **look) -> None:
+def draw_curve(axes: Axes, rows: pd.DataFrame, operator: str, across: str = "step", **look) -> None:
     """Draws the mean over an operator's runs as a line, and a band between the extremes of several runs.
 
     Args:
@@ -151,14 +151,14 @@ def curve(axes: Axes, rows: pd.DataFrame, operator: str, across: str = "step", *
         across: the column of the horizontal axis.
         look: further properties of the line.
     """
-    colour, stroke = style(operator)
+    colour, stroke = find_style(operator)
     if (rows["n"] > 1).any():
         axes.fill_between(rows[across], rows["minimum"], rows["maximum"], color=colour, alpha=0.18, linewidth=0)
-    name = names.operator(operator)
+    name = names.name_operator(operator)
     axes.plot(rows[across], rows["mean"], color=colour, linestyle=stroke, linewidth=1.4, label=name, **look)
 
 
-def steps_axis(axes: Axes) -> None:
+def label_steps_axis(axes: Axes) -> None:
     """Labels the horizontal axis as training steps, with few ticks and thousands separated."""
     axes.set_xlabel("training step")
     axes.xaxis.set_major_locator(mpl.ticker.MaxNLocator(3))

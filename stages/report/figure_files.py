@@ -58,11 +58,11 @@ def shrink_svg(svg: str) -> str:
         svg = svg.replace(identifier, f"i{number}")
     svg = EMPTY.sub("", NO_TURN.sub("", BREAK.sub("", INDENT.sub("", svg))))
 
-    def inherit(text: re.Match) -> str:
+    def remove_inherited(text: re.Match) -> str:
         own = [part for part in text[1].split("; ") if part not in (FAMILY, SIZE, FILL)]
         return f'<text style="{"; ".join(own)}"' if own else "<text"
 
     for _ in range(PASSES):
         svg = LONELY.sub(r"\1", svg)
-    svg = re.sub(r'<text style="([^"]*)"', inherit, svg)
+    svg = re.sub(r'<text style="([^"]*)"', remove_inherited, svg)
     return svg.replace("<svg ", f'<svg style="{FAMILY}; {SIZE}; {FILL}" ', 1)

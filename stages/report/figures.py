@@ -6,7 +6,7 @@ from matplotlib.axes import Axes
 
 from stages.evidence import specifications
 from stages.evidence.convergence import SHARE
-from stages.evidence.fields import select
+from stages.evidence.fields import select_rows
 from stages.report import names
 from stages.report.drawing import (
     CONSTANT,
@@ -16,16 +16,16 @@ from stages.report.drawing import (
     ROW,
     Drawing,
     Groups,
-    curve,
+    draw_curve,
     draw_figure,
     draw_reference,
     find_limits,
     label_rows,
+    label_steps_axis,
     separate_rows,
-    steps_axis,
 )
 from stages.report.line_names import SMALL
-from stages.report.looks import HEAT, INK, PAPER, style
+from stages.report.looks import HEAT, INK, PAPER, find_style
 
 # sources, and their names in the title of a panel
 SOURCES = {"released": "released", "published": "published", "reproduced": "this run"}
@@ -56,7 +56,7 @@ def draw_specified(figure: specifications.Figure, frame: pd.DataFrame) -> Drawin
     # every panel has the scale of the whole figure
     limits = find_limits(csv[SHOWN[figure.kind]].stack()) if groups else (0.0, 1.0)
 
-    def paint(axes: Axes, rows: pd.DataFrame) -> None:
+    def paint_panel(axes: Axes, rows: pd.DataFrame) -> None:
         if figure.kind == "bars":
             draw_bars(axes, rows, csv)
             axes.set_xlabel(figure.axis)
@@ -79,7 +79,7 @@ def draw_specified(figure: specifications.Figure, frame: pd.DataFrame) -> Drawin
         figure.title,
         figure.stage,
         groups,
-        paint,
+        paint_panel,
         figure.kind,
         _choose_size(figure.kind, groups),
         csv,
@@ -96,11 +96,11 @@ def split_panels(figure: specifications.Figure, frame: pd.DataFrame) -> Groups:
         frame = frame.assign(protocol="")
     groups = []
     for source, size in [*figure.beside, *(("reproduced", size) for size in run)]:
-        rows = select(frame, source=source, size=size)
+        rows = select_rows(frame, source=source, size=size)
         for protocol, of_recipe in rows.groupby("protocol", sort=False):
             title = f"BERT-{size}, {SOURCES[source]}" if size else ""
             if rows["protocol"].nunique() > 1:
-                title += f", {names.protocol(protocol)}"
+                title += f", {names.name_protocol(protocol)}"
             groups.append((title, of_recipe))
     return groups
 
@@ -120,8 +120,8 @@ def _choose_size(kind: str, groups: Groups) -> tuple[float, float]:
 def draw_curves(axes: Axes, frame: pd.DataFrame) -> None:
     """Draws a curve per operator; frame: operator, step (increasing), mean, minimum, maximum and n (number of runs)."""
     for operator, rows in frame.groupby("operator", sort=False):
-        curve(axes, rows, operator)
-    steps_axis(axes)
+        draw_curve(axes, rows, operator)
+    label_steps_axis(axes)
 
 
 def draw_losses(axes: Axes, frame: pd.DataFrame) -> None:
@@ -129,10 +129,10 @@ def draw_losses(axes: Axes, frame: pd.DataFrame) -> None:
     if (frame.groupby("operator").size() == 2).all():
         # a text states beginning and end, and nothing is known between
         for operator, rows in frame.groupby("operator", sort=False):
-            colour, _ = style(operator)
-            axes.plot(rows["step"], rows["mean"], "o", color=colour, label=names.operator(operator))
+            colour, _ = find_style(operator)
+            axes.plot(rows["step"], rows["mean"], "o", color=colour, label=names.name_operator(operator))
         axes.margins(0.15)
-        steps_axis(axes)
+        label_steps_axis(axes)
         return
     draw_curves(axes, frame)
     late = frame[frame["step"] >= LATE * frame["step"].max()]
@@ -170,7 +170,7 @@ def draw_dots(axes: Axes, frame: pd.DataFrame) -> None:
     """
     operators = list(dict.fromkeys(frame["operator"]))
     for place, operator in enumerate(operators):
-        colour, _ = style(operator)
+        colour, _ = find_style(operator)
         rows = frame[frame["operator"] == operator]
         # the lines of seeds stand around the place of the operator
         rank = rows["pretraining_seed"].rank(method="dense")
@@ -184,7 +184,7 @@ def draw_dots(axes: Axes, frame: pd.DataFrame) -> None:
         constant = frame["constant"].max()
         axes.axvline(constant, color=INK, linewidth=0.8, linestyle=DASHED)
         axes.annotate(CONSTANT, (constant, 0), (4, 0), textcoords="offset points", va="center", fontsize=SMALL)
-    label_rows(axes, [names.operator(operator) for operator in operators])
+    label_rows(axes, [names.name_operator(operator) for operator in operators])
     separate_rows(axes, len(operators))
 
 
@@ -203,13 +203,13 @@ def draw_bars(axes: Axes, frame: pd.DataFrame, everything: pd.DataFrame) -> None
         for number, row in enumerate(rows.itertuples()):
             shift = (number - (len(rows) - 1) / 2) * height
             # bars of documents belong to no operator
-            colour = style(row.operator)[0] if row.operator else HEAT
-            name = names.operator(row.operator)
+            colour = find_style(row.operator)[0] if row.operator else HEAT
+            name = names.name_operator(row.operator)
             # the label of the row may name the operator already
             legend = None if name in ("", label) else name
             drawn = axes.barh(place + shift, row.value, height, color=colour, label=legend)
             axes.bar_label(drawn, fmt="%.3g", padding=3, fontsize=SMALL)
-    label_rows(axes, [names.label(label) for label in labels])
+    label_rows(axes, [names.replace_keys(label) for label in labels])
     most = everything.groupby(["source", "size"])["label"].nunique().max()
     axes.set_ylim(most - 0.5, -0.5)
     low, high = find_limits([0, *everything["value"]], 0.12)
@@ -219,8 +219,8 @@ def draw_bars(axes: Axes, frame: pd.DataFrame, everything: pd.DataFrame) -> None
 
 def list_drop_shares(corpus: pd.DataFrame) -> pd.DataFrame:
     """Computes, as bars, the share of documents (%) that each reason is first to drop. corpus: of table_rows.py."""
-    dropped = select(corpus[corpus["documents"] > 0], fate="dropped")
-    everything = select(corpus, fate="in")["documents"].sum()
+    dropped = select_rows(corpus[corpus["documents"] > 0], fate="dropped")
+    everything = select_rows(corpus, fate="in")["documents"].sum()
     labels = (dropped["rule"] + ": " + dropped["reason"]).str.replace("_", " ")
     frame = pd.DataFrame({"label": labels, "value": 100 * dropped["documents"] / max(everything, 1)})
     return frame.assign(source="reproduced", quantity="dropped", operator="", size="")

@@ -11,15 +11,15 @@ import pandas as pd
 
 from stages.evidence.baselines import AT_CHANCE
 from stages.evidence.cells import PAPER_SIZES
-from stages.evidence.fields import select
+from stages.evidence.fields import select_rows
 from stages.evidence.scores import GLUE_SCORE, MISMATCHED
 from stages.evidence.statistics import INCONCLUSIVE, NOT_TESTED, ONE_CHECKPOINT
 from stages.report import names, read_results
 from stages.report.figures import SOURCES
 from stages.report.intervals import find_scale
-from stages.report.looks import style
-from stages.report.tables import Grid, Group, Heading, Line, Value, number, signed
-from stages.report.text_templates import content
+from stages.report.looks import find_style
+from stages.report.tables import Grid, Group, Heading, Line, Value, format_number, format_signed
+from stages.report.text_templates import read_content
 from stages.schema.settings import Settings
 
 # BERT-base, the size of which released results are shown
@@ -104,7 +104,7 @@ class Column:
         """Whether the column has a mark away from zero."""
         return self.high > self.low
 
-    def share(self, value: float) -> float:
+    def locate_share(self, value: float) -> float:
         """Returns the place of a value on the scale, from 0 at the left end to 1 at the right end, where it is cut."""
         if not self.drawn:
             return 0.0
@@ -129,29 +129,29 @@ def build_rows(settings: Settings) -> list[dict]:
     # a run of the scale of a study has its own numbers
     studies = studies[studies["study"] != settings.scale]
     summaries = read_results.read_summaries()
-    described = content("sections")["operators"]
+    described = read_content("sections")["operators"]
     rows = []
     for operator in dict.fromkeys([*described, *contrasts["arm"]]):
-        compared = select(contrasts, arm=operator)
-        studied = select(studies, operator=operator)
-        noise = select(compared, quantity="lost_noise")
+        compared = select_rows(contrasts, arm=operator)
+        studied = select_rows(studies, operator=operator)
+        noise = select_rows(compared, quantity="lost_noise")
         marks = {
             "saved": count_saved(summaries, operator, [BIGGEST, size]),
             "score": [
-                *list_marks(select(compared, quantity="score", at=GLUE_SCORE), 2),
-                *list_study_marks(select(studied, question="score"), 2),
+                *list_marks(select_rows(compared, quantity="score", at=GLUE_SCORE), 2),
+                *list_study_marks(select_rows(studied, question="score"), 2),
             ],
             "loss": [
-                *list_marks(select(compared, quantity="loss"), 3),
-                *list_study_marks(select(studied, question="loss"), 3),
+                *list_marks(select_rows(compared, quantity="loss"), 3),
+                *list_study_marks(select_rows(studied, question="loss"), 3),
             ],
             "noise": list_marks(noise[noise["at"] != MISMATCHED], 1, by_task=True),
-            "transfer": list_marks(select(compared, quantity="transfer"), 1),
-            "time": list_marks(select(compared, quantity="speed"), 1),
+            "transfer": list_marks(select_rows(compared, quantity="transfer"), 1),
+            "time": list_marks(select_rows(compared, quantity="speed"), 1),
         }
-        cells = {key: Cell(tuple(found), judge(found)) for key, found in marks.items()}
-        colour, _ = style(operator)
-        rows.append({"key": operator, "operator": names.operator(operator), "colour": colour, "cells": cells})
+        cells = {key: Cell(tuple(found), judge_marks(found)) for key, found in marks.items()}
+        colour, _ = find_style(operator)
+        rows.append({"key": operator, "operator": names.name_operator(operator), "colour": colour, "cells": cells})
     return rows
 
 
@@ -165,7 +165,7 @@ def list_marks(rows: pd.DataFrame, decimals: int, by_task: bool = False) -> list
     """
     marks = []
     for row in rows.to_dict("records"):
-        place = names.task(row["at"]) if by_task else f"BERT-{row['size']}"
+        place = names.name_task(row["at"]) if by_task else f"BERT-{row['size']}"
         verdict = NOT_TESTED
         if row["direction"]:
             verdict = row["direction"]
@@ -189,24 +189,24 @@ def list_study_marks(rows: pd.DataFrame, decimals: int) -> list[Mark]:
 
 def make_mark(source: str, label: str, name: str, row: dict, decimals: int, verdict: str) -> Mark:
     """Makes a mark of a row with estimate, low and high; without an interval, low and high are NaN."""
-    text = signed(row["estimate"], decimals)
+    text = format_signed(row["estimate"], decimals)
     if pd.notna(row["low"]):
-        text += f" [{number(row['low'], decimals)}, {number(row['high'], decimals)}]"
-    size = number(abs(row["estimate"]), decimals - 1)
+        text += f" [{format_number(row['low'], decimals)}, {format_number(row['high'], decimals)}]"
+    size = format_number(abs(row["estimate"]), decimals - 1)
     return Mark(source, label, row["estimate"], row["low"], row["high"], text, size, name, verdict)
 
 
 def count_saved(summaries: pd.DataFrame, operator: str, sizes: list[str]) -> list[Mark]:
     """Gives the share of the parameters that an operator saves, at the first of `sizes` with a count."""
-    counted = select(summaries, metric="saved_percent", operator=operator)
+    counted = select_rows(summaries, metric="saved_percent", operator=operator)
     for size in sizes:
-        for share in select(counted, size=size)["mean"]:
-            text = f"{number(share, 1)} %"
+        for share in select_rows(counted, size=size)["mean"]:
+            text = f"{format_number(share, 1)} %"
             return [Mark(COUNTED, f"counted, BERT-{size}", share, nan, nan, text, text, "", "")]
     return []
 
 
-def judge(marks: list[Mark]) -> str:
+def judge_marks(marks: list[Mark]) -> str:
     """Gives the verdict on an operator: what this run or a study shows, MIXED if they show opposite directions.
 
     Released results are single checkpoints, which decide nothing about the operator. A count needs no verdict.
@@ -225,7 +225,7 @@ def judge(marks: list[Mark]) -> str:
 def fit_columns(rows: list[dict]) -> dict[str, Column]:
     """Fits one scale per column, which holds zero and every mark, but not the whole of an extremely long interval."""
     columns = {}
-    for key in content("sections")["columns"]:
+    for key in read_content("sections")["columns"]:
         marks = [mark for row in rows for mark in row["cells"][key].marks]
         if not any(mark.estimate for mark in marks):
             columns[key] = Column(0.0, 0.0)
@@ -239,7 +239,7 @@ def fit_columns(rows: list[dict]) -> dict[str, Column]:
 
 def list_numbers(rows: list[dict]) -> Grid:
     """Lists the numbers behind the picture as a table: a row for every mark."""
-    columns = content("sections")["columns"]
+    columns = read_content("sections")["columns"]
     groups, records = [], []
     for row in rows:
         for key, cell in row["cells"].items():

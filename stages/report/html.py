@@ -27,7 +27,7 @@ METADATA = re.compile("<metadata>.*?</metadata>", re.DOTALL)
 IDENTIFIER = re.compile(r'\bid="|url\(#|href="#')
 
 
-def environment(folder: Path) -> jinja2.Environment:
+def make_environment(folder: Path) -> jinja2.Environment:
     """Builds the Jinja environment of the HTML templates of a folder."""
     templates = jinja2.Environment(
         loader=jinja2.FileSystemLoader(folder),
@@ -37,11 +37,11 @@ def environment(folder: Path) -> jinja2.Environment:
         lstrip_blocks=True,
     )
     templates.globals.update(computed=FORMULA.pattern, verdicts=WORDS)
-    templates.filters.update(FILTERS, column=name_column, formula=format_formula, inline=inline_svg)
+    templates.filters.update(FILTERS, column=name_column, formula=format_formula, inline=embed_svg)
     return templates
 
 
-def inline_svg(svg: bytes, name: str) -> Markup:
+def embed_svg(svg: bytes, name: str) -> Markup:
     """Makes a figure a part of a page: text stays text, and the colours follow the light or dark scheme.
 
     `id="axes_1"` becomes `id="NAME-axes_1"`, and `fill: #24292f` becomes `fill: currentColor`.

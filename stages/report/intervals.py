@@ -8,8 +8,8 @@ from matplotlib.ticker import StrMethodFormatter
 
 from stages.report.drawing import FULL, ROW, Drawing, Groups, draw_figure, label_rows, separate_rows
 from stages.report.figures import SOURCES
-from stages.report.looks import INK, PAPER, style
-from stages.report.text_templates import content
+from stages.report.looks import INK, PAPER, find_style
+from stages.report.text_templates import read_content
 
 # sources with their marks: released results are filled circles, this run hollow circles, own studies diamonds
 SHAPES = {"released": "o", "published": "o", "reproduced": "o", "study": "D"}
@@ -31,7 +31,7 @@ class Mark:
     size: float
     hollow: bool
 
-    def look(self, colour: str) -> dict:
+    def describe_look(self, colour: str) -> dict:
         """Returns the properties of the mark in a colour."""
         fill = PAPER if self.hollow else colour
         return {"marker": self.shape, "markersize": self.size, "color": colour, "markerfacecolor": fill}
@@ -65,9 +65,9 @@ def draw_intervals(
     chosen = marks or choose_marks(everything)
     limits = {key: find_scale(rows, kind == "intervals") for key, rows in everything.groupby("scale")}
 
-    def paint(axes: Axes, rows: pd.DataFrame) -> None:
+    def paint_panel(axes: Axes, rows: pd.DataFrame) -> None:
         for label in chosen:
-            axes.plot([], [], linestyle="none", label=label, **chosen[label].look(INK))
+            axes.plot([], [], linestyle="none", label=label, **chosen[label].describe_look(INK))
         paint_rows(axes, rows, chosen, limits[rows["scale"].iloc[0]])
         if kind == "intervals":
             axes.axvline(0, color=INK, linewidth=0.8)
@@ -75,13 +75,13 @@ def draw_intervals(
 
     width = FULL / min(ROW, max(len(groups), 1))
     columns = [column for column in CSV if column in everything]
-    note = content("sentences")["notes"][kind]
+    note = read_content("sentences")["notes"][kind]
     return draw_figure(
         name,
         title,
         stage,
         groups,
-        paint,
+        paint_panel,
         kind,
         (width, find_height(groups)),
         everything[columns],
@@ -146,7 +146,7 @@ def paint_rows(axes: Axes, rows: pd.DataFrame, marks: dict[str, Mark], limits: t
 
 def paint_interval(axes: Axes, height: float, row, mark: Mark, limits: tuple[float, float]) -> None:
     """Draws a mark with its interval, if any; an arrow at the edge continues an interval beyond the limits."""
-    colour, _ = style(row.operator)
+    colour, _ = find_style(row.operator)
     if pd.notna(row.low):
         low, high = limits
         inside = [max(row.low, low), min(row.high, high)]
@@ -156,7 +156,7 @@ def paint_interval(axes: Axes, height: float, row, mark: Mark, limits: tuple[flo
             axes.plot(low, height, "<", **arrow)
         if row.high > high:
             axes.plot(high, height, ">", **arrow)
-    axes.plot(row.estimate, height, linestyle="none", clip_on=False, **mark.look(colour))
+    axes.plot(row.estimate, height, linestyle="none", clip_on=False, **mark.describe_look(colour))
 
 
 def name_marks(rows: pd.DataFrame) -> pd.Series:

@@ -71,7 +71,7 @@ class Latex(str):
     """Text that is LaTeX already."""
 
 
-def environment(folder: Path) -> jinja2.Environment:
+def make_environment(folder: Path) -> jinja2.Environment:
     """Builds the Jinja environment of the LaTeX templates of a folder; `escape` is applied to every value."""
     templates = jinja2.Environment(
         loader=jinja2.FileSystemLoader(folder),
@@ -87,7 +87,9 @@ def environment(folder: Path) -> jinja2.Environment:
         lstrip_blocks=True,
         keep_trailing_newline=True,
     )
-    templates.filters.update(FILTERS, tex=Latex, breakable=breakable, formula=format_formula, columns=choose_columns)
+    templates.filters.update(
+        FILTERS, tex=Latex, breakable=make_breakable, formula=format_formula, columns=choose_columns
+    )
     templates.tests["printed"] = is_printed
     return templates
 
@@ -112,7 +114,7 @@ def format_formula(text: str) -> Latex:
     return Latex(INDEX.sub(r"\\textsubscript{\1}", raised))
 
 
-def breakable(text: str) -> Latex:
+def make_breakable(text: str) -> Latex:
     """Escapes a text and lets identifiers break, such as `C.REL` after the full stop; numbers stay whole."""
     return Latex(BREAK.sub(r"\1\\allowbreak{}", escape(text)))
 

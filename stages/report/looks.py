@@ -5,7 +5,7 @@ from pathlib import Path
 
 import matplotlib as mpl
 
-from stages.schema.operators import described
+from stages.schema.operators import describe_operators
 
 # with matplotlib's defaults for all other settings, in place of the user's
 SETTINGS = mpl.rc_params_from_file(Path(__file__).with_name("figures.mplstyle"))
@@ -16,7 +16,7 @@ PAPER = "#ffffff"
 # of heat maps, in which the opacity stands for the number
 HEAT = "#3d5a98"
 # colours that colour-blind readers can tell apart (Okabe and Ito), with strokes that differ in print
-STYLES = {name: operator.look for name, operator in described().items() if operator.look}
+STYLES = {name: operator.look for name, operator in describe_operators().items() if operator.look}
 # named like a variant of shared, but an operator with its own equation
 STYLES.setdefault("shared_kv", ("#aa4466", "dashed"))
 # strokes of variants, none of which an operator has
@@ -34,7 +34,7 @@ VARIANTS = (
 FURTHER = ("#aa4466", "#6b7f1f", "#4b5fc0", "#8a6d3b")
 
 
-def style(operator: str) -> tuple:
+def find_style(operator: str) -> tuple:
     """Returns colour and stroke of an operator, the same in every figure.
 
     A variant is named after its operator, as `pairwise_scaled` is, and has the operator's colour and its own stroke.

@@ -3,7 +3,7 @@
 import re
 
 from stages.benchmarks import glue
-from stages.schema.operators import described
+from stages.schema.operators import describe_operators
 
 TASKS = {
     "squad": "SQuAD",
@@ -20,7 +20,7 @@ for _task in glue.TASKS.values():
         # `mnli_m` is MNLI-m
         _end = _split.evaluated_on.removeprefix(_task.name)
         TASKS[_split.evaluated_on] = _task.folder + _end.replace("_", "-")
-OPERATORS = {name: operator.label for name, operator in described().items() if operator.label}
+OPERATORS = {name: operator.label for name, operator in describe_operators().items() if operator.label}
 # variants of params.yaml
 OPERATORS.update(
     original_tied_init="original with keys that start as queries",
@@ -43,34 +43,34 @@ BEFORE_PERCENT = re.compile(r"(?<=\d) (?=%)")
 MINUS = re.compile(r"(?<![\w.\-])-(?=\d)")
 
 
-def task(key: str) -> str:
+def name_task(key: str) -> str:
     """Writes a task or split as the papers do; an unknown key is shown with spaces for underscores."""
     return TASKS.get(key, key.replace("_", " "))
 
 
-def operator(key: str) -> str:
+def name_operator(key: str) -> str:
     """Names an operator for readers; an unknown key is shown with spaces for underscores."""
     return OPERATORS.get(key, key.replace("_", " "))
 
 
-def protocol(key: str) -> str:
+def name_protocol(key: str) -> str:
     """Names a fine-tuning protocol by the authors of the recipe; an unknown key stands for itself."""
     return PROTOCOLS.get(key, key)
 
 
-def milestone(key: str) -> str:
+def name_milestone(key: str) -> str:
     """Names a milestone: `loss=2.5` as `Loss 2.5`, or by MILESTONES. ValueError for any other key."""
     if key in MILESTONES:
         return MILESTONES[key]
     return f"Loss {float(key.removeprefix('loss=')):g}"
 
 
-def model(size: str, key: str) -> str:
+def name_model(size: str, key: str) -> str:
     """Names a model, as in `BERT-base pairwise`."""
-    return f"BERT-{size} {operator(key)}"
+    return f"BERT-{size} {name_operator(key)}"
 
 
-def label(text: str) -> str:
+def replace_keys(text: str) -> str:
     """Replaces keys among the words of a row's label: `BERT-base partial_qk` is `BERT-base partial QK`.
 
     Keys are tasks, protocols, and operators with an underscore, because other operators are called by the key. Any
@@ -81,14 +81,14 @@ def label(text: str) -> str:
     for word in re.split("([ ,]+)", text):
         known = TASKS.get(word) or PROTOCOLS.get(word)
         if known is None:
-            known = operator(word) if "_" in word else word
+            known = name_operator(word) if "_" in word else word
         parts.append(known)
     return "".join(parts)
 
 
-def prose(text: str) -> str:
+def write_names(text: str) -> str:
     """Replaces keys of tasks by the papers' names and hyphens by minus signs: `qqp -1.5` is `QQP −1.5`."""
-    return unbroken(MINUS.sub("−", KEYS.sub(_replace_task, text)))
+    return keep_percent_together(MINUS.sub("−", KEYS.sub(_replace_task, text)))
 
 
 def _replace_task(match: re.Match) -> str:
@@ -96,6 +96,6 @@ def _replace_task(match: re.Match) -> str:
     return TASKS[match[1]]
 
 
-def unbroken(text: str) -> str:
+def keep_percent_together(text: str) -> str:
     """Keeps a number and the per cent sign on one line, by a no-break space."""
     return BEFORE_PERCENT.sub("\N{NO-BREAK SPACE}", text)

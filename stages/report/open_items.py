@@ -11,12 +11,12 @@ NOT_HERE = "Nothing of this run depends on it"
 KEY = re.compile(r"\{([^}]*)\}")  # a key of params.yaml in a sentence, such as {pretraining.steps}
 
 
-def unspecified(params: dict, protocol: dict, source: str) -> pd.DataFrame:
+def list_unspecified(params: dict, protocol: dict, source: str) -> pd.DataFrame:
     """Lists the points that a source leaves open, and the choice made here.
 
     Args:
         params: the settings as nested dictionaries.
-        protocol: protocol.yaml, which has the points of each source in `unspecified`.
+        protocol: protocol.yaml, which has the points of each source in `list_unspecified`.
         source: a key of published.PAPERS.
 
     Returns:
@@ -24,7 +24,7 @@ def unspecified(params: dict, protocol: dict, source: str) -> pd.DataFrame:
         that follows from the source's numbers), code (the reading of the released code), chosen (the choice here).
     """
     settings = deviations.list_settings(params)
-    choices = deviations.content()["open"][source]
+    choices = deviations.read_deviations()["open"][source]
     rows = []
     for item in protocol[source]["unspecified"]:
         row = {

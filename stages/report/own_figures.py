@@ -5,7 +5,7 @@ from functools import partial
 import pandas as pd
 from matplotlib.axes import Axes
 
-from stages.evidence.fields import select
+from stages.evidence.fields import select_rows
 from stages.report import names
 from stages.report.drawing import (
     FULL,
@@ -13,18 +13,18 @@ from stages.report.drawing import (
     ROW,
     WIDTH,
     Drawing,
-    curve,
+    draw_curve,
     draw_figure,
     draw_reference,
     find_limits,
     label_rows,
+    label_steps_axis,
     separate_rows,
-    steps_axis,
 )
 from stages.report.figures import SOURCES, draw_bars
 from stages.report.line_names import SMALL
-from stages.report.looks import PAPER, style
-from stages.report.text_templates import content
+from stages.report.looks import PAPER, find_style
+from stages.report.text_templates import read_content
 from stages.schema.settings import REFERENCE
 
 # metrics, titles of their panels, and the tokens that each counts
@@ -46,17 +46,17 @@ def draw_saved(summaries: pd.DataFrame, operators: list[str], sizes: list[str]) 
         operators: the operators shown.
         sizes: the sizes shown.
     """
-    counted = select(summaries, metric="saved_percent", size=sizes, operator=operators)
+    counted = select_rows(summaries, metric="saved_percent", size=sizes, operator=operators)
     rows = counted[counted["operator"] != REFERENCE].rename(columns={"mean": "value"})
-    rows = rows.assign(source="reproduced", label=rows["operator"].map(names.operator))
+    rows = rows.assign(source="reproduced", label=rows["operator"].map(names.name_operator))
     rows = rows[["source", "operator", "size", "label", "value"]]
     groups = []
     for size in sizes:
-        of_size = select(rows, size=size)
+        of_size = select_rows(rows, size=size)
         if len(of_size):
             groups.append((f"BERT-{size}", of_size))
 
-    def paint(axes: Axes, frame: pd.DataFrame) -> None:
+    def paint_panel(axes: Axes, frame: pd.DataFrame) -> None:
         draw_bars(axes, frame, rows)
         axes.set_xlabel("parameters saved (%)")
 
@@ -65,7 +65,7 @@ def draw_saved(summaries: pd.DataFrame, operators: list[str], sizes: list[str]) 
         "Share of the parameters that an operator saves, counted on the models",
         "parameters",
         groups,
-        paint,
+        paint_panel,
         "bars",
         (FULL / min(ROW, max(len(groups), 1)), FRAME + 0.25 * rows["operator"].nunique()),
         rows,
@@ -104,7 +104,7 @@ def draw_waiting(frame: pd.DataFrame) -> list[Drawing]:
         # every operator has a row in every milestone
         (WIDTH, FRAME + RUNS * max(lines)),
         frame,
-        notes=tuple(content("sentences")["notes"]["waiting"]),
+        notes=tuple(read_content("sentences")["notes"]["waiting"]),
     )
     return [drawing]
 
@@ -119,12 +119,12 @@ def draw_translation(frame: pd.DataFrame) -> list[Drawing]:
     groups = []
     for protocol, rows in frame.groupby("protocol", sort=False):
         for metric, (label, _) in ACCURACIES.items():
-            shown = select(rows, metric=(metric, CEILING)).assign(shown=metric)
+            shown = select_rows(rows, metric=(metric, CEILING)).assign(shown=metric)
             groups.append((f"{protocol}: {label}", shown))
     if not groups:
         return []
     # both accuracies have one scale
-    accuracies = select(frame, metric=[*ACCURACIES, CEILING])
+    accuracies = select_rows(frame, metric=[*ACCURACIES, CEILING])
     limits = find_limits(100 * accuracies[["minimum", "maximum"]].stack())
     drawing = draw_figure(
         "translation_curves",
@@ -135,7 +135,7 @@ def draw_translation(frame: pd.DataFrame) -> list[Drawing]:
         "translation_curves",
         (WIDTH, HEIGHT),
         frame,
-        notes=tuple(content("sentences")["notes"]["translation_curves"]),
+        notes=tuple(read_content("sentences")["notes"]["translation_curves"]),
     )
     return [drawing]
 
@@ -147,10 +147,10 @@ def _paint_waiting(axes: Axes, frame: pd.DataFrame) -> None:
     end = 1.08 * frame["step"].max()
     hollow = (frame["source"] == "reproduced").all()
     for place, operator in enumerate(operators):
-        colour, _ = style(operator)
+        colour, _ = find_style(operator)
         look = {"linestyle": "none", "color": colour, "markersize": 4.5}
-        axes.plot([], [], marker="o", label=names.operator(operator), **look)
-        rows = select(frame, operator=operator)
+        axes.plot([], [], marker="o", label=names.name_operator(operator), **look)
+        rows = select_rows(frame, operator=operator)
         shift = 0.85 * ((place + 0.5) / len(operators) - 0.5)
         rows = rows.assign(height=rows["milestone"].map(milestones.index) + shift)
         dots = rows.loc[rows.index.repeat(rows["reached"])]
@@ -161,10 +161,10 @@ def _paint_waiting(axes: Axes, frame: pd.DataFrame) -> None:
         for row in missing.itertuples():
             place_right = {"textcoords": "offset points", "va": "center", "fontsize": SMALL}
             axes.annotate(row.never, (end, row.height), (5, 0), **place_right)
-    label_rows(axes, [names.milestone(key) for key in milestones])
+    label_rows(axes, [names.name_milestone(key) for key in milestones])
     separate_rows(axes, len(milestones))
     axes.set_ylabel("losses in nats")
-    steps_axis(axes)
+    label_steps_axis(axes)
     axes.locator_params(axis="x", nbins=3)
     # room for the number behind a triangle
     axes.set_xlim(0, 1.1 * end)
@@ -175,10 +175,10 @@ def _paint_accuracies(axes: Axes, frame: pd.DataFrame, limits: tuple[float, floa
     metric = frame["shown"].iloc[0]
     frame = frame.copy()
     frame[["mean", "minimum", "maximum"]] *= 100
-    for operator, rows in select(frame, metric=metric).groupby("operator", sort=False):
-        curve(axes, rows, operator, "epoch")
+    for operator, rows in select_rows(frame, metric=metric).groupby("operator", sort=False):
+        draw_curve(axes, rows, operator, "epoch")
     if metric == "training_accuracy":
-        draw_reference(axes, select(frame, metric=CEILING)["mean"].mean(), "ceiling")
+        draw_reference(axes, select_rows(frame, metric=CEILING)["mean"].mean(), "ceiling")
     axes.set_xlabel("epoch")
     _, label = ACCURACIES[metric]
     axes.set_ylabel(label)

@@ -14,9 +14,9 @@ from collections.abc import Callable
 import pandas as pd
 
 from stages.evidence.cell_verdicts import NOT_RUN
-from stages.evidence.fields import select
+from stages.evidence.fields import select_rows
 from stages.report.tables import MISSING, Grid, Group, Heading, Line, Value
-from stages.report.text_templates import content, fill_template
+from stages.report.text_templates import fill_template, read_content
 
 # parts of a cell, and the keys that a column may leave out
 PARTS = ("text", "spread", "detail")
@@ -34,8 +34,8 @@ def build_table(name: str, read: Callable[[str], pd.DataFrame], entry: dict | No
         entry: the description of the table; by default the entry `name` of tables.yaml.
         facts: the values that texts may name beside the fields of a row.
     """
-    entry = entry or content("tables")[name]
-    csv = select(_read_frames(entry["frame"], read), **entry.get("where", {}))
+    entry = entry or read_content("tables")[name]
+    csv = select_rows(_read_frames(entry["frame"], read), **entry.get("where", {}))
     # templates read a gap as an empty text
     rows = csv.astype(object).where(csv.notna(), "")
     values = rows.mask(rows == "").nunique()
@@ -55,7 +55,7 @@ def build_table(name: str, read: Callable[[str], pd.DataFrame], entry: dict | No
         headings.append(Heading(label, fill_template(column["meaning"], **column)))
     notes = [fill_template(note, rows=rows.to_dict("records"), **facts) for note in entry.get("notes", ())]
     if groups and "wide" in entry:
-        csv = _widen(csv, entry["line"], **entry["wide"])
+        csv = _spread_columns(csv, entry["line"], **entry["wide"])
     return Grid(
         name=name,
         title=fill_template(entry["title"], **facts),
@@ -89,12 +89,12 @@ def _list_columns(entry: dict, rows: pd.DataFrame, facts: dict) -> list[dict]:
             values = rows[column["optional"]]
             if (values.isna() | (values == "")).all():
                 continue
-        form = content("tables")["forms"].get(column.get("form"), {})
+        form = read_content("tables")["forms"].get(column.get("form"), {})
         column = {**DEFAULTS, **facts, **form, **column}
         if "each" not in column:
             columns.append(column)
             continue
-        selected = select(rows, **column["where"])
+        selected = select_rows(rows, **column["where"])
         if selected.empty:
             continue
         for values in selected[column["each"]].drop_duplicates().to_dict("records"):
@@ -105,7 +105,7 @@ def _list_columns(entry: dict, rows: pd.DataFrame, facts: dict) -> list[dict]:
 
 def _fill_value(column: dict, line: pd.DataFrame) -> Value:
     """Fills the texts of a column from the first row of a line that the column selects, if any."""
-    rows = select(line, **column["where"])
+    rows = select_rows(line, **column["where"])
     if rows.empty:
         return Value(MISSING, kind=column["kind"])
     values = {**column, **rows.iloc[0].to_dict()}
@@ -114,7 +114,7 @@ def _fill_value(column: dict, line: pd.DataFrame) -> Value:
     return Value(kind=column["kind"], **parts)
 
 
-def _widen(rows: pd.DataFrame, line: list[str], across: str, of: list[str]) -> pd.DataFrame:
+def _spread_columns(rows: pd.DataFrame, line: list[str], across: str, of: list[str]) -> pd.DataFrame:
     """Reshapes rows to one per line, with a column for every value of a field.
 
     Args:

@@ -24,7 +24,7 @@ from stages.evidence.published import EDITIONS
 from stages.evidence.specifications import Table
 from stages.evidence.statistics import EXACT
 from stages.report import names
-from stages.report.tables import MISSING, Grid, Group, Heading, Line, Value, command, number, spread
+from stages.report.tables import MISSING, Grid, Group, Heading, Line, Value, format_number, format_spread, write_command
 from stages.report.text_templates import fill_sentence
 
 # columns of the CSV: names in the cells, and names in the file
@@ -54,7 +54,7 @@ FORMULA = re.compile(r"[\w()+\-/^=., ]+")
 Editions = dict[str, pd.DataFrame]
 
 
-def paper_table(tables: tuple[Table, ...], cells: pd.DataFrame, sizes: Iterable[str]) -> Grid:
+def build_paper_table(tables: tuple[Table, ...], cells: pd.DataFrame, sizes: Iterable[str]) -> Grid:
     """Builds a published table from the cells; the tables of two editions become one.
 
     Args:
@@ -73,7 +73,7 @@ def paper_table(tables: tuple[Table, ...], cells: pd.DataFrame, sizes: Iterable[
         by_edition[label] = _drop_other_sizes(part, cells[cells["table"] == part.name], sizes)
     everything = pd.concat([part.assign(edition=edition) for edition, part in by_edition.items()])
     headings, groups = _build_groups(table, by_edition)
-    csv = everything[list(CSV)].rename(columns=CSV).assign(command=command(table.stage))
+    csv = everything[list(CSV)].rename(columns=CSV).assign(command=write_command(table.stage))
     if not merged:
         csv = csv.drop(columns="edition")
     # baselines are no results of this run
@@ -128,7 +128,7 @@ def _mark_sizes(keys: pd.Series, patterns: list[str], kept: pd.Series, sizes: se
     for key in keys.unique():
         size = ""
         for pattern in filter(None, patterns):
-            fields = specifications.fields(pattern, key) or {}
+            fields = specifications.match_fields(pattern, key) or {}
             size = size or fields.get("size", "")
         if not size or size in sizes:
             wanted.add(key)
@@ -149,7 +149,7 @@ def _build_groups(table: Table, by_edition: Editions) -> tuple[list[Heading], li
     everything = pd.concat(by_edition.values())
     latest_first = list(by_edition.values())[::-1]
     columns = pd.concat(latest_first).drop_duplicates("column_key")
-    headings = [Heading(names.label(column.column), column.metric) for column in columns.itertuples()]
+    headings = [Heading(names.replace_keys(column.column), column.metric) for column in columns.itertuples()]
     keys_of_rows = [list(product([row], columns["column_key"])) for row in everything["row_key"].unique()]
     if table.is_list:
         headings = [Heading("Value")]
@@ -184,9 +184,9 @@ def _build_group(table: Table, rows: dict[str, list]) -> Group:
         without_model = any(cell.verdict == NO_MODEL for cell in present)
         remark = NO_MODEL if without_model else NOT_IN_PAPER
     lines.append(_reproduce_line(latest))
-    label = names.label(present[0].row)
+    label = names.replace_keys(present[0].row)
     if table.is_list:
-        label = names.prose(f"{label}: {present[0].column}")
+        label = names.write_names(f"{label}: {present[0].column}")
     return Group(label, tuple(line for line in lines if line), remark)
 
 
@@ -220,7 +220,9 @@ def _recompute_line(row: list) -> Line | None:
             continue
         if pd.notna(cell.released):
             counts.append(cell.released_n)
-        values.append(Value(number(cell.released, cell.decimals), spread(cell.released_sd, cell.decimals)))
+        values.append(
+            Value(format_number(cell.released, cell.decimals), format_spread(cell.released_sd, cell.decimals))
+        )
     if not counts:
         return None
     return Line(_add_n("recomputed", counts), tuple(values))
@@ -247,19 +249,19 @@ def _format_measured(cell) -> Value:
     """Formats a cell of this run: mean and spread, and as a detail the interval, the runs and the verdict."""
     if cell is None or isnan(cell.reproduced):
         return Value(MISSING)
-    text = number(cell.reproduced, cell.decimals)
+    text = format_number(cell.reproduced, cell.decimals)
     if pd.notna(cell.at_chance) and cell.at_chance:
         text += CHANCE
     judged = cell.verdict not in NOTHING_TO_SAY
     detail = fill_sentence("cell_detail", cell=cell, judged=judged)
-    return Value(text, spread(cell.reproduced_sd, cell.decimals), detail)
+    return Value(text, format_spread(cell.reproduced_sd, cell.decimals), detail)
 
 
 def _write_notes(tables: tuple[Table, ...], latest: pd.DataFrame) -> tuple[str, ...]:
     """Writes the notes below a table: of the tables, on the editions, on chance, and on each n of this run.
 
     Args:
-        tables: as for `paper_table`.
+        tables: as for `build_paper_table`.
         latest: the cells of the last edition.
     """
     notes = []

@@ -9,7 +9,7 @@ from collections.abc import Iterable
 import pandas as pd
 
 from stages.evidence import cells, published
-from stages.evidence.fields import select
+from stages.evidence.fields import select_rows
 from stages.files.paths import ANALYSIS, AUDIT, RUNS, SENTENCE_PAIRS, STATISTICS
 from stages.runner import handover
 from stages.schema.settings import REFERENCE
@@ -47,7 +47,7 @@ def read_claims() -> pd.DataFrame:
     return read_table("claims").fillna("")
 
 
-def audited() -> pd.DataFrame:
+def read_audit() -> pd.DataFrame:
     """Reads the checks of the published numbers: check (its name), source, statement, verdict, arithmetic, by, fact."""
     return pd.read_csv(AUDIT, keep_default_na=False)
 
@@ -57,13 +57,13 @@ def read_contrasts(further: bool = False, **wanted: object) -> pd.DataFrame:
 
     Args:
         further: whether the further pairs of `analysis.pairs` are selected, not the comparisons with the original.
-        wanted: as for `select`.
+        wanted: as for `select_rows`.
     """
     rows = read_table("contrasts", dtype=TEXTS).fillna(dict.fromkeys(TEXTS, ""))
     # an arm such as `symmetric - original` is a difference of two arms
     single = ~rows["arm"].str.contains(" - ", regex=False)
     with_original = single & (rows["reference"] == REFERENCE)
-    return select(rows[with_original != further], **wanted)
+    return select_rows(rows[with_original != further], **wanted)
 
 
 def read_studies() -> pd.DataFrame:
@@ -93,16 +93,16 @@ def read_baseline_scores(name: str, metric: str, protocol: str = "") -> dict[str
         protocol: the protocol of the score.
     """
     rows = read_table("baselines").fillna({"protocol": ""})
-    rows = select(rows, operator=name, metric=metric, protocol=protocol)
+    rows = select_rows(rows, operator=name, metric=metric, protocol=protocol)
     return (100 * rows.set_index("evaluated_on")["value"]).to_dict()
 
 
 def read_run_records() -> list[dict]:
     """Reads the records of the stages of this run, in the order of the pipeline."""
-    return records(handover.pipeline())
+    return read_records(handover.read_pipeline())
 
 
-def records(names: Iterable[str]) -> list[dict]:
+def read_records(names: Iterable[str]) -> list[dict]:
     """Reads the records of data/runs with these names, such as `corpus`, in order; a missing record is left out."""
     found = []
     for name in names:

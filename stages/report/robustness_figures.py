@@ -14,7 +14,7 @@ from matplotlib.colors import ListedColormap
 
 from stages.benchmarks.glue import COLUMN_OF
 from stages.evidence import specifications
-from stages.evidence.fields import select
+from stages.evidence.fields import select_rows
 from stages.evidence.scores import MISMATCHED
 from stages.report import names
 from stages.report.drawing import (
@@ -23,14 +23,14 @@ from stages.report.drawing import (
     Drawing,
     Groups,
     Painter,
-    curve,
+    draw_curve,
     draw_figure,
     draw_reference,
     find_limits,
 )
 from stages.report.line_names import SMALL
-from stages.report.looks import HEAT, style
-from stages.report.text_templates import content
+from stages.report.looks import HEAT, find_style
+from stages.report.text_templates import read_content
 
 NOISE = "kowsher2025_naacl_table5_noise"
 TRANSFER = "kowsher2025_naacl_table6_cross_domain"
@@ -102,13 +102,13 @@ def draw_transfer(means: pd.DataFrame, cells: pd.DataFrame) -> list[Drawing]:
     for model, run in split_runs(means):
         frame = printed
         if len(run):
-            majority = select(run, metric="majority_accuracy").drop_duplicates(["operator", "evaluated_on"])
+            majority = select_rows(run, metric="majority_accuracy").drop_duplicates(["operator", "evaluated_on"])
             majority = majority.assign(trained=MAJORITY, sd=float("nan"), n=None)
-            frame = pd.concat([printed, select(run, metric="accuracy"), majority])
+            frame = pd.concat([printed, select_rows(run, metric="accuracy"), majority])
         groups = []
         for (source, size, operator), rows in frame.groupby(["source", "size", "operator"], sort=False):
             end = ", published" if source == "published" else ""
-            groups.append((f"{names.model(size, operator)}{end}", rows))
+            groups.append((f"{names.name_model(size, operator)}{end}", rows))
         csv = frame.reindex(columns=TRANSFER_CSV)
         drawings.append(_draw("transfer_matrices", model, groups, _paint_matrix, csv))
     return drawings
@@ -132,7 +132,7 @@ def read_printed(cells: pd.DataFrame, table: str) -> pd.DataFrame:
         source, size, operator, mean (the printed number), `row` and `column`, both from the keys. `row`: a level of
         noise in per cent (`noise_40`) or a task tested on (`row_mnli`). `column`: a task (`mnli.shared`).
     """
-    rows = select(cells[cells["published"].notna()], table=table)
+    rows = select_rows(cells[cells["published"].notna()], table=table)
     parts = rows["column_key"].str.extract(r"^(?:col_)?(?P<column>\w+)\.(?P<operator>\w+)$")
     row = rows["row_key"].str.removeprefix("noise_").str.removeprefix("row_")
     return parts.assign(source="published", size="base", row=row, mean=rows["published"])
@@ -151,7 +151,9 @@ def _draw(name: str, model: tuple[str, str] | None, groups: Groups, painter: Pai
     title, stage, table, height = FIGURES[name]
     if model:
         protocol, size = model
-        title += f", published (BERT-base) and of this run, BERT-{size} by the recipe of {names.protocol(protocol)}"
+        title += (
+            f", published (BERT-base) and of this run, BERT-{size} by the recipe of {names.name_protocol(protocol)}"
+        )
     specified = specifications.load()[0][table]
     return draw_figure(
         "-".join([name, *(model or ())]),
@@ -163,14 +165,14 @@ def _draw(name: str, model: tuple[str, str] | None, groups: Groups, painter: Pai
         (WIDTH, height),
         csv.astype({"n": "Int64"}),
         place=f"{specified.source}, {specified.number}",
-        notes=tuple(content("sentences")["notes"][name]),
+        notes=tuple(read_content("sentences")["notes"][name]),
         measured=model is not None,
     )
 
 
 def _name_split(evaluated_on: str) -> str:
     """Names a split as the papers do; the matched split of MNLI, the only MNLI split here, is `MNLI`."""
-    return names.task(evaluated_on).removesuffix("-m")
+    return names.name_task(evaluated_on).removesuffix("-m")
 
 
 def _title_noise(size: str, kind: str, evaluated_on: str, rows: pd.DataFrame) -> str:
@@ -186,15 +188,15 @@ def _paint_noise(axes: Axes, frame: pd.DataFrame, constant: dict[str, float], sc
     """Draws the score by level: reproduced as lines with a band, published as hollow marks; scale: limits of y."""
     for (source, operator), rows in frame.groupby(["source", "operator"], sort=False):
         if source == "reproduced":
-            curve(axes, rows, operator, "level", marker=".", clip_on=False)
+            draw_curve(axes, rows, operator, "level", marker=".", clip_on=False)
             continue
-        colour, stroke = style(operator)
+        colour, stroke = find_style(operator)
         axes.plot(
             rows["level"],
             rows["mean"],
             color=colour,
             linestyle=stroke,
-            label=names.operator(operator),
+            label=names.name_operator(operator),
             marker="o",
             markersize=4,
             markerfacecolor="none",

@@ -16,9 +16,9 @@ import pandas as pd
 from stages.evidence import published, scores, specifications
 from stages.evidence.baselines import LABELS, MOST_FREQUENT
 from stages.evidence.cells import PAPER_SIZES
-from stages.evidence.fields import select
+from stages.evidence.fields import select_rows
 from stages.files.paths import ANALYSIS, REPORTS, TOKENS
-from stages.files.storage import temporary_sibling, write_atomically
+from stages.files.storage import make_temporary_sibling, write_atomically
 from stages.report import (
     answer_figure,
     answers,
@@ -39,8 +39,15 @@ from stages.report import (
     table_rows,
 )
 from stages.report.drawing import Drawing
-from stages.report.tables import Grid, csv_of
-from stages.report.text_templates import TEMPLATES, content, describe_banner, facts_of, fill_sentence, fill_template
+from stages.report.tables import Grid, write_csv
+from stages.report.text_templates import (
+    TEMPLATES,
+    describe_banner,
+    fill_sentence,
+    fill_template,
+    gather_facts,
+    read_content,
+)
 from stages.schema.settings import Settings
 
 # entries of tables.yaml that are no tables, or a table for every source
@@ -50,13 +57,13 @@ SHARED_ENTRIES = ("forms", "settings", "open")
 def build_tables(settings: Settings) -> dict[str, Grid]:
     """Builds every table of the report, by name."""
     cells = read_results.read_cells().fillna({"status": "", "metric": ""})
-    checks = read_results.audited()
+    checks = read_results.read_audit()
     grids = []
     for tables in list_paper_tables():
-        grids.append(paper_tables.paper_table(tables, cells, settings.sizes))
+        grids.append(paper_tables.build_paper_table(tables, cells, settings.sizes))
     # claims and audit have pages of their own
-    grids.append(claims_and_audit.claims(read_results.read_claims(), checks))
-    grids.append(claims_and_audit.audit(checks))
+    grids.append(claims_and_audit.build_claims(read_results.read_claims(), checks))
+    grids.append(claims_and_audit.build_audit(checks))
     grids += build_own_tables(settings)
     return {grid.name: grid for grid in grids}
 
@@ -75,10 +82,10 @@ def list_paper_tables() -> list[tuple[specifications.Table, ...]]:
 
 def build_own_tables(settings: Settings) -> list[Grid]:
     """Builds the tables of tables.yaml; `settings` and `open` are built once for every source."""
-    facts = {**facts_of(settings), **gather_data()}
+    facts = {**gather_facts(settings), **gather_data()}
     read = table_rows.make_reader(settings)
     grids = []
-    for name in content("tables"):
+    for name in read_content("tables"):
         if name not in SHARED_ENTRIES:
             grids.append(own_tables.build_table(name, read, **facts))
     for source, paper in published.PAPERS.items():
@@ -88,7 +95,7 @@ def build_own_tables(settings: Settings) -> list[Grid]:
             facts["code_heading"] = "Authors' code, where the paper is silent"
         names = {table_rows.name_settings(source): "settings", f"open_{source}": "open"}
         for name, entry in names.items():
-            described = {**content("tables")[entry], "frame": name}
+            described = {**read_content("tables")[entry], "frame": name}
             grids.append(own_tables.build_table(name, read, described, **facts))
     return grids
 
@@ -96,9 +103,9 @@ def build_own_tables(settings: Settings) -> list[Grid]:
 def gather_data() -> dict[str, object]:
     """Gathers values that the texts of our own tables name beside the fields of a row."""
     index = json.loads((TOKENS / "index.json").read_text(encoding="utf-8"))
-    documents = select(table_rows.corpus(), fate="in")["documents"].sum()
+    documents = select_rows(table_rows.read_corpus(), fate="in")["documents"].sum()
     signatures = set()
-    for record in read_results.records(["translation"]):
+    for record in read_results.read_records(["translation"]):
         signatures.update(record.get("sacrebleu", ()))
     return {
         "sequence_length": index["sequence_length"],
@@ -118,7 +125,7 @@ def draw_figures(settings: Settings) -> dict[str, Drawing]:
     frames = {
         "curves": read_results.read_table("curves"),
         "dots": read_dots(settings),
-        "bars": pd.concat([read_results.read_table("bars"), figures.list_drop_shares(table_rows.corpus())]),
+        "bars": pd.concat([read_results.read_table("bars"), figures.list_drop_shares(table_rows.read_corpus())]),
     }
     drawings = []
     for figure in specifications.load()[1].values():
@@ -127,7 +134,7 @@ def draw_figures(settings: Settings) -> dict[str, Drawing]:
     drawings += robustness_figures.draw_noise(read_results.read_table("noise_curves"), cells, constant)
     drawings += robustness_figures.draw_transfer(read_results.read_table("transfer"), cells)
     # the operators of the papers and of this run, at the papers' largest size and the sizes of this run
-    operators = list(dict.fromkeys([*content("sections")["operators"], *settings.operators]))
+    operators = list(dict.fromkeys([*read_content("sections")["operators"], *settings.operators]))
     sizes = list(dict.fromkeys([PAPER_SIZES[-1], *settings.sizes]))
     drawings.append(own_figures.draw_saved(read_results.read_summaries(), operators, sizes))
     contrasts = read_results.read_contrasts()
@@ -163,9 +170,9 @@ def fill_context(settings: Settings, rows: list[dict], grids: dict[str, Grid], d
         grids: every table by name.
         drawings: every figure by name.
     """
-    layout = content("sections")
-    facts = {**facts_of(settings), **answers.gather_facts(settings, rows)}
-    sentences = [fill_template(sentence, **facts) for sentence in content("sentences")["sentences"].values()]
+    layout = read_content("sections")
+    facts = {**gather_facts(settings), **answers.gather_facts(settings, rows)}
+    sentences = [fill_template(sentence, **facts) for sentence in read_content("sentences")["sentences"].values()]
     return {
         **layout,
         **facts,
@@ -189,20 +196,20 @@ def write_report(settings: Settings, context: dict, grids: dict[str, Grid], draw
         grids: every table by name.
         drawings: every figure by name.
     """
-    tex = latex.environment(TEMPLATES)
-    with temporary_sibling(REPORTS / "tables") as folder:
+    tex = latex.make_environment(TEMPLATES)
+    with make_temporary_sibling(REPORTS / "tables") as folder:
         for name, grid in grids.items():
-            write_atomically(folder / f"{name}.csv", csv_of(grid.csv))
+            write_atomically(folder / f"{name}.csv", write_csv(grid.csv))
             write_atomically(folder / f"{name}.tex", tex.get_template("table.tex").render(grid=grid))
     drawing.write_figures(REPORTS / "figures", drawings.values())
-    with temporary_sibling(REPORTS / "model_cards") as folder:
+    with make_temporary_sibling(REPORTS / "model_cards") as folder:
         for name, card in cards.render_cards(settings).items():
             write_atomically(folder / f"{name}.md", card)
-    template = html.environment(TEMPLATES).get_template("report.html")
+    template = html.make_environment(TEMPLATES).get_template("report.html")
     for page in context["pages"]:
         write_atomically(REPORTS / f"{page['file']}.html", template.render({**context, "page": page}))
     write_atomically(REPORTS / "report.tex", tex.get_template("report.tex").render(context))
-    with temporary_sibling(REPORTS / "results.parquet") as path:
+    with make_temporary_sibling(REPORTS / "results.parquet") as path:
         shutil.copyfile(ANALYSIS / "results.parquet", path)
     write_atomically(REPORTS / "results.md", (TEMPLATES / "results.md").read_text(encoding="utf-8"))
 

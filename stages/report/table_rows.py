@@ -16,12 +16,12 @@ import yaml
 
 from stages.evidence import derived, published
 from stages.evidence.baselines import LABELS
-from stages.evidence.fields import select
+from stages.evidence.fields import select_rows
 from stages.evidence.scores import COLUMNS, GLUE_SCORE
 from stages.files.paths import LEDGER, TOKENS
 from stages.records.ledger import TOTAL, read_ledger
 from stages.report import claims_and_audit, deviations, open_items, read_results
-from stages.report.text_templates import content, describe_data, facts_of, fill_sentence
+from stages.report.text_templates import describe_data, fill_sentence, gather_facts, read_content
 from stages.schema.settings import Settings
 
 # kind: of noise; evaluated_on: a split
@@ -32,38 +32,38 @@ MODEL = ["protocol", "size", "operator"]
 def make_reader(settings: Settings) -> Callable[[str], pd.DataFrame]:
     """Returns a function from the name of a frame to the frame: computed here, or a file of data/analysis."""
     makers = {
-        "overview": partial(overview, settings),
+        "overview": partial(build_overview, settings),
         "contrasts": read_results.read_contrasts,
         "further_pairs": partial(read_results.read_contrasts, further=True),
-        "milestones": milestones,
-        "milestone_tests": milestone_tests,
-        "noise_measures": noise_measures,
-        "noise_tests": noise_tests,
-        "speed_tests": speed_tests,
-        "transfer": lambda: transfer(read_results.read_table("transfer")),
-        "baselines": partial(baselines, settings.protocols[0]),
-        "claim_totals": lambda: claims_and_audit.claim_totals(read_results.read_claims()),
-        "audit_totals": lambda: claims_and_audit.audit_totals(read_results.audited()),
-        "corpus": corpus,
-        "tokens": tokens,
+        "milestones": read_milestones,
+        "milestone_tests": select_milestone_tests,
+        "noise_measures": read_noise_measures,
+        "noise_tests": select_noise_tests,
+        "speed_tests": select_speed_tests,
+        "transfer": lambda: complete_transfer(read_results.read_table("transfer")),
+        "baselines": partial(select_baselines, settings.protocols[0]),
+        "claim_totals": lambda: claims_and_audit.count_verdicts(read_results.read_claims()),
+        "audit_totals": lambda: claims_and_audit.count_facts(read_results.read_audit()),
+        "corpus": read_corpus,
+        "tokens": read_tokens,
         "sentence_pairs": read_results.read_sentence_pairs,
         "tasks": read_results.read_tasks,
-        "studies": studies,
-        "settings_own": lambda: deviations.without_counterpart(settings.model_dump(mode="json")),
-        "checklist": partial(checklist, settings),
-        "environment": environment,
-        "stages": stages,
+        "studies": read_studies,
+        "settings_own": lambda: deviations.list_without_counterpart(settings.model_dump(mode="json")),
+        "checklist": partial(fill_checklist, settings),
+        "environment": list_environment,
+        "stages": list_stages,
     }
     for source in published.PAPERS:
-        makers[name_settings(source)] = partial(compared, settings, source)
-        makers[f"open_{source}"] = partial(unspecified, settings, source)
+        makers[name_settings(source)] = partial(compare_settings, settings, source)
+        makers[f"open_{source}"] = partial(list_unspecified, settings, source)
 
-    def read(name: str) -> pd.DataFrame:
+    def read_rows(name: str) -> pd.DataFrame:
         if name in makers:
             return makers[name]()
         return read_results.read_table(name)
 
-    return read
+    return read_rows
 
 
 def name_settings(source: str) -> str:
@@ -73,7 +73,7 @@ def name_settings(source: str) -> str:
     return f"settings_{source}"
 
 
-def overview(settings: Settings) -> pd.DataFrame:
+def build_overview(settings: Settings) -> pd.DataFrame:
     """Builds a row per size, protocol and operator of the run; missing measurements are NaN.
 
     Returns:
@@ -81,7 +81,7 @@ def overview(settings: Settings) -> pd.DataFrame:
         units behind the score; at_chance, of the score. estimate, low, high and detectable, in points, are of the
         comparison with the original.
     """
-    rows = select(read_results.read_summaries(), size=settings.sizes, operator=settings.operators)
+    rows = select_rows(read_results.read_summaries(), size=settings.sizes, operator=settings.operators)
     asked = product(settings.sizes, settings.protocols, settings.operators)
     models = pd.DataFrame(asked, columns=["size", "protocol", "operator"])
     models = models[models["operator"].isin(rows["operator"])]
@@ -92,10 +92,10 @@ def overview(settings: Settings) -> pd.DataFrame:
         "final_validation_loss": {"mean": "validation_loss", "sd": "validation_loss_sd"},
     }
     for metric, columns in wanted.items():
-        means = select(rows, metric=metric)[["size", "operator", *columns]]
+        means = select_rows(rows, metric=metric)[["size", "operator", *columns]]
         models = models.merge(means.rename(columns=columns), on=["size", "operator"], how="left")
     # scores belong to a protocol
-    score = select(rows, stage="finetuning", metric="score", evaluated_on=GLUE_SCORE)
+    score = select_rows(rows, stage="finetuning", metric="score", evaluated_on=GLUE_SCORE)
     score = score[[*MODEL, "mean", "sd", "n", "words_and_overlap", "at_chance"]].copy()
     score[["mean", "sd", "words_and_overlap"]] *= 100
     score = score.rename(columns={"mean": "glue_score", "sd": "glue_score_sd"})
@@ -104,7 +104,7 @@ def overview(settings: Settings) -> pd.DataFrame:
     return models.merge(score, on=MODEL, how="left").merge(contrasts, on=MODEL, how="left")
 
 
-def baselines(protocol: str) -> pd.DataFrame:
+def select_baselines(protocol: str) -> pd.DataFrame:
     """Selects the scores of the baselines (`operator`) by a protocol.
 
     Returns:
@@ -113,7 +113,7 @@ def baselines(protocol: str) -> pd.DataFrame:
     """
     columns = [*COLUMNS, GLUE_SCORE]
     operators = list(LABELS)
-    rows = select(
+    rows = select_rows(
         read_results.read_table("baselines"),
         protocol=protocol,
         evaluated_on=columns,
@@ -126,19 +126,19 @@ def baselines(protocol: str) -> pd.DataFrame:
     return rows.iloc[place.argsort(kind="stable")]
 
 
-def noise_measures() -> pd.DataFrame:
+def read_noise_measures() -> pd.DataFrame:
     """Reads the measures of the curves of noise, marked by `mark_chance`."""
     return mark_chance(read_results.read_table("noise_measures"), read_results.read_table("noise_curves"))
 
 
 def mark_chance(measured: pd.DataFrame, curves: pd.DataFrame) -> pd.DataFrame:
     """Adds, to the measure `lost` only, whether a model is `at_chance` without noise, at level 0 of `curves`."""
-    clean = select(curves, level=0)[[*CURVE, "at_chance"]]
+    clean = select_rows(curves, level=0)[[*CURVE, "at_chance"]]
     rows = measured.merge(clean, on=CURVE, how="left")
     return rows.assign(at_chance=rows["at_chance"].where(rows["measure"] == "lost"))
 
 
-def noise_tests() -> pd.DataFrame:
+def select_noise_tests() -> pd.DataFrame:
     """Selects the comparisons of the accuracy lost to noise, with the names of columns that CURVE has."""
     rows = read_results.read_contrasts()
     rows = rows[rows["quantity"].str.startswith("lost_")]
@@ -146,7 +146,7 @@ def noise_tests() -> pd.DataFrame:
     return rows.assign(kind=rows["quantity"].str.removeprefix("lost_"))
 
 
-def speed_tests() -> pd.DataFrame:
+def select_speed_tests() -> pd.DataFrame:
     """Selects the comparisons of the speed of pre-training, with the metric `speed`, and adds `allowed`.
 
     allowed: how much faster an operator would be, in per cent, if it and the original had the same share of the peak.
@@ -165,7 +165,7 @@ def speed_tests() -> pd.DataFrame:
     return tests.assign(metric="speed", allowed=100 * (ratio - 1))
 
 
-def studies() -> pd.DataFrame:
+def read_studies() -> pd.DataFrame:
     """Reads the differences that the studies of this repository found, sorted by operator, each in the file's order."""
     rows = read_results.read_studies()
     operators = list(rows["operator"].unique())
@@ -185,7 +185,7 @@ def average_elsewhere(rows: pd.DataFrame) -> pd.DataFrame:
     return away.groupby([*MODEL, "task"], sort=False)["mean"].mean().reset_index()
 
 
-def transfer(rows: pd.DataFrame) -> pd.DataFrame:
+def complete_transfer(rows: pd.DataFrame) -> pd.DataFrame:
     """Adds averages and answers without a model to the rows of `average_elsewhere`. All means are fractions.
 
     Returns:
@@ -193,7 +193,7 @@ def transfer(rows: pd.DataFrame) -> pd.DataFrame:
         named under `operator`, rows of `accuracy` and `elsewhere` without protocol, size and task.
     """
     elsewhere = average_elsewhere(rows).assign(metric="elsewhere")
-    frequent = select(rows, metric="majority_accuracy").drop_duplicates("evaluated_on")[["evaluated_on", "mean"]]
+    frequent = select_rows(rows, metric="majority_accuracy").drop_duplicates("evaluated_on")[["evaluated_on", "mean"]]
     frequent = frequent.assign(operator="the more frequent answer", metric="accuracy")
     chance = frequent.assign(operator="chance", mean=0.5)
     # balanced accuracy of any constant answer is one half
@@ -202,7 +202,7 @@ def transfer(rows: pd.DataFrame) -> pd.DataFrame:
     return pd.concat([rows, elsewhere, frequent, chance, *ends], ignore_index=True)
 
 
-def milestones() -> pd.DataFrame:
+def read_milestones() -> pd.DataFrame:
     """Reads the steps to milestones, sorted by `sort_milestones`."""
     return sort_milestones(read_results.read_table("milestones"))
 
@@ -214,7 +214,7 @@ def sort_milestones(rows: pd.DataFrame) -> pd.DataFrame:
     return rows.iloc[(-level).argsort(kind="stable")]
 
 
-def milestone_tests() -> pd.DataFrame:
+def select_milestone_tests() -> pd.DataFrame:
     """Selects tested comparisons of steps; milestones at which no operator of a size differs are left out."""
     tests = sort_milestones(read_results.read_contrasts(quantity="steps").rename(columns={"at": "milestone"}))
     tested = tests[tests["p"].notna()]
@@ -223,7 +223,7 @@ def milestone_tests() -> pd.DataFrame:
     return tested[farthest > 0]
 
 
-def corpus() -> pd.DataFrame:
+def read_corpus() -> pd.DataFrame:
     """Selects the totals of the ledger of the filter: documents read, kept, not selected, malformed and dropped.
 
     Returns:
@@ -231,51 +231,53 @@ def corpus() -> pd.DataFrame:
         first reason it is, all_documents all documents to which the reason applies; bytes and all_bytes likewise. Rows
         with zero in both counts are left out.
     """
-    total = select(read_ledger(LEDGER), shard=TOTAL)
-    dropped = select(total, fate="dropped").sort_values(["documents", "rule", "reason"], ascending=[False, True, True])
-    parts = [select(total, fate=fate) for fate in ("in", "kept", "not_selected", "malformed")]
+    total = select_rows(read_ledger(LEDGER), shard=TOTAL)
+    dropped = select_rows(total, fate="dropped").sort_values(
+        ["documents", "rule", "reason"], ascending=[False, True, True]
+    )
+    parts = [select_rows(total, fate=fate) for fate in ("in", "kept", "not_selected", "malformed")]
     frame = pd.concat([*parts, dropped])
     # a reason may apply to documents that an earlier reason drops
     counted = (frame["documents"] > 0) | (frame["all_documents"] > 0)
     return frame[counted].drop(columns="shard")
 
 
-def tokens() -> pd.DataFrame:
+def read_tokens() -> pd.DataFrame:
     """Reads documents, tokens, sequences and dropped_tokens of the two splits of the corpus, a row per `split`."""
     splits = json.loads((TOKENS / "index.json").read_text(encoding="utf-8"))["splits"]
     columns = ["documents", "tokens", "sequences", "dropped_tokens"]
     return pd.DataFrame.from_dict(splits, orient="index")[columns].rename_axis("split").reset_index()
 
 
-def compared(settings: Settings, source: str) -> pd.DataFrame:
+def compare_settings(settings: Settings, source: str) -> pd.DataFrame:
     """Compares the settings with a source, as `deviations.compare` does."""
     unknown = None
-    for record in read_results.records(["filtering"]):
+    for record in read_results.read_records(["filtering"]):
         # by kind of metadata, the number of documents without it
         unknown = record.get("unknown")
     return deviations.compare(settings.model_dump(mode="json"), source, unknown)
 
 
-def unspecified(settings: Settings, source: str) -> pd.DataFrame:
-    """Lists the choices that a source leaves open, as `open_items.unspecified` does."""
-    return open_items.unspecified(settings.model_dump(mode="json"), published.protocol(), source)
+def list_unspecified(settings: Settings, source: str) -> pd.DataFrame:
+    """Lists the choices that a source leaves open, as `open_items.list_unspecified` does."""
+    return open_items.list_unspecified(settings.model_dump(mode="json"), published.read_protocol(), source)
 
 
-def checklist(settings: Settings) -> pd.DataFrame:
+def fill_checklist(settings: Settings) -> pd.DataFrame:
     """Fills the reproducibility checklist with facts of the run; columns: item, answer, where."""
-    facts = checklist_facts(settings)
+    facts = gather_checklist_facts(settings)
     rows = []
-    for entry in content("checklist"):
+    for entry in read_content("checklist"):
         rows.append({name: text.format(**facts) for name, text in entry.items()})
     return pd.DataFrame(rows)
 
 
-def checklist_facts(settings: Settings) -> dict[str, object]:
+def gather_checklist_facts(settings: Settings) -> dict[str, object]:
     """Gathers the facts of this run that the `{names}` in the reproducibility checklist stand for, by name."""
-    differing = {source: deviations.differing(compared(settings, source)) for source in published.PAPERS}
+    differing = {source: deviations.count_differing(compare_settings(settings, source)) for source in published.PAPERS}
     finetuning_seeds = [str(len(settings.finetuning[name].seeds)) for name in settings.protocols]
     return {
-        **facts_of(settings),
+        **gather_facts(settings),
         "differences": fill_sentence("differences", papers=published.PAPERS, differing=differing),
         "generated": "yes" if settings.generated else "does not apply",
         "source": describe_data(settings),
@@ -284,7 +286,7 @@ def checklist_facts(settings: Settings) -> dict[str, object]:
     }
 
 
-def environment() -> pd.DataFrame:
+def list_environment() -> pd.DataFrame:
     """Lists software and hardware of the run, as `read_results.list_environment` does, below the digest of dvc.lock."""
     rows = read_results.list_environment(read_results.read_run_records())
     lock = Path("dvc.lock")
@@ -302,7 +304,7 @@ def digest_lock(lock: Path) -> str:
     return hashlib.sha256(json.dumps(stages, sort_keys=True).encode()).hexdigest()
 
 
-def stages() -> pd.DataFrame:
+def list_stages() -> pd.DataFrame:
     """Selects stage, seconds, seconds_of_jobs (NaN if not recorded) and started (a text) of every record of the run."""
     columns = ["stage", "seconds", "seconds_of_jobs", "started"]
     rows = pd.DataFrame(read_results.read_run_records(), columns=columns)

@@ -107,7 +107,7 @@ class Shown:
     @property
     def command(self) -> str:
         """The command that computes the numbers again."""
-        return command(self.stage)
+        return write_command(self.stage)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -150,28 +150,28 @@ class Grid(Shown):
         return columns
 
 
-def command(stage: str) -> str:
+def write_command(stage: str) -> str:
     """Returns the command that computes the numbers of a stage and the report again."""
     if stage == "report":
         return "dvc repro report"
     return f"dvc repro {stage} report"
 
 
-def number(value: float, decimals: int) -> str:
+def format_number(value: float, decimals: int) -> str:
     """Formats fixed decimals, such as `−1,234.50`; a rounded zero has no sign, and NaN is a dash."""
     if isnan(value):
         return MISSING
     return f"{value:z,.{decimals}f}".replace("-", "−")
 
 
-def in_words(count: int) -> str:
+def format_in_words(count: int) -> str:
     """Writes a count, 0 or more, as in running text: up to ten as a word, such as `three`."""
     if count < len(WORDS):
         return WORDS[count]
     return f"{count:,}"
 
 
-def detectable(difference: float, unit: str = "points") -> str:
+def describe_detectable(difference: float, unit: str = "points") -> str:
     """Describes the difference that is detected with 80 % power, such as `2.1 points would be detected ...`.
 
     Args:
@@ -180,25 +180,27 @@ def detectable(difference: float, unit: str = "points") -> str:
     """
     # the inner rounding undoes errors of floating point such as 11.000000000000002
     tenths = ceil(round(10 * difference, 6))
-    return f"{number(tenths / 10, 1)} {unit} would be detected with 80 % power, at the first step of Holm's method"
+    return (
+        f"{format_number(tenths / 10, 1)} {unit} would be detected with 80 % power, at the first step of Holm's method"
+    )
 
 
-def signed(value: float, decimals: int) -> str:
+def format_signed(value: float, decimals: int) -> str:
     """Formats a difference with the sign, such as `+0.63` or `−20.5`; a rounded zero has no sign."""
-    text = number(value, decimals)
+    text = format_number(value, decimals)
     if round(value, decimals) > 0:
         return f"+{text}"
     return text
 
 
-def spread(value: float, decimals: int) -> str:
+def format_spread(value: float, decimals: int) -> str:
     """Formats the standard deviation behind a mean, such as `± 0.37`; NaN is an empty text."""
     if isnan(value):
         return ""
-    return f"± {number(value, decimals)}"
+    return f"± {format_number(value, decimals)}"
 
 
-def interval(low: float, high: float, decimals: int) -> str:
+def format_interval(low: float, high: float, decimals: int) -> str:
     """Formats an interval, such as `1.20 to 3.40` or, without an upper end, `1.20 or more`.
 
     Args:
@@ -209,11 +211,11 @@ def interval(low: float, high: float, decimals: int) -> str:
     if isnan(low):
         return MISSING
     if isinf(high):
-        return f"{number(low, decimals)} or more"
-    return f"{number(low, decimals)} to {number(high, decimals)}"
+        return f"{format_number(low, decimals)} or more"
+    return f"{format_number(low, decimals)} to {format_number(high, decimals)}"
 
 
-def probability(p: float) -> str:
+def format_probability(p: float) -> str:
     """Formats a probability with three decimals, such as `0.012`; small values are `< 0.001`, and NaN is a dash."""
     if isnan(p):
         return MISSING
@@ -222,7 +224,7 @@ def probability(p: float) -> str:
     return f"{p:.3f}"
 
 
-def csv_of(frame: pd.DataFrame) -> str:
+def write_csv(frame: pd.DataFrame) -> str:
     """Writes a table as CSV; a text that a spreadsheet would compute, such as `=1+1`, gets an apostrophe: `'=1+1`."""
     return frame.map(_keep_text).to_csv(index=False, lineterminator="\n")
 

@@ -25,22 +25,22 @@ def fill_template(template: str, **values: object) -> str:
     Raises:
         jinja2.UndefinedError: the template needs a value that is not given.
     """
-    filled = _compile(template).render(values)
-    return names.unbroken(" ".join(filled.split()))
+    filled = _parse_template(template).render(values)
+    return names.keep_percent_together(" ".join(filled.split()))
 
 
 def fill_sentence(name: str, **values: object) -> str:
     """Fills a text of sentences.yaml; the result is empty if the template has nothing to say."""
-    return fill_template(content("sentences")[name], **values)
+    return fill_template(read_content("sentences")[name], **values)
 
 
 @cache
-def content(name: str) -> dict:
+def read_content(name: str) -> dict:
     """Reads NAME.yaml of reports/templates, once; the checklist is a list, all other files are dictionaries."""
     return yaml.safe_load((TEMPLATES / f"{name}.yaml").read_text(encoding="utf-8"))
 
 
-def facts_of(settings: Settings) -> dict[str, object]:
+def gather_facts(settings: Settings) -> dict[str, object]:
     """Gathers facts that most texts may name: the settings, and the confidence of single and simultaneous intervals."""
     options = settings.analysis
     return {
@@ -52,7 +52,7 @@ def facts_of(settings: Settings) -> dict[str, object]:
 
 def describe_panel(kind: str, rows: pd.DataFrame) -> str:
     """Describes in words, without a full stop, the panel of a figure. kind: a key of `alternatives`."""
-    template = content("sentences")["alternatives"][kind]
+    template = read_content("sentences")["alternatives"][kind]
     return fill_template(template, rows=rows.to_dict("records"))
 
 
@@ -63,13 +63,13 @@ def describe_banner(settings: Settings) -> str:
 
 def describe_data(settings: Settings) -> str:
     """Describes by their sources what text and tasks of a run are, such as `files on disk`."""
-    sources = content("sentences")["sources"]
+    sources = read_content("sentences")["sources"]
     of_run = {"source": sources[settings.data.source], "task_source": sources[settings.task_source]}
     return fill_sentence("data", settings=settings, **of_run)
 
 
 @cache
-def _compile(template: str) -> jinja2.Template:
+def _parse_template(template: str) -> jinja2.Template:
     """Parses a template, once."""
     return ENVIRONMENT.from_string(template)
 
@@ -81,7 +81,7 @@ def _to_number(value: object) -> float:
     return nan
 
 
-def scale_first(format_value: Callable[[float, int], str]) -> Callable[..., str]:
+def make_scaling_filter(format_value: Callable[[float, int], str]) -> Callable[..., str]:
     """Makes a filter of a function of tables.py: the value is multiplied by `scale` before it is formatted."""
 
     def format_scaled(value: object, decimals: int = 0, scale: float = 1) -> str:
@@ -91,13 +91,13 @@ def scale_first(format_value: Callable[[float, int], str]) -> Callable[..., str]
 
 
 def format_interval(low: object, high: object, decimals: int = 0, scale: float = 1) -> str:
-    """Formats an interval as `tables.interval` does, times `scale`."""
-    return tables.interval(_to_number(low) * scale, _to_number(high) * scale, decimals)
+    """Formats an interval as `tables.format_interval` does, times `scale`."""
+    return tables.format_interval(_to_number(low) * scale, _to_number(high) * scale, decimals)
 
 
 def format_probability(value: object) -> str:
-    """Formats a probability as `tables.probability` does."""
-    return tables.probability(_to_number(value))
+    """Formats a probability as `tables.format_probability` does."""
+    return tables.format_probability(_to_number(value))
 
 
 def list_words(words: Sequence[str]) -> str:
@@ -111,21 +111,21 @@ def list_words(words: Sequence[str]) -> str:
 
 
 FILTERS = {
-    "number": scale_first(tables.number),
-    "spread": scale_first(tables.spread),
-    "signed": scale_first(tables.signed),
+    "number": make_scaling_filter(tables.format_number),
+    "spread": make_scaling_filter(tables.format_spread),
+    "signed": make_scaling_filter(tables.format_signed),
     "to": format_interval,
     "p": format_probability,
-    "in_words": tables.in_words,
+    "in_words": tables.format_in_words,
     "listed": list_words,
-    "detectable": tables.detectable,
-    "task": names.task,
-    "label": names.label,
-    "operator": names.operator,
-    "protocol": names.protocol,
-    "milestone": names.milestone,
+    "detectable": tables.describe_detectable,
+    "task": names.name_task,
+    "label": names.replace_keys,
+    "operator": names.name_operator,
+    "protocol": names.name_protocol,
+    "milestone": names.name_milestone,
 }
 # templates make text and no markup, so nothing is escaped here
 ENVIRONMENT = jinja2.Environment(undefined=jinja2.StrictUndefined)
 ENVIRONMENT.filters.update(FILTERS)
-ENVIRONMENT.globals.update(fewest=FEWEST, model=names.model)
+ENVIRONMENT.globals.update(fewest=FEWEST, model=names.name_model)

@@ -9,12 +9,12 @@ from stages.runner.pool import Outcome
 CONNECTION_SECONDS = 30
 
 
-def on_cluster(call: Callable, work: list[tuple[str, tuple]], address: str) -> Iterator[Outcome]:
+def run_on_cluster(call: Callable, work: list[tuple[str, tuple]], address: str) -> Iterator[Outcome]:
     """Calls `call(*arguments)` for every job on the workers of a Dask scheduler.
 
     Args:
-        call: as in `pool.in_processes`.
-        work: as in `pool.in_processes`.
+        call: as in `pool.run_in_processes`.
+        work: as in `pool.run_in_processes`.
         address: of the scheduler, such as tcp://HOST:8786.
 
     Yields:

@@ -10,7 +10,7 @@ NO_MEMORY = ("can't allocate memory", "can't start new thread")
 FREE_SPACE = "free some space and run the same command again"
 
 
-def message(error: BaseException) -> str:
+def describe_error(error: BaseException) -> str:
     """Returns the message of an error, with a remedy if the surroundings are at fault: memory, disk, files, packages.
 
     Errors of PyTorch and of safetensors are recognised by name or message, because neither library is loaded here.
@@ -56,9 +56,9 @@ def clear_errors() -> Iterator[None]:
     except (ImportError, MemoryError, OSError, ValueError, RuntimeError) as error:
         if isinstance(error, ImportError) and _is_of_ours(error):
             raise
-        sys.exit(f"error: {escape(message(error))}")
+        sys.exit(f"error: {escape_control_characters(describe_error(error))}")
 
 
-def escape(text: str) -> str:
+def escape_control_characters(text: str) -> str:
     """Escapes characters that would steer a terminal, as Python writes them; ends of lines and tabs stay."""
     return "".join(c if c.isprintable() or c in "\n\t" else repr(c)[1:-1] for c in text)

@@ -17,10 +17,10 @@ from functools import cache
 from importlib import metadata
 from pathlib import Path
 
-from stages.files.storage import digests, sha256
+from stages.files.storage import compute_digests, compute_sha256
 from stages.runner.run import Job
 
-# without links, as `closure` gives files
+# without links, as `find_closure` gives files
 ROOT = Path(__file__).resolve().parents[2]
 LEFT_OUT = tuple(ROOT / "stages" / room for room in ("schema", "runner", "files"))
 # NumPy draws the order of batches; the last three compute scores inside jobs. An upgrade of any may move the last bit.
@@ -29,7 +29,7 @@ LIBRARIES = ("tokenizers", "torch", "transformers", "numpy", "scikit-learn", "sc
 IMPORTED = time.time()
 
 
-def closure(source: Path) -> frozenset[Path]:
+def find_closure(source: Path) -> frozenset[Path]:
     """Finds the files of this repository that `source` imports, directly or through other files, and `source` itself.
 
     A YAML file that lies next to a module and has the same name counts as a part of the module.
@@ -40,13 +40,13 @@ def closure(source: Path) -> frozenset[Path]:
         file = waiting.pop()
         if file not in files:
             files.add(file)
-            waiting += imported(file)
+            waiting += find_imported_files(file)
     data = [file.with_suffix(".yaml") for file in files]
     return frozenset(files.union(file for file in data if file.exists()))
 
 
 @cache
-def imported(source: Path) -> frozenset[Path]:
+def find_imported_files(source: Path) -> frozenset[Path]:
     """Finds the files of this repository that `source` itself imports, at the top or inside functions.
 
     LEFT_OUT and the `__init__.py` of packages are left out; a test forbids imports of names from an `__init__.py`.
@@ -79,25 +79,25 @@ def _list_imports(source: Path) -> Iterator[str]:
             yield from (f"{module}.{alias.name}" for alias in node.names)
 
 
-def modules(source: Path) -> list[str]:
+def list_modules(source: Path) -> list[str]:
     """Returns the dotted names, sorted, of this repository's modules in the closure of `source`, itself included."""
     names = []
-    for file in sorted(closure(source)):
+    for file in sorted(find_closure(source)):
         if file.suffix == ".py" and file.is_relative_to(ROOT):
             names.append(".".join(file.relative_to(ROOT).with_suffix("").parts))
     return names
 
 
-def code_digest(source: Path, as_loaded: bool = False) -> str:
+def compute_code_digest(source: Path, as_loaded: bool = False) -> str:
     """Computes a SHA-256 over the names and contents of the closure of `source`.
 
     Args:
         source: a file of Python.
         as_loaded: whether to take every file as this process has imported the file, and not as the file is now.
     """
-    digest_of = _loaded_digest if as_loaded else sha256
+    digest_of = _digest_loaded_file if as_loaded else compute_sha256
     hashed = hashlib.sha256()
-    for file in sorted(closure(source)):
+    for file in sorted(find_closure(source)):
         # tests have code outside this repository
         name = file.relative_to(ROOT) if file.is_relative_to(ROOT) else file.name
         hashed.update(f"{name} {digest_of(file)}\n".encode())
@@ -105,21 +105,21 @@ def code_digest(source: Path, as_loaded: bool = False) -> str:
 
 
 @cache
-def _loaded_digest(file: Path) -> str:
+def _digest_loaded_file(file: Path) -> str:
     """Returns the SHA-256 of a file; with a mark if the file has changed since this process began to import.
 
     Such a process may have imported either version, and the mark makes the digest differ from the digest of both. The
     first call decides: a file that changes after the imports does not concern the process.
     """
     mark = " changed" if file.stat().st_ctime > IMPORTED else ""
-    return sha256(file) + mark
+    return compute_sha256(file) + mark
 
 
-def of_jobs(computed_by: list, jobs: list[Job]) -> list[str]:
+def compute_fingerprints(computed_by: list, jobs: list[Job]) -> list[str]:
     """Computes the fingerprints of jobs: 32 hexadecimal digits of a SHA-256 each, in order.
 
     Args:
-        computed_by: the `identity` of the job function.
+        computed_by: the `describe_identity` of the job function.
         jobs: the jobs, whose inputs count by content and by path relative to the working directory.
 
     Raises:
@@ -130,7 +130,7 @@ def of_jobs(computed_by: list, jobs: list[Job]) -> list[str]:
     for path in sorted(inputs):
         if not path.exists():
             raise FileNotFoundError(f"{path}: not made with these settings; `dvc repro` makes what is missing")
-    digest_of = digests(inputs)
+    digest_of = compute_digests(inputs)
     fingerprints = []
     for job in jobs:
         content = [computed_by, job.content, [[os.path.relpath(path), digest_of[path]] for path in job.inputs]]
@@ -139,11 +139,11 @@ def of_jobs(computed_by: list, jobs: list[Job]) -> list[str]:
     return fingerprints
 
 
-def identity(function: Callable, as_loaded: bool = False) -> list:
+def describe_identity(function: Callable, as_loaded: bool = False) -> list:
     """Returns everything that decides the result of a function in addition to the arguments.
 
-    In order: the qualified name of the function, the `code_digest`, which takes `as_loaded`, and the versions of
+    In order: the qualified name of the function, the `compute_code_digest`, which takes `as_loaded`, and the versions of
     LIBRARIES by name.
     """
     versions = {library: metadata.version(library) for library in LIBRARIES}
-    return [function.__qualname__, code_digest(Path(inspect.getfile(function)), as_loaded), versions]
+    return [function.__qualname__, compute_code_digest(Path(inspect.getfile(function)), as_loaded), versions]

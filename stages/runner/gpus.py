@@ -16,32 +16,32 @@ from filelock import AcquireReturnProxy, Timeout
 from stages.files.storage import acquire_lock
 
 
-def visible() -> tuple[str, ...]:
+def list_visible_gpus() -> tuple[str, ...]:
     """Returns the GPUs that CUDA would use here, by number or UUID as in CUDA_VISIBLE_DEVICES; () without a GPU.
 
     No library is loaded that would occupy a GPU. A PyTorch without CUDA uses no GPU. If the variable is set, entries
     count, unchecked, up to the first that names no GPU, such as -1 or Slurm's NoDevFiles, as CUDA reads the variable.
     """
-    if built_without_cuda():
+    if is_built_without_cuda():
         return ()
     visible = os.environ.get("CUDA_VISIBLE_DEVICES")
     if visible is None:
         # UUIDs and not numbers, because CUDA counts in another order
-        return _of_every_gpu(pynvml.nvmlDeviceGetUUID)
+        return _ask_every_gpu(pynvml.nvmlDeviceGetUUID)
     entries = [name.strip() for name in visible.split(",")]
-    return tuple(takewhile(_names_gpu, entries))
+    return tuple(takewhile(_is_name_of_gpu, entries))
 
 
-def _names_gpu(name: str) -> bool:
+def _is_name_of_gpu(name: str) -> bool:
     return name.isdecimal() or name.startswith(("GPU-", "MIG-"))
 
 
-def names() -> tuple[str, ...]:
+def list_product_names() -> tuple[str, ...]:
     """Returns the product names of all NVIDIA GPUs of this machine; () without a GPU."""
-    return _of_every_gpu(pynvml.nvmlDeviceGetName)
+    return _ask_every_gpu(pynvml.nvmlDeviceGetName)
 
 
-def _of_every_gpu(property_of: Callable) -> tuple[str, ...]:
+def _ask_every_gpu(property_of: Callable) -> tuple[str, ...]:
     """Applies a function of pynvml to the handle of every GPU; returns () if no driver answers."""
     try:
         pynvml.nvmlInit()
@@ -51,21 +51,21 @@ def _of_every_gpu(property_of: Callable) -> tuple[str, ...]:
         return ()
 
 
-def built_without_cuda() -> bool:
+def is_built_without_cuda() -> bool:
     """Whether the version of the installed PyTorch ends in +cpu, the mark of a build for CPUs only."""
     return metadata.version("torch").endswith("+cpu")
 
 
 # the cache keeps the lock alive, and a further call takes no second GPU
 @cache  # noqa: RET503, because the loop ends only by `return`
-def take(gpus: tuple[str, ...]) -> AcquireReturnProxy:
+def bind_to_gpu(gpus: tuple[str, ...]) -> AcquireReturnProxy:
     """Binds this worker process to the GPU that the fewest workers of this user hold, by CUDA_VISIBLE_DEVICES.
 
     The call must come before any library is loaded that asks for a GPU, because CUDA reads the variable only once.
     Every worker locks a numbered place on a GPU; place 0 of every GPU is tried first, then place 1 of every GPU.
 
     Args:
-        gpus: identifiers as returned by `visible`, not empty.
+        gpus: identifiers as returned by `list_visible_gpus`, not empty.
 
     Returns:
         The lock, which holds until the process ends.

@@ -20,7 +20,7 @@ MAY_LACK = {"analysis": (TASK_FOLDER,)}
 
 
 @cache
-def pipeline() -> dict[str, dict]:
+def read_pipeline() -> dict[str, dict]:
     """Reads the entries of dvc.yaml by the names of the stages, in the order of the file."""
     return read_yaml(PIPELINE)["stages"]
 
@@ -28,7 +28,7 @@ def pipeline() -> dict[str, dict]:
 def list_outputs(stage: str) -> list[Path]:
     """Lists the paths under `outs` of a stage of dvc.yaml."""
     paths = []
-    for entry in pipeline()[stage]["outs"]:
+    for entry in read_pipeline()[stage]["outs"]:
         # a path with options is a dictionary {path: options}
         paths.append(Path(entry if isinstance(entry, str) else next(iter(entry))))
     return paths
@@ -42,12 +42,12 @@ def require_inputs(stage: str) -> None:
     Raises:
         ValueError: an input was not made yet; the message names the input and the command that makes the input.
     """
-    if stage not in pipeline():
+    if stage not in read_pipeline():
         return
-    makers = {output: maker for maker in pipeline() for output in list_outputs(maker)}
+    makers = {output: maker for maker in read_pipeline() for output in list_outputs(maker)}
     # settings.txt shows itself that `params.yaml` was checked
     optional = (CHECKED, *MAY_LACK.get(stage, ()))
-    for path in map(Path, pipeline()[stage]["deps"]):
+    for path in map(Path, read_pipeline()[stage]["deps"]):
         if path in makers and path not in optional:
             record = RUNS / f"{makers[path]}.json"
             if not record.exists() or not path.exists():
@@ -63,7 +63,7 @@ def read_inputs(stage: str, settings: Settings) -> dict[str | Path, object]:
         By the name of a key, such as "params.yaml: corpus.documents", the value in `settings`; by the path of a file,
         size and time of modification (`storage.read_states`).
     """
-    entry = pipeline().get(stage, {"deps": []})
+    entry = read_pipeline().get(stage, {"deps": []})
     inputs: dict[str | Path, object] = {}
     # `finetuning.${timing.protocol}` counts as `finetuning`
     listed = tuple(f"{key.partition('${')[0].rstrip('.')}." for key in entry.get("params", []))

@@ -26,12 +26,12 @@ import joblib
 from filelock import Timeout
 
 from stages.files.paths import RESULTS
-from stages.files.storage import acquire_lock, count_bytes, delete, read_states
+from stages.files.storage import acquire_lock, count_bytes, delete_path, read_states
 from stages.runner import cluster, fingerprints, gpus, pool, results, worker
 from stages.runner.bars import Bar
-from stages.runner.errors import escape
+from stages.runner.errors import escape_control_characters
 from stages.runner.run import Job
-from stages.runner.worker import processes, rank
+from stages.runner.worker import count_processes, find_rank
 
 FOLDER = Path("data/jobs")
 
@@ -68,26 +68,28 @@ def run(
         RuntimeError: jobs have failed; raised with all failures after the other jobs are done, in several processes at
             the first failure. Or the folder of a job was deleted meanwhile.
         ValueError: several processes were started for jobs that cannot be shared; the Dask cluster cannot be used
-            (`cluster.on_cluster`); or a worker may not lock a GPU (`gpus.take`).
+            (`cluster.run_on_cluster`); or a worker may not lock a GPU (`gpus.bind_to_gpu`).
         FileNotFoundError: an input of a job is missing.
     """
     if not shared:
         _require_one_process(stage)
-    identity = fingerprints.identity(function)
+    identity = fingerprints.describe_identity(function)
     # read before the digests, so that workers notice a file that changes after its digest was computed
     inputs = {path for job in jobs for path in job.inputs}
     states = {path: read_states(path) for path in inputs}
-    prints = fingerprints.of_jobs(identity, jobs)
+    prints = fingerprints.compute_fingerprints(identity, jobs)
     folders = [FOLDER / function.__name__ / fingerprint for fingerprint in prints]
     records = _read_finished(jobs, folders, stage)
     missing = [number for number, record in enumerate(records) if record is None]
 
     work = sorted(((jobs[number], folders[number]) for number in missing), key=_estimate_work, reverse=True)
-    outcomes = _compute(function, identity, states, work, workers, on_gpu)
+    outcomes = _compute_jobs(function, identity, states, work, workers, on_gpu)
     _await_outcomes(outcomes, stage, len(jobs), len(jobs) - len(missing))
     # the first of several processes goes on alone
-    if rank():
-        print(f"{stage}: process {rank()} of {processes()} (RANK, WORLD_SIZE) ends; process 0 writes the outputs")
+    if find_rank():
+        print(
+            f"{stage}: process {find_rank()} of {count_processes()} (RANK, WORLD_SIZE) ends; process 0 writes the outputs"
+        )
         raise SystemExit
 
     for number in missing:
@@ -114,23 +116,23 @@ def run_again(function: Callable[[Any, Path], dict], job: Job, folder: Path, sta
         RuntimeError, FileNotFoundError, ValueError: as in `run`.
     """
     _require_one_process(stage)
-    identity = fingerprints.identity(function)
+    identity = fingerprints.describe_identity(function)
     states = {path: read_states(path) for path in job.inputs}
-    outcomes = _compute(function, identity, states, [(job, folder)], workers=1, on_gpu=True)
+    outcomes = _compute_jobs(function, identity, states, [(job, folder)], workers=1, on_gpu=True)
     _await_outcomes(outcomes, stage, total=1, done=0)
     return results.read(folder)["result"]
 
 
 def _require_one_process(stage: str) -> None:
     """Raises a ValueError if torchrun or accelerate started several processes, which cannot share the jobs."""
-    if processes() > 1:
+    if count_processes() > 1:
         raise ValueError(
-            f"{stage}: {processes()} processes (WORLD_SIZE) cannot share its jobs; run it without torchrun or "
+            f"{stage}: {count_processes()} processes (WORLD_SIZE) cannot share its jobs; run it without torchrun or "
             "accelerate, or `unset WORLD_SIZE RANK` before"
         )
 
 
-def prepare(stage: Path, workers: int | str | None) -> None:
+def prepare_server(stage: Path, workers: int | str | None) -> None:
     """Lets the server of processes (pool.py) import the modules of a stage's jobs while the stage itself still loads.
 
     The imports take longer than all other work of a stage before the jobs, so both are done at once. Whether any job is
@@ -143,8 +145,8 @@ def prepare(stage: Path, workers: int | str | None) -> None:
     """
     # this is also the end of `model_jobs.run(`
     runs_jobs = "jobs.run(" in stage.read_text(encoding="utf-8")
-    if runs_jobs and processes() == 1 and not isinstance(workers, str) and not gpus.visible():
-        pool.begin_server(fingerprints.modules(stage))
+    if runs_jobs and count_processes() == 1 and not isinstance(workers, str) and not gpus.list_visible_gpus():
+        pool.begin_server(fingerprints.list_modules(stage))
 
 
 def _estimate_work(task: tuple[Job, Path]) -> float:
@@ -157,7 +159,7 @@ def _await_outcomes(outcomes: Iterator[tuple[str, str | None]], stage: str, tota
     """Shows the progress of the jobs of a stage until all of the jobs have ended.
 
     Args:
-        outcomes: as yielded by `_compute`.
+        outcomes: as yielded by `_compute_jobs`.
         stage: the name under which progress is printed.
         total: number of all jobs.
         done: number of jobs that were finished before.
@@ -165,14 +167,14 @@ def _await_outcomes(outcomes: Iterator[tuple[str, str | None]], stage: str, tota
     Raises:
         RuntimeError: jobs have failed; the message has the error of each.
     """
-    if rank() == 0:
+    if find_rank() == 0:
         plural = "" if total == 1 else "s"
         print(f"{stage}: {total} job{plural}, {done} of them done before", flush=True)
     failures = []
-    with Bar(total=total, initial=done, desc=stage, unit="job", silent=rank() > 0) as bar:
+    with Bar(total=total, initial=done, desc=stage, unit="job", silent=find_rank() > 0) as bar:
         for name, error in outcomes:
             bar.update()
-            bar.set_postfix_str(escape(name))
+            bar.set_postfix_str(escape_control_characters(name))
             if error:
                 failures.append(f"{name}\n{error}")
             else:
@@ -189,24 +191,24 @@ def _read_finished(jobs: list[Job], folders: list[Path], stage: str) -> list[dic
     safer than the rest, and files to which stages hold hard links must not be overwritten in place.
     """
 
-    def read(job: Job, folder: Path) -> dict | None:
+    def read_job(job: Job, folder: Path) -> dict | None:
         try:
             # several processes would see the folder before, while and after it is restored
-            if processes() == 1:
-                _restore(job, folder)
+            if count_processes() == 1:
+                _restore_job(job, folder)
             return worker.read_finished(job, folder)
         except ValueError as error:
-            if rank() == 0:
-                print(escape(f"{stage}: {error}; {job.name} is computed again"), flush=True)
-                delete(folder)
+            if find_rank() == 0:
+                print(escape_control_characters(f"{stage}: {error}; {job.name} is computed again"), flush=True)
+                delete_path(folder)
             return None
 
     # checksums take most of the time, and let other threads run
     with ThreadPoolExecutor() as threads:
-        return list(threads.map(read, jobs, folders))
+        return list(threads.map(read_job, jobs, folders))
 
 
-def _restore(job: Job, folder: Path) -> None:
+def _restore_job(job: Job, folder: Path) -> None:
     """Restores a missing job from data/results, unless another stage computes the job and so holds the lock."""
     if RESULTS.exists() and not (folder / results.RESULT).exists():
         folder.parent.mkdir(parents=True, exist_ok=True)
@@ -214,7 +216,7 @@ def _restore(job: Job, folder: Path) -> None:
             results.bring_back(folder, job.published)
 
 
-def _compute(
+def _compute_jobs(
     function: Callable,
     identity: list,
     states: dict[Path, dict],
@@ -228,22 +230,22 @@ def _compute(
     on_cluster = isinstance(workers, str)
     devices: tuple[str, ...] | None = ()
     # torchrun has given every process its GPU already
-    if on_gpu and processes() == 1:
-        devices = None if on_cluster else gpus.visible()
+    if on_gpu and count_processes() == 1:
+        devices = None if on_cluster else gpus.list_visible_gpus()
     calls = []
     for job, folder in work:
         inputs = {path: states[path] for path in job.inputs}
         calls.append((job.name, (function, job, folder.resolve(), Path.cwd(), devices, identity, inputs)))
 
-    if processes() > 1:
+    if count_processes() > 1:
         yield from _compute_here(calls)
     elif on_cluster:
-        yield from cluster.on_cluster(worker.do_job, calls, workers)
+        yield from cluster.run_on_cluster(worker.do_job, calls, workers)
     else:
         number = workers or len(devices) or joblib.cpu_count()
         # a worker must choose its GPU before it imports a library that occupies one
-        modules = None if devices else fingerprints.modules(Path(inspect.getfile(function)))
-        yield from pool.in_processes(worker.do_job, calls, min(number, len(work)), modules)
+        modules = None if devices else fingerprints.list_modules(Path(inspect.getfile(function)))
+        yield from pool.run_in_processes(worker.do_job, calls, min(number, len(work)), modules)
 
 
 def _compute_here(calls: list[tuple[str, tuple]]) -> Iterator[tuple[str, str | None]]:

@@ -44,7 +44,7 @@ SERVER_KILLED = (
 Outcome = tuple[str, Any]
 
 
-def in_processes(
+def run_in_processes(
     call: Callable, work: list[tuple[str, tuple]], number: int, modules: list[str] | None
 ) -> Iterator[Outcome]:
     """Calls `call(*arguments)` for every job in several processes of this machine.
@@ -70,23 +70,23 @@ def in_processes(
     context = multiprocessing.get_context("forkserver" if served else "spawn")
 
     # every executor has one process, because a killed process breaks its executor with all jobs that it has
-    def begin() -> ProcessPoolExecutor:
+    def begin_job() -> ProcessPoolExecutor:
         return executors.enter_context(_make_executor(context, number))
 
     waiting = deque(work)
     at_work = {}
     with ExitStack() as executors:
-        idle = [begin() for _ in range(number)]
+        idle = [begin_job() for _ in range(number)]
         try:
             while waiting or at_work:
                 while waiting and idle:
                     name, arguments = waiting.popleft()
                     executor = idle.pop()
-                    at_work[_submit(executor, call, arguments)] = name, executor
+                    at_work[_submit_call(executor, call, arguments)] = name, executor
                 for future in wait(at_work, return_when=FIRST_COMPLETED).done:
                     name, executor = at_work.pop(future)
                     if isinstance(future.exception(), BrokenProcessPool):
-                        idle.append(begin())
+                        idle.append(begin_job())
                         yield name, KILLED
                     else:
                         idle.append(executor)
@@ -99,7 +99,7 @@ def in_processes(
 
 
 @contextmanager
-def in_new_process() -> Iterator[ProcessPoolExecutor]:
+def open_new_process() -> Iterator[ProcessPoolExecutor]:
     """Starts a process that inherits no settings of libraries, computes calls one by one, and ends with the `with`.
 
     The process is killed when the body raises an error, which is raised again.
@@ -142,10 +142,10 @@ def _kill_children() -> None:
         child.kill()
 
 
-def _submit(executor: ProcessPoolExecutor, call: Callable, arguments: tuple) -> Future:
+def _submit_call(executor: ProcessPoolExecutor, call: Callable, arguments: tuple) -> Future:
     """Submits a call, for which the executor may have to start the process; a RuntimeError if the server was killed."""
     try:
-        with _interrupts_later():
+        with _delay_interrupts():
             return executor.submit(call, *arguments)
     except (EOFError, ConnectionError):
         raise RuntimeError(SERVER_KILLED) from None
@@ -166,7 +166,7 @@ def begin_server(modules: list[str]) -> None:
     # libraries read these variables when they are loaded, and then start no threads
     os.environ.update(ONE_THREAD)
     try:
-        with _interrupts_later():
+        with _delay_interrupts():
             multiprocessing.forkserver.ensure_running()
     except OSError as error:
         # "AF_UNIX path too long" is no error of the system, and names no path
@@ -196,7 +196,7 @@ def _end_server() -> None:
 
 
 @contextmanager
-def _interrupts_later() -> Iterator[None]:
+def _delay_interrupts() -> Iterator[None]:
     """Holds Ctrl-C back until the body ends, so that a process which starts there is known when all are killed.
 
     Such a process inherits the blocked signal, and never receives the signal. Blocking is not enough for this process:

@@ -10,7 +10,7 @@ from pathlib import Path
 import joblib
 
 from stages.runner import gpus
-from stages.runner.errors import escape
+from stages.runner.errors import escape_control_characters
 from stages.runner.fingerprints import LIBRARIES
 
 # packages whose versions a record holds
@@ -21,7 +21,7 @@ LEFT_OUT = [":(exclude)stages/scales", ":(exclude,glob)**/.*"]
 CODE = [":(glob)stages/**/*.py", ":(glob)stages/**/*.yaml", ":(glob)*.py", "dvc.yaml", *LEFT_OUT]
 
 
-def provenance() -> dict:
+def describe_provenance() -> dict:
     """Returns the start, code and machine of a run, as JSON: a part of the record, data/runs/NAME.json."""
     return {
         "started": datetime.now(UTC).isoformat(timespec="seconds"),
@@ -30,7 +30,7 @@ def provenance() -> dict:
         "packages": {package: metadata.version(package) for package in PACKAGES},
         "system": platform.platform(),
         "processor": _find_processor(),
-        "device": ", ".join(gpus.names()) or "CPU",
+        "device": ", ".join(gpus.list_product_names()) or "CPU",
         "cores": joblib.cpu_count(),
     }
 
@@ -42,18 +42,20 @@ def _find_commit() -> str:
     """
     try:
         # a repository around an unpacked archive, or in GIT_DIR, has commits without this code
-        _git("ls-files", "--error-unmatch", "dvc.yaml")
-        commit = _git("rev-parse", "HEAD").strip()
-        modified = _git("status", "--porcelain", "--", *CODE)
+        _run_git("ls-files", "--error-unmatch", "dvc.yaml")
+        commit = _run_git("rev-parse", "HEAD").strip()
+        modified = _run_git("status", "--porcelain", "--", *CODE)
     except (OSError, subprocess.CalledProcessError) as error:
         # Git says how files of another owner become a "safe.directory"
         reason = " ".join((getattr(error, "stderr", "") or str(error)).split())
-        print(escape(f"the record of this run names no commit: {reason}"), file=sys.stderr, flush=True)
+        print(
+            escape_control_characters(f"the record of this run names no commit: {reason}"), file=sys.stderr, flush=True
+        )
         return "unknown"
     return f"{commit}-modified" if modified else commit
 
 
-def _git(*arguments: str) -> str:
+def _run_git(*arguments: str) -> str:
     # without a lock of the index, which a `git commit` of the user at the same time would run into
     command = ["git", "--no-optional-locks", *arguments]
     return subprocess.run(command, capture_output=True, text=True, check=True).stdout

@@ -13,8 +13,15 @@ from collections.abc import Container, Iterable
 from pathlib import Path, PurePath
 
 from stages.files.paths import RESULTS
-from stages.files.quoting import quote
-from stages.files.storage import link, make_read_only, sha256, temporary_sibling, visible, write_atomically
+from stages.files.quoting import quote_value
+from stages.files.storage import (
+    compute_sha256,
+    link_file,
+    list_visible,
+    make_read_only,
+    make_temporary_sibling,
+    write_atomically,
+)
 
 RESULT = "result.json"
 # name and settings of the job, for a reader
@@ -45,11 +52,11 @@ def write(folder: Path, name: str, settings: dict, result: dict, seconds: float)
     """
     _require_finite(result, "its result")
     files = {}
-    for path in visible(folder):
+    for path in list_visible(folder):
         if path.is_file() and path.name not in (RESULT, DESCRIPTION, CHECKPOINT):
-            files[path.relative_to(folder).as_posix()] = sha256(path)
+            files[path.relative_to(folder).as_posix()] = compute_sha256(path)
     record = {"files": files, "result": result, "seconds": seconds}
-    record["sha256"] = _digest(record)
+    record["sha256"] = _digest_record(record)
     write_atomically(folder / DESCRIPTION, json.dumps({"name": name, "settings": settings}, indent=1, sort_keys=True))
     write_atomically(folder / RESULT, json.dumps(record, sort_keys=True))
     for file in files:
@@ -67,14 +74,16 @@ def read(folder: Path) -> dict | None:
         return None
     try:
         record = json.loads(path.read_bytes())
-        intact = record.pop("sha256") == _digest(record) and isinstance(record["files"], dict) and "result" in record
+        intact = (
+            record.pop("sha256") == _digest_record(record) and isinstance(record["files"], dict) and "result" in record
+        )
     except NO_RECORD:
         intact = False
     if not intact:
         raise ValueError(f"{path} is damaged")
     _require_inside(record["files"], path)
     for name, digest in record["files"].items():
-        if not (folder / name).is_file() or sha256(folder / name) != digest:
+        if not (folder / name).is_file() or compute_sha256(folder / name) != digest:
             raise ValueError(f"{folder / name} is damaged")
     return record
 
@@ -87,12 +96,12 @@ def hand_on(stage: str, folders: dict[Path, Container[str]]) -> None:
         folders: for the folder of each job, the names of the files and folders inside that are left out, because
             another output of the stage keeps these files.
     """
-    with temporary_sibling(RESULTS / stage) as output:
+    with make_temporary_sibling(RESULTS / stage) as output:
         output.mkdir()
         for folder, left_out in folders.items():
             for name in (RESULT, DESCRIPTION, *_list_files(folder)):
                 if name.partition("/")[0] not in left_out:
-                    _link(folder / name, output / folder.name / name)
+                    _link_file(folder / name, output / folder.name / name)
 
 
 def bring_back(folder: Path, published: dict[str, Path]) -> None:
@@ -111,15 +120,15 @@ def bring_back(folder: Path, published: dict[str, Path]) -> None:
             first, _, rest = name.partition("/")
             sources[name] = published[first] / rest if first in published else handed_on / name
         if all(source.is_file() for source in sources.values()):
-            with temporary_sibling(folder) as temporary:
+            with make_temporary_sibling(folder) as temporary:
                 for name, source in sources.items():
-                    _link(source, temporary / name)
+                    _link_file(source, temporary / name)
             return
 
 
-def _link(source: Path, target: Path) -> None:
+def _link_file(source: Path, target: Path) -> None:
     target.parent.mkdir(parents=True, exist_ok=True)
-    link(source, target)
+    link_file(source, target)
 
 
 def _list_files(folder: Path) -> list[str]:
@@ -148,7 +157,7 @@ def _require_inside(names: Iterable, path: Path) -> None:
         relative = PurePath(name)
         leads_out = relative.is_absolute() or ".." in relative.parts
         if leads_out or relative.as_posix() != name or not name.isprintable() or len(name) > LONGEST:
-            raise ValueError(f"{path} is damaged: {quote(name)} is not the name of a file in its folder")
+            raise ValueError(f"{path} is damaged: {quote_value(name)} is not the name of a file in its folder")
 
 
 def _require_finite(value: object, where: str) -> None:
@@ -164,6 +173,6 @@ def _require_finite(value: object, where: str) -> None:
         _require_finite(part, f"{where}, {key}")
 
 
-def _digest(record: dict) -> str:
+def _digest_record(record: dict) -> str:
     """Computes the SHA-256 of a record, whatever the order of the keys."""
     return hashlib.sha256(json.dumps(record, sort_keys=True).encode()).hexdigest()

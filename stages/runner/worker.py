@@ -14,7 +14,7 @@ from safetensors import SafetensorError
 
 from stages.files.storage import acquire_lock, name_refused_writes, read_states
 from stages.runner import fingerprints, gpus, pool, results
-from stages.runner.errors import message
+from stages.runner.errors import describe_error
 from stages.runner.run import Job
 
 # Errors that a user can fix, shown without a traceback. Writing weights to a full disk raises a SafetensorError.
@@ -22,8 +22,8 @@ FIXABLE = (ValueError, OSError, MemoryError, SafetensorError)
 LAUNCHER = "run it with torchrun or accelerate, which set all such variables, or `unset WORLD_SIZE RANK` before"
 
 
-def rank(variable: str = "RANK", missing: str = "") -> int:
-    """Returns the number of this process among all `processes()`, from 0; 0 also without torchrun or accelerate.
+def find_rank(variable: str = "RANK", missing: str = "") -> int:
+    """Returns the number of this process among all `count_processes()`, from 0; 0 also without torchrun or accelerate.
 
     Args:
         variable: the environment variable that has the number; LOCAL_RANK counts the processes of a machine.
@@ -33,15 +33,15 @@ def rank(variable: str = "RANK", missing: str = "") -> int:
         ValueError: there are several processes, and the variable is not the number of a process.
     """
     # a RANK without a WORLD_SIZE above 1 has another meaning
-    if processes() == 1:
+    if count_processes() == 1:
         return 0
     text = os.environ.get(variable, missing)
-    if text not in map(str, range(processes())):
-        raise ValueError(f"{variable} is {text!r}, expected a number below WORLD_SIZE, {processes()}; {LAUNCHER}")
+    if text not in map(str, range(count_processes())):
+        raise ValueError(f"{variable} is {text!r}, expected a number below WORLD_SIZE, {count_processes()}; {LAUNCHER}")
     return int(text)
 
 
-def processes() -> int:
+def count_processes() -> int:
     """Returns how many processes `torchrun` or `accelerate launch` started to share every job; 1 without a launcher.
 
     Raises:
@@ -73,27 +73,27 @@ def do_job(
         folder: the job's folder as an absolute path.
         directory: the working directory of the stage, to which all relative paths refer.
         devices: GPUs of which the worker takes the freest; empty without GPUs; `None` to look for GPUs.
-        identity: `fingerprints.identity` of the function when the jobs were planned. This process has imported the code
+        identity: `fingerprints.describe_identity` of the function when the jobs were planned. This process has imported the code
             later or, on a cluster, perhaps long before.
         inputs: by each input of the job, the versions of its files when the jobs were planned (`storage.read_states`).
     """
-    if identity != fingerprints.identity(function, as_loaded=True):
+    if identity != fingerprints.describe_identity(function, as_loaded=True):
         found = "its worker has loaded other code, or has other versions of libraries, than the stage at its start"
         return f"  {found}; run the same command again, on a cluster after a restart of the workers"
     # workers of a cluster were started elsewhere
     os.chdir(directory)
     pool.use_one_thread()
     if devices is None:
-        devices = gpus.visible()
+        devices = gpus.list_visible_gpus()
     # an error here is raised, not returned: the job has not begun
     if devices:
-        gpus.take(devices)
+        gpus.bind_to_gpu(devices)
     folder.mkdir(parents=True, exist_ok=True)
     try:
         # another stage that computes the job is waited for; of several processes that share the job, the first locks it
-        lock = nullcontext() if rank() else acquire_lock(folder.with_suffix(".lock"))
+        lock = nullcontext() if find_rank() else acquire_lock(folder.with_suffix(".lock"))
         with lock, name_refused_writes(folder):
-            _call(function, job, folder, inputs)
+            _call_job(function, job, folder, inputs)
     except Exception as error:
         if not folder.exists():
             return f"  {folder}: deleted while the job ran; run the same command again"
@@ -109,7 +109,7 @@ def read_finished(job: Job, folder: Path) -> dict | None:
     return record if complete else None
 
 
-def _call(function: Callable, job: Job, folder: Path, inputs: dict[Path, dict]) -> None:
+def _call_job(function: Callable, job: Job, folder: Path, inputs: dict[Path, dict]) -> None:
     """Calls the job function and writes the result and time, unless the job is finished."""
     if read_finished(job, folder) is not None:
         return
@@ -120,7 +120,7 @@ def _call(function: Callable, job: Job, folder: Path, inputs: dict[Path, dict]) 
     # files that the function still held open are gone, and a result would not name them
     if not folder.exists():
         raise FileNotFoundError(folder)
-    if rank() == 0:
+    if find_rank() == 0:
         results.write(folder, job.name, job.content, result, time.perf_counter() - started)
 
 
@@ -133,8 +133,8 @@ def _require_unchanged(inputs: dict[Path, dict]) -> None:
 
 def _describe_error(error: Exception) -> str:
     """Returns an indented line for an error that a user can fix, the traceback for any other error."""
-    text = message(error)
-    # `message` appends a remedy to errors that it knows
+    text = describe_error(error)
+    # `describe_error` appends a remedy to errors that it knows
     has_remedy = text != str(error)
     if has_remedy or isinstance(error, FIXABLE):
         return f"  {text}"

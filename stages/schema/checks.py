@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from stages.schema.names import require_listed
-from stages.schema.operators import described
+from stages.schema.operators import describe_operators
 from stages.schema.sections import GLUE
 
 if TYPE_CHECKING:
@@ -20,7 +20,7 @@ LEAST_EXAMPLES = 10
 
 def check_variants(settings: Settings) -> None:
     """Checks that every variant has a new name, and settings that the operator has."""
-    operators = described(Path(settings.operators_file))
+    operators = describe_operators(Path(settings.operators_file))
     for name, variant in settings.variants.items():
         place = f"variants.{name}"
         if name in operators:
@@ -35,14 +35,14 @@ def check_variants(settings: Settings) -> None:
 
 def check_operators(settings: Settings) -> None:
     """Checks that all listed operators exist, and that the reference is listed."""
-    known = [*described(Path(settings.operators_file)), *settings.variants]
+    known = [*describe_operators(Path(settings.operators_file)), *settings.variants]
     for number, name in enumerate(settings.operators):
         require_listed(name, f"operators.{number}", known, "the operators and variants")
     if REFERENCE not in settings.operators:
         raise ValueError(f"operators: every comparison is made against `{REFERENCE}`; add it to the list")
     ours = "the operators of this repository (variants and operators of your own train only as BERT)"
     for name in settings.translation.operators:
-        require_listed(name, "translation.operators", described(), ours)
+        require_listed(name, "translation.operators", describe_operators(), ours)
 
 
 def check_pairs(settings: Settings) -> None:

@@ -3,7 +3,7 @@
 import difflib
 from collections.abc import Collection, Iterable
 
-from stages.files.quoting import quote
+from stages.files.quoting import quote_value
 
 # names that readers of CSV files take for a missing value, a number or a truth value, also in capitals
 NO_TEXTS = ("nan", "na", "n/a", "null", "none", "inf", "infinity", "true", "false")
@@ -34,10 +34,10 @@ def require_listed(value: str, key: str, allowed: Collection[str], where: str) -
     """
     if value not in allowed:
         listed = ", ".join(allowed) or "none"
-        raise ValueError(f"{key}: {quote(value)} is not in {where}: {listed}{did_you_mean(value, allowed)}")
+        raise ValueError(f"{key}: {quote_value(value)} is not in {where}: {listed}{suggest_name(value, allowed)}")
 
 
-def did_you_mean(given: str, allowed: Iterable[str]) -> str:
+def suggest_name(given: str, allowed: Iterable[str]) -> str:
     """Suggests the allowed name nearest to `given`, as in "; did you mean `steps`?"; empty if no name is near."""
     near = difflib.get_close_matches(given, allowed, n=1)
     return f"; did you mean `{near[0]}`?" if near else ""

@@ -9,7 +9,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from stages.files.quoting import quote
+from stages.files.quoting import quote_value
 from stages.schema.names import require_text
 
 FOLDER = Path(__file__).parents[1] / "attention"
@@ -35,7 +35,7 @@ Classes = dict[str, dict[str, Any]]
 Operators = dict[str, Description]
 
 
-def described(users_file: Path | None = None) -> Operators:
+def describe_operators(users_file: Path | None = None) -> Operators:
     """Describes all operators by name, first the operators of this repository.
 
     Every class with a literal `name` is an operator. Attributes that the class does not define are inherited.
@@ -71,7 +71,7 @@ def _read_file(file: Path, classes: Classes, operators: Operators) -> None:
     except SyntaxError as error:
         raise ValueError(f"{file}, line {error.lineno}: not Python: {error.msg}") from None
     except ValueError as error:
-        raise ValueError(f"{file}: not Python: {quote(error)}") from None
+        raise ValueError(f"{file}: not Python: {quote_value(error)}") from None
     for node in tree.body:
         if isinstance(node, ast.ClassDef):
             literals = _read_literals(node)
@@ -82,11 +82,11 @@ def _read_file(file: Path, classes: Classes, operators: Operators) -> None:
             attributes.update(literals)
             classes[node.name] = attributes
             if "name" in literals:
-                operator = _describe(attributes, file, f"{file}: class {node.name}")
+                operator = _describe_operator(attributes, file, f"{file}: class {node.name}")
                 if operator.name in operators:
                     other = operators[operator.name].file
                     raise ValueError(
-                        f"{file}: class {node.name}: {other} has an operator {quote(operator.name)} already"
+                        f"{file}: class {node.name}: {other} has an operator {quote_value(operator.name)} already"
                     )
                 operators[operator.name] = operator
 
@@ -110,7 +110,7 @@ def _read_literals(node: ast.ClassDef) -> dict[str, Any]:
     return literals
 
 
-def _describe(attributes: dict[str, Any], file: Path, place: str) -> Description:
+def _describe_operator(attributes: dict[str, Any], file: Path, place: str) -> Description:
     """Builds the description of an operator from the attributes of its class; `place` begins messages of errors."""
     values: dict[str, Any] = {"file": file}
     for name, kind in Description.__annotations__.items():
@@ -119,7 +119,7 @@ def _describe(attributes: dict[str, Any], file: Path, place: str) -> Description
         if name not in attributes:
             raise ValueError(f"{place}: no {name}; give it as a literal")
         if kind is str and not isinstance(attributes[name], str):
-            raise ValueError(f"{place}: {name} is {quote(attributes[name])}, expected a text")
+            raise ValueError(f"{place}: {name} is {quote_value(attributes[name])}, expected a text")
         values[name] = attributes[name]
     require_text(values["name"], f"{place}: name: ")
     return Description(**values)

@@ -28,13 +28,13 @@ ABSENT = "not there"
 FILLED = "not empty"
 
 
-def names() -> list[str]:
+def list_scales() -> list[str]:
     """Lists the names of all scales, sorted."""
     return sorted(path.stem for path in FOLDER.glob("[!.]*.yaml"))
 
 
 def read(scale: str) -> str:
-    """Returns the text of the whole params.yaml of a scale, one of `names()`, with comments."""
+    """Returns the text of the whole params.yaml of a scale, one of `list_scales()`, with comments."""
     laptop = (FOLDER / f"{COMPLETE}.yaml").read_text(encoding="utf-8")
     if scale == COMPLETE:
         return laptop
@@ -43,7 +43,7 @@ def read(scale: str) -> str:
     lines = [line for line in own.splitlines() if line.strip()]
     document = _round_trip()
     whole = document.load(laptop)
-    _merge(whole, document.load("\n".join(lines)))
+    _merge_sections(whole, document.load("\n".join(lines)))
     text = StringIO()
     document.dump(whole, text)
     _, body = _split_head(text.getvalue())
@@ -75,12 +75,12 @@ def _represent_null(representer: RoundTripRepresenter, _: None) -> ScalarNode:
     return representer.represent_scalar("tag:yaml.org,2002:null", "null")
 
 
-def _merge(whole: CommentedMap, changes: CommentedMap) -> None:
+def _merge_sections(whole: CommentedMap, changes: CommentedMap) -> None:
     """Puts the values and comments of `changes` into `whole`; sections that both have are merged."""
     for key, value in changes.items():
         present = whole.get(key)
         if key not in TAKEN_WHOLE and _is_section(present) and _is_section(value):
-            _merge(present, value)
+            _merge_sections(present, value)
             if value.ca.comment:
                 _replace_comment(whole, changes, key)
                 present.ca.comment = value.ca.comment
@@ -112,7 +112,7 @@ def write(scale: str, path: Path) -> str:
     """Writes the params.yaml of a scale, and reports the edits in the file that was replaced.
 
     Args:
-        scale: one of `names()`.
+        scale: one of `list_scales()`.
         path: the file to write.
 
     Returns:
@@ -133,7 +133,7 @@ def _report_edits(params: Any) -> str:
     """Words the differences between the content of a params.yaml and the scale that it names."""
     values = list_values(params)
     name = values.get("scale")
-    edits = _list_edits(values, name if name in names() else COMPLETE)
+    edits = _list_edits(values, name if name in list_scales() else COMPLETE)
     if not edits:
         return f", in place of `{quote_bare(name)}` with nothing edited"
     return "\n".join([f", in place of `{quote_bare(name)}` with these values that differ from that scale:", *edits])
@@ -166,9 +166,9 @@ def require_named(path: Path) -> None:
     """
     values = list_values(read_yaml(path))
     name = values["scale"]
-    if name not in names() or not _list_edits(values, name):
+    if name not in list_scales() or not _list_edits(values, name):
         return
-    edits = {scale: len(_list_edits(values | {"scale": scale}, scale)) for scale in names()}
+    edits = {scale: len(_list_edits(values | {"scale": scale}, scale)) for scale in list_scales()}
     nearest = min(edits, key=edits.get)
     if edits[nearest] < edits[name]:
         raise ValueError(

@@ -10,7 +10,7 @@ from typing import Annotated, Literal, TypeVar
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 
-from stages.files.quoting import quote
+from stages.files.quoting import quote_value
 from stages.schema.names import require_text
 
 Task = Literal["cola", "sst2", "mrpc", "stsb", "qqp", "mnli", "qnli", "rte"]
@@ -37,7 +37,7 @@ def _make_distinct(values: object) -> object:
     if isinstance(values, list):
         doubles = sorted({str(value) for value in values if values.count(value) > 1})
         if doubles:
-            raise ValueError(f"named more than once: {quote(', '.join(doubles))}")
+            raise ValueError(f"named more than once: {quote_value(', '.join(doubles))}")
     return _make_tuple(values)
 
 

@@ -10,11 +10,11 @@ from pathlib import Path
 from pydantic import ValidationError, model_validator
 
 from stages.files.documents import read_yaml
-from stages.files.quoting import quote, quote_bare
-from stages.files.storage import sha256
+from stages.files.quoting import quote_bare, quote_value
+from stages.files.storage import compute_sha256
 from stages.schema.checks import CHECKS, REFERENCE
-from stages.schema.names import did_you_mean
-from stages.schema.operators import described
+from stages.schema.names import suggest_name
+from stages.schema.operators import describe_operators
 from stages.schema.sections import (
     Analysis,
     Corpus,
@@ -118,7 +118,7 @@ class Settings(Record):
         """Whether this repository generates text or tasks, so that no number of the run is compared with a paper's."""
         return self.data.generated or self.tasks_generated
 
-    def variant(self, name: str) -> dict:
+    def select_variant(self, name: str) -> dict:
         """Collects the settings that decide the model of an operator or a variant; finished jobs are found by these.
 
         Settings of other variants and the code of other operators are thus no part of a job's fingerprint.
@@ -127,16 +127,16 @@ class Settings(Record):
             name: an entry of `operators`.
 
         Returns:
-            `operator`, the name in the code; for a variant also `variant`, the name in params.yaml, and the settings
+            `operator`, the name in the code; for a variant also `select_variant`, the name in params.yaml, and the settings
             that are not null; for a user's own operator also `operators_file` and, as digest, `operators_sha256`.
         """
         settings = {"operator": name}
         if name in self.variants:
             settings = {"variant": name}
             settings.update(self.variants[name].model_dump(exclude_none=True))
-        if settings["operator"] not in described():
+        if settings["operator"] not in describe_operators():
             settings["operators_file"] = self.operators_file
-            settings["operators_sha256"] = sha256(Path(self.operators_file))
+            settings["operators_sha256"] = compute_sha256(Path(self.operators_file))
         return settings
 
     def list_pretrained(self, operator: str | None = None, size: str | None = None) -> list[tuple[str, str]]:
@@ -197,20 +197,20 @@ def _describe_problem(details: dict) -> str:
     key = ".".join(quote_bare(part) for part in details["loc"] if part != "[key]") or "the file"
     given, kind = details["input"], details["type"]
     if kind == "extra_forbidden":
-        hint = did_you_mean(key.rpartition(".")[2], _list_keys(Record)) or "; remove it or correct the spelling"
-        return f"  {key}: unknown key (given: {quote(given)}){hint}"
+        hint = suggest_name(key.rpartition(".")[2], _list_keys(Record)) or "; remove it or correct the spelling"
+        return f"  {key}: unknown key (given: {quote_value(given)}){hint}"
     if kind == "missing":
         return f"  {key}: missing; stages/scales/laptop.yaml shows every key"
     if kind == "value_error":
         # a check of several keys gets their whole section, and names the wrong values itself
-        shown = "" if isinstance(given, dict) else f" (given: {quote(given)})"
+        shown = "" if isinstance(given, dict) else f" (given: {quote_value(given)})"
         return f"  {key}: {details['ctx']['error']}{shown}"
     if kind == "tuple_type":
-        return f"  {key}: given {quote(given)}; input should be a list, as in [{quote(given)}]"
+        return f"  {key}: given {quote_value(given)}; input should be a list, as in [{quote_value(given)}]"
     # pydantic's own message says what is allowed
     hint = ""
     if kind == "literal_error":
-        hint = did_you_mean(str(given), re.findall("'(.*?)'", details["ctx"]["expected"]))
+        hint = suggest_name(str(given), re.findall("'(.*?)'", details["ctx"]["expected"]))
     elif kind == "string_type" and not isinstance(given, dict | list | None):
         hint = "; put the text in quotation marks"
     elif kind in ("int_type", "float_type") and isinstance(given, str) and given[:1].isdigit():
@@ -218,4 +218,4 @@ def _describe_problem(details: dict) -> str:
     elif kind == "bool_type":
         hint = ", true or false"
     message = details["msg"]
-    return f"  {key}: given {quote(given)}; {message[0].lower()}{message[1:]}{hint}"
+    return f"  {key}: given {quote_value(given)}; {message[0].lower()}{message[1:]}{hint}"

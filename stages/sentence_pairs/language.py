@@ -45,7 +45,7 @@ class Phrase:
             return NOUNS[self.noun][2]
         return "a" if self.noun.endswith("a") else "o"
 
-    def source(self) -> list[str]:
+    def write_source(self) -> list[str]:
         """Returns the words of the phrase in the source language, such as ["the", "red", "houses"]."""
         if self.noun in NAMES:
             return [self.noun]
@@ -60,7 +60,7 @@ class Phrase:
         words.append(plural if self.plural else self.noun)
         return words
 
-    def target(self, case: str = "") -> list[str]:
+    def write_target(self, case: str = "") -> list[str]:
         """Returns the words of the phrase in the target language.
 
         Args:
@@ -77,7 +77,7 @@ class Phrase:
         return words
 
 
-def pairs(number: int, seed: int) -> list[tuple[str, str]]:
+def draw_pairs(number: int, seed: int) -> list[tuple[str, str]]:
     """Draws `number` different sentence pairs (source, target), with spaces between words and full stop.
 
     All probabilities are arbitrary. Billions of sentences are possible; the function does not end for a larger number.
@@ -107,11 +107,11 @@ def _draw_sentence(rng: Random) -> tuple[list[str], list[str]]:
 
     third_person, stem = VERBS[verb]
     spoken = verb if subject.plural else third_person
-    source = [*subject.source(), spoken, *thing.source()]
-    target = [*subject.target(), *thing.target(case="n")]
+    source = [*subject.write_source(), spoken, *thing.write_source()]
+    target = [*subject.write_target(), *thing.write_target(case="n")]
     if preposition:
-        source += [preposition, *place.source()]
-        target += [*place.target(), PREPOSITIONS[preposition]]
+        source += [preposition, *place.write_source()]
+        target += [*place.write_target(), PREPOSITIONS[preposition]]
     number = "u" if subject.plural else "e"
     target.append(stem + number + subject.gender)
     if adverb:

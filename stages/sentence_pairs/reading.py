@@ -10,7 +10,7 @@ from itertools import islice
 from pathlib import Path
 
 from stages.files import commits
-from stages.files.quoting import quote
+from stages.files.quoting import quote_value
 from stages.originals.pairs import find_pairs
 from stages.records import reading
 from stages.schema.sections import Hub
@@ -26,7 +26,7 @@ Sides = tuple[bytes | str | None, bytes | str | None]
 Texts = list[tuple[str, str]]
 
 
-def from_files(root: Path, name: str, languages: tuple[str, str]) -> Iterator[Sides]:
+def read_files(root: Path, name: str, languages: tuple[str, str]) -> Iterator[Sides]:
     """Reads the pairs of a split in order; arguments as of `find_pairs`.
 
     Yields:
@@ -41,19 +41,19 @@ def from_files(root: Path, name: str, languages: tuple[str, str]) -> Iterator[Si
         return
     sources, targets = paths
     # the lines are counted first, so that no pair of files with a lost line is read
-    source_lines = sum(1 for _ in reading.lines(sources))
-    target_lines = sum(1 for _ in reading.lines(targets))
+    source_lines = sum(1 for _ in reading.read_lines(sources))
+    target_lines = sum(1 for _ in reading.read_lines(targets))
     if source_lines != target_lines:
         raise ValueError(
             f"{sources} has {source_lines:,} and {targets} has {target_lines:,} lines; line N of one must translate "
             "line N of the other: fix the files"
         )
-    yield from zip(reading.lines(sources), reading.lines(targets), strict=True)
+    yield from zip(reading.read_lines(sources), reading.read_lines(targets), strict=True)
 
 
 def _read_table(path: Path, languages: tuple[str, str]) -> Iterator[Sides]:
-    """Reads the pairs of a table, with the errors of `from_files`."""
-    lines = reading.lines(path)
+    """Reads the pairs of a table, with the errors of `read_files`."""
+    lines = reading.read_lines(path)
     # a first line that is not UTF-8 has no column of the languages, which is an error below
     first = next(lines, b"").decode(errors="replace")
     header = [column.strip() for column in first.split("\t")]
@@ -66,7 +66,7 @@ def _read_table(path: Path, languages: tuple[str, str]) -> Iterator[Sides]:
             yield None, None
 
 
-def from_hub(hub: Hub, split: str, languages: tuple[str, str]) -> Iterator[Sides]:
+def read_hub(hub: Hub, split: str, languages: tuple[str, str]) -> Iterator[Sides]:
     """Reads pairs of a dataset whose rows have a column per language, or a column `translation` of {language: text}.
 
     Args:
@@ -82,7 +82,9 @@ def from_hub(hub: Hub, split: str, languages: tuple[str, str]) -> Iterator[Sides
     """
     import datasets
 
-    with commits.explained(f"translation.protocols.*.hub: {hub.repository} ({hub.revision}), {split}", hub.repository):
+    with commits.explain_errors(
+        f"translation.protocols.*.hub: {hub.repository} ({hub.revision}), {split}", hub.repository
+    ):
         rows = datasets.load_dataset(
             hub.repository,
             hub.configuration,
@@ -96,7 +98,7 @@ def from_hub(hub: Hub, split: str, languages: tuple[str, str]) -> Iterator[Sides
                 texts = {}
             for language in languages:
                 if language not in texts:
-                    raise ValueError(f"row {number} has no {language!r} among {quote(list(texts))}")
+                    raise ValueError(f"row {number} has no {language!r} among {quote_value(list(texts))}")
             source, target = languages
             yield texts[source], texts[target]
 
@@ -162,7 +164,7 @@ def _read_pair(pair: Sides) -> tuple[tuple[str, ...], str | None]:
     if not all(isinstance(side, bytes | str) for side in pair):
         return (), "malformed"
     try:
-        texts = [_decode(side) for side in pair]
+        texts = [_decode_side(side) for side in pair]
     except UnicodeError:
         return (), "not_utf8"
     words_of_sides = [text.split() for text in texts]
@@ -175,7 +177,7 @@ def _read_pair(pair: Sides) -> tuple[tuple[str, ...], str | None]:
     return tuple(" ".join(words) for words in words_of_sides), None
 
 
-def _decode(side: bytes | str) -> str:
+def _decode_side(side: bytes | str) -> str:
     """Decodes a side of a pair. UnicodeError for text that is not UTF-8, lone surrogates and NUL characters."""
     content = side.encode() if isinstance(side, str) else side
     text = content.decode()

@@ -18,7 +18,7 @@ import pandas as pd
 from stages.encoder_decoder.pairs import END, SIDES, Pairs
 from stages.files import commits
 from stages.files.paths import SENTENCE_PAIRS
-from stages.files.storage import temporary_sibling, write_table
+from stages.files.storage import make_temporary_sibling, write_table
 from stages.schema.settings import Settings
 from stages.schema.translation_sections import TranslationProtocol
 from stages.sentence_pairs import language, reading, vocabulary
@@ -78,33 +78,33 @@ def _read_sides(
         case "files":
             root = Path(settings.data.root)
             names = protocol.files.model_dump()
-            sides = {split: reading.from_files(root, name, languages) for split, name in names.items()}
+            sides = {split: reading.read_files(root, name, languages) for split, name in names.items()}
             read = ", ".join(names.values())
         case _:
             # a branch may move during the stage, so all splits are read at the same commit
             hub = protocol.hub
-            commit = commits.commit(hub.repository, hub.revision, "translation.protocols.*.hub")
+            commit = commits.find_commit(hub.repository, hub.revision, "translation.protocols.*.hub")
             pinned = hub.model_copy(update={"revision": commit})
-            sides = {split: reading.from_hub(pinned, split, languages) for split in SPLITS}
-            read = commits.named(hub.repository, commit)
+            sides = {split: reading.read_hub(pinned, split, languages) for split in SPLITS}
+            read = commits.name_source(hub.repository, commit)
     return sides, read
 
 
 def generate_pairs(limits: dict[str, int], seed: int) -> dict[str, Texts]:
     """Draws pairs of the generated language, all different: `limits` gives the number of pairs by split."""
     total = sum(limits.values())
-    drawn = iter(language.pairs(total, seed))
+    drawn = iter(language.draw_pairs(total, seed))
     return {split: list(islice(drawn, number)) for split, number in limits.items()}
 
 
-def _cut(ids: np.ndarray, positions: int) -> np.ndarray:
+def _cut_sentence(ids: np.ndarray, positions: int) -> np.ndarray:
     """Cuts a sentence to at most `positions` tokens; the last token of a cut sentence is END."""
     if len(ids) <= positions:
         return ids
     return np.append(ids[: positions - 1], END)
 
 
-def _prepare(settings: Settings, name: str, folder: Path) -> tuple[list[tuple], str]:
+def _prepare_protocol(settings: Settings, name: str, folder: Path) -> tuple[list[tuple], str]:
     """Prepares the protocol of a name in `folder`; returns the rows of the ledger (COLUMNS) and the name of the data.
 
     Raises:
@@ -128,7 +128,7 @@ def _prepare(settings: Settings, name: str, folder: Path) -> tuple[list[tuple], 
             kept = fitting
             fate = "dropped"
         else:
-            kept = [(_cut(source, positions), _cut(target, positions)) for source, target in pairs]
+            kept = [(_cut_sentence(source, positions), _cut_sentence(target, positions)) for source, target in pairs]
             fate = "cut"
             # scores compare translations with the uncut texts
             frame = pd.DataFrame(texts, columns=list(SIDES))
@@ -152,10 +152,10 @@ def main(settings: Settings) -> dict:
     """Prepares every protocol; returns the names of the data as `read`, for the record of the run."""
     ledger = []
     sources = []
-    with temporary_sibling(SENTENCE_PAIRS) as output:
+    with make_temporary_sibling(SENTENCE_PAIRS) as output:
         output.mkdir()
         for name in settings.translation.protocols:
-            rows, read = _prepare(settings, name, output / name)
+            rows, read = _prepare_protocol(settings, name, output / name)
             ledger += rows
             sources.append(read)
         table = pd.DataFrame(ledger, columns=list(COLUMNS))

@@ -16,7 +16,7 @@ SPACE = "▁"
 ALPHABET = 1000
 
 
-def trained(sentences: list[str], size: int) -> Tokenizer:
+def train_tokenizer(sentences: list[str], size: int) -> Tokenizer:
     """Trains a vocabulary of at most `size` tokens, with SPECIAL and the most frequent characters.
 
     A word includes the space before the word, as SPACE, and punctuation is split off, so that decoding restores the
@@ -65,17 +65,17 @@ def train(pairs: list[tuple[str, str]], size: int, shared: bool, folder: Path) -
     sources = [source for source, _ in pairs]
     targets = [target for _, target in pairs]
     if shared:
-        both = trained(sources + targets, size)
+        both = train_tokenizer(sources + targets, size)
         words = {"source": both, "target": both}
     else:
-        words = {"source": trained(sources, size), "target": trained(targets, size)}
+        words = {"source": train_tokenizer(sources, size), "target": train_tokenizer(targets, size)}
     for side, tokenizer in words.items():
         write_atomically(folder / f"{side}.json", tokenizer.to_str())
     return words
 
 
 def encode(words: Tokenizer, sentences: Sequence[str]) -> list[np.ndarray]:
-    """Encodes sentences by a tokenizer of `trained`; the int64 ids of a sentence begin with BEGIN and end with END."""
+    """Encodes sentences by a tokenizer of `train_tokenizer`; the int64 ids of a sentence begin with BEGIN and end with END."""
     # a sentence with the text `[END]` is encoded as characters, not as END
     words.encode_special_tokens = True
     encodings = words.encode_batch(list(sentences))

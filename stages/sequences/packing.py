@@ -12,7 +12,7 @@ from typing import BinaryIO
 
 import numpy as np
 
-from stages.files.storage import sha256, temporary_sibling
+from stages.files.storage import compute_sha256, make_temporary_sibling
 
 INDEX = "index.json"
 # type of a token id, which is below 65,536
@@ -50,14 +50,14 @@ def pack(streams: Iterable[Path], folder: Path, sequence_length: int, shard_byte
         stop = start + count * sequence_length
         # a killed process leaves no half-written shard under the final name
         with (
-            temporary_sibling(path) as temporary,
+            make_temporary_sibling(path) as temporary,
             temporary.open("wb") as file,
         ):
             copy_tokens(lengths, file, start, stop)
         shard = {
             "name": f"{folder.name}/{path.name}",
             "sequences": count,
-            "sha256": sha256(path),
+            "sha256": compute_sha256(path),
         }
         shards.append(shard)
     return {
@@ -110,14 +110,14 @@ class Sequences:
         self._parts: list[np.ndarray] = []
         for shard in shards:
             path = folder / shard["name"]
-            part = self._map(path, shard["sequences"])
+            part = self._map_shard(path, shard["sequences"])
             self._parts.append(part)
         # numbers of the first sequence after each shard, and of the first sequence in each shard
         counts = np.array([shard["sequences"] for shard in shards], dtype=np.int64)
         self._ends = counts.cumsum()
         self._starts = self._ends - counts
 
-    def _map(self, path: Path, count: int) -> np.ndarray:
+    def _map_shard(self, path: Path, count: int) -> np.ndarray:
         """Maps a shard of `count` sequences. ValueError if the file is missing or has another size."""
         if not path.exists():
             raise ValueError(f"{path}: missing, {INDEX} names it; {REMEDY}")

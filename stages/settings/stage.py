@@ -11,7 +11,7 @@ do not run again because of the check.
 
 from itertools import product
 
-from stages.benchmarks.glue import positive_classes
+from stages.benchmarks.glue import find_positive_classes
 from stages.files.paths import CHECKED
 from stages.files.storage import write_atomically
 from stages.schema import scales
@@ -36,7 +36,7 @@ def require_own_operators(settings: Settings) -> None:
             and size.
     """
     for name in settings.operators:
-        variant = settings.variant(name)
+        variant = settings.select_variant(name)
         # only the settings of a user's own operators have this key
         if "operators_file" in variant:
             # imported here, because the import takes seconds and most runs have no such operator
@@ -68,7 +68,7 @@ def find_large_batches(settings: Settings) -> list[str]:
     notes = []
     for operator, size in product(settings.operators, settings.sizes):
         model = settings.models[size]
-        weights_per_token = count_stored_weights(settings.variant(operator)["operator"], model, length)
+        weights_per_token = count_stored_weights(settings.select_variant(operator)["operator"], model, length)
         sequences = recipe.micro_batch_size or recipe.batch_size
         bytes_per_sequence = model.layers * length * weights_per_token * BYTES_PER_WEIGHT
         if sequences * bytes_per_sequence > GPU_BYTES // 2:
@@ -84,7 +84,7 @@ def find_large_batches(settings: Settings) -> list[str]:
 def main(settings: Settings) -> None:
     """Does the checks beyond reading the settings. Returns nothing, so that the stage leaves no record in data/runs."""
     # raises for a label that the task does not have
-    positive_classes(settings.cross_domain)
+    find_positive_classes(settings.cross_domain)
     scales.require_named(PATH)
     require_sources(settings)
     require_own_operators(settings)

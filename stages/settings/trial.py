@@ -7,9 +7,9 @@ import torch
 from torch import Tensor, nn
 
 from stages.attention.bert import OperatorBertForMaskedLM
-from stages.attention.configuration import configuration
-from stages.attention.export import to_stock_bert
-from stages.files.quoting import quote
+from stages.attention.configuration import make_configuration
+from stages.attention.export import convert_to_stock_bert
+from stages.files.quoting import quote_value
 from stages.schema.training_sections import Model
 
 
@@ -17,7 +17,7 @@ def try_operator(variant: dict, size: str, model: Model) -> None:
     """Runs a new model forward and backward and, if the operator is `exportable`, compares it with its export.
 
     Args:
-        variant: settings of the operator, as `Settings.variant` returns them.
+        variant: settings of the operator, as `Settings.select_variant` returns them.
         size: name of the size, for the message of an error.
         model: the size; one layer is enough.
 
@@ -27,7 +27,7 @@ def try_operator(variant: dict, size: str, model: Model) -> None:
             names file, operator and size.
     """
     place = f"{variant['operators_file']}: operator `{variant['operator']}` at size {size}"
-    config = configuration(**variant, **model.model_dump() | {"layers": 1}, vocab_size=4)
+    config = make_configuration(**variant, **model.model_dump() | {"layers": 1}, vocab_size=4)
     torch.manual_seed(1)
     remedy = "correct the operator"
     # the user's code may raise anything
@@ -35,11 +35,11 @@ def try_operator(variant: dict, size: str, model: Model) -> None:
         tried = OperatorBertForMaskedLM(config)
         fault = _find_fault_of_training(tried) or _find_zero_gradient(tried)
         # ordinary BERT has no self-score, whatever the operator is
-        if not fault and config.operator_class().exportable and config.self_score is None:
+        if not fault and config.find_operator_class().exportable and config.self_score is None:
             remedy = "correct `projections`, or set `exportable = False`"
             fault = _find_fault_of_export(tried)
     except Exception as error:
-        raise ValueError(f"{place}: {type(error).__name__}: {quote(error)}; {remedy}") from error
+        raise ValueError(f"{place}: {type(error).__name__}: {quote_value(error)}; {remedy}") from error
     if fault:
         raise ValueError(f"{place}: {fault}; {remedy}")
 
@@ -94,7 +94,7 @@ def _find_zero_gradient(model: OperatorBertForMaskedLM) -> str | None:
 def _find_fault_of_export(model: OperatorBertForMaskedLM) -> str | None:
     """Compares a model with its export to an ordinary BERT; says that outputs differ, or returns `None`."""
     ours = _compute_logits(model.eval())
-    theirs = _compute_logits(to_stock_bert(model))
+    theirs = _compute_logits(convert_to_stock_bert(model))
     if torch.allclose(ours, theirs, rtol=1e-4, atol=1e-4):
         return None
     return "`exportable` is true, but an ordinary BERT with its projections has other outputs"

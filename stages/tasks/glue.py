@@ -15,7 +15,7 @@ import pandas as pd
 
 from stages.benchmarks.glue import HIGHEST_SIMILARITY, Split, Task
 from stages.files import commits
-from stages.files.quoting import quote
+from stages.files.quoting import quote_value
 from stages.originals.tasks import find_glue, is_subset
 from stages.records import reading
 from stages.schema.sections import HubRepository
@@ -48,7 +48,7 @@ def read_original(root: Path, task: Task, split: Split) -> Examples:
     """
     path = find_glue(root, task, split)
     # Blank lines at the end are no rows.
-    lines = list(reading.texts(path))
+    lines = list(reading.read_texts(path))
     while lines and not lines[-1].strip():
         lines.pop()
     table = (line.split("\t") for line in lines)
@@ -74,7 +74,7 @@ def read_original(root: Path, task: Task, split: Split) -> Examples:
             dropped[WRONG_COLUMNS] += 1
         else:
             raise ValueError(
-                f"{path}, line {line}: {len(row)} columns, expected {len(header)} ({quote(header)}); "
+                f"{path}, line {line}: {len(row)} columns, expected {len(header)} ({quote_value(header)}); "
                 "mend the line or delete it"
             )
     if not rows:
@@ -96,12 +96,12 @@ def read_hub(hub: HubRepository, task: Task, split: Split) -> Examples:
     """
     columns = task.hub_texts or task.texts
     needed = (*columns, "label")
-    data, source = commits.dataset(hub.repository, task.name, hub.revision, split.name, "tasks.hub", needed)
+    data, source = commits.load_split(hub.repository, task.name, hub.revision, split.name, "tasks.hub", needed)
     # A column without classes, such as the similarities of stsb, has no names.
     names = getattr(data.features["label"], "names", None)
     if names is not None and tuple(names) != task.classes:
         raise ValueError(
-            f"tasks.hub.repository: {hub.repository}, {task.name}: classes {quote(names)}, expected {task.classes}; "
+            f"tasks.hub.repository: {hub.repository}, {task.name}: classes {quote_value(names)}, expected {task.classes}; "
             "name a repository that keeps GLUE's own"
         )
     rows = []
@@ -114,7 +114,7 @@ def read_hub(hub: HubRepository, task: Task, split: Split) -> Examples:
             )
         if isinstance(label, str):
             raise ValueError(
-                f"tasks.hub.repository: {source}, {task.name}: label {quote(label)}, expected a number; name another"
+                f"tasks.hub.repository: {source}, {task.name}: label {quote_value(label)}, expected a number; name another"
             )
         # The hub writes -1 for an example without a label.
         if label not in (None, -1):
@@ -151,4 +151,4 @@ def _read_label(
         if DECIMAL.fullmatch(word) and float(word) <= HIGHEST_SIMILARITY:
             return float(word)
         allowed = f"a number from 0 to {HIGHEST_SIMILARITY:g}"
-    raise ValueError(f"{path}, line {line}: label {quote(word)}, allowed: {allowed}; mend the line or delete it")
+    raise ValueError(f"{path}, line {line}: label {quote_value(word)}, allowed: {allowed}; mend the line or delete it")

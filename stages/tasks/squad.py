@@ -16,9 +16,9 @@ import msgspec
 import numpy as np
 import pandas as pd
 
-from stages.benchmarks.answers import normalised
+from stages.benchmarks.answers import normalise_answer
 from stages.files import commits
-from stages.files.quoting import quote
+from stages.files.quoting import quote_value
 from stages.originals.tasks import find_squad, is_subset
 from stages.schema.sections import Hub
 from stages.tasks.examples import Examples, read_json
@@ -94,7 +94,7 @@ def _list_answers(question: Question, path: Path) -> tuple[list[str], list[int]]
         return [], []
     if not question.answers and question.is_impossible is False:
         raise ValueError(
-            f"{path}, question {quote(question.id)}: neither an answer nor is_impossible: true; mend the file"
+            f"{path}, question {quote_value(question.id)}: neither an answer nor is_impossible: true; mend the file"
         )
     # As two lists, like the data on the hub.
     texts = [answer.text for answer in question.answers]
@@ -115,7 +115,7 @@ def read_hub(hub: Hub, name: str, split: str) -> Examples:
     """
     columns = ("id", "context", "question", "answers")
     key = f"tasks.questions.hub.{name}"
-    data, source = commits.dataset(hub.repository, hub.configuration, hub.revision, split, key, columns)
+    data, source = commits.load_split(hub.repository, hub.configuration, hub.revision, split, key, columns)
     rows = []
     for row in data:
         answers = row["answers"]
@@ -143,7 +143,9 @@ def check_rows(rows: Iterable[tuple], where: str, unanswerable: bool) -> pd.Data
     for row, again in zip(frame.itertuples(), repeated, strict=True):
         fault = "the id comes twice" if again else _find_fault(row, unanswerable)
         if fault:
-            raise ValueError(f"{where}, question {quote(row.example_id)}: {fault}; mend the file or fetch it again")
+            raise ValueError(
+                f"{where}, question {quote_value(row.example_id)}: {fault}; mend the file or fetch it again"
+            )
     return frame
 
 
@@ -157,7 +159,7 @@ def _find_fault(row, unanswerable: bool) -> str | None:
         # A negative start would count from the end.
         if not text or start < 0 or not row.context.startswith(text, start):
             found = row.context[max(start, 0) :][: len(text)]
-            return f"the context has {quote(found)} at answer_start {start}, not the answer {quote(text)}"
+            return f"the context has {quote_value(found)} at answer_start {start}, not the answer {quote_value(text)}"
     return None
 
 
@@ -181,7 +183,7 @@ def derive_unanswerable(questions: Examples, seed: list[int]) -> Examples:
     """
     frame = questions.frame.copy()
     # Spaces around each text, so that answers are found as whole words.
-    texts = {context: f" {normalised(context)} " for context in frame["context"].unique()}
+    texts = {context: f" {normalise_answer(context)} " for context in frame["context"].unique()}
     words = {context: set(text.split()) for context, text in texts.items()}
     # In how many paragraphs each word stands.
     holders = Counter()
@@ -196,11 +198,11 @@ def derive_unanswerable(questions: Examples, seed: list[int]) -> Examples:
         candidates = candidates or _list_contexts_without_answer(row, list(texts), texts)
         if not candidates:
             raise ValueError(
-                f"{questions.source}, question {quote(row['example_id'])}: every paragraph holds its answer, so none "
+                f"{questions.source}, question {quote_value(row['example_id'])}: every paragraph holds its answer, so none "
                 "can be derived for SQuAD 2.0; give more paragraphs"
             )
         # Each word once, in order: a set has no fixed order, on which the sum would depend.
-        question = dict.fromkeys(normalised(row["question"]).split())
+        question = dict.fromkeys(normalise_answer(row["question"]).split())
         weights = []
         for context in candidates:
             weights.append(sum(1 / holders[word] for word in question if word in words[context]))
@@ -219,7 +221,7 @@ def _list_contexts_without_answer(row: pd.Series, contexts: list[str], texts: di
         contexts: contexts to choose from.
         texts: the normalised text of each context, between two spaces.
     """
-    answers = [f" {normalised(answer)} " for answer in row["answers"]]
+    answers = [f" {normalise_answer(answer)} " for answer in row["answers"]]
     found = []
     for context in contexts:
         if context != row["context"] and not any(answer in texts[context] for answer in answers):

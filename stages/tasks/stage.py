@@ -16,7 +16,7 @@ from stages.benchmarks.glue import TASKS, Split
 from stages.embedded.comprehension import write_squad, write_triviaqa
 from stages.embedded.tasks import write_glue
 from stages.files.paths import STATISTICS, TASK_FOLDER
-from stages.files.storage import delete, temporary_sibling
+from stages.files.storage import delete_path, make_temporary_sibling
 from stages.originals.tasks import STEMS, VERSIONS, is_derived
 from stages.schema.settings import Settings
 from stages.tasks import glue, squad, triviaqa
@@ -41,13 +41,13 @@ COLUMNS = (
 def main(settings: Settings) -> dict:
     """Writes the tasks; returns the sources, for the record of the run."""
     # The folder replaces TASK_FOLDER after all tasks are written.
-    with temporary_sibling(TASK_FOLDER) as folder:
+    with make_temporary_sibling(TASK_FOLDER) as folder:
         folder.mkdir()
-        statistics = build(folder, settings)
+        statistics = build_tasks(folder, settings)
     return {"read": sorted({row["source"] for row in statistics})}
 
 
-def build(folder: Path, settings: Settings) -> list[dict]:
+def build_tasks(folder: Path, settings: Settings) -> list[dict]:
     """Writes every split of the named tasks, and statistics.csv, which has no row without tasks.
 
     Args:
@@ -65,25 +65,25 @@ def build(folder: Path, settings: Settings) -> list[dict]:
     # Generated tasks are read like original files, which also tests the readers.
     if settings.tasks_generated:
         root = folder / "source"
-        _generate(root, settings)
+        _generate_files(root, settings)
     statistics = []
     for name in (*tasks.names, *tasks.questions.names):
         (folder / name).mkdir()
         splits = TASKS[name].splits if name in TASKS else QUESTION_SPLITS
         for number, split in enumerate(splits):
-            examples = _read(root, name, split, settings)
-            frame = _sample(examples, name, split, number, settings)
+            examples = _read_split(root, name, split, settings)
+            frame = _sample_examples(examples, name, split, number, settings)
             frame.to_parquet(folder / name / f"{split.name}.parquet", index=False)
-            statistics.append(_describe(examples, frame, name, split))
+            statistics.append(_describe_split(examples, frame, name, split))
     table = pd.DataFrame(statistics, columns=list(COLUMNS))
     table.to_csv(folder / STATISTICS.name, index=False, lineterminator="\n")
-    delete(folder / "source")
+    delete_path(folder / "source")
     counts = table[["examples", "available", "dropped"]].sum().astype(int)
     print(f"tasks: {counts['examples']} examples of {counts['available']}, {counts['dropped']} dropped", flush=True)
     return statistics
 
 
-def _sample(
+def _sample_examples(
     examples: Examples,
     name: str,
     split: Split,
@@ -101,7 +101,7 @@ def _sample(
     return frame.drop(columns="article", errors="ignore")
 
 
-def _describe(
+def _describe_split(
     examples: Examples,
     frame: pd.DataFrame,
     name: str,
@@ -118,11 +118,11 @@ def _describe(
         "source": examples.source,
         "dropped": examples.dropped,
         "reason": examples.reason,
-        "majority_share": majority_share(frame, name),
+        "majority_share": compute_majority_share(frame, name),
     }
 
 
-def majority_share(frame: pd.DataFrame, name: str) -> float | None:
+def compute_majority_share(frame: pd.DataFrame, name: str) -> float | None:
     """Computes the share of the most frequent class, or of questions without an answer; `None` where there is none."""
     if name in QUESTIONS:
         without_answer = frame["answers"].str.len() == 0
@@ -133,7 +133,7 @@ def majority_share(frame: pd.DataFrame, name: str) -> float | None:
     return float(shares.max())
 
 
-def _read(
+def _read_split(
     root: Path,
     name: str,
     split: Split,
@@ -143,7 +143,7 @@ def _read(
     tasks = settings.tasks
     questions = tasks.questions
     if is_derived(name, split.name, questions):
-        return squad.derive_unanswerable(_read(root, "squad1", split, settings), [tasks.seed])
+        return squad.derive_unanswerable(_read_split(root, "squad1", split, settings), [tasks.seed])
     if settings.task_source == "hub":
         return _read_hub(name, split, settings)
     if name in TASKS:
@@ -163,7 +163,7 @@ def _read_hub(name: str, split: Split, settings: Settings) -> Examples:
     return squad.read_hub(questions.hub[name], name, split.name)
 
 
-def _generate(folder: Path, settings: Settings) -> None:
+def _generate_files(folder: Path, settings: Settings) -> None:
     """Writes all generated tasks into a folder, in the form of original files."""
     tasks = settings.tasks
     questions = tasks.questions

@@ -13,7 +13,7 @@ from pathlib import Path, PurePosixPath
 import msgspec
 
 from stages.files import commits
-from stages.files.quoting import quote
+from stages.files.quoting import quote_value
 from stages.files.stand_ins import POINTERS, require_data
 from stages.originals.tasks import PARTS, find_triviaqa, is_subset
 from stages.schema.sections import Hub
@@ -81,7 +81,7 @@ def _read_candidates(paths: list[Path], evidence: Path) -> Iterator[Candidate]:
     """
     for path in paths:
         for entry in read_json(path, File).Data:
-            where = f"{path}, question {quote(entry.QuestionId)}"
+            where = f"{path}, question {quote_value(entry.QuestionId)}"
             documents = [evidence / "wikipedia" / _check_name(page, where) for page in entry.EntityPages]
             documents += [evidence / "web" / _check_name(page, where) for page in entry.SearchResults]
             yield str(entry.QuestionId), entry.Question, entry.Answer.Aliases, _read_documents(documents, where)
@@ -92,7 +92,7 @@ def _check_name(page: Page, where: str) -> str:
     name = PurePosixPath(page.Filename)
     if name.is_absolute() or ".." in name.parts:
         raise ValueError(
-            f"{where}: the Filename {quote(page.Filename)} leads out of the evidence; fetch the file again"
+            f"{where}: the Filename {quote_value(page.Filename)} leads out of the evidence; fetch the file again"
         )
     return page.Filename
 
@@ -105,7 +105,7 @@ def _read_documents(paths: list[Path], where: str) -> Iterator[str]:
         # ValueError: text that is not UTF-8, or a name with a NUL character
         except (OSError, ValueError) as error:
             raise ValueError(
-                f"{where}: its document {quote(str(path))} cannot be read ({quote(error)}); fetch the evidence again"
+                f"{where}: its document {quote_value(str(path))} cannot be read ({quote_value(error)}); fetch the evidence again"
             ) from None
         # the text of a document may well be a web page
         require_data(path, POINTERS)
@@ -125,7 +125,7 @@ def read_hub(hub: Hub, split: str, words: int) -> Examples:
     """
     columns = ("question_id", "question", "answer", "entity_pages", "search_results")
     key = "tasks.questions.hub.triviaqa"
-    data, source = commits.dataset(
+    data, source = commits.load_split(
         hub.repository,
         hub.configuration,
         hub.revision,

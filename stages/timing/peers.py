@@ -81,7 +81,7 @@ def time_steps(training: Training, steps: int) -> float:
     torch._dynamo.config.fail_on_recompile_limit_hit = True
     set_seed(1)
     clock = Clock()
-    train(training, steps + 1, clock)
+    train_model(training, steps + 1, clock)
     # our process needs the memory of the GPU
     gc.collect()
     torch.cuda.empty_cache()
@@ -89,7 +89,7 @@ def time_steps(training: Training, steps: int) -> float:
     return (last - first) / steps
 
 
-def train(training: Training, updates: int, clock: Clock) -> None:
+def train_model(training: Training, updates: int, clock: Clock) -> None:
     """Trains a new model for some updates, whose times the clock records."""
     config = BertConfig(**training.configuration)
     model = getattr(transformers, training.model)(config)

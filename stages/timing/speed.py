@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 
 from stages.attention.bert import OperatorBertForSequenceClassification
-from stages.attention.configuration import configuration
+from stages.attention.configuration import make_configuration
 from stages.benchmarks.glue import TASKS
 from stages.classification import training as finetuning
 from stages.classification.runs import FinetuningRun
@@ -20,9 +20,9 @@ from stages.masked_lm.run import PretrainingRun
 from stages.masked_lm.steps import Trainer
 from stages.schema.training_sections import Finetuning as Recipe
 from stages.timing.kernels import AttentionCalls
-from stages.training.batches import batches
-from stages.training.machine import clocked
-from stages.training.optimisation import INITIALISATION, autocast, device, optimiser, seed_torch
+from stages.training.batches import draw_batches
+from stages.training.machine import measure_seconds
+from stages.training.optimisation import INITIALISATION, build_optimiser, find_device, open_autocast, seed_torch
 
 
 class Pretraining:
@@ -38,27 +38,27 @@ class Pretraining:
         self.trainer = Trainer(run, corpus, Path("speed"))
         self.done = 0
 
-    def seconds(self, steps: int) -> float:
+    def measure_seconds(self, steps: int) -> float:
         """Trains the model further; returns the mean seconds of `steps` steps after a step that is not timed."""
-        self._step()
-        return clocked(lambda: self._take(steps)) / steps
+        self._make_update()
+        return measure_seconds(lambda: self._make_updates(steps)) / steps
 
     def count_kernels(self) -> dict[str, int]:
         """Counts the calls of each of PyTorch's kernels of attention in a forward pass of the first micro-batch."""
         trainer = self.trainer
         batch = trainer.draw_batch(0)
-        arguments = [tensor.to(device()) for tensor in batch.parts[0]]
+        arguments = [tensor.to(find_device()) for tensor in batch.parts[0]]
         # not compiled, because compiled code need not call operations of PyTorch
         loss_of = MaskedLMLoss(trainer.model.train())
-        with AttentionCalls() as calls, autocast(trainer.run.training.precision):
+        with AttentionCalls() as calls, open_autocast(trainer.run.training.precision):
             loss_of(*arguments)
         return calls.counts
 
-    def _take(self, steps: int) -> None:
+    def _make_updates(self, steps: int) -> None:
         for _ in range(steps):
-            self._step()
+            self._make_update()
 
-    def _step(self) -> None:
+    def _make_update(self) -> None:
         # after the last update of the recipe, batches and learning rates start again; the weights stay
         self.trainer.advance(self.done % self.trainer.steps)
         self.done += 1
@@ -68,7 +68,7 @@ class Finetuning:
     """Our fine-tuning of a new classifier, timed.
 
     Args:
-        variant: an operator and its settings, as `Settings.variant` returns them.
+        variant: an operator and its settings, as `Settings.select_variant` returns them.
         task: the GLUE task, which decides the number of outputs.
         recipe: the recipe of fine-tuning.
         size: an entry of section `models` of params.yaml, as a dict.
@@ -87,7 +87,7 @@ class Finetuning:
             columns=columns,
         )
         seed_torch(1, INITIALISATION)
-        config = configuration(
+        config = make_configuration(
             **variant,
             **size,
             vocab_size=vocabulary_size,
@@ -95,18 +95,18 @@ class Finetuning:
             hidden_dropout_prob=recipe.hidden_dropout,
             attention_probs_dropout_prob=recipe.attention_dropout,
         )
-        self.model = OperatorBertForSequenceClassification(config).to(device())
+        self.model = OperatorBertForSequenceClassification(config).to(find_device())
 
     def count_kernels(self, examples: Encoded) -> dict[str, int]:
         """Counts the calls of each of PyTorch's kernels of attention in a forward pass of the first examples."""
         first = np.arange(min(self.run.training.batch_size, len(examples)))
-        with AttentionCalls() as calls, autocast(self.run.training.precision):
+        with AttentionCalls() as calls, open_autocast(self.run.training.precision):
             finetuning.compute_logits(self.model.train(), examples, first)
         return calls.counts
 
     def train(self, examples: Encoded) -> float:
         """Trains the model for all epochs of the recipe; returns the mean seconds of an epoch."""
-        seconds = clocked(lambda: finetuning.train_model(self.model, examples, self.run))
+        seconds = measure_seconds(lambda: finetuning.train_model(self.model, examples, self.run))
         return seconds / self.run.training.epochs
 
 
@@ -120,26 +120,26 @@ class Translation:
     def __init__(self, run: TranslationRun):
         self.run = run
         self.done = 0
-        self.pairs = sentence_pairs.load(run.data / "train.safetensors")
-        self.batches = list(batches(self.pairs.lengths, run.training.batch_size, run.seed))
-        self.model = translation.built(run, sentence_pairs.vocabulary_sizes(run.data))
+        self.pairs = sentence_pairs.load_pairs(run.data / "train.safetensors")
+        self.batches = list(draw_batches(self.pairs.lengths, run.training.batch_size, run.seed))
+        self.model = translation.build_model(run, sentence_pairs.read_vocabulary_sizes(run.data))
         # Adam without weight decay, as in stage translation
-        self.adam = optimiser(self.model, run.training.betas, run.training.epsilon, weight_decay=0.0)
+        self.adam = build_optimiser(self.model, run.training.betas, run.training.epsilon, weight_decay=0.0)
 
-    def seconds(self, steps: int) -> float:
+    def measure_seconds(self, steps: int) -> float:
         """Trains the model further; returns the mean seconds of `steps` steps after a step that is not timed.
 
         Every call starts with the first batch.
         """
         first, *others = islice(cycle(self.batches), steps + 1)
-        self._step(first)
-        return clocked(lambda: self._take(others)) / steps
+        self._make_update(first)
+        return measure_seconds(lambda: self._make_updates(others)) / steps
 
-    def _take(self, batches_of_indices: list[np.ndarray]) -> None:
+    def _make_updates(self, batches_of_indices: list[np.ndarray]) -> None:
         for indices in batches_of_indices:
-            self._step(indices)
+            self._make_update(indices)
 
-    def _step(self, indices: np.ndarray) -> None:
+    def _make_update(self, indices: np.ndarray) -> None:
         """Makes an update on the sentence pairs at `indices`."""
-        translation.advance(self.model, self.adam, self.done, self.pairs, indices, self.run)
+        translation.make_update(self.model, self.adam, self.done, self.pairs, indices, self.run)
         self.done += 1

@@ -24,7 +24,7 @@ from functools import cache, partial
 
 import torch
 
-from stages.attention.counts import training_flops
+from stages.attention.counts import count_training_operations
 from stages.classification import training as finetuning
 from stages.encoder_decoder.run import TRANSLATION, TranslationRun
 from stages.files import observations
@@ -36,8 +36,8 @@ from stages.runner import pool
 from stages.schema.settings import Settings
 from stages.timing import peers, speed, stock
 from stages.training import machine
-from stages.training.machine import interleaved
-from stages.training.optimisation import on_gpu
+from stages.training.machine import call_in_turn
+from stages.training.optimisation import has_gpu
 
 PRECISIONS = ("float32", "bfloat16")
 # share of the float32 peak; a bfloat16 peak below is an emulation, whose epochs would take minutes
@@ -52,9 +52,9 @@ Key = tuple[str, str]
 @cache
 def find_precisions() -> tuple[str, ...]:
     """Returns the precisions of stock BERT: bfloat16 on a GPU; on a CPU float32, and bfloat16 unless it is emulated."""
-    if on_gpu():
+    if has_gpu():
         return ("bfloat16",)
-    if machine.peak("bfloat16") > EMULATED * machine.peak("float32"):
+    if machine.measure_peak("bfloat16") > EMULATED * machine.measure_peak("float32"):
         return PRECISIONS
     return ("float32",)
 
@@ -62,7 +62,7 @@ def find_precisions() -> tuple[str, ...]:
 def time_stock(process: ProcessPoolExecutor, training: peers.Training, steps: int) -> float:
     """Returns the mean seconds of a step of stock BERT, after a step that is not timed."""
     # both processes share the memory of a GPU
-    if on_gpu():
+    if has_gpu():
         torch.cuda.empty_cache()
     return process.submit(peers.time_steps, training, steps).result()
 
@@ -80,13 +80,15 @@ def make_pretraining_calls(
     steps = settings.timing.steps
     calls, rows = {}, []
     for operator in settings.operators:
-        run = PretrainingRun(operator=operator, variant=settings.variant(operator), training=recipe, **columns)
+        run = PretrainingRun(operator=operator, variant=settings.select_variant(operator), training=recipe, **columns)
         training = speed.Pretraining(run, corpus)
         rows += make_kernel_rows(training.count_kernels(), settings, operator, size)
-        calls[operator, OURS] = partial(training.seconds, steps)
+        calls[operator, OURS] = partial(training.measure_seconds, steps)
     for precision in find_precisions():
         changed = recipe.model_copy(update={"precision": precision})
-        run = PretrainingRun(operator="original", variant=settings.variant("original"), training=changed, **columns)
+        run = PretrainingRun(
+            operator="original", variant=settings.select_variant("original"), training=changed, **columns
+        )
         peer = stock.describe_pretraining(run, corpus, TOKENIZER, steps)
         calls["original", precision] = partial(time_stock, process, peer, steps)
     return calls, rows
@@ -108,18 +110,18 @@ def time_pretraining(
             ours; the head of stock BERT at all positions does more.
         peaks: the operations per second of large matrix products by precision, the highest of all rounds.
     """
-    corpus = Corpus.of(TOKENS)
+    corpus = Corpus.open(TOKENS)
     calls, rows = make_pretraining_calls(settings, size, corpus, process)
     # the peaks are measured in the same rounds as the training
-    peak_calls = {precision: partial(machine.peak, precision) for precision in PRECISIONS}
-    values = interleaved({**calls, **peak_calls}, settings.timing.repeats)
+    peak_calls = {precision: partial(machine.measure_peak, precision) for precision in PRECISIONS}
+    values = call_in_turn({**calls, **peak_calls}, settings.timing.repeats)
     peaks = {precision: max(values[precision]) for precision in PRECISIONS}
     recipe = settings.pretraining
     model = settings.models[size].model_dump()
     length = corpus.train.sequence_length
     for operator, precision in calls:
-        operations = training_flops(
-            settings.variant(operator), model, corpus.vocabulary_size, length, recipe.mask_probability
+        operations = count_training_operations(
+            settings.select_variant(operator), model, corpus.vocabulary_size, length, recipe.mask_probability
         )
         # our training computes in the precision of the recipe
         peak = peaks[precision or recipe.precision]
@@ -145,13 +147,13 @@ def time_finetuning(settings: Settings, size: str, task: str, process: ProcessPo
         long.
     """
     recipe = settings.finetuning[settings.timing.protocol].model_copy(update={"epochs": 1})
-    examples = finetuning.encode(TASK_FOLDER / task / "train.parquet", TOKENIZER, recipe.maximum_length)
+    examples = finetuning.encode_table(TASK_FOLDER / task / "train.parquet", TOKENIZER, recipe.maximum_length)
     model = settings.models[size].model_dump()
-    vocabulary_size = Corpus.of(TOKENS).vocabulary_size
+    vocabulary_size = Corpus.open(TOKENS).vocabulary_size
     steps = settings.timing.steps
     calls, rows = {}, []
     for operator in settings.operators:
-        classifier = speed.Finetuning(settings.variant(operator), task, recipe, model, vocabulary_size)
+        classifier = speed.Finetuning(settings.select_variant(operator), task, recipe, model, vocabulary_size)
         rows += make_kernel_rows(classifier.count_kernels(examples), settings, operator, size, task)
         calls[operator, OURS] = partial(classifier.train, examples)
     for precision in find_precisions():
@@ -160,7 +162,7 @@ def time_finetuning(settings: Settings, size: str, task: str, process: ProcessPo
         calls["original", precision] = partial(time_stock, process, peer, steps)
     # a first call that is not timed: work that a process does once, such as loading kernels, belongs to no round
     calls["original", OURS]()
-    for (operator, precision), values in interleaved(calls, settings.timing.repeats).items():
+    for (operator, precision), values in call_in_turn(calls, settings.timing.repeats).items():
         seconds = values
         if precision:
             seconds = [step * len(examples) / recipe.batch_size for step in values]
@@ -174,10 +176,10 @@ def time_translation(settings: Settings, protocol: str) -> list[Observation]:
     calls = {}
     for operator in recipe.operators:
         run = TranslationRun(operator=operator, task=TRANSLATION, size=protocol, seed=1, training=recipe)
-        calls[operator] = partial(speed.Translation(run).seconds, settings.timing.steps)
+        calls[operator] = partial(speed.Translation(run).measure_seconds, settings.timing.steps)
     columns = {"size": protocol, "protocol": protocol, "metric": "seconds_per_step"}
     rows = []
-    for operator, seconds in interleaved(calls, settings.timing.repeats).items():
+    for operator, seconds in call_in_turn(calls, settings.timing.repeats).items():
         rows += make_rows(seconds, OURS, operator=operator, **columns)
     return rows
 
@@ -217,7 +219,7 @@ def main(settings: Settings) -> dict:
     torch.set_num_threads(1)
     rows = []
     peaks = {}
-    with pool.in_new_process() as process:
+    with pool.open_new_process() as process:
         for size in settings.sizes:
             of_pretraining, peaks[size] = time_pretraining(settings, size, process)
             rows += of_pretraining

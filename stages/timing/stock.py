@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 
-from stages.attention.configuration import configuration
+from stages.attention.configuration import make_configuration
 from stages.benchmarks.glue import TASKS
 from stages.classification.training import Encoded
 from stages.files.model_folders import SPECIAL
@@ -22,7 +22,7 @@ from stages.timing.peers import Training
 WARMUP = 0.1
 
 
-def configure(size: dict[str, int], recipe: Recipe, **others: int | str) -> dict:
+def configure_stock_bert(size: dict[str, int], recipe: Recipe, **others: int | str) -> dict:
     """Returns the configuration of stock BERT with the dropout of a recipe, as fields of BertConfig.
 
     Args:
@@ -30,7 +30,7 @@ def configure(size: dict[str, int], recipe: Recipe, **others: int | str) -> dict
         recipe: gives both rates of dropout.
         others: further fields of BertConfig, such as vocab_size.
     """
-    config = configuration(
+    config = make_configuration(
         "original",
         **size,
         hidden_dropout_prob=recipe.hidden_dropout,
@@ -65,7 +65,7 @@ def describe_pretraining(run: PretrainingRun, corpus: Corpus, tokenizer: Path, s
     names = {"model_input_names": ["input_ids", "token_type_ids"]}
     return Training(
         model="BertForMaskedLM",
-        configuration=configure(run.model.model_dump(), recipe, vocab_size=corpus.vocabulary_size),
+        configuration=configure_stock_bert(run.model.model_dump(), recipe, vocab_size=corpus.vocabulary_size),
         columns=columns,
         tokenizer={"tokenizer_file": str(tokenizer.resolve()), **SPECIAL, **names},
         precision=recipe.precision,
@@ -96,8 +96,10 @@ def describe_finetuning(
     taken = Encoded(examples.ids[first], examples.types[first], examples.labels[first])
     return Training(
         model="BertForSequenceClassification",
-        configuration=configure(size, recipe, vocab_size=vocabulary_size, num_labels=outputs, problem_type=kind),
-        columns=pad(taken, recipe.maximum_length),
+        configuration=configure_stock_bert(
+            size, recipe, vocab_size=vocabulary_size, num_labels=outputs, problem_type=kind
+        ),
+        columns=pad_examples(taken, recipe.maximum_length),
         tokenizer=None,
         precision=recipe.precision,
         batch_size=recipe.batch_size,
@@ -105,7 +107,7 @@ def describe_finetuning(
     )
 
 
-def pad(examples: Encoded, length: int) -> dict[str, np.ndarray]:
+def pad_examples(examples: Encoded, length: int) -> dict[str, np.ndarray]:
     """Returns the examples as columns, each padded with 0 to `length` tokens."""
     shape = len(examples), length
     columns = {name: np.zeros(shape, dtype=int) for name in ("input_ids", "token_type_ids", "attention_mask")}

@@ -14,7 +14,7 @@ import numpy as np
 from tokenizers import Tokenizer
 
 from stages.files.paths import FILTERED, LEDGER, TOKENIZER, TOKENS
-from stages.files.storage import delete, write_atomically
+from stages.files.storage import delete_path, write_atomically
 from stages.records import reading
 from stages.records.ledger import TOTAL, read_ledger
 from stages.runner import jobs
@@ -31,11 +31,11 @@ LARGEST_UNKNOWN_SHARE = 0.5
 def main(settings: Settings) -> dict:
     """Writes data/tokens. Returns for the run's record `read`, a list that says where the vocabulary is from."""
     root = Path(settings.data.root) if settings.data.root else None
-    vocabulary_source = build(FILTERED, TOKENS, settings.tokenization, root, settings.workers)
+    vocabulary_source = build_tokens(FILTERED, TOKENS, settings.tokenization, root, settings.workers)
     return {"read": [vocabulary_source]}
 
 
-def build(
+def build_tokens(
     filtered: Path, folder: Path, settings: Tokenization, root: Path | None, workers: int | str | None = None
 ) -> str:
     """Tokenizes and packs documents anew.
@@ -60,19 +60,19 @@ def build(
     by_shard = ledger[ledger["shard"] != TOTAL]
     kept = by_shard[(by_shard["fate"] == "kept") & (by_shard["documents"] > 0)]
     shards = [filtered / name for name in kept["shard"]]
-    delete(folder)
+    delete_path(folder)
     path = folder / TOKENIZER.relative_to(TOKENS)
     tokenizer, source = choose_tokenizer(settings, root, shards, workers)
     vocabulary.write_tokenizer(path, tokenizer)
 
-    tokenized = _tokenize(shards, kept["documents"].tolist(), path, settings, workers)
+    tokenized = _tokenize_shards(shards, kept["documents"].tolist(), path, settings, workers)
     _check_unknown(tokenized, source)
     length = settings.sequence_length
     splits = {split: pack_split(tokenized, split, folder, length) for split in SPLITS}
     index = {
         "sequence_length": length,
         "vocabulary_size": tokenizer.get_vocab_size(),
-        "special": vocabulary.special_ids(tokenizer),
+        "special": vocabulary.find_special_ids(tokenizer),
         "splits": splits,
     }
     # the index comes last, so that a folder with an index is complete
@@ -141,7 +141,7 @@ def choose_tokenizer(
     Args:
         settings: the section `tokenization` of params.yaml.
         root: the folder below which a vocabulary file is looked for, or None.
-        workers: as in `build`.
+        workers: as in `build_tokens`.
         shards: the shards with the documents to train on.
 
     Returns:
@@ -165,10 +165,10 @@ def choose_tokenizer(
         source = "trained on data/filtered"
     # Path.is_file raises an error for a name that the file system finds too long
     elif root and os.path.isfile(root / name):  # noqa: PTH113
-        tokenizer = vocabulary.from_file(root / name)
+        tokenizer = vocabulary.read_tokenizer(root / name)
         source = name
     else:
-        tokenizer, source = vocabulary.from_hub(name, settings.vocabulary_revision)
+        tokenizer, source = vocabulary.load_tokenizer(name, settings.vocabulary_revision)
     size = tokenizer.get_vocab_size()
     if size > vocabulary.LARGEST:
         raise ValueError(
@@ -178,7 +178,7 @@ def choose_tokenizer(
     return tokenizer, source
 
 
-def _tokenize(
+def _tokenize_shards(
     shards: list[Path], documents: list[int], tokenizer: Path, settings: Tokenization, workers: int | str | None
 ) -> list[tuple[Path, dict]]:
     """Encodes every shard in a job; returns, in order, the folder of each job and the counts of `tokenize_shard`.
@@ -188,7 +188,7 @@ def _tokenize(
         documents: the number of documents of each shard by the ledger.
         tokenizer: the tokenizer.json.
         settings: the section `tokenization` of params.yaml.
-        workers: as in `build`.
+        workers: as in `build_tokens`.
 
     Raises:
         ValueError: a shard has another number of documents than the ledger says.
@@ -237,4 +237,4 @@ def hold_out(documents: list[int], count: int, seed: int) -> list[list[int]]:
     random = np.random.default_rng(seed)
     chosen = random.choice(total, size=count, replace=False)
     chosen.sort()
-    return list(reading.by_shard(chosen, documents))
+    return list(reading.split_by_shard(chosen, documents))

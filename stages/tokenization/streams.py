@@ -64,7 +64,7 @@ def tokenize_shard(settings: dict, folder: Path) -> dict:
         for split, batch in read_batches(Path(settings["shard"]), validation):
             file = files[split]
             count = counts[split]
-            ids = encode(batch, tokenizer)
+            ids = encode_pieces(batch, tokenizer)
             # `ids.tofile` would not report a full disk
             file.write(ids.data)
             ended = sum(piece.ends for piece in batch)
@@ -74,14 +74,14 @@ def tokenize_shard(settings: dict, folder: Path) -> dict:
             # a batch in which no document ends repeats the count of the batch before, and must not be cut again
             completes_cut = ended and count["documents"] % CUT_DOCUMENTS == 0
             if cut and completes_cut:
-                count["dropped_tokens"] += shorten(file, cut)
+                count["dropped_tokens"] += shorten_file(file, cut)
         if cut:
             for split, file in files.items():
-                counts[split]["dropped_tokens"] += shorten(file, cut)
+                counts[split]["dropped_tokens"] += shorten_file(file, cut)
     return counts
 
 
-def shorten(file: BinaryIO, tokens: int) -> int:
+def shorten_file(file: BinaryIO, tokens: int) -> int:
     """Removes the last tokens of a file so that a multiple of `tokens` is left; returns how many were removed.
 
     A file of 1,000 ids with `tokens` = 128 keeps 896 ids, and 104 are removed.
@@ -92,7 +92,7 @@ def shorten(file: BinaryIO, tokens: int) -> int:
     return extra // ITEM.itemsize
 
 
-def encode(batch: list[Piece], tokenizer: Tokenizer) -> np.ndarray:
+def encode_pieces(batch: list[Piece], tokenizer: Tokenizer) -> np.ndarray:
     """Encodes pieces of documents as one stream of ids (uint16); every document is [CLS] text [SEP]."""
     first = tokenizer.token_to_id("[CLS]")
     last = tokenizer.token_to_id("[SEP]")
@@ -120,11 +120,11 @@ def read_batches(shard: Path, validation: set[int]) -> Iterator[tuple[str, list[
     waiting: dict[str, list[Piece]] = {split: [] for split in SPLITS}
     sizes = dict.fromkeys(SPLITS, 0)
     documents = dict.fromkeys(SPLITS, 0)
-    for number, line in enumerate(reading.lines(shard)):
+    for number, line in enumerate(reading.read_lines(shard)):
         split = "validation" if number in validation else "train"
         documents[split] += 1
         completes_cut = documents[split] % CUT_DOCUMENTS == 0
-        for piece in cut_pieces(records.content(line)):
+        for piece in cut_pieces(records.read_content(line)):
             waiting[split].append(piece)
             sizes[split] += len(piece.text)
             if sizes[split] >= BATCH or (completes_cut and piece.ends):

@@ -13,7 +13,7 @@ from pathlib import Path
 from tokenizers import Tokenizer, decoders, models, normalizers, pre_tokenizers, processors, trainers
 
 from stages.files import commits
-from stages.files.quoting import quote
+from stages.files.quoting import quote_value
 from stages.files.storage import write_atomically
 from stages.records import reading, records
 from stages.tokenization.streams import cut_pieces
@@ -35,13 +35,13 @@ def train_vocabulary(settings: dict, folder: Path) -> dict:
     """Job (runner/jobs.py): trains a tokenizer and leaves tokenizer.json in the folder of the job.
 
     Args:
-        settings: `shards` (paths) and `size`, as in `trained`.
+        settings: `shards` (paths) and `size`, as in `train_tokenizer`.
         folder: the folder of the job.
 
     Returns:
         `size`: the number of pieces of the tokenizer.
     """
-    tokenizer = trained([Path(shard) for shard in settings["shards"]], settings["size"])
+    tokenizer = train_tokenizer([Path(shard) for shard in settings["shards"]], settings["size"])
     write_tokenizer(folder / "tokenizer.json", tokenizer)
     return {"size": tokenizer.get_vocab_size()}
 
@@ -51,19 +51,19 @@ def write_tokenizer(path: Path, tokenizer: Tokenizer) -> None:
     write_atomically(path, tokenizer.to_str(pretty=True))
 
 
-def trained(shards: list[Path], size: int) -> Tokenizer:
+def train_tokenizer(shards: list[Path], size: int) -> Tokenizer:
     """Trains WordPiece of at most `size` pieces; the same documents give the same tokenizer, in any process.
 
     A `size` up to 280 may be exceeded: SPECIAL and all characters, at the begin and inside of words, always are pieces.
     """
     limit = min(CHARACTERS, size // 4)
-    characters, continuing = _characters(texts(shards), limit)
+    characters, continuing = _find_alphabet(read_pieces(shards), limit)
     # The library numbers continuing characters in the order of a hash table, which differs between processes and
     # decides between pairs of equal frequency. So all characters are passed as special tokens, in a fixed order.
     alphabet = [*SPECIAL, *characters]
     for character in continuing:
         alphabet.append(PREFIX + character)
-    learner = _lower_case_words(models.WordPiece(unk_token="[UNK]"))
+    learner = _make_lower_case_tokenizer(models.WordPiece(unk_token="[UNK]"))
     trainer = trainers.WordPieceTrainer(
         vocab_size=size,
         special_tokens=alphabet,
@@ -72,12 +72,12 @@ def trained(shards: list[Path], size: int) -> Tokenizer:
         continuing_subword_prefix=PREFIX,
         show_progress=False,
     )
-    learner.train_from_iterator(texts(shards), trainer)
+    learner.train_from_iterator(read_pieces(shards), trainer)
     # only the vocabulary is kept, because the learner would treat characters as special tokens
-    return word_pieces(learner.get_vocab())
+    return make_tokenizer(learner.get_vocab())
 
 
-def from_file(path: Path) -> Tokenizer:
+def read_tokenizer(path: Path) -> Tokenizer:
     """Makes the tokenizer of a vocabulary file: a piece per line, whose id is the number of the line, from 0.
 
     A byte order mark and blank lines at the end are ignored.
@@ -85,7 +85,7 @@ def from_file(path: Path) -> Tokenizer:
     Raises:
         ValueError: the file is not the vocabulary of an uncased BERT model.
     """
-    pieces = list(reading.texts(path)) or [""]
+    pieces = list(reading.read_texts(path)) or [""]
     while len(pieces) > 1 and not pieces[-1]:
         pieces.pop()
     if "" in pieces:
@@ -95,7 +95,7 @@ def from_file(path: Path) -> Tokenizer:
     if len(vocabulary) != len(pieces):
         [(double, _)] = Counter(pieces).most_common(1)
         raise ValueError(
-            f"{path}: the piece {quote(double)} stands in several of {len(pieces)} lines; delete the others"
+            f"{path}: the piece {quote_value(double)} stands in several of {len(pieces)} lines; delete the others"
         )
     missing = [token for token in SPECIAL if token not in vocabulary]
     if missing:
@@ -107,10 +107,10 @@ def from_file(path: Path) -> Tokenizer:
                 f"{path}: the piece {letter!r} is of a cased vocabulary, but text is put in lower case here; give an "
                 "uncased one, or the name of a cased model of the hub"
             )
-    return word_pieces(vocabulary)
+    return make_tokenizer(vocabulary)
 
 
-def from_hub(name: str, revision: str) -> tuple[Tokenizer, str]:
+def load_tokenizer(name: str, revision: str) -> tuple[Tokenizer, str]:
     """Loads a tokenizer of the hub.
 
     Args:
@@ -125,7 +125,7 @@ def from_hub(name: str, revision: str) -> tuple[Tokenizer, str]:
     """
     from transformers import AutoTokenizer
 
-    commit = commits.commit(name, revision, "tokenization.vocabulary (no file below data.root)", "model")
+    commit = commits.find_commit(name, revision, "tokenization.vocabulary (no file below data.root)", "model")
     try:
         tokenizer = AutoTokenizer.from_pretrained(name, revision=commit).backend_tokenizer
     # damaged files raise errors of many kinds in the library
@@ -133,7 +133,7 @@ def from_hub(name: str, revision: str) -> tuple[Tokenizer, str]:
         commits.require_files(name)
         raise ValueError(
             f"tokenization.vocabulary: {name} is no file below data.root, and no tokenizer of the hub that "
-            f"can be loaded here ({quote(error)}); give a vocabulary file, or null to train one"
+            f"can be loaded here ({quote_value(error)}); give a vocabulary file, or null to train one"
         ) from None
     missing = [token for token in SPECIAL if tokenizer.token_to_id(token) is None]
     if missing:
@@ -141,14 +141,14 @@ def from_hub(name: str, revision: str) -> tuple[Tokenizer, str]:
     # the file of the tokenizer may ask for truncation and padding
     tokenizer.no_truncation()
     tokenizer.no_padding()
-    return tokenizer, commits.named(name, commit)
+    return tokenizer, commits.name_source(name, commit)
 
 
-def word_pieces(vocabulary: dict[str, int]) -> Tokenizer:
+def make_tokenizer(vocabulary: dict[str, int]) -> Tokenizer:
     """Makes BERT's uncased tokenizer of a vocabulary, ids by piece, which has all of SPECIAL under any ids."""
     # longer words are unknown, as in BERT
     model = models.WordPiece(vocabulary, unk_token="[UNK]", max_input_chars_per_word=100)
-    tokenizer = _lower_case_words(model)
+    tokenizer = _make_lower_case_tokenizer(model)
     tokenizer.decoder = decoders.WordPiece(prefix=PREFIX)
     tokenizer.add_special_tokens(list(SPECIAL))
     tokenizer.post_processor = processors.TemplateProcessing(
@@ -160,7 +160,7 @@ def word_pieces(vocabulary: dict[str, int]) -> Tokenizer:
     return tokenizer
 
 
-def _lower_case_words(model: models.Model) -> Tokenizer:
+def _make_lower_case_tokenizer(model: models.Model) -> Tokenizer:
     """Makes a tokenizer that puts text into lower case and splits it into words as BERT's does."""
     tokenizer = Tokenizer(model)
     tokenizer.normalizer = normalizers.BertNormalizer(lowercase=True)
@@ -168,24 +168,24 @@ def _lower_case_words(model: models.Model) -> Tokenizer:
     return tokenizer
 
 
-def special_ids(tokenizer: Tokenizer) -> dict[str, int]:
+def find_special_ids(tokenizer: Tokenizer) -> dict[str, int]:
     """Returns the id of every special token, by token."""
     return {token: tokenizer.token_to_id(token) for token in SPECIAL}
 
 
-def texts(shards: Iterable[Path]) -> Iterator[str]:
+def read_pieces(shards: Iterable[Path]) -> Iterator[str]:
     """Yields the text of every document of some shards, in order, in pieces that cut no word.
 
     Raises:
         ValueError: a document has no sound text.
     """
     for shard in shards:
-        for line in reading.lines(shard):
-            for piece in cut_pieces(records.content(line), LONGEST):
+        for line in reading.read_lines(shard):
+            for piece in cut_pieces(records.read_content(line), LONGEST):
                 yield piece.text
 
 
-def _characters(documents: Iterable[str], limit: int) -> tuple[list[str], list[str]]:
+def _find_alphabet(documents: Iterable[str], limit: int) -> tuple[list[str], list[str]]:
     """Finds the alphabet of WordPiece: ALWAYS and the `limit` most frequent characters of the documents.
 
     Returns:

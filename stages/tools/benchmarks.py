@@ -31,8 +31,8 @@ from transformers import PreTrainedTokenizerFast
 from transformers.models.bert.modeling_bert import BertAttention
 
 from stages.attention.bert import Attention
-from stages.attention.configuration import configuration
-from stages.attention.counts import block_work
+from stages.attention.configuration import make_configuration
+from stages.attention.counts import count_block_operations
 from stages.attention.operators import SELF_ATTENTION
 from stages.files.compression import zstd
 from stages.files.observations import Observation
@@ -40,13 +40,13 @@ from stages.files.paths import FILTERED, TOKENIZER
 from stages.filtering import shards
 from stages.records import reading
 from stages.runner.errors import clear_errors
-from stages.runner.pool import in_new_process
+from stages.runner.pool import open_new_process
 from stages.schema.settings import load_settings
 from stages.sequences import packing
 from stages.timing.stage import PRECISIONS, time_finetuning, time_pretraining
 from stages.tokenization import streams
-from stages.training.machine import clocked, interleaved, median_ratio
-from stages.training.optimisation import autocast, device, on_gpu
+from stages.training.machine import call_in_turn, compute_median_ratio, measure_seconds
+from stages.training.optimisation import find_device, has_gpu, open_autocast
 
 DROPOUT = 0.1
 # the rules of Courtois et al. for the metadata of OSCAR, with four of the categories
@@ -69,10 +69,10 @@ def time_training(rounds: int) -> None:
     """Prints the speed of the operator `original` in both precisions, beside Trainer and the peak of the machine."""
     settings = load_settings()
     timing = settings.timing.model_copy(update={"repeats": rounds})
-    with in_new_process() as process:
+    with open_new_process() as process:
         for precision in PRECISIONS:
             # on a GPU, both sides compute in bfloat16
-            if on_gpu() and precision == "float32":
+            if has_gpu() and precision == "float32":
                 continue
             changed = {"precision": precision}
             recipe = settings.finetuning[timing.protocol].model_copy(update=changed)
@@ -84,7 +84,7 @@ def time_training(rounds: int) -> None:
                     "timing": timing,
                 }
             )
-            print(f"\nours in {precision}, {device().type}")
+            print(f"\nours in {precision}, {find_device().type}")
             for size in settings.sizes:
                 rows, _ = time_pretraining(ours, size, process)
                 for task in timing.tasks:
@@ -108,10 +108,10 @@ def compare_training(rows: list[Observation]) -> pd.DataFrame:
         for way, measured in ways.items():
             entry = {"metric": metric, "task": task, "way": way, "median": statistics.median(measured)}
             for peer, theirs in ways.items():
-                ratio = median_ratio(theirs, measured)
+                ratio = compute_median_ratio(theirs, measured)
                 # a higher rate is faster, more seconds are slower
                 if not metric.startswith("seconds"):
-                    ratio = median_ratio(measured, theirs)
+                    ratio = compute_median_ratio(measured, theirs)
                 entry[f"x {peer}"] = round(ratio, 2)
             table.append(entry)
     return pd.DataFrame(table)
@@ -124,15 +124,15 @@ def time_attention(rounds: int) -> None:
     call is a forward and a backward pass in training mode. `allowed` is the speed-up that the number of floating-point
     operations allows. All blocks have PyTorch's defaults, as stock BERT has them elsewhere.
     """
-    if on_gpu():
-        # `device` has asked for deterministic kernels, and for none of cuDNN's attention
+    if has_gpu():
+        # `find_device` has asked for deterministic kernels, and for none of cuDNN's attention
         torch.use_deterministic_algorithms(False)
         torch.backends.cuda.enable_cudnn_sdp(True)
     for precision in PRECISIONS:
         for length in (128, 512):
             size = {"layers": 1, "hidden": 768, "heads": 12, "intermediate": 3072, "positions": length}
-            table = compare_blocks(list(SELF_ATTENTION), size, TOKENS[device().type] // length, precision, rounds)
-            print(f"\n{precision}, length {length}, {device().type}")
+            table = compare_blocks(list(SELF_ATTENTION), size, TOKENS[find_device().type] // length, precision, rounds)
+            print(f"\n{precision}, length {length}, {find_device().type}")
             print(table.to_string(index=False))
 
 
@@ -146,26 +146,26 @@ def compare_blocks(operators: list[str], size: dict[str, int], batch: int, preci
         precision: float32 or bfloat16.
         rounds: how often each block is timed.
     """
-    X = torch.randn(batch, size["positions"], size["hidden"], device=device())
+    X = torch.randn(batch, size["positions"], size["hidden"], device=find_device())
     blocks = build_blocks(operators, size)
     calls = {}
     for key, block in blocks.items():
-        call = partial(run_block, block.to(device()).train(), X, precision)
+        call = partial(run_block, block.to(find_device()).train(), X, precision)
         # a first call that is not timed
         call()
-        calls[key] = partial(clocked, call)
-    seconds = interleaved(calls, rounds)
+        calls[key] = partial(measure_seconds, call)
+    seconds = call_in_turn(calls, rounds)
     stock = seconds["original", "stock"]
     shape = size["hidden"], size["heads"], size["positions"]
-    stock_work = block_work("original", *shape)
+    stock_work = count_block_operations("original", *shape)
     rows = []
     for (operator, form), times in seconds.items():
         row = {
             "operator": operator,
             "form": form,
             "ms": round(1000 * statistics.median(times), 1),
-            "speed-up": round(median_ratio(stock, times), 2),
-            "allowed": round(stock_work / block_work(operator, *shape), 2),
+            "speed-up": round(compute_median_ratio(stock, times), 2),
+            "allowed": round(stock_work / count_block_operations(operator, *shape), 2),
         }
         rows.append(row)
     return pd.DataFrame(rows)
@@ -174,11 +174,11 @@ def compare_blocks(operators: list[str], size: dict[str, int], batch: int, preci
 def build_blocks(operators: list[str], size: dict[str, int]) -> dict[tuple[str, str], nn.Module]:
     """Builds blocks by (operator, form): stock BERT, PyTorch's nn.MultiheadAttention, and every operator of ours."""
     settings = {"attention_probs_dropout_prob": DROPOUT, "attn_implementation": "sdpa"}
-    stock = BertAttention(configuration("original", **size, **settings))
+    stock = BertAttention(make_configuration("original", **size, **settings))
     attention = nn.MultiheadAttention(size["hidden"], size["heads"], DROPOUT, batch_first=True)
     blocks = {("original", "stock"): stock, ("original", "torch"): TorchBlock(attention, stock.output)}
     for operator in operators:
-        config = configuration(operator, **size, **settings)
+        config = make_configuration(operator, **size, **settings)
         block = Attention(config, copy.deepcopy(stock.output))
         with torch.no_grad():
             block.self.initialise(config.initializer_range)
@@ -204,7 +204,7 @@ class TorchBlock(nn.Module):
 def run_block(block: nn.Module, X: Tensor, precision: str) -> None:
     """Does a forward and a backward pass on hidden states X [batch, n, h]."""
     inputs = X.clone().requires_grad_()
-    with autocast(precision):
+    with open_autocast(precision):
         output = block(inputs)[0]
     # a random gradient: the sum of the output of LayerNorm has no gradient except rounding errors
     output.backward(torch.randn_like(output))
@@ -223,11 +223,11 @@ def compare_ways(ways: dict[str, Callable[[], object]], amount: int, unit: str, 
         rounds: number of times that each function is timed.
     """
     calls = {name: partial(measure_cpu_seconds, way) for name, way in ways.items()}
-    seconds = interleaved(calls, rounds)
+    seconds = call_in_turn(calls, rounds)
     baseline = next(iter(seconds.values()))
     rows = []
     for name, times in seconds.items():
-        ratio = round(median_ratio(baseline, times), 2)
+        ratio = round(compute_median_ratio(baseline, times), 2)
         rows.append({"way": name, f"{unit} a second": round(amount / min(times)), "ratio": ratio})
     return pd.DataFrame(rows)
 
@@ -243,14 +243,14 @@ def repeat_documents(folder: Path, number: int) -> Path:
     """Writes a shard of the documents of data/filtered, repeated to `number`; an eighth is without a warning."""
     path = folder / "shard.jsonl.zst"
     lines = []
-    for shard in reading.shards(FILTERED):
-        for line in reading.lines(shard):
+    for shard in reading.list_shards(FILTERED):
+        for line in reading.read_lines(shard):
             record = json.loads(line)
             record["metadata"]["quality_warnings"] = ["short_sentences"]
             flagged = json.dumps(record, ensure_ascii=False).encode()
             lines.append(line)
             lines += [flagged] * 7
-    with reading.zstd_writer(path) as file:
+    with reading.open_zstd_writer(path) as file:
         for line in islice(cycle(lines), number):
             file.write(line + b"\n")
     return path
@@ -269,8 +269,8 @@ def time_filtering(rounds: int) -> None:
             "stage filtering": partial(shards.filter_shard, settings, folder),
         }
         table = compare_ways(ways, DOCUMENTS, "documents", rounds)
-        theirs = list(map(json.loads, reading.lines(plain)))
-        ours = list(map(json.loads, reading.lines(folder / shards.PASSED)))
+        theirs = list(map(json.loads, reading.read_lines(plain)))
+        ours = list(map(json.loads, reading.read_lines(folder / shards.PASSED)))
         if theirs != ours:
             raise ValueError("both ways of filtering must keep the same documents")
         print(f"{len(ours)} of {DOCUMENTS} documents kept\n{table.to_string(index=False)}")

@@ -5,7 +5,7 @@ from pathlib import Path
 import pandas as pd
 
 from stages.evidence import convergence, scores
-from stages.evidence.estimate import Estimate, between
+from stages.evidence.estimate import Estimate, compare_arms
 from stages.files import observations
 from stages.files.paths import REPORTS
 from stages.report import names
@@ -14,15 +14,15 @@ EXAMPLES = REPORTS / "examples"
 
 
 def read_glue_scores(example: str) -> pd.DataFrame:
-    """Reads the GLUE score of every run of an example, a fraction, with the columns of `scores.mean_scores`.
+    """Reads the GLUE score of every run of an example, a fraction, with the columns of `scores.compute_mean_scores`.
 
     Runs that were fine-tuned from untrained weights have the operator `not_pretrained`.
     """
     files = _find_observations(example, "finetuning")
     rows = observations.read(files)
     # Runs from untrained weights are observations of the stage `baselines`.
-    columns = scores.column_scores(rows.assign(stage="finetuning"))
-    means = scores.mean_scores(columns)
+    columns = scores.compute_column_scores(rows.assign(stage="finetuning"))
+    means = scores.compute_mean_scores(columns)
     return means[means["evaluated_on"] == scores.GLUE_SCORE]
 
 
@@ -36,13 +36,13 @@ def list_glue_scores(example: str, operator: str) -> list[float]:
 def compare_glue_scores(example: str, arm: str, reference: str) -> Estimate:
     """Compares the GLUE scores of two operators, fractions, with a 95 % interval of this single comparison."""
     runs = read_glue_scores(example).set_index("operator")
-    return between(runs.loc[arm], runs.loc[reference], confidence=0.95)
+    return compare_arms(runs.loc[arm], runs.loc[reference], confidence=0.95)
 
 
 def find_loss_range(example: str, *operators: str) -> tuple[float, float]:
     """Finds the lowest and the highest final validation loss, in nats, over the runs of these operators, or of all."""
     rows = observations.read(_find_observations(example, "pretraining"))
-    losses = convergence.validation_loss(rows)
+    losses = convergence.select_validation_loss(rows)
     final = losses[losses["step"] == losses["step"].max()]
     if operators:
         final = final[final["operator"].isin(operators)]
@@ -63,7 +63,7 @@ def list_columns_below(example: str, model: str, baseline: str) -> list[str]:
     below = []
     for column in scores.COLUMNS:
         if cells[model, column] < baselines[column]:
-            below.append(names.task(column))
+            below.append(names.name_task(column))
     return below
 
 

@@ -16,7 +16,7 @@ from stages.masked_lm.run import PretrainingRun
 from stages.masked_lm.steps import build_model
 from stages.pretraining.probes import Probes
 from stages.pretraining.stage import plan_runs
-from stages.report.tables import csv_of
+from stages.report.tables import write_csv
 from stages.runner.errors import clear_errors
 from stages.schema.settings import Settings, load_settings
 
@@ -24,7 +24,7 @@ from stages.schema.settings import Settings, load_settings
 SEEDS = range(101, 109)
 
 
-def measure(run: PretrainingRun, corpus: Corpus) -> float:
+def measure_self_weight(run: PretrainingRun, corpus: Corpus) -> float:
     """Measures the self-weight of the untrained model of a run, in [0, 1], as the probes of pre-training do."""
     model = build_model(run, corpus.vocabulary_size)
     return Probes(run, corpus).measure(model)["self_weight"]
@@ -36,7 +36,7 @@ def measure_operators(settings: Settings, corpus: Corpus) -> pd.DataFrame:
     for run in plan_runs(settings, settings.list_pretrained(size=settings.sizes[0])):
         if run.seed != settings.pretraining.seeds[0]:
             continue
-        weights = [measure(run.model_copy(update={"seed": seed}), corpus) for seed in SEEDS]
+        weights = [measure_self_weight(run.model_copy(update={"seed": seed}), corpus) for seed in SEEDS]
         rows.append(
             (
                 corpus.train.sequence_length,
@@ -51,8 +51,8 @@ def measure_operators(settings: Settings, corpus: Corpus) -> pd.DataFrame:
 
 def main() -> None:
     """Writes the CSV."""
-    frame = measure_operators(load_settings(), Corpus.of(TOKENS))
-    sys.stdout.write(csv_of(frame))
+    frame = measure_operators(load_settings(), Corpus.open(TOKENS))
+    sys.stdout.write(write_csv(frame))
 
 
 if __name__ == "__main__":

@@ -22,7 +22,7 @@ from stages.evidence import published
 from stages.files.documents import read_yaml
 from stages.files.paths import REPORTS
 from stages.files.storage import write_atomically
-from stages.report.tables import csv_of
+from stages.report.tables import write_csv
 from stages.report.text_templates import ENVIRONMENT
 from stages.runner.errors import clear_errors
 from stages.tools import example_numbers, steps_benchmark, studies, study_figures
@@ -73,7 +73,7 @@ def draw_gpu_figure() -> bytes:
 
 
 @cache
-def _read(path: str) -> pd.DataFrame:
+def _read_rows(path: str) -> pd.DataFrame:
     """Reads a CSV file below reports/examples and keeps the rows for the next look-up."""
     return pd.read_csv(EXAMPLES / path)
 
@@ -99,7 +99,7 @@ def look_up(path: str, **where: str | float) -> dict:
 
 def list_rows(path: str, **where: str | float) -> list[dict]:
     """Lists the rows of a CSV file that have these values in these columns. Arguments and rows as for `look_up`."""
-    rows = _read(path)
+    rows = _read_rows(path)
     for column, value in where.items():
         rows = rows[rows[column] == value]
     return rows.to_dict("records")
@@ -160,14 +160,14 @@ def render(name: str) -> str:
 
 def main() -> None:
     """Writes the CSV files of the released results and of every study, the figures, and then the pages."""
-    write_atomically(EXAMPLES / "released.csv", csv_of(studies.judge_released()))
+    write_atomically(EXAMPLES / "released.csv", write_csv(studies.judge_released()))
     for folder in studies.find_studies():
-        for name, frame in studies.judge(folder).items():
-            write_atomically(folder / f"{name}.csv", csv_of(frame))
+        for name, frame in studies.compute_study(folder).items():
+            write_atomically(folder / f"{name}.csv", write_csv(frame))
         print(f"{folder}: judged")
-    write_atomically(studies.ENGLISH / "runs.csv", csv_of(studies.list_english_runs()))
-    write_atomically(studies.SELF_SCORE / "step_ratios.csv", csv_of(studies.compare_step_ratios()))
-    write_atomically(EXAMPLES / "benchmark/results.csv", csv_of(steps_benchmark.list_results()))
+    write_atomically(studies.ENGLISH / "runs.csv", write_csv(studies.list_english_runs()))
+    write_atomically(studies.SELF_SCORE / "step_ratios.csv", write_csv(studies.compare_step_ratios()))
+    write_atomically(EXAMPLES / "benchmark/results.csv", write_csv(steps_benchmark.list_results()))
     for path, curves in FIGURES.items():
         figure = EXAMPLES / path
         write_atomically(figure, draw_figure(figure.parent, curves))

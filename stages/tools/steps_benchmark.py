@@ -132,7 +132,7 @@ def require_planned_runs(folder: Path) -> None:
     """Checks that an entry has the last validation loss of every planned run; a ValueError names the operator."""
     params = read_yaml(folder / "params.yaml")
     planned = sorted(params["pretraining"]["seeds"])
-    losses = convergence.validation_loss(studies.read_observations(folder))
+    losses = convergence.select_validation_loss(studies.read_observations(folder))
     last = losses[(losses["size"] == SIZE) & (losses["step"] == params["pretraining"]["steps"])]
     for operator in params["operators"]:
         seeds = [int(seed) for seed in last.loc[last["operator"] == operator, "pretraining_seed"]]
@@ -173,7 +173,7 @@ def _describe_operator(folder: Path, name: str, variants: dict[str, dict]) -> di
     """
     variant = dict(variants.get(name, {"operator": name}))
     operator = variant.pop("operator")
-    known = operators.described(folder / "my_operators.py")
+    known = operators.describe_operators(folder / "my_operators.py")
     if operator not in known:
         raise ValueError(f"{folder}: operator {operator} is unknown; copy my_operators.py beside params.yaml")
     settings = "; ".join(f"{key} {value}" for key, value in variant.items())

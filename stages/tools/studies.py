@@ -12,8 +12,8 @@ import pandas as pd
 
 from stages.analysis import contrasts
 from stages.evidence import convergence, measurements, released, survival
-from stages.evidence.estimate import welch
-from stages.evidence.statistics import mean_interval, summaries
+from stages.evidence.estimate import compare_by_welch
+from stages.evidence.statistics import compute_mean_interval, summarise_groups
 from stages.files import observations
 from stages.files.documents import read_yaml
 from stages.schema import scales
@@ -37,7 +37,7 @@ def read_observations(folder: Path) -> pd.DataFrame:
     return observations.read(files)
 
 
-def judge(folder: Path) -> dict[str, pd.DataFrame]:
+def compute_study(folder: Path) -> dict[str, pd.DataFrame]:
     """Computes the comparisons and the means of a study.
 
     Returns:
@@ -48,19 +48,19 @@ def judge(folder: Path) -> dict[str, pd.DataFrame]:
     options = read_options(folder)
     confidence = options["confidence"]
     rows = read_in_order(folder)
-    measured = measurements.measurements(rows, options["levels"])
-    quantities = contrasts.quantities(rows, measured, {})
+    measured = measurements.compute_measurements(rows, options["levels"])
+    quantities = contrasts.collect_quantities(rows, measured, {})
     # no study planned to compare speed or transfer
     quantities = quantities[~quantities["quantity"].isin((contrasts.SPEED, contrasts.TRANSFER))]
-    compared = contrasts.table(
+    compared = contrasts.make_contrasts(
         {contrasts.THIS_RUN: quantities},
         confidence,
         options["alpha"],
         options["pairs"],
     )
     final = measured[measured["metric"] == "final_validation_loss"]
-    losses = summaries(final, ["operator"], confidence).assign(milestone=contrasts.FINAL_LOSS, never=0)
-    steps = survival.restricted_means(convergence.milestone_events(measured), ["milestone"], confidence)
+    losses = summarise_groups(final, ["operator"], confidence).assign(milestone=contrasts.FINAL_LOSS, never=0)
+    steps = survival.estimate_restricted_means(convergence.select_milestone_events(measured), ["milestone"], confidence)
     means = pd.concat([losses, steps]).rename(columns={"operator": "arm", "milestone": "at"})[MEANS]
     return {"contrasts": compared, "means": means}
 
@@ -90,15 +90,15 @@ def read_in_order(folder: Path) -> pd.DataFrame:
 def judge_released() -> pd.DataFrame:
     """Compares the operators in the results that Courtois et al. released, by the options of scale `laptop`."""
     options = read_yaml(scales.FOLDER / "laptop.yaml")["analysis"]
-    rows = released.observations()
-    quantities = contrasts.quantities(rows, measurements.measurements(rows), {})
-    return contrasts.table({contrasts.RELEASED: quantities}, options["confidence"], options["alpha"])
+    rows = released.read_observations()
+    quantities = contrasts.collect_quantities(rows, measurements.compute_measurements(rows), {})
+    return contrasts.make_contrasts({contrasts.RELEASED: quantities}, options["confidence"], options["alpha"])
 
 
 def list_english_runs() -> pd.DataFrame:
     """Lists all runs of the study of English, with the columns RUNS, by learning rate.
 
-    step, reached, final_loss: as `convergence.crossings` returns these columns for the first level of the study.
+    step, reached, final_loss: as `convergence.find_crossings` returns these columns for the first level of the study.
     original and symmetric at 1e-3 were trained for part 2 of the study of self-attention.
     """
     level = read_first_level(ENGLISH)
@@ -109,7 +109,7 @@ def list_english_runs() -> pd.DataFrame:
         SELF_SCORE / "rate_1e-3",
     ):
         learning_rate = read_yaml(folder / "params.yaml")["pretraining"]["learning_rate"]
-        runs = convergence.crossings(read_observations(folder), level)
+        runs = convergence.find_crossings(read_observations(folder), level)
         lists.append(runs.assign(learning_rate=learning_rate))
     runs = pd.concat(lists).rename(columns={"operator": "arm", "pretraining_seed": "seed"})[RUNS]
     keys = ["learning_rate", "arm", "seed"]
@@ -128,7 +128,7 @@ def compute_step_ratios(folder: Path) -> np.ndarray:
     A step ratio is the step at which the symmetric run of a seed falls below the first level, divided by the step of
     the original run. A run that never falls below the level counts with the last step of the run.
     """
-    runs = convergence.crossings(read_observations(folder), read_first_level(folder))
+    runs = convergence.find_crossings(read_observations(folder), read_first_level(folder))
     steps = runs.pivot(index="pretraining_seed", columns="operator", values="step")
     return (steps["symmetric"] / steps["original"]).to_numpy()
 
@@ -145,9 +145,9 @@ def compare_step_ratios() -> pd.DataFrame:
     rows = []
     for tokens in ("8", "16"):
         values = np.log(compute_step_ratios(SELF_SCORE / f"{tokens}_tokens"))
-        mean, _, low, high = mean_interval(values, confidence)
+        mean, _, low, high = compute_mean_interval(values, confidence)
         rows.append((tokens, exp(mean), exp(low), exp(high), None, len(values)))
         logarithms[tokens] = values
-    change = welch(logarithms["16"], logarithms["8"], confidence)
+    change = compare_by_welch(logarithms["16"], logarithms["8"], confidence)
     rows.append(("16 / 8", exp(change.value), exp(change.low), exp(change.high), change.p, None))
     return pd.DataFrame(rows, columns=STEP_RATIOS).astype({"seeds": "Int64"})

@@ -4,10 +4,10 @@ import pandas as pd
 from matplotlib.axes import Axes
 
 from stages.evidence import convergence
-from stages.evidence.statistics import bands
+from stages.evidence.statistics import compute_bands
 from stages.report import names
-from stages.report.drawing import curve, label_rows, render_panels, separate_rows, steps_axis
-from stages.report.looks import INK, PAPER, style
+from stages.report.drawing import draw_curve, label_rows, label_steps_axis, render_panels, separate_rows
+from stages.report.looks import INK, PAPER, find_style
 
 # Width and height of a panel, in inches.
 SIZE = 5.8, 2.8
@@ -24,8 +24,8 @@ def draw(rows: pd.DataFrame, arms: list[str], level: float, curves: tuple[str, .
         level: of the validation loss, in nats, whose steps are drawn for all arms.
         curves: the arms whose losses are drawn.
     """
-    losses = convergence.validation_loss(rows)
-    times = convergence.crossings(rows, level)
+    losses = convergence.select_validation_loss(rows)
+    times = convergence.find_crossings(rows, level)
     times = times.sort_values("operator", key=lambda operators: operators.map(arms.index))
 
     def draw_panel(axes: Axes, rows: pd.DataFrame) -> None:
@@ -36,7 +36,7 @@ def draw(rows: pd.DataFrame, arms: list[str], level: float, curves: tuple[str, .
             draw_curves(axes, rows, curves)
             axes.axhline(level, color=INK, linewidth=0.6, linestyle=":")
             axes.set_ylabel("validation loss (nats)")
-        steps_axis(axes)
+        label_steps_axis(axes)
 
     groups = [("Validation loss", losses), (f"Step at which the loss falls below {level:g} nats", times)]
     return render_panels(groups, draw_panel, *SIZE)["svg"]
@@ -46,7 +46,7 @@ def draw_curves(axes: Axes, losses: pd.DataFrame, curves: tuple[str, ...]) -> No
     """Draws the mean loss of each arm over the runs, with a band from the lowest run to the highest."""
     for arm in curves:
         of_arm = losses[losses["operator"] == arm]
-        curve(axes, bands(of_arm, ["step"]), arm)
+        draw_curve(axes, compute_bands(of_arm, ["step"]), arm)
     axes.set_ylim(top=HIGHEST)
 
 
@@ -60,7 +60,7 @@ def draw_dots(axes: Axes, runs: pd.DataFrame, column: str) -> None:
     """
     arms = runs["operator"].drop_duplicates().tolist()
     for run in runs.to_dict("records"):
-        colour, _ = style(run["operator"])
+        colour, _ = find_style(run["operator"])
         axes.plot(
             run[column],
             arms.index(run["operator"]),
@@ -69,7 +69,7 @@ def draw_dots(axes: Axes, runs: pd.DataFrame, column: str) -> None:
             color=colour,
             markerfacecolor=colour if run["reached"] else PAPER,
         )
-    label_rows(axes, [names.operator(arm) for arm in arms])
+    label_rows(axes, [names.name_operator(arm) for arm in arms])
     separate_rows(axes, len(arms))
 
 

@@ -8,14 +8,14 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 import torch
 
-from stages.training.optimisation import device
+from stages.training.optimisation import find_device
 
 # Batches whose examples are sorted together. A smaller pool leaves more padding; in a larger pool, the same examples
 # meet again in every epoch.
 POOL = 32
 
 
-def batches(lengths: Sequence[int], size: int, seed: int) -> Iterator[np.ndarray]:
+def draw_batches(lengths: Sequence[int], size: int, seed: int) -> Iterator[np.ndarray]:
     """Cuts an epoch into batches of examples of similar length, in random order.
 
     Args:
@@ -31,24 +31,24 @@ def batches(lengths: Sequence[int], size: int, seed: int) -> Iterator[np.ndarray
     tokens = np.array(lengths)
     epoch = []
     # Only pools are sorted: sorting the whole epoch would give the same batches in every epoch.
-    for pool in _cut(order, POOL * size):
+    for pool in _cut_indices(order, POOL * size):
         by_length = np.argsort(tokens[pool], kind="stable")
-        epoch += _cut(pool[by_length], size)
+        epoch += _cut_indices(pool[by_length], size)
     for place in generator.permutation(len(epoch)):
         yield epoch[place]
 
 
-def sorted_batches(lengths: Sequence[int], size: int) -> list[np.ndarray]:
+def sort_into_batches(lengths: Sequence[int], size: int) -> list[np.ndarray]:
     """Returns indices of all examples by rising length, in batches of at most `size` examples, for evaluation."""
-    return _cut(np.argsort(lengths, kind="stable"), size)
+    return _cut_indices(np.argsort(lengths, kind="stable"), size)
 
 
-def _cut(indices: np.ndarray, size: int) -> list[np.ndarray]:
+def _cut_indices(indices: np.ndarray, size: int) -> list[np.ndarray]:
     """Cuts indices [n] into parts of `size`; the last part may be shorter."""
     return [indices[start : start + size] for start in range(0, len(indices), size)]
 
 
-def padded(sequences: Sequence[np.ndarray], indices: np.ndarray) -> torch.Tensor:
+def pad_sequences(sequences: Sequence[np.ndarray], indices: np.ndarray) -> torch.Tensor:
     """Pads the chosen sequences of token ids with 0 to the longest sequence.
 
     Args:
@@ -65,4 +65,4 @@ def padded(sequences: Sequence[np.ndarray], indices: np.ndarray) -> torch.Tensor
     # One assignment for all rows takes a ninth of the time of `torch.nn.utils.rnn.pad_sequence`.
     inside = np.arange(longest) < lengths[:, None]
     batch[inside] = np.concatenate(rows)
-    return torch.from_numpy(batch).to(device())
+    return torch.from_numpy(batch).to(find_device())

@@ -13,7 +13,7 @@ import torch
 from safetensors import SafetensorError, safe_open
 from safetensors.torch import save_file
 
-from stages.files.storage import delete, temporary_sibling
+from stages.files.storage import delete_path, make_temporary_sibling
 from stages.schema.scales import list_values
 
 
@@ -43,8 +43,8 @@ def save(
         for key, value in adamw.state[parameter].items():
             tensors[f"optimiser.{name}.{key}"] = value.contiguous()
     state = {"run": json.dumps(run), "progress": json.dumps(progress)}
-    metadata = {**state, "sha256": _digest(tensors, state)}
-    with temporary_sibling(path) as temporary:
+    metadata = {**state, "sha256": _compute_digest(tensors, state)}
+    with make_temporary_sibling(path) as temporary:
         try:
             save_file(tensors, temporary, metadata)
         except SafetensorError as error:
@@ -73,26 +73,26 @@ def load(
         ValueError: The checkpoint belongs to a run with other settings; the message lists the differences.
     """
     try:
-        tensors, state = _read(path)
+        tensors, state = _read_checkpoint(path)
         _require_equal_settings(path, json.loads(state["run"]), run)
-        _restore(model, adamw, tensors)
+        _restore_state(model, adamw, tensors)
         return json.loads(state["progress"])
     except (SafetensorError, KeyError) as error:
         print(f"{path}: damaged, not a checkpoint of this run ({error}); the run begins anew", flush=True)
         return None
 
 
-def _read(path: Path) -> tuple[dict[str, torch.Tensor], dict[str, str]]:
+def _read_checkpoint(path: Path) -> tuple[dict[str, torch.Tensor], dict[str, str]]:
     """Returns tensors and state as `save` wrote them; KeyError where the content is not the saved content."""
     with safe_open(path, framework="pt") as file:
         state = file.metadata() or {}
         tensors = {key: file.get_tensor(key) for key in file.keys()}  # noqa: SIM118
-    if state.pop("sha256") != _digest(tensors, state):
+    if state.pop("sha256") != _compute_digest(tensors, state):
         raise KeyError("its content is not what was saved")
     return tensors, state
 
 
-def _digest(tensors: dict[str, torch.Tensor], state: dict[str, str]) -> str:
+def _compute_digest(tensors: dict[str, torch.Tensor], state: dict[str, str]) -> str:
     """Returns the hexadecimal SHA-256 of the state and of the names, types, shapes and bytes of all tensors."""
     text = json.dumps(state, sort_keys=True)
     hashed = hashlib.sha256(text.encode())
@@ -118,7 +118,7 @@ def _require_equal_settings(path: Path, saved: dict, run: dict) -> None:
 
 
 @torch.no_grad()
-def _restore(model: torch.nn.Module, adamw: torch.optim.AdamW, tensors: dict[str, torch.Tensor]) -> None:
+def _restore_state(model: torch.nn.Module, adamw: torch.optim.AdamW, tensors: dict[str, torch.Tensor]) -> None:
     """Sets parameters and optimiser to saved tensors; KeyError, with nothing set, if a parameter is missing."""
     saved = {name: tensors[f"parameter.{name}"] for name, _ in model.named_parameters()}
     for name, parameter in model.named_parameters():
@@ -131,10 +131,10 @@ def _restore(model: torch.nn.Module, adamw: torch.optim.AdamW, tensors: dict[str
                 state[key.removeprefix(prefix)] = tensor.to(parameter.device)
 
 
-def clear(folder: Path) -> None:
+def clear_temporary_files(folder: Path) -> None:
     """Deletes temporary files that a killed process left in a job's folder and in the sub-folder checkpoints.
 
     The names of these files begin with a dot. The caller holds the lock of the job, so nobody is writing the files.
     """
     for temporary in (*folder.glob(".*"), *folder.glob("checkpoints/.*")):
-        delete(temporary)
+        delete_path(temporary)

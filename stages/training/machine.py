@@ -9,29 +9,29 @@ from collections.abc import Callable, Hashable, Sequence
 
 import torch
 
-from stages.training.optimisation import device, on_gpu
+from stages.training.optimisation import find_device, has_gpu
 
-# Sides of the square matrices that `peak` multiplies; the fastest side is not known beforehand.
+# Sides of the square matrices that `measure_peak` multiplies; the fastest side is not known beforehand.
 SIDES = {"cpu": (256, 512, 1024, 2048), "cuda": (2048, 8192)}
 PRODUCTS = 4  # of each side; the fastest counts
 # Seconds of a product after which no larger one is tried: a CPU may take minutes for a product in bfloat16.
 ENOUGH = 0.1
 
 
-def peak(precision: str) -> float:
+def measure_peak(precision: str) -> float:
     """Measures the floating-point operations per second of the fastest square matrix product in float32 or bfloat16.
 
     The peak is a burst, the fastest of PRODUCTS products of a side. For a second, an H100 sustained 686 of 781 TFLOP/s
     in bfloat16 (reports/examples/h100/peaks.csv).
     """
     # Random numbers, because a GPU multiplies zeros and ones some ten per cent faster: fewer of its bits switch.
-    generator = torch.Generator(device()).manual_seed(0)
+    generator = torch.Generator(find_device()).manual_seed(0)
     dtype = getattr(torch, precision)
     rate = 0.0
-    for side in SIDES[device().type]:
-        A = torch.randn(side, side, device=device(), generator=generator).to(dtype)
-        B = torch.randn(side, side, device=device(), generator=generator).to(dtype)
-        seconds = min(clocked(lambda A=A, B=B: A @ B) for _ in range(PRODUCTS))
+    for side in SIDES[find_device().type]:
+        A = torch.randn(side, side, device=find_device(), generator=generator).to(dtype)
+        B = torch.randn(side, side, device=find_device(), generator=generator).to(dtype)
+        seconds = min(measure_seconds(lambda A=A, B=B: A @ B) for _ in range(PRODUCTS))
         # A product takes side^3 multiplications and as many additions.
         rate = max(rate, 2 * side**3 / seconds)
         if seconds > ENOUGH:
@@ -39,22 +39,22 @@ def peak(precision: str) -> float:
     return rate
 
 
-def clocked(call: Callable[[], object]) -> float:
+def measure_seconds(call: Callable[[], object]) -> float:
     """Returns the seconds that a call takes, until a GPU has finished the work."""
-    synchronise()
+    synchronise_gpu()
     started = time.perf_counter()
     call()
-    synchronise()
+    synchronise_gpu()
     return time.perf_counter() - started
 
 
-def synchronise() -> None:
+def synchronise_gpu() -> None:
     """Waits until a GPU has finished all work; without a GPU, does nothing."""
-    if on_gpu():
+    if has_gpu():
         torch.cuda.synchronize()
 
 
-def interleaved(calls: dict[Hashable, Callable[[], float]], rounds: int) -> dict[Hashable, list[float]]:
+def call_in_turn(calls: dict[Hashable, Callable[[], float]], rounds: int) -> dict[Hashable, list[float]]:
     """Makes every call once per round, in turn; returns, by key, the list [rounds] of returned values."""
     values = {key: [] for key in calls}
     for _ in range(rounds):
@@ -63,6 +63,6 @@ def interleaved(calls: dict[Hashable, Callable[[], float]], rounds: int) -> dict
     return values
 
 
-def median_ratio(values: Sequence[float], others: Sequence[float]) -> float:
+def compute_median_ratio(values: Sequence[float], others: Sequence[float]) -> float:
     """Returns the median over rounds of value / other; each argument has a number for each round."""
     return statistics.median(value / other for value, other in zip(values, others, strict=True))

@@ -47,26 +47,26 @@ def reuse_memory() -> None:
             library.mallopt(option, value)
 
 
-def derived_seed(seed: int, purpose: int, step: int = 0) -> int:
+def derive_seed(seed: int, purpose: int, step: int = 0) -> int:
     """Derives an independent 32-bit seed for a purpose (INITIALISATION, ...) and a step or epoch of a run's `seed`."""
     sequence = np.random.SeedSequence([seed, purpose, step])
     return int(sequence.generate_state(1)[0])
 
 
 def seed_torch(seed: int, purpose: int, step: int = 0) -> None:
-    """Seeds PyTorch's global generators with the `derived_seed` of the same arguments.
+    """Seeds PyTorch's global generators with the `derive_seed` of the same arguments.
 
     Without a GPU, only the CPU's generator is seeded. `torch.manual_seed` would also record the seed and the stack of
     the caller for every missing kind of device: 1.3 ms, a twelfth of a small model's step.
     """
-    derived = derived_seed(seed, purpose, step)
-    if device().type == "cpu":
+    derived = derive_seed(seed, purpose, step)
+    if find_device().type == "cpu":
         torch.default_generator.manual_seed(derived)
     else:
         torch.manual_seed(derived)
 
 
-def optimiser(
+def build_optimiser(
     model: nn.Module,
     betas: tuple[float, float],
     epsilon: float,
@@ -103,7 +103,7 @@ def optimiser(
     return torch.optim.AdamW(list(groups.values()), lr=0.0, betas=betas, eps=epsilon, fused=True)
 
 
-def linear_rate(
+def compute_linear_rate(
     step: int,
     steps: int,
     warmup: int,
@@ -115,7 +115,7 @@ def linear_rate(
     return peak * (steps - step) / (steps - warmup)
 
 
-def stepped_rate(
+def compute_stepped_rate(
     step: int,
     steps: int,
     warmup: int,
@@ -131,7 +131,7 @@ def stepped_rate(
     return rate
 
 
-def update(
+def update_weights(
     model: nn.Module,
     adamw: torch.optim.AdamW,
     loss: Tensor,
@@ -155,7 +155,7 @@ def apply_gradients(
 
     Args:
         model: The model to train.
-        adamw: The optimiser of the model, as `optimiser` builds it.
+        adamw: The optimiser of the model, as `build_optimiser` builds it.
         rate: Learning rate, which every group of the optimiser multiplies with its `multiple`.
         clipping: Upper limit for the norm of all gradients together; infinity for no limit.
 
@@ -224,7 +224,7 @@ def require_finite(values: Tensor, where: str) -> Tensor:
 
 
 @cache
-def device() -> torch.device:
+def find_device() -> torch.device:
     """Returns the device that this process computes on: a GPU, if the machine has a GPU.
 
     Importing a module must not initialise a GPU, because the process may yet be forked or bound to another GPU. So
@@ -237,9 +237,9 @@ def device() -> torch.device:
     return torch.device("cuda")
 
 
-def on_gpu() -> bool:
+def has_gpu() -> bool:
     """Whether this process computes on a GPU."""
-    return device().type == "cuda"
+    return find_device().type == "cuda"
 
 
 def _fix_kernels() -> None:
@@ -255,6 +255,6 @@ def _fix_kernels() -> None:
     torch.backends.cuda.enable_cudnn_sdp(False)
 
 
-def autocast(precision: str) -> torch.autocast:
+def open_autocast(precision: str) -> torch.autocast:
     """Returns a context in which matrix products are in `precision`, float32 or bfloat16; weights stay in float32."""
-    return torch.autocast(device().type, torch.bfloat16, enabled=precision == "bfloat16")
+    return torch.autocast(find_device().type, torch.bfloat16, enabled=precision == "bfloat16")

@@ -12,8 +12,8 @@ from torch import Tensor
 
 from stages.encoder_decoder.pairs import BEGIN, END, PAD, Pairs
 from stages.encoder_decoder.transformer import Transformer
-from stages.training.batches import padded, sorted_batches
-from stages.training.optimisation import autocast
+from stages.training.batches import pad_sequences, sort_into_batches
+from stages.training.optimisation import open_autocast
 
 # sentences that are translated at once
 BATCH = 64
@@ -22,7 +22,7 @@ NOTHING = float("-inf")
 
 
 @torch.no_grad()
-def translate(
+def translate_pairs(
     model: Transformer,
     pairs: Pairs,
     tokenizer: Path,
@@ -38,7 +38,7 @@ def translate(
         tokenizer: the file of the tokenizer of the target side.
         precision: float32 or bfloat16.
         beams: living hypotheses per sentence; 1 is greedy search, which has no length penalty.
-        length_penalty: alpha of `penalty`, by which a hypothesis's log probability is divided.
+        length_penalty: alpha of `compute_length_penalty`, by which a hypothesis's log probability is divided.
 
     Returns:
         A text per pair, in the order of the pairs. With BEGIN and END a translation has at most as many tokens as the
@@ -48,19 +48,19 @@ def translate(
     words = Tokenizer.from_file(str(tokenizer))
     texts = [""] * len(pairs)
     lengths = [len(sentence) for sentence in pairs.source]
-    for indices in sorted_batches(lengths, BATCH):
-        source = padded(pairs.source, indices)
-        with autocast(precision):
+    for indices in sort_into_batches(lengths, BATCH):
+        source = pad_sequences(pairs.source, indices)
+        with open_autocast(precision):
             if beams == 1:
-                translated = greedy(model, source)
+                translated = decode_greedily(model, source)
             else:
-                translated = beam(model, source, beams, length_penalty)
+                translated = search_by_beams(model, source, beams, length_penalty)
         for i, ids in zip(indices, translated, strict=True):
             texts[i] = words.decode(ids)
     return texts
 
 
-def greedy(model: Transformer, source: Tensor) -> list[list[int]]:
+def decode_greedily(model: Transformer, source: Tensor) -> list[list[int]]:
     """Appends the most likely token to every prefix, until END or the last position of the model.
 
     Args:
@@ -82,11 +82,11 @@ def greedy(model: Transformer, source: Tensor) -> list[list[int]]:
         ended |= following == END
     translations = []
     for ids in prefix.tolist():
-        translations.append(_strip(ids))
+        translations.append(_strip_marks(ids))
     return translations
 
 
-def beam(model: Transformer, source: Tensor, beams: int, alpha: float) -> list[list[int]]:
+def search_by_beams(model: Transformer, source: Tensor, beams: int, alpha: float) -> list[list[int]]:
     """Searches by beams for the hypothesis of the highest penalised log probability.
 
     In every step a hypothesis may end only among the `beams` best continuations of its sentence. The search stops when
@@ -129,23 +129,23 @@ def beam(model: Transformer, source: Tensor, beams: int, alpha: float) -> list[l
         prefix = torch.cat([extended, following[..., None]], dim=-1)
         ends = (following == END) | (n == longest - 1)
         for i, j in ends[:, :beams].nonzero().tolist():
-            value = total[i, j].item() / penalty(n, alpha)
+            value = total[i, j].item() / compute_length_penalty(n, alpha)
             if value > best[i]:
                 best[i] = value
-                translations[i] = _strip(prefix[i, j].tolist())
+                translations[i] = _strip_marks(prefix[i, j].tolist())
         going_on = total.masked_fill(ends, NOTHING)
         living, chosen = going_on.topk(beams)
         prefix = prefix[rows, chosen]
         # No hypothesis can become worth more than with no further loss and the largest divisor.
         highest = living.max(-1).values
-        bounds = highest / penalty(longest - 1, alpha)
+        bounds = highest / compute_length_penalty(longest - 1, alpha)
         decided = [value >= bound for value, bound in zip(best, bounds.tolist(), strict=True)]
         if all(decided):
             break
     return translations
 
 
-def penalty(tokens: int, alpha: float) -> float:
+def compute_length_penalty(tokens: int, alpha: float) -> float:
     """Returns the length penalty ((5 + n) / 6)^alpha of a hypothesis of n tokens, END included.
 
     The penalty is equation 14 of Wu et al. 2016, which Vaswani et al. use. Without an exponent (0) there is no penalty:
@@ -154,7 +154,7 @@ def penalty(tokens: int, alpha: float) -> float:
     return ((5 + tokens) / 6) ** alpha
 
 
-def _strip(ids: list[int]) -> list[int]:
+def _strip_marks(ids: list[int]) -> list[int]:
     """Removes BEGIN, and END with everything after it: [BEGIN, 7, 9, END, PAD] -> [7, 9]."""
     inner = ids[1:]
     if END in inner:

@@ -13,13 +13,13 @@ from sacrebleu.metrics import BLEU
 
 from stages.encoder_decoder import pairs as sentence_pairs
 from stages.encoder_decoder.run import TranslationRun
-from stages.encoder_decoder.steps import Counts, advance, built, held_out
+from stages.encoder_decoder.steps import Counts, build_model, evaluate_held_out, make_update
 from stages.encoder_decoder.transformer import Transformer
 from stages.runner.bars import Bar
 from stages.training import checkpoints
-from stages.training.batches import batches
-from stages.training.optimisation import ORDER, derived_seed, optimiser
-from stages.translation.decoding import translate
+from stages.training.batches import draw_batches
+from stages.training.optimisation import ORDER, build_optimiser, derive_seed
+from stages.translation.decoding import translate_pairs
 
 # nats, of which the exponential is still a float
 LARGEST_LOSS = math.log(sys.float_info.max)
@@ -29,7 +29,7 @@ def train(run: TranslationRun, folder: Path) -> dict:
     """Trains to the end, from the checkpoint in the job's `folder` if there is one; translates the scored split.
 
     Returns:
-        log: for every epoch the result of `measured`. greedy and beam: lists of the translations of the split
+        log: for every epoch the result of `make_log_entry`. greedy and beam: lists of the translations of the split
         `run.training.scored`, by either search. greedy_bleu, beam_bleu and copy_bleu (of the source texts taken as
         translations): the BLEU of sacrebleu (Post 2018), from 0 to 100, against the references as written. signature:
         sacrebleu's text on how BLEU was computed.
@@ -38,12 +38,12 @@ def train(run: TranslationRun, folder: Path) -> dict:
         ValueError: gradients are not finite, or the checkpoint is of other settings.
     """
     recipe = run.training
-    model = built(run, sentence_pairs.vocabulary_sizes(run.data))
-    adam = optimiser(model, recipe.betas, recipe.epsilon, weight_decay=0.0)
-    pairs = sentence_pairs.load(run.data / "train.safetensors")
-    validation = sentence_pairs.load(run.data / "validation.safetensors")
+    model = build_model(run, sentence_pairs.read_vocabulary_sizes(run.data))
+    adam = build_optimiser(model, recipe.betas, recipe.epsilon, weight_decay=0.0)
+    pairs = sentence_pairs.load_pairs(run.data / "train.safetensors")
+    validation = sentence_pairs.load_pairs(run.data / "validation.safetensors")
     path = folder / "checkpoint.safetensors"
-    checkpoints.clear(folder)
+    checkpoints.clear_temporary_files(folder)
     progress = None
     if path.exists():
         progress = checkpoints.load(path, model, adam, run.content)
@@ -53,14 +53,14 @@ def train(run: TranslationRun, folder: Path) -> dict:
     for epoch in range(progress["epoch"] + 1, recipe.epochs + 1):
         step = progress["step"]
         counts = Counts()
-        seed = derived_seed(run.seed, ORDER, epoch - 1)
-        order = list(batches(pairs.lengths, recipe.batch_size, seed))
+        seed = derive_seed(run.seed, ORDER, epoch - 1)
+        order = list(draw_batches(pairs.lengths, recipe.batch_size, seed))
         title = f"{run.name}, epoch {epoch} of {recipe.epochs}"
         for indices in Bar(order, title, unit="batch", leave=False):
-            counts += advance(model, adam, step, pairs, indices, run)
+            counts += make_update(model, adam, step, pairs, indices, run)
             step += 1
-        evaluated = held_out(model, validation, recipe.precision)
-        entry = measured(epoch, counts, evaluated, recipe.positions)
+        evaluated = evaluate_held_out(model, validation, recipe.precision)
+        entry = make_log_entry(epoch, counts, evaluated, recipe.positions)
         log = [*progress["log"], entry]
         progress = {"epoch": epoch, "step": step, "log": log}
         checkpoints.save(path, model, adam, run.content, progress)
@@ -68,7 +68,7 @@ def train(run: TranslationRun, folder: Path) -> dict:
     return {"log": progress["log"], **translations}
 
 
-def measured(epoch: int, counts: Counts, evaluated: Counts, positions: int) -> dict:
+def make_log_entry(epoch: int, counts: Counts, evaluated: Counts, positions: int) -> dict:
     """Computes the entry of one epoch in the log.
 
     Args:
@@ -104,11 +104,11 @@ def _translate_scored_split(model: Transformer, run: TranslationRun) -> dict:
     recipe = run.training
     # SPLIT.safetensors has the ids of the split, SPLIT.parquet the texts as written: `source` and `target`.
     split = run.data / recipe.scored
-    pairs = sentence_pairs.load(split.with_suffix(".safetensors"))
+    pairs = sentence_pairs.load_pairs(split.with_suffix(".safetensors"))
     texts = pd.read_parquet(split.with_suffix(".parquet"))
     tokenizer = run.data / "target.json"
-    greedy = translate(model, pairs, tokenizer, recipe.precision, beams=1, length_penalty=0.0)
-    beam = translate(model, pairs, tokenizer, recipe.precision, recipe.beams, recipe.length_penalty)
+    greedy = translate_pairs(model, pairs, tokenizer, recipe.precision, beams=1, length_penalty=0.0)
+    beam = translate_pairs(model, pairs, tokenizer, recipe.precision, recipe.beams, recipe.length_penalty)
     result = {"greedy": greedy, "beam": beam}
     # `force`: no warning that the texts look tokenised. A generated sentence ends in a separate stop.
     metric = BLEU(force=True)

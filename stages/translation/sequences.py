@@ -15,19 +15,19 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from stages.encoder_decoder.run import TranslationRun
-from stages.encoder_decoder.steps import NO_CLIPPING, attention, feed_forward
-from stages.encoder_decoder.transformer import EncoderLayer, initialise, sinusoids
+from stages.encoder_decoder.steps import NO_CLIPPING, build_attention, build_feed_forward
+from stages.encoder_decoder.transformer import EncoderLayer, compute_sinusoids, initialise
 from stages.training.optimisation import (
     INITIALISATION,
     ORDER,
     READ_INTERVAL,
     Updates,
-    derived_seed,
-    device,
-    linear_rate,
-    optimiser,
+    build_optimiser,
+    compute_linear_rate,
+    derive_seed,
+    find_device,
     seed_torch,
-    update,
+    update_weights,
 )
 
 # k0, k1, k2: a root 0.5, and two roots 0.98 exp(+-0.65i), a wave that hardly fades
@@ -70,9 +70,11 @@ class SequenceModel(nn.Module):
         if causal:
             seen = seen.tril()
         self.embed = embed
-        self.layers = nn.ModuleList(EncoderLayer(attention(run), feed_forward(run)) for _ in range(recipe.layers))
+        self.layers = nn.ModuleList(
+            EncoderLayer(build_attention(run), build_feed_forward(run)) for _ in range(recipe.layers)
+        )
         self.output = nn.Linear(recipe.hidden, outputs)
-        self.register_buffer("places", sinusoids(n, recipe.hidden), persistent=False)
+        self.register_buffer("places", compute_sinusoids(n, recipe.hidden), persistent=False)
         # for all sequences and heads
         self.register_buffer("mask", seen[None, None], persistent=False)
         initialise(self, recipe.hidden)
@@ -109,14 +111,14 @@ class Recurrence(SequenceModel):
         return x[:, :-1], x[:, 1:]
 
     @staticmethod
-    def loss(outputs: Tensor, expected: Tensor) -> Tensor:
+    def compute_loss(outputs: Tensor, expected: Tensor) -> Tensor:
         """Returns the mean squared error of the predicted values."""
         return functional.mse_loss(outputs[:, FIRST:], expected[:, FIRST:])
 
     @classmethod
-    def error(cls, outputs: Tensor, expected: Tensor) -> Tensor:
+    def compute_error(cls, outputs: Tensor, expected: Tensor) -> Tensor:
         """Returns the root of the mean squared error, divided by the standard deviation of the right values."""
-        return cls.loss(outputs, expected).sqrt() / expected[:, FIRST:].std()
+        return cls.compute_loss(outputs, expected).sqrt() / expected[:, FIRST:].std()
 
 
 class Copy(SequenceModel):
@@ -158,7 +160,7 @@ class Copy(SequenceModel):
     loss = staticmethod(functional.cross_entropy)
 
     @staticmethod
-    def error(outputs: Tensor, expected: Tensor) -> Tensor:
+    def compute_error(outputs: Tensor, expected: Tensor) -> Tensor:
         """Returns the share of wrong values.
 
         The commonest value of a sequence of 12 positions, which needs no key, is wrong with a share of 0.78.
@@ -181,15 +183,15 @@ def train(run: TranslationRun) -> dict:
     """
     recipe = run.training
     seed_torch(run.seed, INITIALISATION)
-    model = TASKS[run.task](run).to(device())
-    adam = optimiser(model, recipe.betas, recipe.epsilon, weight_decay=0.0)
+    model = TASKS[run.task](run).to(find_device())
+    adam = build_optimiser(model, recipe.betas, recipe.epsilon, weight_decay=0.0)
     updates = Updates(lambda step, loss: f"{run.name}, step {step + 1}: loss {loss}")
     for step in range(recipe.steps):
         inputs, expected = draw_batch(run, recipe.batch_size, step)
         outputs = model(inputs)
-        loss = model.loss(outputs, expected)
-        rate = linear_rate(step, recipe.steps, recipe.warmup_steps, recipe.learning_rate)
-        norm = update(model, adam, loss, rate, NO_CLIPPING)
+        loss = model.compute_loss(outputs, expected)
+        rate = compute_linear_rate(step, recipe.steps, recipe.warmup_steps, recipe.learning_rate)
+        norm = update_weights(model, adam, loss, rate, NO_CLIPPING)
         updates.add(step, loss, norm)
         if (step + 1) % READ_INTERVAL == 0:
             updates.read()
@@ -198,14 +200,14 @@ def train(run: TranslationRun) -> dict:
     inputs, expected = draw_batch(run, HELD_OUT, HELD_OUT_STEP)
     with torch.no_grad():
         outputs = model(inputs)
-    error = model.error(outputs, expected)
+    error = model.compute_error(outputs, expected)
     return {"error": error.item()}
 
 
 def draw_batch(run: TranslationRun, number: int, step: int) -> Batch:
     """Draws the inputs and expected outputs of a step, on this process's device, from the run's seed and the step."""
-    seed = derived_seed(run.seed, ORDER, step)
+    seed = derive_seed(run.seed, ORDER, step)
     generator = torch.Generator().manual_seed(seed)
     task = TASKS[run.task]
     inputs, expected = task.draw(number, run.training.positions, generator)
-    return inputs.to(device()), expected.to(device())
+    return inputs.to(find_device()), expected.to(find_device())

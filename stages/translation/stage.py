@@ -15,7 +15,7 @@ import pandas as pd
 from stages.encoder_decoder.run import TRANSLATION, TranslationRun
 from stages.files.observations import Observation
 from stages.files.paths import TRANSLATIONS
-from stages.files.storage import temporary_sibling
+from stages.files.storage import make_temporary_sibling
 from stages.runner import model_jobs
 from stages.schema.settings import Settings
 
@@ -28,7 +28,7 @@ TASKS = ("recurrence", "copy")
 SEQUENCES = "sequences"
 
 
-def compute(run: TranslationRun, folder: Path) -> dict:
+def train_and_evaluate(run: TranslationRun, folder: Path) -> dict:
     """Job: trains and evaluates a model, with its checkpoint in `folder`; returns the result of the task's `train`."""
     # These load torch, which is left to the worker.
     from stages.translation import loop, sequences
@@ -38,7 +38,7 @@ def compute(run: TranslationRun, folder: Path) -> dict:
     return loop.train(run, folder)
 
 
-def planned(settings: Settings, operators: tuple[str, ...]) -> list[TranslationRun]:
+def plan_jobs(settings: Settings, operators: tuple[str, ...]) -> list[TranslationRun]:
     """Plans a run for every operator, every protocol and sequence task that names the operator, and every seed."""
     section = settings.translation
     recipes = []
@@ -63,8 +63,8 @@ def planned(settings: Settings, operators: tuple[str, ...]) -> list[TranslationR
     return runs
 
 
-def rows(run: TranslationRun, result: dict) -> list[Observation]:
-    """Makes observations of the result of a run, as `compute` returns it.
+def make_rows(run: TranslationRun, result: dict) -> list[Observation]:
+    """Makes observations of the result of a run, as `train_and_evaluate` returns it.
 
     The column pretraining_seed has the seed of the run; size and protocol both have the protocol's name, or SEQUENCES.
     """
@@ -91,7 +91,7 @@ def rows(run: TranslationRun, result: dict) -> list[Observation]:
     return made
 
 
-def outputs(done: list[tuple[TranslationRun, Path, dict]]) -> tuple[list[Observation], dict]:
+def write_outputs(done: list[tuple[TranslationRun, Path, dict]]) -> tuple[list[Observation], dict]:
     """Writes the translations of every operator, by run, search and `example`, the number of the sentence from 0.
 
     Args:
@@ -113,27 +113,27 @@ def outputs(done: list[tuple[TranslationRun, Path, dict]]) -> tuple[list[Observa
                 "seed": run.seed,
             }
             tables[run.operator].append(pd.DataFrame(table))
-    with temporary_sibling(TRANSLATIONS) as output:
+    with make_temporary_sibling(TRANSLATIONS) as output:
         output.mkdir()
         for operator, frames in tables.items():
             pd.concat(frames).to_parquet(output / f"{operator}.parquet", index=False)
     signatures = {result["signature"] for _, result in translated}
     observed = []
     for run, _, result in done:
-        observed += rows(run, result)
+        observed += make_rows(run, result)
     return observed, {"sacrebleu": sorted(signatures)}
 
 
 def main(settings: Settings, operator: str | None = None) -> dict | None:
-    """Does the jobs; returns the record of `outputs`, which goes into data/runs, or `None` given an operator."""
+    """Does the jobs; returns the record of `write_outputs`, which goes into data/runs, or `None` given an operator."""
     whole = operator is None
     operators = settings.translation.operators if whole else (operator,)
-    plan = planned(settings, operators)
+    plan = plan_jobs(settings, operators)
     return model_jobs.run(
-        compute,
+        train_and_evaluate,
         plan,
         "translation",
         settings.workers,
-        outputs,
+        write_outputs,
         whole,
     )
