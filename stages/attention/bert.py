@@ -76,7 +76,7 @@ class OperatorBertModel(BertModel):
     _can_record_outputs: ClassVar = {"hidden_states": BertLayer, "attentions": Attention}
 
     def __init__(self, config: OperatorConfig, add_pooling_layer: bool = True):
-        if not hasattr(config, "self_attention"):
+        if not hasattr(config, "build_self_attention"):
             raise TypeError(
                 f"config: given a {type(config).__name__}, which names no operator; `make_configuration` makes one"
             )
