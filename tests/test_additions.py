@@ -86,11 +86,11 @@ def test_an_operator_is_a_class_and_its_name_in_the_list(copy):
     says(copy, "-m", "stages", "scale", "laptop")
     edit(copy / "params.yaml", "operators: [original, symmetric, pairwise, shared]", "operators: [original, keys_only]")
     reader = """
-from stages.attention.operators import attention
+from stages.attention.operators import build_attention
 from stages.schema.settings import load_settings
 from stages.report import drawing, names
-print(load_settings().operators, type(attention("keys_only", 8, 2)).__name__)
-print(names.operator("keys_only"), drawing.style("keys_only"))
+print(load_settings().operators, type(build_attention("keys_only", 8, 2)).__name__)
+print(names.name_operator("keys_only"), drawing.find_style("keys_only"))
 """
     assert says(copy, "-c", reader).splitlines() == [
         "('original', 'keys_only') KeysOnly",
@@ -122,7 +122,7 @@ from stages.finetuning.stage import plan_runs
 plan_runs(load_settings(), load_settings().list_finetuned())
 task = glue.TASKS[load_settings().tasks.names[-1]]
 frame = read_original(Path("."), task, task.splits[1]).frame
-print(names.task("wnli"), *frame.iloc[0], metrics.compute_metrics("wnli", [1], frame["label"]), sep="|")
+print(names.name_task("wnli"), *frame.iloc[0], metrics.compute_metrics("wnli", [1], frame["label"]), sep="|")
 """
     assert says(copy, "-c", reader) == "WNLI|0|a b|c|1|{'accuracy': 1.0}\n"
 

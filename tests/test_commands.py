@@ -17,7 +17,7 @@ import pytest
 
 from stages.files import storage
 from stages.files.documents import read_yaml
-from stages.files.storage import acquire_lock, compute_sha256, make_make_temporary_sibling, read_once, write_atomically
+from stages.files.storage import acquire_lock, compute_sha256, make_temporary_sibling, read_once, write_atomically
 from stages.runner import pool, results
 from stages.runner.errors import clear_errors
 from stages.runner.provenance import describe_provenance
@@ -47,7 +47,7 @@ def test_temporary_files_of_a_killed_process_are_cleared_by_the_next_writer_of_t
     left.mkdir()
     (left / "part").write_text("half")
     other.write_text("half")
-    with make_make_temporary_sibling(tmp_path / "corpus") as folder:
+    with make_temporary_sibling(tmp_path / "corpus") as folder:
         folder.mkdir()
     write_atomically(tmp_path / "corpus2", "whole")
     assert {path.name for path in tmp_path.iterdir()} == {"corpus", "corpus2", other.name}
@@ -65,7 +65,7 @@ def test_an_output_that_must_not_be_written_is_named_whole_with_a_remedy_and_sta
     output.mkdir()
     (output / "part").write_text("whole")
     monkeypatch.setattr(os, "unlink", refused)
-    with pytest.raises(SystemExit) as ended, clear_errors(), make_make_temporary_sibling(output) as folder:
+    with pytest.raises(SystemExit) as ended, clear_errors(), make_temporary_sibling(output) as folder:
         folder.mkdir()
     assert re.search(rf"^error: .*'{output}'; make it, and the folder that holds it, writable", str(ended.value))
     assert [path.name for path in tmp_path.rglob("*")] == ["corpus", "part"]
@@ -81,7 +81,7 @@ def test_an_output_that_is_a_link_is_replaced_and_what_it_leads_to_stays(tmp_pat
     elsewhere.mkdir()
     (elsewhere / "part").write_text("whole")
     output.symlink_to(elsewhere)
-    with make_make_temporary_sibling(output) as folder:
+    with make_temporary_sibling(output) as folder:
         folder.mkdir()
     assert not output.is_symlink() and not list(output.iterdir())
     assert (elsewhere / "part").read_text() == "whole"
@@ -196,7 +196,7 @@ REFUSED_WRITES = {
 
 @pytest.mark.parametrize(("number", "remedy"), REFUSED_WRITES.values(), ids=list(REFUSED_WRITES))
 def test_a_refused_write_is_one_line_with_path_and_remedy(number, remedy, tmp_path):
-    with pytest.raises(SystemExit) as ended, clear_errors(), make_make_temporary_sibling(tmp_path / "corpus"):
+    with pytest.raises(SystemExit) as ended, clear_errors(), make_temporary_sibling(tmp_path / "corpus"):
         raise OSError(number, os.strerror(number))
     said = f"error: [Errno {number}] {os.strerror(number)}: '{tmp_path}/corpus'{remedy}"
     assert str(ended.value).startswith(said)

@@ -26,10 +26,10 @@ import fewer_attention, torch
 for module in {module.name for module in pkgutil.iter_modules(fewer_attention.__path__)} - {"example"}:
     importlib.import_module(f"fewer_attention.{module}")
 from fewer_attention.bert import OperatorBertForMaskedLM
-from fewer_attention.configuration import configuration
+from fewer_attention.configuration import make_configuration
 from fewer_attention.export import convert_to_stock_bert
 size = dict(layers=1, hidden=8, heads=2, intermediate=8, positions=8, vocab_size=16)
-model = OperatorBertForMaskedLM(configuration("pairwise", **size)).eval()
+model = OperatorBertForMaskedLM(make_configuration("pairwise", **size)).eval()
 ids = torch.arange(8)[None]
 torch.testing.assert_close(convert_to_stock_bert(model).eval()(ids).logits, model(ids).logits)
 """

@@ -413,7 +413,7 @@ def test_a_users_file_that_cannot_be_imported_is_one_error_that_names_it(line, m
 
 EXPORTABLE = OWN.replace("exportable = False", "exportable = True")
 PROJECTIONS = """
-    def projections(self):
+    def build_projections(self):
         import torch
         layers = torch.nn.Linear(self.hidden, self.hidden), self.{first}, self.{second}
         with torch.no_grad():
@@ -472,10 +472,10 @@ def require(text: str, **variant) -> None:
             + '\n        return {"D": (hidden,)}\n',
             "`D` has numbers that are not finite; correct the operator",
         ),
-        (EXPORTABLE, "BERT cannot express it; correct `projections`, or set `exportable = False`"),
+        (EXPORTABLE, "BERT cannot express it; correct `build_projections`, or set `exportable = False`"),
         (
             EXPORTABLE + PROJECTIONS.format(first="value", second="key"),
-            "`exportable` is true, but .* has other outputs; correct `projections`, or set `exportable = False`",
+            "`exportable` is true, but .* has other outputs; correct `build_projections`, or set `exportable = False`",
         ),
         (ACTIVATED, "`exportable` is true, but .* has other outputs"),
     ],

@@ -1,17 +1,17 @@
 """Self-attention with fewer weights: the operators, the BERT models that carry them, their counts and their export.
 
 >>> import torch
->>> from fewer_attention import attention
->>> layer = attention("shared", hidden=768, heads=12)
+>>> from fewer_attention import build_attention
+>>> layer = build_attention("shared", hidden=768, heads=12)
 >>> X = torch.randn(2, 10, 768)  # [batch, tokens, h]
 >>> layer(X).shape
 torch.Size([2, 10, 768])
 >>> seen = torch.tensor([10, 7])[:, None] > torch.arange(10)  # the second sequence has three tokens of padding
->>> layer.weights(X, seen[:, None, None]).shape  # [batch, heads, queries, keys]
+>>> layer.compute_weights(X, seen[:, None, None]).shape  # [batch, heads, queries, keys]
 torch.Size([2, 12, 10, 10])
 >>> [name for name in layer.state_dict() if name.startswith("D")]  # the diagonals of Kowsher et al.
 ['D_q', 'D_k', 'D_v']
->>> sum(p.numel() for p in attention("original", 768, 12).parameters()) - sum(p.numel() for p in layer.parameters())
+>>> sum(p.numel() for p in build_attention("original", 768, 12).parameters()) - sum(p.numel() for p in layer.parameters())
 1178880
 
 example.py puts a layer into a PyTorch encoder and trains a model; `fewer_attention.bert` has the BERT models, and

@@ -36,7 +36,7 @@ def try_operator(variant: dict, size: str, model: Model) -> None:
         fault = _find_fault_of_training(tried) or _find_zero_gradient(tried)
         # ordinary BERT has no self-score, whatever the operator is
         if not fault and config.find_operator_class().exportable and config.self_score is None:
-            remedy = "correct `projections`, or set `exportable = False`"
+            remedy = "correct `build_projections`, or set `exportable = False`"
             fault = _find_fault_of_export(tried)
     except Exception as error:
         raise ValueError(f"{place}: {type(error).__name__}: {quote_value(error)}; {remedy}") from error

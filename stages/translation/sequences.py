@@ -157,7 +157,7 @@ class Copy(SequenceModel):
         return symbols, answers.squeeze(1)
 
     # of scores [batch, VALUES] and classes [batch]
-    loss = staticmethod(functional.cross_entropy)
+    compute_loss = staticmethod(functional.cross_entropy)
 
     @staticmethod
     def compute_error(outputs: Tensor, expected: Tensor) -> Tensor:
