@@ -48,7 +48,11 @@ def make_environment(folder: Path) -> jinja2.Environment:
 
 
 def render_cards(settings: Settings) -> dict[str, str]:
-    """Renders the model cards of a run in Markdown, by `OPERATOR-SIZE`."""
+    """Renders the model cards of a run.
+
+    Returns:
+        Markdown by model, such as `shared-tiny`, operator and size.
+    """
     template = make_environment(TEMPLATES).get_template("model_card.md")
     operators = describe_operators(Path(settings.operators_file))
     summaries = select_rows(read_results.read_summaries(), metric=MEASURES)

@@ -78,11 +78,11 @@ class Ledger(Grid):
 
 
 def build_claims(ledger: pd.DataFrame, checks: pd.DataFrame) -> Ledger:
-    """Builds the ledger of claims with the verdicts, and with the checks of the audit behind each verdict.
+    """Builds the list of claims: verdicts, and the checks of the audit behind each verdict.
 
     Args:
-        ledger: the claims as the stage analysis judged them, texts only; see `claims.build_ledger` there.
-        checks: of `read_results.read_audit`.
+        ledger: data/analysis/claims.csv: a row of texts per claim and kind of evidence.
+        checks: data/audit/checks.csv: a row per check, with its name and verdict.
     """
     word_of = checks["verdict"].replace(WORD_OF).set_axis(checks["check"]).to_dict()
     headings = [Heading("What it says")]
@@ -111,14 +111,14 @@ def build_claims(ledger: pd.DataFrame, checks: pd.DataFrame) -> Ledger:
 
 
 def count_verdicts(ledger: pd.DataFrame) -> pd.DataFrame:
-    """Counts, by ledger and by source, the claims of each verdict.
+    """Counts the claims by verdict, for every kind of evidence and every source.
 
     Args:
-        ledger: as for `build_claims`.
+        ledger: data/analysis/claims.csv: a row of texts per claim and kind of evidence.
 
     Returns:
-        A row for every ledger (COLUMNS) and every source with claims that the ledger judges. Columns: source, ledger,
-        claims (all that the ledger judges), and a column for each of WORDS, such as not_tested; they sum to claims.
+        A row per kind of evidence (Audit, Released results, This run) and source. Columns: source, ledger (the kind of
+        evidence), claims (the number of judged claims), and the number of claims of each verdict, such as `not_tested`.
     """
     side_by_side = _put_side_by_side(ledger)
     totals = []
@@ -141,12 +141,12 @@ def name_column(word: str) -> str:
 
 
 def build_audit(checks: pd.DataFrame) -> Ledger:
-    """Builds the ledger of all checks of the published numbers, by verdict as in WORST; any other verdict comes last.
+    """Builds the list of all checks of the published numbers.
 
-    Among checks of equal verdict, the `findings` of sections.yaml come first, in the order there.
+    Failing checks come first. Among checks of equal verdict, the `findings` of sections.yaml come first.
 
     Args:
-        checks: of `read_results.read_audit`.
+        checks: data/audit/checks.csv: a row per check, with source, statement, verdict and arithmetic.
     """
     ranks = pd.DataFrame(
         {
@@ -183,11 +183,14 @@ def build_audit(checks: pd.DataFrame) -> Ledger:
 
 
 def count_facts(checks: pd.DataFrame) -> pd.DataFrame:
-    """Counts the facts of every source by verdict: checks that hold or fail for the same reason are a fact.
+    """Counts the facts of every source by verdict. Checks that hold or fail for the same reason are one fact.
 
     Returns:
-        A row for each source: facts (that arithmetic decides: holds + truncated + fails), failing_checks (the checks
-        that fail), not_decided (further facts), by_reading (checks that fail by reading, which are no facts here).
+        A row per source, with the columns
+        facts: decided by arithmetic; the sum of holds, truncated and fails.
+        failing_checks: checks behind the failing facts.
+        not_decided: further facts, without a decision.
+        by_reading: checks that fail by reading the text; these checks are no facts.
     """
     totals = []
     sources = checks["check"].str.partition(".")[0].map(PAPER_OF)
@@ -213,11 +216,12 @@ def count_facts(checks: pd.DataFrame) -> pd.DataFrame:
 
 
 def _put_side_by_side(ledger: pd.DataFrame) -> pd.DataFrame:
-    """Puts the rows of every claim into a single row.
+    """Puts all verdicts on a claim into a single row.
 
     Returns:
-        A row for each claim: id, paper, where, claim, audit_ids, and for each NAME of COLUMNS the verdict under NAME (a
-        word of WORDS) and why under NAME_because; empty where the ledger does not judge.
+        A row per claim: id, paper, where, claim, audit_ids; and per kind of evidence (numbers, released, run) the
+        verdict and the reason, such as `run` and `run_because`. Both are empty if the evidence does not judge the
+        claim.
     """
     # the audit alone decides a claim of the ledger `counts` without a counted number
     judged = ledger[(ledger["ledger"] != "counts") | (ledger["estimate"] != "")]
@@ -240,5 +244,5 @@ def _put_side_by_side(ledger: pd.DataFrame) -> pd.DataFrame:
 
 
 def _number_values(values: Sequence[str]) -> dict[str, int]:
-    """Numbers the values in order, from 0."""
+    """Numbers the values in order, from 0: `["holds", "fails"]` gives `{"holds": 0, "fails": 1}`."""
     return {value: place for place, value in enumerate(values)}

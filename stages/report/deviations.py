@@ -74,11 +74,11 @@ def read_null_words() -> dict[str, str]:
 def list_settings(section: dict, above: str = "") -> dict[str, Any]:
     """Lists all settings by dotted key: {"data": {"root": "a"}} gives {"data.root": "a"}.
 
-    A section that settings.csv compares as a whole is one setting, and so is every entry of `models` and `variants`.
+    A section that settings.csv compares as a whole is one setting. Every entry of `models` and `variants` is one, too.
 
     Args:
         section: the settings, or a section of the settings, as nested dictionaries.
-        above: the key of the section with a full stop behind, such as `data.`; empty for all settings.
+        above: the key of the section with a full stop, such as `data.`; empty for all settings.
     """
     settings = {}
     for name, value in section.items():
@@ -92,17 +92,21 @@ def list_settings(section: dict, above: str = "") -> dict[str, Any]:
 
 
 def compare(params: dict, source: str, unknown: Mapping[str, int] | None = None) -> pd.DataFrame:
-    """Compares every setting that a source states, or leaves open although the source needs one, with this run's.
+    """Compares the settings of a run with the settings that a source states or leaves open.
 
     Args:
         params: the settings as nested dictionaries.
-        source: a key of published.PAPERS.
-        unknown: number of documents without metadata, by the name of the metadata (a value of METADATA).
+        source: the source, such as `courtois2024`.
+        unknown: the number of documents that lack a kind of metadata, by kind, such as {"harmful_pp": 3}.
 
     Returns:
-        A frame of COLUMNS, all text, with a row per setting: name in words and key of params.yaml; the value in the
-        source's text; the value in the source's code or in the setup that the source follows; the value of this run; a
-        verdict. The last rows, whose key is empty, are differences that no setting changes.
+        A row of texts per setting, with the columns
+        setting, key: name in words, and key of params.yaml.
+        paper: the value in the text of the source.
+        code: the value in the code of the source, or in the setup that the source follows.
+        run: the value of this run.
+        verdict: such as `as stated` or `differs`.
+        The last rows have no key: differences that no setting can change.
     """
     settings = list_settings(params)
     stated, same = [], {}
@@ -128,13 +132,13 @@ def compare(params: dict, source: str, unknown: Mapping[str, int] | None = None)
 
 
 def _compare_row(row: dict, settings: dict[str, Any], same: dict[str, bool], unknown: Mapping[str, int]) -> dict:
-    """Builds a row of `compare` from a row of settings.csv.
+    """Compares one setting of a run with the row of settings.csv on that setting.
 
     Args:
         row: the row of settings.csv.
         settings: all settings by dotted key.
         same: by key, whether the run has the value of the source.
-        unknown: as for `compare`.
+        unknown: the number of documents that lack a kind of metadata, by kind.
     """
     key, part = row["key"], row["part"]
     found = {
@@ -172,7 +176,7 @@ def _compare_row(row: dict, settings: dict[str, Any], same: dict[str, bool], unk
 
 
 def find_tested(key: str) -> str | None:
-    """Finds the list of TESTED that a setting needs: `noise.tasks` for `noise.levels`; None for most settings."""
+    """Finds the list of tasks that a setting depends on: `noise.tasks` for `noise.levels`; None for most settings."""
     begins = [begin for begin in TESTED if key.startswith(begin)]
     if not begins:
         return None
@@ -199,7 +203,12 @@ def is_same(value: Any, stated: Any, comparison: str) -> bool:
 
 
 def is_met(needs: dict[str, list], settings: dict[str, Any]) -> bool:
-    """Whether at least one setting has, or as a list contains, one of the values that `needs` lists under its key."""
+    """Checks whether a setting has an effect: whether at least one of the settings in `needs` has a listed value.
+
+    Args:
+        needs: the values that give the setting an effect, by dotted key, such as {"data.source": ["files", "hub"]}.
+        settings: all settings by dotted key. A list has all values that the list contains.
+    """
     for key, wanted in needs.items():
         value = settings.get(key, [])
         present = value if isinstance(value, list) else [value]
@@ -221,7 +230,7 @@ def describe_needs(needs: dict[str, list]) -> str:
 
 
 def count_differing(compared: pd.DataFrame) -> str:
-    """Counts the rows of `compare` that differ, as `14 of 60`; rows without a comparison are in neither number."""
+    """Counts the compared settings that differ, as `14 of 60`. Settings without a stated value are not counted."""
     different, total = 0, 0
     for as_stated, differs in VERDICTS.values():
         different += sum(compared["verdict"] == differs)
@@ -239,7 +248,7 @@ def list_without_counterpart(params: dict) -> pd.DataFrame:
 
 
 def show_setting(settings: dict[str, Any], key: str) -> str:
-    """Formats a setting as `format_value` does, but null in the words that settings.csv has for the key."""
+    """Formats the value of a setting; settings.csv says how null is printed, such as `all documents`."""
     words = read_null_words().get(key)
     if settings[key] is None and words:
         return words

@@ -89,16 +89,16 @@ def draw_figure(
 
 @mpl.rc_context(SETTINGS)
 def render_panels(groups: Groups, draw: Painter, width: float, height: float) -> dict[str, bytes]:
-    """Draws a panel per group, all of one size, as many side by side as fit into FULL.
+    """Draws a panel per group. All panels have one size, and as many as fit stand side by side.
 
     Args:
-        groups: the panels.
-        draw: draws a panel.
+        groups: title and rows of each panel.
+        draw: draws the rows of a panel into axes.
         width: of a panel, in inches.
         height: of a panel, in inches.
 
     Returns:
-        The figure by format, svg and pdf.
+        The bytes of the figure, by format (svg and pdf).
     """
     columns = min(ROW, len(groups), round(FULL / width))
     # rounded up

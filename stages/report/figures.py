@@ -38,12 +38,13 @@ INSET = (0.45, 0.45, 0.53, 0.5)
 
 
 def draw_specified(figure: specifications.Figure, frame: pd.DataFrame) -> Drawing:
-    """Draws the figure of a specification: panels of other sources, then one for every size and recipe of this run.
+    """Draws a specified figure: panels of published results, then a panel per size and recipe of this run.
 
     Args:
-        figure: the specification.
-        frame: a row per point, dot or bar: source (of SOURCES), operator, quantity, size (empty for a panel without
-            title), maybe protocol, and the columns of `draw_curves`, `draw_dots` or `draw_bars`.
+        figure: the specification of the figure.
+        frame: a row per point, dot or bar: source (published, released or this run), operator, quantity, size (empty
+            for
+            a panel without title), protocol if there are several, and the numbers to draw.
     """
     frame = frame[frame["quantity"] == figure.quantity]
     if figure.operators:
@@ -125,7 +126,7 @@ def draw_curves(axes: Axes, frame: pd.DataFrame) -> None:
 
 
 def draw_losses(axes: Axes, frame: pd.DataFrame) -> None:
-    """Draws curves of a loss, with an inset of the late steps if there is room. frame: as for `draw_curves`."""
+    """Draws curves of a loss, with an enlarged inset of the late steps if there is room."""
     if (frame.groupby("operator").size() == 2).all():
         # a text states beginning and end, and nothing is known between
         for operator, rows in frame.groupby("operator", sort=False):

@@ -36,18 +36,19 @@ MARGIN = 0.06
 
 @dataclass(frozen=True)
 class Mark:
-    """One interval of a cell.
+    """One interval in a cell of the first screen.
 
     Args:
-        source: RUN, RELEASED, STUDY or COUNTED.
+        source: the kind of evidence: this run, released results, a study or a count.
         label: the source for readers, such as `released, BERT-base`.
         estimate: the difference from the original, in the unit of the column.
         low: the lower end of the interval, or NaN.
         high: the upper end of the interval, or NaN.
         text: the numbers, such as `+0.63 [−0.32, 1.57]`.
         size: the rounded size of the difference, such as `0.6`.
-        name: a short name where several marks share a source: the task or the study; otherwise empty.
-        verdict: a key of SYMBOLS, or AT_CHANCE; empty for a count. A verdict on released results is on the checkpoints.
+        name: the task or study, if several marks of the cell share a source; empty for a single mark.
+        verdict: such as `higher` or `not shown`; empty for a count. A verdict on released results is on the
+            checkpoints.
     """
 
     source: str
@@ -63,7 +64,7 @@ class Mark:
 
 @dataclass(frozen=True)
 class Cell:
-    """The marks of an operator in a column, and the verdict on the operator: a key of SYMBOLS, or empty for a count."""
+    """The intervals of one operator in one column, and the verdict on the operator; a count has an empty verdict."""
 
     marks: tuple[Mark, ...]
     verdict: str
@@ -207,9 +208,9 @@ def count_saved(summaries: pd.DataFrame, operator: str, sizes: list[str]) -> lis
 
 
 def judge_marks(marks: list[Mark]) -> str:
-    """Gives the verdict on an operator: what this run or a study shows, MIXED if they show opposite directions.
+    """Gives the verdict of a cell: the direction that this run or a study shows, or `mixed` for opposite directions.
 
-    Released results are single checkpoints, which decide nothing about the operator. A count needs no verdict.
+    Released results do not count, because a single checkpoint decides nothing about an operator.
     """
     if any(mark.source == COUNTED for mark in marks):
         return ""

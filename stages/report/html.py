@@ -42,13 +42,13 @@ def make_environment(folder: Path) -> jinja2.Environment:
 
 
 def embed_svg(svg: bytes, name: str) -> Markup:
-    """Makes a figure a part of a page: text stays text, and the colours follow the light or dark scheme.
+    """Prepares a figure for a page: identifiers become unique, and text and lines follow the light or dark scheme.
 
-    `id="axes_1"` becomes `id="NAME-axes_1"`, and `fill: #24292f` becomes `fill: currentColor`.
+    In figure `noise`, `id="axes_1"` becomes `id="noise-axes_1"`, and `fill: #24292f` becomes `fill: currentColor`.
 
     Args:
         svg: a figure that matplotlib saved.
-        name: the name of the figure, which makes the identifiers unique in the page.
+        name: the name of the figure.
     """
     _, start, rest = svg.decode().partition("<svg ")
     text = METADATA.sub("", rest)

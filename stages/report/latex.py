@@ -115,14 +115,14 @@ def format_formula(text: str) -> Latex:
 
 
 def make_breakable(text: str) -> Latex:
-    """Escapes a text and lets identifiers break, such as `C.REL` after the full stop; numbers stay whole."""
+    """Escapes a text and allows breaks inside identifiers: `C.REL` may break after the full stop."""
     return Latex(BREAK.sub(r"\1\\allowbreak{}", escape(text)))
 
 
 def choose_columns(grid: Grid) -> Latex:
-    """Chooses the column types of a table: paragraphs that fill the line together, numbers flush right.
+    """Chooses the column types of a LaTeX table: numbers are flush right, and columns of text fill the line together.
 
-    The width of a column follows from the longest word and from the mean length of the cells, which counts up to LONG.
+    The width of a column of text follows from the longest word and the mean length of the cells.
     """
     columns = [[grid.first, *(group.label for group in grid.groups)]]
     if grid.labelled:
@@ -145,7 +145,7 @@ def choose_columns(grid: Grid) -> Latex:
 
 
 def _escape_character(character: str) -> str:
-    """Escapes a character: by ESCAPES, unchanged if every font has the character, otherwise by the code point."""
+    r"""Escapes a character for LaTeX: `%` gives `\%`. A character that a font may lack is printed as a code point."""
     if character in ESCAPES:
         return ESCAPES[character]
     if character.isspace():
@@ -160,11 +160,11 @@ def _escape_character(character: str) -> str:
 
 
 def compile_pdf(folder: Path, name: str) -> None:
-    """Compiles folder/NAME.tex to folder/NAME.pdf.
+    """Compiles a LaTeX document to PDF, such as report.tex to report.pdf.
 
     Args:
         folder: the folder of the document, with tables and figures.
-        name: the name of the document.
+        name: the name of the document without ending, such as `report`.
 
     Raises:
         ValueError: pdflatex is missing or ends with an error.

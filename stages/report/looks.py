@@ -35,9 +35,9 @@ FURTHER = ("#aa4466", "#6b7f1f", "#4b5fc0", "#8a6d3b")
 
 
 def find_style(operator: str) -> tuple:
-    """Returns colour and stroke of an operator, the same in every figure.
+    """Finds colour and line style of an operator, equal in all figures.
 
-    A variant is named after its operator, as `pairwise_scaled` is, and has the operator's colour and its own stroke.
+    A variant such as `pairwise_scaled` has the colour of its operator and a line style of its own.
     """
     if operator in STYLES:
         return STYLES[operator]

@@ -59,7 +59,7 @@ def name_protocol(key: str) -> str:
 
 
 def name_milestone(key: str) -> str:
-    """Names a milestone: `loss=2.5` as `Loss 2.5`, or by MILESTONES. ValueError for any other key."""
+    """Names a milestone of training for readers: `loss=2.5` gives `Loss 2.5`. ValueError for an unknown milestone."""
     if key in MILESTONES:
         return MILESTONES[key]
     return f"Loss {float(key.removeprefix('loss=')):g}"

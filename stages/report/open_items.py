@@ -12,16 +12,20 @@ KEY = re.compile(r"\{([^}]*)\}")  # a key of params.yaml in a sentence, such as 
 
 
 def list_unspecified(params: dict, protocol: dict, source: str) -> pd.DataFrame:
-    """Lists the points that a source leaves open, and the choice made here.
+    """Lists the points that a source leaves open, and the choice of this run.
 
     Args:
         params: the settings as nested dictionaries.
-        protocol: protocol.yaml, which has the points of each source in `list_unspecified`.
-        source: a key of published.PAPERS.
+        protocol: the content of data/published/protocol.yaml; `unspecified` lists the open points of each source.
+        source: the source, such as `courtois2024`.
 
     Returns:
-        A frame of texts with a row per point: item (the point), candidates (plausible readings), inferred (the reading
-        that follows from the source's numbers), code (the reading of the released code), chosen (the choice here).
+        A row of texts per point, with the columns
+        item: the point.
+        candidates: plausible readings.
+        inferred: the reading that follows from the numbers of the source.
+        code: the reading of the released code.
+        chosen: the choice of this run.
     """
     settings = deviations.list_settings(params)
     choices = deviations.read_deviations()["open"][source]

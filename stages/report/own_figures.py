@@ -73,12 +73,17 @@ def draw_saved(summaries: pd.DataFrame, operators: list[str], sizes: list[str]) 
 
 
 def draw_waiting(frame: pd.DataFrame) -> list[Drawing]:
-    """Draws the step at which each run reaches a milestone, a panel per source and size; no figure without rows.
+    """Draws the step at which each run reaches a milestone, with a panel per source and size.
 
     Args:
-        frame: waiting of analysis: source (of SOURCES), size, milestone, operator, step; at_risk, the number of runs
-            that wait until the step, and reached, the number of runs that get there at the step. Every operator has a
-            row for step 0.
+        frame: a row per source, size, milestone, operator and step. at_risk is the number of runs that have not reached
+            the
+            milestone before the step, and reached the number of runs that reach the milestone at the step. Every
+            operator
+            has a row for step 0.
+
+    Returns:
+        One figure, or an empty list for an empty frame.
     """
     if frame.empty:
         return []
@@ -110,11 +115,14 @@ def draw_waiting(frame: pd.DataFrame) -> list[Drawing]:
 
 
 def draw_translation(frame: pd.DataFrame) -> list[Drawing]:
-    """Draws one figure with a panel per protocol and accuracy, or none without rows.
+    """Draws the accuracy of translation models by epoch, with a panel per protocol and kind of accuracy.
 
     Args:
-        frame: protocol, operator, metric (of ACCURACIES, or CEILING), epoch; mean, minimum, maximum of n runs, which
-            are fractions.
+        frame: protocol, operator, metric, epoch, n (number of runs), and mean, minimum and maximum over the runs, as
+            fractions.
+
+    Returns:
+        One figure, or an empty list for an empty frame.
     """
     groups = []
     for protocol, rows in frame.groupby("protocol", sort=False):

@@ -115,13 +115,15 @@ def _fill_value(column: dict, line: pd.DataFrame) -> Value:
 
 
 def _spread_columns(rows: pd.DataFrame, line: list[str], across: str, of: list[str]) -> pd.DataFrame:
-    """Reshapes rows to one per line, with a column for every value of a field.
+    """Reshapes a long table: one row per line, and one column for every value of a field.
 
     Args:
-        rows: the rows of the table.
-        line: the fields that tell lines apart.
+        rows: the rows of the long table.
+        line: the fields that identify a line.
         across: the field whose values become columns.
-        of: fields of numbers. Columns of the first are named `VALUE`, columns of another `VALUE_FIELD`.
+        of: the fields with numbers. With `across` = `task`, the first field gives columns such as `rte`, and a further
+            field
+            `sd` gives columns such as `rte_sd`.
     """
     parts = []
     for field in of:

@@ -46,7 +46,7 @@ def find_shown(section: dict, grids: dict[str, Grid], figures: dict[str, Drawing
 
 
 def find_items(section: dict, grids: dict[str, Grid], figures: dict[str, Drawing]) -> list[Grid | Drawing]:
-    """Finds the figures and then the tables of a section; a figure NAME stands for all `NAME-PROTOCOL-SIZE`, too."""
+    """Finds the figures and then the tables of a section. `noise` stands for all figures `noise-PROTOCOL-SIZE`, too."""
     items = []
     for name in section["figures"]:
         items += [drawing for key, drawing in figures.items() if key.split("-")[0] == name]
@@ -54,17 +54,19 @@ def find_items(section: dict, grids: dict[str, Grid], figures: dict[str, Drawing
 
 
 def list_not_run(layout: dict, grids: dict[str, Grid], figures: dict[str, Drawing]) -> list[dict]:
-    """Lists the tables and figures without a number of this run or of released results.
+    """Lists the tables and figures that have no number of this run or of released results.
 
-    Tables and figures of the stages in WITH_REPORT are left out, because to run these stages again would fill nothing.
+    Tables and figures that every run of the report fills are left out, because running a stage again would not help.
 
     Args:
-        layout: as for `fill_pages`.
+        layout: the sections of the pages, as in sections.yaml.
         grids: every table by name.
         figures: every figure by name.
 
     Returns:
-        Dicts of `item`, and `link`, the address of the item, such as `appendix.html#tokens`; empty if no page shows it.
+        Dictionaries with `item`, the table or figure, and `link`, its address, such as `appendix.html#tokens`; the
+        address
+        is empty if no page shows the item.
     """
     listed = {}
     for page in layout["pages"]:

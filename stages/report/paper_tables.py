@@ -258,10 +258,10 @@ def _format_measured(cell) -> Value:
 
 
 def _write_notes(tables: tuple[Table, ...], latest: pd.DataFrame) -> tuple[str, ...]:
-    """Writes the notes below a table: of the tables, on the editions, on chance, and on each n of this run.
+    """Writes the notes below a published table: on the editions, on scores at chance, and on the number of runs.
 
     Args:
-        tables: as for `build_paper_table`.
+        tables: the specifications of the table, one per edition of the paper.
         latest: the cells of the last edition.
     """
     notes = []

@@ -30,9 +30,10 @@ def read_summaries() -> pd.DataFrame:
     """Reads the summaries of the counts, losses and scores of this run.
 
     Returns:
-        A row per quantity. KEYS that do not apply are empty texts. Scores are fractions. mean, sd, low and high are
-        over n units (`unit`, such as pre-training seeds). at_chance: whether a score is no better than the score of a
-        constant answer. words_and_overlap: the score of a linear model of words.
+        A row per quantity. Fields that do not apply are empty texts, and scores are fractions. Further columns:
+        mean, sd, low, high: over n units (`unit`, such as pre-training seeds).
+        at_chance: whether a score is no better than the score of a constant answer.
+        words_and_overlap: the score of a linear model of words.
     """
     return read_table("summaries", dtype=KEYS).fillna(dict.fromkeys(KEYS, ""))
 
@@ -53,11 +54,11 @@ def read_audit() -> pd.DataFrame:
 
 
 def read_contrasts(further: bool = False, **wanted: object) -> pd.DataFrame:
-    """Selects comparisons; stages/analysis/contrasts.yaml describes the columns.
+    """Selects comparisons of two operators; stages/analysis/contrasts.yaml describes the columns.
 
     Args:
-        further: whether the further pairs of `analysis.pairs` are selected, not the comparisons with the original.
-        wanted: as for `select_rows`.
+        further: True selects the pairs of `analysis.pairs`; False selects the comparisons with the original.
+        wanted: the wanted value, or list of values, by column, such as `quantity="loss"`.
     """
     rows = read_table("contrasts", dtype=TEXTS).fillna(dict.fromkeys(TEXTS, ""))
     # an arm such as `symmetric - original` is a difference of two arms
@@ -88,9 +89,9 @@ def read_baseline_scores(name: str, metric: str, protocol: str = "") -> dict[str
     """Selects the scores of a baseline, in per cent, by column or split.
 
     Args:
-        name: a key of LABELS of stages/evidence/baselines.py.
-        metric: `score`, which belongs to a protocol, or a raw metric such as `accuracy`, which belongs to none.
-        protocol: the protocol of the score.
+        name: the baseline, such as `most_frequent`.
+        metric: `score`, which depends on the protocol, or a raw metric such as `accuracy`, which has no protocol.
+        protocol: the fine-tuning protocol of the score.
     """
     rows = read_table("baselines").fillna({"protocol": ""})
     rows = select_rows(rows, operator=name, metric=metric, protocol=protocol)
@@ -103,7 +104,7 @@ def read_run_records() -> list[dict]:
 
 
 def read_records(names: Iterable[str]) -> list[dict]:
-    """Reads the records of data/runs with these names, such as `corpus`, in order; a missing record is left out."""
+    """Reads the records of data/runs with these names, such as `corpus`, in order. Missing records are left out."""
     found = []
     for name in names:
         path = RUNS / f"{name}.json"

@@ -54,13 +54,13 @@ TRANSFER_CSV = ["source", *MODEL, "operator", "trained", "evaluated_on", "mean",
 
 
 def draw_noise(curves: pd.DataFrame, cells: pd.DataFrame, constant: dict[str, float]) -> list[Drawing]:
-    """Draws a figure of noise for every protocol and size of a run, or a single figure of the published numbers.
+    """Draws accuracy under noise: a figure per protocol and size of the run, or one figure of the published numbers.
 
     Args:
-        curves: noise_curves of analysis: MODEL, operator, evaluated_on (a split), kind (of noise), level, and over n
-            units (`unit`, such as pre-training seeds) mean, minimum and maximum; level and the latter are fractions.
-        cells: of all published tables: table, row_key, column_key, published (a number or NaN).
-        constant: split -> accuracy of a constant answer, in per cent, on the data of this run.
+        curves: a row per protocol, size, operator, evaluated_on (a split), kind of noise and level: mean, minimum and
+            maximum accuracy over n units. Level and accuracies are fractions.
+        cells: the cells of all published tables: table, row_key, column_key, published (a number or NaN).
+        constant: the accuracy of a constant answer on the data of this run, in per cent, by split.
     """
     curves = curves.assign(source="reproduced")
     curves[["mean", "minimum", "maximum", "level"]] *= 100
@@ -86,12 +86,12 @@ def draw_noise(curves: pd.DataFrame, cells: pd.DataFrame, constant: dict[str, fl
 
 
 def draw_transfer(means: pd.DataFrame, cells: pd.DataFrame) -> list[Drawing]:
-    """Draws a figure of transfer for every protocol and size of a run, or a single figure of the published numbers.
+    """Draws transfer between tasks: a figure per protocol and size of the run, or one figure of the published numbers.
 
     Args:
-        means: transfer of analysis: mean and sd, fractions, and n by MODEL, operator, task (trained on), evaluated_on
-            and metric.
-        cells: as for `draw_noise`.
+        means: a row per protocol, size, operator, task (trained on), evaluated_on and metric: mean, sd (fractions) and
+            n.
+        cells: the cells of all published tables: table, row_key, column_key, published (a number or NaN).
     """
     means = means.assign(source="reproduced", trained=means["task"])
     means[["mean", "sd"]] *= 100
@@ -139,14 +139,14 @@ def read_printed(cells: pd.DataFrame, table: str) -> pd.DataFrame:
 
 
 def _draw(name: str, model: tuple[str, str] | None, groups: Groups, painter: Painter, csv: pd.DataFrame) -> Drawing:
-    """Draws a figure of a model of this run, or of the published numbers only.
+    """Draws a figure of one model of this run, or of the published numbers only.
 
     Args:
-        name: a key of FIGURES.
-        model: protocol and size, or None.
-        groups: the panels.
-        painter: draws a panel.
-        csv: the numbers drawn.
+        name: the kind of figure, such as `noise`.
+        model: protocol and size, or None for the published numbers.
+        groups: title and rows of each panel.
+        painter: draws the rows of a panel into axes.
+        csv: the numbers that are drawn.
     """
     title, stage, table, height = FIGURES[name]
     if model:
@@ -212,7 +212,7 @@ def _paint_noise(axes: Axes, frame: pd.DataFrame, constant: dict[str, float], sc
 
 
 def _paint_matrix(axes: Axes, frame: pd.DataFrame) -> None:
-    """Draws an operator's matrix of mean (%) by `trained`, a task or MAJORITY, and `evaluated_on`."""
+    """Draws the scores (%) of an operator as a matrix: rows are tasks of training, columns are tested splits."""
     tested = list(dict.fromkeys(frame["evaluated_on"]))
     places = {split: place for place, split in enumerate(tested)}
     matrix = frame.pivot(index="trained", columns="evaluated_on", values="mean")

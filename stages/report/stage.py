@@ -188,11 +188,11 @@ def fill_context(settings: Settings, rows: list[dict], grids: dict[str, Grid], d
 
 
 def write_report(settings: Settings, context: dict, grids: dict[str, Grid], drawings: dict[str, Drawing]) -> None:
-    """Writes all files; the folders of tables, figures and cards are replaced as a whole.
+    """Writes all files of the report. Old tables, figures and cards are deleted.
 
     Args:
-        settings: of the run.
-        context: the result of `fill_context`.
+        settings: the settings of the run.
+        context: the values that the templates of the pages need.
         grids: every table by name.
         drawings: every figure by name.
     """

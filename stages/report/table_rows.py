@@ -67,7 +67,7 @@ def make_reader(settings: Settings) -> Callable[[str], pd.DataFrame]:
 
 
 def name_settings(source: str) -> str:
-    """Names the table, and the frame, that compares the settings with a source (a key of PAPERS)."""
+    """Names the table that compares the settings with a source: `kowsher` gives `settings_kowsher`."""
     if source == "courtois2024":
         return "settings"
     return f"settings_{source}"
@@ -105,11 +105,12 @@ def build_overview(settings: Settings) -> pd.DataFrame:
 
 
 def select_baselines(protocol: str) -> pd.DataFrame:
-    """Selects the scores of the baselines (`operator`) by a protocol.
+    """Selects the scores of the baselines for a fine-tuning protocol.
 
     Returns:
-        Scores in per cent: `value`, and `best`, the highest of the column. The rows are sorted by the columns of the
-        GLUE tables, with the GLUE score last, and then in the order of LABELS.
+        A row per baseline (`operator`) and column of the GLUE tables: `value`, and `best`, the highest score of the
+        column,
+        in per cent. The GLUE score is the last column.
     """
     columns = [*COLUMNS, GLUE_SCORE]
     operators = list(LABELS)
@@ -139,7 +140,7 @@ def mark_chance(measured: pd.DataFrame, curves: pd.DataFrame) -> pd.DataFrame:
 
 
 def select_noise_tests() -> pd.DataFrame:
-    """Selects the comparisons of the accuracy lost to noise, with the names of columns that CURVE has."""
+    """Selects the tests of the accuracy lost to noise, with the column names of the noise curves."""
     rows = read_results.read_contrasts()
     rows = rows[rows["quantity"].str.startswith("lost_")]
     rows = rows.rename(columns={"arm": "operator", "at": "evaluated_on"})
@@ -173,13 +174,15 @@ def read_studies() -> pd.DataFrame:
 
 
 def average_elsewhere(rows: pd.DataFrame) -> pd.DataFrame:
-    """Averages the balanced accuracy (a fraction) of each model on the tasks that the model was not trained on.
+    """Averages the balanced accuracy (a fraction) of each model over the tasks that the model was not trained on.
+
+    The mismatched split of MNLI is left out.
 
     Args:
-        rows: `transfer` of the analysis: MODEL, task (trained on), evaluated_on (tested on), metric and mean.
+        rows: a row per protocol, size, operator, task (trained on), evaluated_on (tested on) and metric: mean.
 
     Returns:
-        MODEL, task and mean, without the mismatched split of MNLI.
+        A row per protocol, size, operator and task: mean.
     """
     away = derived.select_elsewhere(rows)
     return away.groupby([*MODEL, "task"], sort=False)["mean"].mean().reset_index()
@@ -250,7 +253,7 @@ def read_tokens() -> pd.DataFrame:
 
 
 def compare_settings(settings: Settings, source: str) -> pd.DataFrame:
-    """Compares the settings with a source, as `deviations.compare` does."""
+    """Compares the settings with a source; columns: setting, key, paper, code, run, verdict."""
     unknown = None
     for record in read_results.read_records(["filtering"]):
         # by kind of metadata, the number of documents without it
@@ -259,7 +262,7 @@ def compare_settings(settings: Settings, source: str) -> pd.DataFrame:
 
 
 def list_unspecified(settings: Settings, source: str) -> pd.DataFrame:
-    """Lists the choices that a source leaves open, as `open_items.list_unspecified` does."""
+    """Lists the points that a source leaves open; columns: item, candidates, inferred, code, chosen."""
     return open_items.list_unspecified(settings.model_dump(mode="json"), published.read_protocol(), source)
 
 
@@ -287,7 +290,7 @@ def gather_checklist_facts(settings: Settings) -> dict[str, object]:
 
 
 def list_environment() -> pd.DataFrame:
-    """Lists software and hardware of the run, as `read_results.list_environment` does, below the digest of dvc.lock."""
+    """Lists software and hardware of the run, below the digest of dvc.lock."""
     rows = read_results.list_environment(read_results.read_run_records())
     lock = Path("dvc.lock")
     if not lock.exists():

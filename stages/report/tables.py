@@ -165,7 +165,7 @@ def format_number(value: float, decimals: int) -> str:
 
 
 def format_in_words(count: int) -> str:
-    """Writes a count, 0 or more, as in running text: up to ten as a word, such as `three`."""
+    """Formats a count of 0 or more for running text: 3 gives `three`, 11 gives `11`."""
     if count < len(WORDS):
         return WORDS[count]
     return f"{count:,}"
@@ -216,7 +216,7 @@ def format_interval(low: float, high: float, decimals: int) -> str:
 
 
 def format_probability(p: float) -> str:
-    """Formats a probability with three decimals, such as `0.012`; small values are `< 0.001`, and NaN is a dash."""
+    """Formats a probability with three decimals: 0.0123 gives `0.012`, 0.0001 gives `< 0.001`, and NaN gives a dash."""
     if isnan(p):
         return MISSING
     if p < 0.001:

@@ -36,7 +36,7 @@ def fill_sentence(name: str, **values: object) -> str:
 
 @cache
 def read_content(name: str) -> dict:
-    """Reads NAME.yaml of reports/templates, once; the checklist is a list, all other files are dictionaries."""
+    """Reads a YAML file of reports/templates, such as `sections`, once; the checklist is a list."""
     return yaml.safe_load((TEMPLATES / f"{name}.yaml").read_text(encoding="utf-8"))
 
 
@@ -91,12 +91,12 @@ def make_scaling_filter(format_value: Callable[[float, int], str]) -> Callable[.
 
 
 def format_interval(low: object, high: object, decimals: int = 0, scale: float = 1) -> str:
-    """Formats an interval as `tables.format_interval` does, times `scale`."""
+    """Formats an interval times `scale`: 0.012, 0.034 with decimals 1 and scale 100 gives `1.2 to 3.4`."""
     return tables.format_interval(_to_number(low) * scale, _to_number(high) * scale, decimals)
 
 
 def format_probability(value: object) -> str:
-    """Formats a probability as `tables.format_probability` does."""
+    """Formats a probability, which a template may give as a text: 0.0123 gives `0.012`."""
     return tables.format_probability(_to_number(value))
 
 
