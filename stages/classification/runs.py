@@ -47,7 +47,7 @@ class ModelRun(Run):
 
     @property
     def model_name(self) -> str:
-        """PROTOCOL-OPERATOR-SIZE, followed by -step=N for a model of an intermediate pre-training checkpoint."""
+        """The name of the model, such as `courtois2024-shared-tiny`, or `courtois2024-shared-tiny-step=4`."""
         return "-".join(value for name, value in self.columns.items() if name != "stage")
 
     @property

@@ -82,13 +82,13 @@ def train_and_predict(
     Args:
         run: The task, the pre-trained weights, the recipe and the seed.
         tokenizer: File of the tokenizer.
-        train: Table of examples to train on, as `encode_table` reads tables.
-        validation: Tables of examples to predict, by name.
+        train: Parquet file of examples to train on, with the columns text_a, text_b and label.
+        validation: Parquet files of examples to predict, by name.
         kept: Folder to save the fine-tuned model in, if the model is to be saved.
 
     Returns:
-        A pair. First, by the names of `validation`, lists of a float per example: the class index, or the score where
-        the task is a regression. Second, the seconds of training, without loading and tokenising.
+        A pair. First, by the names of `validation`, lists of a float per example: the class index, or the score in a
+        regression. Second, the seconds of training, without loading and tokenising.
 
     Raises:
         ValueError: The training diverges, or the file of a user's own operator has changed since the pre-training.
@@ -132,7 +132,7 @@ def encode_frame(frame: pd.DataFrame, tokenizer: Path, maximum_length: int) -> E
     Args:
         frame: Columns text_a, text_b (null for an example of a single text) and label.
         tokenizer: File of the tokenizer.
-        maximum_length: Tokens of an example at most, as in `encode_table`.
+        maximum_length: Largest number of tokens of an example; longer texts are cut.
     """
     words = Tokenizer.from_file(str(tokenizer))
     words.enable_truncation(maximum_length)
@@ -205,12 +205,12 @@ def train_epochs(
 
     Args:
         model: The model, which is trained in place and left in training mode.
-        lengths: Tokens of every example; examples of similar length share a batch.
+        lengths: Number of tokens of every example; examples of similar length share a batch.
         run: The run; `training` is the recipe; `seed` decides the order of the examples and the dropout.
         loss_of: Takes the indices of a batch of examples and returns the mean loss, a scalar.
 
     Raises:
-        ValueError: The gradients of an update are not finite, which is noticed within READ_INTERVAL updates.
+        ValueError: The gradients of an update are not finite; the error may come some updates later.
     """
     recipe = run.training
     adamw = build_optimiser(model, recipe.betas, recipe.epsilon, recipe.weight_decay)

@@ -91,13 +91,13 @@ def _tabulate_predictions(run: FinetuningRun, folder: Path) -> pd.DataFrame:
 
 
 def describe_model(run: FinetuningRun, rows: list[Observation], folder: Path, variant: dict) -> str:
-    """Returns the card of the model of a run, the text of README.md.
+    """Renders the model card (README.md) of a fine-tuned model.
 
     Args:
         run: The run that trained the model.
         rows: The observations of the run, not empty.
         folder: Final folder of the model.
-        variant: Settings of the operator by name, as from `Settings.select_variant`.
+        variant: Settings of the operator, by name.
     """
     operator = rows[0].operator
     text = (

@@ -14,10 +14,13 @@ DEVIATIONS = 6  # a batch has more masked tokens than `count_padded` once in a b
 
 
 def count_padded(tokens: int, share: float) -> int:
-    """Returns the length to which lists of chosen tokens are padded, a multiple of ALIGNED, so that nearly all fit.
+    """Computes the length to which lists of chosen tokens are padded, so that nearly all lists fit.
 
-    The number of chosen tokens is at most binomial: 8,192 tokens and a share of 0.15 give 1,229 on average, 1,423 with
-    six standard deviations, and so a length of 1,472.
+    Lists of equal length let compiled code run without compiling again. The number of chosen tokens is at most
+    binomial:
+    8,192 tokens and a share of 0.15 give 1,229 on average and 1,423 with six standard deviations, so the length is
+    1,472, a
+    multiple of 64.
 
     Args:
         tokens: Number of tokens of a batch.
@@ -29,7 +32,7 @@ def count_padded(tokens: int, share: float) -> int:
 
 
 def list_sparse_targets(sequences: Tensor, chosen: Tensor, multiple: int = 1) -> tuple[Tensor, Tensor]:
-    """Lists the chosen tokens.
+    """Lists the chosen tokens and their positions.
 
     Args:
         sequences: Token ids before masking, [batch, n].
@@ -37,7 +40,7 @@ def list_sparse_targets(sequences: Tensor, chosen: Tensor, multiple: int = 1) ->
         multiple: The lists are padded to a multiple k of this number, so that compiled code meets few sizes.
 
     Returns:
-        Positions [k] in the flattened sequences, and the tokens [k] there; padding has the target IGNORED.
+        Positions [k] in the flattened sequences, and the tokens [k] at these positions; padding has the target -100.
         For the sequences [[5, 6], [7, 8]] with 6 and 7 chosen, and multiple 4: [1, 2, 0, 1] and [6, 7, -100, -100].
     """
     positions = chosen.flatten().nonzero().squeeze(-1)
@@ -68,7 +71,7 @@ class MaskedLMLoss(nn.Module):
         Args:
             inputs: Token ids [batch, n] after masking. Packed sequences have no padding: attention sees all tokens.
             positions: [k], the chosen tokens in the flattened inputs.
-            targets: Ids [k]; IGNORED where a position does not count.
+            targets: Ids [k]; -100 at a position that does not count.
         """
         hidden = self.model.bert(inputs).last_hidden_state.flatten(0, 1)[positions]
         if hidden.device.type == "cpu":
@@ -78,10 +81,11 @@ class MaskedLMLoss(nn.Module):
 
 
 def compute_padded_logits(head: nn.Module, hidden: Tensor) -> Tensor:
-    """Computes the logits [k, words] of BERT's masked-LM head, with the vocabulary padded to a multiple of ALIGNED.
+    """Computes the logits [k, words] of BERT's masked-LM head, with a padded vocabulary.
 
-    A word of the padding has the logit minus infinity, and so the probability 0 and no gradient. A GPU multiplies
-    matrices faster whose sizes are such multiples; BERT's vocabulary of 30,522 is none.
+    GPUs multiply matrices faster if the sizes are multiples of 64. BERT's vocabulary of 30,522 is not. A word of the
+    padding
+    has the logit minus infinity, hence probability 0 and no gradient.
 
     Args:
         head: BertOnlyMLMHead of the library.
@@ -96,11 +100,13 @@ def compute_padded_logits(head: nn.Module, hidden: Tensor) -> Tensor:
 
 
 class SummedCrossEntropy(torch.autograd.Function):
-    """Sum of the cross-entropy in nats, a float32 scalar, of logits [k, classes] and targets [k], which may be IGNORED.
+    """Sum of the cross-entropy in nats, a float32 scalar, of logits [k, classes] and targets [k].
 
-    The function overwrites the logits, which the preceding Linear layer does not need again. Passes over all logits in
-    float32 are a tenth of a step on a CPU. Here a few rows at a time stay in the cache, and the gradient,
-    softmax(logits) - one-hot(target), replaces the rows in the same pass.
+    Targets of -100 are skipped. The function overwrites the logits, which the preceding Linear layer does not need
+    again.
+    Passes over all logits in float32 are a tenth of a step on a CPU. Here a few rows at a time stay in the cache, and
+    the
+    gradient, softmax(logits) - one-hot(target), replaces the rows in the same pass.
     """
 
     @staticmethod

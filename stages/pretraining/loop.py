@@ -270,13 +270,15 @@ def show_curves(
     log: list[dict],
     last: bool,
 ) -> None:
-    """Writes the log of a run as a CSV file and, at most once in JOIN_SECONDS, the logs of all runs as a table.
+    """Writes the log of a run as a CSV file, and from time to time the logs of all runs as one table.
+
+    `dvc plots` and readers watch the table during training.
 
     Args:
         table: Table of all runs; the folder of the same name without `.csv` has the files of the runs.
         run: The run.
-        log: The entries of the log, as `train` returns; an entry is a row, and the probes are further columns.
-        last: Whether the run has ended; the table is then written at any age.
+        log: The entries of the log: a dictionary per evaluation, with step, losses and probes.
+        last: Whether the run has ended; only then is the table written however recent it is.
     """
     folder = table.with_suffix("")
     folder.mkdir(parents=True, exist_ok=True)

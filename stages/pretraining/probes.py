@@ -22,7 +22,7 @@ SEQUENCES = 32
 
 
 class Probes:
-    """The probes of a run, whose model is measured on the first SEQUENCES validation sequences of the corpus."""
+    """Measures the attention of a model during pre-training, on the first validation sequences of the corpus."""
 
     def __init__(self, run: PretrainingRun, corpus: Corpus):
         first = range(len(corpus.validation))[:SEQUENCES]
@@ -39,7 +39,7 @@ class Probes:
             score_spread: the standard deviation over keys of a token's scores on other tokens, before the softmax.
             attention_entropy: the entropy of a token's weights over keys, divided by the entropy of uniform weights.
             self_weight: the weight of a token on itself, in [0, 1].
-            movement_NAME, for every parameter NAME of the operator except biases, such as `query`: |W - W_0| / |W_0|
+            movement_NAME: for every parameter NAME of the operator except biases, such as `query`: |W - W_0| / |W_0|
                 (Frobenius), with the initial value W_0, as a mean over layers. A parameter that starts at 0 is left
                 out.
         """
@@ -64,12 +64,15 @@ class Probes:
 
 
 def measure_scores(A: Tensor) -> dict[str, float]:
-    """Returns score_spread, attention_entropy and self_weight, as `measure` does, of scores A before the softmax.
-
-    Scores of a token on itself enter the weights, but not the spread.
+    """Measures attention scores A before the softmax.
 
     Args:
-        A: [batch, heads, n, n], n > 2, without padding; batch is 1 where scores do not depend on the input.
+        A: [batch, heads, n, n], n > 2, without padding; batch is 1 if scores do not depend on the input.
+
+    Returns:
+        score_spread: the standard deviation over keys of a token's scores on other tokens.
+        attention_entropy: the entropy of a token's weights over keys, divided by the entropy of uniform weights.
+        self_weight: the weight of a token on itself.
     """
     n = A.shape[-1]
     off_diagonal = ~torch.eye(n, dtype=torch.bool, device=A.device)
@@ -80,7 +83,7 @@ def measure_scores(A: Tensor) -> dict[str, float]:
 
 
 def _list_weights(model: nn.Module) -> Iterator[tuple[str, Tensor]]:
-    """Yields (LAYER.NAME, parameter) of all parameters of the operators except biases, which are 0 at first."""
+    """Yields name and tensor of all parameters of the operators except biases, such as `0.query.weight` in layer 0."""
     for number, module in enumerate(list_operators(model)):
         for name, parameter in module.named_parameters():
             if not name.endswith("bias"):

@@ -23,7 +23,11 @@ from stages.schema.settings import REFERENCE, Settings
 
 
 def pretrain(run: PretrainingRun, folder: Path) -> dict:
-    """Job: pre-trains a model in `folder`, the folder of the job, and returns the result of `loop.train`."""
+    """Job: pre-trains a model in the folder of the job.
+
+    Returns:
+        The log (a dictionary per evaluation) and the seconds of training.
+    """
     # torch is imported only in workers: planning does without torch
     from stages.pretraining.loop import train
 
@@ -31,7 +35,7 @@ def pretrain(run: PretrainingRun, folder: Path) -> dict:
 
 
 def make_observations(run: PretrainingRun, log: list[dict]) -> list[Observation]:
-    """Makes an observation of every loss and probe of every evaluation. log: as `loop.train` returns the log."""
+    """Makes an observation of every loss and probe in the log of a run, which has a dictionary per evaluation."""
     rows = []
     for entry in log:
         values = {name: entry[name] for name in ("training_loss", "validation_loss")} | entry["probes"]

@@ -74,7 +74,7 @@ def main(
 
 
 def recompute(run: PretrainingRun, folder: Path) -> dict:
-    """Job: pre-trains as `pretrain` does, but writes the curves into `folder`, and not into data/live.csv."""
+    """Job: pre-trains a model again, with the curves in the folder of the job, so that data/live.csv stays as it is."""
     # torch is imported only in the worker
     from stages.pretraining.loop import train
 
@@ -154,11 +154,14 @@ def read_rows(run: PretrainingRun, path: Path) -> pd.DataFrame:
 
 
 def compare_machines(recorded: dict, here: dict) -> list[str]:
-    """Returns a line for processor, device, system, Python and every package, with both values where they differ.
+    """Compares two machines: processor, device, system, Python and every package.
 
     Args:
         recorded: record of the recorded run, data/runs/pretraining.json.
-        here: as `describe_provenance` returns for this machine.
+        here: the description of this machine, with the same keys.
+
+    Returns:
+        A line per item, with both values if the values differ.
     """
     before = {name: recorded.get(name) for name in MACHINE} | recorded.get("packages", {})
     after = {name: here[name] for name in MACHINE} | here["packages"]

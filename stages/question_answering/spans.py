@@ -31,13 +31,13 @@ def train_on_questions(
     train: Path,
     kept: Path | None = None,
 ) -> tuple:
-    """Trains a model to answer questions; ValueError where the training diverges.
+    """Trains a model to answer questions; ValueError if the training diverges.
 
     Args:
         run: The weights to start from, the recipe (a QuestionAnswering) and the seed. The layer that finds the answers
             is new, unless the weights belong to a model that answers questions already.
         tokenizer: File of the tokenizer.
-        train: Table of questions to train on, as `windows.encode_questions` reads tables.
+        train: Parquet file of questions to train on.
         kept: Folder to save the model in, if the model is to be saved.
 
     Returns:
@@ -72,14 +72,17 @@ def answer_questions(
     recipe: QuestionAnswering,
     unanswerable: bool,
 ) -> list[str]:
-    """Answers every question of a table by a part of the context, or an empty text; ValueError for scores not finite.
+    """Answers every question of a table by a part of the context, or by an empty text.
 
     Args:
-        model: A model that `train_on_questions` has trained.
-        table: Table of questions, as `windows.encode_questions` reads tables.
+        model: A trained OperatorBertForQuestionAnswering, which is left in evaluation mode.
+        table: Parquet file of questions.
         tokenizer: File of the tokenizer.
         recipe: The lengths of windows, questions and answers, the stride, the precision and `null_threshold`.
         unanswerable: Whether a question may be left unanswered, with the empty text as answer.
+
+    Raises:
+        ValueError: The model gives scores that are not finite.
     """
     windows = _encode_questions(table, tokenizer, recipe)
     contexts = pd.read_parquet(table, columns=["context"])["context"]

@@ -121,8 +121,8 @@ def find_token_span(offsets: np.ndarray, start: int, end: int) -> tuple[int, int
         end: End of the part, exclusive.
 
     Returns:
-        The first and the last of these tokens; None if no token reaches into the part, as for white space and for
-        characters that the tokenizer leaves out.
+        The first and the last of these tokens; None if no token reaches into the part, such as white space. The offsets
+        [[0, 3], [4, 7]] and the part from 5 to 7 give (1, 1).
     """
     # The first token that ends after `start`, and the last token that begins before `end`.
     first = int(np.searchsorted(offsets[:, 1], start, side="right"))
@@ -131,11 +131,11 @@ def find_token_span(offsets: np.ndarray, start: int, end: int) -> tuple[int, int
 
 
 def pad_windows(windows: list[Window], limit: int) -> tuple[torch.Tensor, ...]:
-    """Pads the windows of a batch to the longest window, rounded up to a multiple of STEP, but at most to `limit`.
+    """Pads the windows of a batch to the longest window, rounded up so that batches have few different shapes.
 
     Args:
         windows: The batch.
-        limit: Tokens of the longest window of the table, for which the model has positions.
+        limit: Largest length, in tokens, for which the model has positions.
 
     Returns:
         Four tensors [windows, n], 0 or False at padding: the token ids; the token types, 1 from the context on; 1 for

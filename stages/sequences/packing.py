@@ -21,17 +21,19 @@ REMEDY = "delete data/tokens and run `dvc repro tokenization`"
 
 
 def pack(streams: Iterable[Path], folder: Path, sequence_length: int, shard_bytes: int = 1 << 28) -> dict:
-    """Cuts the concatenation of token files into shards `folder`/part_N.bin.
+    """Cuts the concatenation of token files into shards `folder`/part_N.bin of sequences of equal length.
 
     Args:
-        streams: files of token ids, each an ITEM, as stage tokenization makes them, in the order of joining.
+        streams: files of token ids (uint16), in the order of joining.
         folder: the folder of the split, with the name of the split.
         sequence_length: tokens of a sequence.
         shard_bytes: largest size of a shard in bytes, by default 256 MiB; a shard has at least one sequence.
 
     Returns:
-        The entry of the split in the index: `shards`, a list of `name` (SPLIT/part_N.bin), `sequences` and `sha256`;
-        `sequences`, the total number; `dropped_tokens`, the tokens of the incomplete sequence at the end.
+        The entry of the split in the index:
+        shards: a list of dictionaries with name (such as `train/part_1.bin`), number of sequences and SHA-256.
+        sequences: the total number.
+        dropped_tokens: the tokens of the incomplete sequence at the end.
     """
     lengths = {}
     for stream in streams:

@@ -83,7 +83,7 @@ def load(
 
 
 def _read_checkpoint(path: Path) -> tuple[dict[str, torch.Tensor], dict[str, str]]:
-    """Returns tensors and state as `save` wrote them; KeyError where the content is not the saved content."""
+    """Reads the tensors and the state of a checkpoint; KeyError if the content is not the saved content."""
     with safe_open(path, framework="pt") as file:
         state = file.metadata() or {}
         tensors = {key: file.get_tensor(key) for key in file.keys()}  # noqa: SIM118

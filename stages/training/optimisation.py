@@ -48,7 +48,13 @@ def reuse_memory() -> None:
 
 
 def derive_seed(seed: int, purpose: int, step: int = 0) -> int:
-    """Derives an independent 32-bit seed for a purpose (INITIALISATION, ...) and a step or epoch of a run's `seed`."""
+    """Derives an independent 32-bit seed from the seed of a run.
+
+    Args:
+        seed: the seed of the run.
+        purpose: the use of the random numbers, a constant of this module such as INITIALISATION.
+        step: the step or epoch.
+    """
     sequence = np.random.SeedSequence([seed, purpose, step])
     return int(sequence.generate_state(1)[0])
 
@@ -138,7 +144,18 @@ def update_weights(
     rate: float,
     clipping: float,
 ) -> Tensor:
-    """Computes the gradients of `loss`, a scalar, and applies them as `apply_gradients`."""
+    """Computes the gradients of `loss`, a scalar, and updates the weights.
+
+    Args:
+        model: The model to train.
+        adamw: The optimiser of the model.
+        loss: Mean loss of a batch.
+        rate: Learning rate.
+        clipping: Upper limit for the norm of all gradients together; infinity for no limit.
+
+    Returns:
+        The norm of all gradients together, before clipping, a scalar on the device.
+    """
     loss.backward()
     return apply_gradients(model, adamw, rate, clipping)
 
@@ -155,7 +172,7 @@ def apply_gradients(
 
     Args:
         model: The model to train.
-        adamw: The optimiser of the model, as `build_optimiser` builds it.
+        adamw: The optimiser of the model.
         rate: Learning rate, which every group of the optimiser multiplies with its `multiple`.
         clipping: Upper limit for the norm of all gradients together; infinity for no limit.
 
