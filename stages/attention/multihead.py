@@ -11,7 +11,7 @@ class AsMultiheadAttention(nn.Module):
     """Replaces nn.MultiheadAttention by an operator that has an output projection.
 
     In PyTorch's encoder and decoder layers the layout of batches stays that of the replaced module:
-    `layer.self_attn = AsMultiheadAttention(attention("pairwise", 64, 4), layer.self_attn.batch_first)`.
+    `layer.self_attn = AsMultiheadAttention(build_attention("pairwise", 64, 4), layer.self_attn.batch_first)`.
     Put a new operator into each of an encoder's `layers`: nn.TransformerEncoder copies a single layer, so an operator
     inside that layer would start with equal weights in all copies.
 
