@@ -60,9 +60,9 @@ class ClaimSources:
     """The data by which claims are judged.
 
     Attributes:
-        checks: of the published numbers, as the stage `audit` writes them.
-        contrasts: as `contrasts.make_contrasts` returns them.
-        run: measurements of this run (see evidence/fields.py).
+        checks: data/audit/checks.csv: a row per check of the published numbers.
+        contrasts: comparisons of operators; stages/analysis/contrasts.yaml describes the columns.
+        run: measurements of this run (a row per number; see evidence/fields.py).
         released: measurements of the results that Courtois et al. released.
         generated: whether text or tasks are generated, so that the run tests no claim about scores or losses.
     """
@@ -76,13 +76,13 @@ class ClaimSources:
 
 @dataclass(frozen=True)
 class Finding:
-    """The judgement of a row that claims.yaml selects.
+    """The judgement of one number or comparison behind a claim.
 
     Attributes:
-        verdict: HOLDS, TRUNCATED, FAILS, INCONCLUSIVE, or NOT_TESTED where the row is missing.
+        verdict: holds, holds only truncated, fails, inconclusive, or not tested if the number is missing.
         estimate: the number with a label and the interval, in words.
-        obstacle: a value of OBSTACLES, or empty.
-        reason: why the row is missing, or the obstacle, as a sentence.
+        obstacle: why the number allows no verdict, such as too few seeds; empty without an obstacle.
+        reason: why the number is missing, or the obstacle, as a sentence.
     """
 
     verdict: str
@@ -97,7 +97,7 @@ def load_rules() -> dict:
 
 
 def build_ledger(claims: list[dict], rules: dict, sources: ClaimSources) -> pd.DataFrame:
-    """Judges every claim, in each of the ledgers COUNTS, RELEASED and TRAINING that the claim belongs to.
+    """Judges every claim by each kind of evidence: counts, released results and training.
 
     Args:
         claims: the entries of data/published/claims.yaml; `published_audit` holds the verdict on the printed numbers.
@@ -105,10 +105,13 @@ def build_ledger(claims: list[dict], rules: dict, sources: ClaimSources) -> pd.D
         sources: the data of this run and of the sources.
 
     Returns:
-        A row for each claim and ledger: id, paper, where, kind, claim (in words), numbers (the verdict on the printed
-        numbers), numbers_because, audit_ids (names of checks, joined by ", "), ledger, verdict, because, estimate (the
-        numbers of the selected rows, joined by "; ") and, in RELEASED, reading: the verdict on the
-        released runs by the numbers only, a value of READINGS. A missing value is an empty text.
+        A row of texts per claim and kind of evidence, with the columns
+        id, paper, where, kind, claim: the claim, in words, and its place.
+        numbers, numbers_because: the verdict on the printed numbers, and the reason.
+        audit_ids: names of checks, joined by ", ".
+        ledger, verdict, because: the kind of evidence, the verdict and the reason.
+        estimate: the numbers behind the verdict, joined by "; ".
+        reading: for released results only, the verdict by the numbers of the single checkpoints.
     """
     reasons = {name: group["reason"] for group in rules["untested"] for name in group["claims"]}
     rows = []
@@ -133,11 +136,11 @@ def build_ledger(claims: list[dict], rules: dict, sources: ClaimSources) -> pd.D
 
 
 def decide_claim(findings: Sequence[Finding]) -> str:
-    """Decides a claim, which holds if all selected rows show the claim, and fails if any row refutes the claim.
+    """Decides a claim from its findings. The claim holds if all findings hold, and fails if any finding fails.
 
     Returns:
-        FAILS, even if rows are missing; else NOT_TESTED if a row is missing; else the obstacle of a row; else
-        INCONCLUSIVE, TRUNCATED or HOLDS.
+        Fails, even if numbers are missing; else not tested if a number is missing; else the obstacle of a finding; else
+        inconclusive, truncated or holds.
     """
     verdicts = {finding.obstacle or finding.verdict for finding in findings}
     for verdict in (FAILS, NOT_TESTED, *OBSTACLES, INCONCLUSIVE, TRUNCATED):
@@ -198,7 +201,7 @@ def judge_contrast(entry: dict, rows: pd.DataFrame) -> Finding:
 
 
 def _judge_range(entry: dict, low: float, high: float) -> str:
-    """Judges whether the values from `low` to `high` lie in the claimed range (HOLDS), outside (FAILS), or in both."""
+    """Judges whether an interval lies in the claimed range (holds), outside the range (fails), or across a bound."""
     above = entry.get("above", -inf)
     below = entry.get("below", inf)
     if above <= low and high <= below:

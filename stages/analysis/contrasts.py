@@ -63,17 +63,18 @@ def describe_columns() -> pd.DataFrame:
 def collect_quantities(
     rows: pd.DataFrame, measured: pd.DataFrame, without_model: baselines.WithoutModel
 ) -> pd.DataFrame:
-    """Collects all numbers of a source that are compared: a row for each run, quantity and `at`.
+    """Collects the numbers of a source that are compared between operators.
 
     Args:
-        rows: observations.
+        rows: observations: a row per measured number.
         measured: the measurements made of the observations (see evidence/fields.py).
-        without_model: the scores of answers without a model, as `baselines.map_scores` returns them; may be empty.
+        without_model: the scores of answers without a model, such as a constant answer; may be empty.
 
     Returns:
-        KEYS without the source, RUN and CHANCE. value: in points, nats or steps, or the logarithm of a speed. reached:
-        whether the milestone was reached, or missing. condition, share_of_peak: of a speed, as
-        `speeds.collect_speeds` returns them. CHANCE is in the unit of value, and NaN where value depends on no score.
+        A row per run, quantity (such as `score` or `loss`) and `at` (such as a task or a level of the loss). value: in
+        points, nats or steps, or the logarithm of a speed. reached: whether the run reached the milestone. condition,
+        share_of_peak: of a speed. Columns on baselines are in the unit of value, and NaN for quantities that are no
+            scores.
     """
     tuned = _collect_scores(measured, without_model)
     losses = measured[measured["metric"] == "final_validation_loss"].assign(quantity=LOSS, at=FINAL_LOSS)
@@ -96,15 +97,16 @@ def make_contrasts(
     """Compares every operator with the original, and each further pair of arms.
 
     Args:
-        sources: the `collect_quantities` of each source, by the name THIS_RUN or RELEASED.
+        sources: the numbers that are compared, by source: this run or the released results.
         confidence: of the interval of a single comparison, such as 0.95.
         alpha: of the tests of a family together.
-        pairs: further comparisons (arm, reference) of THIS_RUN, except of speeds. A side that is itself a pair stands
-            for the difference of two operators: ((symmetric, original), (shared, pairwise)) asks if two differences
+        pairs: further comparisons (arm, reference) of this run, except of speeds. A side that is itself a pair stands
+            for the difference of two operators: ((symmetric, original), (shared, pairwise)) asks whether two
+                differences
             differ.
 
     Returns:
-        A row for each comparison with runs of both arms. Columns: as contrasts.yaml lists.
+        A row for each comparison with runs of both arms; contrasts.yaml describes the columns.
     """
     contrasts = []
     for source, rows in sources.items():
@@ -143,7 +145,7 @@ def _collect_scores(measured: pd.DataFrame, without_model: baselines.WithoutMode
 
 
 def _collect_losses_to_noise(rows: pd.DataFrame, without_model: baselines.WithoutModel) -> pd.DataFrame:
-    """Computes the accuracy that the strongest noise of each kind takes, in points; CHANCE is of the clean accuracy."""
+    """Computes the accuracy, in points, that the strongest noise of each kind takes from every run."""
     levels = robustness.select_noise_levels(rows)
     curve = [*robustness.CURVE, *robustness.RUN]
     clean = baselines.add_baselines(levels[levels["level"] == 0], without_model)
@@ -208,9 +210,16 @@ def _select_runs(operators: list[str], runs: pd.DataFrame) -> pd.DataFrame:
 
 
 def _compare_sides(arm: list[str], reference: list[str], runs: pd.DataFrame, confidence: float) -> dict:
-    """Compares two sides: columns of `make_contrasts`, without KEYS and without the columns that depend on the family of tests.
+    """Compares two sides of a comparison.
 
-    runs: rows of `collect_quantities` with equal KEYS.
+    Args:
+        arm: the operator, or the two operators whose difference is compared.
+        reference: the operator or operators on the other side.
+        runs: the runs of one quantity, source and size.
+        confidence: of the interval, such as 0.95.
+
+    Returns:
+        The columns of contrasts.yaml that do not depend on other tests of the family.
     """
     runs = runs[runs["operator"].isin([*arm, *reference])]
     quantity = runs["quantity"].iloc[0]
@@ -246,10 +255,13 @@ def _compare_sides(arm: list[str], reference: list[str], runs: pd.DataFrame, con
 
 
 def _name_family(row) -> str:
-    """Names the family of tests, adjusted together by Holm's method, of a row of `make_contrasts`: `steps released base loss=5`.
+    """Names the family of tests that Holm's method adjusts together, such as `steps released base loss=5`.
 
     The scores of an operator in single columns are a family, and so are the steps of all operators to a milestone. The
     GLUE score and every other quantity have a family of all comparisons, over all tasks.
+
+    Args:
+        row: a comparison, with quantity, source, size and at.
     """
     names = [row.quantity, row.source, row.protocol, row.size]
     if row.quantity == SCORE and row.at != scores.GLUE_SCORE:

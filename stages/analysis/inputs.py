@@ -66,7 +66,7 @@ def read_observations(settings: Settings) -> pd.DataFrame:
 
 
 def list_further_stages() -> list[str]:
-    """Lists the stages that write data/observations/STAGE.csv, without APART: FIRST, then the order of dvc.yaml."""
+    """Lists the stages that write data/observations/STAGE.csv, in the order in which the analysis reads the files."""
     written = []
     for stage in handover.read_pipeline():
         for out in handover.list_outputs(stage):

@@ -48,15 +48,15 @@ def select_noise_levels(rows: pd.DataFrame) -> pd.DataFrame:
 def make_tables(
     rows: pd.DataFrame, without_model: baselines.WithoutModel, confidence: float
 ) -> dict[str, pd.DataFrame]:
-    """Summarises noise, transfer between tasks, and probes (of attention, in a layer or the whole model) over runs.
+    """Summarises noise, transfer between tasks, and probes of attention over runs.
 
     Args:
-        rows: observations.
-        without_model: the scores of answers without a model, as `baselines.map_scores` returns them.
+        rows: observations: a row per measured number.
+        without_model: the scores of answers without a model, such as a constant answer.
         confidence: of the intervals, such as 0.95.
 
     Returns:
-        A table by the name of its file, with the columns that group the runs and the fields of statistics.Summary.
+        A table by the name of its file, with the columns that group the runs, and mean, sd, n and interval.
     """
     noisy = select_noise_levels(rows)
     curves = summarise_groups(noisy, [*CURVE, "level"], confidence)

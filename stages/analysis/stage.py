@@ -63,9 +63,9 @@ def build_tables(
     `cells` compares this run with the printed numbers, for the tables of the papers.
 
     Args:
-        rows: observations.
+        rows: observations: a row per measured number.
         run: measurements of this run (see evidence/fields.py).
-        curves: of this run, as `convergence.summarise_curves` returns them.
+        curves: mean, minimum and maximum over runs, by quantity, operator, size and step.
         settings: the content of params.yaml.
     """
     options = settings.analysis
@@ -144,14 +144,15 @@ def collect_metrics(means: pd.DataFrame, compared: pd.DataFrame, settings: Setti
     """Collects the numbers that `dvc metrics show` shows.
 
     Args:
-        means: as `summarise_run` returns them.
-        compared: as `contrasts.make_contrasts` returns it.
+        means: means of the measurements over runs.
+        compared: comparisons with the original, with the columns of contrasts.yaml.
         settings: operators and sizes of the run.
 
     Returns:
-        Operator -> size -> means: `validation_loss`, `parameters`, and protocol -> `glue_score`, times 100. A run of
-        fewer than all tasks has no GLUE score, and its columns in place of the score. Next to a mean NAME stands
-        NAME_against_original: the `verdict`, and `difference`, `low` and `high` where known.
+        Nested dictionaries: operator, size, and then `validation_loss`, `parameters`, and a score per protocol
+        (`glue_score`, times 100). A run of fewer than all tasks has the scores of the tasks in place of the GLUE score.
+        Next
+        to a mean NAME stands NAME_against_original: the `verdict`, and `difference`, `low` and `high` if known.
     """
     result: dict = {}
     with_glue_score = set(means.loc[means["evaluated_on"] == scores.GLUE_SCORE, "protocol"])

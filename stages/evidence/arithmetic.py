@@ -34,13 +34,17 @@ def judge_printed_number(text: str, exact: Fraction, word: str = "") -> str:
     Args:
         text: the printed number, without separators, such as `12.94` or `30000`.
         exact: the exact number, in the same unit.
-        word: the word of the source before the number: a word of APPROXIMATELY, `up to`, or an empty text.
+        word: the word before the number in the source, such as `about` or `up to`; or an empty text.
 
     Returns:
-        HOLDS if the exact number rounds to the printed digits; a tie may round up or down. After a word of
-        APPROXIMATELY, the exact number may be a whole unit of the last digit away. After `up to`, the exact number may
-        also be smaller. TRUNCATED if the exact number gives the printed digits only when cut off; a printed 0 is taken
-        for a positive number that was cut off. FAILS in all other cases.
+        HOLDS: the exact number rounds to the printed digits; a tie may round up or down. After a word such as `about`,
+            the
+            exact number may be a whole unit of the last digit away; after `up to`, the exact number may also be
+            smaller.
+        TRUNCATED: the exact number gives the printed digits only if cut off. A printed 0 counts as a positive number
+            that
+            was cut off.
+        FAILS: in all other cases.
 
     Raises:
         ValueError: the word is unknown, or the text is no number.

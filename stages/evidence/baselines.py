@@ -96,10 +96,12 @@ def collect_scores(rows: pd.DataFrame, confidence: float) -> pd.DataFrame:
         confidence: of the intervals, such as 0.95.
 
     Returns:
-        COLUMNS, a row for every baseline, protocol, `evaluated_on` and metric. low, high: NaN except for
-        MOST_FREQUENT. Without a protocol: the raw metrics of GLUE; `exact_match` and `f1` of both question sets and of
-        the mean of both, `squad`; TRANSFERRED of each split that the stage `cross_domain` tests on. For each protocol
-        the metric `score`: of every column of the papers' GLUE tables and of the means in scores.MEANS.
+        A row for every baseline, protocol, `evaluated_on` and metric: value, low and high. The interval is NaN except
+        for
+        the constant answer. Rows without a protocol have raw metrics: of GLUE, of both question sets and their mean
+        (`squad`), and of the splits of stage `cross_domain`. Rows with a protocol have the metric `score` of every
+        column of
+        the papers' GLUE tables, and of means of columns.
     """
     transferred = _list_transferred(rows, confidence)
     rows = select_rows(rows, stage=STAGE)
@@ -127,7 +129,7 @@ def collect_scores(rows: pd.DataFrame, confidence: float) -> pd.DataFrame:
 
 
 def _list_transferred(rows: pd.DataFrame, confidence: float) -> pd.DataFrame:
-    """Lists TRANSFERRED of the more frequent of yes and no on each split of `cross_domain`."""
+    """Lists the balanced accuracy of the more frequent of yes and no on each split that stage `cross_domain` tests."""
     splits = select_rows(rows, stage="cross_domain", metric="majority_accuracy")
     # Every model that is tested on a split has the same number there.
     splits = splits.drop_duplicates("evaluated_on").assign(operator=MOST_FREQUENT, protocol=None, metric=TRANSFERRED)
@@ -136,7 +138,13 @@ def _list_transferred(rows: pd.DataFrame, confidence: float) -> pd.DataFrame:
 
 
 def _add_intervals(rows: pd.DataFrame, metrics: pd.Series, confidence: float) -> pd.DataFrame:
-    """Adds `low` and `high`, by the rule for each row's metric in `metrics` [rows]; NaN except for MOST_FREQUENT."""
+    """Adds the interval (`low`, `high`) of each constant answer; other baselines get NaN.
+
+    Args:
+        rows: scores of baselines.
+        metrics: the metric that decides how the interval is computed, for each row.
+        confidence: of the intervals, such as 0.95.
+    """
     ends = []
     for metric, row in zip(metrics, rows.itertuples(), strict=True):
         end = (nan, nan)
@@ -173,7 +181,7 @@ def _average_columns(columns: pd.DataFrame, wanted: tuple[str, ...], name: str) 
 
 
 def map_scores(rows: pd.DataFrame) -> WithoutModel:
-    """Turns the rows that `collect_scores` returns into the mapping in which `look_up_score` looks scores up."""
+    """Turns the scores of baselines into a mapping for quick look-ups, by baseline, protocol, split and metric."""
     known = {}
     for row in rows.fillna({"protocol": ""}).itertuples():
         known[row.operator, row.protocol, row.evaluated_on, row.metric] = (
@@ -184,13 +192,13 @@ def map_scores(rows: pd.DataFrame) -> WithoutModel:
 
 
 def look_up_score(name: str, score: Mapping, baselines: WithoutModel) -> tuple[float, float]:
-    """Looks up the score of a baseline in the place of a model's score.
+    """Looks up the score that a baseline has for the data and metric of a model's score.
 
     Args:
-        name: of the baseline.
+        name: the baseline, such as `most_frequent`.
         score: `protocol`, `evaluated_on` and `metric` of the model's score; for `cross_domain` also `stage` and `task`,
             the task of fine-tuning. The baseline of `raw_accuracy` and of `accuracy_under_noise` is `accuracy`.
-        baselines: as `map_scores` returns them.
+        baselines: the mapping of all scores of baselines.
 
     Returns:
         The value of the baseline and the upper end of the interval, fractions; NaN if unknown.
@@ -206,7 +214,7 @@ def look_up_score(name: str, score: Mapping, baselines: WithoutModel) -> tuple[f
 
 
 def look_up_baselines(score: Mapping, baselines: WithoutModel) -> dict[str, float]:
-    """Looks up the numbers that `add_baselines` adds for a score (see `look_up_score`), by column."""
+    """Looks up the baselines of a score, as fractions: most_frequent, most_frequent_high and words_and_overlap."""
     value, high = look_up_score(MOST_FREQUENT, score, baselines)
     overlap, _ = look_up_score(WORDS_AND_OVERLAP, score, baselines)
     return {
@@ -222,13 +230,15 @@ def is_at_chance(score: float, high: float) -> bool | None:
 
 
 def score_too_low(arms: Iterable[pd.DataFrame], lost: bool) -> bool:
-    """Checks whether arms score too low for a comparison of scores, or of quantities made from scores.
+    """Checks whether the scores of arms are too low for a comparison, because no mean beats a constant answer.
 
     Args:
-        arms: the runs of each arm. The mean `score` is judged, by `at_chance`. `most_frequent_high`, equal in all runs,
-            is the upper end of chance; an arm with NaN there counts as above chance.
-        lost: whether the comparison is about the accuracy that noise takes. An arm at chance has nothing to lose, so
-            that one such arm leaves nothing to compare; for other quantities, all arms must be at chance.
+        arms: the runs of each arm: `score`, and `most_frequent_high`, the upper end of the constant answer's interval,
+            which
+            is equal in all runs.
+        lost: whether the compared number is a loss of score. A loss is not compared if any arm scores too low; a score
+            is
+            not compared only if all arms score too low.
     """
     chances = []
     for arm in arms:
@@ -241,13 +251,15 @@ def add_baselines(rows: pd.DataFrame, baselines: WithoutModel, value: str = "val
     """Adds the scores of baselines to every score, and whether the score is at chance.
 
     Args:
-        rows: scores, with the fields that `look_up_score` needs.
-        baselines: as `map_scores` returns them.
+        rows: scores of models, with protocol, stage, task, evaluated_on and metric.
+        baselines: the mapping of all scores of baselines.
         value: the name of the column of scores, fractions.
 
     Returns:
-        The rows, with the same order and index, with `most_frequent`, `most_frequent_high` (the upper end of the
-        interval), `words_and_overlap`, NaN if there is no such baseline, and `at_chance`, `<NA>` if unknown.
+        The rows in the same order, with
+        most_frequent, most_frequent_high: the score of a constant answer, and the upper end of its interval.
+        words_and_overlap: the score of a linear model of words; NaN if unknown.
+        at_chance: whether the score is at most the upper end; `<NA>` if unknown.
     """
     added = []
     for row in rows.to_dict("records"):

@@ -177,15 +177,15 @@ def measure_steps_to_scores(whole: pd.DataFrame) -> pd.DataFrame:
 def collect_events(measured: pd.DataFrame) -> pd.DataFrame:
     """Collects when every pre-training run reached each milestone, or up to which step the run did not.
 
-    If several fine-tuning runs measure one pre-training run, the pre-training run reached the milestone if all of them
-    did, at the mean of the steps. If not, `step` is the mean of the last steps of the fine-tuning runs that did not.
+    If several fine-tuning runs measure one pre-training run, the pre-training run reached the milestone if all
+    fine-tuning runs did, at the mean of the steps. If not, `step` is the mean of the last steps of the runs that did
+    not.
 
     Args:
-        measured: measurements, of which the metrics NAMES are used.
+        measured: measurements (see evidence/fields.py); only times to milestones are used.
 
     Returns:
-        EVENTS, an event table (see survival.py). milestone: a name of MILESTONES, or the condition of `steps_to_loss`,
-        such as `loss=3`.
+        An event table (see survival.py): size, operator, seed, milestone (such as `loss=3`), step, and reached.
     """
     rows = measured[measured["metric"].isin(NAMES)]
     kind = rows["metric"].str.removesuffix(NOT_REACHED)
@@ -209,10 +209,10 @@ def select_milestone_events(measured: pd.DataFrame) -> pd.DataFrame:
 
 
 def select_measurements(measured: pd.DataFrame, fields: dict[str, str]) -> pd.DataFrame:
-    """Selects measurements by their fields, as `select_rows` does, and adds `reached`, False for a censored time.
+    """Selects measurements by the values of fields, and adds `reached`, False for a time whose end was not seen.
 
-    If `fields` names a metric of MILESTONES, every pre-training run has a row, with `value` and `reached` as in
-    `collect_events`. For other metrics, `reached` is True.
+    If `fields` names a time to a milestone, every pre-training run has one row: `value` is the step, and `reached` says
+    whether the run reached the milestone. For other metrics, `reached` is True.
     """
     metric = fields.get("metric")
     if metric not in MILESTONES:
@@ -224,14 +224,16 @@ def select_measurements(measured: pd.DataFrame, fields: dict[str, str]) -> pd.Da
 
 
 def find_crossings(rows: pd.DataFrame, level: float) -> pd.DataFrame:
-    """Finds when every run first falls below a level of the loss, and where the loss ends.
+    """Finds when every run first falls below a level of the loss, and the last loss of every run.
 
     Args:
         rows: observations, each run's in order of steps; the runs have one size.
         level: of the validation loss, in nats.
 
     Returns:
-        One row for every run: operator, pretraining_seed, step, reached (as in `collect_events`) and final_loss, in nats.
+        One row per run: operator, pretraining_seed, step, reached (whether the run fell below the level; if not, step
+            is
+        the last step) and final_loss, in nats.
     """
     measured = measure_losses(rows, [level])
     final = select_rows(measured, metric="final_validation_loss").rename(columns={"value": "final_loss"})
@@ -244,14 +246,15 @@ def estimate_milestones(measured: pd.DataFrame, by_step: pd.DataFrame, confidenc
     """Estimates when each operator reaches each milestone.
 
     Args:
-        measured: measurements, as for `collect_events`.
-        by_step: the `summarise_curves`, for the steps of the evaluations.
-        confidence: of the intervals.
+        measured: measurements (see evidence/fields.py); only times to milestones are used.
+        by_step: curves of the losses and scores by step, which hold the steps of the evaluations.
+        confidence: of the intervals, such as 0.95.
 
     Returns:
-        A row for every size, operator and milestone that at least one run of the size reaches, with survival.MEANS
-        over pre-training seeds. after, before: as `find_bracket` returns them for the runs that reach the milestone;
-        missing if no run does.
+        A row for every size, operator and milestone that at least one run of the size reaches: the restricted mean over
+        pre-training seeds with its interval; after, the last evaluation before the earliest run reaches the milestone;
+        and
+        before, the first evaluation at which all these runs have reached the milestone.
     """
     reaching = select_milestone_events(measured)
     means = survival.estimate_restricted_means(reaching, ["size", "milestone"], confidence)
@@ -287,10 +290,7 @@ def find_bracket(evaluated: np.ndarray, steps: np.ndarray) -> tuple[int, int]:
 
 
 def summarise_curves(rows: pd.DataFrame, whole: pd.DataFrame) -> pd.DataFrame:
-    """Computes mean, minimum, maximum and n over runs, by quantity, operator, size and step.
-
-    quantity: `loss`, in nats, from the observations `rows`; `glue_score`, times 100, from the measurements `whole`.
-    """
+    """Computes mean, minimum, maximum and number of runs of every curve, by quantity, operator, size and step."""
     losses = select_validation_loss(rows).assign(quantity="loss")
     scores = select_scores_by_step(whole).sort_values(["size", "operator", "step"], kind="stable")
     scores = scores.assign(quantity="glue_score", value=100 * scores["value"])

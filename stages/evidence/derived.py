@@ -42,14 +42,12 @@ TIME_KEYS = ["size", "operator", "stock", "metric", "task"]
 
 
 def pair_with_reference(rows: pd.DataFrame, references: pd.DataFrame) -> pd.DataFrame:
-    """Adds a column `reference` to every row: the value of the reference that agrees in all fields but the operator.
+    """Adds a column `reference` to every row: the value of another operator under equal conditions.
 
     Args:
         rows: observations or measurements; rows without a reference are left out.
-        references: observations or measurements of one operator.
-
-    Returns:
-        FIELDS and `reference`.
+        references: observations or measurements of one operator; a reference agrees with the row in all fields but the
+            operator.
     """
     references = references.reindex(columns=FIELDS).rename(columns={"value": "reference"})
     return rows.reindex(columns=FIELDS).merge(
@@ -59,7 +57,7 @@ def pair_with_reference(rows: pd.DataFrame, references: pd.DataFrame) -> pd.Data
 
 
 def pair_with_original(rows: pd.DataFrame, metric: str) -> pd.DataFrame:
-    """Pairs the rows of a metric with the rows of the original, as `pair_with_reference` does."""
+    """Adds a column `reference` to the rows of a metric: the value of the original under equal conditions."""
     rows = select_rows(rows, metric=metric)
     return pair_with_reference(rows, select_rows(rows, operator=REFERENCE))
 
@@ -68,8 +66,9 @@ def compute_savings(counts: pd.DataFrame) -> pd.DataFrame:
     """Compares the counts of every operator with the counts of the original.
 
     Returns:
-        FIELDS. The metrics are those of SAVINGS, in per cent, and `block_factor`: parameters of an attention block of
-        the original divided by those of the operator.
+        Measurements (see evidence/fields.py): saved parameters in per cent, such as `saved_percent`, and
+        `block_factor`, the
+        parameters of the original's attention block divided by the parameters of the operator's.
     """
     parts = []
     for metric, (count, count_of_original) in SAVINGS.items():
@@ -83,7 +82,10 @@ def compute_savings(counts: pd.DataFrame) -> pd.DataFrame:
 
 
 def compute_gains(rows: pd.DataFrame) -> pd.DataFrame:
-    """Subtracts the value of each of REFERENCES from every other operator's: `score` gives `score_over_original`."""
+    """Subtracts the score of a reference operator from the score of every other operator.
+
+    The metric `score` gives `score_over_original` and `score_over_pairwise`, for example.
+    """
     parts = []
     for reference in REFERENCES:
         is_reference = rows["operator"] == reference
@@ -155,10 +157,11 @@ def measure_curves(rows: pd.DataFrame, keys: list[str]) -> pd.DataFrame:
 
 
 def measure_noise(rows: pd.DataFrame) -> pd.DataFrame:
-    """Measures the accuracy that a run loses from no noise to LOUDEST, and the mean accuracy over that range (NOISE).
+    """Measures the accuracy that a run loses from no noise to level 0.4, and the mean accuracy over these levels.
 
     Args:
-        rows: of noise on the embeddings (condition `noise=0.05`). A run without both ends of the range is left out.
+        rows: accuracies under noise on the embeddings (condition `noise=0.05`). Runs that lack level 0 or 0.4 are left
+            out.
     """
     rows = select_rows(rows, metric="accuracy")
     rows = rows.assign(level=rows["condition"].str.removeprefix("noise=").astype(float))
@@ -201,11 +204,11 @@ def measure_times(rows: pd.DataFrame) -> pd.DataFrame:
 
 
 def summarise_times(rows: pd.DataFrame) -> pd.DataFrame:
-    """Summarises the metrics of the stage `timing` that have rounds over the rounds.
+    """Summarises the times of the stage `timing` over rounds.
 
     Returns:
-        TIME_KEYS, mean and sample standard deviation `sd`. stock: the precision of stock BERT; an empty text for our
-        operators. task: empty for pre-training.
+        A row per operator, size, metric and task, with mean and sample standard deviation `sd`. stock: the precision of
+        stock BERT, or an empty text for our operators. task: empty for pre-training.
     """
     rows = select_rows(rows, stage="timing")
     # Other rows of the stage hold no time.

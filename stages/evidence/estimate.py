@@ -49,21 +49,24 @@ class Estimate:
 
 
 def compare_arms(arm: pd.DataFrame, reference: pd.DataFrame, confidence: float) -> Estimate:
-    """Compares two arms over their units of inference.
+    """Compares two arms, such as two operators, over their units of inference, such as pre-training seeds.
 
     Pre-training runs of equal seed share batches and masks, and times of one round share the state of the machine. Arms
-    with the same seeds or rounds are therefore compared by `compare_paired`. Fine-tuning seeds of two checkpoints are not
+    with the same seeds or rounds are therefore compared by paired differences. Fine-tuning seeds of two checkpoints are
+    not
     pairs: in the released results of Courtois et al. their mean correlation is 0.07 over 36 columns. Such arms, arms
-    with different seeds, and arms that do not vary are compared by `compare_by_welch`.
+    with
+    different seeds, and arms that do not vary are compared by Welch's test.
 
     Args:
-        arm: the runs of the arm, as `statistics.find_units` takes runs.
+        arm: the runs of the arm: value, pretraining_seed, seed and other fields.
         reference: the runs of the reference.
         confidence: of the interval, such as 0.95.
 
     Returns:
-        The estimate of `compare_paired` or `compare_by_welch`. If the units of the arms differ, an arm has a single checkpoint, and the
-        unit is FINETUNING. If an arm has fewer units than FEWEST, there is no interval and no test.
+        The difference with its interval and p value. If the units of the arms differ, an arm has a single checkpoint,
+        and
+        the unit is a fine-tuning seed. With too few units, there is no interval and no test.
     """
     values, draws, unit = find_units(arm)
     other_values, other_draws, other_unit = find_units(reference)

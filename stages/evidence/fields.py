@@ -38,7 +38,7 @@ def select_rows(rows: pd.DataFrame, /, **fields: object) -> pd.DataFrame:
 
 
 def list_other_fields(*names: str) -> list[str]:
-    """Lists FIELDS without these."""
+    """Lists all fields of a measurement except the given fields."""
     return [field for field in FIELDS if field not in names]
 
 

@@ -13,14 +13,14 @@ from stages.evidence.fields import FIELDS, TEXTS, select_rows, stack_frames
 
 
 def compute_measurements(rows: pd.DataFrame, levels: Sequence[float] = convergence.LEVELS) -> pd.DataFrame:
-    """Computes all quantities of the papers that the rows allow.
+    """Computes all quantities of the papers that the observations allow, such as scores, savings and steps to a loss.
 
     Args:
         rows: observations, each run's in order of steps.
         levels: of the validation loss, in nats, at which steps are measured.
 
     Returns:
-        FIELDS; a field that the rows lack is missing.
+        A row per number, with the fields of evidence/fields.py; fields that do not apply are missing.
     """
     rows = rows.reindex(columns=FIELDS).astype(dict.fromkeys(TEXTS, "str"))
     counts = rows[rows["stage"].isin(("parameters", "tasks"))]

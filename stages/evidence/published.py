@@ -58,7 +58,11 @@ def read_protocol() -> dict:
 
 
 def read_shared_curve() -> pd.DataFrame:
-    """Reads both ends of the loss curve of `shared` (Kowsher et al., Figure 2) in the form of `convergence.summarise_curves`."""
+    """Reads both ends of the loss curve of `shared` (Kowsher et al., Figure 2).
+
+    Returns:
+        A row for the first and the last step, with the columns of our own loss curves.
+    """
     numbers = read_table(FIGURES).set_index(["row_key", "column_key"])["value"].loc["pretrain"]
     loss = numbers[["initial_loss", "final_loss"]].to_numpy()
     return pd.DataFrame(

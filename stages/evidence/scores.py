@@ -38,7 +38,7 @@ METRICS = {
 
 
 def list_metrics() -> pd.DataFrame:
-    """Lists METRICS: a row with `protocol`, `evaluated_on` (the column) and `metric` for every raw metric."""
+    """Lists the raw metrics behind the scores: a row per protocol, column (`evaluated_on`) and metric."""
     rows = []
     for protocol, columns in METRICS.items():
         for column, metrics in columns.items():
@@ -48,13 +48,13 @@ def list_metrics() -> pd.DataFrame:
 
 
 def compute_column_scores(rows: pd.DataFrame) -> pd.DataFrame:
-    """Computes a score, a fraction, for every run and column.
+    """Computes a score, a fraction, for every run and column of the GLUE tables.
 
     Args:
-        rows: observations, of which STAGES are used.
+        rows: observations of fine-tuning.
 
     Returns:
-        RUN, `evaluated_on` (the column), `metric`, which is `score`, and `value`.
+        A row per run and column (`evaluated_on`): metric, which is `score`, and value.
     """
     rows = rows[rows["stage"].isin(STAGES)].merge(list_metrics())
     groups = rows.groupby([*RUN, "evaluated_on"], dropna=False, sort=False)
@@ -62,7 +62,7 @@ def compute_column_scores(rows: pd.DataFrame) -> pd.DataFrame:
 
 
 def compute_mean_scores(columns: pd.DataFrame) -> pd.DataFrame:
-    """Averages columns (MEANS) for every run that has all columns; the input is the output of `compute_column_scores`."""
+    """Averages the scores of columns for every run that has all columns, such as the GLUE score over nine columns."""
     frames = []
     for name, wanted in MEANS.items():
         groups = columns[columns["evaluated_on"].isin(wanted)].groupby(RUN, dropna=False, sort=False)

@@ -93,10 +93,10 @@ def find_units(rows: pd.DataFrame) -> tuple[np.ndarray, pd.Index, str]:
 
 
 def summarise_cell(rows: pd.DataFrame, confidence: float) -> Summary:
-    """Computes the statistics of a cell.
+    """Computes the statistics of one cell over its runs.
 
     Args:
-        rows: the runs of the cell, as `find_units` takes them.
+        rows: the runs of the cell: value, pretraining_seed, seed and other fields.
         confidence: of the interval, such as 0.95.
 
     Raises:
@@ -124,12 +124,12 @@ def summarise_groups(rows: pd.DataFrame, keys: list[str], confidence: float) -> 
     """Summarises every group of runs.
 
     Args:
-        rows: runs, as `find_units` takes them, with the columns `keys`.
+        rows: runs (value, pretraining_seed, seed) with the columns `keys`.
         keys: the columns that the runs of a group agree in.
         confidence: of the intervals, such as 0.95.
 
     Returns:
-        A row for every group, with the columns `keys` and the fields of Summary.
+        A row per group, with the columns `keys` and the fields of Summary.
     """
     cells = []
     for values, runs in rows.groupby(keys, dropna=False, sort=False):
@@ -191,10 +191,10 @@ def _average_by_pretraining_seed(
 
 
 def explain_too_few(unit: str, *counts: int) -> str:
-    """Explains why so many units allow no verdict, such as TOO_FEW; an empty text if a verdict is allowed.
+    """Explains why there are too few units for a verdict; empty if there are enough.
 
     Args:
-        unit: the unit of inference.
+        unit: the unit of inference, such as a pre-training seed.
         counts: number of units of each arm.
     """
     fewest = min(counts)

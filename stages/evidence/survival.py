@@ -79,12 +79,14 @@ def compute_curves(events: pd.DataFrame, by: list[str]) -> pd.DataFrame:
     """Computes Kaplan-Meier curves: the share of runs that still wait for the event after each step with an event.
 
     Args:
-        events: an event table.
+        events: an event table: step, and reached (whether the event happened at the step).
         by: the columns that the runs of a curve agree in.
 
     Returns:
-        The columns `by` and CURVE. waiting: the share of runs, from 1 at step 0. at_risk: the number of runs known to
-        wait until the step. reached: the number of runs with an event at the step.
+        The columns `by`, step, and
+        waiting: the share of runs, from 1 at step 0.
+        at_risk: the number of runs known to wait until the step.
+        reached: the number of runs with an event at the step.
     """
     points = []
     for keys, runs in events.groupby(by, sort=False, dropna=False):
@@ -97,16 +99,18 @@ def compute_curves(events: pd.DataFrame, by: list[str]) -> pd.DataFrame:
 
 
 def estimate_restricted_means(events: pd.DataFrame, by: list[str], confidence: float) -> pd.DataFrame:
-    """Estimates the restricted mean of every operator, with a t interval. The operators of one group share a horizon.
+    """Estimates the restricted mean time of every operator, with a t interval.
+
+    All operators of a group share a horizon: later events count as events at the horizon.
 
     Args:
-        events: an event table.
+        events: an event table: step, and reached (whether the event happened at the step).
         by: the columns that the runs of a group agree in.
         confidence: of the intervals, such as 0.95.
 
     Returns:
-        The columns `by`, `operator` and MEANS, a row for each operator of a group. mean, sd, low, high: of the
-        restricted times, in steps. runs, never: the number of runs, and of runs that end before the event.
+        A row per group and operator, with mean, sd, low and high of the restricted times, in steps; runs, the number of
+        runs; and never, the number of runs that end before the event.
     """
     means = []
     for keys, group in events.groupby(by, sort=False):

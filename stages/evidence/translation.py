@@ -55,22 +55,28 @@ def select_epochs(rows: pd.DataFrame) -> pd.DataFrame:
 
 
 def name_model(size: str) -> str:
-    """Names the model of a size: `Transformer, blog` for a size of translation (SIZES), `BERT-tiny` for BERT."""
+    """Names the model of a size for readers: `blog` gives `Transformer, blog`, and `tiny` gives `BERT-tiny`."""
     return f"Transformer, {size}" if size in SIZES else f"BERT-{size}"
 
 
 def average_curves(rows: pd.DataFrame) -> pd.DataFrame:
-    """Averages CURVES over the n seeds. Columns: protocol, operator, metric, epoch, mean, minimum, maximum and n."""
+    """Averages the curves of translation over seeds.
+
+    Returns:
+        A row per protocol, operator, metric and epoch: mean, minimum, maximum and n, the number of seeds.
+    """
     by_epoch = select_epochs(rows)
     by_epoch = by_epoch[by_epoch["metric"].isin(CURVES)]
     return statistics.compute_bands(by_epoch, ["protocol", "operator", "metric", "epoch"])
 
 
 def summarise_measurements(measured: pd.DataFrame, confidence: float) -> pd.DataFrame:
-    """Summarises measurements of the stage translation, and times per step (STEPS), over seeds or rounds.
+    """Summarises measurements of the stage translation over seeds, and times per step over rounds.
 
     Returns:
-        SUMMARY. protocol: for errors of sequence tasks, the task. sd, low, high: as in statistics.Summary.
+        A row per protocol, operator and metric: mean, sd, n and the interval. The protocol of an exact sequence task is
+            the
+        name of the task.
     """
     measured = measured[(measured["stage"] == STAGE) | measured["metric"].isin(STEPS)]
     # Sequence tasks are told apart by the task, as all have one protocol.
