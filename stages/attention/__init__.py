@@ -11,7 +11,8 @@ torch.Size([2, 10, 768])
 torch.Size([2, 12, 10, 10])
 >>> [name for name in layer.state_dict() if name.startswith("D")]  # the diagonals of Kowsher et al.
 ['D_q', 'D_k', 'D_v']
->>> sum(p.numel() for p in build_attention("original", 768, 12).parameters()) - sum(p.numel() for p in layer.parameters())
+>>> original = build_attention("original", hidden=768, heads=12)
+>>> sum(p.numel() for p in original.parameters()) - sum(p.numel() for p in layer.parameters())
 1178880
 
 example.py puts a layer into a PyTorch encoder and trains a model; `fewer_attention.bert` has the BERT models, and

@@ -31,7 +31,7 @@ Projection = tuple[Tensor, Tensor]
 class SelfAttention(nn.Module):
     """softmax(Q_i K_i^T / sqrt(d)) V_i for every head i, and the output projection after the heads.
 
-    A subclass sets the class attributes below, and names in `list_parameter_shapes` its parameters outside Linear layers.
+    A subclass sets the class attributes below, and lists parameters outside Linear layers in `list_parameter_shapes`.
 
     Args:
         hidden: width h.
@@ -142,7 +142,7 @@ class SelfAttention(nn.Module):
         """Counts floating-point operations per token, forward, of the matrix products that give the scores.
 
         A multiplication and the addition of its product are two operations. Linear layers, the weighted sum of values,
-        softmax, scaling and masks are not counted. Here: Q K^T over all heads, whatever their number.
+        softmax, scaling and masks are not counted. The base class counts Q K^T over all heads.
 
         Args:
             hidden: width h.
@@ -207,10 +207,10 @@ class SelfAttention(nn.Module):
             self.get_parameter(name).mul_(root)
 
     def initialise_parameters(self) -> None:
-        """Initialises the parameters outside Linear layers as `start` says; here there are no such parameters."""
+        """Initialises the parameters outside Linear layers by the method `start`; the base class has no such parameters."""
 
     def compute_first_spread(self, deviation: float) -> float | None:
-        """Returns the standard deviation of the first scores: `score_spread` if set, or else `compute_source_spread`."""
+        """Returns the standard deviation of the first scores: `score_spread` if set, or else the spread of the source."""
         if self.score_spread is not None:
             return self.score_spread
         return self.compute_source_spread(deviation)
@@ -232,7 +232,15 @@ class SelfAttention(nn.Module):
     # the computation
 
     def compute_queries_keys_values(self, X: Tensor, memory: Tensor) -> tuple[Tensor, ...]:
-        """Returns Q [batch, n, h] from X, times `compute_diagonal`, and K and V [batch, m, h] from `memory`, which may be X."""
+        """Returns queries, keys and values of all heads side by side; operators with diagonals scale the queries.
+
+        Args:
+            X: hidden states [batch, n, h] of the tokens that attend.
+            memory: hidden states [batch, m, h] of the tokens that are attended to; may be X.
+
+        Returns:
+            Q [batch, n, h], K and V [batch, m, h].
+        """
         query, key, value = (getattr(self, role) for role in self.roles)
         if memory is X:
             # In one call, so that a layer with two roles is computed once.

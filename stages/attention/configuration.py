@@ -59,7 +59,7 @@ class OperatorConfig(BertConfig):
         )
 
     def build_feed_forward(self) -> tuple[nn.Module, int] | None:
-        """Builds a replacement of BERT's first feed-forward layer and activation; see `SelfAttention.build_feed_forward`."""
+        """Builds a replacement of BERT's first feed-forward layer and activation; `None` if neither is replaced."""
         return self.find_operator_class().build_feed_forward(
             self.hidden_size,
             self.num_attention_heads,

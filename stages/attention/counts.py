@@ -54,8 +54,9 @@ def compute_layer_formulas(variant: Variant, size: Size) -> dict[str, int]:
     """Counts the parameters of a layer by closed formula.
 
     Returns:
-        The numbers of `compute_attention_formulas`; feed_forward_parameters: without LayerNorm; layer_parameters: of attention
-        block, feed-forward network and two LayerNorms.
+        attention_parameters, attention_weights and further counts of the attention block; feed_forward_parameters,
+        without
+        LayerNorm; layer_parameters, of attention block, feed-forward network and two LayerNorms.
     """
     hidden = size["hidden"]
     numbers = compute_attention_formulas(variant, size)
@@ -67,7 +68,7 @@ def compute_layer_formulas(variant: Variant, size: Size) -> dict[str, int]:
 
 
 def count_layer(variant: Variant, size: Size) -> dict[str, int]:
-    """Counts attention_parameters and feed_forward_parameters, as `compute_layer_formulas` defines them, on a built layer."""
+    """Counts attention_parameters and feed_forward_parameters (without LayerNorm) on a built layer."""
     layer = _build_layer(variant, size)
     return {
         "attention_parameters": _count_parameters(layer.attention.self),
@@ -79,7 +80,7 @@ def count_model_parameters(kind: str, variant: Variant, size: Size) -> int:
     """Counts the trainable parameters of a model with BERT's vocabulary of 30,522.
 
     Args:
-        kind: a key of MODELS.
+        kind: `masked_lm_parameters` or `classifier_parameters` (two labels and a pooler).
         variant: the operator.
         size: of the model.
 
@@ -150,7 +151,9 @@ def count_training_operations(
     length: int,
     masked: float,
 ) -> float:
-    """Counts operations per token as `count_block_operations` does, but of a masked-LM training step, forward and backward.
+    """Counts floating-point operations per token of a masked-LM training step, forward and backward.
+
+    Only matrix products are counted: of attention, feed-forward network and masked-LM head.
 
     Args:
         variant: the operator.

@@ -170,7 +170,7 @@ def _read_tokenizer(folder: Path) -> Tokenizer | None:
 
 
 def _load_model(kind: type[PreTrainedModel], folder: Path) -> PreTrainedModel:
-    """Loads a model from safetensors files; ValueError for damaged weights, or not exactly those of config.json."""
+    """Loads a model from safetensors files; ValueError for damaged, missing or unexpected weights."""
     try:
         model, report = kind.from_pretrained(
             folder, use_safetensors=True, ignore_mismatched_sizes=True, output_loading_info=True

@@ -71,7 +71,7 @@ class Fixed(SelfAttention):
         self.W.uniform_(-limit, limit)
 
     def compute_source_spread(self, deviation: float) -> float:
-        """Returns the standard deviation of an entry of W, whatever `deviation` is."""
+        """Returns the standard deviation of an entry of W, which does not depend on `deviation`."""
         return math.sqrt(1 / (self.heads * self.positions))
 
 

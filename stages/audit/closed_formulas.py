@@ -12,17 +12,19 @@ SIZES = {"small": (4, 512, 2048, 8), "base": (12, 768, 3072, 12)}
 
 
 def count_bert(operator: str, size: str) -> dict[str, int]:
-    """Count the parameters of a BERT.
+    """Count the parameters of a BERT by closed formula.
 
     Args:
         operator: `original`, `symmetric`, `pairwise` or `shared`.
-        size: a key of SIZES.
+        size: `small` or `base`.
 
     Returns:
-        Numbers of parameters: `projections` (Q, K and V in one layer, with the matrices of pairwise or the diagonals of
-        shared), `block` (the attention block, which adds the output projection), `layer` (one whole layer), `masked_lm`
-        (the model with a linear map, a norm, and the bias of a decoder tied to the embedding) and `classifier` (the
-        model with a pooler and a linear map to two labels).
+        Numbers of parameters, by part of the model:
+        projections: Q, K and V of one layer, with the matrices of pairwise or the diagonals of shared.
+        block: the attention block of one layer, with the output projection.
+        layer: one whole layer.
+        masked_lm: the model with a linear map, a norm, and the bias of a decoder tied to the embedding.
+        classifier: the model with a pooler and a linear map to two labels.
     """
     layers, h, inner, heads = SIZES[size]
     linear = h * h + h

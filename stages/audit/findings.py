@@ -1,8 +1,8 @@
 """A finding of the audit, and the ways to make a finding: by printed digits, as a whole statement, or as a note.
 
 The words of every computed check are in statements.yaml, by identifier: a statement, and a sentence that takes the
-numbers. `judge_printed_number` (stages.evidence.arithmetic) gives HOLDS where the exact number rounds to the printed digits, TRUNCATED
-where the digits only result if further digits are cut off, and FAILS in all other cases.
+numbers. A check of a printed number HOLDS if the exact number rounds to the printed digits, is TRUNCATED if the digits
+only result when further digits are cut off, and FAILS in all other cases (stages.evidence.arithmetic).
 """
 
 from collections.abc import Iterable, Iterator
@@ -26,9 +26,9 @@ class Finding:
     Attributes:
         check: the identifier, such as `C.GAIN.base`.
         statement: the statement that is checked, in words.
-        verdict: HOLDS, TRUNCATED, FAILS, NOT_DECIDED or NOTE.
+        verdict: holds, truncated, fails, not decided, or a note without a verdict.
         arithmetic: the numbers behind the verdict, in words.
-        by: `arithmetic`, or `reading` where two statements were compared by eye.
+        by: `arithmetic`, or `reading` if two statements were compared by eye.
     """
 
     check: str
@@ -53,7 +53,7 @@ def make_finding(check: str, verdict: str, **values: object) -> Finding:
 
     Args:
         check: the identifier with its braces, a key of statements.yaml, such as `C.GAIN.{size}`.
-        verdict: as in `Finding`.
+        verdict: holds, truncated, fails, not decided or note.
         values: the values for the braces of the identifier and of both texts; fractions are formatted as floats.
     """
     shown = {name: float(value) if isinstance(value, Fraction) else value for name, value in values.items()}
@@ -67,30 +67,48 @@ def make_finding(check: str, verdict: str, **values: object) -> Finding:
 
 
 def judge_printed(check: str, printed: str, exact: Fraction, word: str = "", **values: object) -> Finding:
-    """Make a finding on a printed number, with the verdict of `judge_printed_number`.
+    """Make a finding on a printed number: does the exact number round to the printed digits?
 
     Args:
-        check: as for `make_finding`.
-        printed: the printed number, as `judge_printed_number` takes numbers.
+        check: the identifier with its braces, such as `C.GAIN.{size}`.
+        printed: the printed number, such as `12.94`.
         exact: the number that should be printed, in the same unit.
-        word: the word before the printed number, as `judge_printed_number` takes words.
-        values: as for `make_finding`, in addition to `printed` and `exact`.
+        word: the word before the printed number, such as `about` or `up to`; or an empty text.
+        values: further values for the braces, in addition to `printed` and `exact`.
     """
     return make_finding(check, judge_printed_number(printed, exact, word), printed=printed, exact=exact, **values)
 
 
 def check_equal(check: str, printed: object, other: object, **values: object) -> Finding:
-    """Make a finding that holds if two numbers are equal. Arguments as for `make_finding`, which takes both numbers."""
+    """Make a finding that holds if two numbers are equal.
+
+    Args:
+        check: the identifier with its braces, such as `C.GAIN.{size}`.
+        printed: the printed number.
+        other: the number from elsewhere.
+        values: further values for the braces.
+    """
     return check_statement(check, printed == other, printed=printed, other=other, **values)
 
 
 def check_statement(check: str, holds: bool, **values: object) -> Finding:
-    """Make a finding on a statement that holds or fails as a whole. Arguments as for `make_finding`."""
+    """Make a finding on a statement that holds or fails as a whole.
+
+    Args:
+        check: the identifier with its braces, such as `C.GAIN.{size}`.
+        holds: whether the statement is true.
+        values: the values for the braces.
+    """
     return make_finding(check, HOLDS if holds else FAILS, **values)
 
 
 def note_numbers(check: str, **values: object) -> Finding:
-    """Make a finding that judges no printed statement. Arguments as for `make_finding`."""
+    """Make a finding that states numbers without a verdict.
+
+    Args:
+        check: the identifier with its braces, such as `C.GAIN.{size}`.
+        values: the values for the braces.
+    """
     return make_finding(check, NOTE, **values)
 
 

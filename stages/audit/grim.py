@@ -15,7 +15,7 @@ from stages.evidence.arithmetic import FAILS, HOLDS, NOT_DECIDED, judge_printed_
 
 
 def judge_mean(printed: str, examples: int, runs: int) -> str:
-    """Judge whether a printed percentage can be the mean accuracy of several runs.
+    """Judge whether a printed percentage can be the mean accuracy of several runs (the GRIM test).
 
     Args:
         printed: the percentage, such as `59.57`.
@@ -23,8 +23,9 @@ def judge_mean(printed: str, examples: int, runs: int) -> str:
         runs: the number of runs whose accuracies were averaged.
 
     Returns:
-        HOLDS where some number of right answers rounds to `printed`, TRUNCATED where only cutting gives the printed
-        digits, FAILS in all other cases.
+        HOLDS if some number of right answers rounds to `printed`, TRUNCATED if some number gives the printed digits
+        only when
+        cut off, FAILS in all other cases.
     """
     total = examples * runs
     # Only the neighbours of the nearest number of right answers can round to the printed digits.
@@ -34,7 +35,7 @@ def judge_mean(printed: str, examples: int, runs: int) -> str:
 
 
 def measure_chance(examples: int, runs: int) -> float:
-    """Return the per cent of all percentages from 50.00 to 100.00 that pass: how little GRIM excludes."""
+    """Measure how weak the GRIM test is: the per cent of all percentages from 50.00 to 100.00 that pass."""
     verdicts = [judge_mean(f"{hundredths / 100:.2f}", examples, runs) for hundredths in range(5000, 10001)]
     return 100 * verdicts.count(HOLDS) / len(verdicts)
 

@@ -182,7 +182,10 @@ def check_diagonal() -> Findings:
 
 
 def read_transfer(operator: str) -> np.ndarray:
-    """Read the scores of an operator in Table 6, [row, column] by DOMAINS, which are equal in both editions."""
+    """Read the scores of an operator in Table 6 as a matrix: rows are the tasks of training, columns the tested tasks.
+
+    Both editions of the paper print equal scores.
+    """
     table = read_table("K24", "table6_cross_domain")
     scores = []
     for row, column in product(DOMAINS, DOMAINS):

@@ -33,7 +33,7 @@ class Numbers(dict[tuple[str, str], str]):
 
 @cache
 def read_numbers(name: str, part: str = "value") -> Numbers:
-    """Read one column of data/published/NAME.csv, without the cells for which the column is empty.
+    """Read one column of a table in data/published, without empty cells.
 
     Args:
         name: the table, such as `courtois2024_table3_glue`.
@@ -44,7 +44,12 @@ def read_numbers(name: str, part: str = "value") -> Numbers:
 
 
 def read_table(edition: str, name: str) -> Numbers:
-    """Read a table of Kowsher et al., such as `table1_glue`, in an edition, a key of EDITIONS."""
+    """Read a table of Kowsher et al.
+
+    Args:
+        edition: `K24` for the arXiv edition, or `K25` for the NAACL edition.
+        name: the table, such as `table1_glue`.
+    """
     return read_numbers(f"{EDITIONS[edition]}_{name}")
 
 

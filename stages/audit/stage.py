@@ -56,13 +56,15 @@ def name_facts(frame: pd.DataFrame) -> pd.Series:
 
 
 def make_checks(raw: pd.DataFrame) -> pd.DataFrame:
-    """Make all checks, a row per check, by source in the order of SOURCES.
+    """Make all checks of the audit.
 
     Args:
         raw: measurements of the results that Courtois et al. released.
 
     Returns:
-        COLUMNS, all text: the fields of `Finding`, the source, a value of SOURCES, and the name of the fact.
+        A row of texts per check, sorted by source: check, source, statement, verdict, arithmetic, by, and fact, which
+            is
+        equal for checks that test the same fact.
     """
     findings = [Finding(**entry, by="reading") for entry in read_content("checks")["readings"]]
     for part in PARTS:

@@ -64,10 +64,12 @@ REPLACEMENTS = {
 
 
 def find_broken_rules(words: Words) -> set[str]:
-    """Returns the names, out of RULES, of the rules that a tagged sentence breaks.
+    """Finds the rules of grammar that a tagged sentence breaks.
 
-    Where the order of the roles is wrong, the result is only `voice` (if active and passive are mixed) or `order`,
-    because the other rules presuppose the right order. The result is empty for a correct sentence.
+    Returns:
+        Names such as `determiner` or `order`; empty for a correct sentence. If the roles stand in a wrong order, the
+        result
+        is only `voice` (active and passive are mixed) or `order`, because the other rules presuppose the right order.
     """
     roles = join_roles(words)
     if MIXED_VOICE.fullmatch(roles):
@@ -104,10 +106,10 @@ def violate_rule(rng: Random, words: Words, rule: str) -> Words | None:
     Args:
         rng: draws one of the suitable changes.
         words: the correct sentence.
-        rule: a name in RULES.
+        rule: the name of the rule, such as `order`.
 
     Returns:
-        The changed sentence, or `None` where no suitable change breaks the rule.
+        The changed sentence, or `None` if no suitable change breaks the rule.
     """
     candidates = []
     for change in _list_changes(words, rule):
@@ -119,7 +121,7 @@ def violate_rule(rng: Random, words: Words, rule: str) -> Words | None:
 
 @cache
 def _list_correct_neighbours() -> set[tuple[str, str]]:
-    """Returns all pairs of neighbours in CORRECT correct sentences, always the same pairs."""
+    """Lists the pairs of neighbouring words in a fixed sample of correct sentences."""
     rng = Random(0)
     neighbours = set()
     for _ in range(CORRECT):

@@ -72,7 +72,7 @@ def divert_event(rng: Random, event: Event, scene: Scene) -> Event:
 
 
 def alter_event(rng: Random, event: Event, scene: Scene) -> Event:
-    """Draws an event with one change, most often the opposite action, whatever follows from the change."""
+    """Draws an event with one change, most often the opposite action. The changed event may or may not follow."""
     patient = event.patient
     weights = {
         replace(event, action=OPPOSITE[event.action]): 10,

@@ -121,8 +121,9 @@ def write_triviaqa(
 ) -> None:
     """Writes generated questions in the form of TriviaQA: files of questions, and a text of evidence for each question.
 
-    The two parts, wikipedia and web, have half of the questions each; of an odd number, wikipedia has the larger half.
-    For every UNFOUND questions of a part, another question whose evidence does not hold the answer is added.
+    The two parts, wikipedia and web, have half of the questions each; wikipedia has the larger half. Each part also
+    gets
+    some questions whose evidence does not hold the answer, as in the real data.
 
     Args:
         folder: gets triviaqa/qa/{wikipedia,web}-{train,dev}.json and triviaqa/evidence/{wikipedia,web}/*.txt.

@@ -102,7 +102,13 @@ def _draw_identification(rng: Random, least: float) -> dict:
 
 
 def _draw_malformed_line(rng: Random, name: str, position: int) -> str:
-    """Draws a line that is no record: no JSON, JSON that breaks off, or a record without content, as `name` says."""
+    """Draws a line that is no record.
+
+    Args:
+        rng: source of all choices.
+        name: the kind of the defect: no JSON, JSON that breaks off, or a record without content.
+        position: number of the document in the corpus.
+    """
     record = _draw_record(rng, "sound", 0, position)
     if name == "malformed:not_json":
         return record["content"].split("\n")[0]

@@ -1,6 +1,6 @@
 """The kinds of documents that the corpus holds: sound documents, and everything that the filter must drop.
 
-A kind fixes the metadata and the look of its documents. `plan_defects` says how many documents of each kind a corpus holds.
+A kind fixes the metadata and the look of documents. `plan_defects` plans the number of documents of each kind.
 """
 
 import string
@@ -19,13 +19,15 @@ MALFORMED = ("malformed:not_json", "malformed:truncated", "malformed:no_content"
 
 
 def plan_defects(documents: int) -> dict[str, int]:
-    """Returns how many documents are of each kind, by the name of the kind.
+    """Plans how many documents of a generated corpus have which defect.
 
-    Of 1,000 documents 656 are `sound` and 20 `warning:tiny`. Each kind in KINDS gets at least one document. A document
-    in 250, rounded down, is malformed, in each of three ways in turn.
+    Each kind gets at least one document. A document in 250, rounded down, is malformed, in each of three ways in turn.
 
     Args:
         documents: number of documents of the corpus.
+
+    Returns:
+        The number of documents by kind: 1,000 documents have 656 `sound` and 20 `warning:tiny`, for example.
 
     Raises:
         ValueError: fewer than two documents for each kind with a defect, so that hardly any would be sound.
@@ -87,11 +89,11 @@ def _draw_menu(rng: Random) -> list[str]:
 
 
 def draw_perplexity(rng: Random, level: str, number: int) -> float | None:
-    """Draws a value of harmful_pp, `None` for the level "null".
+    """Draws a perplexity of a harmful-content model for a document.
 
     Args:
         rng: source of all choices.
-        level: `harmful_pp` of an entry of KINDS.
+        level: where the value lies against the bounds of the paper, such as `low` or `high`; "null" gives `None`.
         number: index of the document among the documents of its kind, from 0. The first low value and the first high
             value lie exactly on the bounds of the paper.
     """

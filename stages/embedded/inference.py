@@ -53,12 +53,11 @@ def compute_similarity(first: Event, second: Event) -> float:
 
 
 def _compare_events(premise: Event, hypothesis: Event) -> set[str]:
-    """Compares two events, whatever their negation.
+    """Compares two events part by part, without regard to negation.
 
     Returns:
         The results for agent, action, place, and the noun, count and quality of the patient: FOLLOWS if the hypothesis
-        says the same or less, OPPOSED if the premise excludes the hypothesis, OPEN if the premise leaves the hypothesis
-        open.
+        says the same or less, OPPOSED if the premise excludes the hypothesis, OPEN in all other cases.
     """
     before, after = premise.patient, hypothesis.patient
     verdicts = {FOLLOWS, _compare_counts(before, after), _compare_qualities(before.quality, after.quality)}

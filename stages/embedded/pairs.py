@@ -60,8 +60,8 @@ def say_pair(
 
 def draw_statements(rng: Random, scene: Scene, same: bool) -> tuple[Event, Event]:
     """Draws two events of a scene, which are equal if `same` is true and differ by one change otherwise."""
-    # Places are rare, because `alter_event` never changes a place. Meetings of two people are common, because `alter_event` can
-    # exchange the two.
+    # Places are rare, because `alter_event` never changes a place. Meetings of two people are common, because
+    # `alter_event` can exchange the two.
     first = draw_event(rng, scene, place=0.05, social=0.8)
     if same:
         return first, first

@@ -31,7 +31,7 @@ LINE_CHARACTERS = 100
 
 
 def draw_document(rng: Random) -> list[str]:
-    """Draws the lines of a good document: five to eight of one kind, each of at least LINE_CHARACTERS characters."""
+    """Draws the lines of a good document: five to eight long lines of one kind."""
     kinds = (draw_story, draw_exchange, draw_criticism, draw_glossary)
     kind = rng.choices(kinds, (12, 72, 14, 2))[0]
     scene = draw_scene(rng)
@@ -59,7 +59,7 @@ def draw_story(rng: Random, scene: Scene) -> list[str]:
 
 
 def draw_exchange(rng: Random, scene: Scene) -> list[str]:
-    """Writes a statement or a question, and a reply that begins with a word of REPLY: "No, Anna hid a cart."."""
+    """Writes a statement or question, and a reply that begins with a word such as `No`: "No, Anna hid a cart."."""
     kind = rng.choices(("statements", "inference", "answer", "questions"), (4, 3, 3, 2))[0]
     texts, relation_of_texts = _draw_compared(rng, scene, kind)
     # Pairs that are kept for validation stand in no document.
@@ -73,7 +73,7 @@ def draw_exchange(rng: Random, scene: Scene) -> list[str]:
 
 
 def _draw_compared(rng: Random, scene: Scene, kind: str) -> tuple[Texts, str]:
-    """Draws two sentences and the relation between the two, a key of REPLY.
+    """Draws two sentences and the relation between the two, such as contradiction.
 
     Args:
         rng: source of all choices.
@@ -95,7 +95,7 @@ def _draw_compared(rng: Random, scene: Scene, kind: str) -> tuple[Texts, str]:
 
 
 def draw_glossary(rng: Random, _scene: Scene) -> list[str]:
-    """Writes a sentence that states another name, the opposite or the class of a word, whatever the scene."""
+    """Writes a sentence that states another name, the opposite or the class of a word."""
     draw = rng.random()
     if draw < 0.4:
         concept = rng.choice(sorted(SYNONYMS))

@@ -15,7 +15,7 @@ class Request:
     """The meaning of an everyday question.
 
     Attributes:
-        purpose: a key of PURPOSES.
+        purpose: the purpose of the question, such as a price.
         action: the first name of a verb.
         noun: the first name of a thing.
     """
@@ -30,7 +30,7 @@ def ask_question(event: Event, slot: str, wording: Wording) -> str:
 
     Args:
         event: the subject of the question.
-        slot: a name in SLOTS; this part of the event is left out.
+        slot: the part of the event that the question asks for, such as `place`.
         wording: the wording of the other parts.
     """
     verb = choose_name(event.action, wording.swapped)
@@ -47,14 +47,14 @@ def ask_question(event: Event, slot: str, wording: Wording) -> str:
 
 
 def answers_question(event: Event, asked: Event, slot: str) -> bool:
-    """Returns whether a statement answers a question.
+    """Checks whether a statement answers a question.
 
     The statement must be positive, agree with every part that the question names, and state the part that is asked for.
 
     Args:
         event: the meaning of the statement.
         asked: the positive event that the question is about.
-        slot: a name in SLOTS: the question asks for any agent, any place, or an exact number above one.
+        slot: the part that the question asks for: any agent, any place, or an exact number above one.
     """
     if event.negated or event.action != asked.action:
         return False

@@ -60,16 +60,16 @@ def write_glue(
     validation_examples: int,
     seed: int,
 ) -> None:
-    """Writes the eight tasks; equal seeds give equal bytes.
+    """Writes the eight generated GLUE tasks as TSV files; equal seeds give equal bytes.
 
     Args:
-        folder: gets TASK/SPLIT.tsv.
+        folder: gets a folder per task, such as MNLI, with a TSV file per split.
         train_examples: number of examples in each training file.
         validation_examples: number of examples in each validation file.
         seed: seed of all choices.
 
     Raises:
-        ValueError: the world does not hold so many examples.
+        ValueError: the generated world does not hold so many examples.
     """
     for name, task in TASKS.items():
         seen = set()
@@ -155,7 +155,7 @@ def _draw_cola(rng: Random, topics: Topics, label: str) -> Example:
 
 
 def _draw_sst2(rng: Random, _topics: Topics, label: str) -> Example:
-    """Draws a sentence of praise (label 1) or blame (label 0), whatever the topics."""
+    """Draws a sentence of praise (label 1) or blame (label 0); the topics play no role."""
     return Example(draw_review(rng, label == "1") + " .", "", label)
 
 

@@ -28,10 +28,10 @@ FAVOURABLE_SHARE = 0.7
 
 @dataclass(frozen=True)
 class Scene:
-    """The subject of a document.
+    """The people, things and places that the sentences of one document speak of.
 
     Attributes:
-        topic: a name in ALL_TOPICS.
+        topic: the topic of the document, such as farming.
         people: three people who act and are acted on.
         things: two things that are acted on.
         places: the places of the topic.

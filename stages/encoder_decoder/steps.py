@@ -63,7 +63,7 @@ def build_model(run: TranslationRun, words: tuple[int, int]) -> Transformer:
 
 
 def assemble_model(run: TranslationRun, words: tuple[int, int]) -> Transformer:
-    """Builds the model of `build_model` on torch's current device (`meta` takes no memory), from the global generator."""
+    """Builds the model of a run with weights from the global generator; device `meta` builds shapes without memory."""
     recipe = run.training
     layers = range(recipe.layers)
     # The order of the constructors decides which random numbers each layer draws.

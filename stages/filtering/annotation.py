@@ -75,7 +75,8 @@ def load_kenlm(path: Path):
         return kenlm.Model(str(path))
     except (OSError, RuntimeError, UnicodeError) as error:
         raise ValueError(
-            f"filtering.annotation.kenlm_model: {path}: not a KenLM model ({quote_value(error)}); fetch it again, or say null"
+            f"filtering.annotation.kenlm_model: {path}: not a KenLM model ({quote_value(error)}); "
+            "fetch the file again, or set the key to null"
         ) from None
 
 

@@ -44,8 +44,8 @@ def predict_under_noise(
         precision: float32 or bfloat16.
 
     Returns:
-        By `noise=LEVEL`, such as `noise=0.1`, an array of predictions [examples], as `predict_examples` returns, for every
-        noise seed; at level 0 only a single array, the predictions without noise.
+        By level, such as `noise=0.1`, an array of predictions [examples] for every noise seed; level 0 has a single
+        array, the predictions without noise.
     """
     words = Tokenizer.from_file(str(tokenizer))
     names = ["[PAD]"] if setting.special_tokens else ["[PAD]", "[CLS]", "[SEP]"]

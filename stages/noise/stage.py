@@ -86,7 +86,7 @@ def average_scores(task: str, drawn: list[np.ndarray], labels: np.ndarray) -> di
 
 
 def write_outputs(done: list[tuple[NoiseRun, Path, dict]]) -> tuple[list[Observation], dict]:
-    """Makes observations of all runs, given as (run, folder, result of `evaluate_model`); adds nothing to the record."""
+    """Makes observations of all runs, given as (run, folder, result); adds nothing to the record of the stage."""
     rows = []
     # Probes have conditions, too: a layer, or the model.
     for run, _, result in done:

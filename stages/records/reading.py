@@ -50,7 +50,7 @@ def read_universal_lines(path: Path) -> Iterator[bytes]:
 
 
 def read_texts(path: Path) -> Iterator[str]:
-    """Yields the lines of `read_universal_lines` as text. ValueError as in `read_lines`, and for other encodings than UTF-8."""
+    """Yields the lines of a file as text; lines end with LF, CR LF or CR. ValueError for text that is not UTF-8."""
     for number, line in enumerate(read_universal_lines(path), 1):
         try:
             text = line.decode()

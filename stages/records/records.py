@@ -205,7 +205,7 @@ def read_columns(line: bytes) -> set[str]:
 
 
 def write_record(document: PlainDocument) -> bytes:
-    """Writes a plain document as an OSCAR record with empty metadata (not measured). Errors as in `write_oscar_record`."""
+    """Writes a plain document as an OSCAR record with empty metadata (not measured), as a line of JSON."""
     headers: dict[str, Any] = {}
     if document.id is not None:
         headers["warc-record-id"] = str(document.id)

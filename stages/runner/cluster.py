@@ -10,11 +10,11 @@ CONNECTION_SECONDS = 30
 
 
 def run_on_cluster(call: Callable, work: list[tuple[str, tuple]], address: str) -> Iterator[Outcome]:
-    """Calls `call(*arguments)` for every job on the workers of a Dask scheduler.
+    """Calls a function for every job on the workers of a Dask scheduler.
 
     Args:
-        call: as in `pool.run_in_processes`.
-        work: as in `pool.run_in_processes`.
+        call: a function that can be imported.
+        work: name and arguments of every job.
         address: of the scheduler, such as tcp://HOST:8786.
 
     Yields:

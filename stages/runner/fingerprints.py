@@ -49,7 +49,7 @@ def find_closure(source: Path) -> frozenset[Path]:
 def find_imported_files(source: Path) -> frozenset[Path]:
     """Finds the files of this repository that `source` itself imports, at the top or inside functions.
 
-    LEFT_OUT and the `__init__.py` of packages are left out; a test forbids imports of names from an `__init__.py`.
+    The folders schema, runner and files, which decide no result, and `__init__.py` files are left out.
     """
     files = set()
     for module in _list_imports(source):
@@ -142,8 +142,14 @@ def compute_fingerprints(computed_by: list, jobs: list[Job]) -> list[str]:
 def describe_identity(function: Callable, as_loaded: bool = False) -> list:
     """Returns everything that decides the result of a function in addition to the arguments.
 
-    In order: the qualified name of the function, the `compute_code_digest`, which takes `as_loaded`, and the versions of
-    LIBRARIES by name.
+    Two runs with equal identity and arguments may share a result.
+
+    Args:
+        function: the job function.
+        as_loaded: whether the code counts as this process has loaded the code, and not as the files are now.
+
+    Returns:
+        The qualified name of the function, a SHA-256 of its code and imports, and the versions of libraries by name.
     """
     versions = {library: metadata.version(library) for library in LIBRARIES}
     return [function.__qualname__, compute_code_digest(Path(inspect.getfile(function)), as_loaded), versions]

@@ -88,7 +88,8 @@ def run(
     # the first of several processes goes on alone
     if find_rank():
         print(
-            f"{stage}: process {find_rank()} of {count_processes()} (RANK, WORLD_SIZE) ends; process 0 writes the outputs"
+            f"{stage}: process {find_rank()} of {count_processes()} (RANK, WORLD_SIZE) ends; "
+            "process 0 writes the outputs"
         )
         raise SystemExit
 
@@ -101,11 +102,11 @@ def run(
 
 
 def run_again(function: Callable[[Any, Path], dict], job: Job, folder: Path, stage: str) -> dict:
-    """Calls `function(argument, folder)` for a job in a worker as `run` does, but in another folder than data/jobs.
+    """Does a job again in a worker, in a given folder, so that the result in data/jobs stays as it is.
 
     Args:
-        function: as in `run`.
-        job: the job, of which finished results are not looked at.
+        function: the job function, called as `function(argument, folder)`.
+        job: the job; finished results are not used.
         folder: an absolute path, which is made.
         stage: the name under which progress and errors are printed.
 
@@ -113,7 +114,9 @@ def run_again(function: Callable[[Any, Path], dict], job: Job, folder: Path, sta
         The result of the job.
 
     Raises:
-        RuntimeError, FileNotFoundError, ValueError: as in `run`.
+        RuntimeError: the worker failed or was killed.
+        FileNotFoundError: an input of the job is missing.
+        ValueError: torchrun or accelerate started several processes, which cannot share a job.
     """
     _require_one_process(stage)
     identity = fingerprints.describe_identity(function)

@@ -22,7 +22,7 @@ CODE = [":(glob)stages/**/*.py", ":(glob)stages/**/*.yaml", ":(glob)*.py", "dvc.
 
 
 def describe_provenance() -> dict:
-    """Returns the start, code and machine of a run, as JSON: a part of the record, data/runs/NAME.json."""
+    """Describes the start, code and machine of a run, for the record data/runs/STAGE.json."""
     return {
         "started": datetime.now(UTC).isoformat(timespec="seconds"),
         "commit": _find_commit(),
@@ -36,7 +36,7 @@ def describe_provenance() -> dict:
 
 
 def _find_commit() -> str:
-    """Returns the commit of the working tree, with `-modified` if CODE differs.
+    """Finds the commit of the working tree; `-modified` is appended if code was changed since.
 
     If Git fails, or the code is in no commit, the reason is printed, and `unknown` returned.
     """

@@ -174,5 +174,5 @@ def _require_finite(value: object, where: str) -> None:
 
 
 def _digest_record(record: dict) -> str:
-    """Computes the SHA-256 of a record, whatever the order of the keys."""
+    """Computes the SHA-256 of a record, which does not depend on the order of the keys."""
     return hashlib.sha256(json.dumps(record, sort_keys=True).encode()).hexdigest()

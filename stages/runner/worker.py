@@ -73,7 +73,7 @@ def do_job(
         folder: the job's folder as an absolute path.
         directory: the working directory of the stage, to which all relative paths refer.
         devices: GPUs of which the worker takes the freest; empty without GPUs; `None` to look for GPUs.
-        identity: `fingerprints.describe_identity` of the function when the jobs were planned. This process has imported the code
+        identity: code and libraries behind the function when the jobs were planned. This process has imported the code
             later or, on a cluster, perhaps long before.
         inputs: by each input of the job, the versions of its files when the jobs were planned (`storage.read_states`).
     """

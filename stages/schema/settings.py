@@ -127,7 +127,7 @@ class Settings(Record):
             name: an entry of `operators`.
 
         Returns:
-            `operator`, the name in the code; for a variant also `select_variant`, the name in params.yaml, and the settings
+            `operator`, the name in the code; for a variant also `variant`, the name in params.yaml, and the settings
             that are not null; for a user's own operator also `operators_file` and, as digest, `operators_sha256`.
         """
         settings = {"operator": name}

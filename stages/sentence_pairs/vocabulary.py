@@ -75,7 +75,7 @@ def train(pairs: list[tuple[str, str]], size: int, shared: bool, folder: Path) -
 
 
 def encode(words: Tokenizer, sentences: Sequence[str]) -> list[np.ndarray]:
-    """Encodes sentences by a tokenizer of `train_tokenizer`; the int64 ids of a sentence begin with BEGIN and end with END."""
+    """Encodes sentences; the int64 ids of a sentence begin with BEGIN and end with END."""
     # a sentence with the text `[END]` is encoded as characters, not as END
     words.encode_special_tokens = True
     encodings = words.encode_batch(list(sentences))

@@ -101,8 +101,8 @@ def read_hub(hub: HubRepository, task: Task, split: Split) -> Examples:
     names = getattr(data.features["label"], "names", None)
     if names is not None and tuple(names) != task.classes:
         raise ValueError(
-            f"tasks.hub.repository: {hub.repository}, {task.name}: classes {quote_value(names)}, expected {task.classes}; "
-            "name a repository that keeps GLUE's own"
+            f"tasks.hub.repository: {hub.repository}, {task.name}: classes {quote_value(names)}, "
+            f"expected {task.classes}; name a repository with the classes of GLUE"
         )
     rows = []
     for number, row in enumerate(data):
@@ -114,7 +114,8 @@ def read_hub(hub: HubRepository, task: Task, split: Split) -> Examples:
             )
         if isinstance(label, str):
             raise ValueError(
-                f"tasks.hub.repository: {source}, {task.name}: label {quote_value(label)}, expected a number; name another"
+                f"tasks.hub.repository: {source}, {task.name}: label {quote_value(label)}, expected a number; "
+                "name another repository"
             )
         # The hub writes -1 for an example without a label.
         if label not in (None, -1):

@@ -198,8 +198,8 @@ def derive_unanswerable(questions: Examples, seed: list[int]) -> Examples:
         candidates = candidates or _list_contexts_without_answer(row, list(texts), texts)
         if not candidates:
             raise ValueError(
-                f"{questions.source}, question {quote_value(row['example_id'])}: every paragraph holds its answer, so none "
-                "can be derived for SQuAD 2.0; give more paragraphs"
+                f"{questions.source}, question {quote_value(row['example_id'])}: every paragraph holds "
+                "the answer, so no unanswerable question can be derived for SQuAD 2.0; give more paragraphs"
             )
         # Each word once, in order: a set has no fixed order, on which the sum would depend.
         question = dict.fromkeys(normalise_answer(row["question"]).split())

@@ -105,7 +105,8 @@ def _read_documents(paths: list[Path], where: str) -> Iterator[str]:
         # ValueError: text that is not UTF-8, or a name with a NUL character
         except (OSError, ValueError) as error:
             raise ValueError(
-                f"{where}: its document {quote_value(str(path))} cannot be read ({quote_value(error)}); fetch the evidence again"
+                f"{where}: document {quote_value(str(path))} cannot be read ({quote_value(error)}); "
+                "fetch the evidence again"
             ) from None
         # the text of a document may well be a web page
         require_data(path, POINTERS)

@@ -71,7 +71,7 @@ def count_claims(paper: str) -> dict[str, int]:
     """Counts the claims of a paper by the verdict of the audit, such as `{"holds": 24, "fails": 9}`.
 
     Args:
-        paper: a key of `published.PAPERS`.
+        paper: the source, such as `courtois2024`.
     """
     # The table has several rows for a claim that several ledgers judge; the verdict of the audit is the same in all.
     claims = pd.read_csv(EXAMPLES / "laptop/tables/claims.csv").drop_duplicates("id")

@@ -31,7 +31,7 @@ def measure_self_weight(run: PretrainingRun, corpus: Corpus) -> float:
 
 
 def measure_operators(settings: Settings, corpus: Corpus) -> pd.DataFrame:
-    """Measures every operator of the first size, with one model for each of SEEDS; a row for each operator."""
+    """Measures every operator of the first size, with one untrained model per seed; a row for each operator."""
     rows = []
     for run in plan_runs(settings, settings.list_pretrained(size=settings.sizes[0])):
         if run.seed != settings.pretraining.seeds[0]:

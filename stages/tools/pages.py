@@ -98,7 +98,12 @@ def look_up(path: str, **where: str | float) -> dict:
 
 
 def list_rows(path: str, **where: str | float) -> list[dict]:
-    """Lists the rows of a CSV file that have these values in these columns. Arguments and rows as for `look_up`."""
+    """Lists the rows of a CSV file that have these values in these columns, as dictionaries by column.
+
+    Args:
+        path: below reports/examples, such as `english/contrasts.csv`.
+        where: the values by column, such as arm="symmetric".
+    """
     rows = _read_rows(path)
     for column, value in where.items():
         rows = rows[rows[column] == value]
@@ -125,7 +130,16 @@ def look_up_contrast(folder: str, arm: str, at: str, reference: str = "original"
 
 
 def look_up_mean(folder: str, arm: str, at: str) -> dict:
-    """Looks up the mean of one arm over its seeds: a row of MEANS. Arguments and errors as for `look_up_contrast`."""
+    """Looks up the mean of one arm over its seeds.
+
+    Args:
+        folder: below reports/examples, such as `self_score/8_tokens`.
+        arm: the arm, such as `symmetric`.
+        at: `validation_loss`, or a milestone such as `loss=5.5`.
+
+    Raises:
+        ValueError: the study has no such mean.
+    """
     return look_up(f"{folder}/means.csv", arm=arm, at=at)
 
 
@@ -136,7 +150,7 @@ def read_addresses() -> dict[str, str]:
 
 
 def render(name: str) -> str:
-    """Renders a page, a key of PAGES, from the template and the CSV files of the studies."""
+    """Renders a page, such as `english`, from the template and the CSV files of the studies."""
     environment = ENVIRONMENT.overlay(loader=jinja2.FileSystemLoader(TEMPLATES))
     facts = {
         "contrast": look_up_contrast,

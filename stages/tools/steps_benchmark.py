@@ -46,12 +46,14 @@ RESULTS = [
 
 
 def list_results() -> pd.DataFrame:
-    """Lists every operator of every entry, with the columns RESULTS, fewest steps first.
+    """Lists every operator of every entry of the benchmark, fewest steps first.
 
-    steps: the mean over the runs, where a run that never falls below the level counts with its last step.
-    later, low, high: the difference from the original of equal seeds and its interval, in steps.
-    level: the confidence level of the interval, which is simultaneous over the comparisons of the entry.
-    page: the folder below reports/examples that has the README.md of the entry.
+    Returns:
+        A row per operator and entry, with the columns
+        steps: the mean over the runs; a run that never falls below the level counts with its last step.
+        later, low, high: the difference from the original of equal seeds and its interval, in steps.
+        level: the confidence level of the interval, which is simultaneous over the comparisons of the entry.
+        page: the folder below reports/examples that has the README.md of the entry.
 
     Raises:
         ValueError: an entry breaks a rule of the benchmark, or lacks a file or a key.
@@ -86,7 +88,7 @@ def select_fixed_settings(params: dict) -> dict[str, dict]:
 
 @cache
 def read_fixed_settings() -> dict[str, dict]:
-    """Reads the fixed settings, as `select_fixed_settings` returns them, from scale `english`."""
+    """Reads the settings that the benchmark fixes from scale `english`, by section."""
     return select_fixed_settings(yaml.load(scales.read("english"), Loader))
 
 
@@ -144,7 +146,7 @@ def require_planned_runs(folder: Path) -> None:
 
 
 def _list_entry(folder: Path, entry: dict[str, str]) -> list[dict]:
-    """Lists the operators of one entry as rows of RESULTS."""
+    """Lists the operators of one entry, a dictionary for each operator."""
     params = read_yaml(folder / "params.yaml")
     page = entry["folder"]
     if not (folder / "README.md").exists():

@@ -41,8 +41,10 @@ def compute_study(folder: Path) -> dict[str, pd.DataFrame]:
     """Computes the comparisons and the means of a study.
 
     Returns:
-        `contrasts`, the comparisons, and `means`, with the columns MEANS: of the final loss in nats (`at` is
-        validation_loss) and of the steps to each level, where a run that never reaches the level counts with the last
+        Two tables. `contrasts` has the comparisons. `means` has the means over seeds of the final loss, in nats (`at`
+        is
+        validation_loss), and of the steps to each level of the loss; a run that never reaches the level counts with the
+        last
         step at which all runs are known.
     """
     options = read_options(folder)
@@ -96,10 +98,14 @@ def judge_released() -> pd.DataFrame:
 
 
 def list_english_runs() -> pd.DataFrame:
-    """Lists all runs of the study of English, with the columns RUNS, by learning rate.
+    """Lists all runs of the study of English, by learning rate.
 
-    step, reached, final_loss: as `convergence.find_crossings` returns these columns for the first level of the study.
-    original and symmetric at 1e-3 were trained for part 2 of the study of self-attention.
+    The runs of original and symmetric at 1e-3 were trained for part 2 of the study of self-scores.
+
+    Returns:
+        A row per run: learning rate, operator, seed, step (the first step below the first level of the study, or the
+            last
+        step), reached (whether the run fell below the level) and final_loss, in nats.
     """
     level = read_first_level(ENGLISH)
     lists = []
@@ -134,11 +140,14 @@ def compute_step_ratios(folder: Path) -> np.ndarray:
 
 
 def compare_step_ratios() -> pd.DataFrame:
-    """Compares the step ratios with 8 and with 16 tokens by Welch's test of their logarithms over seeds.
+    """Compares the ratio of steps, symmetric to original, with 8 and with 16 tokens.
+
+    Welch's test compares the logarithms of the ratios over seeds.
 
     Returns:
-        STEP_RATIOS, with `tokens` of `8` and `16` for the geometric means and of `16 / 8` for the ratio of these two
-        means, with its p. low, high: intervals of a single comparison.
+        Rows with `tokens` of `8` and `16` for the geometric means, and of `16 / 8` for the ratio of these two means,
+        with
+        its p. low, high: intervals of a single comparison.
     """
     confidence = read_yaml(SELF_SCORE / "16_tokens/analysis.yaml")["confidence"]
     logarithms = {}
