@@ -353,7 +353,7 @@ def test_a_whole_document_is_scored_as_a_single_line(model):
 @pytest.mark.parametrize(("name", "message"), [("nowhere", "no such file"), ("damaged", "not a KenLM model")])
 def test_a_model_that_cannot_be_loaded_is_named(tmp_path, model, name, message):
     (tmp_path / "damaged").write_bytes(b"mmap lm http://kheafield.com/code format version 5\n\0")
-    with pytest.raises(ValueError, match=f"filtering.annotation.kenlm_model: .*{name}: {message}.*say null"):
+    with pytest.raises(ValueError, match=f"filtering.annotation.kenlm_model: .*{name}: {message}.*set the key to null"):
         load_kenlm(tmp_path / name)
 
 

@@ -296,7 +296,7 @@ def test_documents_are_cut_and_questions_without_an_answer_are_counted_with_the_
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"SearchResults": [{"Filename": "gone.txt"}]}, r"question 'q1': its document .*gone\.txt' cannot be read"),
+        ({"SearchResults": [{"Filename": "gone.txt"}]}, r"question 'q1': document .*gone\.txt' cannot be read"),
         ({"SearchResults": [{"Filename": "/etc/passwd"}]}, "question 'q1': the Filename '/etc/passwd' leads out"),
         ({"SearchResults": [{"Filename": "a/../../b.txt"}]}, "question 'q1': the Filename 'a/../../b.txt' leads out"),
         ({"SearchResults": [None]}, r"Expected `object`, got `null` - at `\$\.Data\[0\]\.SearchResults\[0\]`"),

@@ -207,10 +207,10 @@ class SelfAttention(nn.Module):
             self.get_parameter(name).mul_(root)
 
     def initialise_parameters(self) -> None:
-        """Initialises the parameters outside Linear layers by the method `start`; the base class has no such parameters."""
+        """Initialises the parameters outside Linear layers as `start` says; the base class has no such parameters."""
 
     def compute_first_spread(self, deviation: float) -> float | None:
-        """Returns the standard deviation of the first scores: `score_spread` if set, or else the spread of the source."""
+        """Returns the standard deviation of the first scores: `score_spread` if set, or else the source's."""
         if self.score_spread is not None:
             return self.score_spread
         return self.compute_source_spread(deviation)

@@ -47,7 +47,7 @@ class AttentionOverParameters(nn.Module):
         self.V = nn.Parameter(torch.empty(heads, pairs, d))
 
     def initialise(self, deviation: float) -> None:
-        """Initialises K and V at N(0, 1 / h); `deviation`, which Linear weights follow, is not used. Call without gradients."""
+        """Initialises K and V at N(0, 1 / h), without regard to `deviation`; call without gradients."""
         for T in (self.K, self.V):
             T.normal_(std=self.hidden**-0.5)
 

@@ -62,9 +62,10 @@ def _fetch_file(
     name: str,
     above: Path | None = None,
 ) -> Iterator[tuple[Path, str]]:
-    """Yields the path of a file of a repository, fetched for as long as the body of the `with` runs, and its name.
+    """Fetches a file of a repository for as long as the body of the `with` runs.
 
-    The name, for records and errors, is REPOSITORY@COMMIT/NAME, or FOLDER/NAME.
+    Yields:
+        The path of the file, and the name for records and errors, such as `oscar-corpus/OSCAR-2301@1a2b3c/en.jsonl`.
 
     Args:
         repository: a name on the hub, or a folder of the same layout.
@@ -73,8 +74,7 @@ def _fetch_file(
         above: the folder for the fetched file; by default the temporary folder of the system.
 
     Raises:
-        ValueError: the hub does not give the file, or the body raises an error, which then names the file as the hub
-            does.
+        ValueError: the hub does not give the file, or the body raises an error, which then names the file.
     """
     source = f"{name_source(repository, revision)}/{name}"
     if is_folder(repository):
@@ -93,15 +93,16 @@ def _fetch_file(
 
 
 def fetch_shard(settings: dict, folder: Path) -> dict:
-    """Job (runner/jobs.py): makes a shard of a file.
+    """Job (runner/jobs.py): makes a shard of a file of the hub.
 
     Args:
-        settings: repository, revision and name of the file, as in `list_files`.
+        settings: repository, revision and name of the file.
         folder: the folder of the job.
 
     Returns:
-        `file`, the result of `sources.describe_file`, and `documents` and `origins` as in the result of
-        `sources.write_shard`; file and origins name the file as `_fetch_file` does.
+        file: name, bytes, documents and SHA-256 of the file.
+        documents: the number of documents.
+        origins: the file and line behind each run of lines in the shard; empty for text.
     """
     with _fetch_file(settings["repository"], settings["revision"], settings["name"], folder) as (file, name):
         # All documents of the file.
@@ -114,11 +115,11 @@ def fetch_shard(settings: dict, folder: Path) -> dict:
 def stream_documents(dataset: CorpusHub, files: list[dict]) -> Iterator[bytes]:
     """Yields the documents of a dataset as OSCAR records, each a line of JSON without line feed.
 
-    The documents are in the `files` of the dataset, of which a single file at a time is on the disk, or in the rows.
+    A dataset has documents in files, of which one at a time is on the disk, or in rows.
 
     Args:
         dataset: an entry of corpus.hub, at a commit.
-        files: gets the result of `sources.describe_file` for each of the `files` that is read.
+        files: gets name, bytes, documents and SHA-256 of each file that is read.
 
     Raises:
         ValueError: a file or row cannot be fetched or read.

@@ -28,7 +28,7 @@ def count_documents(settings: dict, _folder: Path) -> dict:
         _folder: the folder of the job, which stays empty.
 
     Returns:
-        The result of `describe_file`.
+        Name, bytes, documents and SHA-256 of the file.
     """
     path = Path(settings["path"])
     documents = _number_lines(path) if find_form(path) == ".jsonl" else _split_texts(path)
@@ -46,7 +46,7 @@ def check_digest(described: dict) -> None:
     Only a checksum tells a file that was cut between two compressed frames from a whole file.
 
     Args:
-        described: the result of `describe_file`.
+        described: name and SHA-256 of the file.
 
     Raises:
         ValueError: another SHA-256 is stated for the file.

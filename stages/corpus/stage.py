@@ -24,9 +24,11 @@ from stages.schema.settings import Settings
 
 
 def main(settings: Settings) -> dict:
-    """Writes data/corpus; returns for the record of the run `files`, the files that were read, and the hub's datasets.
+    """Writes data/corpus.
 
-    An entry of `files` is a result of `sources.describe_file`; no file is read by source `embedded` and from rows.
+    Returns:
+        For the record of the run: `files`, with name, bytes, documents and SHA-256 of each file that was read, and the
+        datasets of the hub. Generated documents and rows of the hub have no files.
     """
     corpus = settings.corpus
     record = {}
@@ -55,10 +57,10 @@ def write_files(folder: Path, settings: Settings) -> list[dict]:
         settings: the settings of the run; corpus.documents is the number of documents, `null` for all.
 
     Returns:
-        The `files` of `main`.
+        Name, bytes, documents and SHA-256 of each file.
 
     Raises:
-        ValueError: there is no document, or as in `text.find_files` and `sources.check_digest`.
+        ValueError: there is no file or no document, or a checksum differs.
         RuntimeError: a file cannot be read.
     """
     corpus = settings.corpus
@@ -136,11 +138,13 @@ def write_hub(folder: Path, settings: Settings) -> tuple[list[str], list[dict]]:
         settings: the settings of the run.
 
     Returns:
-        REPOSITORY@COMMIT, or the folder, of each dataset, and the `files` of `main`.
+        The name of each dataset with its commit, such as `oscar-corpus/OSCAR-2301@1a2b3c`; and name, bytes, documents
+        and
+        SHA-256 of each file.
 
     Raises:
-        ValueError: corpus.documents is `null` and a dataset has no `files`, a dataset cannot be fetched, or as in
-            `sources.check_digest`.
+        ValueError: corpus.documents is `null` and a dataset has no `files`, a dataset cannot be fetched, or a checksum
+            differs.
         RuntimeError: a file cannot be fetched.
     """
     corpus = settings.corpus

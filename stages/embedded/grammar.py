@@ -1,6 +1,6 @@
 """Meanings and the sentences that state them.
 
-A meaning is a frozen record, an `Event`. `say_event` words the event and tags every word with a grammatical role, so that
+A meaning is a frozen record, an `Event`. `say_event` words the event and tags every word with a role, so that
 the form of a sentence can be judged without its meaning (acceptability.py). A `Wording` chooses among the sentences
 with the same meaning. Nouns, actions, qualities and places are concepts: a concept is written as its first, plain name,
 or as its second, formal name where the lexicon has two ("buy", "purchase").

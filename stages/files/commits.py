@@ -63,7 +63,7 @@ def require_files(repository: str) -> None:
 
 
 def name_source(repository: str, revision: str) -> str:
-    """Returns the name of a source in the record of a run: REPOSITORY@REVISION, or the path of a folder."""
+    """Names a source in the record of a run, such as `glue@1a2b3c`, or by the path of a folder."""
     return repository if is_folder(repository) else f"{repository}@{revision}"
 
 
@@ -73,15 +73,15 @@ def load_split(
     """Loads a split of a dataset of the hub, or of a folder of the same layout.
 
     Args:
-        repository: as in `find_commit`.
+        repository: OWNER/NAME on the hub, or the path of a folder.
         configuration: the name of a configuration of the dataset; `None` if there is no choice.
-        revision: as in `find_commit`.
+        revision: a commit, branch or tag.
         split: the split's name.
-        key: as in `find_commit`.
+        key: the key of params.yaml, for errors.
         columns: the names of the columns that the dataset must have.
 
     Returns:
-        The rows, and the text by which a run records the source (`name_source`, with the commit).
+        The rows, and the name of the source with its commit, for the record of the run.
 
     Raises:
         ValueError: the dataset cannot be loaded, or lacks a column.
@@ -116,7 +116,7 @@ def explain_errors(subject: str, repository: str = "") -> Iterator[None]:
 
     Args:
         subject: the beginning of the message: a key and the value.
-        repository: as in `find_commit`; in a folder, pointers in place of the files are the more likely cause.
+        repository: OWNER/NAME, or a folder. In a folder, the message mentions pointers in place of files.
     """
     from datasets.exceptions import DatasetsError
 

@@ -50,7 +50,7 @@ model = pipeline("{{ task }}", "{{ folder }}")
 
 
 def complete_folder(folder: Path, tokenizer: Path, length: int, card: str) -> None:
-    """Adds the tokenizer, its configuration and the card to a folder that has weights and configuration.
+    """Adds tokenizer, tokenizer configuration and model card to a folder that has weights and configuration.
 
     Args:
         folder: the folder of the model.
@@ -77,14 +77,14 @@ def render_card(
     task: str,
     measured: dict[tuple[str, str, str], float],
 ) -> str:
-    """Renders a model card, the text of README.md, from CARD, a template of Jinja, with metadata for the hub.
+    """Renders a model card, the text of README.md, with metadata for the hub.
 
     Args:
         folder: the final folder of the model, for the example in the card.
         title: the heading of the card.
         text: the description of the model, as Markdown.
         operator: the name of the operator in params.yaml.
-        variant: the settings of the operator, as `Settings.select_variant` returns them.
+        variant: the settings of the operator, by name.
         task: the hub's name of the task, such as `fill-mask`.
         measured: values by (name of the data, part of the data, metric), rounded to six decimals in the card.
     """

@@ -70,7 +70,7 @@ def write(path: Path, rows: Iterable[Observation]) -> None:
 
 
 def read(paths: Iterable[Path]) -> pd.DataFrame:
-    """Returns all rows of the given files, in order, as a frame of COLUMNS; empty cells are NaN or NA.
+    """Reads all rows of the given files, in order, as one frame; empty cells are NaN or NA.
 
     Raises:
         ValueError: a file is missing, damaged or has other columns; the message names the file.

@@ -5,7 +5,7 @@ LONGEST = 80
 
 
 def quote_value(value: object) -> str:
-    r"""Returns a value as Python writes it, "a\tb" as "'a\\tb'", in at most LONGEST characters.
+    r"""Formats a value for an error message as Python writes it, at most 80 characters: a tab gives `'\t'`.
 
     The text of an exception stands without quotation marks and on one line. A longer text loses its middle, because
     libraries say at the beginning what is wrong, and at the end where or why.
@@ -19,5 +19,5 @@ def quote_value(value: object) -> str:
 
 
 def quote_bare(value: object) -> str:
-    """Returns the text of a value as `quote_value` does, without quotation marks."""
+    """Formats a value for an error message without quotation marks, escaped and at most 80 characters."""
     return quote_value(str(value))[1:-1]

@@ -124,9 +124,9 @@ def delete_path(path: Path) -> None:
 
 
 def list_visible(folder: Path) -> list[Path]:
-    """Lists all paths below a folder, sorted, without hidden files and folders and the content of hidden folders.
+    """Lists all paths below a folder, sorted, without hidden files and folders.
 
-    Hidden files are temporary files of `make_temporary_sibling`.
+    Hidden files are temporary files of unfinished writes.
     """
     return [path for path in sorted(folder.rglob("*")) if not is_hidden(path, folder)]
 

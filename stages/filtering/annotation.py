@@ -84,7 +84,7 @@ def compute_harmful_perplexity(model, text: str) -> float:
     """Computes the harmful perplexity of a whole document as OSCAR 23.01 does: the lower, the more harmful.
 
     Args:
-        model: as `load_kenlm` returns the model.
+        model: a kenlm.Model that was trained on harmful text.
         text: the document.
 
     Returns:

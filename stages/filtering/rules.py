@@ -35,13 +35,15 @@ def select_rules(settings: Filtering) -> dict:
 def make_judge(rules: Mapping[str, Any]) -> Callable[[Annotations], tuple[Reason, ...]]:
     """Makes the function that returns the reasons for which a document is dropped.
 
-    The function returns (rule, reason) pairs in the order categories, harmful_pp, quality_warnings, each once; () for a
-    document that is kept. A reason is an excluded category, as params.yaml spells the category; `low`, `high` or
-    `missing`; a warning, or `other` for a warning that is not in WARNINGS. A perplexity on a bound is out of bounds,
-    and 0 is missing.
+    The function returns pairs of rule and reason, such as ("categories", "adult"), and () for a document that is kept.
+    The
+    order of the rules is categories, harmful_pp, quality_warnings. The reasons of harmful_pp are `low`, `high` and
+    `missing`; a perplexity on a bound is out of bounds, and 0 is missing. The reasons of quality_warnings are the
+    warnings,
+    or `other` for an unknown warning.
 
     Args:
-        rules: as `select_rules` returns the rules.
+        rules: the keys of `filtering` in params.yaml that are rules.
     """
     spellings = {}
     for category in rules["excluded_categories"]:

@@ -46,14 +46,15 @@ def filter_shard(settings: dict, folder: Path) -> dict:
     each malformed line, without a header.
 
     Args:
-        settings: `shard` (path), `rules` (of `select_rules`), `annotation` (the arguments of Annotator).
+        settings: `shard` (path), `rules` (the keys of `filtering` that are rules), and `annotation` (blocklists and
+            model).
         folder: the folder of the job.
 
     Returns:
-        rows: a list of Tally values, one for each fate (`passed`, `malformed`, `dropped`), rule and reason.
+        rows: numbers of documents and bytes for each fate (`passed`, `malformed`, `dropped`), rule and reason.
         unknown: the number of documents whose metadata stayed unknown, by `categories`, `harmful_pp` and
             `quality_warnings`.
-        lookups: as `Annotator` counts lookups.
+        lookups: how many addresses were looked up in the blocklists, and how many are listed.
     """
     find_reasons = make_judge(settings["rules"])
     annotate = Annotator(**settings["annotation"])
@@ -169,14 +170,18 @@ def sample_numbers(total: int, count: int, seed: int) -> np.ndarray:
 
 
 def make_shard_rows(shard: str, tallies: list[list], selected: tuple[int, int] | None) -> list[tuple]:
-    """Makes the rows of a shard in the ledger, with `in`, `kept` and `not_selected` even if these are 0.
+    """Makes the rows of a shard in the ledger, which counts documents and bytes by fate.
 
-    A row is (shard, fate, rule, reason, documents, bytes, all_documents, all_bytes), the last two as in `_sum_fates`.
+    The fates `in`, `kept` and `not_selected` have a row even if the number is 0.
 
     Args:
         shard: the name of the shard.
-        tallies: `rows` of the result of `filter_shard`.
-        selected: documents and bytes that are selected among those that passed; None if all are selected.
+        tallies: counts by fate, rule and reason, as lists.
+        selected: documents and bytes that are selected among the documents that passed; None if all are selected.
+
+    Returns:
+        Tuples (shard, fate, rule, reason, documents, bytes, all_documents, all_bytes). Documents and
+        bytes count a document under the first reason only; the last two numbers count a document under every reason.
     """
     read = np.zeros(2, dtype=int)
     passed = np.zeros(2, dtype=int)

@@ -38,7 +38,12 @@ SHOWN = 3
 
 
 def main(settings: Settings) -> dict:
-    """Writes data/filtered; returns the result of `build_filtered`, for the record of the run."""
+    """Writes data/filtered.
+
+    Returns:
+        For the record of the run: `unknown`, the number of documents without metadata for a rule, by rule, and
+        `blocklists`, the number of entries by category.
+    """
     with make_temporary_sibling(FILTERED) as folder:
         folder.mkdir()
         return build_filtered(CORPUS, folder, settings.filtering, settings.workers)
@@ -57,7 +62,7 @@ def build_filtered(corpus: Path, folder: Path, settings: Filtering, workers: int
         unknown: the number of documents without metadata for a rule, even after annotation, by the name of the rule.
             The rule lets such documents pass, except that `filtering.missing_harmful_pp` may drop documents without a
             perplexity.
-        blocklists: the result of `compile_lists`; empty without lists.
+        blocklists: entries and ignored lines of the blocklists; empty without lists.
 
     Raises:
         ValueError: too many lines are malformed, no line is kept, there is no shard, or lists or model cannot be
@@ -94,13 +99,16 @@ def build_filtered(corpus: Path, folder: Path, settings: Filtering, workers: int
 def _print_metadata(
     total: pd.DataFrame, results: list[tuple[Path, dict]], lists: dict, settings: Filtering
 ) -> dict[str, int]:
-    """Prints which metadata were found and which are unknown; returns the `unknown` of `build_filtered`.
+    """Prints which metadata were found and which are unknown.
 
     Args:
         total: the rows of all shards together in the ledger.
-        results: by shard the folder of the job and the result of `filter_shard`.
-        lists: the `blocklists` of `build_filtered`.
+        results: by shard the folder of the job and the counts of the job.
+        lists: entries and ignored lines of the blocklists.
         settings: the section `filtering` of params.yaml.
+
+    Returns:
+        The number of documents with unknown metadata, by the name of the rule.
     """
     if lists:
         entries = sum(lists["entries"].values())
@@ -129,7 +137,8 @@ def _compile_blocklists(settings: Filtering, workers: int | str | None) -> tuple
     """Compiles the blocklists.
 
     Returns:
-        The arguments of `Annotator`, the files on which annotations depend, and the result of `compile_lists`.
+        The arguments of the annotator, the files on which annotations depend, and entries and ignored lines of the
+        lists.
 
     Raises:
         ValueError: lists or model cannot be loaded, or an excluded category has no list under any name.

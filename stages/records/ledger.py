@@ -18,7 +18,7 @@ COLUMNS = ["shard", "fate", "rule", "reason", *COUNTS]
 
 
 def add_total(rows: list[tuple]) -> pd.DataFrame:
-    """Makes a ledger of rows (in the order of COLUMNS), followed by the sums over shards as shard TOTAL."""
+    """Makes a ledger of rows, and appends the sums over all shards as rows of the shard `total`."""
     ledger = pd.DataFrame(rows, columns=COLUMNS)
     by_fate = ledger.groupby(["fate", "rule", "reason"], sort=False, as_index=False)
     total = by_fate[COUNTS].sum()

@@ -87,13 +87,13 @@ def find_columns(path: Path, header: list[str], names: Iterable[str], remedy: st
 
 
 def read_line_blocks(path: Path) -> Iterator[bytes]:
-    """Yields whole lines, joined by line feeds to blocks of about BLOCK bytes. Errors as in `read_lines`."""
+    """Yields blocks of whole lines, joined by line feeds. ValueError for a damaged file."""
     for number, block in enumerate(_read_whole_lines(path)):
         yield block if number else block.removeprefix(BYTE_ORDER_MARK)
 
 
 def _read_whole_lines(path: Path) -> Iterator[bytes]:
-    """Yields the blocks of `read_line_blocks`, but with the byte order mark."""
+    """Yields blocks of whole lines, still with the byte order mark at the start of the file."""
     # pieces of the incomplete block
     waiting: list[bytes] = []
     size = 0
@@ -117,7 +117,7 @@ def _read_whole_lines(path: Path) -> Iterator[bytes]:
 
 
 def read_blocks(path: Path) -> Iterator[bytes]:
-    """Yields the decompressed content in blocks of BLOCK bytes at most, cut anywhere. Errors as in `read_lines`."""
+    """Yields the decompressed content in blocks that are cut anywhere. ValueError for a damaged file."""
     require_data(path)
     with path.open("rb") as file:
         start = file.peek(4)

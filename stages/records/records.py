@@ -103,8 +103,8 @@ def is_blank(text: str) -> bool:
 def read_metadata(block: bytes, starts: np.ndarray, ends: np.ndarray) -> list[Annotations | ValueError | None]:
     """Reads the metadata of every record in a block of lines.
 
-    Sound lines are decoded together, which is faster than separately. A block with an unsound line is cut into PARTS
-    parts, and so on until the unsound line is the only line of a part.
+    Sound lines are decoded together, which is faster than separately. A block with an unsound line is cut into parts,
+    and so on until the unsound line is the only line of a part.
 
     Args:
         block: lines of JSON.
@@ -112,7 +112,7 @@ def read_metadata(block: bytes, starts: np.ndarray, ends: np.ndarray) -> list[An
         ends: [lines], the end of each line, without line feed.
 
     Returns:
-        For every line, in order, the result of `read_annotations`, or the ValueError that `read_annotations` raises.
+        For every line, in order: the metadata, None for an empty line, or a ValueError that says what is wrong.
     """
     documents = _decode_together(block, starts, ends)
     if documents is not None:
@@ -176,7 +176,7 @@ def _is_utf8(text: bytes) -> bool:
 
 
 def read_content(line: bytes) -> str:
-    """Reads the text of a record, and checks only the text. Raises ValueError as `read_annotations` does."""
+    """Reads the text of a record, and checks only the text. ValueError for a line that is no sound record."""
     return _string.decode(_decode_record(_text, line).content)
 
 

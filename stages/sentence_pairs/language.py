@@ -31,7 +31,7 @@ ADVERBS = _WORDS["adverbs"]
 
 @dataclass(frozen=True)
 class Phrase:
-    """A noun (in the singular, a key of NOUNS) with article, number and adjective (a key of ADJECTIVES); or a name."""
+    """A noun phrase, such as "the two red houses" in the source language; or a name."""
 
     noun: str
     plural: bool = False

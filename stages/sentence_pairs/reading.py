@@ -27,7 +27,12 @@ Texts = list[tuple[str, str]]
 
 
 def read_files(root: Path, name: str, languages: tuple[str, str]) -> Iterator[Sides]:
-    """Reads the pairs of a split in order; arguments as of `find_pairs`.
+    """Reads the pairs of a split from files, in order.
+
+    Args:
+        root: the folder of the original files.
+        name: the name of the split's files.
+        languages: source and target, such as ("en", "de").
 
     Yields:
         Both sides as bytes; (None, None) for a line of a table with more or fewer cells than the first line.
@@ -52,7 +57,7 @@ def read_files(root: Path, name: str, languages: tuple[str, str]) -> Iterator[Si
 
 
 def _read_table(path: Path, languages: tuple[str, str]) -> Iterator[Sides]:
-    """Reads the pairs of a table, with the errors of `read_files`."""
+    """Reads the pairs of a table with a column per language. ValueError for a table without these columns."""
     lines = reading.read_lines(path)
     # a first line that is not UTF-8 has no column of the languages, which is an error below
     first = next(lines, b"").decode(errors="replace")
@@ -111,12 +116,12 @@ def keep_sound_pairs(
     Args:
         sides: unchecked pairs.
         limit: largest number of pairs to read, or None for all.
-        malformed_share: share of the pairs, in [0, 1], that may have a defect in MALFORMED.
+        malformed_share: share of the pairs, in [0, 1], that may be malformed.
         name: the name of the pairs in an error.
 
     Returns:
         texts: the sound pairs, with white space collapsed.
-        fates: the number of all pairs by the key `in`, and the number of pairs by each defect of `_read_pair`.
+        fates: the number of all pairs by the key `in`, and the number of pairs by each defect, such as `empty`.
 
     Raises:
         ValueError: too many pairs are malformed.
@@ -144,7 +149,12 @@ def keep_sound_pairs(
 
 
 def drop_held_out(training: tuple[Texts, Counter], held_out: Iterable[tuple[str, str]]) -> tuple[Texts, Counter]:
-    """Drops pairs that are also held out from a result of `keep_sound_pairs`, and counts them as `also_held_out`."""
+    """Drops training pairs that are also held out, and counts the dropped pairs as `also_held_out`.
+
+    Args:
+        training: the sound training pairs, and the number of pairs by fate.
+        held_out: the held-out pairs (source, target).
+    """
     texts, fates = training
     repeated = set(held_out)
     kept = [pair for pair in texts if pair not in repeated]
@@ -158,8 +168,9 @@ def _read_pair(pair: Sides) -> tuple[tuple[str, ...], str | None]:
 
     Returns:
         texts: (source, target); () for a pair with a defect.
-        defect: the name of the first defect: malformed (no text), not_utf8, empty (a side without a word) or
-            long_word (a word over LONGEST_WORD); None for a sound pair.
+        defect: the name of the first defect: malformed (no text), not_utf8, empty (a side without a word) or long_word
+            (an
+            extremely long word); None for a sound pair.
     """
     if not all(isinstance(side, bytes | str) for side in pair):
         return (), "malformed"

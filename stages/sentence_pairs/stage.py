@@ -37,7 +37,7 @@ def read_texts(settings: Settings, protocol: TranslationProtocol) -> tuple[dict[
         protocol: a section of translation.protocols.
 
     Returns:
-        sound: by split the result of `keep_sound_pairs`; training pairs without held-out pairs.
+        sound: by split the pairs, and the number of pairs by fate; training pairs without held-out pairs.
         read: the name of the data, for the record of the run.
 
     Raises:
@@ -105,10 +105,13 @@ def _cut_sentence(ids: np.ndarray, positions: int) -> np.ndarray:
 
 
 def _prepare_protocol(settings: Settings, name: str, folder: Path) -> tuple[list[tuple], str]:
-    """Prepares the protocol of a name in `folder`; returns the rows of the ledger (COLUMNS) and the name of the data.
+    """Prepares the data of a protocol in `folder`.
+
+    Returns:
+        The rows of the ledger, and the name of the data.
 
     Raises:
-        ValueError: no training pair fits into `positions`, or as in `read_texts`.
+        ValueError: no training pair fits into `positions`, or a split has no sound pair or too many malformed pairs.
     """
     protocol = settings.translation.protocols[name]
     positions = protocol.positions
@@ -149,7 +152,11 @@ def _prepare_protocol(settings: Settings, name: str, folder: Path) -> tuple[list
 
 
 def main(settings: Settings) -> dict:
-    """Prepares every protocol; returns the names of the data as `read`, for the record of the run."""
+    """Prepares the data of every protocol.
+
+    Returns:
+        For the record of the run: `read`, the names of the data.
+    """
     ledger = []
     sources = []
     with make_temporary_sibling(SENTENCE_PAIRS) as output:
