@@ -126,7 +126,7 @@ def compare_best_cells() -> Findings:
 
 
 def compare_sources() -> Findings:
-    """Note the baseline cells that differ from Courtois et al., and check whether a row is that of Devlin et al."""
+    """Note the baseline cells that differ from Courtois et al., and check whether a row was taken from Devlin et al."""
     source = read_numbers(TABLE3)
     for edition in EDITIONS:
         copy = read_table(edition, "table1_glue")

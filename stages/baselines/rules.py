@@ -117,5 +117,5 @@ def _find_last(text: list[str]) -> str:
 
 
 def _find_question_word(text: list[str]) -> str:
-    """Returns the question word that the first word in ASKED stands for: "how" for "What is the best way to ...?"."""
+    """Finds the question word of a question by the first word: "how" for "What is the best way to ...?"."""
     return next((ASKED[word] for word in text if word in ASKED), "")

@@ -37,7 +37,7 @@ def predict_linear(task: str, train: pd.DataFrame, examples: pd.DataFrame, featu
         task: the name of a task of GLUE.
         train: text_a, text_b (null for single sentences) and label of the training examples.
         examples: text_a and text_b of the other examples.
-        features: a name in FEATURES.
+        features: the kind of features, such as `words_and_overlap`.
 
     Returns:
         [examples], the predicted classes or real numbers.

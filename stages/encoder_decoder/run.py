@@ -14,11 +14,11 @@ TRANSLATION = "translation"
 
 
 class TranslationRun(Run):
-    """A Transformer with one operator, trained on one task from one seed.
+    """The training of a Transformer with one operator on one task from one seed.
 
     Attributes:
         operator: name of the operator.
-        task: TRANSLATION, or the sequence tasks `recurrence` and `copy`.
+        task: `translation`, or the exact sequence tasks `recurrence` and `copy`.
         size: size in observations; in translation the name of the protocol.
         training: the section of params.yaml on that protocol, or on the sequence tasks.
     """

@@ -148,9 +148,9 @@ def add_noise(
 
     Args:
         model: A fine-tuned model.
-        kind: Interpretation of the paper's words, as `compute_factors` lists.
+        kind: Interpretation of the paper's words, such as `expected_norm` (Gaussian noise of expected norm `level` x `norm`).
         place: Place of the noise, word_embeddings or embedding_output.
-        level: Strength of the noise, as in `compute_factors`.
+        level: Strength of the noise; 0 is no noise.
         norm: Average norm of the embeddings.
         seed: Noise seed.
         spared: [k], ids of the tokens that take no noise, [PAD] included.

@@ -22,21 +22,24 @@ STEP = 1e-3
 
 @torch.no_grad()
 def measure_probes(model: nn.Module, examples: Encoded, seed: int) -> dict[str, dict[str, float]]:
-    """Measures a model on the first EXAMPLES examples.
+    """Measures attention and sensitivity of a fine-tuned model on a few examples.
 
     Args:
         model: A fine-tuned model, in evaluation mode.
-        examples: The examples; the model sees the first EXAMPLES separately, so without padding.
+        examples: The examples; the model sees the first of them separately, so without padding.
         seed: Seed of the directions in which sensitivity is measured.
 
     Returns:
-        {"layer=1": {probe: value}, ..., "model": {"sensitivity": value}}, layers from 1. Probes of a layer:
-        attention_entropy, the entropy of the weights over keys, divided by the entropy of uniform weights, in [0, 1];
-        self_weight, the weight of a token on itself, in [0, 1]; score_asymmetry, |A - A^T| / (2 |A|) of the scores A of
-        all heads (Frobenius norms), in [0, 1], 0 where A is 0; negative_diagonal_share, the share of entries below 0 of
-        the diagonal between queries and keys, such as D_q D_k of `shared`, if the operator has a diagonal.
-        sensitivity: the norm of an example's word embeddings, times the norm of the derivative of the logits along a
-        random unit vector.
+        {"layer=1": {probe: value}, ..., "model": {"sensitivity": value}}, layers from 1. The probes of a layer:
+        attention_entropy: the entropy of the weights over keys, divided by the entropy of uniform weights, in [0, 1].
+        self_weight: the weight of a token on itself, in [0, 1].
+        score_asymmetry: |A - A^T| / (2 |A|) of the scores A of all heads (Frobenius norms), in [0, 1]; 0 for A = 0.
+        negative_diagonal_share: the share of negative entries of the diagonal between queries and keys, such as D_q D_k
+            of
+            `shared`, if the operator has a diagonal.
+        The probe of the model, sensitivity: the norm of an example's word embeddings, times the norm of the derivative
+            of
+        the logits along a random unit vector.
     """
     modules = list_operators(model)
     result = defaultdict(lambda: defaultdict(float))
@@ -82,7 +85,7 @@ def measure_sensitivity(
     types: Tensor,
     generator: torch.Generator,
 ) -> float:
-    """Computes the sensitivity of an example [1, n], as `measure_probes` defines it, by a central difference."""
+    """Computes the sensitivity of an example [1, n] by a central difference along a random direction."""
     embeddings = model.bert.embeddings.word_embeddings(ids)
     direction = torch.randn(embeddings.shape, generator=generator).to(embeddings.device)
     step = STEP * embeddings.norm() * direction / direction.norm()

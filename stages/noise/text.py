@@ -16,11 +16,11 @@ def perturb_frame(
     level: float,
     seed: int,
 ) -> pd.DataFrame:
-    """Returns a copy of a frame with each text perturbed; a text that has a word does not become empty.
+    """Returns a copy of a frame with noise in every text; no text becomes empty.
 
     Args:
         frame: The examples, with columns text_a and text_b (null, which stays, for an example of a single text).
-        kind: A name in KINDS.
+        kind: The kind of noise, such as `typos`.
         level: Probability with which a letter or a word is hit, in [0, 1]; above 1, all are hit.
         seed: The draws of a text follow from the seed, the kind, the level, the column and the row's number, from 0.
     """

@@ -7,12 +7,13 @@ from stages.schema.translation_sections import TranslationProtocol
 
 
 def find_pairs(root: Path, name: str, languages: tuple[str, str]) -> list[Path]:
-    """Finds the file or the two files of a split.
+    """Finds the files of a split of sentence pairs.
 
     Args:
         root: the folder that data.root in params.yaml names.
-        name: the name of a table, NAME.tsv, or of two files without the names of the languages, below `root`.
-        languages: names of source and target.
+        name: below `root`, a table such as `train.tsv`, or the common start of two files, `train` of `train.en` and
+            `train.de`.
+        languages: names of source and target, such as ("en", "de").
 
     Raises:
         ValueError: a file is missing.

@@ -89,8 +89,8 @@ def find_squad(root: Path, name: str, split: str) -> Path:
 
     Args:
         root: folder that has the file, in a folder `squad` or directly.
-        name: a key of VERSIONS: `squad1` or `squad2`.
-        split: a key of STEMS: `train` or `validation`.
+        name: `squad1` or `squad2`.
+        split: `train` or `validation`.
 
     Raises:
         ValueError: there is no such file.
@@ -108,11 +108,11 @@ def is_derived(name: str, split: str, questions: Questions) -> bool:
 
 
 def find_triviaqa(root: Path, split: str) -> list[Path]:
-    """Finds the files of a split of TriviaQA, of the parts that exist.
+    """Finds the files of a split of TriviaQA, of the parts wikipedia and web that exist.
 
     Args:
         root: folder that has the folder `triviaqa`.
-        split: a key of STEMS: `train` or `validation`.
+        split: `train` or `validation`.
 
     Raises:
         ValueError: there is no file.
@@ -141,7 +141,7 @@ def require_glue(root: Path, names: Iterable[str]) -> None:
 
 
 def require_questions(root: Path, questions: Questions) -> None:
-    """Checks that the files of all sets of questions are there and hold data; raises errors as `require_glue` does."""
+    """Checks that the files of all sets of questions are there and hold data; ValueError for an unusable file."""
     for name in questions.names:
         for split in STEMS:
             if name == "triviaqa":

@@ -127,13 +127,13 @@ def read_hub(hub: HubRepository, task: Task, split: Split) -> Examples:
 
 
 def _make_row(number: int, texts: list[str], label: float) -> tuple:
-    """Returns the cells of an example in the order of COLUMNS."""
+    """Returns the cells of an example, in the order of the columns of a task's table."""
     second = texts[1] if len(texts) > 1 else None
     return str(number), texts[0], second, label
 
 
 def _make_frame(rows: list[tuple], task: Task) -> pd.DataFrame:
-    """Returns a frame of rows of COLUMNS; labels are class indices, or similarities in a regression."""
+    """Makes the table of a task from rows; labels are class indices, or similarities in a regression."""
     frame = pd.DataFrame(rows, columns=list(COLUMNS))
     return frame.astype({"label": "int64" if task.labels else "float64"})
 

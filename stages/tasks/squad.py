@@ -74,8 +74,9 @@ def read_original(root: Path, name: str, split: str) -> Examples:
         split: `train` or `validation`.
 
     Raises:
-        ValueError: the file is missing or not of the form of `File`, or a question has a fault (as in `check_rows`, or
-            no answer although `is_impossible` is false). The message names the file and the question.
+        ValueError: the file is missing or has another form, or a question is faulty, such as an answer that does not
+            stand
+            in the context. The message names the file and the question.
     """
     path = find_squad(root, name, split)
     rows = []
@@ -111,7 +112,9 @@ def read_hub(hub: Hub, name: str, split: str) -> Examples:
         split: `train` or `validation`.
 
     Raises:
-        ValueError: the dataset cannot be read or lacks a column, or a question has a fault, as in `check_rows`.
+        ValueError: the dataset cannot be read or lacks a column, or a question is faulty, such as an answer that does
+            not
+            stand in the context.
     """
     columns = ("id", "context", "question", "answers")
     key = f"tasks.questions.hub.{name}"
@@ -164,12 +167,15 @@ def _find_fault(row, unanswerable: bool) -> str | None:
 
 
 def derive_unanswerable(questions: Examples, seed: list[int]) -> Examples:
-    """Makes a stand-in for the training questions of SQuAD 2.0: one in MOVED of the questions of 1.1 loses its answer.
+    """Makes a stand-in for the training questions of SQuAD 2.0: some questions of SQuAD 1.1 lose their answer.
 
-    Such a question moves to the paragraph that holds none of its answers and has most words of the question, where a
-    word in N paragraphs counts 1 / N; of equal paragraphs, to the first. Paragraphs of the own article come before
-    paragraphs of other articles. Words are compared in lower case, without punctuation and articles. The questions of
-    SQuAD 2.0 were written by people (Rajpurkar, Jia and Liang 2018, section 2).
+    Such a question moves to the paragraph that holds no answer of the question and has most words of the question. A
+    word in
+    N paragraphs counts 1 / N; of equal paragraphs, the first is taken. Paragraphs of the same article come before
+    paragraphs
+    of other articles. Words are compared in lower case, without punctuation and articles. The real questions of SQuAD
+    2.0
+    were written by people (Rajpurkar, Jia and Liang 2018, section 2).
 
     Args:
         questions: training questions of SQuAD 1.1.

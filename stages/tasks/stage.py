@@ -123,7 +123,7 @@ def _describe_split(
 
 
 def compute_majority_share(frame: pd.DataFrame, name: str) -> float | None:
-    """Computes the share of the most frequent class, or of questions without an answer; `None` where there is none."""
+    """Computes the share of the most frequent class, or of questions without an answer; `None` for a regression."""
     if name in QUESTIONS:
         without_answer = frame["answers"].str.len() == 0
         return float(without_answer.mean()) or None

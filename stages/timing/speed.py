@@ -68,7 +68,7 @@ class Finetuning:
     """Our fine-tuning of a new classifier, timed.
 
     Args:
-        variant: an operator and its settings, as `Settings.select_variant` returns them.
+        variant: the settings of an operator, by name.
         task: the GLUE task, which decides the number of outputs.
         recipe: the recipe of fine-tuning.
         size: an entry of section `models` of params.yaml, as a dict.

@@ -38,7 +38,7 @@ def main(settings: Settings) -> dict:
 def build_tokens(
     filtered: Path, folder: Path, settings: Tokenization, root: Path | None, workers: int | str | None = None
 ) -> str:
-    """Tokenizes and packs documents anew.
+    """Tokenizes documents and packs the tokens into sequences.
 
     Args:
         filtered: the folder of filtered shards and ledger.csv.
@@ -48,7 +48,7 @@ def build_tokens(
         workers: the number of processes, None for a process per core, or the address of a Dask scheduler.
 
     Returns:
-        The source of the vocabulary, as `choose_tokenizer` returns the source.
+        The source of the vocabulary, in words, such as data/filtered for a trained vocabulary.
 
     Raises:
         ValueError: there are too few documents or tokens, a shard has another number of documents than the ledger says,
@@ -141,11 +141,12 @@ def choose_tokenizer(
     Args:
         settings: the section `tokenization` of params.yaml.
         root: the folder below which a vocabulary file is looked for, or None.
-        workers: as in `build_tokens`.
+        workers: the number of processes, None for a process per core, or the address of a Dask scheduler.
         shards: the shards with the documents to train on.
 
     Returns:
-        The tokenizer, and the source of the vocabulary in words: data/filtered, the file, or REPOSITORY@COMMIT.
+        The tokenizer, and the source of the vocabulary in words: data/filtered, the file, or a repository with its
+            commit.
 
     Raises:
         ValueError: the tokenizer cannot be loaded, or has more pieces than 16 bits can number.
@@ -181,14 +182,17 @@ def choose_tokenizer(
 def _tokenize_shards(
     shards: list[Path], documents: list[int], tokenizer: Path, settings: Tokenization, workers: int | str | None
 ) -> list[tuple[Path, dict]]:
-    """Encodes every shard in a job; returns, in order, the folder of each job and the counts of `tokenize_shard`.
+    """Encodes every shard in a job.
 
     Args:
         shards: the filtered shards.
         documents: the number of documents of each shard by the ledger.
         tokenizer: the tokenizer.json.
         settings: the section `tokenization` of params.yaml.
-        workers: as in `build_tokens`.
+        workers: the number of processes, None for a process per core, or the address of a Dask scheduler.
+
+    Returns:
+        In the order of the shards: the folder of the job, and the numbers of documents and tokens by split.
 
     Raises:
         ValueError: a shard has another number of documents than the ledger says.

@@ -42,12 +42,12 @@ def tokenize_shard(settings: dict, folder: Path) -> dict:
 
     Args:
         settings: `shard` and `tokenizer`, paths; `validation`, the numbers (from 0) of held-out documents; `cut`, a
-            number of tokens or None. With `cut`, every batch of CUT_DOCUMENTS documents of a split, and the rest at
-            the end, is shortened to a multiple of `cut`, as the code of Courtois et al. does.
+            number of tokens or None. With `cut`, every batch of 1,000 documents of a split, and the rest at the end, is
+            shortened to a multiple of `cut`, as the code of Courtois et al. does.
         folder: the folder of the job.
 
     Returns:
-        COUNTS by split. `tokens` includes the dropped tokens.
+        By split, the numbers of documents, tokens and dropped tokens; `tokens` includes the dropped tokens.
     """
     # the jobs are parallel already
     os.environ["TOKENIZERS_PARALLELISM"] = "false"
@@ -111,7 +111,7 @@ def encode_pieces(batch: list[Piece], tokenizer: Tokenizer) -> np.ndarray:
 def read_batches(shard: Path, validation: set[int]) -> Iterator[tuple[str, list[Piece]]]:
     """Yields a split and pieces of documents of the split, in the order of the shard.
 
-    A batch ends after about BATCH characters, and after every CUT_DOCUMENTS documents of the split.
+    A batch ends after a number of characters, and after a fixed number of documents of the split.
 
     Args:
         shard: documents as JSON lines, compressed.

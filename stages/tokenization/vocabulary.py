@@ -35,7 +35,7 @@ def train_vocabulary(settings: dict, folder: Path) -> dict:
     """Job (runner/jobs.py): trains a tokenizer and leaves tokenizer.json in the folder of the job.
 
     Args:
-        settings: `shards` (paths) and `size`, as in `train_tokenizer`.
+        settings: `shards`, the paths of the documents, and `size`, the largest number of pieces.
         folder: the folder of the job.
 
     Returns:
@@ -118,10 +118,10 @@ def load_tokenizer(name: str, revision: str) -> tuple[Tokenizer, str]:
         revision: a commit, branch or tag.
 
     Returns:
-        The tokenizer, and REPOSITORY@COMMIT or the folder.
+        The tokenizer, and the repository with its commit, or the folder.
 
     Raises:
-        ValueError: the tokenizer cannot be loaded, or lacks a token of SPECIAL.
+        ValueError: the tokenizer cannot be loaded, or lacks a special token of BERT.
     """
     from transformers import AutoTokenizer
 
@@ -145,7 +145,11 @@ def load_tokenizer(name: str, revision: str) -> tuple[Tokenizer, str]:
 
 
 def make_tokenizer(vocabulary: dict[str, int]) -> Tokenizer:
-    """Makes BERT's uncased tokenizer of a vocabulary, ids by piece, which has all of SPECIAL under any ids."""
+    """Makes BERT's uncased tokenizer of a vocabulary.
+
+    Args:
+        vocabulary: ids by piece; all special tokens of BERT, such as [MASK], under any ids.
+    """
     # longer words are unknown, as in BERT
     model = models.WordPiece(vocabulary, unk_token="[UNK]", max_input_chars_per_word=100)
     tokenizer = _make_lower_case_tokenizer(model)

@@ -38,7 +38,7 @@ def translate_pairs(
         tokenizer: the file of the tokenizer of the target side.
         precision: float32 or bfloat16.
         beams: living hypotheses per sentence; 1 is greedy search, which has no length penalty.
-        length_penalty: alpha of `compute_length_penalty`, by which a hypothesis's log probability is divided.
+        length_penalty: exponent alpha of the length penalty; 0 is no penalty.
 
     Returns:
         A text per pair, in the order of the pairs. With BEGIN and END a translation has at most as many tokens as the

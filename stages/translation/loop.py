@@ -26,16 +26,17 @@ LARGEST_LOSS = math.log(sys.float_info.max)
 
 
 def train(run: TranslationRun, folder: Path) -> dict:
-    """Trains to the end, from the checkpoint in the job's `folder` if there is one; translates the scored split.
+    """Trains a translation model to the end, from the checkpoint in the job's folder if there is a checkpoint.
 
     Returns:
-        log: for every epoch the result of `make_log_entry`. greedy and beam: lists of the translations of the split
-        `run.training.scored`, by either search. greedy_bleu, beam_bleu and copy_bleu (of the source texts taken as
-        translations): the BLEU of sacrebleu (Post 2018), from 0 to 100, against the references as written. signature:
-        sacrebleu's text on how BLEU was computed.
+        log: a dictionary of losses and accuracies for every epoch.
+        greedy, beam: the translations of the scored split by either search.
+        greedy_bleu, beam_bleu, copy_bleu: the BLEU of sacrebleu (Post 2018), from 0 to 100, against the references as
+            written; copy_bleu takes the source texts as translations.
+        signature: sacrebleu's text on how BLEU was computed.
 
     Raises:
-        ValueError: gradients are not finite, or the checkpoint is of other settings.
+        ValueError: gradients are not finite, or the checkpoint has other settings.
     """
     recipe = run.training
     model = build_model(run, sentence_pairs.read_vocabulary_sizes(run.data))
@@ -100,7 +101,7 @@ def make_log_entry(epoch: int, counts: Counts, evaluated: Counts, positions: int
 
 
 def _translate_scored_split(model: Transformer, run: TranslationRun) -> dict:
-    """Translates the scored split by both searches; returns the result of `train` without `log`."""
+    """Translates the scored split by both searches; returns translations, BLEU scores and sacrebleu's signature."""
     recipe = run.training
     # SPLIT.safetensors has the ids of the split, SPLIT.parquet the texts as written: `source` and `target`.
     split = run.data / recipe.scored

@@ -95,7 +95,7 @@ class Recurrence(SequenceModel):
         super().__init__(run, embed, outputs=1, causal=True)
 
     def forward(self, values: Tensor) -> Tensor:
-        """Returns the next values [batch, n] of values [batch, n]; predictions before FIRST mean nothing."""
+        """Predicts the next values [batch, n] of values [batch, n]; the first predictions, which lack values, do not count."""
         X = self.embed(values[..., None])
         return self.output(self.encode(X)).squeeze(-1)
 
@@ -173,10 +173,10 @@ TASKS = {"recurrence": Recurrence, "copy": Copy}
 
 
 def train(run: TranslationRun) -> dict:
-    """Trains on new sequences at every step.
+    """Trains a model of an exact sequence task on new sequences at every step.
 
     Returns:
-        {"error": the task's error on HELD_OUT other sequences}.
+        {"error": the error of the task on held-out sequences}.
 
     Raises:
         ValueError: gradients are not finite.

@@ -64,9 +64,10 @@ def plan_jobs(settings: Settings, operators: tuple[str, ...]) -> list[Translatio
 
 
 def make_rows(run: TranslationRun, result: dict) -> list[Observation]:
-    """Makes observations of the result of a run, as `train_and_evaluate` returns it.
+    """Makes observations of the result of a run.
 
-    The column pretraining_seed has the seed of the run; size and protocol both have the protocol's name, or SEQUENCES.
+    The column pretraining_seed has the seed of the run. The columns size and protocol have the name of the protocol, or
+    `sequences` for an exact sequence task.
     """
     shared = {
         "stage": "translation",
