@@ -148,7 +148,8 @@ def add_noise(
 
     Args:
         model: A fine-tuned model.
-        kind: Interpretation of the paper's words, such as `expected_norm` (Gaussian noise of expected norm `level` x `norm`).
+        kind: Interpretation of the paper's words, such as `expected_norm`: Gaussian noise of expected norm
+            `level` x `norm`.
         place: Place of the noise, word_embeddings or embedding_output.
         level: Strength of the noise; 0 is no noise.
         norm: Average norm of the embeddings.

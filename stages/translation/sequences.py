@@ -95,7 +95,7 @@ class Recurrence(SequenceModel):
         super().__init__(run, embed, outputs=1, causal=True)
 
     def forward(self, values: Tensor) -> Tensor:
-        """Predicts the next values [batch, n] of values [batch, n]; the first predictions, which lack values, do not count."""
+        """Predicts the next values [batch, n] of values [batch, n]; the first predictions do not count."""
         X = self.embed(values[..., None])
         return self.output(self.encode(X)).squeeze(-1)
 
