@@ -1,11 +1,16 @@
 """Operators of your own; params.yaml names this file as `operators_file`.
 
-An operator is one class: subclass SelfAttention or an operator, give it a name, an equation and a source, and list the
-name in `operators` of params.yaml. It is then trained, counted, timed and reported beside the others. `linear_layers`
-names its Linear layers; `roles` says which of them gives the queries, the keys and the values, or
-`compute_queries_keys_values` computes them otherwise. Further parameters stand in `list_parameter_shapes`, what they cost in
-`count_score_operations`, and `initialise_parameters` initialises them. Each operator of this repository, in operators.py and
-hadamard.py of stages/attention, is an example. A small one, `identity_query`, whose queries are not projected:
+Write one class per operator: subclass SelfAttention or an operator of the repository, and list the name in
+`operators` of params.yaml. The pipeline then trains, counts, times and reports the operator. The class has
+
+- `name`, `equation` and `source`, for the report.
+- `linear_layers`, the names of the Linear layers. `roles` says which layers give queries, keys and values.
+- `compute_queries_keys_values`, if the layers alone do not give queries, keys and values.
+- `list_parameter_shapes`, `count_score_operations` and `initialise_parameters`, if there are parameters outside Linear
+  layers: the shapes, the operations and the first values.
+
+The operators in stages/attention/operators.py and hadamard.py are examples. A small example, `identity_query` without a
+projection of the queries:
 
     from stages.attention.base import SelfAttention
 
@@ -19,5 +24,5 @@ hadamard.py of stages/attention, is an example. A small one, `identity_query`, w
         def compute_queries_keys_values(self, X, memory):  # memory is X itself, except in cross-attention
             return X, self.key(memory), self.value(memory)
 
-An edit of this file trains the models of its operators anew, and no others.
+An edit of this file trains the models of the operators in this file again, and no other models.
 """

@@ -125,9 +125,9 @@ def test_a_file_system_without_locks_is_named_with_the_path_and_a_remedy(tmp_pat
         raise OSError(errno.ENOLCK, "No locks available")
 
     monkeypatch.setattr(fcntl, "flock", refuse)
-    with pytest.raises(OSError, match=rf"^{tmp_path}/.a.lock: its file system gives no lock \(No locks.*to a local"):
+    with pytest.raises(OSError, match=rf"^{tmp_path}/.a.lock: the file system gives no lock \(No locks.*to a local"):
         write_atomically(tmp_path / "a", "whole")
-    with pytest.raises(OSError, match=r"lock: its file system gives no lock"):
+    with pytest.raises(OSError, match=r"lock: the file system gives no lock"):
         acquire_lock(tmp_path / "lock", wait=False)
 
 

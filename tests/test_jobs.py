@@ -205,7 +205,9 @@ def test_a_result_that_names_a_file_outside_its_folder_is_damaged_and_that_file_
     for place in (folder, RESULTS / "squares" / folder.name):
         write_atomically(place / "result.json", json.dumps(record))
         write_atomically(place / "job.json", "{}")
-        with pytest.raises(ValueError, match=r"result\.json is damaged: .* is not the name of a file in its folder"):
+        with pytest.raises(
+            ValueError, match=r"result\.json is damaged: .* is not the name of a file in the folder of the result"
+        ):
             results.read(place)
     for missing in (False, True):
         if missing:

@@ -107,7 +107,7 @@ def export(source: Path, target: Path, own: bool) -> None:
     config = OperatorConfig.from_pretrained(source)
     if own and config.operators_sha256:
         raise ValueError(
-            f"{source}: the code of `{config.operator}` is in a file of its user's and imports this repository; "
+            f"{source}: the code of `{config.operator}` is in a user's file and imports this repository; "
             "export it in Python without it: import_own_operators(FILE, SHA256) of stages.attention.own, then export"
         )
     classes = {model.__name__: model for model in STOCK}
@@ -140,10 +140,10 @@ def _check_folders(source: Path, target: Path) -> None:
     """Raises OSError for no model folder, a target with files, or a tokenizer or card that lies elsewhere."""
     # Hugging Face would look for a missing folder on the hub.
     if not (source / "config.json").is_file():
-        raise FileNotFoundError(f"{source}: no model folder, because it has no config.json; correct the path")
+        raise FileNotFoundError(f"{source}: no model folder, because it config.json is missing; correct the path")
     # The files may be trained weights: those of the source by another path, or of another model.
     if target.exists() and any(target.iterdir()):
-        raise FileExistsError(f"{target}: not empty, and its files might be replaced; name a new folder as the target")
+        raise FileExistsError(f"{target}: the folder is not empty; name a new folder as the target")
     for file in filter(Path.is_file, source.iterdir()):
         with file.open("rb") as content:
             if content.read(len(LFS_POINTER)) == LFS_POINTER:
@@ -226,7 +226,7 @@ def convert_to_stock_bert(model: OperatorBertModel | WithOperator) -> PreTrained
     """
     config = model.config
     if config.self_score is not None:
-        raise ValueError(f"{config.operator}: self_score {config.self_score}; BERT adds nothing to its scores")
+        raise ValueError(f"{config.operator}: self_score {config.self_score}; BERT cannot add a number to scores")
     # All settings of BERT except these, which describe the class of `model`.
     names = BertConfig().to_dict().keys() - {"model_type", "architectures", "dtype"}
     stock = STOCK[type(model)](BertConfig(**{name: getattr(config, name) for name in names}))

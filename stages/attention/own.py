@@ -49,7 +49,7 @@ def import_own_operators(path: str, sha256: str) -> dict[str, type[SelfAttention
     try:
         specification.loader.exec_module(module)
     except (Exception, SystemExit) as error:
-        raise ValueError(f"{path}: cannot be imported ({type(error).__name__}: {error}); mend it") from error
+        raise ValueError(f"{path}: cannot be imported ({type(error).__name__}: {error}); correct the file") from error
     operators = {}
     for value in vars(module).values():
         # Classes that the file imports are left out, and so are base classes without a name, which are no operators.

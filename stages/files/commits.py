@@ -105,7 +105,7 @@ def load_split(
         require_files(repository)
         raise ValueError(
             f"{key}: {repository} ({configuration}): no column {', '.join(missing)} among "
-            f"{quote_value(data.column_names)}; name a repository that has it"
+            f"{quote_value(data.column_names)}; name a repository with this column"
         )
     return data, name_source(repository, revision)
 

@@ -19,7 +19,7 @@ def require_target(path: Path) -> None:
     """Raises ValueError for a link that leads nowhere."""
     if path.is_symlink() and not path.exists():
         raise ValueError(
-            f"{path}: a link to {path.readlink()}, which leads nowhere; fetch its target, as by `git annex get` or "
+            f"{path}: a link to {path.readlink()}, which leads nowhere; fetch the target, as by `git annex get` or "
             "`dvc pull`, or delete the link"
         )
 

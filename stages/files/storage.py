@@ -93,9 +93,10 @@ def acquire_lock(path: Path, wait: bool = True) -> "AcquireReturnProxy":
         if error.filename:
             raise
         raise OSError(
-            f"{path}: its file system gives no lock ({error.strerror}); mount it with locks, or move to a local disk"
+            f"{path}: the file system gives no lock ({error.strerror}); "
+            "mount the file system with locks, or move to a local disk"
         ) from None
-    print(f"{path}: another process holds this lock; waiting for its end; if none is at work, delete it", flush=True)
+    print(f"{path}: another process holds this lock; waiting; if no process is at work, delete the lock", flush=True)
     return lock.acquire()
 
 

@@ -63,13 +63,16 @@ def load_kenlm(path: Path):
         ValueError: the model cannot be loaded.
     """
     if not path.is_file():
-        raise ValueError(f"filtering.annotation.kenlm_model: {path}: no such file; fetch the model, or say null")
+        raise ValueError(
+            f"filtering.annotation.kenlm_model: {path}: no such file; fetch the model, or set the key to null"
+        )
     require_data(path)
     try:
         import kenlm  # pyright: ignore[reportMissingImports]  # an extra
     except ImportError:
         raise ValueError(
-            "filtering.annotation.kenlm_model needs the package kenlm; run `pip install '.[kenlm]'`, or say null"
+            "filtering.annotation.kenlm_model needs the package kenlm; run `pip install '.[kenlm]'`, "
+            "or set the key to null"
         ) from None
     try:
         return kenlm.Model(str(path))

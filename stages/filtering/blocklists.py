@@ -66,12 +66,12 @@ def find_folders(root: Path) -> dict[str, list[Path]]:
     if not categories:
         raise ValueError(
             f"filtering.annotation.blocklists: {root} has no folder with a file `domains` or `urls`; unpack the UT1 "
-            "lists there (one folder a category), or say null"
+            "lists there (one folder per category), or set the key to null"
         )
     if len(categories) > CATEGORIES:
         raise ValueError(
-            f"filtering.annotation.blocklists: {root} has {len(categories)} categories, more than {CATEGORIES}; leave "
-            "only the categories of filtering.excluded_categories there"
+            f"filtering.annotation.blocklists: {root} has {len(categories)} categories, more than {CATEGORIES}; keep "
+            "only the categories of filtering.excluded_categories"
         )
     return categories
 

@@ -281,8 +281,9 @@ def _check_counts(total: pd.DataFrame, counts: pd.Series, malformed: Path, setti
     unscored = total.loc[total["reason"] == "missing", "all_documents"].sum()
     if 0 < unscored == counts["in"] - counts["malformed"] - counts["empty"]:
         raise ValueError(
-            f"none of {unscored} documents has a harmful_pp score, and filtering.missing_harmful_pp: drop drops them "
-            "all; name a KenLM model in filtering.annotation.kenlm_model, or say filtering.missing_harmful_pp: keep"
+            f"none of {unscored} documents has a harmful_pp score, and filtering.missing_harmful_pp: drop drops these "
+            "documents; name a KenLM model in filtering.annotation.kenlm_model, "
+            "or set filtering.missing_harmful_pp to keep"
         )
     if not counts["kept"]:
         dropped = total[total["fate"] == "dropped"]

@@ -33,7 +33,7 @@ def find_files(root: Path, patterns: Iterable[str], key: str = "corpus.files") -
         for path in files:
             require_target(path)
             if not path.is_file():
-                raise ValueError(f"{key}: {path}: no ordinary file; delete it or narrow the pattern `{pattern}`")
+                raise ValueError(f"{key}: {path}: no ordinary file; delete the file or narrow the pattern `{pattern}`")
         return files
 
     return match_files(patterns, matches, key, f"below {root.absolute()}")
@@ -60,7 +60,7 @@ def match_files(
     for pattern in patterns:
         matched = match(pattern)
         if not matched:
-            raise ValueError(f"{key}: `{pattern}` matches no file {where}; mend one of them")
+            raise ValueError(f"{key}: `{pattern}` matches no file {where}; correct the pattern or the folder")
         for path in reading.sort_naturally(matched):
             find_form(path, key)
             paths[path] = None

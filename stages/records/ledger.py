@@ -35,5 +35,5 @@ def read_ledger(path: Path) -> pd.DataFrame:
     with path.open(encoding="utf-8", errors="replace") as file:
         first = file.readline().rstrip("\n")
     if first != header:
-        raise ValueError(f"{path}: not a ledger, its first line is not {header}; run `dvc repro filtering`")
+        raise ValueError(f"{path}: not a ledger: the first line is not {header}; run `dvc repro filtering`")
     return pd.read_csv(path, keep_default_na=False)

@@ -82,7 +82,9 @@ def find_columns(path: Path, header: list[str], names: Iterable[str], remedy: st
         raise ValueError(f"{path}, line 1: no column {', '.join(absent)} among {quote_value(header)}; {remedy}")
     for name in names:
         if header.count(name) > 1:
-            raise ValueError(f"{path}, line 1: the column {quote_value(name)} stands there twice; delete or rename one")
+            raise ValueError(
+                f"{path}, line 1: the column {quote_value(name)} stands in the line twice; delete or rename a column"
+            )
     return [header.index(name) for name in names]
 
 
@@ -126,13 +128,13 @@ def read_blocks(path: Path) -> Iterator[bytes]:
             raise ValueError(f"{path}: empty, not a compressed file; {REMEDY}")
         for suffix, signature in SIGNATURES.items():
             if path.suffix not in DECOMPRESSION and start.startswith(signature):
-                raise ValueError(f"{path}: compressed, as {suffix} files are; rename it to {path.name}{suffix}")
+                raise ValueError(f"{path}: compressed, as {suffix} files are; rename the file to {path.name}{suffix}")
         try:
             with DECOMPRESSION.get(path.suffix, nullcontext)(file) as content:
                 while block := content.read(BLOCK):
                     yield block
         except EOFError:
-            raise ValueError(f"{path}: truncated, its last compressed frame is not complete; {REMEDY}") from None
+            raise ValueError(f"{path}: truncated: the last compressed frame is not complete; {REMEDY}") from None
         except (zstd.ZstdError, gzip.BadGzipFile, zlib.error) as error:
             raise ValueError(f"{path}: not a sound {path.suffix} file ({quote_value(error)}); {REMEDY}") from None
 

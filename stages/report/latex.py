@@ -178,7 +178,7 @@ def compile_pdf(folder: Path, name: str) -> None:
             done = subprocess.run(command, cwd=folder, capture_output=True, text=True, errors="replace")
             if done.returncode:
                 raise ValueError(
-                    f"{folder / name}.tex: pdflatex ended with an error; install what its last lines miss, or set "
-                    f"report.pdf to false: {done.stdout[-1000:]}"
+                    f"{folder / name}.tex: pdflatex ended with an error; install the package that the "
+                    f"last lines name, or set report.pdf to false: {done.stdout[-1000:]}"
                 )
         shutil.copyfile(Path(build) / f"{name}.pdf", folder / f"{name}.pdf")

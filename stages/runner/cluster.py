@@ -33,8 +33,8 @@ def run_on_cluster(call: Callable, work: list[tuple[str, tuple]], address: str) 
         client = Client(address, timeout=CONNECTION_SECONDS)
     except OSError as error:
         raise ValueError(
-            f"workers: no Dask scheduler answers at {address} ({error}); start `dask scheduler` there, or say null "
-            "for the cores of this machine"
+            f"workers: no Dask scheduler answers at {address} ({error}); start `dask scheduler` there, "
+            "or set workers to null for the cores of this machine"
         ) from None
     with client:
         try:
@@ -44,7 +44,7 @@ def run_on_cluster(call: Callable, work: list[tuple[str, tuple]], address: str) 
         if any(threads > 1 for threads in client.nthreads().values()):
             raise ValueError(
                 f"workers: some workers of {address} take several jobs at a time, whose random numbers would come from "
-                f"one generator; start them with one thread each: `{command}`"
+                f"one generator; start the workers with one thread each: `{command}`"
             )
         # such a worker would take its jobs for a share of jobs
         if any(number not in (None, "", "1") for number in client.run(os.getenv, "WORLD_SIZE").values()):

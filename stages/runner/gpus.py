@@ -81,7 +81,9 @@ def bind_to_gpu(gpus: tuple[str, ...]) -> AcquireReturnProxy:
     # a link is looked at itself, and not followed
     status = folder.lstat()
     if not stat.S_ISDIR(status.st_mode) or status.st_uid != os.getuid() or status.st_mode & 0o077:
-        raise ValueError(f"{folder}: not a folder that is this user's alone; delete it, or set XDG_RUNTIME_DIR")
+        raise ValueError(
+            f"{folder}: the folder does not belong to this user only; delete the folder, or set XDG_RUNTIME_DIR"
+        )
     for place in count():
         for gpu in gpus:
             with suppress(Timeout):

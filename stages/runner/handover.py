@@ -51,9 +51,7 @@ def require_inputs(stage: str) -> None:
         if path in makers and path not in optional:
             record = RUNS / f"{makers[path]}.json"
             if not record.exists() or not path.exists():
-                raise ValueError(
-                    f"{path}: not made yet; `dvc repro {stage}` runs what comes before {stage}, and {stage}"
-                )
+                raise ValueError(f"{path}: not made yet; `dvc repro {stage}` runs {stage} and all stages before")
 
 
 def read_inputs(stage: str, settings: Settings) -> dict[str | Path, object]:

@@ -130,8 +130,8 @@ def _require_one_process(stage: str) -> None:
     """Raises a ValueError if torchrun or accelerate started several processes, which cannot share the jobs."""
     if count_processes() > 1:
         raise ValueError(
-            f"{stage}: {count_processes()} processes (WORLD_SIZE) cannot share its jobs; run it without torchrun or "
-            "accelerate, or `unset WORLD_SIZE RANK` before"
+            f"{stage}: {count_processes()} processes (WORLD_SIZE) cannot share the jobs; run the stage without "
+            "torchrun or accelerate, or `unset WORLD_SIZE RANK` before"
         )
 
 

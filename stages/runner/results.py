@@ -157,7 +157,9 @@ def _require_inside(names: Iterable, path: Path) -> None:
         relative = PurePath(name)
         leads_out = relative.is_absolute() or ".." in relative.parts
         if leads_out or relative.as_posix() != name or not name.isprintable() or len(name) > LONGEST:
-            raise ValueError(f"{path} is damaged: {quote_value(name)} is not the name of a file in its folder")
+            raise ValueError(
+                f"{path} is damaged: {quote_value(name)} is not the name of a file in the folder of the result"
+            )
 
 
 def _require_finite(value: object, where: str) -> None:

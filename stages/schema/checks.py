@@ -30,7 +30,7 @@ def check_variants(settings: Settings) -> None:
         if variant.start is not None:
             require_listed(variant.start, f"{place}.start", operator.starts, f"the starts of {operator.name}")
         if variant.score_rate is not None and not operator.scores_alone:
-            raise ValueError(f"{place}.score_rate: {operator.name} has no parameters that serve only its scores")
+            raise ValueError(f"{place}.score_rate: {operator.name} has no parameters that serve only the scores")
 
 
 def check_operators(settings: Settings) -> None:
@@ -39,7 +39,7 @@ def check_operators(settings: Settings) -> None:
     for number, name in enumerate(settings.operators):
         require_listed(name, f"operators.{number}", known, "the operators and variants")
     if REFERENCE not in settings.operators:
-        raise ValueError(f"operators: every comparison is made against `{REFERENCE}`; add it to the list")
+        raise ValueError(f"operators: every comparison is made against `{REFERENCE}`; add `{REFERENCE}` to the list")
     ours = "the operators of this repository (variants and operators of your own train only as BERT)"
     for name in settings.translation.operators:
         require_listed(name, "translation.operators", describe_operators(), ours)

@@ -117,7 +117,7 @@ def _describe_operator(attributes: dict[str, Any], file: Path, place: str) -> De
         if name == "file":
             continue
         if name not in attributes:
-            raise ValueError(f"{place}: no {name}; give it as a literal")
+            raise ValueError(f"{place}: no {name}; give {name} as a literal")
         if kind is str and not isinstance(attributes[name], str):
             raise ValueError(f"{place}: {name} is {quote_value(attributes[name])}, expected a text")
         values[name] = attributes[name]

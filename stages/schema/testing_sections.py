@@ -22,7 +22,7 @@ class Noise(Record):
     @model_validator(mode="after")
     def _check_levels(self):
         if self.levels[0] != 0.0 or list(self.levels) != sorted(self.levels):
-            raise ValueError("levels: must rise from 0.0, the clean score, that the others are compared with")
+            raise ValueError("levels: must rise, and begin with 0.0, the level without noise")
         return self
 
 
@@ -38,7 +38,7 @@ class CrossDomain(Record):
         for task in self.tasks:
             if task not in self.positive_labels:
                 raise ValueError(
-                    f"positive_labels: `{task}` is missing; say which of its labels count as the same meaning"
+                    f"positive_labels: `{task}` is missing; list the labels that count as the same meaning"
                 )
         return self
 

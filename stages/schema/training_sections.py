@@ -40,7 +40,7 @@ class Sized(Record):
             if operator in operators and self.intermediate < least:
                 raise ValueError(
                     f"intermediate: {self.intermediate} must be {least} or more for hidden: {self.hidden}; below, "
-                    f"{operator} has too little left of it (BERT: 4 x hidden)"
+                    f"{operator} has no weights left (BERT: 4 x hidden)"
                 )
 
 
@@ -110,7 +110,9 @@ class Pretraining(Training):
     @model_validator(mode="after")
     def _check_length(self):
         if (self.steps is None) == (self.epochs is None):
-            raise ValueError(f"steps: {self.steps} and epochs: {self.epochs}; give one of them and null for the other")
+            raise ValueError(
+                f"steps: {self.steps} and epochs: {self.epochs}; give one of the two, and null for the other"
+            )
         # the steps of epochs are known only when the corpus is there
         if self.steps is not None:
             require_steps_after_warmup(self.warmup_steps, self.steps)

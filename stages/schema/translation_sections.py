@@ -41,7 +41,7 @@ class Layers(Sized):
     def _check_operators(self):
         self.require_room(self.operators)
         if "original" not in self.operators:
-            raise ValueError("operators: every comparison is made against `original`; add it to the list")
+            raise ValueError("operators: every comparison is made against `original`; add `original` to the list")
         return self
 
 

@@ -33,7 +33,7 @@ def require_sources(settings: Settings) -> None:
     problems = list_problems(settings, checks)
     if problems:
         lines = "\n".join(f"  {problem}" for problem in problems)
-        raise ValueError(f"{PATH}: {len(problems)} problem(s) with the files that it names\n{lines}")
+        raise ValueError(f"{PATH}: {len(problems)} problem(s) with the named files\n{lines}")
 
 
 def list_problems(settings: Settings, checks: list[Callable[[Settings], None]]) -> list[str]:
@@ -77,8 +77,8 @@ def check_vocabulary(settings: Settings) -> None:
     path = settings.data.folder / name
     if not settings.data.root or not path.is_file():
         raise ValueError(
-            f"tokenization.vocabulary: {path}: no such file below data.root; put it there, or say null, which trains a "
-            "vocabulary on the text"
+            f"tokenization.vocabulary: {path}: no such file below data.root; "
+            "put the file there, or set the key to null, which trains a vocabulary on the text"
         )
     require_data(path)
 
@@ -89,9 +89,10 @@ def check_annotation(settings: Settings) -> None:
     if annotation.blocklists and not Path(annotation.blocklists).is_dir():
         raise ValueError(
             f"filtering.annotation.blocklists: {annotation.blocklists}: no such folder; unpack the UT1 lists there, or "
-            "say null"
+            "set the key to null"
         )
     if annotation.kenlm_model and not Path(annotation.kenlm_model).is_file():
         raise ValueError(
-            f"filtering.annotation.kenlm_model: {annotation.kenlm_model}: no such file; fetch the model, or say null"
+            f"filtering.annotation.kenlm_model: {annotation.kenlm_model}: no such file; "
+            "fetch the model, or set the key to null"
         )

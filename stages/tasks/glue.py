@@ -75,7 +75,7 @@ def read_original(root: Path, task: Task, split: Split) -> Examples:
         else:
             raise ValueError(
                 f"{path}, line {line}: {len(row)} columns, expected {len(header)} ({quote_value(header)}); "
-                "mend the line or delete it"
+                "correct or delete the line"
             )
     if not rows:
         raise ValueError(f"{path}: no example beside {dropped.total()} dropped rows; fetch the file again")
@@ -152,4 +152,4 @@ def _read_label(
         if DECIMAL.fullmatch(word) and float(word) <= HIGHEST_SIMILARITY:
             return float(word)
         allowed = f"a number from 0 to {HIGHEST_SIMILARITY:g}"
-    raise ValueError(f"{path}, line {line}: label {quote_value(word)}, allowed: {allowed}; mend the line or delete it")
+    raise ValueError(f"{path}, line {line}: label {quote_value(word)}, allowed: {allowed}; correct or delete the line")

@@ -95,7 +95,7 @@ def _list_answers(question: Question, path: Path) -> tuple[list[str], list[int]]
         return [], []
     if not question.answers and question.is_impossible is False:
         raise ValueError(
-            f"{path}, question {quote_value(question.id)}: neither an answer nor is_impossible: true; mend the file"
+            f"{path}, question {quote_value(question.id)}: neither an answer nor is_impossible: true; correct the file"
         )
     # As two lists, like the data on the hub.
     texts = [answer.text for answer in question.answers]
@@ -147,7 +147,7 @@ def check_rows(rows: Iterable[tuple], where: str, unanswerable: bool) -> pd.Data
         fault = "the id comes twice" if again else _find_fault(row, unanswerable)
         if fault:
             raise ValueError(
-                f"{where}, question {quote_value(row.example_id)}: {fault}; mend the file or fetch it again"
+                f"{where}, question {quote_value(row.example_id)}: {fault}; correct the file or fetch the file again"
             )
     return frame
 

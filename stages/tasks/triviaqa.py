@@ -191,7 +191,7 @@ def _find_spans(
         reasons.append(f"{again} in both parts")
     reason = "; ".join(reasons)
     if lacking and not found:
-        raise ValueError(f"{source}: {reason}, and none with one; raise tasks.questions.triviaqa_words")
+        raise ValueError(f"{source}: {reason}; raise tasks.questions.triviaqa_words")
     frame = check_rows(found.values(), source, False)
     return Examples(frame, source, subset, len(lacking) + again, reason)
 

@@ -126,7 +126,7 @@ def pack_split(tokenized: list[tuple[Path, dict]], split: str, folder: Path, seq
     if not entry["sequences"]:
         raise ValueError(
             f"the {totals['documents']} documents for {split} have {totals['tokens']} tokens, less than one sequence "
-            f"of tokenization.sequence_length: {sequence_length}; shorten it or add documents"
+            f"of tokenization.sequence_length: {sequence_length}; shorten the sequences or add documents"
         )
     # the jobs may have dropped tokens per batch of documents; `pack` drops the incomplete last sequence
     entry["dropped_tokens"] += totals.pop("dropped_tokens")
@@ -214,7 +214,9 @@ def _tokenize_shards(
     for shard, expected, (_, counts) in zip(shards, documents, tokenized, strict=True):
         counted = counts["train"]["documents"] + counts["validation"]["documents"]
         if counted != expected:
-            raise ValueError(f"{shard}: {counted} documents, its ledger says {expected}; run `dvc repro -f filtering`")
+            raise ValueError(
+                f"{shard}: {counted} documents, but the ledger counts {expected}; run `dvc repro -f filtering`"
+            )
     return tokenized
 
 
@@ -235,8 +237,8 @@ def hold_out(documents: list[int], count: int, seed: int) -> list[list[int]]:
     total = sum(documents)
     if count >= total:
         raise ValueError(
-            f"tokenization.validation_documents: {count} of {total} filtered documents leave none to train on; "
-            "lower it, or add documents (in text files, a blank line ends a document)"
+            f"tokenization.validation_documents: {count} of {total} filtered documents leave no document for training; "
+            "lower the number, or add documents (in text files, a blank line ends a document)"
         )
     random = np.random.default_rng(seed)
     chosen = random.choice(total, size=count, replace=False)

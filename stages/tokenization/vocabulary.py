@@ -90,12 +90,12 @@ def read_tokenizer(path: Path) -> Tokenizer:
         pieces.pop()
     if "" in pieces:
         line = pieces.index("") + 1
-        raise ValueError(f"{path}, line {line}: blank; a line is a piece and its number an id, so restore it")
+        raise ValueError(f"{path}, line {line}: blank, but each line is a piece; restore the line")
     vocabulary = {piece: number for number, piece in enumerate(pieces)}
     if len(vocabulary) != len(pieces):
         [(double, _)] = Counter(pieces).most_common(1)
         raise ValueError(
-            f"{path}: the piece {quote_value(double)} stands in several of {len(pieces)} lines; delete the others"
+            f"{path}: the piece {quote_value(double)} stands in several of {len(pieces)} lines; keep one of the lines"
         )
     missing = [token for token in SPECIAL if token not in vocabulary]
     if missing:

@@ -125,7 +125,7 @@ def require_options(folder: Path) -> None:
     options = studies.read_options(folder)
     alpha = options["alpha"]
     if not isinstance(alpha, float) or alpha > HIGHEST_ALPHA:
-        raise ValueError(f"{path}: alpha: {alpha}; set it to at most {HIGHEST_ALPHA}")
+        raise ValueError(f"{path}: alpha: {alpha}; set alpha to at most {HIGHEST_ALPHA}")
     if LEVEL not in options["levels"]:
         raise ValueError(f"{path}: levels: {options['levels']}; list {LEVEL}")
 

@@ -88,7 +88,7 @@ def _read_checkpoint(path: Path) -> tuple[dict[str, torch.Tensor], dict[str, str
         state = file.metadata() or {}
         tensors = {key: file.get_tensor(key) for key in file.keys()}  # noqa: SIM118
     if state.pop("sha256") != _compute_digest(tensors, state):
-        raise KeyError("its content is not what was saved")
+        raise KeyError("the content differs from the saved content")
     return tensors, state
 
 
@@ -114,7 +114,10 @@ def _require_equal_settings(path: Path, saved: dict, run: dict) -> None:
             lines.append(f"  {key}: {there.get(key)} there, {here.get(key)} here")
     if lines:
         differences = "\n".join(lines)
-        raise ValueError(f"{path}: the checkpoint of a run with other settings; delete it to begin anew\n{differences}")
+        raise ValueError(
+            f"{path}: the checkpoint belongs to a run with other settings; "
+            f"delete the file to begin again\n{differences}"
+        )
 
 
 @torch.no_grad()

@@ -234,7 +234,7 @@ def require_finite(values: Tensor, where: str) -> Tensor:
     """Returns `values` unchanged. ValueError, which names `where`, if a value is not finite."""
     if not torch.isfinite(values).all():
         raise ValueError(
-            f"{where}: a value that is not finite; the training has diverged: lower its learning rate, or set "
+            f"{where}: a value that is not finite; the training has diverged: lower the learning rate, or set "
             "precision: float32"
         )
     return values
