@@ -55,8 +55,7 @@ def compute_layer_formulas(variant: Variant, size: Size) -> dict[str, int]:
 
     Returns:
         attention_parameters, attention_weights and further counts of the attention block; feed_forward_parameters,
-        without
-        LayerNorm; layer_parameters, of attention block, feed-forward network and two LayerNorms.
+        without LayerNorm; layer_parameters, of attention block, feed-forward network and two LayerNorms.
     """
     hidden = size["hidden"]
     numbers = compute_attention_formulas(variant, size)

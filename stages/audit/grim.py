@@ -24,8 +24,7 @@ def judge_mean(printed: str, examples: int, runs: int) -> str:
 
     Returns:
         HOLDS if some number of right answers rounds to `printed`; TRUNCATED if some number gives the printed digits
-        only
-        after cutting off further digits; FAILS in all other cases.
+        only after cutting off further digits; FAILS in all other cases.
     """
     total = examples * runs
     # Only the neighbours of the nearest number of right answers can round to the printed digits.

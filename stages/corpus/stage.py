@@ -139,8 +139,7 @@ def write_hub(folder: Path, settings: Settings) -> tuple[list[str], list[dict]]:
 
     Returns:
         The name of each dataset with its commit, such as `oscar-corpus/OSCAR-2301@1a2b3c`; and name, bytes, documents
-        and
-        SHA-256 of each file.
+        and SHA-256 of each file.
 
     Raises:
         ValueError: corpus.documents is `null` and a dataset has no `files`, a dataset cannot be fetched, or a checksum

@@ -68,8 +68,8 @@ def find_broken_rules(words: Words) -> set[str]:
 
     Returns:
         Names such as `determiner` or `order`; empty for a correct sentence. If the roles stand in a wrong order, the
-        result
-        is only `voice` (active and passive are mixed) or `order`, because the other rules presuppose the right order.
+        result is only `voice` (active and passive are mixed) or `order`, because the other rules presuppose the right
+        order.
     """
     roles = join_roles(words)
     if MIXED_VOICE.fullmatch(roles):

@@ -122,8 +122,7 @@ def write_triviaqa(
     """Writes generated questions in the form of TriviaQA: files of questions, and a text of evidence for each question.
 
     The two parts, wikipedia and web, have half of the questions each; wikipedia has the larger half. Each part also
-    gets
-    some questions whose evidence does not hold the answer, as in the real data.
+    gets some questions whose evidence does not hold the answer, as in the real data.
 
     Args:
         folder: gets triviaqa/qa/{wikipedia,web}-{train,dev}.json and triviaqa/evidence/{wikipedia,web}/*.txt.

@@ -165,8 +165,7 @@ def score_pairs(model: Transformer, pairs: Pairs, indices: np.ndarray) -> tuple[
     """Scores the real target tokens of some pairs.
 
     Padding needs no scores: the loss leaves padding out, and the accuracy of the TensorFlow tutorial counts every
-    padded
-    position as wrong for any prediction.
+    padded position as wrong for any prediction.
 
     Args:
         model: the model, in the mode of the caller.

@@ -38,12 +38,10 @@ def judge_printed_number(text: str, exact: Fraction, word: str = "") -> str:
 
     Returns:
         HOLDS: the exact number rounds to the printed digits; a tie may round up or down. After a word such as `about`,
-            the
-            exact number may be a whole unit of the last digit away; after `up to`, the exact number may also be
+            the exact number may be a whole unit of the last digit away; after `up to`, the exact number may also be
             smaller.
         TRUNCATED: the exact number gives the printed digits only if cut off. A printed 0 counts as a positive number
-            that
-            was cut off.
+            that was cut off.
         FAILS: in all other cases.
 
     Raises:

@@ -97,11 +97,9 @@ def collect_scores(rows: pd.DataFrame, confidence: float) -> pd.DataFrame:
 
     Returns:
         A row for every baseline, protocol, `evaluated_on` and metric: value, low and high. The interval is NaN except
-        for
-        the constant answer. Rows without a protocol have raw metrics: of GLUE, of both question sets and their mean
+        for the constant answer. Rows without a protocol have raw metrics: of GLUE, of both question sets and their mean
         (`squad`), and of the splits of stage `cross_domain`. Rows with a protocol have the metric `score` of every
-        column of
-        the papers' GLUE tables, and of means of columns.
+        column of the papers' GLUE tables, and of means of columns.
     """
     transferred = _list_transferred(rows, confidence)
     rows = select_rows(rows, stage=STAGE)
@@ -234,11 +232,9 @@ def score_too_low(arms: Iterable[pd.DataFrame], lost: bool) -> bool:
 
     Args:
         arms: the runs of each arm: `score`, and `most_frequent_high`, the upper end of the constant answer's interval,
-            which
-            is equal in all runs.
+            which is equal in all runs.
         lost: whether the compared number is a loss of score. A loss is not compared if any arm scores too low; a score
-            is
-            not compared only if all arms score too low.
+            is not compared only if all arms score too low.
     """
     chances = []
     for arm in arms:

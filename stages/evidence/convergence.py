@@ -253,8 +253,7 @@ def estimate_milestones(measured: pd.DataFrame, by_step: pd.DataFrame, confidenc
     Returns:
         A row for every size, operator and milestone that at least one run of the size reaches: the restricted mean over
         pre-training seeds with its interval; after, the last evaluation before the earliest run reaches the milestone;
-        and
-        before, the first evaluation at which all these runs have reached the milestone.
+        and before, the first evaluation at which all these runs have reached the milestone.
     """
     reaching = select_milestone_events(measured)
     means = survival.estimate_restricted_means(reaching, ["size", "milestone"], confidence)

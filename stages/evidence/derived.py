@@ -67,8 +67,7 @@ def compute_savings(counts: pd.DataFrame) -> pd.DataFrame:
 
     Returns:
         Measurements (see evidence/fields.py): saved parameters in per cent, such as `saved_percent`, and
-        `block_factor`, the
-        parameters of the original's attention block divided by the parameters of the operator's.
+        `block_factor`, the parameters of the original's attention block divided by the parameters of the operator's.
     """
     parts = []
     for metric, (count, count_of_original) in SAVINGS.items():

@@ -55,8 +55,7 @@ def compare_arms(arm: pd.DataFrame, reference: pd.DataFrame, confidence: float) 
     with the same seeds or rounds are therefore compared by paired differences. Fine-tuning seeds of two checkpoints are
     not
     pairs: in the released results of Courtois et al. their mean correlation is 0.07 over 36 columns. Such arms, arms
-    with
-    different seeds, and arms that do not vary are compared by Welch's test.
+    with different seeds, and arms that do not vary are compared by Welch's test.
 
     Args:
         arm: the runs of the arm: value, pretraining_seed, seed and other fields.
@@ -65,8 +64,7 @@ def compare_arms(arm: pd.DataFrame, reference: pd.DataFrame, confidence: float) 
 
     Returns:
         The difference with its interval and p value. If the units of the arms differ, an arm has a single checkpoint,
-        and
-        the unit is a fine-tuning seed. With too few units, there is no interval and no test.
+        and the unit is a fine-tuning seed. With too few units, there is no interval and no test.
     """
     values, draws, unit = find_units(arm)
     other_values, other_draws, other_unit = find_units(reference)

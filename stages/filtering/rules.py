@@ -36,11 +36,9 @@ def make_judge(rules: Mapping[str, Any]) -> Callable[[Annotations], tuple[Reason
     """Makes the function that returns the reasons for which a document is dropped.
 
     The function returns pairs of rule and reason, such as ("categories", "adult"), and () for a document that is kept.
-    The
-    order of the rules is categories, harmful_pp, quality_warnings. The reasons of harmful_pp are `low`, `high` and
+    The order of the rules is categories, harmful_pp, quality_warnings. The reasons of harmful_pp are `low`, `high` and
     `missing`; a perplexity on a bound is out of bounds, and 0 is missing. The reasons of quality_warnings are the
-    warnings,
-    or `other` for an unknown warning.
+    warnings, or `other` for an unknown warning.
 
     Args:
         rules: the keys of `filtering` in params.yaml that are rules.

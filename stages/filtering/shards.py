@@ -180,8 +180,8 @@ def make_shard_rows(shard: str, tallies: list[list], selected: tuple[int, int] |
         selected: documents and bytes that are selected among the documents that passed; None if all are selected.
 
     Returns:
-        Tuples (shard, fate, rule, reason, documents, bytes, all_documents, all_bytes). Documents and
-        bytes count a document under the first reason only; the last two numbers count a document under every reason.
+        Tuples (shard, fate, rule, reason, documents, bytes, all_documents, all_bytes). Documents and bytes count a
+        document under the first reason only; the last two numbers count a document under every reason.
     """
     read = np.zeros(2, dtype=int)
     passed = np.zeros(2, dtype=int)

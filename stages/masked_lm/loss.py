@@ -19,8 +19,7 @@ def count_padded(tokens: int, share: float) -> int:
     Lists of equal length let compiled code run without compiling again. The number of chosen tokens is at most
     binomial:
     8,192 tokens and a share of 0.15 give 1,229 on average and 1,423 with six standard deviations, so the length is
-    1,472, a
-    multiple of 64.
+    1,472, a multiple of 64.
 
     Args:
         tokens: Number of tokens of a batch.
@@ -84,8 +83,7 @@ def compute_padded_logits(head: nn.Module, hidden: Tensor) -> Tensor:
     """Computes the logits [k, words] of BERT's masked-LM head, with a padded vocabulary.
 
     GPUs multiply matrices faster if the sizes are multiples of 64. BERT's vocabulary of 30,522 is not. A word of the
-    padding
-    has the logit minus infinity, hence probability 0 and no gradient.
+    padding has the logit minus infinity, hence probability 0 and no gradient.
 
     Args:
         head: BertOnlyMLMHead of the library.
@@ -105,8 +103,7 @@ class SummedCrossEntropy(torch.autograd.Function):
     Targets of -100 are skipped. The function overwrites the logits, which the preceding Linear layer does not need
     again.
     Passes over all logits in float32 are a tenth of a step on a CPU. Here a few rows at a time stay in the cache, and
-    the
-    gradient, softmax(logits) - one-hot(target), replaces the rows in the same pass.
+    the gradient, softmax(logits) - one-hot(target), replaces the rows in the same pass.
     """
 
     @staticmethod

@@ -35,8 +35,7 @@ def measure_probes(model: nn.Module, examples: Encoded, seed: int) -> dict[str, 
         self_weight: the weight of a token on itself, in [0, 1].
         score_asymmetry: |A - A^T| / (2 |A|) of the scores A of all heads (Frobenius norms), in [0, 1]; 0 for A = 0.
         negative_diagonal_share: the share of negative entries of the diagonal between queries and keys, such as D_q D_k
-            of
-            `shared`, if the operator has a diagonal.
+            of `shared`, if the operator has a diagonal.
         The probe of the model, sensitivity: the norm of an example's word embeddings, times the norm of the derivative
             of
         the logits along a random unit vector.

@@ -43,8 +43,7 @@ def draw_specified(figure: specifications.Figure, frame: pd.DataFrame) -> Drawin
     Args:
         figure: the specification of the figure.
         frame: a row per point, dot or bar: source (published, released or this run), operator, quantity, size (empty
-            for
-            a panel without title), protocol if there are several, and the numbers to draw.
+            for a panel without title), protocol if there are several, and the numbers to draw.
     """
     frame = frame[frame["quantity"] == figure.quantity]
     if figure.operators:

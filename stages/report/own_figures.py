@@ -77,10 +77,8 @@ def draw_waiting(frame: pd.DataFrame) -> list[Drawing]:
 
     Args:
         frame: a row per source, size, milestone, operator and step. at_risk is the number of runs that have not reached
-            the
-            milestone before the step, and reached the number of runs that reach the milestone at the step. Every
-            operator
-            has a row for step 0.
+            the milestone before the step, and reached the number of runs that reach the milestone at the step. Every
+            operator has a row for step 0.
 
     Returns:
         One figure, or an empty list for an empty frame.

@@ -122,8 +122,7 @@ def _spread_columns(rows: pd.DataFrame, line: list[str], across: str, of: list[s
         line: the fields that identify a line.
         across: the field whose values become columns.
         of: the fields with numbers. With `across` = `task`, the first field gives columns such as `rte`, and a further
-            field
-            `sd` gives columns such as `rte_sd`.
+            field `sd` gives columns such as `rte_sd`.
     """
     parts = []
     for field in of:

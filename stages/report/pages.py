@@ -65,8 +65,7 @@ def list_not_run(layout: dict, grids: dict[str, Grid], figures: dict[str, Drawin
 
     Returns:
         Dictionaries with `item`, the table or figure, and `link`, its address, such as `appendix.html#tokens`; the
-        address
-        is empty if no page shows the item.
+        address is empty if no page shows the item.
     """
     listed = {}
     for page in layout["pages"]:

@@ -109,8 +109,7 @@ def select_baselines(protocol: str) -> pd.DataFrame:
 
     Returns:
         A row per baseline (`operator`) and column of the GLUE tables: `value`, and `best`, the highest score of the
-        column,
-        in per cent. The GLUE score is the last column.
+        column, in per cent. The GLUE score is the last column.
     """
     columns = [*COLUMNS, GLUE_SCORE]
     operators = list(LABELS)

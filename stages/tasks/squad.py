@@ -75,8 +75,7 @@ def read_original(root: Path, name: str, split: str) -> Examples:
 
     Raises:
         ValueError: the file is missing or has another form, or a question is faulty, such as an answer that does not
-            stand
-            in the context. The message names the file and the question.
+            stand in the context. The message names the file and the question.
     """
     path = find_squad(root, name, split)
     rows = []
@@ -113,8 +112,7 @@ def read_hub(hub: Hub, name: str, split: str) -> Examples:
 
     Raises:
         ValueError: the dataset cannot be read or lacks a column, or a question is faulty, such as an answer that does
-            not
-            stand in the context.
+            not stand in the context.
     """
     columns = ("id", "context", "question", "answers")
     key = f"tasks.questions.hub.{name}"
@@ -170,12 +168,9 @@ def derive_unanswerable(questions: Examples, seed: list[int]) -> Examples:
     """Makes a stand-in for the training questions of SQuAD 2.0: some questions of SQuAD 1.1 lose their answer.
 
     Such a question moves to the paragraph that holds no answer of the question and has most words of the question. A
-    word in
-    N paragraphs counts 1 / N; of equal paragraphs, the first is taken. Paragraphs of the same article come before
-    paragraphs
-    of other articles. Words are compared in lower case, without punctuation and articles. The real questions of SQuAD
-    2.0
-    were written by people (Rajpurkar, Jia and Liang 2018, section 2).
+    word in N paragraphs counts 1 / N; of equal paragraphs, the first is taken. Paragraphs of the same article come
+    before paragraphs of other articles. Words are compared in lower case, without punctuation and articles. The real
+    questions of SQuAD 2.0 were written by people (Rajpurkar, Jia and Liang 2018, section 2).
 
     Args:
         questions: training questions of SQuAD 1.1.

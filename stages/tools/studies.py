@@ -42,10 +42,8 @@ def compute_study(folder: Path) -> dict[str, pd.DataFrame]:
 
     Returns:
         Two tables. `contrasts` has the comparisons. `means` has the means over seeds of the final loss, in nats (`at`
-        is
-        validation_loss), and of the steps to each level of the loss; a run that never reaches the level counts with the
-        last
-        step at which all runs are known.
+        is validation_loss), and of the steps to each level of the loss; a run that never reaches the level counts with
+        the last step at which all runs are known.
     """
     options = read_options(folder)
     confidence = options["confidence"]
@@ -146,8 +144,7 @@ def compare_step_ratios() -> pd.DataFrame:
 
     Returns:
         Rows with `tokens` of `8` and `16` for the geometric means, and of `16 / 8` for the ratio of these two means,
-        with
-        its p. low, high: intervals of a single comparison.
+        with its p. low, high: intervals of a single comparison.
     """
     confidence = read_yaml(SELF_SCORE / "16_tokens/analysis.yaml")["confidence"]
     logarithms = {}

@@ -22,8 +22,7 @@ def measure_peak(precision: str) -> float:
     """Measures the floating-point operations per second of the fastest square matrix product in float32 or bfloat16.
 
     The peak is a burst, the fastest of several products of each size. For a second, an H100 sustained 686 of 781
-    TFLOP/s in
-    bfloat16 (reports/examples/h100/peaks.csv).
+    TFLOP/s in bfloat16 (reports/examples/h100/peaks.csv).
     """
     # Random numbers, because a GPU multiplies zeros and ones some ten per cent faster: fewer of its bits switch.
     generator = torch.Generator(find_device()).manual_seed(0)
