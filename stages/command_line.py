@@ -44,7 +44,11 @@ def run(words: list[str]) -> None:
 
 
 def verify(arguments: dict[str, str]) -> None:
-    """Trains a model of stage `pretraining` again and compares it; takes the arguments that the command line names."""
+    """Trains a model of stage `pretraining` again and compares weights and losses with the recorded run.
+
+    Args:
+        arguments: operator, size and seed, as far as the command line names them.
+    """
     settings = load_settings()
     for argument, value in arguments.items():
         require_argument(settings, "pretraining", argument, value)

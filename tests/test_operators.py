@@ -451,7 +451,7 @@ def require(text: str, **variant) -> None:
         (OWN.replace("return X,", "return X[:, :, :5],"), "RuntimeError: .*correct the operator"),
         (
             OWN + "\n    def forward(self, X, mask=None):\n        return X[:, :1]\n",
-            r"it makes \(2, 1, 128\) of \(2, 3, 128\)",
+            r"the output has the shape \(2, 1, 128\), expected \(2, 3, 128\)",
         ),
         (
             OWN + "\n    def forward(self, X, mask=None):\n        return X\n",

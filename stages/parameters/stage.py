@@ -48,18 +48,19 @@ DRAFT_SUBLAYERS = (
 
 
 def count_operator(name: str, variant: dict, size: str, model: dict[str, int], deviation: float) -> list[Observation]:
-    """Counts an operator or a variant at a size.
+    """Counts the parameters of an operator or a variant at a size.
 
     Args:
         name: name of the operator or the variant.
-        variant: its settings, as Settings.variant returns them.
-        size: name of the size in `models`.
-        model: the size, as `models` has it.
+        variant: settings of the operator, by name.
+        size: name of the size.
+        model: the size: layers, hidden, heads, intermediate and positions.
         deviation: standard deviation of a new weight.
 
     Returns:
-        A row per number, whose name is the metric: all of `counts.compute_layer_formulas`, a number for each of
-        `counts.MODELS`, and first_score_spread, if the operator has a formula for it.
+        A row per number: the counts of one layer, of the masked-LM model and of the classifier, and first_score_spread
+            if
+        the operator has a formula for the spread.
 
     Raises:
         ValueError: a formula and the built layer differ.
@@ -116,7 +117,7 @@ def count_translation_models() -> list[Observation]:
 
 
 def main(settings: Settings) -> dict:
-    """Writes the observations; the run's record gets nothing more."""
+    """Writes the observations; adds nothing to the record of the stage."""
     # A name once: `describe_operators` has the repository's operators, too.
     names = dict.fromkeys((*OPERATORS, *describe_operators(Path(settings.operators_file)), *settings.variants))
     deviation = settings.pretraining.initializer_range

@@ -14,10 +14,10 @@ from stages.schema.training_sections import Model
 
 
 def try_operator(variant: dict, size: str, model: Model) -> None:
-    """Runs a new model forward and backward and, if the operator is `exportable`, compares it with its export.
+    """Runs a new model forward and backward and, if the operator is `exportable`, compares the model with the export.
 
     Args:
-        variant: settings of the operator, as `Settings.select_variant` returns them.
+        variant: settings of the operator, by name.
         size: name of the size, for the message of an error.
         model: the size; one layer is enough.
 
@@ -53,12 +53,12 @@ def _compute_logits(model: nn.Module) -> Tensor:
 
 
 def _find_fault_of_training(model: OperatorBertForMaskedLM) -> str | None:
-    """Says what is wrong with outputs and gradients of a new model, or returns `None`."""
+    """Describes a fault of the outputs or gradients of a new model, or returns `None`."""
     layer = model.bert.encoder.layer[0]
     hidden_states = torch.randn(2, 3, model.config.hidden_size)
     shape, expected = layer.attention.self(hidden_states).shape, hidden_states.shape
     if shape != expected:
-        return f"it makes {tuple(shape)} of {tuple(expected)}; the shapes must be equal"
+        return f"the output has the shape {tuple(shape)}, expected {tuple(expected)}"
     logits = _compute_logits(model)
     logits.square().mean().backward()
     # parameters before the output, and the output before gradients: NaN spreads in this order
@@ -92,9 +92,9 @@ def _find_zero_gradient(model: OperatorBertForMaskedLM) -> str | None:
 
 @torch.no_grad()
 def _find_fault_of_export(model: OperatorBertForMaskedLM) -> str | None:
-    """Compares a model with its export to an ordinary BERT; says that outputs differ, or returns `None`."""
+    """Compares a model with the export to an ordinary BERT; describes a difference of outputs, or returns `None`."""
     ours = _compute_logits(model.eval())
     theirs = _compute_logits(convert_to_stock_bert(model))
     if torch.allclose(ours, theirs, rtol=1e-4, atol=1e-4):
         return None
-    return "`exportable` is true, but an ordinary BERT with its projections has other outputs"
+    return "`exportable` is true, but an ordinary BERT with these projections has other outputs"

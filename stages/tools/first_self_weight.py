@@ -34,6 +34,7 @@ def measure_operators(settings: Settings, corpus: Corpus) -> pd.DataFrame:
     """Measures every operator of the first size, with one untrained model per seed; a row for each operator."""
     rows = []
     for run in plan_runs(settings, settings.list_pretrained(size=settings.sizes[0])):
+        # The plan has a run per seed; the seeds are replaced below.
         if run.seed != settings.pretraining.seeds[0]:
             continue
         weights = [measure_self_weight(run.model_copy(update={"seed": seed}), corpus) for seed in SEEDS]

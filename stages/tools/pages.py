@@ -179,6 +179,7 @@ def main() -> None:
         for name, frame in studies.compute_study(folder).items():
             write_atomically(folder / f"{name}.csv", write_csv(frame))
         print(f"{folder}: judged")
+    # tables that only one study has
     write_atomically(studies.ENGLISH / "runs.csv", write_csv(studies.list_english_runs()))
     write_atomically(studies.SELF_SCORE / "step_ratios.csv", write_csv(studies.compare_step_ratios()))
     write_atomically(EXAMPLES / "benchmark/results.csv", write_csv(steps_benchmark.list_results()))
@@ -186,6 +187,7 @@ def main() -> None:
         figure = EXAMPLES / path
         write_atomically(figure, draw_figure(figure.parent, curves))
     write_atomically(EXAMPLES / "h100/last_losses.svg", draw_gpu_figure())
+    # the pages look numbers up in the tables above, so they come last
     for name, path in PAGES.items():
         write_atomically(path, render(name))
         print(f"{path}: written")

@@ -126,6 +126,7 @@ def require_options(folder: Path) -> None:
     alpha = options["alpha"]
     if not isinstance(alpha, float) or alpha > HIGHEST_ALPHA:
         raise ValueError(f"{path}: alpha: {alpha}; set alpha to at most {HIGHEST_ALPHA}")
+    # The benchmark counts the steps to this level of the loss.
     if LEVEL not in options["levels"]:
         raise ValueError(f"{path}: levels: {options['levels']}; list {LEVEL}")
 
@@ -135,6 +136,7 @@ def require_planned_runs(folder: Path) -> None:
     params = read_yaml(folder / "params.yaml")
     planned = sorted(params["pretraining"]["seeds"])
     losses = convergence.select_validation_loss(studies.read_observations(folder))
+    # A run that was cut has no loss at the last step.
     last = losses[(losses["size"] == SIZE) & (losses["step"] == params["pretraining"]["steps"])]
     for operator in params["operators"]:
         seeds = [int(seed) for seed in last.loc[last["operator"] == operator, "pretraining_seed"]]
@@ -148,6 +150,7 @@ def require_planned_runs(folder: Path) -> None:
 def _list_entry(folder: Path, entry: dict[str, str]) -> list[dict]:
     """Lists the operators of one entry, a dictionary for each operator."""
     params = read_yaml(folder / "params.yaml")
+    # Parts of a study share the page of the folder above.
     page = entry["folder"]
     if not (folder / "README.md").exists():
         page = str(Path(page).parent)
@@ -159,6 +162,7 @@ def _list_entry(folder: Path, entry: dict[str, str]) -> list[dict]:
     for name in params["operators"]:
         row = _describe_operator(folder, name, params["variants"])
         row |= {"steps": means.loc[name, "mean"], "runs": means.loc[name, "runs"], "never": means.loc[name, "never"]}
+        # The original is not compared with itself.
         if name in contrasts.index:
             found = contrasts.loc[name]
             row |= {"later": found["estimate"], "low": found["low"], "high": found["high"]}

@@ -58,6 +58,7 @@ def compute_study(folder: Path) -> dict[str, pd.DataFrame]:
         options["alpha"],
         options["pairs"],
     )
+    # The final loss has no censored runs; steps to a level have.
     final = measured[measured["metric"] == "final_validation_loss"]
     losses = summarise_groups(final, ["operator"], confidence).assign(milestone=contrasts.FINAL_LOSS, never=0)
     steps = survival.estimate_restricted_means(convergence.select_milestone_events(measured), ["milestone"], confidence)

@@ -26,9 +26,11 @@ def draw(rows: pd.DataFrame, arms: list[str], level: float, curves: tuple[str, .
     """
     losses = convergence.select_validation_loss(rows)
     times = convergence.find_crossings(rows, level)
+    # The rows of dots have the order of the plan.
     times = times.sort_values("operator", key=lambda operators: operators.map(arms.index))
 
     def draw_panel(axes: Axes, rows: pd.DataFrame) -> None:
+        # Only the frame of steps says whether a run reached the level.
         if "reached" in rows:
             draw_dots(axes, rows, "step")
             axes.set_xlim(left=0)
@@ -67,6 +69,7 @@ def draw_dots(axes: Axes, runs: pd.DataFrame, column: str) -> None:
             marker="o",
             markersize=5,
             color=colour,
+            # A run that never reaches the level stands at the last step, hollow.
             markerfacecolor=colour if run["reached"] else PAPER,
         )
     label_rows(axes, [names.name_operator(arm) for arm in arms])
