@@ -21,13 +21,13 @@ os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, (str(ROOT), os.environ.g
 
 
 def pytest_collection_modifyitems(items):
-    """Whole pipelines come first: where two tests run at a time, all others fit beside and after them."""
+    """Whole pipelines come first, because all other tests fit beside and after them when two tests run at a time."""
     items.sort(key=lambda item: "pipeline" not in item.keywords)
 
 
 @pytest.fixture(autouse=True)
 def end(request):
-    """Fails a test that takes too long, and kills its processes, because the test may wait for them."""
+    """Fails a test that takes too long, and kills the processes that the test has started."""
     minutes = 120 if "pipeline" in request.keywords else 20
 
     def stop(*_):

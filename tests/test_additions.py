@@ -1,4 +1,4 @@
-"""What CONTRIBUTING says of an addition is enough: each is made by it in a copy of the code, which then has it."""
+"""The recipes of CONTRIBUTING are complete: each addition is made in a copy of the code and then works."""
 
 import shutil
 import subprocess
@@ -12,7 +12,7 @@ ROOT = Path(__file__).parents[1]
 
 @pytest.fixture
 def copy(tmp_path) -> Path:
-    """The code and what it reads at its start, in a folder that a test may edit."""
+    """The code and the files that the code reads at the start, in a folder that a test may edit."""
     shutil.copytree(ROOT / "stages", tmp_path / "stages", ignore=shutil.ignore_patterns("__pycache__"))
     shutil.copytree(ROOT / "data" / "published", tmp_path / "data" / "published")
     for name in ("dvc.yaml", "my_operators.py"):
@@ -27,7 +27,7 @@ def edit(file: Path, old: str, new: str) -> None:
 
 
 def says(folder: Path, *command: str) -> str:
-    """What a command of Python says in a copy."""
+    """Runs a Python command in a copy and returns the output."""
     done = subprocess.run([sys.executable, *command], cwd=folder, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     return done.stdout

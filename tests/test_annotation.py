@@ -1,4 +1,4 @@
-"""Documents that lack metadata get metadata as OSCAR would have given them; documents with metadata keep them."""
+"""Documents without metadata get the metadata that OSCAR would have given; other documents keep their metadata."""
 
 import bz2
 import gzip

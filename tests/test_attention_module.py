@@ -1,4 +1,4 @@
-"""The operators as modules for models of others: whole when made, and in the place of PyTorch's own attention."""
+"""The operators as modules for other people's models, and in the place of PyTorch's own attention."""
 
 import os
 import re
@@ -32,7 +32,7 @@ def sequence(length: int, seed: int = 1) -> torch.Tensor:
 
 @pytest.fixture
 def apart(tmp_path):
-    """An environment in which the folder stands alone, as a package of its name."""
+    """An environment in which the folder stands apart, as an importable package."""
     (tmp_path / "fewer_attention").symlink_to(FOLDER)
     return {"cwd": tmp_path, "env": os.environ | {"PYTHONPATH": str(tmp_path), "OMP_NUM_THREADS": "1"}}
 
@@ -80,7 +80,7 @@ MASKS = {
 
 
 def laid_out(T: torch.Tensor, layout: dict) -> torch.Tensor:
-    """Hidden states [batch, n, h] as nn.MultiheadAttention(..., **layout) takes them."""
+    """Hidden states [batch, n, h] in the layout of nn.MultiheadAttention(..., **layout)."""
     return T if layout.get("batch_first") else T.transpose(0, 1)
 
 

@@ -184,7 +184,7 @@ def test_a_column_of_two_metrics_is_compared_with_the_better_constant_answer(tas
 
 
 def test_a_transferred_accuracy_is_at_chance_where_always_yes_or_always_no_does_as_well():
-    """MNLI has three classes of its own, and two where a model of another task is tested on it."""
+    """MNLI has three classes, and two if a model of another task is tested on MNLI."""
     own = observe({("mnli_m", "accuracy"): 1 / 3})
     away = {("mnli_m", "majority_accuracy"): 0.665, ("qnli", "majority_accuracy"): 0.5}
     rows = pd.concat([own, observe(away, "original", stage="cross_domain", task="qqp")])

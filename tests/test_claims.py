@@ -1,4 +1,4 @@
-"""The ledger of claims: complete, decided by its rules, and never against the contrasts."""
+"""The ledger of claims is complete, follows the rules, and never contradicts the contrasts."""
 
 from dataclasses import replace
 from itertools import chain
@@ -32,7 +32,7 @@ def claim_sources(run: pd.DataFrame, generated: bool = False) -> ClaimSources:
 
 
 def judge(name: str, judged_by: ClaimSources, ledger: str = claims.TRAINING) -> pd.Series:
-    """The row of one claim in a ledger."""
+    """The row of a claim in a ledger."""
     asked = [claim for claim in ALL if claim["id"] == name]
     return claims.build_ledger(asked, RULES, judged_by).set_index("ledger").loc[ledger]
 
@@ -85,7 +85,7 @@ def test_every_claim_stands_in_a_ledger_and_each_ledger_has_its_own_words(withou
 
 
 def test_every_check_that_a_claim_names_is_in_the_audit():
-    """A name such as `C.AVG` also stands for checks below it."""
+    """A name such as `C.AVG` also stands for checks whose names begin with `C.AVG.`."""
     checks = audited()["check"]
     for claim in ALL:
         for name in claim["published_audit"]["checks"]:
@@ -93,7 +93,7 @@ def test_every_check_that_a_claim_names_is_in_the_audit():
 
 
 def test_one_checkpoint_per_arm_decides_no_claim_about_an_operator(without_run):
-    """Courtois et al. released five fine-tuning seeds on one pre-training run of each operator."""
+    """Courtois et al. released five fine-tuning seeds of a single pre-training run per operator."""
     readings = {name: judge(name, without_run, "released")["reading"] for name in ("C24-01", "C24-16", "C24-27")}
     assert readings == {"C24-01": "undecided", "C24-16": "not as claimed", "C24-27": "as claimed"}
     gain = judge("C24-01", without_run, "released")

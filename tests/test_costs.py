@@ -1,4 +1,4 @@
-"""A change of params.yaml costs only the jobs whose settings it changes: a table of the jobs that are redone by key."""
+"""A changed key of params.yaml reruns only the jobs that depend on the key: a table of rerun jobs by key."""
 
 import shutil
 from itertools import product
@@ -83,7 +83,10 @@ def plan(settings: Settings) -> list[set[str]]:
         question_answering.plan_runs(settings, models, trained),
         translation.plan_jobs(settings, settings.translation.operators),
     )
-    return [{run.text for run in runs} for runs in plans]
+    texts = []
+    for runs in plans:
+        texts.append({run.text for run in runs})
+    return texts
 
 
 def with_value(section, key: str, change):

@@ -1,4 +1,4 @@
-"""dvc.yaml is complete: every stage lists its code and parameters, so that an edit reruns the stages it concerns."""
+"""dvc.yaml is complete: every stage lists code and parameters, so that an edit reruns the right stages."""
 
 import ast
 import re
@@ -121,7 +121,7 @@ def test_no_file_that_an_editor_or_a_desktop_leaves_reruns_a_stage(folder, tmp_p
 
 
 def list_modules() -> Iterator[tuple[str, Path, set[str]]]:
-    """Yields of every module its folder below `stages`, its file, and the folders of `stages` that it imports from."""
+    """Yields for every module: the folder below `stages`, the file, and the imported folders of `stages`."""
     for file in (ROOT / "stages").rglob("*.py"):
         folders = {folder_of(other).removeprefix("stages/") for other in find_imported_files(file) - {file}}
         yield folder_of(file).removeprefix("stages/"), file, folders

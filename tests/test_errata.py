@@ -26,7 +26,7 @@ def read_entries() -> list[str]:
 
 
 def parse_entry(entry: str) -> tuple[str, str, str, str]:
-    """Returns the quotation, its file, the commit that published it, and the commit that corrected it."""
+    """Returns the quotation, the file, the commit with the error, and the commit with the correction."""
     published = re.match(rf"\*\*“(.+?)”\*\* .*?`([^`]+\.\w+)`, {COMMIT}", entry)
     corrected = re.search(f"Corrected: {COMMIT}", entry)
     assert published and corrected, entry
@@ -34,7 +34,7 @@ def parse_entry(entry: str) -> tuple[str, str, str, str]:
 
 
 def read_at(commit: str, path: str) -> str:
-    """Returns a file at a commit, on one line, or nothing if the commit lacks the file."""
+    """Returns the text of a file at a commit on a single line; empty if the commit lacks the file."""
     exists = git("ls-tree", "--name-only", commit, "--", path)
     return on_one_line(git("show", f"{commit}:{path}")) if exists else ""
 

@@ -1,4 +1,4 @@
-"""Published and released numbers, and the quantities and comparisons that follow from them."""
+"""Published and released numbers, and the quantities and comparisons that follow from the numbers."""
 
 from collections.abc import Callable
 from decimal import ROUND_HALF_UP, Decimal
@@ -130,7 +130,7 @@ def score_runs(
     seeds: int,
     columns: tuple[str, ...] = (scores.GLUE_SCORE,),
 ) -> pd.DataFrame:
-    """Makes scores of the original and of operators of one letter; `value` takes column, operator and seed."""
+    """Makes scores of the original and of other operators; `value` takes column, operator and seed."""
     rows = []
     for column, operator, seed in product(columns, ("original", *operators), range(seeds)):
         run = row(

@@ -44,7 +44,7 @@ def lines(number: int, names: str = "operator {}"):
 
 
 def one_panel(painter) -> Figure:
-    """Draws a panel and names its lines."""
+    """Draws a panel and names the lines."""
     figure = Figure(figsize=(5.8, 2.7), layout="constrained")
     painter(figure.subplots(), pd.DataFrame({"x": [0, 1]}))
     line_names.name_lines(figure)
@@ -52,7 +52,7 @@ def one_panel(painter) -> Figure:
 
 
 def compared(**columns) -> pd.DataFrame:
-    """Makes comparisons with the original, as contrasts.csv has them."""
+    """Makes comparisons with the original, with the columns of contrasts.csv."""
     rows = {
         "quantity": "score",
         "source": ["released", "reproduced", "reproduced"],

@@ -34,7 +34,7 @@ def record(text="text", **metadata) -> bytes:
 
 
 def read_balanced_ledger() -> pd.DataFrame:
-    """Reads the ledger, and checks that every document and byte of every shard has exactly one fate."""
+    """Reads the ledger, and checks that every document and byte of a shard has exactly a single fate."""
     ledger = read_ledger(FILTERED / "ledger.csv")
     for measure in ("documents", "bytes"):
         sums = ledger.pivot_table(index="shard", columns="fate", values=measure, aggfunc="sum", fill_value=0)

@@ -30,7 +30,7 @@ def read_files(params: dict) -> None:
 
 
 def read_alone(params: dict) -> None:
-    """The same, with one model and few documents."""
+    """The same files, with a single model and few documents."""
     read_files(params)
     params["operators"] = ["original"]
     params["corpus"]["files"] = ["*.txt"]
@@ -80,7 +80,7 @@ def test_a_hostile_name_is_refused_before_any_stage_and_no_part_of_it_is_execute
 
 
 def learn(params: dict) -> None:
-    """The default scale with one operator and one pre-training seed."""
+    """The default scale with a single operator and pre-training seed."""
     params["operators"] = ["original"]
     params["pretraining"]["seeds"] = [1]
     params["question_answering"]["tasks"] = ["squad1"]

@@ -1,4 +1,4 @@
-"""GLUE as it is distributed, whole or cut down, and its metrics."""
+"""GLUE in the original form, whole or cut down, and the metrics."""
 
 from pathlib import Path
 from types import SimpleNamespace
@@ -222,7 +222,7 @@ def test_a_dataset_in_the_layout_of_the_hub_gives_the_same_tables(tmp_path, shar
 
 
 def test_two_folders_of_one_name_and_layout_are_told_apart(tmp_path):
-    """The cache of datasets knows a folder by the last part of its name."""
+    """The cache of `datasets` identifies a folder by the last part of the path."""
     for text in ("first", "second"):
         repository = hub(tmp_path / text / "glue", [{"sentence1": text, "sentence2": "b", "label": 0}], "rte")
         frame = glue.read_hub(repository, TASKS["rte"], TASKS["rte"].splits[1]).frame

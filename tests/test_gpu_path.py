@@ -128,7 +128,7 @@ def test_no_training_needs_an_operation_that_has_no_deterministic_kernel(tokens,
 
 @pytest.fixture
 def graphs(monkeypatch) -> list[str]:
-    """The text of every graph that is compiled, with its shapes, in the order of compilation."""
+    """The text of every compiled graph, with shapes, in the order of compilation."""
     captured = []
 
     def backend(graph, _):

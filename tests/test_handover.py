@@ -1,4 +1,4 @@
-"""A stage stops if it starts before its inputs were made, and if an input changes while the stage runs."""
+"""A stage stops if the inputs are missing at the start, or change while the stage runs."""
 
 import os
 import re
@@ -17,7 +17,7 @@ pytestmark = pytest.mark.usefixtures("in_an_empty_folder")
 
 
 def make(*stages: str) -> None:
-    """Makes the outputs and the records of stages, all of them empty folders."""
+    """Makes the outputs and the records of stages as empty folders."""
     for stage in stages:
         for path in list_outputs(stage):
             path.mkdir(parents=True, exist_ok=True)

@@ -1,4 +1,4 @@
-"""What is installed is whole: the package of the operators, which run without the packages of the pipeline."""
+"""The installed package is complete: the operators run without the packages of the pipeline."""
 
 import os
 import re

@@ -1,4 +1,4 @@
-"""Jobs run once, fail together, and run again when anything that decides their result has changed."""
+"""Jobs run once, fail together, and run again after a change that may change the result."""
 
 import ctypes
 import errno
@@ -274,7 +274,7 @@ def test_a_worker_that_has_loaded_other_code_refuses_the_job(tmp_path, monkeypat
 
 
 def share_jobs(monkeypatch, number: str, rank: str) -> None:
-    """Sets the environment as torchrun does for one of several processes."""
+    """Sets the environment variables of torchrun for a process among several."""
     # this process is no worker
     monkeypatch.setattr(pool, "use_one_thread", lambda: None)
     for name, value in (("WORLD_SIZE", number), ("RANK", rank), ("MASTER_ADDR", "127.0.0.1")):
@@ -401,7 +401,7 @@ def test_workers_whose_native_code_lets_no_thread_run_end_when_their_stage_is_ki
 
 
 def list_below(stage: subprocess.Popen, word: str) -> list[psutil.Process]:
-    """The processes that a stage has started, and these in turn, with a word in their command."""
+    """Lists the processes that a stage has started, directly or indirectly, with a word in the command."""
     below = psutil.Process(stage.pid).children(recursive=True)
     return [process for process in below if word in " ".join(process.cmdline())]
 

@@ -188,7 +188,7 @@ def tokenizer(tmp_path) -> Path:
 
 @pytest.fixture
 def table(tmp_path) -> Path:
-    """The label is whether the first word is one of w5 to w19."""
+    """The label says whether the first word is among w5 to w19."""
     generator = np.random.default_rng(0)
     rows = []
     for first in generator.integers(5, 35, 120):

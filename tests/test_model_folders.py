@@ -1,4 +1,4 @@
-"""A model folder has what Hugging Face's libraries ask of it, and its stock export needs no code of ours."""
+"""A model folder has everything that Hugging Face's libraries need, and the stock export needs no code of this project."""
 
 import json
 import os
@@ -61,7 +61,7 @@ def folder(tmp_path):
 
 
 def run_card(folder, said: str, absent: str = '"stages"') -> list:
-    """What the code on the card of a folder gives, in a process that lacks the packages named `absent`."""
+    """Runs the code on the card of a folder, in a process that lacks the packages named `absent`."""
     [code] = re.findall(r"```python\n(.*?)```", (folder / "README.md").read_text(), re.DOTALL)
     beside = folder.parent / "packages"
     if absent == '"stages"':
@@ -288,7 +288,7 @@ def test_links_into_the_cache_of_the_hub_or_of_dvc_are_exported_as_files(place, 
 
 
 def named(folder, target, variant):
-    """A copy of a model folder whose configuration names Python code as that of its operator."""
+    """A copy of a model folder whose configuration names Python code as the code of the operator."""
     shutil.copytree(folder, target)
     config = json.loads((folder / "config.json").read_text())
     (target / "config.json").write_text(json.dumps(config | variant))

@@ -1,4 +1,4 @@
-"""Every operator against a slow float64 reference written from its equation, and against its own properties."""
+"""Every operator against a slow float64 reference from the equation, and against known properties."""
 
 import subprocess
 import sys
@@ -286,7 +286,7 @@ STARTS = [(operator, start) for operator, kind in SELF_ATTENTION.items() for sta
 
 
 def in_a_new_model(operator: str, size: dict, deviation: float, **others) -> SelfAttention:
-    """The operator of a whole model, started as the library and the operator start it together."""
+    """The operator inside a new model, initialised by the library and the operator together."""
     torch.manual_seed(3)
     config = make_configuration(operator, **size, vocab_size=50, initializer_range=deviation, **others)
     return OperatorBertForMaskedLM(config).bert.encoder.layer[0].attention.self

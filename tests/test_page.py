@@ -1,4 +1,4 @@
-"""The page in a real browser: its script, its console, and what an accessibility checker finds."""
+"""The page in a real browser: script, console, and findings of an accessibility checker."""
 
 import html
 import json
@@ -35,7 +35,7 @@ def pages(reports) -> dict[str, str]:
 
 
 def browse(page: str, folder: Path, *flags: str) -> tuple[str, str]:
-    """The document after its scripts have run, and what the browser logged."""
+    """The document after all scripts have run, and the log of the browser."""
     (folder / "page.html").write_text(page)
     command = ["chromium", *FLAGS.split(), *flags, f"--user-data-dir={folder}/user", "--dump-dom"]
     done = subprocess.run([*command, f"file://{folder}/page.html"], capture_output=True, text=True, timeout=180)
@@ -43,7 +43,7 @@ def browse(page: str, folder: Path, *flags: str) -> tuple[str, str]:
 
 
 def result(dom: str) -> object:
-    """What a script of a test left in the element `result`."""
+    """The content of the element `result`, which the script of a test has written."""
     return json.loads(html.unescape(re.search(r'<pre id="result">(.*?)</pre>', dom, re.DOTALL)[1]))
 
 

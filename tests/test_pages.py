@@ -1,4 +1,4 @@
-"""The pages of the studies: their numbers follow from the observations beside them."""
+"""The numbers on the pages of the studies follow from the observations."""
 
 import re
 import shutil
@@ -71,7 +71,7 @@ def test_step_ratios_are_geometric_means_by_seed_and_compared_by_welchs_test():
 
 @pytest.fixture
 def entry(tmp_path, monkeypatch):
-    """A copy of an entry of the benchmark, the only one; `edit` replaces a text in one of its files."""
+    """A copy of the only entry of the benchmark; `edit` replaces a text in a file of the entry."""
     folder = tmp_path / "english"
     shutil.copytree(EXAMPLES / "english", folder)
     entries = tmp_path / "entries.yaml"

@@ -36,7 +36,7 @@ pytestmark = pytest.mark.pipeline
 
 @pytest.fixture(scope="module")
 def finished(tmp_path_factory) -> Path:
-    """A clone in which the whole chain has run; no test changes it."""
+    """A clone in which the whole pipeline has run; no test changes the clone."""
     folder = clone(tmp_path_factory.mktemp("finished") / "clone")
     run(folder, "dvc", "repro")
     return folder
@@ -140,7 +140,7 @@ def test_an_operator_that_is_added_in_a_clone_that_pulled_computes_only_its_own_
 
 
 def kill_at_random(process: subprocess.Popen, folder: Path, chance: random.Random) -> None:
-    """Kills some workers of a stage, and then the stage, at a random moment after its first job has begun."""
+    """Kills some workers of a stage, and then the stage, at a random moment after the start of the first job."""
     while not list(folder.glob("data/jobs/*/*")):
         time.sleep(0.02)
     time.sleep(chance.uniform(0, 3))

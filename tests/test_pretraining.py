@@ -323,7 +323,7 @@ run = run_of("symmetric", **json.loads(sys.argv[1]))
 
 
 def test_two_processes_that_died_once_give_the_losses_and_weights_of_one(tokens, tmp_path):
-    """With micro-batches of one sequence; both processes go on from a checkpoint before the step at which they died."""
+    """With micro-batches of a single sequence; both processes resume from a checkpoint before the step of the kill."""
     calm = {"hidden_dropout": 0.0, "attention_dropout": 0.0, "micro_batch_size": 1}
     calm |= {"evaluation_interval": 4, "checkpoint_interval": 3}
     alone, _ = pretrained(tokens, tmp_path / "a", "symmetric", **calm)

@@ -1,4 +1,4 @@
-"""Dropout as drawn on a CPU: its rate, its scale, its repeatability."""
+"""Dropout on a CPU: rate, scale and repeatability."""
 
 import pytest
 import torch

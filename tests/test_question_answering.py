@@ -73,7 +73,7 @@ def write_table(path: Path, *rows: tuple[str, str, str | None]) -> Path:
 
 
 def read_spans(path: Path, windows: list[Window]) -> list[tuple[int, str]]:
-    """Reads (question, text of the answer) of every window that holds its answer."""
+    """Reads (question, text of the answer) of every window with an answer."""
     contexts = pd.read_parquet(path)["context"]
     found = []
     for window in windows:

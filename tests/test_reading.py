@@ -29,7 +29,7 @@ ROOT = Path(__file__).parents[1]
 
 
 def write(path: Path, content: bytes) -> Path:
-    """Writes a file, compressed as its suffix says."""
+    """Writes a file, compressed according to the suffix."""
     match path.suffix:
         case ".zst":
             content = zstd.compress(content)

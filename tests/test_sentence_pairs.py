@@ -1,4 +1,4 @@
-"""Stage sentence_pairs: the generated language, original files, and what becomes of bad pairs."""
+"""Stage sentence_pairs: the generated language, original files, and the handling of bad pairs."""
 
 import subprocess
 import sys
@@ -24,7 +24,7 @@ LANGUAGES = ("en", "de")
 
 
 def settings_of(edit=None, scale="laptop", **blog) -> Settings:
-    """Settings of a scale with small protocols; edit: a function that changes them; blog: changes of protocol blog."""
+    """Settings of a scale with small protocols; edit: a function that changes the settings; blog: changes of protocol blog."""
     params = yaml.safe_load(scales.read(scale))
     protocols = params["translation"]["protocols"]
     for protocol in protocols.values():

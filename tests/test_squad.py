@@ -1,4 +1,4 @@
-"""SQuAD and TriviaQA as they are distributed, the official scores, and the embedded questions."""
+"""SQuAD and TriviaQA in the original form, the official scores, and the embedded questions."""
 
 import json
 from dataclasses import replace

@@ -28,7 +28,7 @@ values = st.lists(st.floats(-100, 100), min_size=2, max_size=8).filter(lambda v:
 
 
 def runs(*groups: list[float]) -> pd.DataFrame:
-    """Makes one group of fine-tuning runs for every pre-training seed."""
+    """Makes a group of fine-tuning runs for every pre-training seed."""
     rows = []
     for seed, group in enumerate(groups):
         for tuned, value in enumerate(group):

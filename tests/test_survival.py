@@ -17,7 +17,7 @@ STUCK = [*PLATEAU, *[6.8] * 9]
 
 
 def compare(**arms: list[float | None]) -> pd.DataFrame:
-    """Compares runs by arm; a number is the step of a run, None is a run that never gets there before END."""
+    """Compares runs by arm; a number is the step of a run, None is a run without the event before END."""
     rows = []
     for arm, steps in arms.items():
         for seed, step in enumerate(steps):
@@ -30,7 +30,7 @@ def compare(**arms: list[float | None]) -> pd.DataFrame:
 
 
 def measure_losses(*runs: list[float]) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """Makes observations of the losses of runs, every ten steps, and their measurements."""
+    """Makes observations of the losses of runs, every ten steps, and computes measurements."""
     rows = []
     for seed, losses in enumerate(runs):
         for place, value in enumerate(losses, start=1):

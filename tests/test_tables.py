@@ -1,4 +1,4 @@
-"""Tables as they are shown, and their text in HTML and LaTeX."""
+"""Tables for readers, and their text in HTML and LaTeX."""
 
 import io
 from math import nan

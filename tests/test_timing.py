@@ -1,4 +1,4 @@
-"""Times: paired by round, stock BERT apart from ours, the work that they are set against, and the stage on toy data."""
+"""Times: paired by round, stock BERT apart from ours, the counted operations, and the stage on toy data."""
 
 import os
 import time
@@ -92,7 +92,7 @@ def test_the_work_of_a_step_is_what_the_library_counts(operator):
 
 @pytest.fixture
 def pipeline(tmp_path, monkeypatch):
-    """data/tokens and data/tasks of the smallest kind, and settings that fit them."""
+    """data/tokens and data/tasks of the smallest kind, and fitting settings."""
     settings = load_settings(Path(__file__).parents[1] / PATH)
     monkeypatch.chdir(tmp_path)
     toy.tokens_and_task(tmp_path / "data", "cola")

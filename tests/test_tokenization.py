@@ -1,4 +1,4 @@
-"""Packed sequences are the tokens of whole documents, in order; only the last partial one is lost."""
+"""Packed sequences are the tokens of whole documents, in order; only the last partial sequence is lost."""
 
 import json
 import re

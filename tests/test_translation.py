@@ -38,7 +38,7 @@ def run_of(operator: str = "original", seed: int = 1, **changes) -> TranslationR
 
 
 def model_of(operator: str = "original", **changes) -> Transformer:
-    """With weights far from their start, so that nothing is equal by chance."""
+    """A model with weights far from the initial values, so that nothing is equal by chance."""
     model = build_model(run_of(operator, **changes), WORDS).double().eval()
     torch.manual_seed(3)
     with torch.no_grad():
@@ -245,7 +245,7 @@ def tabulated(scores: torch.Tensor, positions: int) -> SimpleNamespace:
 
 
 def best_of_all(scores: list[list[float]], positions: int, alpha: float) -> list[int]:
-    """The translation of the highest penalised log probability, by a look at every hypothesis of one sentence."""
+    """The translation of the highest penalised log probability, found by scoring every hypothesis of a sentence."""
     words, longest = len(scores[0]), positions - 1
     inner = [word for word in range(words) if word != END]
     hypotheses = list(itertools.product(inner, repeat=longest))
@@ -284,7 +284,7 @@ def test_one_beam_is_greedy_search():
 
 @pytest.fixture
 def prepared(tmp_path, monkeypatch) -> None:
-    """A folder as stage sentence_pairs leaves it."""
+    """A folder with the outputs of stage sentence_pairs."""
     monkeypatch.chdir(tmp_path)
     folder, texts = run_of().data, language.draw_pairs(60, seed=1)
     words = vocabulary.train(texts[:40], TRAINING["vocabulary_size"], False, folder)

@@ -1,4 +1,4 @@
-"""From observations of translation to its quantities and its part of the report."""
+"""From observations of translation to quantities and to tables and figures of the report."""
 
 from dataclasses import asdict
 

@@ -87,7 +87,7 @@ def packed(folder: Path) -> Path:
 
 
 def word_tokenizer(path: Path) -> Path:
-    """tokenizer.json of the words w5, w6, ..., whose ids are their numbers."""
+    """tokenizer.json of the words w5, w6, ..., whose ids are the numbers 5, 6, ...."""
     words = Tokenizer(models.WordLevel(SPECIAL | {f"w{number}": number for number in range(5, VOCABULARY)}, "[UNK]"))
     words.pre_tokenizer = pre_tokenizers.Whitespace()
     words.post_processor = processors.BertProcessing(("[SEP]", 3), ("[CLS]", 2))

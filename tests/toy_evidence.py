@@ -16,7 +16,7 @@ OPTIONS = load_settings(ROOT / "stages/scales/laptop.yaml").analysis
 
 
 def row(**fields) -> dict:
-    """A measurement of `original` at the size `tiny`, with `fields` in place of what they name."""
+    """A measurement of `original` at the size `tiny`; `fields` replace the default values."""
     empty = dict.fromkeys(["protocol", "task", "evaluated_on", "condition", "pretraining_seed", "finetuning_seed"])
     return empty | {"stage": "finetuning", "protocol": "courtois2024", "operator": "original", "size": "tiny"} | fields
 
@@ -34,7 +34,7 @@ def audited() -> pd.DataFrame:
 
 
 def cell_sources(run: list[dict]) -> cells.CellSources:
-    """What fills a table after a run of three operators at the size `tiny`, whose measurements are `run`."""
+    """The sources of a table after a run of three operators at the size `tiny`, with the measurements `run`."""
     frame = pd.DataFrame(run, columns=FIELDS).astype({"value": float})
     operators = ("original", "pairwise", "shared")
     return cells.CellSources(frame, frame.iloc[:0], operators, ("tiny",), OPTIONS, comparable=True, without_model={})

@@ -23,7 +23,7 @@ OWN_OPERATOR = "plain_queries"
 
 
 def run(folder: Path, *command: str) -> str:
-    """Runs a command in a folder, and returns its output."""
+    """Runs a command in a folder, and returns the output."""
     done = subprocess.run(command, cwd=folder, env=ENVIRONMENT, capture_output=True, text=True)
     assert done.returncode == 0, f"{' '.join(command)}\n{done.stdout}\n{done.stderr}"
     return done.stdout

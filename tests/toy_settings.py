@@ -13,7 +13,7 @@ def leaves(tree: dict, above: str = "") -> Iterator[tuple[str, dict, str]]:
 
 
 def other(value: object) -> object:
-    """Returns another value of the same kind, whether it makes sense or not."""
+    """Returns another value of the same kind, sensible or not."""
     match value:
         case bool():
             return not value

@@ -18,7 +18,7 @@ configs:
 
 
 def settings(source="files", root=None, names=tuple(GLUE), train=None, validation=None, seed=1, questions=None):
-    """Those of laptop with other tasks. questions: what that section has otherwise; None: SQuAD 1.1 alone."""
+    """The settings of laptop with other tasks. questions: changes of that section; None: only SQuAD 1.1."""
     sizes = {"train_examples": train, "validation_examples": validation}
     section = LAPTOP.tasks.questions.model_copy(update=sizes | (questions or {"names": ("squad1",)}))
     tasks = LAPTOP.tasks.model_copy(update=sizes | {"names": names, "seed": seed, "questions": section})

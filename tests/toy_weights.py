@@ -4,7 +4,7 @@ import torch
 
 
 def moved(module: torch.nn.Module, by: float) -> torch.nn.Module:
-    """The module with its parameters moved away from their start, so that no term vanishes."""
+    """Moves the parameters of a module away from the initial values, so that no term vanishes."""
     with torch.no_grad():
         for parameter in module.parameters():
             parameter.add_(by * torch.randn_like(parameter))
