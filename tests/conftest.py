@@ -10,7 +10,7 @@ import psutil
 import pytest
 import torch
 
-from tests.toy import packed
+from tests.toy import pack_tokens
 
 # a job that took these threads, and not one thread, would give other bits
 torch.set_num_threads(2)
@@ -68,7 +68,7 @@ def one_thread():
 @pytest.fixture
 def tokens(tmp_path) -> Path:
     """A toy data/tokens."""
-    return packed(tmp_path / "tokens")
+    return pack_tokens(tmp_path / "tokens")
 
 
 @pytest.fixture(scope="session")

@@ -26,7 +26,7 @@ def edit(file: Path, old: str, new: str) -> None:
     file.write_text(text.replace(old, new), encoding="utf-8")
 
 
-def says(folder: Path, *command: str) -> str:
+def run_python(folder: Path, *command: str) -> str:
     """Runs a Python command in a copy and returns the output."""
     done = subprocess.run([sys.executable, *command], cwd=folder, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
@@ -44,7 +44,7 @@ def test_a_key_is_one_field_one_line_of_the_scale_and_what_reads_it(copy):
         "  probes: false ",
         "  patience: null          # evaluations\n  probes: false ",
     )
-    says(copy, "-m", "stages", "scale", "laptop")
+    run_python(copy, "-m", "stages", "scale", "laptop")
     reader = """
 from stages.schema.settings import load_settings
 from stages.report import deviations
@@ -52,7 +52,7 @@ settings = load_settings()
 rows = deviations.list_without_counterpart(settings.model_dump(mode="json")).set_index("key")
 print(settings.pretraining.patience, *rows.loc["pretraining.patience"], sep="|")
 """
-    assert says(copy, "-c", reader) == "None|null\n"
+    assert run_python(copy, "-c", reader) == "None|null\n"
     with (copy / "data/published/settings.csv").open("a") as table:
         table.write("pretraining.patience,courtois2024,Patience,paper,3.3,5,,equal,,,endless\n")
     reader = """
@@ -61,10 +61,10 @@ from stages.report import deviations
 rows = deviations.compare(load_settings().model_dump(mode="json"), "courtois2024").set_index("key")
 print(*rows.loc["pretraining.patience"], sep="|")
 """
-    assert says(copy, "-c", reader) == "Patience|5||endless|differs\n"
+    assert run_python(copy, "-c", reader) == "Patience|5||endless|differs\n"
     edit(copy / "params.yaml", "patience: null", "patience: 0   ")
     with pytest.raises(AssertionError, match=r"pretraining\.patience: given 0; input should be greater"):
-        says(copy, "-c", "from stages.schema.settings import load_settings; load_settings()")
+        run_python(copy, "-c", "from stages.schema.settings import load_settings; load_settings()")
 
 
 def test_an_operator_is_a_class_and_its_name_in_the_list(copy):
@@ -83,7 +83,7 @@ def test_an_operator_is_a_class_and_its_name_in_the_list(copy):
         "        Original,\n        Symmetric,\n",
         "        KeysOnly,\n        Original,\n        Symmetric,\n",
     )
-    says(copy, "-m", "stages", "scale", "laptop")
+    run_python(copy, "-m", "stages", "scale", "laptop")
     edit(copy / "params.yaml", "operators: [original, symmetric, pairwise, shared]", "operators: [original, keys_only]")
     reader = """
 from stages.attention.operators import build_attention
@@ -92,7 +92,7 @@ from stages.report import drawing, names
 print(load_settings().operators, type(build_attention("keys_only", 8, 2)).__name__)
 print(names.name_operator("keys_only"), drawing.find_style("keys_only"))
 """
-    assert says(copy, "-c", reader).splitlines() == [
+    assert run_python(copy, "-c", reader).splitlines() == [
         "('original', 'keys_only') KeysOnly",
         "keys, and keys alone ('#123456', 'dotted')",
     ]
@@ -106,7 +106,7 @@ def test_a_task_is_a_record_and_its_name_in_the_schema(copy):
         ")\nTASKS =",
     )
     edit(copy / "stages/schema/sections.py", '"rte"]\nQuestionSet', '"rte", "wnli"]\nQuestionSet')
-    says(copy, "-m", "stages", "scale", "laptop")
+    run_python(copy, "-m", "stages", "scale", "laptop")
     edit(copy / "params.yaml", "qnli, rte]", "qnli, rte, wnli]")
     edit(copy / "params.yaml", "source: embedded ", "source: files ")
     edit(copy / "params.yaml", "  root: null ", "  root: glue ")
@@ -124,7 +124,7 @@ task = glue.TASKS[load_settings().tasks.names[-1]]
 frame = read_original(Path("."), task, task.splits[1]).frame
 print(names.name_task("wnli"), *frame.iloc[0], metrics.compute_metrics("wnli", [1], frame["label"]), sep="|")
 """
-    assert says(copy, "-c", reader) == "WNLI|0|a b|c|1|{'accuracy': 1.0}\n"
+    assert run_python(copy, "-c", reader) == "WNLI|0|a b|c|1|{'accuracy': 1.0}\n"
 
 
 def test_a_stage_is_a_folder_and_an_entry_of_dvc_yaml(copy):
@@ -145,12 +145,12 @@ def test_a_stage_is_a_folder_and_an_entry_of_dvc_yaml(copy):
         "  lengths:\n    cmd: python -m stages lengths\n    deps: [stages/lengths]\n"
         "    outs: [data/observations/lengths.csv, data/runs/lengths.json]\n\n  timing:\n",
     )
-    says(copy, "-m", "stages", "scale", "laptop")
-    says(copy, "-m", "stages", "lengths")
+    run_python(copy, "-m", "stages", "scale", "laptop")
+    run_python(copy, "-m", "stages", "lengths")
     reader = """
 from stages.analysis import inputs
 from stages.files import observations
 *_, last = inputs.list_further_stages()
 print(last, *observations.read(inputs.list_files([last]))["value"])
 """
-    assert says(copy, "-c", reader) == "lengths 3.0\n"
+    assert run_python(copy, "-c", reader) == "lengths 3.0\n"

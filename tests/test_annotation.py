@@ -22,7 +22,7 @@ from stages.filtering.annotation import (
 )
 from stages.filtering.blocklists import Blocklist
 from stages.records import records
-from tests.toy_shards import EXCLUDED, FILTERED, build, kept_lines, totals, write_shard
+from tests.toy_shards import EXCLUDED, FILTERED, build, read_kept_lines, read_totals, write_shard
 
 pytestmark = pytest.mark.usefixtures("in_an_empty_folder")
 
@@ -72,12 +72,12 @@ def compile_into(root: Path, folder: Path) -> Blocklist:
     return Blocklist(folder)
 
 
-def document(text="text", address=None, **metadata) -> bytes:
+def write_document(text="text", address=None, **metadata) -> bytes:
     headers = {"warc-target-uri": address} if address else {}
     return records.write_oscar_record(text, headers, metadata)
 
 
-def annotation(lists: Path | None = None, model: Path | None = None, quality_rules: bool = False) -> dict:
+def make_annotation(lists: Path | None = None, model: Path | None = None, quality_rules: bool = False) -> dict:
     """Section filtering.annotation."""
     sources = {"blocklists": lists, "kenlm_model": model}
     paths = {key: path and str(path) for key, path in sources.items()}
@@ -246,7 +246,7 @@ def test_an_ipv6_address_keeps_its_last_group_with_and_without_brackets(tmp_path
 
 
 def test_lines_that_are_no_entries_are_counted_and_the_first_are_named(tmp_path, capsys):
-    write_shard([document(LONG_LINES, "http://good.org/", harmful_pp=9.0)])
+    write_shard([write_document(LONG_LINES, "http://good.org/", harmful_pp=9.0)])
     names = (
         "||bad.org^ \x1b[2J$third-party" + "x" * 300,
         "localhost",
@@ -258,7 +258,7 @@ def test_lines_that_are_no_entries_are_counted_and_the_first_are_named(tmp_path,
     )
     files = {"adult/domains": "\n".join(["bad.org", *names]), "adult/urls": "# note\n\nbad.org/b\n?x\n"}
     root = write_lists(tmp_path / "ut1", files)
-    record = build(annotation=annotation(root, None, True), excluded_categories=["adult"])["blocklists"]
+    record = build(annotation=make_annotation(root, None, True), excluded_categories=["adult"])["blocklists"]
     assert record["entries"] == {"adult": 2}
     assert record["no_entries"] == 8
     first, *others = record["first_no_entries"]
@@ -369,7 +369,7 @@ def test_known_metadata_are_kept_and_missing_metadata_are_added(tmp_path, lists,
     annotate = Annotator(str(tmp_path / "made"), str(model), quality_rules=True)
 
     def annotated(**metadata) -> records.Annotations:
-        line = document("harmful", "http://bad.org", **metadata)
+        line = write_document("harmful", "http://bad.org", **metadata)
         return annotate(line, records.read_annotations(line))
 
     added = annotated()
@@ -384,18 +384,22 @@ def test_known_metadata_are_kept_and_missing_metadata_are_added(tmp_path, lists,
 
 @pytest.mark.parametrize(("harmful_pp", "lacking"), [(7.5, []), (0, ["harmful_pp"]), (None, ["harmful_pp"])])
 def test_a_perplexity_of_zero_or_null_is_missing(harmful_pp, lacking):
-    line = document(categories=None, harmful_pp=harmful_pp, quality_warnings=None)
+    line = write_document(categories=None, harmful_pp=harmful_pp, quality_warnings=None)
     assert list_missing(records.read_annotations(line)) == lacking
 
 
 def test_plain_documents_are_judged_by_added_metadata_and_kept_byte_for_byte(lists, model):
-    good = [document(LONG_LINES, f"http://good.org/{number}") for number in range(3)]
-    bad = [document(LONG_LINES, "http://x.bad.org/"), document("short", "http://good.org"), document("harmful " * 900)]
+    good = [write_document(LONG_LINES, f"http://good.org/{number}") for number in range(3)]
+    bad = [
+        write_document(LONG_LINES, "http://x.bad.org/"),
+        write_document("short", "http://good.org"),
+        write_document("harmful " * 900),
+    ]
     write_shard([*good[:1], *bad, *good[1:]])
-    choice = {"excluded_categories": ["adult", "sect"], "annotation": annotation(lists, model, True)}
+    choice = {"excluded_categories": ["adult", "sect"], "annotation": make_annotation(lists, model, True)}
     build(**choice)
-    assert kept_lines() == good
-    dropped = totals().query("fate == 'dropped'").set_index("reason")["all_documents"]
+    assert read_kept_lines() == good
+    dropped = read_totals().query("fate == 'dropped'").set_index("reason")["all_documents"]
     assert dropped.to_dict() == {"adult": 1, "sect": 1, "low": 1, "tiny": 2, "short_sentences": 1}
     # changed lists are read again
     (lists / "adult" / "domains").write_text("good.org\n")
@@ -407,11 +411,11 @@ ODD_HEADERS = [b"[]", b'"text"', b'{"warc-target-uri": 5}', b'{"warc-target-uri"
 
 
 def test_a_record_whose_address_cannot_be_read_is_malformed_and_costs_no_other(lists):
-    good = document(LONG_LINES, "http://good.org")
+    good = write_document(LONG_LINES, "http://good.org")
     odd = [b'{"content": "a", "warc_headers": %s, "metadata": {}}' % headers for headers in ODD_HEADERS]
     write_shard([good, *odd, good])
-    build(missing_harmful_pp="keep", annotation=annotation(lists, None, True), excluded_categories=["adult"])
-    assert kept_lines() == [good, good]
+    build(missing_harmful_pp="keep", annotation=make_annotation(lists, None, True), excluded_categories=["adult"])
+    assert read_kept_lines() == [good, good]
     malformed = (FILTERED / "malformed.csv").read_text().splitlines()[1:]
     assert [line.split(",")[1] for line in malformed] == list("2345")
 
@@ -420,12 +424,12 @@ def test_an_address_that_is_not_looked_up_may_have_any_type(lists):
     odd = [b'{"content": "a", "warc_headers": %s, "metadata": {}}' % headers for headers in ODD_HEADERS]
     known = [b'{"content": "a", "warc_headers": [], "metadata": {"categories": null}}']
     write_shard([*odd, *known])
-    build(missing_harmful_pp="keep", quality_warnings="keep", annotation=annotation(None, None, True))
-    assert kept_lines() == [*odd, *known]
-    sources = annotation(lists, None, True)
+    build(missing_harmful_pp="keep", quality_warnings="keep", annotation=make_annotation(None, None, True))
+    assert read_kept_lines() == [*odd, *known]
+    sources = make_annotation(lists, None, True)
     choice = {"excluded_categories": ["adult"], "quality_warnings": "keep"}
     build(missing_harmful_pp="keep", annotation=sources, **choice)
-    assert kept_lines() == known
+    assert read_kept_lines() == known
 
 
 @pytest.mark.parametrize("headers", ODD_HEADERS)
@@ -434,44 +438,46 @@ def test_odd_headers_of_a_record_that_needs_no_annotation_stop_no_later_stage(he
 
 
 def test_documents_without_scores_and_a_model_are_an_error_unless_they_are_kept(capsys):
-    lines = [document(str(number)) for number in range(4)]
+    lines = [write_document(str(number)) for number in range(4)]
     write_shard(lines)
     with pytest.raises(ValueError, match=r"none of 4 documents has a harmful_pp .*kenlm_model, or say .*: keep"):
         build()
     build(missing_harmful_pp="keep")
-    assert kept_lines() == lines
+    assert read_kept_lines() == lines
     assert "the categories of 4 documents are unknown (filtering.annotation.blocklists)" in capsys.readouterr().out
 
 
 def test_the_numbers_of_entries_and_of_listed_documents_are_printed(lists, capsys):
-    good = document("good", "http://good.org")
-    unlisted = [document("text"), document("text", "http://bad.org", categories=None)]
-    write_shard([good, *unlisted, document("bad", "http://x.bad.org"), document("bad", "http://half.org/bad/page")])
+    good = write_document("good", "http://good.org")
+    unlisted = [write_document("text"), write_document("text", "http://bad.org", categories=None)]
+    write_shard(
+        [good, *unlisted, write_document("bad", "http://x.bad.org"), write_document("bad", "http://half.org/bad/page")]
+    )
     choice = {"missing_harmful_pp": "keep", "quality_warnings": "keep", "excluded_categories": ["adult", "sect"]}
-    build(annotation=annotation(lists), **choice)
-    assert kept_lines() == [good, *unlisted]
+    build(annotation=make_annotation(lists), **choice)
+    assert read_kept_lines() == [good, *unlisted]
     out = capsys.readouterr().out
     assert "the blocklists have 12 entries; 2 of 3 addresses that were looked up are in the lists" in out
     assert "no document is of" not in out
 
 
 def test_an_excluded_category_of_no_document_is_named(capsys):
-    write_shard([document(categories=["adult"]), document(categories=None)])
+    write_shard([write_document(categories=["adult"]), write_document(categories=None)])
     build(missing_harmful_pp="keep", quality_warnings="keep", excluded_categories=["adult", "Sect"])
     assert "filtering: no document is of filtering.excluded_categories Sect\n" in capsys.readouterr().out
 
 
 def test_an_excluded_category_without_a_list_is_an_error(tmp_path):
-    write_shard([document()])
+    write_shard([write_document()])
     # porn is a second name of adult
     root = write_lists(tmp_path / "ut1", {"porn/domains": "a.org"})
     with pytest.raises(ValueError, match="no list of sect; add the lists, or take"):
-        build(annotation=annotation(root), excluded_categories=["adult", "sect"])
+        build(annotation=make_annotation(root), excluded_categories=["adult", "sect"])
 
 
 def test_a_damaged_list_is_named(tmp_path):
-    write_shard([document()])
+    write_shard([write_document()])
     root = write_lists(tmp_path / "ut1", {"adult/domains.gz": ""})
     (root / "adult" / "domains.gz").write_bytes(bz2.compress(b"a.org"))
     with pytest.raises(RuntimeError, match=r"adult/domains\.gz: not a sound"):
-        build(annotation=annotation(root), excluded_categories=["adult"])
+        build(annotation=make_annotation(root), excluded_categories=["adult"])

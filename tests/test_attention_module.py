@@ -14,19 +14,19 @@ from stages.attention.bert import OperatorBertForMaskedLM
 from stages.attention.configuration import make_configuration
 from stages.attention.multihead import AsMultiheadAttention
 from stages.attention.operators import SELF_ATTENTION, build_attention
-from tests.toy_weights import moved
+from tests.toy_weights import move_parameters
 
 FOLDER = Path(__file__).parents[1] / "stages/attention"
 HIDDEN, HEADS = 24, 4
 PROJECTED = [name for name, kind in SELF_ATTENTION.items() if kind.exportable]
 
 
-def made(operator: str, **settings):
+def make_operator(operator: str, **settings):
     torch.manual_seed(0)
     return build_attention(operator, HIDDEN, HEADS, positions=9, **settings)
 
 
-def sequence(length: int, seed: int = 1) -> torch.Tensor:
+def draw_sequence(length: int, seed: int = 1) -> torch.Tensor:
     return torch.randn(2, length, HIDDEN, dtype=torch.float64, generator=torch.Generator().manual_seed(seed))
 
 
@@ -37,7 +37,7 @@ def apart(tmp_path):
     return {"cwd": tmp_path, "env": os.environ | {"PYTHONPATH": str(tmp_path), "OMP_NUM_THREADS": "1"}}
 
 
-def as_multihead_attention(layer, **layout) -> nn.MultiheadAttention:
+def build_multihead_attention(layer, **layout) -> nn.MultiheadAttention:
     """PyTorch's own module with the projections of an operator."""
     twin = nn.MultiheadAttention(HIDDEN, HEADS, dtype=torch.float64, **layout)
     parts = layer.build_projections()
@@ -50,16 +50,16 @@ def as_multihead_attention(layer, **layout) -> nn.MultiheadAttention:
 
 @pytest.mark.parametrize("operator", SELF_ATTENTION)
 def test_a_layer_is_started_when_it_is_made_and_every_parameter_takes_part(operator):
-    layer = made(operator).double()
-    assert torch.isfinite(layer(sequence(9))).all()
-    moved(layer, 0.3)(sequence(9)).square().sum().backward()
+    layer = make_operator(operator).double()
+    assert torch.isfinite(layer(draw_sequence(9))).all()
+    move_parameters(layer, 0.3)(draw_sequence(9)).square().sum().backward()
     for name, parameter in layer.named_parameters():
         # The softmax removes a bias of the keys.
         assert name == "key.bias" or parameter.grad.any()
 
 
 def test_a_layer_that_nobody_has_started_gives_nan():
-    assert made("shared", deviation=None)(torch.randn(2, 5, HIDDEN)).isnan().all()
+    assert make_operator("shared", deviation=None)(torch.randn(2, 5, HIDDEN)).isnan().all()
 
 
 # [n, batch, h], the default, and [batch, n, h]
@@ -79,7 +79,7 @@ MASKS = {
 }
 
 
-def laid_out(T: torch.Tensor, layout: dict) -> torch.Tensor:
+def draw_hidden_states(T: torch.Tensor, layout: dict) -> torch.Tensor:
     """Hidden states [batch, n, h] in the layout of nn.MultiheadAttention(..., **layout)."""
     return T if layout.get("batch_first") else T.transpose(0, 1)
 
@@ -88,9 +88,9 @@ def laid_out(T: torch.Tensor, layout: dict) -> torch.Tensor:
 @pytest.mark.parametrize("masks", MASKS.values(), ids=MASKS)
 @pytest.mark.parametrize("operator", PROJECTED)
 def test_a_layer_is_pytorchs_own_with_its_projections(operator, masks, layout):
-    layer = moved(made(operator).double(), 0.3)
-    ours, twin = AsMultiheadAttention(layer, **layout), as_multihead_attention(layer, **layout)
-    X, memory = laid_out(sequence(6), layout), laid_out(sequence(8, seed=2), layout)
+    layer = move_parameters(make_operator(operator).double(), 0.3)
+    ours, twin = AsMultiheadAttention(layer, **layout), build_multihead_attention(layer, **layout)
+    X, memory = draw_hidden_states(draw_sequence(6), layout), draw_hidden_states(draw_sequence(8, seed=2), layout)
     for average in (True, False):
         found = ours(X, memory, memory, average_attn_weights=average, **masks)
         wanted = twin(X, memory, memory, average_attn_weights=average, **masks)
@@ -101,14 +101,14 @@ def test_a_layer_is_pytorchs_own_with_its_projections(operator, masks, layout):
 @pytest.mark.parametrize("layout", LAYOUTS, ids=str)
 @pytest.mark.parametrize("masks", MASKS.values(), ids=MASKS)
 def test_a_single_sequence_without_a_batch_is_attended_as_pytorchs_own_does(masks, layout):
-    layer = moved(made("shared").double(), 0.3)
-    ours, twin = AsMultiheadAttention(layer, **layout), as_multihead_attention(layer, **layout)
+    layer = move_parameters(make_operator("shared").double(), 0.3)
+    ours, twin = AsMultiheadAttention(layer, **layout), build_multihead_attention(layer, **layout)
     # the second sequence, whose keys are partly hidden
     single = {}
     for name, mask in masks.items():
         by_sequence = name == "key_padding_mask" or (name == "attn_mask" and mask.dim() == 3)
         single[name] = mask.unflatten(0, (2, -1))[1].squeeze(0) if by_sequence else mask
-    X, memory = sequence(6)[1], sequence(8, seed=2)[1]
+    X, memory = draw_sequence(6)[1], draw_sequence(8, seed=2)[1]
     for average in (True, False):
         found = ours(X, memory, memory, average_attn_weights=average, **single)
         torch.testing.assert_close(found, twin(X, memory, memory, average_attn_weights=average, **single))
@@ -131,45 +131,48 @@ blocks = [
 ]
 
 
-def in_each_block(test):
+def replace_in_each_block(test):
     """Runs a test in training and evaluation, with LayerNorm first and last, in either layout."""
     for mark in blocks:
         test = mark(test)
     return test
 
 
-def new_block(kind, training: bool, **settings):
+def build_block(kind, training: bool, **settings):
     return kind(HIDDEN, HEADS, 48, dropout=0.0, dtype=torch.float64, **settings).train(training)
 
 
 @pytest.mark.filterwarnings("ignore:enable_nested_tensor")
-@in_each_block
+@replace_in_each_block
 @pytest.mark.parametrize("masks", BLOCK_MASKS.values(), ids=BLOCK_MASKS)
 def test_a_layer_stands_in_an_encoder_of_pytorchs(masks, layout, norm_first, training):
-    block = new_block(nn.TransformerEncoderLayer, training, norm_first=norm_first, **layout)
-    layer = moved(made("pairwise").double(), 0.3)
-    block.self_attn = as_multihead_attention(layer, **layout)
-    X = laid_out(sequence(6), layout)
-    wanted = laid_out(block(X, **masks), layout)
+    block = build_block(nn.TransformerEncoderLayer, training, norm_first=norm_first, **layout)
+    layer = move_parameters(make_operator("pairwise").double(), 0.3)
+    block.self_attn = build_multihead_attention(layer, **layout)
+    X = draw_hidden_states(draw_sequence(6), layout)
+    wanted = draw_hidden_states(block(X, **masks), layout)
     block.self_attn = AsMultiheadAttention(layer, **layout)
     stack = nn.TransformerEncoder(block.train(training), 1)
     # in evaluation without gradients, PyTorch has a fused path around `forward`
     with torch.set_grad_enabled(training):
         found = block(X, **masks), stack(X, **{name.replace("src_mask", "mask"): T for name, T in masks.items()})
     for one in found:
-        torch.testing.assert_close(laid_out(one, layout)[~PADDING], wanted[~PADDING])
+        torch.testing.assert_close(draw_hidden_states(one, layout)[~PADDING], wanted[~PADDING])
 
 
-@in_each_block
+@replace_in_each_block
 @pytest.mark.parametrize("operator", ["original", "pairwise", "shared"])
 def test_layers_stand_in_a_decoder_of_pytorchs(operator, layout, norm_first, training):
-    block = new_block(nn.TransformerDecoderLayer, training, norm_first=norm_first, **layout)
-    itself, crossed = moved(made(operator).double(), 0.3), moved(made(operator).double(), 0.2)
-    X, memory = laid_out(sequence(6), layout), laid_out(sequence(8, seed=2), layout)
+    block = build_block(nn.TransformerDecoderLayer, training, norm_first=norm_first, **layout)
+    itself, crossed = (
+        move_parameters(make_operator(operator).double(), 0.3),
+        move_parameters(make_operator(operator).double(), 0.2),
+    )
+    X, memory = draw_hidden_states(draw_sequence(6), layout), draw_hidden_states(draw_sequence(8, seed=2), layout)
     masks = {"tgt_mask": LATER, "tgt_is_causal": True, "tgt_key_padding_mask": PADDING, "memory_mask": HIDDEN_PAIRS}
     masks["memory_key_padding_mask"] = HIDDEN_KEYS
     results = []
-    for kind in (as_multihead_attention, AsMultiheadAttention):
+    for kind in (build_multihead_attention, AsMultiheadAttention):
         block.self_attn, block.multihead_attn = kind(itself, **layout), kind(crossed, **layout)
         results.append(block.train(training)(X, memory, **masks))
     torch.testing.assert_close(*results)
@@ -178,9 +181,9 @@ def test_layers_stand_in_a_decoder_of_pytorchs(operator, layout, norm_first, tra
 @pytest.mark.parametrize("operator", SELF_ATTENTION)
 @pytest.mark.parametrize("training", [False, True], ids=["evaluation", "training"])
 def test_in_pytorchs_default_layer_every_sequence_attends_to_itself_alone(operator, training):
-    block = new_block(nn.TransformerEncoderLayer, training)
-    block.self_attn = AsMultiheadAttention(moved(made(operator).double(), 0.3))
-    X = sequence(6).transpose(0, 1)
+    block = build_block(nn.TransformerEncoderLayer, training)
+    block.self_attn = AsMultiheadAttention(move_parameters(make_operator(operator).double(), 0.3))
+    X = draw_sequence(6).transpose(0, 1)
     other_sequence, other_token = X.clone(), X.clone()
     other_sequence[:, 1] += 1
     other_token[5, 0] += 1
@@ -191,7 +194,7 @@ def test_in_pytorchs_default_layer_every_sequence_attends_to_itself_alone(operat
 
 @pytest.mark.parametrize("operator", SELF_ATTENTION)
 def test_a_causal_layer_sees_no_later_token(operator):
-    layer, X = moved(made(operator).double(), 0.3), sequence(6)
+    layer, X = move_parameters(make_operator(operator).double(), 0.3), draw_sequence(6)
     changed = X.clone()
     changed[:, 4:] += 1
     seen = torch.ones(2, 1, 1, 6, dtype=torch.bool)
@@ -204,8 +207,8 @@ def test_a_causal_layer_sees_no_later_token(operator):
 
 @pytest.mark.parametrize("operator", SELF_ATTENTION)
 def test_a_memory_gives_keys_and_values_and_every_query_attends_by_itself(operator):
-    layer = moved(made(operator).double(), 0.3)
-    X, memory = sequence(5), sequence(8, seed=2)
+    layer = move_parameters(make_operator(operator).double(), 0.3)
+    X, memory = draw_sequence(5), draw_sequence(8, seed=2)
     torch.testing.assert_close(layer(X, memory=X), layer(X), rtol=0, atol=1e-12)
     changed = X.clone()
     changed[:, 4] += 1
@@ -220,7 +223,7 @@ def test_a_memory_gives_keys_and_values_and_every_query_attends_by_itself(operat
 def test_a_layer_compiles_whole_trains_in_lower_precision_and_keeps_its_state(operator):
     # A process compiles no more than eight kinds of layer.
     torch.compiler.reset()
-    layer, X = made(operator, dropout=0.1), torch.randn(2, 9, HIDDEN)
+    layer, X = make_operator(operator, dropout=0.1), torch.randn(2, 9, HIDDEN)
     compiled = torch.compile(layer.eval(), backend="aot_eager", fullgraph=True)
     torch.testing.assert_close(compiled(X), layer(X))
     layer.train()
@@ -231,13 +234,13 @@ def test_a_layer_compiles_whole_trains_in_lower_precision_and_keeps_its_state(op
     out.float().sum().backward()
     for parameter in layer.parameters():
         assert parameter.grad.isfinite().all()
-    twin = made(operator, start=layer.starts[-1])
+    twin = make_operator(operator, start=layer.starts[-1])
     twin.load_state_dict(layer.state_dict())
     assert torch.equal(twin(X), layer.eval()(X))
 
 
 def test_the_state_has_the_names_of_the_papers():
-    state = made("shared").state_dict()
+    state = make_operator("shared").state_dict()
     assert set(state) == {"D_q", "D_k", "D_v", "shared.weight", "shared.bias", "output.weight", "output.bias"}
 
 
@@ -259,23 +262,23 @@ X = torch.zeros(2, 5, HIDDEN)
 )
 def test_an_input_that_does_not_fit_is_a_clear_error(arguments, message):
     with pytest.raises(ValueError, match=message):
-        made("pairwise")(**arguments)
+        make_operator("pairwise")(**arguments)
 
 
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ({"value": sequence(5)}, "key and value: expected one and the same"),
-        ({"query": sequence(5)[0, 0]}, r"hidden states of shape \(1, 24\)"),
+        ({"value": draw_sequence(5)}, "key and value: expected one and the same"),
+        ({"query": draw_sequence(5)[0, 0]}, r"hidden states of shape \(1, 24\)"),
         ({"key_padding_mask": PADDING}, r"key_padding_mask of shape \(2, 6\).* \(6, 2\) with batch_first=False"),
         ({"attn_mask": LATER}, r"attn_mask of shape \(6, 6\).* \(2, 2\) or \(24, 2, 2\) with batch_first=False"),
         ({"key_padding_mask": PADDING.T.long()}, "type torch.int64; .*torch.bool, True where a key is not seen"),
     ],
 )  # fmt: skip
 def test_an_argument_that_nn_multihead_attention_does_not_take_is_a_clear_error(arguments, message):
-    X = sequence(6)
+    X = draw_sequence(6)
     with pytest.raises(ValueError, match=message):
-        AsMultiheadAttention(made("shared").double())(**{"query": X, "key": X, "value": X} | arguments)
+        AsMultiheadAttention(make_operator("shared").double())(**{"query": X, "key": X, "value": X} | arguments)
 
 
 def test_the_example_learns_and_exports_a_stock_bert_with_equal_logits(apart):

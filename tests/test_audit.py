@@ -12,12 +12,12 @@ from stages.audit.grim import judge_mean
 from stages.evidence import published
 from stages.evidence.arithmetic import FAILS, HOLDS, NOT_DECIDED, TRUNCATED, judge_printed_number
 from stages.report.claims_and_audit import count_facts
-from tests.toy_evidence import ROOT, audited
+from tests.toy_evidence import ROOT, read_audit
 
 
 @pytest.fixture(scope="module")
 def checks() -> pd.DataFrame:
-    return audited().set_index("check")
+    return read_audit().set_index("check")
 
 
 @pytest.mark.parametrize(

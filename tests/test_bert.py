@@ -9,7 +9,7 @@ from stages.attention.configuration import make_configuration
 from stages.attention.counts import compute_layer_formulas, count_layer, count_model_parameters
 from stages.attention.export import STOCK, convert_to_stock_bert
 from stages.attention.operators import OPERATORS
-from tests.toy_weights import moved
+from tests.toy_weights import move_parameters
 
 SMALL = {"layers": 4, "hidden": 512, "heads": 8, "intermediate": 2048, "positions": 512}
 BASE = {"layers": 12, "hidden": 768, "heads": 12, "intermediate": 3072, "positions": 512}
@@ -17,13 +17,13 @@ TOY = {"layers": 2, "hidden": 24, "heads": 3, "intermediate": 96, "positions": 1
 EXPRESSIBLE = [name for name, kind in OPERATORS.items() if kind.exportable]
 
 
-def toy(operator, model=OperatorBertForMaskedLM, **settings):
+def build_toy(operator, model=OperatorBertForMaskedLM, **settings):
     torch.manual_seed(0)
     config = make_configuration(operator, **TOY, vocab_size=50, **settings)
-    return moved(model(config).eval(), 0.2)
+    return move_parameters(model(config).eval(), 0.2)
 
 
-def outputs(model, **others):
+def compute_outputs(model, **others):
     torch.manual_seed(1)
     ids = torch.randint(50, (3, 9))
     seen = torch.ones(3, 9, dtype=torch.int64)
@@ -70,7 +70,7 @@ def test_stock_weights_load_into_original_with_equal_outputs(model, tmp_path):
     stock = STOCK[model](BertConfig(**make_configuration("original", **TOY, vocab_size=50).to_dict())).eval()
     stock.save_pretrained(tmp_path)
     ours = model.from_pretrained(tmp_path).eval()
-    torch.testing.assert_close(outputs(ours), outputs(stock), rtol=0, atol=1e-5)
+    torch.testing.assert_close(compute_outputs(ours), compute_outputs(stock), rtol=0, atol=1e-5)
 
 
 def test_what_a_stock_checkpoint_lacks_starts_as_in_a_new_model(tmp_path):
@@ -87,22 +87,22 @@ def test_what_a_stock_checkpoint_lacks_starts_as_in_a_new_model(tmp_path):
 @pytest.mark.parametrize("model", STOCK)
 @pytest.mark.parametrize("operator", EXPRESSIBLE)
 def test_an_exported_model_is_stock_bert_with_equal_outputs(operator, model, tmp_path):
-    ours = toy(operator, model)
+    ours = build_toy(operator, model)
     convert_to_stock_bert(ours).save_pretrained(tmp_path)
     stock = STOCK[model].from_pretrained(tmp_path).eval()
     assert type(stock) is STOCK[model] and type(stock.config) is BertConfig
-    torch.testing.assert_close(outputs(stock), outputs(ours), rtol=0, atol=1e-5)
+    torch.testing.assert_close(compute_outputs(stock), compute_outputs(ours), rtol=0, atol=1e-5)
 
 
 @pytest.mark.parametrize("operator", sorted({*OPERATORS} - {*EXPRESSIBLE}))
 def test_what_bert_cannot_express_is_not_exported(operator):
     with pytest.raises(ValueError, match=f"{operator}: .*; BERT cannot express it"):
-        convert_to_stock_bert(toy(operator))
+        convert_to_stock_bert(build_toy(operator))
 
 
 def test_a_self_score_is_not_exported():
     with pytest.raises(ValueError, match="symmetric: self_score -1.8; BERT adds nothing"):
-        convert_to_stock_bert(toy("symmetric", self_score=-1.8))
+        convert_to_stock_bert(build_toy("symmetric", self_score=-1.8))
 
 
 @pytest.mark.parametrize("model", STOCK)
@@ -113,17 +113,17 @@ def test_a_configuration_without_an_operator_is_a_clear_error(model):
 
 def test_a_decoder_which_would_see_future_tokens_is_refused():
     with pytest.raises(ValueError, match=r"config\.is_decoder: given True; an operator's BERT is an encoder"):
-        toy("symmetric", is_decoder=True)
+        build_toy("symmetric", is_decoder=True)
 
 
 @pytest.mark.parametrize("operator", OPERATORS)
 def test_a_saved_model_and_its_encoder_load_with_equal_weights_from_safetensors(operator, tmp_path):
-    model = toy(operator)
+    model = build_toy(operator)
     model.save_pretrained(tmp_path)
     assert {path.suffix for path in tmp_path.iterdir()} == {".json", ".safetensors"}
     loaded = AutoModelForMaskedLM.from_pretrained(tmp_path).eval()
     assert type(loaded) is OperatorBertForMaskedLM
-    torch.testing.assert_close(outputs(loaded), outputs(model), rtol=0, atol=0)
+    torch.testing.assert_close(compute_outputs(loaded), compute_outputs(model), rtol=0, atol=0)
     classifier = OperatorBertForSequenceClassification.from_pretrained(tmp_path, num_labels=3)
     taken_over = classifier.bert.state_dict()
     for name, tensor in model.bert.state_dict().items():
@@ -139,11 +139,11 @@ def test_a_saved_model_and_its_encoder_load_with_equal_weights_from_safetensors(
 )
 def test_a_saved_variant_loads_with_its_settings_and_its_trained_weights(operator, settings, tmp_path):
     # `moved` stands for training: no two projections are tied any longer.
-    model = toy(operator, **settings)
+    model = build_toy(operator, **settings)
     model.save_pretrained(tmp_path)
     loaded = OperatorBertForMaskedLM.from_pretrained(tmp_path).eval()
     assert {name: getattr(loaded.config, name) for name in settings} == settings
-    torch.testing.assert_close(outputs(loaded), outputs(model), rtol=0, atol=0)
+    torch.testing.assert_close(compute_outputs(loaded), compute_outputs(model), rtol=0, atol=0)
 
 
 @pytest.mark.parametrize("operator", OPERATORS)
@@ -154,17 +154,17 @@ def test_a_new_model_starts_finite_and_as_bert_does(operator):
     for layer in linear:
         assert layer.weight.std().item() == pytest.approx(0.02, rel=0.05)
         assert not layer.bias.any()
-    for output in outputs(model):
+    for output in compute_outputs(model):
         assert torch.isfinite(output).all()
 
 
 @pytest.mark.parametrize("operator", EXPRESSIBLE)
 def test_the_attention_weights_are_those_of_the_exported_bert(operator):
-    ours = toy(operator)
+    ours = build_toy(operator)
     stock = convert_to_stock_bert(ours)
     stock.set_attn_implementation("eager")
     both = {"output_attentions": True, "output_hidden_states": True}
-    torch.testing.assert_close(outputs(ours, **both), outputs(stock, **both), rtol=0, atol=1e-5)
+    torch.testing.assert_close(compute_outputs(ours, **both), compute_outputs(stock, **both), rtol=0, atol=1e-5)
 
 
 def test_attention_over_parameters_needs_a_network_wide_enough():

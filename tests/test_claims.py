@@ -17,18 +17,18 @@ from stages.evidence.scores import METRICS
 from stages.evidence.statistics import INCONCLUSIVE, NOT_TESTED, ONE_CHECKPOINT
 from stages.parameters import stage as parameters
 from stages.schema.settings import load_settings
-from tests.toy_evidence import ROOT, audited, of_released, row
+from tests.toy_evidence import ROOT, make_row, read_audit, select_released
 
 ALL = published.read_claims()
 RULES = claims.load_rules()
 EMPTY = pd.DataFrame(columns=FIELDS).astype({"value": float})
 
 
-def claim_sources(run: pd.DataFrame, generated: bool = False) -> ClaimSources:
+def make_claim_sources(run: pd.DataFrame, generated: bool = False) -> ClaimSources:
     """The evidence of a run with these measurements, without the contrasts of the released results."""
     quantities = contrasts.collect_quantities(EMPTY, run, {})
     compared = contrasts.make_contrasts({contrasts.THIS_RUN: quantities}, 0.95, 0.05)
-    return ClaimSources(audited(), compared, run, of_released(), generated)
+    return ClaimSources(read_audit(), compared, run, select_released(), generated)
 
 
 def judge(name: str, judged_by: ClaimSources, ledger: str = claims.TRAINING) -> pd.Series:
@@ -43,7 +43,7 @@ def score(operator: str, *values: float, size: str = "base") -> list[dict]:
     for seed, value in enumerate(values):
         for column, metrics in METRICS["courtois2024"].items():
             place = {"operator": operator, "size": size, "evaluated_on": column, "value": value}
-            rows += [row(**place, metric=metric, pretraining_seed=seed, finetuning_seed=0) for metric in metrics]
+            rows += [make_row(**place, metric=metric, pretraining_seed=seed, finetuning_seed=0) for metric in metrics]
     return rows
 
 
@@ -55,15 +55,15 @@ def measure(*rows: list[dict]) -> pd.DataFrame:
 def count(metric: str, size: str = "base", **counts: int) -> pd.DataFrame:
     """The measurements of counted parameters, by operator."""
     place = {"stage": "parameters", "protocol": None, "metric": metric, "size": size}
-    return measure([row(**place, operator=operator, value=float(n)) for operator, n in counts.items()])
+    return measure([make_row(**place, operator=operator, value=float(n)) for operator, n in counts.items()])
 
 
 @pytest.fixture(scope="module")
 def without_run() -> ClaimSources:
     """The evidence where nothing was run, with the contrasts of the released results."""
-    quantities = contrasts.collect_quantities(EMPTY, of_released(), {})
+    quantities = contrasts.collect_quantities(EMPTY, select_released(), {})
     compared = contrasts.make_contrasts({contrasts.RELEASED: quantities}, 0.95, 0.05)
-    return replace(claim_sources(EMPTY), contrasts=compared)
+    return replace(make_claim_sources(EMPTY), contrasts=compared)
 
 
 def test_every_claim_stands_in_exactly_one_section_of_the_rules():
@@ -86,7 +86,7 @@ def test_every_claim_stands_in_a_ledger_and_each_ledger_has_its_own_words(withou
 
 def test_every_check_that_a_claim_names_is_in_the_audit():
     """A name such as `C.AVG` also stands for checks whose names begin with `C.AVG.`."""
-    checks = audited()["check"]
+    checks = read_audit()["check"]
     for claim in ALL:
         for name in claim["published_audit"]["checks"]:
             assert (checks == name).any() or checks.str.startswith((f"{name}.", f"{name}_")).any(), name
@@ -114,12 +114,12 @@ def test_one_checkpoint_per_arm_decides_no_claim_about_an_operator(without_run):
 def test_several_pretraining_runs_at_the_papers_size_and_data_decide(size, generated, gain, verdict):
     original = score("original", 0.5, 0.51, 0.52, size=size)
     pairwise = score("pairwise", 0.5 + gain, 0.515 + gain, 0.52 + gain, size=size)
-    assert judge("C24-01", claim_sources(measure(original, pairwise), generated))["verdict"] == verdict
+    assert judge("C24-01", make_claim_sources(measure(original, pairwise), generated))["verdict"] == verdict
 
 
 def test_two_seeds_decide_nothing():
     run = measure(score("original", 0.5, 0.51), score("pairwise", 0.6, 0.612))
-    assert judge("C24-01", claim_sources(run))["verdict"] == "too few seeds"
+    assert judge("C24-01", make_claim_sources(run))["verdict"] == "too few seeds"
 
 
 def test_a_claim_about_the_sign_of_a_difference_has_the_verdict_of_the_contrast(without_run):

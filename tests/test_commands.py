@@ -321,7 +321,7 @@ def test_a_stage_that_dvc_starts_prints_its_place_in_the_chain(tmp_path):
     assert run_stage(tmp_path, "settings", DVC_STAGE="settings").stdout.startswith("settings: stage 1 of ")
 
 
-def git(folder: Path, *words: str) -> str:
+def run_git(folder: Path, *words: str) -> str:
     author = ["-c", "user.name=A. Author", "-c", "user.email=author@example.org"]
     return subprocess.run(["git", *author, *words], cwd=folder, check=True, capture_output=True, text=True).stdout
 
@@ -333,7 +333,7 @@ def repository(tmp_path, monkeypatch) -> Path:
     folder.mkdir()
     (folder / "dvc.yaml").touch()
     for words in (["init"], ["add", "dvc.yaml"], ["commit", "-m", "first"]):
-        git(folder, *words)
+        run_git(folder, *words)
     monkeypatch.chdir(folder)
     return folder
 
@@ -346,12 +346,12 @@ def put_into_another_repository(folder: Path, monkeypatch) -> None:
     shutil.rmtree(folder / ".git")
     (folder.parent / ".gitignore").write_text("*")
     for words in (["init"], ["add", "--force", ".gitignore"], ["commit", "-m", "other"]):
-        git(folder.parent, *words)
+        run_git(folder.parent, *words)
 
 
 def name_another_repository(folder: Path, monkeypatch) -> None:
     shutil.copytree(folder, folder.parent / "other")
-    git(folder.parent / "other", "rm", "dvc.yaml")
+    run_git(folder.parent / "other", "rm", "dvc.yaml")
     monkeypatch.setenv("GIT_DIR", str(folder.parent / "other" / ".git"))
 
 
@@ -368,7 +368,7 @@ NO_COMMIT = {
 
 
 def test_a_record_names_the_commit_of_the_code(repository, capfd):
-    commit = git(repository, "rev-parse", "HEAD").strip()
+    commit = run_git(repository, "rev-parse", "HEAD").strip()
     (repository / "stages").mkdir(exist_ok=True)
     (repository / "stages" / "._left_by_a_mac.py").touch()
     assert describe_provenance()["commit"] == commit

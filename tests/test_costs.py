@@ -14,7 +14,7 @@ from stages.pretraining import stage as pretraining
 from stages.question_answering import stage as question_answering
 from stages.schema.settings import Settings
 from stages.translation import stage as translation
-from tests.toy_settings import leaves, other
+from tests.toy_settings import list_leaves, make_other
 
 ROOT = Path(__file__).parents[1]
 PARAMS = read_yaml(ROOT / "stages/scales/laptop.yaml")
@@ -89,11 +89,11 @@ def plan(settings: Settings) -> list[set[str]]:
     return texts
 
 
-def with_value(section, key: str, change):
+def replace_value(section, key: str, change):
     """A copy of the settings, or of a section, in which `change` makes the value at a key from the value there."""
     name, _, below = key.partition(".")
     present = section[name] if isinstance(section, dict) else getattr(section, name)
-    new = {name: with_value(present, below, change) if below else change(present)}
+    new = {name: replace_value(present, below, change) if below else change(present)}
     return section | new if isinstance(section, dict) else section.model_copy(update=new)
 
 
@@ -108,8 +108,8 @@ def settings(tmp_path, monkeypatch) -> Settings:
 @pytest.mark.filterwarnings("ignore:Pydantic serializer warnings")  # values of another kind
 def test_another_value_of_every_key_redoes_the_jobs_of_the_table(settings):
     before = plan(settings)
-    for key, _, _ in leaves(PARAMS):
-        after = plan(with_value(settings, key, lambda present: VALUES.get(key, other(present))))  # noqa: B023
+    for key, _, _ in list_leaves(PARAMS):
+        after = plan(replace_value(settings, key, lambda present: VALUES.get(key, make_other(present))))  # noqa: B023
         found = ["." if new <= old else "+" if new & old else "*" for old, new in zip(before, after, strict=True)]
         fitting = [name for name in REDOES if f"{key}.".startswith(f"{name}.") or not name]
         assert "".join(found) == REDOES[max(fitting, key=len)], key
@@ -117,5 +117,5 @@ def test_another_value_of_every_key_redoes_the_jobs_of_the_table(settings):
 
 @pytest.mark.parametrize(("key", "value"), LESS.items())
 def test_asking_for_less_redoes_nothing(key, value, settings):
-    after = plan(with_value(settings, key, lambda _: value))
+    after = plan(replace_value(settings, key, lambda _: value))
     assert all(new <= old for old, new in zip(plan(settings), after, strict=True))

@@ -17,17 +17,17 @@ ROOT = Path(__file__).parents[1]
 POSITIVE = {"mnli": ["entailment"], "qnli": ["entailment"], "qqp": ["1"], "mrpc": ["1"]}
 
 
-def mapping(tasks=("mnli", "qnli", "qqp", "mrpc"), **changes):
+def make_mapping(tasks=("mnli", "qnli", "qqp", "mrpc"), **changes):
     return CrossDomain.model_validate({"tasks": list(tasks), "positive_labels": POSITIVE | changes})
 
 
-def measured(predicted, gold, trained, tested):
-    positive = find_positive_classes(mapping())
+def measure(predicted, gold, trained, tested):
+    positive = find_positive_classes(make_mapping())
     return cross_domain.compute_metrics(np.array(predicted), np.array(gold), trained, tested, positive)
 
 
 def test_the_mapping_covers_every_pair_of_tasks():
-    positive = find_positive_classes(mapping())
+    positive = find_positive_classes(make_mapping())
     assert positive == {"mnli": {0}, "qnli": {0}, "qqp": {1}, "mrpc": {1}}
     [run, *_] = runs = cross_domain.plan_runs(load_settings(), [("kowsher2025", "shared", "tiny")])
     assert {each.task for each in runs} == set(run.evaluated_on) == set(positive)
@@ -46,13 +46,13 @@ WRONG = {
 @pytest.mark.parametrize(("changes", "message"), WRONG.values(), ids=list(WRONG))
 def test_a_wrong_mapping_is_an_error(changes, message):
     with pytest.raises(ValueError, match=message):
-        find_positive_classes(mapping(**changes))
+        find_positive_classes(make_mapping(**changes))
 
 
 def test_a_label_that_a_task_has_not_stops_the_chain_before_anything_has_run(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     with pytest.raises(ValueError, match=r"positive_labels\.qqp: \['yes'\]; allowed"):
-        checked.main(SimpleNamespace(cross_domain=mapping(qqp=["yes"])))
+        checked.main(SimpleNamespace(cross_domain=make_mapping(qqp=["yes"])))
     assert not list(tmp_path.iterdir())
 
 
@@ -65,20 +65,20 @@ def test_every_split_of_a_tested_task_has_its_own_scores(tmp_path, monkeypatch):
     [run, *_] = cross_domain.plan_runs(load_settings(ROOT / "params.yaml"), [("kowsher2025", "shared", "tiny")])
     run = run.model_copy(update={"task": "mnli", "evaluated_on": ("mnli",)})
     predicted = {"mnli_m": [0, 1, 2, 2], "mnli_mm": [2, 0]}
-    rows, _ = cross_domain.write_outputs(find_positive_classes(mapping()), [(run, tmp_path, predicted)])
+    rows, _ = cross_domain.write_outputs(find_positive_classes(make_mapping()), [(run, tmp_path, predicted)])
     accuracies = {row.evaluated_on: (row.value, row.n) for row in rows if row.metric == "accuracy"}
     assert accuracies == {"mnli_m": (0.75, 4), "mnli_mm": (1.0, 2)}
 
 
 def test_predictions_meet_in_yes_and_no():
     # trained on MNLI (entailment is class 0), tested on QQP (duplicate is class 1)
-    scores = measured([0, 1, 2, 0], [1, 0, 0, 1], "mnli", "qqp")
+    scores = measure([0, 1, 2, 0], [1, 0, 0, 1], "mnli", "qqp")
     assert scores["accuracy"] == scores["mapped_accuracy"] == scores["balanced_accuracy"] == 1.0
     assert scores["matthews_correlation"] == 1.0
 
 
 def test_the_diagonal_scores_the_tasks_own_classes():
-    scores = measured([0, 1, 2, 1], [0, 1, 2, 2], "mnli", "mnli")
+    scores = measure([0, 1, 2, 1], [0, 1, 2, 2], "mnli", "mnli")
     assert scores["accuracy"] == 0.75
     assert scores["mapped_accuracy"] == 1.0  # neutral and contradiction both say no
 
@@ -86,7 +86,7 @@ def test_the_diagonal_scores_the_tasks_own_classes():
 @pytest.mark.parametrize("answer", [0, 1])
 def test_a_model_that_ignores_its_input_scores_exactly_the_prior(answer):
     gold = [1, 1, 1, 0, 0, 1, 1, 0, 1, 1]
-    scores = measured([answer] * 10, gold, "mrpc", "qqp")
+    scores = measure([answer] * 10, gold, "mrpc", "qqp")
     assert scores["accuracy"] == pytest.approx(0.7 if answer else 0.3)
     assert scores["majority_accuracy"] == pytest.approx(0.7)
     assert scores["balanced_accuracy"] == 0.5

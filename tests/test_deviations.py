@@ -11,7 +11,7 @@ from stages.report import deviations, open_items
 from stages.report.deviations import AS_STATED, DIFFERS, DIFFERS_FROM_CODE, NO_EFFECT, NOT_STATED
 from stages.schema import scales
 from stages.schema.settings import load_settings
-from tests.toy_settings import leaves, other
+from tests.toy_settings import list_leaves, make_other
 
 PROTOCOL = published.read_protocol()
 AS_FOLLOWED, DIFFERS_FROM_FOLLOWED = deviations.VERDICTS["followed"]
@@ -27,17 +27,17 @@ def written(tmp_path_factory) -> dict[str, dict]:
     return settings
 
 
-def everything(settings: dict) -> pd.DataFrame:
+def list_everything(settings: dict) -> pd.DataFrame:
     """The rows of all tables of settings."""
     tables = [deviations.compare(settings, source) for source in published.PAPERS]
     return pd.concat([*tables, deviations.list_without_counterpart(settings)])
 
 
-def row(settings: dict, key: str, source: str = "courtois2024", **more) -> pd.Series:
+def find_row(settings: dict, key: str, source: str = "courtois2024", **more) -> pd.Series:
     return deviations.compare(settings, source, **more).set_index("key").loc[key]
 
 
-def chosen(settings: dict, source: str) -> pd.Series:
+def list_chosen(settings: dict, source: str) -> pd.Series:
     return open_items.list_unspecified(settings, PROTOCOL, source).set_index("item")["chosen"]
 
 
@@ -54,12 +54,12 @@ def test_every_row_of_the_table_of_stated_settings_can_be_compared(written):
 
 @pytest.mark.parametrize("scale", ["laptop", "kowsher"])
 def test_a_change_of_any_setting_is_seen_in_the_report(scale, written):
-    before = everything(written[scale])
-    for number, (key, _, _) in enumerate(leaves(written[scale])):
+    before = list_everything(written[scale])
+    for number, (key, _, _) in enumerate(list_leaves(written[scale])):
         settings = deepcopy(written[scale])
-        _, record, name = list(leaves(settings))[number]
-        record[name] = other(record[name])
-        after = everything(settings)
+        _, record, name = list(list_leaves(settings))[number]
+        record[name] = make_other(record[name])
+        after = list_everything(settings)
         shown = after["key"].map(lambda row: bool(row) and f"{key}.".startswith(f"{row}."))  # noqa: B023
         changed = after["run"].to_numpy() != before["run"].to_numpy()
         assert shown.any() and changed[shown.to_numpy()].all(), key
@@ -89,7 +89,7 @@ VERDICTS = [
 
 @pytest.mark.parametrize(("scale", "source", "key", "verdict"), VERDICTS)
 def test_a_setting_is_judged_by_the_value_of_the_source(scale, source, key, verdict, written):
-    assert row(written[scale], key, source)["verdict"] == verdict
+    assert find_row(written[scale], key, source)["verdict"] == verdict
 
 
 @pytest.mark.parametrize(
@@ -118,15 +118,15 @@ def test_all_sentence_pairs_are_the_sources_only_if_its_dataset_is_read(place, w
         section = section[part]
     section[name] = "files"
     for key in ("train_pairs", "held_out_pairs"):
-        found = row(settings, f"translation.protocols.blog.{key}", "hadamard_blog")
+        found = find_row(settings, f"translation.protocols.blog.{key}", "hadamard_blog")
         assert found["verdict"] == DIFFERS_FROM_FOLLOWED
 
 
 def test_a_rule_is_not_as_stated_on_documents_without_the_metadata_that_it_reads(written):
-    found = row(written["files"], "filtering.harmful_pp.above", unknown={"harmful_pp": 20_000})
+    found = find_row(written["files"], "filtering.harmful_pp.above", unknown={"harmful_pp": 20_000})
     assert found["verdict"] == DIFFERS and "20,000 documents have no such metadata and pass" in found["run"]
-    assert row(written["files"], "filtering.harmful_pp.above", unknown={"categories": 1})["verdict"] == AS_STATED
-    assert row(written["laptop"], "filtering.harmful_pp.above", unknown={"harmful_pp": 1})["verdict"] == AS_STATED
+    assert find_row(written["files"], "filtering.harmful_pp.above", unknown={"categories": 1})["verdict"] == AS_STATED
+    assert find_row(written["laptop"], "filtering.harmful_pp.above", unknown={"harmful_pp": 1})["verdict"] == AS_STATED
 
 
 def test_differences_that_no_setting_changes_are_listed_and_counted(written):
@@ -150,16 +150,16 @@ def test_every_open_point_has_a_choice_whose_settings_exist(source, written):
 def test_a_choice_is_filled_with_settings_or_says_which_the_run_lacks(written):
     settings = deepcopy(written["laptop"])
     exchanged = "whether self-, decoder- and cross-attention are all exchanged"
-    assert chosen(settings, "kowsher")["tokenizer"] == "trained on the filtered corpus"
-    assert chosen(settings, "hadamard_blog")[exchanged] == "all three"
+    assert list_chosen(settings, "kowsher")["tokenizer"] == "trained on the filtered corpus"
+    assert list_chosen(settings, "hadamard_blog")[exchanged] == "all three"
     settings["operators"] = ["original", "pairwise_scaled"]  # a variant of pairwise
-    assert chosen(settings, "courtois2024")["initialisation of S"].startswith("N(0, 1)")
-    assert chosen(settings, "kowsher")["bias of the shared projection"] == (
+    assert list_chosen(settings, "courtois2024")["initialisation of S"].startswith("N(0, 1)")
+    assert list_chosen(settings, "kowsher")["bias of the shared projection"] == (
         "Nothing of this run depends on it: only with operators: shared."
     )
     del settings["translation"]["protocols"]["blog"]
-    assert chosen(settings, "hadamard_blog")[exchanged].startswith(open_items.NOT_HERE)
-    assert chosen(settings, "hadamard_blog")["number of heads"] == (
+    assert list_chosen(settings, "hadamard_blog")[exchanged].startswith(open_items.NOT_HERE)
+    assert list_chosen(settings, "hadamard_blog")["number of heads"] == (
         "Nothing of this run depends on it: no translation.protocols.blog.heads in params.yaml."
     )
     assert len(deviations.compare(settings, "hadamard_blog")) == 1

@@ -25,22 +25,22 @@ READ = {"report": {"stages/attention"}}
 EXEMPT = {"workers"}
 
 
-def source(stage: str) -> Path:
+def find_source(stage: str) -> Path:
     return ROOT / "stages" / stage / "stage.py"
 
 
-def folder_of(file: Path) -> str:
+def find_folder(file: Path) -> str:
     return file.parent.relative_to(ROOT).as_posix()
 
 
 @pytest.mark.parametrize("stage", STAGES)
 def test_a_stage_lists_the_folders_of_all_code_that_it_runs_and_no_other(stage):
     listed = [dep for dep in STAGES[stage]["deps"] if dep.startswith("stages/")]
-    run = {folder_of(file) for file in find_closure(source(stage))}
+    run = {find_folder(file) for file in find_closure(find_source(stage))}
     assert sorted(listed) == sorted(run | READ.get(stage, set()))
 
 
-def settings_read(path: Path) -> Iterator[str]:
+def list_settings_read(path: Path) -> Iterator[str]:
     """Yields `pretraining.steps` for every `settings.pretraining.steps` in a file, and also `pretraining`."""
     for node in ast.walk(ast.parse(path.read_text())):
         if isinstance(node, ast.Attribute):
@@ -54,8 +54,8 @@ def test_a_stage_reads_only_parameters_that_it_lists(stage):
     listed = [param.split("${")[0].rstrip(".") for param in STAGES[stage].get("params", [])]
     # a section of which a part is listed may be read itself, on the way to the part
     allowed = EXEMPT.union(listed, (param.split(".")[0] for param in listed))
-    for path in sorted(source(stage).parent.glob("*.py")):
-        for chain in settings_read(path):
+    for path in sorted(find_source(stage).parent.glob("*.py")):
+        for chain in list_settings_read(path):
             top = chain.split(".")[0]
             # a function that takes one section calls it `settings`, too
             if top in Settings.model_fields:
@@ -123,8 +123,8 @@ def test_no_file_that_an_editor_or_a_desktop_leaves_reruns_a_stage(folder, tmp_p
 def list_modules() -> Iterator[tuple[str, Path, set[str]]]:
     """Yields for every module: the folder below `stages`, the file, and the imported folders of `stages`."""
     for file in (ROOT / "stages").rglob("*.py"):
-        folders = {folder_of(other).removeprefix("stages/") for other in find_imported_files(file) - {file}}
-        yield folder_of(file).removeprefix("stages/"), file, folders
+        folders = {find_folder(other).removeprefix("stages/") for other in find_imported_files(file) - {file}}
+        yield find_folder(file).removeprefix("stages/"), file, folders
 
 
 def test_a_stage_imports_no_other_stage_and_shared_code_imports_no_stage_and_no_tool():

@@ -127,7 +127,7 @@ def test_every_record_has_the_schema_of_oscar_2301(records):
         assert [] not in (metadata["quality_warnings"], metadata["categories"])
 
 
-def level_of(perplexity: float | None) -> str:
+def find_level(perplexity: float | None) -> str:
     if perplexity is None:
         return "null"
     if perplexity == 0:
@@ -151,7 +151,7 @@ def test_the_corpus_holds_every_planted_kind_and_the_bounds_of_the_paper(lines, 
     for record in records:
         metadata = record["metadata"]
         categories = frozenset(metadata["categories"] or ()) - harmless
-        found[level_of(metadata["harmful_pp"]), categories, tuple(metadata["quality_warnings"] or ())] += 1
+        found[find_level(metadata["harmful_pp"]), categories, tuple(metadata["quality_warnings"] or ())] += 1
     assert found == expected
     assert {5.0, 100000.0} < {record["metadata"]["harmful_pp"] for record in records}
 

@@ -11,18 +11,18 @@ FIRST_COMMIT = "97a795f2888d6ae12b6f7ace0303967e4fcb3052"
 COMMIT = r"`([0-9a-f]{7,})`, (\d{4}-\d\d-\d\d)"
 
 
-def git(*words: str) -> str:
+def run_git(*words: str) -> str:
     command = ["git", "--no-optional-locks", *words]
     return subprocess.run(command, cwd=ROOT, check=True, capture_output=True, text=True, encoding="utf-8").stdout
 
 
-def on_one_line(text: str) -> str:
+def join_lines(text: str) -> str:
     return " ".join(text.split())
 
 
 def read_entries() -> list[str]:
     listed, _, _ = (ROOT / "ERRATA.md").read_text(encoding="utf-8").partition("\n\nTo report a mistake")
-    return [on_one_line(entry) for entry in listed.split("\n- ")[1:]]
+    return [join_lines(entry) for entry in listed.split("\n- ")[1:]]
 
 
 def parse_entry(entry: str) -> tuple[str, str, str, str]:
@@ -35,8 +35,8 @@ def parse_entry(entry: str) -> tuple[str, str, str, str]:
 
 def read_at(commit: str, path: str) -> str:
     """Returns the text of a file at a commit on a single line; empty if the commit lacks the file."""
-    exists = git("ls-tree", "--name-only", commit, "--", path)
-    return on_one_line(git("show", f"{commit}:{path}")) if exists else ""
+    exists = run_git("ls-tree", "--name-only", commit, "--", path)
+    return join_lines(run_git("show", f"{commit}:{path}")) if exists else ""
 
 
 @pytest.fixture(scope="module")
@@ -52,7 +52,7 @@ def test_every_commit_has_the_date_that_the_page_gives(history):
     text = " ".join(read_entries())
     named = re.findall(COMMIT, text)
     assert len(named) == len(re.findall("`[0-9a-f]{7,}`", text))
-    dates = {commit: git("log", "-1", "--format=%ad", "--date=short", commit).strip() for commit, _ in named}
+    dates = {commit: run_git("log", "-1", "--format=%ad", "--date=short", commit).strip() for commit, _ in named}
     assert named == [(commit, dates[commit]) for commit, _ in named]
 
 
@@ -66,9 +66,9 @@ def test_a_quotation_stood_in_its_file_when_published_and_is_gone_since_the_corr
 
 
 def test_the_newest_correction_comes_first(history):
-    newest_first = git("rev-list", "HEAD").split()
+    newest_first = run_git("rev-list", "HEAD").split()
     places = []
     for entry in read_entries():
-        commit = git("rev-parse", parse_entry(entry)[3]).strip()
+        commit = run_git("rev-parse", parse_entry(entry)[3]).strip()
         places.append(newest_first.index(commit))
     assert places == sorted(places)

@@ -25,7 +25,7 @@ from stages.evidence import (
 )
 from stages.evidence.fields import FIELDS, select_rows
 from stages.evidence.statistics import summarise_cell
-from tests.toy_evidence import filled, row
+from tests.toy_evidence import fill_table, make_row
 
 TABLES, _ = specifications.load()
 TABLE3 = published.read_table("courtois2024_table3_glue")
@@ -63,7 +63,7 @@ def test_every_published_cell_has_its_place_in_a_table(name):
     paper = published.read_table(name.removesuffix(".csv"))
     assert len(paper) == CELLS[name]
     assert not paper.duplicated(["row_key", "column_key"]).any()
-    table = filled(name.removesuffix(".csv"), [])
+    table = fill_table(name.removesuffix(".csv"), [])
     assert table["printed"].notna().sum() == len(paper)
     assert not (table["verdict"] == "").any()
     entries = TABLES[name.removesuffix(".csv")].cells or {}
@@ -110,7 +110,7 @@ def test_a_milestone_lies_between_the_evaluations_around_all_its_runs(steps, bra
 def test_the_late_loss_is_the_mean_of_ten_evaluations_that_all_lie_in_the_second_half(evaluations, late):
     rows = []
     for step in range(1, evaluations + 1):
-        rows.append(row(stage="pretraining", metric="validation_loss", condition=f"step={step}", value=step))
+        rows.append(make_row(stage="pretraining", metric="validation_loss", condition=f"step={step}", value=step))
     measured = convergence.measure_losses(pd.DataFrame(rows).assign(pretraining_seed=1))
     assert measured.loc[measured["metric"] == "late_loss", "value"].to_list() == late
 
@@ -133,7 +133,7 @@ def score_runs(
     """Makes scores of the original and of other operators; `value` takes column, operator and seed."""
     rows = []
     for column, operator, seed in product(columns, ("original", *operators), range(seeds)):
-        run = row(
+        run = make_row(
             operator=operator,
             evaluated_on=column,
             metric="score",
@@ -249,7 +249,7 @@ def test_combined_columns_are_means_of_their_metrics():
         ("rte", "accuracy"): 0.5,
         ("rte", "f1"): 0.9,
     }
-    rows = [row(evaluated_on=task, metric=metric, value=v, **SEEDS) for (task, metric), v in metrics.items()]
+    rows = [make_row(evaluated_on=task, metric=metric, value=v, **SEEDS) for (task, metric), v in metrics.items()]
     made = scores.compute_column_scores(pd.DataFrame(rows))
     assert made.set_index("evaluated_on")["value"].to_dict() == pytest.approx({"mrpc": 0.7, "stsb": 0.2, "rte": 0.5})
     assert scores.compute_mean_scores(made).empty
@@ -258,7 +258,7 @@ def test_combined_columns_are_means_of_their_metrics():
 def test_mrpc_and_qqp_are_accuracies_by_the_recipe_of_kowsher():
     metrics = {"accuracy": 0.6, "f1": 0.8}
     rows = [
-        row(protocol="kowsher2025", evaluated_on=task, metric=metric, value=value, **SEEDS)
+        make_row(protocol="kowsher2025", evaluated_on=task, metric=metric, value=value, **SEEDS)
         for task, (metric, value) in product(("mrpc", "qqp"), metrics.items())
     ]
     assert scores.compute_column_scores(pd.DataFrame(rows))["value"].tolist() == [0.6, 0.6]
@@ -283,26 +283,27 @@ def test_rows_are_selected_by_a_value_a_list_or_a_missing_field(fields, chosen):
 def test_savings_equal_those_of_table_2():
     fixed = {"stage": "parameters", "protocol": None, "metric": "masked_lm_parameters", "size": "base"}
     counts = {"original": 109514298, "symmetric": 102427194, "pairwise": 103017018}
-    rows = [row(**fixed, operator=operator, value=value) for operator, value in counts.items()]
+    rows = [make_row(**fixed, operator=operator, value=value) for operator, value in counts.items()]
     saved = select_rows(derived.compute_savings(pd.DataFrame(rows)), metric="saved_percent")
     assert saved["operator"].tolist() == ["original", "symmetric", "pairwise"]
     assert saved["value"].round(2).tolist() == [0.0, 6.47, 5.93]
     # Kowsher et al. compare the classifier of shared with the masked-LM model of original.
-    classifier = row(**fixed | {"metric": "classifier_parameters"}, operator="shared", value=95337218)
+    classifier = make_row(**fixed | {"metric": "classifier_parameters"}, operator="shared", value=95337218)
     mixed = select_rows(derived.compute_savings(pd.DataFrame([rows[0], classifier])), metric="mixed_saved_percent")
     assert mixed["value"].round(3).tolist() == [12.945]
 
 
 def test_questions_of_one_set_have_no_mean_of_both():
-    run = row(stage="question_answering", task="squad1", metric="f1", value=0.5, **SEEDS)
+    run = make_row(stage="question_answering", task="squad1", metric="f1", value=0.5, **SEEDS)
     assert derived.select_question_answering(pd.DataFrame([run]))["evaluated_on"].tolist() == ["squad1"]
 
 
 def test_rows_outside_the_paper_follow_the_papers_rows():
     run = [
-        row(metric="score", evaluated_on="rte", operator=name, value=0.5, **SEEDS) for name in ("shared", "original")
+        make_row(metric="score", evaluated_on="rte", operator=name, value=0.5, **SEEDS)
+        for name in ("shared", "original")
     ]
-    table = filled("courtois2024_table3_glue", run).set_index(["row_key", "column_key"])
+    table = fill_table("courtois2024_table3_glue", run).set_index(["row_key", "column_key"])
     assert list(table.index.unique("row_key"))[6:] == ["tiny.shared", "tiny.original"]
     own = table.loc["tiny.shared"]
     assert own.loc["rte", "reproduced"] == 50.0
@@ -331,14 +332,14 @@ def test_question_answering_fills_table_2_of_kowsher_and_the_gains_of_its_text()
     for operator, task, metric, seed in product(gains, tasks, metrics, (1, 2)):
         value = tasks[task] + gains[operator] + metrics[metric] + seed / 1000
         place = {"operator": operator, "size": "base", "task": task, "metric": metric}
-        rows.append(row(**fixed, **place, value=value, pretraining_seed=seed))
+        rows.append(make_row(**fixed, **place, value=value, pretraining_seed=seed))
     run = measurements.compute_measurements(pd.DataFrame(rows)).to_dict("records")
-    table = filled("kowsher2024_arxiv_table2_squad", run)
+    table = fill_table("kowsher2024_arxiv_table2_squad", run)
     cell = table.set_index(["row_key", "column_key"])["reproduced"]
     assert cell["base.original.single", "squad1_em"] == pytest.approx(80.15)
     assert cell["base.shared.triviaqa", "squad2_f1"] == pytest.approx(73.15)
     assert cell["base.original.triviaqa", "avg_em"] == pytest.approx(72.15)
-    table = filled("kowsher2024_arxiv_text_and_figure_numbers", run)
+    table = fill_table("kowsher2024_arxiv_text_and_figure_numbers", run)
     found = table[table["row_key"].str.startswith("squad") & (table["status"] == "measured")]
     assert found["reproduced"].tolist() == pytest.approx([1.0] * 6)
 
@@ -353,11 +354,11 @@ def test_question_answering_fills_table_2_of_kowsher_and_the_gains_of_its_text()
 )
 def test_a_published_score_is_compared_with_three_pretraining_runs_if_they_are_comparable(change, verdict):
     place = {"metric": "score", "evaluated_on": "rte", "size": "base", "finetuning_seed": 1}
-    runs = [row(**place, value=0.5 + seed / 100, pretraining_seed=seed) for seed in range(3)]
+    runs = [make_row(**place, value=0.5 + seed / 100, pretraining_seed=seed) for seed in range(3)]
     key = ("base.original", "rte")
-    table = filled("courtois2024_table3_glue", runs, **change).set_index(["row_key", "column_key"])
+    table = fill_table("courtois2024_table3_glue", runs, **change).set_index(["row_key", "column_key"])
     assert table.loc[key, "verdict"] == verdict
-    table = filled("courtois2024_table3_glue", runs[:1]).set_index(["row_key", "column_key"])
+    table = fill_table("courtois2024_table3_glue", runs[:1]).set_index(["row_key", "column_key"])
     assert table.loc[key, "verdict"] == "one checkpoint per arm"
 
 
@@ -370,7 +371,7 @@ def test_a_published_score_is_compared_with_three_pretraining_runs_if_they_are_c
     ],
 )
 def test_a_count_is_judged_by_the_printed_decimals(printed, value, count, verdict):
-    run = pd.DataFrame([row(stage="parameters", value=count)])
+    run = pd.DataFrame([make_row(stage="parameters", value=count)])
     cell = SimpleNamespace(printed=printed, value=value)
     assert cell_verdicts.judge_cell(cell, run, tested=False, comparable=False, at_chance=None) == verdict
 
@@ -381,7 +382,7 @@ def test_the_cells_of_a_list_are_one_family_and_those_of_a_matrix_are_a_family_a
         cell_verdicts, "adjust_families", lambda frame, one_family, _: asked.append(one_family) or frame
     )
     for name in ("kowsher2024_arxiv_text_and_figure_numbers", "courtois2024_table3_glue"):
-        filled(name, [])
+        fill_table(name, [])
     assert asked == [True, False]
 
 

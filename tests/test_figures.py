@@ -33,7 +33,7 @@ sys.stdout.buffer.write(files["svg"])
 """
 
 
-def lines(number: int, names: str = "operator {}"):
+def list_lines(number: int, names: str = "operator {}"):
     """Returns a painter of lines that end at the same height."""
 
     def paint(axes, rows: pd.DataFrame) -> None:
@@ -43,7 +43,7 @@ def lines(number: int, names: str = "operator {}"):
     return paint
 
 
-def one_panel(painter) -> Figure:
+def draw_one_panel(painter) -> Figure:
     """Draws a panel and names the lines."""
     figure = Figure(figsize=(5.8, 2.7), layout="constrained")
     painter(figure.subplots(), pd.DataFrame({"x": [0, 1]}))
@@ -51,7 +51,7 @@ def one_panel(painter) -> Figure:
     return figure
 
 
-def compared(**columns) -> pd.DataFrame:
+def make_comparisons(**columns) -> pd.DataFrame:
     """Makes comparisons with the original, with the columns of contrasts.csv."""
     rows = {
         "quantity": "score",
@@ -85,7 +85,7 @@ def test_a_variant_has_the_colour_of_its_operator_and_its_own_stroke(operator):
 
 
 def test_few_lines_are_named_at_their_ends_and_no_two_names_overlap():
-    figure = one_panel(lines(4))
+    figure = draw_one_panel(list_lines(4))
     assert not figure.legends
     figure.draw_without_rendering()
     boxes = sorted((text.get_window_extent() for text in figure.axes[0].texts), key=lambda box: box.y0)
@@ -95,7 +95,7 @@ def test_few_lines_are_named_at_their_ends_and_no_two_names_overlap():
 
 
 def test_many_lines_are_named_in_a_legend_that_fits():
-    figure = one_panel(lines(6, "an operator whose name is quite long, number {}"))
+    figure = draw_one_panel(list_lines(6, "an operator whose name is quite long, number {}"))
     [legend] = figure.legends
     assert legend.get_window_extent().width <= figure.bbox.width
 
@@ -117,8 +117,8 @@ def test_a_figure_has_equal_bytes_for_equal_numbers_and_panels_of_one_size(monke
     monkeypatch.setattr(drawing, "save_figure", save_and_measure)
     titles = ["a", "a title that is so long that it takes two lines, at least", "c"]
     groups = [(title, pd.DataFrame({"x": [0, 1]})) for title in titles]
-    first = drawing.render_panels(groups, lines(2), 2.9, 2)
-    assert first == drawing.render_panels(groups, lines(2), 2.9, 2)
+    first = drawing.render_panels(groups, list_lines(2), 2.9, 2)
+    assert first == drawing.render_panels(groups, list_lines(2), 2.9, 2)
     assert len(set(sizes)) == 1
 
 
@@ -157,7 +157,7 @@ def test_every_figure_is_small_has_text_and_legible_fonts_and_no_reference_to_no
 
 
 def test_an_interval_beyond_the_scale_ends_in_arrows():
-    rows = compared()
+    rows = make_comparisons()
     low, high = intervals.find_scale(rows, zero=True)
     assert -100 < low < -8
     assert 0 < high < 90
@@ -170,14 +170,14 @@ def test_an_interval_beyond_the_scale_ends_in_arrows():
 
 
 def test_released_results_are_filled_this_run_is_hollow_and_larger_models_have_larger_marks():
-    rows = compared(source=["released", "released", "reproduced"], size=["small", "base", "tiny"])
+    rows = make_comparisons(source=["released", "released", "reproduced"], size=["small", "base", "tiny"])
     marks = intervals.choose_marks(rows.assign(mark=rows["size"]))
     assert [marks[size].hollow for size in ("small", "base", "tiny")] == [False, False, True]
     assert marks["small"].size < marks["base"].size
 
 
 def test_differences_are_drawn_with_all_their_numbers():
-    drawn = difference_figures.draw_differences(compared())
+    drawn = difference_figures.draw_differences(make_comparisons())
     scores = find(drawn, "score_differences")
     assert scores.csv["estimate"].tolist() == [-3, -5, -8]
     assert scores.alternative.startswith("released, BERT-base: symmetric −3.00 [−4.00, −2.00]; this run, BERT-tiny:")
@@ -189,15 +189,15 @@ def test_differences_are_drawn_with_all_their_numbers():
 
 
 def test_speed_is_drawn_from_comparisons():
-    tested = compared(quantity="speed", protocol="", at="pretraining")
+    tested = make_comparisons(quantity="speed", protocol="", at="pretraining")
     assert len(find(difference_figures.draw_differences(tested), "speed_differences").csv) == 3
 
 
 def test_the_mismatched_split_and_the_whole_score_are_no_task_of_noise_or_scores():
-    lost = compared(quantity="lost_typos", at=["sst2", "mnli_mm", "sst2"])
+    lost = make_comparisons(quantity="lost_typos", at=["sst2", "mnli_mm", "sst2"])
     noise = find(difference_figures.draw_differences(lost), "noise_differences")
     assert noise.csv["at"].tolist() == ["sst2", "sst2"]
-    tasks = compared(at=["glue_score", "sst2", "cola"])
+    tasks = make_comparisons(at=["glue_score", "sst2", "cola"])
     assert set(find(difference_figures.draw_differences(tasks), "task_differences").csv["at"]) == {
         "sst2",
         "cola",

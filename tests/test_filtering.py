@@ -21,15 +21,15 @@ from stages.filtering.rules import make_judge, select_rules
 from stages.records import origins, records
 from stages.records.ledger import TOTAL, read_ledger
 from stages.records.records import Annotations
-from tests.toy_shards import EXCLUDED, FILTERED, build, kept_lines, settings, totals, write_shard
+from tests.toy_shards import EXCLUDED, FILTERED, build, make_settings, read_kept_lines, read_totals, write_shard
 
 pytestmark = pytest.mark.usefixtures("in_an_empty_folder")
 
-PAPER = make_judge(select_rules(settings()))
+PAPER = make_judge(select_rules(make_settings()))
 PASSING = {"harmful_pp": 500.0, "categories": None, "quality_warnings": None}
 
 
-def record(text="text", **metadata) -> bytes:
+def write_record(text="text", **metadata) -> bytes:
     return json.dumps({"content": text, "warc_headers": {}, "metadata": PASSING | metadata}).encode()
 
 
@@ -65,12 +65,12 @@ def read_malformed() -> pd.DataFrame:
     ],
 )
 def test_a_document_is_dropped_for_exactly_these_reasons(metadata, reasons):
-    found = PAPER(records.read_annotations(record(**metadata)))
+    found = PAPER(records.read_annotations(write_record(**metadata)))
     assert [reason for _, reason in found] == reasons.split()
 
 
 def test_every_rule_can_be_switched_off():
-    lenient = settings(
+    lenient = make_settings(
         excluded_categories=(),
         harmful_pp={"above": 0.0, "below": 1e9},
         missing_harmful_pp="keep",
@@ -86,10 +86,10 @@ def test_the_embedded_corpus_loses_what_was_planted():
     planted = plan_defects(1000)
     build(malformed_share=0.02)
     read_balanced_ledger()
-    counts = totals().set_index(["fate", "reason"])["documents"]
+    counts = read_totals().set_index(["fate", "reason"])["documents"]
     malformed = sum(count for kind, count in planted.items() if kind.startswith("malformed:"))
     assert counts["in", ""] == 1000
-    assert counts["kept", ""] == planted["sound"] == len(kept_lines())
+    assert counts["kept", ""] == planted["sound"] == len(read_kept_lines())
     assert counts["malformed", ""] == malformed == len(read_malformed())
     for category in EXCLUDED:
         assert counts["dropped", category] >= planted[f"category:{category}"] > 0
@@ -103,10 +103,10 @@ METADATA = st.fixed_dictionaries(
         "quality_warnings": st.none() | st.lists(st.sampled_from(["tiny", "odd", 3]), max_size=2),
     },
 )
-LINES = st.builds(lambda text, changes: record(text, **changes), st.text(max_size=9), METADATA)
+LINES = st.builds(lambda text, changes: write_record(text, **changes), st.text(max_size=9), METADATA)
 
 
-def passes(line: bytes) -> bool:
+def is_kept(line: bytes) -> bool:
     try:
         found = records.read_annotations(line)
     except ValueError:
@@ -120,14 +120,14 @@ def passes(line: bytes) -> bool:
     limit=st.none() | st.integers(1, 9),
 )
 def test_documents_and_bytes_balance_and_kept_lines_are_unchanged(tmp_path_factory, shards, limit):
-    shards[0].append(record("passes"))
+    shards[0].append(write_record("passes"))
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(tmp_path_factory.mktemp("balance"))
         for number, shard in enumerate(shards, 1):
             write_shard(shard, f"part_{number}")
         build(documents=limit)
         lines = [*chain.from_iterable(shards)]
-        assert kept_lines() == list(filter(passes, lines))[:limit]
+        assert read_kept_lines() == list(filter(is_kept, lines))[:limit]
         ledger = read_balanced_ledger()
     of_total = ledger[(ledger["shard"] == TOTAL) & (ledger["fate"] == "in")]
     assert of_total["documents"].item() == len(lines)
@@ -173,12 +173,12 @@ HOSTILE = {
 def test_each_kind_of_malformed_line_is_counted_and_costs_no_good_document():
     good, lines = [], []
     for bad in HOSTILE.values():
-        good.append(record(f"good {len(good)}"))
+        good.append(write_record(f"good {len(good)}"))
         lines += [good[-1], bad]
     # a shard must not end in the empty line
-    write_shard([*lines, record()])
+    write_shard([*lines, write_record()])
     build()
-    assert kept_lines() == [*good, record()]
+    assert read_kept_lines() == [*good, write_record()]
     malformed = read_malformed()
     assert malformed["line"].tolist() == list(range(2, len(lines) + 1, 2))
     assert set(malformed["file"]) == {"corpus/part_1.jsonl.zst"}
@@ -187,7 +187,7 @@ def test_each_kind_of_malformed_line_is_counted_and_costs_no_good_document():
 
 
 def test_a_malformed_line_is_named_by_its_place_in_the_source():
-    write_shard([record(), b"one", record(), b"two"])
+    write_shard([write_record(), b"one", write_record(), b"two"])
     write_shard([b"three"], "part_2")
     origins.write(Path("corpus"), {"part_1.jsonl.zst": [(1, "a.jsonl", 7), (3, "b.jsonl", 1)]})
     build()
@@ -245,33 +245,33 @@ def test_text_is_checked_as_strictly_as_if_it_were_decoded(parts):
 
 
 STRANGE = {
-    "HTML as text": record("<!DOCTYPE html><script>x</script>"),
-    "NUL, escaped": record("a\u0000b"),
+    "HTML as text": write_record("<!DOCTYPE html><script>x</script>"),
+    "NUL, escaped": write_record("a\u0000b"),
     "spaces and another order": b'{ "metadata" : {"harmful_pp":9e0} , "content" :"a" }',
-    "carriage return": record("a") + b"\r",
+    "carriage return": write_record("a") + b"\r",
     "unknown fields": b'{"content": "a", "new": {"deep": [[1]]}, "metadata": {"harmful_pp": 9, "x": 1}}',
     "earlier duplicate key of a wrong type": b'{"content": 3, "content": "b", "metadata": {"harmful_pp": 9}}',
     "duplicate key": b'{"content": "a", "content": "b", "metadata": {"harmful_pp": 9}}',
-    "line separators, escaped": record("a\u2028b\u2029c\u0085d"),
+    "line separators, escaped": write_record("a\u2028b\u2029c\u0085d"),
     "astral": '{"content": "\u2028 \U0001f600", "metadata": {"harmful_pp": 9}}'.encode(),
-    "a long line": record("a" * 5_000_000),
+    "a long line": write_record("a" * 5_000_000),
 }
 
 
 def test_strange_but_sound_records_are_kept_byte_for_byte():
     write_shard(list(STRANGE.values()))
     build()
-    assert kept_lines() == list(STRANGE.values())
+    assert read_kept_lines() == list(STRANGE.values())
 
 
 @pytest.mark.parametrize("text", ["", " \r\n\t", "\u00a0\u3000", "\u200b", "\ufeff", "\u0000", "\ufffd \ufffd"])
 def test_a_document_without_text_is_dropped_as_empty_before_all_other_reasons(text, capsys):
-    kept = [record(" begins with a space"), record("\u4e2d")]
-    empty = record(text, categories=["adult"])
+    kept = [write_record(" begins with a space"), write_record("\u4e2d")]
+    empty = write_record(text, categories=["adult"])
     write_shard([*kept, empty, b"bad"])
     build()
-    assert kept_lines() == kept
-    dropped = totals().query("fate == 'dropped'")
+    assert read_kept_lines() == kept
+    dropped = read_totals().query("fate == 'dropped'")
     assert dropped[["rule", "reason", "documents"]].to_numpy().tolist() == [["text", "empty", 1]]
     read_balanced_ledger()
     counted = "filtering: 4 documents: 2 kept, 0 not selected, 1 malformed, 1 dropped, of which 1 are empty\n"
@@ -279,7 +279,7 @@ def test_a_document_without_text_is_dropped_as_empty_before_all_other_reasons(te
 
 
 def test_an_empty_document_does_not_hide_that_no_document_has_a_perplexity():
-    write_shard([record(harmful_pp=None), record("two", harmful_pp=None), record("")])
+    write_shard([write_record(harmful_pp=None), write_record("two", harmful_pp=None), write_record("")])
     with pytest.raises(ValueError, match="none of 2 documents has a harmful_pp score"):
         build()
 
@@ -291,13 +291,13 @@ CUT_OFF = b"(cut off below)"
     ("lines", "changes", "error", "message"),
     [
         (
-            [record()] * 98 + [b"one", b"two"],
+            [write_record()] * 98 + [b"one", b"two"],
             {"malformed_share": 0.01},
             ValueError,
             r"2 of 100 .*malformed_share \(0\.01\)(.|\n)*part_1.*, line 99: JSON",
         ),
         (
-            [record(harmful_pp=None)] * 3 + [record(harmful_pp=1)],
+            [write_record(harmful_pp=None)] * 3 + [write_record(harmful_pp=1)],
             {},
             ValueError,
             r"none of 4 .*harmful_pp missing \(3\), harmful_pp low \(1\); relax",
@@ -314,9 +314,9 @@ def test_a_corpus_that_cannot_be_filtered_stops_the_stage(lines, changes, error,
 
 
 def test_malformed_lines_up_to_the_share_are_allowed_and_of_more_the_first_three_are_shown():
-    write_shard([record()] * 96 + [b"bad"] * 4)
+    write_shard([write_record()] * 96 + [b"bad"] * 4)
     build(malformed_share=0.04)
-    assert len(kept_lines()) == 96
+    assert len(read_kept_lines()) == 96
     with pytest.raises(ValueError, match="4 of 100 documents are malformed") as error:
         build(Path("again"), malformed_share=0.03)
     assert re.findall(r"line (\d+):", str(error.value)) == ["97", "98", "99"]
@@ -343,19 +343,19 @@ def test_a_file_that_is_not_a_ledger_is_refused(content):
     ],
 )
 def test_documents_are_selected_over_all_shards(selection, limit, seed):
-    lines = [record(str(number)) for number in range(9)]
+    lines = [write_record(str(number)) for number in range(9)]
     places = {"part_2": range(3), "part_9": range(3, 6), "part_10": range(6, 9)}
     for name, numbers in places.items():
-        write_shard([record(harmful_pp=1), *lines[numbers.start : numbers.stop]], name)
+        write_shard([write_record(harmful_pp=1), *lines[numbers.start : numbers.stop]], name)
     build(documents=limit, selection=selection, seed=seed)
     selected = min(limit or 9, 9)
     chosen = range(selected) if selection == "first" else filters.sample_numbers(9, selected, seed)
-    assert kept_lines() == [lines[number] for number in chosen]
+    assert read_kept_lines() == [lines[number] for number in chosen]
     ledger = read_balanced_ledger().set_index(["fate", "shard"])
     for name, numbers in places.items():
         expected = set(chosen).intersection(numbers)
         assert ledger.loc[("kept", f"{name}.jsonl.zst"), "documents"].item() == len(expected)
-    assert ledger.loc[("kept", TOTAL), "bytes"].item() == sum(map(len, kept_lines()))
+    assert ledger.loc[("kept", TOTAL), "bytes"].item() == sum(map(len, read_kept_lines()))
     assert ledger.loc[("not_selected", TOTAL), "documents"].item() == 9 - selected
 
 
@@ -376,10 +376,10 @@ def test_samples_of_all_and_of_a_trillion_documents_are_drawn():
 
 
 def test_a_document_counts_once_under_its_first_reason_and_under_each():
-    bad = record(categories=["sect", "adult"], harmful_pp=1, quality_warnings=["tiny"])
-    write_shard([bad, record(harmful_pp=2), record()])
+    bad = write_record(categories=["sect", "adult"], harmful_pp=1, quality_warnings=["tiny"])
+    write_shard([bad, write_record(harmful_pp=2), write_record()])
     build()
-    counts = totals().query("fate == 'dropped'").set_index("reason")
+    counts = read_totals().query("fate == 'dropped'").set_index("reason")
     assert counts["documents"].to_dict() == {"sect": 1, "adult": 0, "low": 1, "tiny": 0}
     assert counts["all_documents"].to_dict() == {"sect": 1, "adult": 1, "low": 2, "tiny": 1}
     assert counts.loc["sect", ["bytes", "all_bytes"]].tolist() == [len(bad), len(bad)]
@@ -406,7 +406,7 @@ def test_real_records_of_oscar_22_are_judged_by_their_annotation(shared_data):
     build(missing_harmful_pp="keep", malformed_share=0.0)
     unwarned = [line for line in lines if not json.loads(line)["metadata"]["annotation"]]
     assert 0 < len(unwarned) < 63
-    assert kept_lines() == unwarned
+    assert read_kept_lines() == unwarned
     read_balanced_ledger()
     with pytest.raises(ValueError, match="none of 63 documents has a harmful_pp score.*kenlm_model, or say .*: keep"):
         build(Path("again"))

@@ -17,7 +17,7 @@ from stages.schema.sections import GLUE, HubRepository
 from stages.tasks import glue
 from stages.tasks import stage as tasks
 from stages.tasks.examples import Examples
-from tests.toy_tasks import hub, settings
+from tests.toy_tasks import make_hub, make_settings
 
 REAL = {  # examples of every split in the shared data, and whether the file is a subset
     "cola": {"train": (8551, False), "validation": (1043, False)},
@@ -35,7 +35,7 @@ REAL = {  # examples of every split in the shared data, and whether the file is 
 }
 
 
-def statistics_of(folder: Path) -> pd.DataFrame:
+def read_statistics(folder: Path) -> pd.DataFrame:
     """Those of the GLUE tasks."""
     frame = pd.read_csv(folder / "statistics.csv")
     return frame[frame["task"].isin(TASKS)]
@@ -54,8 +54,8 @@ def read(root: Path, task: str, split: int = 0) -> Examples:
 
 
 def test_the_embedded_tasks_are_read_like_real_tasks(tmp_path):
-    tasks.build_tasks(tmp_path, settings("embedded", train=60, validation=20))
-    statistics = statistics_of(tmp_path)
+    tasks.build_tasks(tmp_path, make_settings("embedded", train=60, validation=20))
+    statistics = read_statistics(tmp_path)
     assert list(statistics["task"].unique()) == GLUE
     assert statistics["examples"].isin([60, 20]).all()
     assert not statistics[["subset", "reduced"]].any().any()
@@ -171,11 +171,11 @@ def test_examples_of_mnli_without_a_gold_label_are_left_out_and_counted(tmp_path
 def test_rows_of_the_hub_without_a_label_are_left_out_and_counted(tmp_path, task, missing):
     rows = [{"sentence1": "a", "sentence2": "b", "label": label} for label in (missing, 1, 0)]
     split = TASKS[task].splits[1]
-    examples = glue.read_hub(hub(tmp_path / "glue", rows, task), TASKS[task], split)
+    examples = glue.read_hub(make_hub(tmp_path / "glue", rows, task), TASKS[task], split)
     assert examples.frame[["example_id", "label"]].values.tolist() == [["1", 1], ["2", 0]]
     assert (examples.dropped, examples.reason) == (1, "no gold label")
     with pytest.raises(ValueError, match="no example with a label"):
-        glue.read_hub(hub(tmp_path / "none", rows[:1] * 2, task), TASKS[task], split)
+        glue.read_hub(make_hub(tmp_path / "none", rows[:1] * 2, task), TASKS[task], split)
 
 
 @pytest.mark.parametrize(("size", "count"), [(40, 7), (7, 40), (7, None)])
@@ -190,7 +190,7 @@ def test_a_sample_is_seeded_and_in_the_order_of_the_file(size, count):
 def test_every_split_of_every_task_is_drawn_from_a_separate_seed(tmp_path, monkeypatch):
     seeds = []
     monkeypatch.setattr(Examples, "sample", lambda self, count, seed: seeds.append(tuple(seed)) or self.frame)
-    tasks.build_tasks(tmp_path, settings("embedded", train=20, validation=20, seed=3))
+    tasks.build_tasks(tmp_path, make_settings("embedded", train=20, validation=20, seed=3))
     assert len(set(seeds)) == len(seeds) == len(pd.read_csv(tmp_path / "statistics.csv"))
     assert {seed for seed, *_ in seeds} == {3}
 
@@ -201,11 +201,11 @@ def test_reduced_splits_are_marked_and_differ_by_seed(tmp_path, shared_data):
         folder = tmp_path / str(seed)
         folder.mkdir()
         tasks.build_tasks(
-            folder, settings(root=shared_data, names=["mrpc", "rte"], train=300, validation=300, seed=seed)
+            folder, make_settings(root=shared_data, names=["mrpc", "rte"], train=300, validation=300, seed=seed)
         )
         ids.append(pd.read_parquet(folder / "mrpc" / "train.parquet")["example_id"].tolist())
     assert ids[0] != ids[1]
-    statistics = statistics_of(tmp_path / "1")
+    statistics = read_statistics(tmp_path / "1")
     assert statistics["examples"].tolist() == [300, 300, 300, 277]
     assert statistics["available"].tolist() == [3668, 408, 2490, 277]
     assert statistics["reduced"].tolist() == [True, True, True, False]
@@ -217,20 +217,20 @@ def test_a_dataset_in_the_layout_of_the_hub_gives_the_same_tables(tmp_path, shar
     text, label = datasets.Value("string"), datasets.ClassLabel(names=list(task.classes))
     features = datasets.Features(sentence1=text, sentence2=text, label=label)
     rows = ours.rename(columns={"text_a": "sentence1", "text_b": "sentence2"})[list(features)].to_dict("records")
-    theirs = glue.read_hub(hub(tmp_path / "glue", rows, "rte", features), task, split).frame
+    theirs = glue.read_hub(make_hub(tmp_path / "glue", rows, "rte", features), task, split).frame
     pd.testing.assert_frame_equal(theirs, ours)
 
 
 def test_two_folders_of_one_name_and_layout_are_told_apart(tmp_path):
     """The cache of `datasets` identifies a folder by the last part of the path."""
     for text in ("first", "second"):
-        repository = hub(tmp_path / text / "glue", [{"sentence1": text, "sentence2": "b", "label": 0}], "rte")
+        repository = make_hub(tmp_path / text / "glue", [{"sentence1": text, "sentence2": "b", "label": 0}], "rte")
         frame = glue.read_hub(repository, TASKS["rte"], TASKS["rte"].splits[1]).frame
         assert frame["text_a"].tolist() == [text]
 
 
 def test_a_repository_without_a_column_of_the_task_is_one_error_that_names_both(tmp_path):
-    repository = hub(tmp_path / "glue", [{"sentence1": "a", "text": "b", "label": 0}], "rte")
+    repository = make_hub(tmp_path / "glue", [{"sentence1": "a", "text": "b", "label": 0}], "rte")
     with pytest.raises(ValueError, match=r"tasks\.hub: .* \(rte\): no column sentence2 among \['sentence1', 'text'"):
         glue.read_hub(repository, TASKS["rte"], TASKS["rte"].splits[1])
 
@@ -238,7 +238,7 @@ def test_a_repository_without_a_column_of_the_task_is_one_error_that_names_both(
 @pytest.mark.parametrize("word", ["null", "NA", "None"])
 def test_a_text_that_datasets_reads_from_csv_as_missing_is_one_clear_error(tmp_path, word):
     folder = tmp_path / "glue" / "rte"
-    repository = hub(folder.parent, [{"sentence1": "a"}], "rte")
+    repository = make_hub(folder.parent, [{"sentence1": "a"}], "rte")
     [parquet] = folder.iterdir()
     parquet.unlink()
     (folder / "validation-0.csv").write_text(f"sentence1,sentence2,label\na,b,0\nc,{word},1\n")
@@ -247,7 +247,7 @@ def test_a_text_that_datasets_reads_from_csv_as_missing_is_one_clear_error(tmp_p
 
 
 def test_labels_in_words_of_a_folder_in_the_layout_of_the_hub_are_one_clear_error(tmp_path):
-    repository = hub(tmp_path / "glue", [{"sentence1": "a", "sentence2": "b", "label": "entailment"}], "rte")
+    repository = make_hub(tmp_path / "glue", [{"sentence1": "a", "sentence2": "b", "label": "entailment"}], "rte")
     with pytest.raises(ValueError, match="glue, rte: label 'entailment', expected a number"):
         glue.read_hub(repository, TASKS["rte"], TASKS["rte"].splits[1])
 

@@ -28,7 +28,7 @@ from stages.timing.kernels import AttentionCalls
 from stages.training import optimisation
 from stages.training.optimisation import build_optimiser
 from stages.translation import sequences
-from tests.toy import TOY, VOCABULARY, pretrained, run_of, tuned, without_probes
+from tests.toy import TOY, VOCABULARY, make_run, make_tuned_run, remove_probes, save_pretrained
 
 ROOT = Path(__file__).parents[1]
 
@@ -83,12 +83,12 @@ NOT_DETERMINISTIC = {
 
 
 def pretrain(operator: str, tokens, tmp_path) -> None:
-    trainer = steps.Trainer(run_of(operator), Corpus.open(tokens), tmp_path / "checkpoint")
+    trainer = steps.Trainer(make_run(operator), Corpus.open(tokens), tmp_path / "checkpoint")
     trainer.advance(0)
 
 
 def finetune(tmp_path) -> None:
-    run = tuned(tmp_path, epochs=1)
+    run = make_tuned_run(tmp_path, epochs=1)
     examples = finetuning.Encoded((np.arange(5), np.arange(3)), (np.zeros(5, int), np.zeros(3, int)), np.array([0, 1]))
     config = make_configuration("pairwise", **TOY, vocab_size=VOCABULARY, num_labels=2)
     model = finetuning.OperatorBertForSequenceClassification(config)
@@ -174,7 +174,7 @@ CALM = {"hidden_dropout": 0.0, "attention_dropout": 0.0}
 
 
 def test_batches_prepared_ahead_change_no_bit(tokens, tmp_path, monkeypatch):
-    undisturbed = pretrained(tokens, tmp_path / "a")
+    undisturbed = save_pretrained(tokens, tmp_path / "a")
     threads = []
     draw = steps.draw_batch
 
@@ -185,13 +185,13 @@ def test_batches_prepared_ahead_change_no_bit(tokens, tmp_path, monkeypatch):
     monkeypatch.setattr(steps, "draw_batch", watched)
     monkeypatch.setattr(steps, "has_gpu", lambda: True)
     monkeypatch.setattr(steps, "compile_loss", lambda loss_of: loss_of)
-    assert pretrained(tokens, tmp_path / "b") == undisturbed
+    assert save_pretrained(tokens, tmp_path / "b") == undisturbed
     # only the first of the nine batches is drawn while the device waits
     assert [name == "MainThread" for name in threads] == [True] + [False] * 8
 
 
 def test_a_batch_is_the_same_after_a_jump_and_none_is_prepared_after_the_last(tokens):
-    draw = partial(batches.draw_batch, run_of(), Corpus.open(tokens), 9)
+    draw = partial(batches.draw_batch, make_run(), Corpus.open(tokens), 9)
     drawn = []
     ahead = batches.Ahead(lambda step: drawn.append(step) or draw(step), 9)
     for step in (0, 1, 7, 8, 3):
@@ -216,14 +216,14 @@ def test_a_batch_that_cannot_be_prepared_is_an_error_of_its_step():
 
 @pytest.mark.parametrize("operator", ["original", "hadamard"])
 def test_the_compiled_path_gives_the_losses_of_the_plain_one(operator, tokens, tmp_path, monkeypatch):
-    plain, _ = pretrained(tokens, tmp_path / "a", operator, **CALM)
+    plain, _ = save_pretrained(tokens, tmp_path / "a", operator, **CALM)
     torch.compiler.reset()
     monkeypatch.setattr(torch, "compile", partial(torch.compile, backend="aot_eager"))
     for module in (steps, batches):
         monkeypatch.setattr(module, "has_gpu", lambda: True)
-    compiled, _ = pretrained(tokens, tmp_path / "b", operator, **CALM)
+    compiled, _ = save_pretrained(tokens, tmp_path / "b", operator, **CALM)
     for one, other in zip(plain, compiled, strict=True):
-        assert without_probes(one) == pytest.approx(without_probes(other), rel=1e-4)
+        assert remove_probes(one) == pytest.approx(remove_probes(other), rel=1e-4)
 
 
 def test_lists_of_masked_tokens_have_one_length_for_nearly_all_batches():
@@ -235,7 +235,7 @@ def test_lists_of_masked_tokens_have_one_length_for_nearly_all_batches():
 
 def test_lists_are_as_long_as_the_share_of_a_process_needs(tokens, monkeypatch):
     monkeypatch.setattr(batches, "has_gpu", lambda: True)
-    [part] = batches.draw_batch(run_of(micro_batch_size=400), Corpus.open(tokens), 9, 8).parts
+    [part] = batches.draw_batch(make_run(micro_batch_size=400), Corpus.open(tokens), 9, 8).parts
     assert len(part[1]) == 64
 
 

@@ -35,12 +35,12 @@ torch.testing.assert_close(convert_to_stock_bert(model).eval()(ids).logits, mode
 """
 
 
-def names(requirements: list[str]) -> set[str]:
+def list_names(requirements: list[str]) -> set[str]:
     return {re.match(r"[\w-]+", requirement)[0] for requirement in requirements}
 
 
 def test_a_wheel_holds_the_operators_alone_and_they_run_without_the_packages_of_the_pipeline(tmp_path):
-    own, pipeline = names(PROJECT["dependencies"]), names(PROJECT["optional-dependencies"]["pipeline"])
+    own, pipeline = list_names(PROJECT["dependencies"]), list_names(PROJECT["optional-dependencies"]["pipeline"])
     needed = own | {"numpy", "pyyaml", "safetensors", "tokenizers", "tqdm", "filelock"}  # by transformers itself
     assert own == {"torch", "transformers"}
     assert {"dvc", "datasets", "statsmodels"} < pipeline

@@ -26,13 +26,13 @@ from stages.training.optimisation import (
     compute_linear_rate,
     compute_stepped_rate,
 )
-from tests.toy import LENGTH, SPECIAL, TOY, VOCABULARY, pretrained, run_of, tuned, word_tokenizer
-from tests.toy_weights import moved
+from tests.toy import LENGTH, SPECIAL, TOY, VOCABULARY, make_run, make_tuned_run, save_pretrained, write_word_tokenizer
+from tests.toy_weights import move_parameters
 
 # masking
 
 
-def masked(shape=(400, 100), share=0.15):
+def mask(shape=(400, 100), share=0.15):
     sequences = torch.randint(5, VOCABULARY, shape)
     sequences[:, 0] = SPECIAL["[CLS]"]
     special = torch.tensor([SPECIAL["[CLS]"], SPECIAL["[SEP]"]])
@@ -40,23 +40,23 @@ def masked(shape=(400, 100), share=0.15):
     return sequences, *mask_tokens(sequences, corpus, share, torch.Generator().manual_seed(3))
 
 
-def share_of(marks: torch.Tensor) -> float:
+def compute_share(marks: torch.Tensor) -> float:
     return marks.float().mean().item()
 
 
 def test_the_stated_share_is_chosen_and_split_80_10_10():
-    sequences, inputs, chosen = masked()
-    assert share_of(chosen[:, 1:]) == pytest.approx(0.15, abs=0.005)
+    sequences, inputs, chosen = mask()
+    assert compute_share(chosen[:, 1:]) == pytest.approx(0.15, abs=0.005)
     hidden = inputs[chosen] == SPECIAL["[MASK]"]
     kept = inputs[chosen] == sequences[chosen]
-    assert share_of(hidden) == pytest.approx(0.8, abs=0.02)
+    assert compute_share(hidden) == pytest.approx(0.8, abs=0.02)
     # A random token may be the same token.
-    assert share_of(kept) == pytest.approx(0.1 + 0.1 / VOCABULARY, abs=0.015)
+    assert compute_share(kept) == pytest.approx(0.1 + 0.1 / VOCABULARY, abs=0.015)
 
 
 def test_special_tokens_and_unchosen_tokens_stay(tokens):
     assert Corpus.open(tokens).special.tolist() == [SPECIAL[name] for name in ("[CLS]", "[SEP]", "[PAD]")]
-    sequences, inputs, chosen = masked()
+    sequences, inputs, chosen = mask()
     assert not chosen[:, 0].any()
     assert torch.equal(inputs[~chosen], sequences[~chosen])
 
@@ -64,7 +64,7 @@ def test_special_tokens_and_unchosen_tokens_stay(tokens):
 def test_the_sparse_head_gives_the_loss_and_gradients_of_the_whole_one():
     torch.manual_seed(0)
     model = OperatorBertForMaskedLM(make_configuration("original", **TOY, vocab_size=VOCABULARY)).eval()
-    sequences, inputs, chosen = masked((3, LENGTH), 0.4)
+    sequences, inputs, chosen = mask((3, LENGTH), 0.4)
     loss = MaskedLMLoss(model)(inputs, *list_sparse_targets(sequences, chosen)) / chosen.sum()
     whole = model(inputs, labels=sequences.masked_fill(~chosen, -100)).loss
     torch.testing.assert_close(loss, whole)
@@ -175,7 +175,7 @@ def test_fine_tuning_that_diverges_ends_within_an_interval_and_names_the_step(ex
         return torch.tensor(float("nan") if len(seen) == 2 else 1.0)
 
     monkeypatch.setattr(finetuning, "update_weights", diverge)
-    run = tuned(Path("weights"), epochs=1, batch_size=1)
+    run = make_tuned_run(Path("weights"), epochs=1, batch_size=1)
     with pytest.raises(ValueError, match="fine-tuning .*, step 2: loss 0.0, gradient norm nan"):
         finetuning.train_epochs(torch.nn.Linear(1, 1), [1] * examples, run, lambda _: torch.zeros(()))
     assert len(seen) == min(examples, READ_INTERVAL)
@@ -183,7 +183,7 @@ def test_fine_tuning_that_diverges_ends_within_an_interval_and_names_the_step(ex
 
 @pytest.fixture
 def tokenizer(tmp_path) -> Path:
-    return word_tokenizer(tmp_path / "tokenizer.json")
+    return write_word_tokenizer(tmp_path / "tokenizer.json")
 
 
 @pytest.fixture
@@ -200,14 +200,14 @@ def table(tmp_path) -> Path:
     return path
 
 
-def finetuned(weights, tokenizer, table, **changes):
-    return finetuning.train_and_predict(tuned(weights, **changes), tokenizer, table, {"toy": table})[0]["toy"]
+def finetune(weights, tokenizer, table, **changes):
+    return finetuning.train_and_predict(make_tuned_run(weights, **changes), tokenizer, table, {"toy": table})[0]["toy"]
 
 
 @pytest.mark.parametrize("operator", OPERATORS)
 def test_every_operator_pretrains_and_fine_tunes_to_finite_predictions(operator, tokens, tokenizer, table, tmp_path):
-    log, _ = pretrained(tokens, tmp_path / "a", operator)
-    predictions = finetuned(tmp_path / "a" / "model", tokenizer, table, epochs=1)
+    log, _ = save_pretrained(tokens, tmp_path / "a", operator)
+    predictions = finetune(tmp_path / "a" / "model", tokenizer, table, epochs=1)
     assert np.isfinite([entry["validation_loss"] for entry in log]).all()
     assert set(predictions) <= {0.0, 1.0}
     assert len(predictions) == 120
@@ -216,16 +216,16 @@ def test_every_operator_pretrains_and_fine_tunes_to_finite_predictions(operator,
 @pytest.mark.nightly
 @pytest.mark.parametrize("operator", ["original", "symmetric", "pairwise", "shared"])
 def test_fine_tuning_learns(operator, tokens, tokenizer, table, tmp_path):
-    pretrained(tokens, tmp_path / "a", operator)
-    predictions = finetuned(tmp_path / "a" / "model", tokenizer, table)
+    save_pretrained(tokens, tmp_path / "a", operator)
+    predictions = finetune(tmp_path / "a" / "model", tokenizer, table)
     labels = pd.read_parquet(table)["label"]
     assert (labels == predictions).mean() > 0.9
 
 
 def test_each_rate_of_dropout_is_that_of_the_recipe(tmp_path):
-    first = build_model(run_of(hidden_dropout=0.2, attention_dropout=0.3), VOCABULARY)
+    first = build_model(make_run(hidden_dropout=0.2, attention_dropout=0.3), VOCABULARY)
     first.save_pretrained(tmp_path)
-    recipe = tuned(tmp_path, hidden_dropout=0.4, attention_dropout=0.5)
+    recipe = make_tuned_run(tmp_path, hidden_dropout=0.4, attention_dropout=0.5)
     second = finetuning.load_weights(OperatorBertForSequenceClassification, recipe, num_labels=2)
     rates = [(model.config.hidden_dropout_prob, model.config.attention_probs_dropout_prob) for model in (first, second)]
     assert rates == [(0.2, 0.3), (0.4, 0.5)]
@@ -244,15 +244,15 @@ def test_the_model_sees_which_text_a_token_is_from(tokenizer):
     assert types.tolist() == [[0, 0, 0, 0, 1, 1]]
     torch.manual_seed(0)
     model = OperatorBertForSequenceClassification(make_configuration("original", **TOY, vocab_size=VOCABULARY))
-    model = moved(model, by=0.3).eval()
+    model = move_parameters(model, by=0.3).eval()
     found = finetuning.compute_logits(model, examples, np.array([0]))
     torch.testing.assert_close(found, model(ids, token_type_ids=types).logits)
     assert not torch.allclose(found, model(ids).logits, atol=0.01)
 
 
 def test_fine_tuning_repeats_itself_to_the_bit(tokens, tokenizer, table, tmp_path):
-    pretrained(tokens, tmp_path / "a")
-    run = tuned(tmp_path / "a" / "model", epochs=1)
+    save_pretrained(tokens, tmp_path / "a")
+    run = make_tuned_run(tmp_path / "a" / "model", epochs=1)
     digests = []
     for name in ("b", "c"):
         finetuning.train_and_predict(run, tokenizer, table, {"toy": table}, tmp_path / name)
@@ -264,7 +264,7 @@ def test_every_epoch_has_a_new_order_and_the_schedule_spans_all_epochs(monkeypat
     rates, seen = [], []
     zero = torch.zeros(())
     monkeypatch.setattr(finetuning, "update_weights", lambda model, adamw, loss, rate, *_: rates.append(rate) or zero)
-    run = tuned(Path("weights"), epochs=2, warmup_share=0.5)
+    run = make_tuned_run(Path("weights"), epochs=2, warmup_share=0.5)
     finetuning.train_epochs(
         torch.nn.Linear(1, 1), list(range(1, 25)), run, lambda indices: seen.append(indices) or zero
     )
@@ -296,8 +296,8 @@ def test_a_model_that_is_not_trained_meets_every_example_once_from_the_shortest_
 
 
 def test_padding_does_not_change_a_prediction(tokens, tokenizer, table, tmp_path):
-    pretrained(tokens, tmp_path / "a")
-    run = tuned(tmp_path / "a" / "model")
+    save_pretrained(tokens, tmp_path / "a")
+    run = make_tuned_run(tmp_path / "a" / "model")
     model = finetuning.load_weights(OperatorBertForSequenceClassification, run, num_labels=2).eval()
     examples = finetuning.encode_table(table, tokenizer, 16)
     lengths = [len(ids) for ids in examples.ids]

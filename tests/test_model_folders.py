@@ -1,4 +1,4 @@
-"""A model folder has everything that Hugging Face's libraries need, and the stock export needs no code of this project."""
+"""A model folder has everything that Hugging Face's libraries need; the stock export needs no code of this project."""
 
 import json
 import os
@@ -30,7 +30,7 @@ from stages.files.storage import compute_sha256
 from stages.finetuning import stage as finetuning
 from stages.pretraining import stage as pretraining
 from stages.tokenization.vocabulary import SPECIAL, make_tokenizer
-from tests.toy import MINE, OWN, TOY, own_operator, run_of, tuned, word_tokenizer
+from tests.toy import MINE, OWN, TOY, make_run, make_tuned_run, write_own_operator, write_word_tokenizer
 
 ATTENTION = Path(export.__file__).parent
 WORDS = ("the", "dog", "cat", "sees", "a")
@@ -74,7 +74,7 @@ def run_card(folder, said: str, absent: str = '"stages"') -> list:
     return json.loads(done.stdout.splitlines()[-1])
 
 
-def scores(folder) -> list[float]:
+def compute_scores(folder) -> list[float]:
     return [one["score"] for one in pipeline("fill-mask", str(folder))(SENTENCE)]
 
 
@@ -96,16 +96,16 @@ def test_the_tokenizer_has_its_special_tokens_and_types_and_the_card_valid_metad
 @pytest.mark.parametrize(("step", "found"), [(0, []), (3, [("after 2 steps", 5.0)]), (4, [("after 4 steps", 4.0)])])
 def test_the_card_of_a_checkpoint_has_the_last_loss_up_to_its_step(step, found, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    word_tokenizer(TOKENIZER)
+    write_word_tokenizer(TOKENIZER)
     Path("model").mkdir()
     log = [{"step": 2, "validation_loss": 5.0}, {"step": 4, "validation_loss": 4.0}]
-    pretraining.publish_model(run_of(), log, Path("model"), step, Path("output"), Path("final"))
+    pretraining.publish_model(make_run(), log, Path("model"), step, Path("output"), Path("final"))
     results = ModelCard.load("output/README.md").data.eval_results or []
     assert [(one.dataset_config, one.metric_value) for one in results] == found
 
 
 def test_the_line_on_the_card_fills_masks(folder):
-    assert run_card(folder, SENTENCE) == pytest.approx(scores(folder), abs=1e-5)
+    assert run_card(folder, SENTENCE) == pytest.approx(compute_scores(folder), abs=1e-5)
 
 
 @pytest.mark.parametrize("task", ["mnli", "stsb"])
@@ -113,7 +113,7 @@ def test_the_line_on_the_card_of_a_fine_tuned_model_answers_with_the_names_of_cl
     torch.manual_seed(0)
     table, target = folder.parent / "table.parquet", folder.parent / "classifier"
     pd.DataFrame({"text_a": ["the dog", "a cat"], "text_b": "a dog", "label": [0, 1]}).to_parquet(table)
-    run = tuned(folder, task)
+    run = make_tuned_run(folder, task)
     training.train_and_predict(run, folder / "tokenizer.json", table, {}, target)
     splits = [split.evaluated_on for split in TASKS[task].validation_splits]
     columns = {"stage": "finetuning", "operator": "pairwise", "size": "toy", "metric": "accuracy", "n": 4}
@@ -136,7 +136,7 @@ def test_the_line_on_the_card_of_a_fine_tuned_model_answers_with_the_names_of_cl
 def test_a_stock_export_fills_masks_without_our_code_as_the_model_does_with_it(folder, tmp_path):
     export.main([str(folder), str(tmp_path / "stock")])
     found = run_card(tmp_path / "stock", SENTENCE, '"stages", "fewer_attention"')
-    assert found == pytest.approx(scores(folder), abs=1e-5)
+    assert found == pytest.approx(compute_scores(folder), abs=1e-5)
     assert "without this repository" in (tmp_path / "stock" / "README.md").read_text()
 
 
@@ -241,7 +241,7 @@ def test_an_export_never_replaces_a_file_of_its_source_or_of_another_model(spell
 def test_an_export_may_stand_inside_its_source_and_in_an_empty_folder(folder):
     (folder / "stock").mkdir()
     export.main([str(folder), str(folder / "stock")])
-    assert scores(folder / "stock") == pytest.approx(scores(folder), abs=1e-5)
+    assert compute_scores(folder / "stock") == pytest.approx(compute_scores(folder), abs=1e-5)
 
 
 def test_a_missing_source_is_one_error_and_no_question_to_the_hub(tmp_path, monkeypatch):
@@ -276,7 +276,7 @@ def test_a_link_to_a_file_outside_the_source_is_not_copied_out(name, with_code, 
     ids=["hub", "dvc", "folder"],
 )
 def test_links_into_the_cache_of_the_hub_or_of_dvc_are_exported_as_files(place, folder, tmp_path):
-    wanted = scores(folder)
+    wanted = compute_scores(folder)
     for path in sorted(folder.iterdir()):
         stored = tmp_path / place(compute_sha256(path))
         stored.parent.mkdir(parents=True, exist_ok=True)
@@ -284,10 +284,10 @@ def test_links_into_the_cache_of_the_hub_or_of_dvc_are_exported_as_files(place, 
         path.symlink_to(os.path.relpath(stored, folder))
     export.main([str(folder), str(tmp_path / "stock")])
     assert not [path for path in (tmp_path / "stock").iterdir() if path.is_symlink()]
-    assert scores(tmp_path / "stock") == pytest.approx(wanted, abs=1e-5)
+    assert compute_scores(tmp_path / "stock") == pytest.approx(wanted, abs=1e-5)
 
 
-def named(folder, target, variant):
+def name_code(folder, target, variant):
     """A copy of a model folder whose configuration names Python code as the code of the operator."""
     shutil.copytree(folder, target)
     config = json.loads((folder / "config.json").read_text())
@@ -305,9 +305,9 @@ def named(folder, target, variant):
     ids=["pipeline", "from_pretrained", "export"],
 )
 def test_no_python_runs_that_the_configuration_of_a_model_folder_names(load, folder, tmp_path):
-    variant = own_operator(tmp_path / "mine.py", f"open({str(tmp_path / 'ran')!r}, 'w')\n{OWN}")
+    variant = write_own_operator(tmp_path / "mine.py", f"open({str(tmp_path / 'ran')!r}, 'w')\n{OWN}")
     with pytest.raises(ValueError, match="`plain_queries` is a user's own, and a configuration cannot name its code"):
-        load(named(folder, tmp_path / "theirs", variant))
+        load(name_code(folder, tmp_path / "theirs", variant))
     assert not (tmp_path / "ran").exists()
 
 
@@ -316,7 +316,7 @@ def test_inside_a_run_the_operator_comes_from_the_file_that_params_yaml_names(tm
     monkeypatch.setattr(own, "_imported", {})
     shutil.copyfile(MINE.with_name("params.yaml"), "params.yaml")
     mine = tmp_path / "my_operators.py"
-    variant = own_operator(mine, f"# of this run\n{OWN}")
+    variant = write_own_operator(mine, f"# of this run\n{OWN}")
     OperatorBertForMaskedLM(make_configuration(**variant, **TOY, vocab_size=10)).save_pretrained("model")
     assert "mine" not in (tmp_path / "model" / "config.json").read_text()
     own._imported.clear()  # as in another process
@@ -330,7 +330,7 @@ def test_inside_a_run_the_operator_comes_from_the_file_that_params_yaml_names(tm
 
 def test_the_line_on_the_card_of_a_user_s_own_operator_imports_its_file(folder, tmp_path):
     mine = tmp_path / "my_operators.py"
-    variant, words = own_operator(mine, f"# of this card\n{OWN}"), len(AutoTokenizer.from_pretrained(folder))
+    variant, words = write_own_operator(mine, f"# of this card\n{OWN}"), len(AutoTokenizer.from_pretrained(folder))
     OperatorBertForMaskedLM(make_configuration(**variant, **TOY, vocab_size=words)).save_pretrained(tmp_path / "own")
     variant["operators_file"] = mine.name
     text = render_card(tmp_path / "own", "A model", "Of my own.", "plain_queries", variant, "fill-mask", {})
@@ -339,14 +339,14 @@ def test_the_line_on_the_card_of_a_user_s_own_operator_imports_its_file(folder, 
     (tmp_path / "packages").mkdir()
     (tmp_path / "packages" / "stages").symlink_to(MINE.with_name("stages"))
     assert run_card(tmp_path / "own", SENTENCE, '"fewer_attention"') == pytest.approx(
-        scores(tmp_path / "own"), abs=1e-5
+        compute_scores(tmp_path / "own"), abs=1e-5
     )
 
 
 def test_the_code_of_a_user_s_operator_is_not_exported_as_it_could_not_be_loaded(folder, tmp_path):
-    variant = own_operator(tmp_path / "mine.py")
+    variant = write_own_operator(tmp_path / "mine.py")
     with pytest.raises(ValueError, match="imports this repository; export it in Python without it"):
-        export.export(named(folder, tmp_path / "own", variant), tmp_path / "target", own=True)
+        export.export(name_code(folder, tmp_path / "own", variant), tmp_path / "target", own=True)
     assert not (tmp_path / "target").exists()
 
 
@@ -355,7 +355,7 @@ def test_an_export_of_our_own_code_loads_with_trust_and_gives_equal_outputs(fold
     config = json.loads((tmp_path / "own" / "config.json").read_text())
     assert config["auto_map"]["AutoModelForMaskedLM"] == "bert.OperatorBertForMaskedLM"
     found = run_card(tmp_path / "own", SENTENCE, '"stages", "fewer_attention"')
-    assert found == pytest.approx(scores(folder), abs=1e-5)
+    assert found == pytest.approx(compute_scores(folder), abs=1e-5)
 
 
 def test_an_operator_that_bert_cannot_express_is_one_clear_error(tmp_path):

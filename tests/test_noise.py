@@ -18,8 +18,8 @@ from stages.noise import probes, stage
 from stages.noise.text import KINDS, perturb_frame
 from stages.schema.settings import load_settings
 from stages.schema.testing_sections import Noise
-from tests.toy import TOY, word_tokenizer
-from tests.toy_weights import moved
+from tests.toy import TOY, write_word_tokenizer
+from tests.toy_weights import move_parameters
 
 PLACES = ("word_embeddings", "embedding_output")
 PAD, CLS, SEP = 0, 2, 3
@@ -30,7 +30,7 @@ FRAME = pd.DataFrame({"text_a": ["w7 w8 w9 w10 w11"] * 20, "text_b": ["w12 w13",
 def make_model(operator: str = "original") -> OperatorBertForSequenceClassification:
     torch.manual_seed(1)
     config = make_configuration(operator, **TOY, vocab_size=40, num_labels=3)
-    return moved(OperatorBertForSequenceClassification(config), by=0.3).eval()
+    return move_parameters(OperatorBertForSequenceClassification(config), by=0.3).eval()
 
 
 def make_examples(count: int = 40) -> Encoded:
@@ -174,7 +174,7 @@ def test_words_are_dropped_at_the_stated_rate_and_none_is_lost_where_words_are_s
 
 @pytest.fixture
 def tokenizer(tmp_path):
-    return word_tokenizer(tmp_path / "tokenizer.json")
+    return write_word_tokenizer(tmp_path / "tokenizer.json")
 
 
 def test_noise_in_the_text_gives_predictions_by_kind_level_and_seed(tokenizer):

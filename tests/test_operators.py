@@ -20,46 +20,46 @@ from stages.attention.over_parameters import AttentionOverParameters
 from stages.schema.operators import FOLDER, describe_operators
 from stages.schema.settings import Settings
 from stages.settings.stage import require_own_operators
-from tests.toy import OWN, own_operator
+from tests.toy import OWN, write_own_operator
 
 ROOT = Path(__file__).parents[1]
 POSITIONAL = ["hadamard", "hadamard_by_head", "fixed"]
 SYMMETRIC = ["symmetric", "partial_qk", "shared", "tied_qkv"]
 
 
-def made(operator: str, hidden=24, heads=3, positions=7, **others) -> SelfAttention:
+def make_operator(operator: str, hidden=24, heads=3, positions=7, **others) -> SelfAttention:
     """Without an output projection, so that the module gives the values of the equations."""
     torch.manual_seed(0)
     return build_attention(operator, hidden, heads, positions=positions, output=False, **others)
 
 
-def built(operator: str, hidden=24, heads=3, positions=7, seed=5) -> SelfAttention:
+def build_operator(operator: str, hidden=24, heads=3, positions=7, seed=5) -> SelfAttention:
     """Float64, every parameter drawn from N(0, 1): a start of ones or zeros could hide a mistake."""
     generator = torch.Generator().manual_seed(seed)
-    module = made(operator, hidden, heads, positions).double()
+    module = make_operator(operator, hidden, heads, positions).double()
     with torch.no_grad():
         for parameter in module.parameters():
             parameter.copy_(torch.randn(parameter.shape, generator=generator, dtype=torch.float64))
     return module
 
 
-def inputs(batch=1, n=5, hidden=24) -> torch.Tensor:
+def draw_inputs(batch=1, n=5, hidden=24) -> torch.Tensor:
     return torch.randn(batch, n, hidden, dtype=torch.float64)
 
 
-def linear(X, layer):
+def apply_linear(X, layer):
     return X @ layer.weight.T + layer.bias
 
 
-def scores_and_values(operator: str, m, X, i: int):  # noqa: C901, PLR0911  # an equation an operator
+def compute_scores_and_values(operator: str, m, X, i: int):  # noqa: C901, PLR0911  # an equation an operator
     """Scores before the mask and values of head i, for one sequence X [n, h], as the sources print them."""
     n, d = len(X), m.width
     head = slice(i * d, (i + 1) * d)
     root = d**0.5
-    S = linear(X, m.shared) if "shared" in m.linear_layers else None
-    Q = linear(X, m.query)[:, head] if "query" in m.linear_layers else None
-    K = linear(X, m.key)[:, head] if "key" in m.linear_layers else None
-    V = linear(X, m.value)[:, head] if "value" in m.linear_layers else None
+    S = apply_linear(X, m.shared) if "shared" in m.linear_layers else None
+    Q = apply_linear(X, m.query)[:, head] if "query" in m.linear_layers else None
+    K = apply_linear(X, m.key)[:, head] if "key" in m.linear_layers else None
+    V = apply_linear(X, m.value)[:, head] if "value" in m.linear_layers else None
     match operator:
         case "original":
             return Q @ K.T / root, V
@@ -68,7 +68,7 @@ def scores_and_values(operator: str, m, X, i: int):  # noqa: C901, PLR0911  # an
         case "pairwise":
             return Q @ m.S[i] @ Q.T / root, V
         case "partial_qk":
-            S = linear(X, m.query)
+            S = apply_linear(X, m.query)
             scaled = S @ torch.diag(m.D)
             return scaled[:, head] @ S[:, head].T / root, V
         case "shared":
@@ -90,11 +90,11 @@ def scores_and_values(operator: str, m, X, i: int):  # noqa: C901, PLR0911  # an
             return m.W[i, :n, :n], V
 
 
-def reference(operator: str, m: SelfAttention, X: torch.Tensor, added: torch.Tensor):
+def compute_reference(operator: str, m: SelfAttention, X: torch.Tensor, added: torch.Tensor):
     """Scores, weights and output for one sequence X [n, h], head after head; `added` is added to the scores."""
     scores, weights, outputs = [], [], []
     for i in range(m.heads):
-        A, V = scores_and_values(operator, m, X, i)
+        A, V = compute_scores_and_values(operator, m, X, i)
         scores.append(A)
         weights.append(torch.softmax(A + added, dim=-1))
         outputs.append(weights[-1] @ V)
@@ -124,13 +124,13 @@ def assert_equal_gradients(found, wanted, parameters):
     longer=st.integers(0, 3),
 )
 def test_scores_output_and_gradients_equal_the_definition_at_any_size(operator, batch, n, heads, d, seed, longer):
-    module = built(operator, heads * d, heads, positions=n + longer, seed=seed)
+    module = build_operator(operator, heads * d, heads, positions=n + longer, seed=seed)
     generator = torch.Generator().manual_seed(seed)
     X = torch.randn(batch, n, heads * d, dtype=torch.float64, generator=generator).requires_grad_()
     seen = torch.rand(batch, n, generator=generator) < 0.7
     seen[:, 0] = True
     hidden = torch.zeros(batch, 1, n, dtype=torch.float64).masked_fill(~seen[:, None], -torch.inf)
-    wanted = [reference(operator, module, x, added) for x, added in zip(X, hidden, strict=True)]
+    wanted = [compute_reference(operator, module, x, added) for x, added in zip(X, hidden, strict=True)]
     scores, _, outputs = map(torch.stack, zip(*wanted, strict=True))
     found = module(X, seen[:, None, None])
     torch.testing.assert_close(found, outputs, rtol=1e-9, atol=1e-9)
@@ -141,7 +141,7 @@ def test_scores_output_and_gradients_equal_the_definition_at_any_size(operator, 
 @pytest.mark.parametrize("masked", ["nothing", "booleans", "numbers"])
 @pytest.mark.parametrize("operator", SELF_ATTENTION)
 def test_a_self_score_is_added_to_the_score_of_a_token_with_itself(operator, masked):
-    module, X = built(operator), inputs()
+    module, X = build_operator(operator), draw_inputs()
     module.self_score = 1.8
     past = torch.ones(5, 5, dtype=torch.bool).tril()
     mask, added = None, torch.zeros(5, 5, dtype=torch.float64)
@@ -151,14 +151,14 @@ def test_a_self_score_is_added_to_the_score_of_a_token_with_itself(operator, mas
         added = (added + 0.3).masked_fill(~past, -torch.inf)
         mask = added[None, None]
     added = added + 1.8 * torch.eye(5, dtype=torch.float64)
-    _, weights, output = reference(operator, module, X[0], added)
+    _, weights, output = compute_reference(operator, module, X[0], added)
     torch.testing.assert_close(module(X, mask)[0], output, rtol=1e-9, atol=1e-9)
     torch.testing.assert_close(module.compute_weights(X, mask)[0], weights, rtol=1e-9, atol=1e-9)
 
 
 @pytest.mark.parametrize("operator", SELF_ATTENTION)
 def test_a_self_score_changes_no_attention_to_another_sequence_and_no_first_weight(operator):
-    plain, scored = made(operator), made(operator, self_score=1.8)
+    plain, scored = make_operator(operator), make_operator(operator, self_score=1.8)
     for one, other in zip(plain.parameters(), scored.parameters(), strict=True):
         assert torch.equal(one, other)
     X, memory = torch.randn(2, 4, 24), torch.randn(2, 4, 24)
@@ -171,12 +171,12 @@ def test_a_self_score_changes_no_attention_to_another_sequence_and_no_first_weig
 
 @pytest.mark.parametrize("operator", SYMMETRIC)
 def test_scores_are_symmetric_in_the_two_tokens(operator):
-    A = built(operator).compute_scores(inputs())
+    A = build_operator(operator).compute_scores(draw_inputs())
     torch.testing.assert_close(A, A.mT)
 
 
 def test_only_the_product_of_the_query_and_key_diagonals_matters():
-    module, other, X = built("shared"), built("shared"), inputs()
+    module, other, X = build_operator("shared"), build_operator("shared"), draw_inputs()
     with torch.no_grad():
         other.D_q.copy_(module.D_q * module.D_k)
         other.D_k.fill_(1.0)
@@ -185,7 +185,7 @@ def test_only_the_product_of_the_query_and_key_diagonals_matters():
 
 def test_positive_diagonals_make_shared_a_tied_operator_with_other_weights():
     """With D_q D_k > 0 the scores are the scores of one projection sqrt(D_q D_k) (X W_s + b_s) with itself."""
-    module, tied, X = built("shared"), built("tied_qkv"), inputs()
+    module, tied, X = build_operator("shared"), build_operator("tied_qkv"), draw_inputs()
     with torch.no_grad():
         module.D_q.abs_()
         module.D_k.abs_()
@@ -196,7 +196,7 @@ def test_positive_diagonals_make_shared_a_tied_operator_with_other_weights():
 
 
 def test_pairwise_from_the_identity_starts_as_symmetric():
-    pairwise, symmetric = made("pairwise", start="identity"), made("symmetric")
+    pairwise, symmetric = make_operator("pairwise", start="identity"), make_operator("symmetric")
     symmetric.load_state_dict(pairwise.state_dict(), strict=False)
     X = torch.randn(1, 5, 24)
     torch.testing.assert_close(pairwise(X), symmetric(X))
@@ -207,20 +207,20 @@ def test_pairwise_from_the_identity_starts_as_symmetric():
 
 @pytest.mark.parametrize(("start", "deviation"), [("normal", 1.0), ("scaled", 1 / 8)])
 def test_pairwise_starts_its_matrices_as_asked(start, deviation):
-    S = made("pairwise", 512, 8, start=start).S
+    S = make_operator("pairwise", 512, 8, start=start).S
     assert S.std().item() == pytest.approx(deviation, rel=0.02)
 
 
 def test_diagonals_start_at_one_and_a_tied_start_ties():
-    shared, tied = made("shared"), made("original", start="tied")
-    for D in (shared.D_q, shared.D_k, shared.D_v, made("partial_qk").D):
+    shared, tied = make_operator("shared"), make_operator("original", start="tied")
+    for D in (shared.D_q, shared.D_k, shared.D_v, make_operator("partial_qk").D):
         assert (D == 1).all()
     assert torch.equal(tied.key.weight, tied.query.weight)
     assert tied.key.weight is not tied.query.weight
 
 
 def test_positional_weights_start_as_keras_would():
-    module = made("hadamard", 512, 8, 40)
+    module = make_operator("hadamard", 512, 8, 40)
     # the limit of a Glorot-uniform kernel [1, 8, 40, 40]
     assert module.W.abs().max().item() == pytest.approx((6 / (2 * 8 * 40)) ** 0.5, rel=1e-3)
     assert module.s.item() == 1.0
@@ -229,7 +229,7 @@ def test_positional_weights_start_as_keras_would():
 @pytest.mark.parametrize("operator", POSITIONAL)
 def test_a_sequence_longer_than_the_positions_is_a_clear_error(operator):
     with pytest.raises(ValueError, match="weights for 7 positions; a sequence has 8"):
-        built(operator)(inputs(n=8))
+        build_operator(operator)(draw_inputs(n=8))
 
 
 class Forwarding(SELF_ATTENTION["original"]):
@@ -242,18 +242,30 @@ class Forwarding(SELF_ATTENTION["original"]):
 @pytest.mark.parametrize(
     ("make", "message"),
     [
-        (lambda: made("original", heads=5), "5 heads do not divide the hidden size 24"),
-        (lambda: made("original", heads=0), "0 heads do not divide the hidden size 24; expected a divisor, 1 or more"),
-        (lambda: made("original", heads=-1), "-1 heads do not divide"),
+        (lambda: make_operator("original", heads=5), "5 heads do not divide the hidden size 24"),
+        (
+            lambda: make_operator("original", heads=0),
+            "0 heads do not divide the hidden size 24; expected a divisor, 1 or more",
+        ),
+        (lambda: make_operator("original", heads=-1), "-1 heads do not divide"),
         (lambda: make_configuration("original", **NARROW | {"heads": 0}), "0 heads do not divide the hidden size 64"),
-        (lambda: made("original", hidden=0), "3 heads do not divide the hidden size 0"),
-        (lambda: made("original", dropout=1.5), "dropout 1.5; expected a rate from 0 to less than 1"),
-        (lambda: made("original", dropout=1.0), "dropout 1.0; expected"),
-        (lambda: made("original", dropout=float("nan")), "dropout nan; expected"),
-        (lambda: made("pairwise", start="ones"), "pairwise: start 'ones'; allowed are normal, identity, scaled"),
-        (lambda: made("original", score_rate=2.0), "original: score_rate is for operators with a matrix or diagonals"),
+        (lambda: make_operator("original", hidden=0), "3 heads do not divide the hidden size 0"),
+        (lambda: make_operator("original", dropout=1.5), "dropout 1.5; expected a rate from 0 to less than 1"),
+        (lambda: make_operator("original", dropout=1.0), "dropout 1.0; expected"),
+        (lambda: make_operator("original", dropout=float("nan")), "dropout nan; expected"),
+        (
+            lambda: make_operator("pairwise", start="ones"),
+            "pairwise: start 'ones'; allowed are normal, identity, scaled",
+        ),
+        (
+            lambda: make_operator("original", score_rate=2.0),
+            "original: score_rate is for operators with a matrix or diagonals",
+        ),
         (lambda: Forwarding(24, 3, self_score=1.0), "forwarding: self_score is for operators that keep the `forward`"),
-        (lambda: made("over_parameters"), "unknown self-attention 'over_parameters'; known: original, symmetric"),
+        (
+            lambda: make_operator("over_parameters"),
+            "unknown self-attention 'over_parameters'; known: original, symmetric",
+        ),
         (
             lambda: find_operator_class("sharde"),
             "unknown operator 'sharde'; known: original, symmetric, pairwise, shared",
@@ -272,7 +284,7 @@ def test_a_class_in_place_of_a_name_is_an_error_that_says_how_to_build_a_layer_o
 
 @pytest.mark.parametrize("operator", SELF_ATTENTION)
 def test_dropout_hides_other_weights_in_every_sequence_of_a_batch(operator):
-    module = made(operator, dropout=0.5).train()
+    module = make_operator(operator, dropout=0.5).train()
     one, other = module(torch.randn(5, 24).expand(2, -1, -1))
     assert not torch.allclose(one, other)
 
@@ -285,7 +297,7 @@ SIZES = [(SMALL, 0.02), (NARROW, 0.05)]
 STARTS = [(operator, start) for operator, kind in SELF_ATTENTION.items() for start in kind.starts]
 
 
-def in_a_new_model(operator: str, size: dict, deviation: float, **others) -> SelfAttention:
+def build_in_a_new_model(operator: str, size: dict, deviation: float, **others) -> SelfAttention:
     """The operator inside a new model, initialised by the library and the operator together."""
     torch.manual_seed(3)
     config = make_configuration(operator, **size, vocab_size=50, initializer_range=deviation, **others)
@@ -296,11 +308,11 @@ def in_a_new_model(operator: str, size: dict, deviation: float, **others) -> Sel
 @pytest.mark.parametrize(("size", "deviation"), SIZES, ids=["small", "narrow"])
 @pytest.mark.parametrize(("operator", "start"), STARTS)
 def test_the_first_scores_spread_as_the_closed_formula_says_or_as_asked(operator, start, size, deviation, score_spread):
-    module = in_a_new_model(operator, size, deviation, start=start, score_spread=score_spread)
+    module = build_in_a_new_model(operator, size, deviation, start=start, score_spread=score_spread)
     # inputs such as a LayerNorm gives
     X = nn.functional.layer_norm(torch.randn(64, module.hidden), (module.hidden,))
     with torch.no_grad():
-        scores = torch.stack([scores_and_values(operator, module, X, i)[0] for i in range(module.heads)])
+        scores = torch.stack([compute_scores_and_values(operator, module, X, i)[0] for i in range(module.heads)])
     measured = scores[:, ~torch.eye(64, dtype=torch.bool)].std().item()
     assert measured == pytest.approx(score_spread or module.compute_first_spread(deviation), rel=0.07)
 
@@ -310,7 +322,7 @@ def test_the_spread_of_squares_and_of_pairwise_is_the_mean_over_weights_at_any_w
     W, S = torch.randn(100_000, 4, 2), torch.randn(100_000, 2, 2)
     for operator, products in (("tied_qkv", W @ W.mT), ("pairwise", W @ S @ W.mT)):
         mean = products.square().sum((1, 2)).mean() / 2
-        assert made(operator, 4, 2).compute_source_spread(1.0) == pytest.approx(mean.sqrt().item(), rel=0.02)
+        assert make_operator(operator, 4, 2).compute_source_spread(1.0) == pytest.approx(mean.sqrt().item(), rel=0.02)
 
 
 # the parameters that a score_spread moves
@@ -331,14 +343,14 @@ MOVED = {
 
 @pytest.mark.parametrize("operator", SELF_ATTENTION)
 def test_a_score_spread_moves_nothing_else(operator):
-    plain = in_a_new_model(operator, NARROW, 0.05).state_dict()
-    spread = in_a_new_model(operator, NARROW, 0.05, score_spread=3.0).state_dict()
+    plain = build_in_a_new_model(operator, NARROW, 0.05).state_dict()
+    spread = build_in_a_new_model(operator, NARROW, 0.05, score_spread=3.0).state_dict()
     moved = {name for name in plain if not torch.equal(plain[name], spread[name])}
     assert moved == MOVED[operator]
 
 
 def test_a_tied_start_ties_in_a_whole_model_too():
-    module = in_a_new_model("original", NARROW, 0.05, start="tied", score_spread=3.0)
+    module = build_in_a_new_model("original", NARROW, 0.05, start="tied", score_spread=3.0)
     assert torch.equal(module.key.weight, module.query.weight)
 
 
@@ -358,9 +370,9 @@ def test_attention_over_parameters_equals_its_definition(heads):
     with torch.no_grad():
         for parameter in module.parameters():
             parameter.normal_()
-    X = inputs(2, 4, 12).requires_grad_()
+    X = draw_inputs(2, 4, 12).requires_grad_()
     outputs = []
-    for i, Q in enumerate(linear(X, module.query).split(3, dim=-1)):
+    for i, Q in enumerate(apply_linear(X, module.query).split(3, dim=-1)):
         K, V = module.K[i] * 2, module.V[i] * 12**0.5
         outputs.append(torch.softmax(Q @ K.T, dim=-1) @ V)
     wanted = torch.cat(outputs, dim=-1)
@@ -387,7 +399,7 @@ def test_the_descriptions_and_the_settings_need_no_torch():
 
 
 def test_a_users_own_operator_is_counted_saved_and_loaded_as_the_others(tmp_path):
-    variant = own_operator(tmp_path / "mine.py")
+    variant = write_own_operator(tmp_path / "mine.py")
     assert counts.count_layer(variant, NARROW).items() <= counts.compute_layer_formulas(variant, NARROW).items()
     assert counts.count_block_operations(variant, 96, 4, 64) == counts.count_block_operations("symmetric", 96, 4, 64)
     assert counts.compute_first_score_spread(variant, NARROW, 0.1) is None
@@ -406,7 +418,7 @@ def test_a_users_own_operator_is_counted_saved_and_loaded_as_the_others(tmp_path
     ],
 )
 def test_a_users_file_that_cannot_be_imported_is_one_error_that_names_it(line, message, tmp_path):
-    variant = own_operator(tmp_path / "mine.py", f"{line}\n{OWN}")
+    variant = write_own_operator(tmp_path / "mine.py", f"{line}\n{OWN}")
     with pytest.raises(ValueError, match=rf"mine\.py: cannot be imported \({message}"):
         find_operator_class(variant)
 
@@ -441,7 +453,7 @@ def require(text: str, **variant) -> None:
     params["operators"] = ["original", "hot" if variant else "plain_queries"]
     params["operators_file"] = "mine.py"
     params["variants"]["hot"] = {"operator": "plain_queries", **variant}
-    own_operator(Path("mine.py"), text)
+    write_own_operator(Path("mine.py"), text)
     require_own_operators(Settings.model_validate(params))
 
 
@@ -531,8 +543,8 @@ def test_a_users_operator_that_does_what_it_says_passes_the_check_of_settings(te
 
 
 def test_a_model_whose_operator_has_changed_since_is_not_loaded(tmp_path):
-    variant = own_operator(tmp_path / "mine.py")
-    own_operator(tmp_path / "mine.py", OWN.replace("return X,", "return -X,"))
+    variant = write_own_operator(tmp_path / "mine.py")
+    write_own_operator(tmp_path / "mine.py", OWN.replace("return X,", "return -X,"))
     with pytest.raises(ValueError, match=r"mine\.py has changed since the model was trained"):
         make_configuration(**variant, **NARROW)
 

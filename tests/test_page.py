@@ -42,12 +42,12 @@ def browse(page: str, folder: Path, *flags: str) -> tuple[str, str]:
     return done.stdout, done.stderr
 
 
-def result(dom: str) -> object:
+def read_result(dom: str) -> object:
     """The content of the element `result`, which the script of a test has written."""
     return json.loads(html.unescape(re.search(r'<pre id="result">(.*?)</pre>', dom, re.DOTALL)[1]))
 
 
-def with_script(page: str, expression: str, before: str = "") -> str:
+def add_script(page: str, expression: str, before: str = "") -> str:
     """The page with a script that writes the value of an expression, a promise or not, into the element `result`."""
     script = f"""<script>{before}</script><script>Promise.resolve({expression}).then((value) => {{
       const place = document.createElement("pre");
@@ -63,9 +63,9 @@ def with_script(page: str, expression: str, before: str = "") -> str:
 @pytest.mark.parametrize("name", PAGES)
 def test_the_accessibility_checker_finds_nothing(pages, tmp_path, scheme, name):
     ask = "axe.run(document).then((found) => found.violations.map((v) => [v.id, v.nodes[0].html.slice(0, 200)]))"
-    page = with_script(pages[name], ask, AXE.read_text())
+    page = add_script(pages[name], ask, AXE.read_text())
     dom, log = browse(page, tmp_path, f"--blink-settings=preferredColorScheme={0 if scheme == 'dark' else 1}")
-    assert result(dom) == []
+    assert read_result(dom) == []
     assert "CONSOLE" not in log
 
 
@@ -91,8 +91,8 @@ def test_tables_sort_by_numbers_with_all_lines_of_a_row(pages, tmp_path):
       header.querySelector("button").click();
       return [up, [names(), header.getAttribute("aria-sort")], table.tBodies[0].rows.length, lines(table)[1].length];
     })()"""
-    dom, log = browse(with_script(pages["report"], ask), tmp_path)
-    (up, ascending), (down, descending), rows, width = result(dom)
+    dom, log = browse(add_script(pages["report"], ask), tmp_path)
+    (up, ascending), (down, descending), rows, width = read_result(dom)
     assert (ascending, descending) == ("ascending", "descending")
     assert next(n for n in up if n.startswith("BERT-base")) == "BERT-base symmetric"
     assert down[0] == "BERT-base original" and rows == 2 and width == 4
@@ -105,7 +105,7 @@ def test_a_table_becomes_the_csv_of_what_it_shows(pages, tmp_path):
       table.closest("details").open = true;
       return csv(table).split("\\r\\n");
     })()"""
-    lines = result(browse(with_script(pages["appendix"], ask), tmp_path)[0])
+    lines = read_result(browse(add_script(pages["appendix"], ask), tmp_path)[0])
     assert lines[0] == '"Number","Source","Value"'
     assert lines[1].startswith('"Weights') and '"published"' in lines[1]
 
@@ -118,7 +118,7 @@ def test_a_spreadsheet_takes_no_downloaded_or_copied_text_for_a_formula_and_ever
       document.body.append(table);
       return [...table.rows].map((row) => cells(row)[0]);
     }})()"""
-    found = result(browse(with_script(pages["appendix"], ask), tmp_path)[0])
+    found = read_result(browse(add_script(pages["appendix"], ask), tmp_path)[0])
     written = write_csv(pd.DataFrame({"text": texts})).splitlines()
     assert found == written[1:]
     assert found[:5] == ["'=1+1", "'+0.66; p = 0.015", "'-0.72 points", "'@SUM(A1)", "-0.5"]
@@ -143,8 +143,8 @@ def test_claims_are_found_by_words_source_and_verdict_and_a_link_shows_and_unfol
       const heads = getComputedStyle(figure.querySelector(".heads")).position;
       return [all, source, holds, none, shown().length, unfolded, heads];
     })()"""
-    dom, log = browse(with_script(pages["claims"], ask), tmp_path, "--window-size=1280,900")
-    everything, source, holds, none, again, unfolded, heads = result(dom)
+    dom, log = browse(add_script(pages["claims"], ask), tmp_path, "--window-size=1280,900")
+    everything, source, holds, none, again, unfolded, heads = read_result(dom)
     assert everything == again > len(source) > len(holds) > 0 == none
     assert all(name.startswith("C24-") for name in source) and unfolded == ["K-01"]
     assert all(word.split()[-1] == "holds" for word in holds) and heads == "sticky"
@@ -158,7 +158,7 @@ def test_without_a_script_a_link_unfolds_its_entry(pages, tmp_path):
       await new Promise((done) => setTimeout(done, 200));
       return [...document.querySelectorAll("li [open] > dl")].map((place) => place.id);
     })()"""
-    assert result(browse(with_script(page, ask), tmp_path)[0]) == ["K-01"]
+    assert read_result(browse(add_script(page, ask), tmp_path)[0]) == ["K-01"]
 
 
 @needs_poppler

@@ -20,7 +20,7 @@ from stages.report.looks import PAPER
 from stages.report.tables import write_csv
 from stages.schema.settings import load_settings
 from stages.tools import example_numbers, first_self_weight, pages, steps_benchmark, studies, study_figures
-from tests.toy import LENGTH, packed, run_of
+from tests.toy import LENGTH, make_run, pack_tokens
 
 ROOT = Path(__file__).parents[1]
 EXAMPLES = ROOT / "reports/examples"
@@ -233,14 +233,14 @@ def test_a_comparison_that_a_study_lacks_is_an_error_that_names_it():
 
 
 def test_symmetric_attends_to_itself_before_training_unless_its_self_score_is_lowered(tmp_path):
-    corpus = Corpus.open(packed(tmp_path / "tokens"))
+    corpus = Corpus.open(pack_tokens(tmp_path / "tokens"))
     weights = []
     for variant in (
         {"operator": "original"},
         {"operator": "symmetric"},
         {"operator": "symmetric", "self_score": -1.7},
     ):
-        run = run_of(initializer_range=0.3).model_copy(update={"variant": variant})
+        run = make_run(initializer_range=0.3).model_copy(update={"variant": variant})
         weights.append(first_self_weight.measure_self_weight(run, corpus))
     original, symmetric, centred = weights
     assert original == pytest.approx(1 / LENGTH, rel=0.3)

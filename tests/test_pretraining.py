@@ -25,7 +25,7 @@ from stages.masked_lm.run import choose_length, count_steps
 from stages.pretraining import loop
 from stages.pretraining.probes import measure_scores
 from stages.training import checkpoints, distributed
-from tests.toy import TOY, VOCABULARY, pretrained, run_of, without_probes
+from tests.toy import TOY, VOCABULARY, make_run, remove_probes, save_pretrained
 
 ROOT = Path(__file__).parents[1]
 
@@ -45,7 +45,7 @@ def test_masks_and_dropout_are_drawn_anew_for_every_step_and_dropout_for_every_p
     monkeypatch.setattr(masked_lm, "count_processes", lambda: 2)
     for rank in (0, 1):
         monkeypatch.setattr(masked_lm, "find_rank", lambda rank=rank: rank)
-        trainer = masked_lm.Trainer(run_of(), Corpus.open(tokens), tmp_path / "checkpoint")
+        trainer = masked_lm.Trainer(make_run(), Corpus.open(tokens), tmp_path / "checkpoint")
         for step in range(3):
             trainer.advance(step)
     assert masks[:3] == masks[3:] and len(set(masks)) == 3
@@ -54,7 +54,7 @@ def test_masks_and_dropout_are_drawn_anew_for_every_step_and_dropout_for_every_p
 
 
 def test_the_loss_falls_when_there_is_something_to_learn(tokens, tmp_path):
-    log, _ = pretrained(
+    log, _ = save_pretrained(
         tokens, tmp_path / "a", steps=150, evaluation_interval=10, hidden_dropout=0.0, sequence_length_warmup=None
     )
     assert log[-1]["training_loss"] < 0.7 * log[0]["training_loss"]
@@ -62,8 +62,8 @@ def test_the_loss_falls_when_there_is_something_to_learn(tokens, tmp_path):
 
 @pytest.mark.parametrize("operator", ["pairwise", "hadamard"])
 def test_probes_are_logged_and_change_nothing(operator, tokens, tmp_path):
-    plain, weights = pretrained(tokens, tmp_path / "a", operator)
-    probed, same_weights = pretrained(tokens, tmp_path / "b", operator, probes=True)
+    plain, weights = save_pretrained(tokens, tmp_path / "a", operator)
+    probed, same_weights = save_pretrained(tokens, tmp_path / "b", operator, probes=True)
     assert weights == same_weights
     assert [entry | {"probes": {}} for entry in probed] == plain
     first, last = probed[0]["probes"], probed[-1]["probes"]
@@ -77,7 +77,7 @@ def test_the_curves_of_all_runs_stand_in_one_table_while_they_go_on(tmp_path):
     table = tmp_path / "live.csv"
     for seed, steps, last in ((1, (4,), False), (2, (4, 8), False), (1, (4, 8), True)):
         log = [{"step": step, "validation_loss": 1 / step, "probes": {"score_spread": seed}} for step in steps]
-        loop.show_curves(table, run_of("shared").model_copy(update={"seed": seed}), log, last)
+        loop.show_curves(table, make_run("shared").model_copy(update={"seed": seed}), log, last)
         assert len(pd.read_csv(table)) == (4 if last else 1)  # joined at first, then not for a while, and at the end
     drawn = pd.read_csv(table)
     assert list(drawn.columns) == ["operator", "size", "seed", "step", "validation_loss", "score_spread"]
@@ -122,7 +122,7 @@ pretraining.train(run_of(), *map(Path, sys.argv[1:]))
 
 
 def test_the_training_loss_is_the_mean_since_the_last_evaluation(tokens, tmp_path):
-    by_step, by_three = [pretrained(tokens, tmp_path / f"{n}", evaluation_interval=n)[0] for n in (1, 3)]
+    by_step, by_three = [save_pretrained(tokens, tmp_path / f"{n}", evaluation_interval=n)[0] for n in (1, 3)]
     losses = [entry["training_loss"] for entry in by_step]
     for number, entry in enumerate(by_three):
         interval = losses[3 * number : 3 * number + 3]
@@ -131,7 +131,7 @@ def test_the_training_loss_is_the_mean_since_the_last_evaluation(tokens, tmp_pat
 
 def test_a_run_that_ends_between_evaluations_logs_the_losses_of_all_its_steps(tokens, tmp_path, monkeypatch):
     apart = {"evaluation_interval": 4, "checkpoint_interval": 3}
-    undisturbed = pretrained(tokens, tmp_path / "a", **apart)
+    undisturbed = save_pretrained(tokens, tmp_path / "a", **apart)
     apply, calls = masked_lm.apply_gradients, []
 
     def interrupted(*arguments):
@@ -142,15 +142,15 @@ def test_a_run_that_ends_between_evaluations_logs_the_losses_of_all_its_steps(to
 
     monkeypatch.setattr(masked_lm, "apply_gradients", interrupted)
     with pytest.raises(KeyboardInterrupt):
-        pretrained(tokens, tmp_path / "b", **apart)
-    assert pretrained(tokens, tmp_path / "b", **apart) == undisturbed
+        save_pretrained(tokens, tmp_path / "b", **apart)
+    assert save_pretrained(tokens, tmp_path / "b", **apart) == undisturbed
     # the second process began after the checkpoint at step 3
     assert len(calls) == 4 + 9 - 3
 
 
 @pytest.mark.parametrize("moment", MOMENTS)
 def test_a_process_killed_at_any_moment_continues_bit_for_bit(moment, tokens, tmp_path):
-    undisturbed = pretrained(tokens, tmp_path / "a")
+    undisturbed = save_pretrained(tokens, tmp_path / "a")
     function, call, half = MOMENTS[moment]
     folder = tmp_path / "b"
     folder.mkdir()
@@ -161,27 +161,27 @@ def test_a_process_killed_at_any_moment_continues_bit_for_bit(moment, tokens, tm
         assert process.stdout.readline() == "now\n"
         process.send_signal(signal.SIGKILL)
     assert not (folder / "model").exists()  # it was killed on the way
-    assert pretrained(tokens, folder) == undisturbed
+    assert save_pretrained(tokens, folder) == undisturbed
     assert compute_sha256(folder / "checkpoints") == compute_sha256(tmp_path / "a" / "checkpoints")
     assert not list(folder.glob(".checkpoint*")) and not list((folder / "checkpoints").glob(".*"))
 
 
 def test_the_models_of_the_listed_steps_are_kept_and_that_of_step_0_is_what_the_run_starts_from(tokens, tmp_path):
-    pretrained(tokens, tmp_path / "a")
+    save_pretrained(tokens, tmp_path / "a")
     kept = {path.name for path in (tmp_path / "a" / "checkpoints").iterdir()}
     assert kept == {"step-0", "step-3", "step-6"}
     states = [load_file(tmp_path / "a" / "checkpoints" / name / "model.safetensors") for name in sorted(kept)]
     first, *later = (state["bert.encoder.layer.0.attention.self.query.weight"] for state in states)
     assert not torch.equal(*later)
-    built = dict(masked_lm.build_model(run_of(), VOCABULARY).named_parameters())
+    built = dict(masked_lm.build_model(make_run(), VOCABULARY).named_parameters())
     assert torch.equal(first, built["bert.encoder.layer.0.attention.self.query.weight"])
 
 
 def test_a_step_that_is_wanted_later_is_gone_to_again_and_changes_nothing_else(tokens, tmp_path):
     whole, folder = tmp_path / "a", tmp_path / "b"
-    trained = pretrained(tokens, whole)
-    pretrained(tokens, folder, saved_steps=(6,))
-    assert pretrained(tokens, folder) == trained
+    trained = save_pretrained(tokens, whole)
+    save_pretrained(tokens, folder, saved_steps=(6,))
+    assert save_pretrained(tokens, folder) == trained
     assert compute_sha256(folder / "checkpoints") == compute_sha256(whole / "checkpoints")
 
 
@@ -202,7 +202,7 @@ ERRORS = {
 @pytest.mark.parametrize(("changes", "message"), ERRORS.values(), ids=list(ERRORS))
 def test_a_run_that_cannot_go_on_says_why(changes, message, tokens, tmp_path):
     with pytest.raises(ValueError, match=message):
-        pretrained(tokens, tmp_path / "a", **changes)
+        save_pretrained(tokens, tmp_path / "a", **changes)
 
 
 def flipped(content: bytes) -> bytes:
@@ -219,13 +219,13 @@ DAMAGE = {
 
 
 def test_a_run_whose_checkpoint_is_damaged_says_so_and_begins_anew(tokens, tmp_path, capsys):
-    whole = pretrained(tokens, tmp_path / "a")
+    whole = save_pretrained(tokens, tmp_path / "a")
     path = tmp_path / "a" / "checkpoint.safetensors"
     for name, damage in DAMAGE.items():
         content = path.read_bytes()
         path.write_bytes(damage(content))
         assert path.read_bytes() != content, name
-        assert pretrained(tokens, tmp_path / "a") == whole, name
+        assert save_pretrained(tokens, tmp_path / "a") == whole, name
         assert "checkpoint.safetensors: damaged, not a checkpoint of this run" in capsys.readouterr().out, name
 
 
@@ -243,14 +243,14 @@ def test_a_full_disk_at_a_checkpoint_is_one_error_with_its_name(tokens, tmp_path
 
     monkeypatch.setattr(checkpoints, "save_file", full)
     with pytest.raises(OSError, match=r"checkpoint\.safetensors: .*No space left"):
-        pretrained(tokens, tmp_path / "a")
+        save_pretrained(tokens, tmp_path / "a")
     assert not list((tmp_path / "a").glob(".*"))
 
 
 def test_the_checkpoint_of_other_settings_is_refused_with_both(tokens, tmp_path):
-    pretrained(tokens, tmp_path / "a")
+    save_pretrained(tokens, tmp_path / "a")
     with pytest.raises(ValueError, match=r"other settings(.|\n)*training\.\w+: 0\.01 there, 0\.02 here"):
-        pretrained(tokens, tmp_path / "a", learning_rate=0.02)
+        save_pretrained(tokens, tmp_path / "a", learning_rate=0.02)
 
 
 @pytest.mark.parametrize(("saved", "here"), [({"a": 1}, {}), ({}, {"a": 1})])
@@ -263,23 +263,23 @@ def test_a_setting_that_only_one_run_has_is_refused_too(saved, here, tmp_path):
 
 
 def test_epochs_are_counted_in_steps_and_must_outlast_the_warm_up():
-    assert count_steps(run_of(steps=None, epochs=3).training, sequences=10) == 8  # of 4 sequences
+    assert count_steps(make_run(steps=None, epochs=3).training, sequences=10) == 8  # of 4 sequences
     with pytest.raises(ValueError, match=r"warmup_steps: 3 leaves nothing of the 3 steps"):
-        count_steps(run_of(steps=None, epochs=1).training, sequences=10)
+        count_steps(make_run(steps=None, epochs=1).training, sequences=10)
 
 
 def test_short_blocks_come_first_for_their_share_of_the_steps():
-    recipe = run_of().training
+    recipe = make_run().training
     assert [choose_length(recipe, step, 9, 12) for step in range(9)] == [6] * 4 + [12] * 5
 
 
 @pytest.mark.parametrize("size", [1, 3])
 def test_micro_batches_give_the_losses_of_the_whole_batch(size, tokens, tmp_path):
     calm = {"hidden_dropout": 0.0, "attention_dropout": 0.0}
-    whole, _ = pretrained(tokens, tmp_path / "a", **calm)
-    log, _ = pretrained(tokens, tmp_path / "b", micro_batch_size=size, **calm)
+    whole, _ = save_pretrained(tokens, tmp_path / "a", **calm)
+    log, _ = save_pretrained(tokens, tmp_path / "b", micro_batch_size=size, **calm)
     for one, other in zip(whole, log, strict=True):
-        assert without_probes(one) == pytest.approx(without_probes(other), rel=1e-4)
+        assert remove_probes(one) == pytest.approx(remove_probes(other), rel=1e-4)
 
 
 def test_a_loss_captured_as_one_graph_of_padded_sizes_is_the_loss():
@@ -326,7 +326,7 @@ def test_two_processes_that_died_once_give_the_losses_and_weights_of_one(tokens,
     """With micro-batches of a single sequence; both processes resume from a checkpoint before the step of the kill."""
     calm = {"hidden_dropout": 0.0, "attention_dropout": 0.0, "micro_batch_size": 1}
     calm |= {"evaluation_interval": 4, "checkpoint_interval": 3}
-    alone, _ = pretrained(tokens, tmp_path / "a", "symmetric", **calm)
+    alone, _ = save_pretrained(tokens, tmp_path / "a", "symmetric", **calm)
     (tmp_path / "together.py").write_text(TOGETHER)
     launcher = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2"]
     command = [*launcher, str(tmp_path / "together.py"), json.dumps(calm), str(tokens)]
@@ -338,7 +338,7 @@ def test_two_processes_that_died_once_give_the_losses_and_weights_of_one(tokens,
     log = json.loads((folder / "result.json").read_text())["result"]["log"]
     for one, other in zip(alone, log, strict=True):
         shared = {key: other[key] for key in one}
-        assert without_probes(one) == pytest.approx(without_probes(shared), rel=1e-4)
+        assert remove_probes(one) == pytest.approx(remove_probes(shared), rel=1e-4)
     weights = [load_file(path / "model" / "model.safetensors") for path in (tmp_path / "a", folder)]
     for name, value in weights[0].items():
         torch.testing.assert_close(weights[1][name], value, rtol=1e-3, atol=1e-4)

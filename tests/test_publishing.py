@@ -38,7 +38,7 @@ esac
 """
 
 
-def git(folder: Path, *words: str) -> str:
+def run_git(folder: Path, *words: str) -> str:
     as_somebody = ["-c", "user.name=a", "-c", "user.email=a@b"]
     command = ["git", *as_somebody, *words]
     return subprocess.run(command, cwd=folder, check=True, capture_output=True, text=True).stdout
@@ -48,9 +48,9 @@ def make_repository(folder: Path, *lines: str) -> Path:
     """Makes a repository whose README says to run these lines."""
     folder.mkdir()
     (folder / "README.md").write_text(README.format("\n".join(lines)))
-    git(folder, "init", "--quiet")
-    git(folder, "add", "--all")
-    git(folder, "commit", "--quiet", "--message", "toy")
+    run_git(folder, "init", "--quiet")
+    run_git(folder, "add", "--all")
+    run_git(folder, "commit", "--quiet", "--message", "toy")
     return folder
 
 
@@ -80,7 +80,7 @@ def test_the_commands_of_a_readme_run_in_a_fresh_clone_and_environment(tmp_path)
     result = execute(repository, tmp_path / "result")
     assert result.returncode == 0, result.stderr
     [row] = read_rows((tmp_path / "result/executed.csv").read_text())
-    assert git(repository, "rev-parse", "HEAD").startswith(row["commit"])
+    assert run_git(repository, "rev-parse", "HEAD").startswith(row["commit"])
     assert re.fullmatch(r"python \d+, touch \d+, test \d+", row["seconds"])
     assert row["outcome"] == "passed"
     title = read_badge((tmp_path / "result/executed.svg").read_text())
@@ -104,7 +104,7 @@ def test_a_readme_without_the_commands_is_an_error_that_names_the_heading(tmp_pa
     repository = make_repository(tmp_path / "toy", "true")
     text = (repository / "README.md").read_text()
     (repository / "README.md").write_text(text.replace("Run it", "Start"))
-    git(repository, "commit", "--quiet", "--all", "--message", "renamed")
+    run_git(repository, "commit", "--quiet", "--all", "--message", "renamed")
     result = execute(repository, tmp_path / "result")
     assert result.returncode == 1
     assert "README.md: no code block ```sh below '## Run it'" in result.stderr
@@ -125,19 +125,19 @@ def test_a_branch_of_its_own_keeps_every_row_and_never_an_old_success(tmp_path):
     (result / "executed.csv").write_text("date,commit,minutes,outcome\n2026-01-02,abc,24.6,passed\n")
     repository = make_repository(tmp_path / "toy", "true")
     origin = tmp_path / "origin.git"
-    git(tmp_path, "init", "--quiet", "--bare", str(origin))
-    git(repository, "remote", "add", "origin", str(origin))
+    run_git(tmp_path, "init", "--quiet", "--bare", str(origin))
+    run_git(repository, "remote", "add", "origin", str(origin))
     publish(repository, result)
-    assert read_badge(git(origin, "show", "badges:executed.svg")) == "executed: on 2026-01-02 in 25 min"
+    assert read_badge(run_git(origin, "show", "badges:executed.svg")) == "executed: on 2026-01-02 in 25 min"
     # an execution that was stopped leaves no folder
     publish(repository, tmp_path / "missing")
-    assert read_badge(git(origin, "show", "badges:executed.svg")).startswith("executed: failed on ")
-    rows = read_rows(git(origin, "show", "badges:executed.csv"))
+    assert read_badge(run_git(origin, "show", "badges:executed.svg")).startswith("executed: failed on ")
+    rows = read_rows(run_git(origin, "show", "badges:executed.csv"))
     assert [row["outcome"] for row in rows] == ["passed", "failed: the execution left no result"]
-    assert git(origin, "ls-tree", "--name-only", "badges").split() == ["executed.csv", "executed.svg"]
+    assert run_git(origin, "ls-tree", "--name-only", "badges").split() == ["executed.csv", "executed.svg"]
     # the checkout is as it was
-    assert git(repository, "status", "--porcelain") == ""
-    assert git(repository, "branch", "--list", "badges") == ""
+    assert run_git(repository, "status", "--porcelain") == ""
+    assert run_git(repository, "branch", "--list", "badges") == ""
 
 
 @pytest.fixture

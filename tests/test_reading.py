@@ -40,19 +40,19 @@ def write(path: Path, content: bytes) -> Path:
     return path
 
 
-def json_lines(*objects) -> bytes:
+def write_json_lines(*objects) -> bytes:
     return b"".join(json.dumps(value).encode() + b"\n" for value in objects)
 
 
-def plain(*texts) -> bytes:
-    return json_lines(*({"text": text} for text in texts))
+def write_plain(*texts) -> bytes:
+    return write_json_lines(*({"text": text} for text in texts))
 
 
-def texts(lines) -> list[str]:
+def read_texts(lines) -> list[str]:
     return [json.loads(line)["content"] for line in lines]
 
 
-def settings(root="-", patterns=("*",), documents=None, shards=3, hub=()) -> SimpleNamespace:
+def make_settings(root="-", patterns=("*",), documents=None, shards=3, hub=()) -> SimpleNamespace:
     """Settings of stage corpus; hub: (repository, patterns of files or None) of each dataset."""
     datasets = []
     for repository, files in hub or [("no/one", None)]:
@@ -70,7 +70,7 @@ def output(tmp_path, monkeypatch) -> Path:
 
 
 def read_shards(output: Path) -> list[list[str]]:
-    return [texts(reading.read_lines(path)) for path in reading.list_shards(output)]
+    return [read_texts(reading.read_lines(path)) for path in reading.list_shards(output)]
 
 
 @pytest.mark.parametrize("suffix", ["", ".gz", ".zst"])
@@ -140,7 +140,7 @@ def test_a_file_that_is_cut_short_or_of_another_kind_is_named(tmp_path, suffix, 
 
 @pytest.mark.parametrize("suffix", reading.SIGNATURES)
 def test_a_compressed_file_under_the_name_of_a_plain_file_is_named_with_its_right_name(tmp_path, suffix):
-    path = write(tmp_path / f"part.jsonl{suffix}", plain("a")).rename(tmp_path / "part.jsonl")
+    path = write(tmp_path / f"part.jsonl{suffix}", write_plain("a")).rename(tmp_path / "part.jsonl")
     with pytest.raises(ValueError, match=rf"part\.jsonl: compressed, .*; rename it to part\.jsonl\{suffix}$"):
         list(reading.read_lines(path))
 
@@ -232,7 +232,7 @@ def test_the_first_line_with_a_text_decides_on_the_kind_of_a_file(tmp_path):
     unsound = [b'{"metadata": {}}', *[b"no JSON"] * 150, b'{"title": "a"}']
     lines = [*unsound, b'{"content": "a"}']
     assert list(sources.read_records(write(tmp_path / "oscar.jsonl", b"\n".join(lines)))) == lines
-    *others, last = sources.read_records(write(tmp_path / "plain.jsonl", b"\n".join([*unsound, plain("a")])))
+    *others, last = sources.read_records(write(tmp_path / "plain.jsonl", b"\n".join([*unsound, write_plain("a")])))
     assert len(others) == len(unsound)
     assert records.read_content(last) == "a"
 
@@ -248,7 +248,7 @@ def test_the_first_line_with_a_text_decides_on_the_kind_of_a_file(tmp_path):
 @pytest.mark.parametrize("target", ["nowhere.jsonl", "b.jsonl"], ids=["nowhere", "itself"])
 def test_a_broken_link_is_named_and_not_left_out(pattern, found, target, tmp_path):
     for path in (tmp_path / "text" / "a.jsonl", tmp_path / "other" / "b.jsonl"):
-        write(path, plain("a"))
+        write(path, write_plain("a"))
     link = tmp_path / "text" / "b.jsonl"
     link.symlink_to(target)
     # a loop of folders, which ** does not follow
@@ -264,7 +264,7 @@ def test_a_broken_link_is_named_and_not_left_out(pattern, found, target, tmp_pat
     ["._part_1.jsonl.zst", ".part_1.jsonl.zst.icloud.jsonl", ".ipynb_checkpoints/part_1.jsonl.zst", ".git/a.jsonl.zst"],
 )
 def test_hidden_files_and_the_content_of_hidden_folders_are_no_data(name, tmp_path, output):
-    shown = write(tmp_path / "part_1.jsonl.zst", plain("a"))
+    shown = write(tmp_path / "part_1.jsonl.zst", write_plain("a"))
     hidden = tmp_path / name
     hidden.parent.mkdir(exist_ok=True)
     hidden.write_bytes(b"\0\5\x16\7 what a Mac leaves in an archive")
@@ -276,7 +276,7 @@ def test_hidden_files_and_the_content_of_hidden_folders_are_no_data(name, tmp_pa
 
 
 def test_a_folder_above_the_patterns_may_be_hidden(tmp_path):
-    shown = write(tmp_path / ".cache" / "text" / "a.jsonl", plain("a"))
+    shown = write(tmp_path / ".cache" / "text" / "a.jsonl", write_plain("a"))
     assert text.find_files(shown.parent, ["*.jsonl"]) == [shown]
     assert text.find_files(shown.parent, ["../text/*.jsonl"]) == [shown.parent / ".." / "text" / "a.jsonl"]
 
@@ -285,7 +285,7 @@ def test_every_line_of_a_shard_is_traced_to_its_line_of_the_source(tmp_path, out
     root = tmp_path / "source"
     lines = [b'{"content": "0"}', b"", b"no JSON", b'{"content": "1"}', b" ", b"", b'{"content": "2"}']
     files = [write(root / "a.jsonl", b"\n".join(lines)), write(root / "b.jsonl.zst", b"\n".join(lines[2:]))]
-    corpus.write_files(output, settings(root))
+    corpus.write_files(output, make_settings(root))
     known, traced = origins.read(output), []
     for shard in reading.list_shards(output):
         for number, line in enumerate(reading.read_lines(shard), 1):
@@ -299,7 +299,7 @@ def test_every_line_of_a_shard_is_traced_to_its_line_of_the_source(tmp_path, out
 
 def test_plain_documents_become_records_without_annotations(tmp_path):
     document = {"id": 0, "url": "http://a.org", "title": "-", "text": "Zwei\nZeilen \u2028 \U0001f600"}
-    [line] = sources.read_records(write(tmp_path / "x.jsonl.gz", json_lines(document)))
+    [line] = sources.read_records(write(tmp_path / "x.jsonl.gz", write_json_lines(document)))
     headers = {"warc-record-id": "0", "warc-target-uri": "http://a.org"}
     assert json.loads(line) == {"content": document["text"], "warc_headers": headers, "metadata": {}}
     assert records.read_annotations(line) == records.NO_ANNOTATIONS
@@ -318,7 +318,7 @@ def test_plain_documents_become_records_without_annotations(tmp_path):
 )
 def test_blank_lines_and_first_level_headings_separate_documents(tmp_path, name, content, documents):
     path = write(tmp_path / name, content.encode())
-    assert texts(sources.read_records(path)) == documents
+    assert read_texts(sources.read_records(path)) == documents
 
 
 NO_STRING = "`text` of a plain document, is not a string"
@@ -342,9 +342,9 @@ NO_STRING = "`text` of a plain document, is not a string"
 )
 def test_unsound_documents_of_every_form_are_lines_that_the_filter_counts(name, unsound, reason, tmp_path, output):
     root = tmp_path / "source"
-    good = plain("good") if name == "x.jsonl" else b" = Good = \n"
+    good = write_plain("good") if name == "x.jsonl" else b" = Good = \n"
     path = write(root / name, good + b"\n" + unsound + b"\n\n" + good)
-    corpus.write_files(output, settings(root, [name], shards=1))
+    corpus.write_files(output, make_settings(root, [name], shards=1))
     [shard] = reading.list_shards(output)
     first, line, last = reading.read_lines(shard)
     with pytest.raises(ValueError, match=reason):
@@ -360,16 +360,16 @@ def test_the_share_of_malformed_documents_holds_for_plain_documents(unsound, tmp
     lines = [b'{"text": "a", "url": ["http://a.org"]}'] * 999
     path = write(root / "x.jsonl", b"\n".join([*lines, unsound]))
     Path("corpus").mkdir()
-    corpus.write_files(Path("corpus"), settings(root))
+    corpus.write_files(Path("corpus"), make_settings(root))
     toy_shards.build(malformed_share=0.001, missing_harmful_pp="keep")
-    assert len(toy_shards.kept_lines()) == 999
+    assert len(toy_shards.read_kept_lines()) == 999
     _, malformed = (toy_shards.FILTERED / "malformed.csv").read_text().splitlines()
     assert malformed.startswith(f"{path},1000,")
 
 
 def test_fields_of_plain_documents_that_decide_nothing_may_have_any_type(tmp_path):
     document = {"text": "a", "url": ["http://a.org"], "id": {"number": 1}, "metadata": "none"}
-    [line] = sources.read_records(write(tmp_path / "x.jsonl", json_lines(document)))
+    [line] = sources.read_records(write(tmp_path / "x.jsonl", write_json_lines(document)))
     assert records.read_annotations(line) == records.NO_ANNOTATIONS
     with pytest.raises(ValueError, match="warc-target-uri"):
         records.read_address(line)
@@ -413,7 +413,7 @@ def test_a_text_file_that_is_one_document_is_named_with_a_hint(
 ):
     root = tmp_path / "source"
     path = write(root / "x.txt", content)
-    corpus.write_files(output, settings(root, documents=limit))
+    corpus.write_files(output, make_settings(root, documents=limit))
     out = capsys.readouterr().out
     assert (f"1 text file(s) with a single document, the first {path}; a blank line ends a document" in out) == hint
     assert f"corpus: {documents} documents" in out
@@ -422,10 +422,10 @@ def test_a_text_file_that_is_one_document_is_named_with_a_hint(
 @pytest.mark.parametrize(("shards", "limit"), [(1, None), (2, 7), (4, 3), (50, None)])
 def test_shards_hold_the_source_in_its_order(tmp_path, output, shards, limit):
     root = tmp_path / "source"
-    write(root / "part_2.jsonl.zst", plain(*"abcd"))
-    write(root / "part_10.jsonl", plain(*"efg"))
+    write(root / "part_2.jsonl.zst", write_plain(*"abcd"))
+    write(root / "part_10.jsonl", write_plain(*"efg"))
     write(root / "tail.txt", b"h\n\ni\n")
-    corpus.write_files(output, settings(root, ["part_*", "tail*"], limit, shards))
+    corpus.write_files(output, make_settings(root, ["part_*", "tail*"], limit, shards))
     found = read_shards(output)
     assert "".join(map("".join, found)) == "abcdefghi"[:limit]
     assert len(found) == min(shards, limit or 9)
@@ -436,10 +436,10 @@ def test_shards_hold_the_source_in_its_order(tmp_path, output, shards, limit):
 def test_an_empty_source_is_an_error(tmp_path, output):
     write(tmp_path / "x.jsonl", b"\n\n")
     with pytest.raises(ValueError, match="no document in the 1 files"):
-        corpus.write_files(output, settings(tmp_path, ["x.jsonl"]))
+        corpus.write_files(output, make_settings(tmp_path, ["x.jsonl"]))
 
 
-def oscar(number: int, **metadata) -> dict:
+def write_oscar(number: int, **metadata) -> dict:
     headers = {"content-type": "a"}
     return {"content": f"text {number}", "warc_headers": headers, "metadata": {"harmful_pp": 9.5} | metadata}
 
@@ -453,7 +453,7 @@ def repository(tmp_path) -> Path:
     root = tmp_path / "OSCAR-2301"
     checksums = ""
     for part in (1, 2, 10):
-        lines = json_lines(*(oscar(100 * part + number) for number in range(3)))
+        lines = write_json_lines(*(write_oscar(100 * part + number) for number in range(3)))
         file = write(root / "en_meta" / f"en_meta_part_{part}.jsonl.zst", lines.replace(b": 9.5", b":9.50"))
         checksums += f"{compute_sha256(file)}  {file.name}\n"
     write(root / "en_meta" / "checksum.sha256", checksums.encode())
@@ -461,7 +461,7 @@ def repository(tmp_path) -> Path:
 
 
 def test_files_of_a_hub_repository_are_taken_byte_for_byte_each_a_shard(repository, output):
-    read, files = corpus.write_hub(output, settings(hub=[(repository, PARTS)]))
+    read, files = corpus.write_hub(output, make_settings(hub=[(repository, PARTS)]))
     assert read == [str(repository)]
     for number, part in enumerate((1, 2, 10), 1):
         file = repository / "en_meta" / f"en_meta_part_{part}.jsonl.zst"
@@ -472,8 +472,8 @@ def test_files_of_a_hub_repository_are_taken_byte_for_byte_each_a_shard(reposito
 
 
 def test_several_datasets_are_read_in_order_up_to_a_number_of_documents(repository, tmp_path, output):
-    books = write(tmp_path / "books" / "train.jsonl", plain("a book")).parent
-    both = settings(documents=5, shards=2, hub=[(books, None), (repository, PARTS)])
+    books = write(tmp_path / "books" / "train.jsonl", write_plain("a book")).parent
+    both = make_settings(documents=5, shards=2, hub=[(books, None), (repository, PARTS)])
     _, files = corpus.write_hub(output, both)
     assert read_shards(output) == [["a book", "text 100"], ["text 101", "text 102", "text 200"]]
     names = [f"{repository}/en_meta/en_meta_part_{part}.jsonl.zst" for part in (1, 2)]
@@ -491,39 +491,39 @@ def cut_between_frames(file: Path) -> Path:
 
 
 def test_a_file_that_was_cut_between_two_frames_is_refused_by_the_checksum_beside_it(tmp_path, repository, output):
-    file = write(tmp_path / "source" / "a.jsonl.zst", plain(*"abc"))
+    file = write(tmp_path / "source" / "a.jsonl.zst", write_plain(*"abc"))
     checksums = cut_between_frames(file)
     with pytest.raises(ValueError, match=rf"{file}: not the file whose SHA-256 {checksums} states; fetch the file"):
-        corpus.write_files(output, settings(file.parent, ["*.zst"]))
+        corpus.write_files(output, make_settings(file.parent, ["*.zst"]))
     # the count is not computed again, the comparison is
     checksums.unlink()
-    [read] = corpus.write_files(output, settings(file.parent, ["*.zst"]))
+    [read] = corpus.write_files(output, make_settings(file.parent, ["*.zst"]))
     assert read == {"file": str(file), "documents": 3, "bytes": file.stat().st_size, "sha256": compute_sha256(file)}
     part = repository / "en_meta" / "en_meta_part_1.jsonl.zst"
     cut_between_frames(part)
     for documents in (None, 2):
         with pytest.raises(ValueError, match=f"{part}: not the file whose SHA-256"):
-            corpus.write_hub(output, settings(documents=documents, hub=[(repository, PARTS)]))
+            corpus.write_hub(output, make_settings(documents=documents, hub=[(repository, PARTS)]))
 
 
 # as in the files, and as OSCAR's loader names the columns
-ROW = oscar(1, categories=["adult"], quality_warnings=None, sentence_identifications=[None])
+ROW = write_oscar(1, categories=["adult"], quality_warnings=None, sentence_identifications=[None])
 LOADED = {"id": 0, "text": ROW["content"], "meta": ROW["metadata"] | {"warc_headers": ROW["warc_headers"]}}
 
 
 @pytest.mark.parametrize("row", [ROW, LOADED], ids=["files", "loader"])
 def test_rows_of_the_hub_keep_the_metadata_of_oscar(tmp_path, output, row):
-    root = write(tmp_path / "repository" / "train.jsonl", json_lines(row)).parent
-    corpus.write_hub(output, settings(documents=1, shards=1, hub=[(root, None)]))
+    root = write(tmp_path / "repository" / "train.jsonl", write_json_lines(row)).parent
+    corpus.write_hub(output, make_settings(documents=1, shards=1, hub=[(root, None)]))
     [line] = reading.read_lines(output / "part_1.jsonl.zst")
     assert records.read_annotations(line) == records.Annotations(("adult",), 9.5, None)
     assert json.loads(line)["warc_headers"] == {"content-type": "a"}
 
 
 def test_a_row_of_the_hub_without_a_text_is_left_to_the_filter(tmp_path, output):
-    rows = json_lines({"text": "a", "url": None}, {"text": None, "url": "b"})
+    rows = write_json_lines({"text": "a", "url": None}, {"text": None, "url": "b"})
     root = write(tmp_path / "repository" / "train.jsonl", rows).parent
-    corpus.write_hub(output, settings(documents=2, shards=1, hub=[(root, None)]))
+    corpus.write_hub(output, make_settings(documents=2, shards=1, hub=[(root, None)]))
     sound, unsound = reading.read_lines(output / "part_1.jsonl.zst")
     assert records.read_content(sound) == "a"
     with pytest.raises(ValueError, match=NO_STRING):
@@ -534,7 +534,7 @@ def test_a_binary_text_of_the_hub_is_unsound_and_not_base64(tmp_path, output):
     repository = tmp_path / "repository"
     repository.mkdir()
     pd.DataFrame({"text": [b"plain words"]}).to_parquet(repository / "train.parquet")
-    corpus.write_hub(output, settings(documents=1, shards=1, hub=[(repository, None)]))
+    corpus.write_hub(output, make_settings(documents=1, shards=1, hub=[(repository, None)]))
     [line] = reading.read_lines(output / "part_1.jsonl.zst")
     with pytest.raises(ValueError, match=NO_STRING):
         records.read_annotations(line)
@@ -547,7 +547,7 @@ def test_a_binary_text_of_the_hub_is_unsound_and_not_base64(tmp_path, output):
         ("train.jsonl", b"", None, 5, ValueError, "corpus.hub: .*has no rows"),
         ("repository.py", b"", None, 5, ValueError, "corpus.hub: .*scripts are no longer supported"),
         ("train.txt", b"", ["*.txt"], 5, ValueError, "corpus.hub: .*no document in any of these"),
-        ("train.jsonl", plain("a"), ["fr_meta/*"], 5, ValueError, r"`fr_meta/\*` matches no file"),
+        ("train.jsonl", write_plain("a"), ["fr_meta/*"], 5, ValueError, r"`fr_meta/\*` matches no file"),
         ("a.parquet", b"", ["*"], 5, ValueError, r"corpus\.hub\.files: .*a\.parquet is of no known form"),
         ("train.jsonl", b'{"body": "a"}', None, 1, ValueError, r"no `text` or `content` among the columns \['body'\]"),
         ("a.jsonl", b"{}\n", ["*"], None, RuntimeError, r"repository/a\.jsonl: no line is a JSON object"),
@@ -558,7 +558,7 @@ def test_a_dataset_of_the_hub_that_cannot_be_read_is_named(
 ):
     root = write(tmp_path / "repository" / name, content).parent
     with pytest.raises(error, match=message):
-        corpus.write_hub(output, settings(documents=documents, hub=[(root, files)]))
+        corpus.write_hub(output, make_settings(documents=documents, hub=[(root, files)]))
     # no fetched file is left
     assert not list(Path("data/jobs").rglob("a.jsonl"))
 
@@ -566,7 +566,7 @@ def test_a_dataset_of_the_hub_that_cannot_be_read_is_named(
 @pytest.mark.parametrize("name", ["./nowhere", "./" + 256 * "a"])
 def test_a_dataset_that_is_nowhere_is_an_error(output, name):
     with pytest.raises(ValueError, match=rf"corpus\.hub: {name} .* cannot be loaded"):
-        corpus.write_hub(output, settings(documents=1, hub=[(name, None)]))
+        corpus.write_hub(output, make_settings(documents=1, hub=[(name, None)]))
 
 
 def test_a_repository_that_cannot_be_reached_says_how_to_log_in(output, monkeypatch):
@@ -575,7 +575,7 @@ def test_a_repository_that_cannot_be_reached_says_how_to_log_in(output, monkeypa
 
     monkeypatch.setattr("huggingface_hub.HfApi.dataset_info", refuse)
     with pytest.raises(ValueError, match=r"oscar-corpus/OSCAR-2301 \(main\).*401.*set HF_TOKEN or run `hf auth login`"):
-        corpus.write_hub(output, settings(documents=1, hub=[("oscar-corpus/OSCAR-2301", None)]))
+        corpus.write_hub(output, make_settings(documents=1, hub=[("oscar-corpus/OSCAR-2301", None)]))
 
 
 class FileSystem:
@@ -586,13 +586,13 @@ class FileSystem:
         return [f"{folder}part_10.jsonl", f"{folder}part_2.jsonl"]
 
     def get_file(self, name: str, target: str) -> None:
-        Path(target).write_bytes(plain(name))
+        Path(target).write_bytes(write_plain(name))
 
 
 def test_files_of_the_hub_are_listed_and_fetched_at_the_pinned_commit(output, monkeypatch):
     monkeypatch.setattr("huggingface_hub.HfFileSystem", FileSystem)
     monkeypatch.setattr("huggingface_hub.HfApi.dataset_info", lambda *_, **__: SimpleNamespace(sha="1234"))
-    read, files = corpus.write_hub(output, settings(documents=9, shards=1, hub=[("a/b", ["en/*"])]))
+    read, files = corpus.write_hub(output, make_settings(documents=9, shards=1, hub=[("a/b", ["en/*"])]))
     assert read == ["a/b@1234"]
     assert [file["file"] for file in files] == [f"a/b@1234/en/part_{number}.jsonl" for number in (2, 10)]
     assert read_shards(output) == [[f"datasets/a/b@1234/en/part_{number}.jsonl" for number in (2, 10)]]

@@ -12,7 +12,7 @@ from stages.evidence.fields import FIELDS
 from stages.report import own_tables, table_rows
 from stages.report import robustness_figures as figures
 from stages.report.names import keep_percent_together
-from tests.toy_evidence import filled, list_texts
+from tests.toy_evidence import fill_table, list_texts
 
 TABLES = [
     "kowsher2024_arxiv_table5_noise",
@@ -34,7 +34,7 @@ CONSTANT = {(baselines.MOST_FREQUENT, "", "sst2", "accuracy"): (0.5, 0.55)}
 TWICE_TWO = ((1, 1), (1, 2), (2, 1), (2, 2))
 
 
-def observed(curves: dict[str, dict[str, float]], seeds=TWICE_TWO, spread=0.0) -> pd.DataFrame:
+def observe(curves: dict[str, dict[str, float]], seeds=TWICE_TWO, spread=0.0) -> pd.DataFrame:
     """Makes rows of noise from accuracies by operator and condition; run k adds k * spread."""
     rows = []
     for operator, conditions in curves.items():
@@ -51,12 +51,12 @@ def observed(curves: dict[str, dict[str, float]], seeds=TWICE_TWO, spread=0.0) -
     return pd.DataFrame(rows)
 
 
-def table(name: str, **read: pd.DataFrame):
+def make_table(name: str, **read: pd.DataFrame):
     """Builds a table of the report from frames by name."""
     return own_tables.build_table(name, read.__getitem__, fewest=3, strongest=0.4)
 
 
-def contrasted(rows: pd.DataFrame) -> pd.DataFrame:
+def make_contrasts(rows: pd.DataFrame) -> pd.DataFrame:
     """Compares the losses to noise with the original."""
     no_measurements = pd.DataFrame(columns=FIELDS)
     compared = contrasts.collect_quantities(rows, no_measurements, CONSTANT)
@@ -65,29 +65,29 @@ def contrasted(rows: pd.DataFrame) -> pd.DataFrame:
     return found.assign(kind=found["quantity"].str.removeprefix("lost_"))
 
 
-def noise_tables(rows: pd.DataFrame):
+def make_noise_tables(rows: pd.DataFrame):
     """Builds the table of noise and the table of losses to noise."""
     read = robustness.make_tables(rows, CONSTANT, 0.95)
-    read["noise_tests"] = contrasted(rows)
+    read["noise_tests"] = make_contrasts(rows)
     read["noise_measures"] = table_rows.mark_chance(read["noise_measures"], read["noise_curves"])
-    return table("noise", **read), table("noise_lost", **read)
+    return make_table("noise", **read), make_table("noise_lost", **read)
 
 
-def measures(rows: pd.DataFrame) -> pd.DataFrame:
+def make_measures(rows: pd.DataFrame) -> pd.DataFrame:
     """Computes loss, area and slope of the curve of every run."""
     return derived.measure_curves(robustness.select_noise_levels(rows), [*robustness.CURVE, *robustness.RUN])
 
 
 def test_the_clean_score_is_level_zero_of_every_kind_of_noise():
     both = {**LINE, "typos=0.4": 0.6}
-    rows = robustness.select_noise_levels(observed({"original": both}))
+    rows = robustness.select_noise_levels(observe({"original": both}))
     typos = rows[rows["kind"] == "typos"]
     typos = typos.drop_duplicates(["level", "value"])
     assert typos.set_index("level")["value"].to_dict() == {0.0: 0.9, 0.4: 0.6}
 
 
 def test_a_straight_line_has_its_loss_area_and_slope():
-    made = measures(observed({"original": LINE}))
+    made = make_measures(observe({"original": LINE}))
     assert len(made) == 3 * len(TWICE_TWO)
     values = made.groupby("measure")["value"].mean().to_dict()
     assert values == pytest.approx({"lost": 0.2, "area": 0.8, "slope": -0.5})
@@ -101,8 +101,8 @@ def test_the_area_is_the_mean_score_over_any_range_of_levels_in_any_order():
 
 def test_tables_and_claims_summarise_noise_by_one_definition():
     bent = {"noise=0": 0.9, "noise=0.1": 0.5, "noise=0.4": 0.4}
-    rows = observed({"original": bent}).assign(protocol="kowsher2025", task="sst2")
-    shown = measures(rows).groupby("measure")["value"].first()
+    rows = observe({"original": bent}).assign(protocol="kowsher2025", task="sst2")
+    shown = make_measures(rows).groupby("measure")["value"].first()
     claimed = measurements.compute_measurements(rows).groupby("metric")["value"].agg(["min", "max"])
     assert claimed.loc["accuracy_lost"].tolist() == pytest.approx([shown["lost"]] * 2)
     assert claimed.loc["accuracy_under_noise"].tolist() == pytest.approx([shown["area"]] * 2)
@@ -110,7 +110,7 @@ def test_tables_and_claims_summarise_noise_by_one_definition():
 
 
 def test_claims_of_noise_need_the_papers_range_of_levels():
-    rows = observed({"original": {"noise=0": 0.9, "noise=0.2": 0.8}}).assign(protocol="kowsher2025", task="sst2")
+    rows = observe({"original": {"noise=0": 0.9, "noise=0.2": 0.8}}).assign(protocol="kowsher2025", task="sst2")
     assert not measurements.compute_measurements(rows)["metric"].str.startswith("accuracy_").any()
 
 
@@ -118,8 +118,8 @@ def test_losses_are_compared_and_not_the_scores_under_noise():
     higher = {key: value + 0.01 for key, value in LINE.items()}
     steeper = {**LINE, "noise=0.4": 0.68}
     noisy = {"original": LINE, "shared": higher, "pairwise": steeper}
-    rows = observed(noisy, seeds=((0, 1), (1, 1), (2, 1)), spread=0.02)
-    tests = contrasted(rows).set_index("operator")
+    rows = observe(noisy, seeds=((0, 1), (1, 1), (2, 1)), spread=0.02)
+    tests = make_contrasts(rows).set_index("operator")
     np.testing.assert_allclose(tests.loc[["shared", "pairwise"], "estimate"], [0.0, 2.0], atol=1e-10)
     # all runs of an operator lose the same, so there is no spread to test with
     assert tests["low"].isna().all()
@@ -130,54 +130,54 @@ def test_losses_are_compared_and_not_the_scores_under_noise():
 
 def test_holm_adjusts_over_operators_and_splits():
     curves = {"original": LINE, "shared": LINE, "pairwise": LINE}
-    rows = observed(curves, seeds=[(seed, 1) for seed in range(6)])
+    rows = observe(curves, seeds=[(seed, 1) for seed in range(6)])
     rows["value"] += np.random.default_rng(0).normal(0, 0.01, len(rows))
     rows["value"] += 0.02 * (rows["operator"] == "shared")
-    tests = contrasted(rows)
+    tests = make_contrasts(rows)
     assert set(tests["unit_of_inference"]) == {"pre-training seeds"}
     assert (tests["p_holm"] >= tests["p"]).all()
     assert tests["p_holm"].min() == pytest.approx(2 * tests["p"].min())
 
 
 def test_fine_tuning_seeds_of_one_checkpoint_test_no_operator():
-    rows = observed({"original": LINE, "shared": LINE}, seeds=((1, 1), (1, 2)))
+    rows = observe({"original": LINE, "shared": LINE}, seeds=((1, 1), (1, 2)))
     rows["value"] += np.random.default_rng(0).normal(0, 0.001, len(rows))
-    tests = contrasted(rows)
+    tests = make_contrasts(rows)
     assert set(tests["verdict"]) == {"one checkpoint per arm"}
     assert tests["p"].isna().all()
-    grid, _ = noise_tables(rows)
+    grid, _ = make_noise_tables(rows)
     assert list_texts(grid)[1][-1] == "one checkpoint per arm"
 
 
 def test_transfer_is_shown_with_the_scores_of_answers_without_a_model():
     parts = []
     for metric, value in (("accuracy", 0.8), ("balanced_accuracy", 0.6), ("majority_accuracy", 0.5)):
-        part = observed({"original": {None: value}})
+        part = observe({"original": {None: value}})
         parts.append(part.assign(stage="cross_domain", task="mnli", metric=metric))
     # scores of other stages are no transfer
     parts.append(parts[0].assign(stage="finetuning", value=0.1))
     cells = robustness.make_tables(pd.concat(parts), {}, 0.95)["transfer"]
-    grid = table("transfer", transfer=table_rows.complete_transfer(cells))
+    grid = make_table("transfer", transfer=table_rows.complete_transfer(cells))
     labels = [group.label for group in grid.groups]
     assert labels == ["BERT-tiny original", "the more frequent answer", "chance"]
     assert list_texts(grid) == [["MNLI", "80.0", "60.0"], ["–", "50.0", "50.0"], ["–", "50.0", "50.0"]]
 
 
 def test_a_probe_is_shown_by_layer_and_is_no_accuracy_under_noise():
-    rows = observed({"shared": LINE})
-    probed = observed({"shared": {"layer=1": 0.25}}).assign(metric="self_weight")
+    rows = observe({"shared": LINE})
+    probed = observe({"shared": {"layer=1": 0.25}}).assign(metric="self_weight")
     made = robustness.make_tables(pd.concat([rows, probed]), {}, 0.95)
     assert set(made["noise_curves"]["kind"]) == {"noise"}
-    assert list_texts(table("probes", probes=made["probes"])) == [["SST-2", "layer 1", "0.250"]]
+    assert list_texts(make_table("probes", probes=made["probes"])) == [["SST-2", "layer 1", "0.250"]]
 
 
 def test_accuracies_at_chance_are_marked_and_so_are_the_losses_of_a_model_at_chance():
     falling = {**LINE, "noise=0.4": 0.54}
     low = {"noise=0": 0.52, "noise=0.2": 0.51, "noise=0.4": 0.5}
-    rows = observed({"original": falling, "shared": low})
+    rows = observe({"original": falling, "shared": low})
     # a model at chance has little to lose
-    assert contrasted(rows)["verdict"].tolist() == [baselines.AT_CHANCE]
-    grid, lost = noise_tables(rows)
+    assert make_contrasts(rows)["verdict"].tolist() == [baselines.AT_CHANCE]
+    grid, lost = make_noise_tables(rows)
     headings = [heading.label for heading in grid.headings]
     assert headings[2:6] == [
         keep_percent_together("0 %"),
@@ -191,17 +191,17 @@ def test_accuracies_at_chance_are_marked_and_so_are_the_losses_of_a_model_at_cha
 
 
 def test_without_rows_there_are_tables_without_rows():
-    nothing = observed({"original": LINE}).iloc[:0]
+    nothing = observe({"original": LINE}).iloc[:0]
     summarised = robustness.make_tables(nothing, {}, 0.95)
     for name in ("transfer", "probes"):
         assert summarised[name].empty
         assert "mean" in summarised[name].columns
-    for grid in noise_tables(nothing):
+    for grid in make_noise_tables(nothing):
         [group] = grid.groups
         assert group.lines[0].note == "not run at this scale"
 
 
-def of_kowsher() -> pd.DataFrame:
+def make_cells_of_kowsher() -> pd.DataFrame:
     """Makes the observations of noise and transfer for BERT-base by the protocol of Kowsher et al., two seeds each."""
     own = {"protocol": "kowsher2025", "size": "base", "value": 0.5, "n": 100, "pretraining_seed": 1}
     task_of = {"mnli_m": "mnli", "mnli_mm": "mnli", "qqp": "qqp", "sst2": "sst2"}
@@ -232,15 +232,15 @@ def of_kowsher() -> pd.DataFrame:
     return pd.DataFrame(rows)
 
 
-def of_run(name: str, rows: pd.DataFrame) -> pd.DataFrame:
+def make_rows_of_run(name: str, rows: pd.DataFrame) -> pd.DataFrame:
     """Fills the cells of a published table after a run of two operators at BERT-base."""
     found = measurements.compute_measurements(rows).to_dict("records")
-    return filled(name, found, operators=("original", "shared"), sizes=("base",))
+    return fill_table(name, found, operators=("original", "shared"), sizes=("base",))
 
 
 @pytest.mark.parametrize("name", TABLES)
 def test_a_run_of_bert_base_fills_every_cell_of_tables_5_and_6_in_per_cent(name):
-    frame = of_run(name, of_kowsher())
+    frame = make_rows_of_run(name, make_cells_of_kowsher())
     printed = frame[frame["printed"].notna()]
     assert len(printed) == len(published.read_table(name))
     assert set(printed["status"]) == {"measured"}
@@ -254,7 +254,7 @@ def test_a_run_of_bert_base_fills_every_cell_of_tables_5_and_6_in_per_cent(name)
 
 def draw(rows: pd.DataFrame):
     """Draws the figures of noise and of transfer."""
-    printed = pd.concat([of_run(name, rows) for name in TABLES])
+    printed = pd.concat([make_rows_of_run(name, rows) for name in TABLES])
     summarised = robustness.make_tables(rows, {}, 0.95)
     constant = {"mnli_m": 35.0}
     noisy = figures.draw_noise(summarised["noise_curves"], printed, constant)
@@ -263,7 +263,7 @@ def draw(rows: pd.DataFrame):
 
 
 def test_noise_is_drawn_by_task_and_kind_with_the_published_numbers_beside():
-    rows = of_kowsher().assign(size="tiny")
+    rows = make_cells_of_kowsher().assign(size="tiny")
     typos = rows[rows["condition"] == "noise=0.4"].assign(condition="typos=0.4", value=0.6)
     [figure], _ = draw(pd.concat([rows, typos]))
     assert (figure.name, figure.place) == ("noise_curves-kowsher2025-tiny", "Kowsher et al. 2025, NAACL, Table 5")
@@ -282,7 +282,7 @@ def test_noise_is_drawn_by_task_and_kind_with_the_published_numbers_beside():
 
 
 def test_heat_maps_hold_their_numbers_and_the_score_of_an_answer_without_a_model():
-    _, [figure] = draw(of_kowsher())
+    _, [figure] = draw(make_cells_of_kowsher())
     svg = figure.files["svg"].decode()
     # the column MNLI prints 81.66 and, for QNLI, 77.99
     for number in ("81.7", "78.0", "50.0", "majority"):
@@ -294,6 +294,6 @@ def test_heat_maps_hold_their_numbers_and_the_score_of_an_answer_without_a_model
 
 
 def test_a_run_without_noise_and_transfer_draws_the_published_numbers_only():
-    for [figure] in draw(of_kowsher().iloc[:0]):
+    for [figure] in draw(make_cells_of_kowsher().iloc[:0]):
         assert figure.name in ("noise_curves", "transfer_matrices")
         assert set(figure.csv["source"]) == {"published"}

@@ -23,8 +23,8 @@ ROOT = Path(__file__).parents[1]
 LANGUAGES = ("en", "de")
 
 
-def settings_of(edit=None, scale="laptop", **blog) -> Settings:
-    """Settings of a scale with small protocols; edit: a function that changes the settings; blog: changes of protocol blog."""
+def make_settings(edit=None, scale="laptop", **blog) -> Settings:
+    """Settings of a scale with small protocols; edit: a function on the settings; blog: changes of protocol blog."""
     params = yaml.safe_load(scales.read(scale))
     protocols = params["translation"]["protocols"]
     for protocol in protocols.values():
@@ -37,7 +37,7 @@ def settings_of(edit=None, scale="laptop", **blog) -> Settings:
 
 def test_without_a_protocol_nothing_is_prepared(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
-    settings = settings_of(lambda params: params["translation"].update(protocols={}))
+    settings = make_settings(lambda params: params["translation"].update(protocols={}))
     assert stage.main(settings) == {"read": []}
     assert "sentence_pairs: 0 pairs" in capsys.readouterr().out
 
@@ -154,8 +154,8 @@ def test_a_training_pair_that_is_held_out_is_counted_and_left_out(tmp_path, monk
     for split, part in splits.items():
         pd.DataFrame(part, columns=list(LANGUAGES)).to_csv(tmp_path / f"{split}.tsv", sep="\t", index=False)
     monkeypatch.chdir(tmp_path)
-    stage.main(settings_of(read_files))
-    fates = ledger(tmp_path)
+    stage.main(make_settings(read_files))
+    fates = read_ledger(tmp_path)
     assert fates["blog", "train", "in", ""] == 60
     assert fates["blog", "train", "dropped", "also_held_out"] == 2
     assert fates["blog", "train", "kept", ""] + fates["blog", "train", "dropped", "over_long"] == 58
@@ -206,7 +206,7 @@ def test_pairs_of_the_hub_are_read_at_a_recorded_commit_and_odd_pairs_are_counte
 
     monkeypatch.setattr("datasets.load_dataset", rows)
     monkeypatch.setattr("huggingface_hub.HfApi.dataset_info", lambda *_, **__: SimpleNamespace(sha="5678"))
-    settings = settings_of(use_hub)
+    settings = make_settings(use_hub)
     protocol = settings.translation.protocols["blog"]
     found, read = stage.read_texts(settings, protocol)
     repository = protocol.hub.repository
@@ -243,15 +243,15 @@ def test_sub_words_are_the_same_in_every_process_where_characters_are_equally_ra
     assert r"\u4e00" in made.pop().decode()
 
 
-def ledger(folder: Path) -> dict[tuple, int]:
+def read_ledger(folder: Path) -> dict[tuple, int]:
     frame = pd.read_csv(folder / "data/sentence_pairs/ledger.csv", keep_default_na=False)
     return {tuple(row[:4]): row[4] for row in frame.itertuples(index=False)}
 
 
 def test_long_pairs_leave_training_and_are_cut_elsewhere(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    stage.main(settings_of(positions=12))
-    fates = ledger(tmp_path)
+    stage.main(make_settings(positions=12))
+    fates = read_ledger(tmp_path)
     folder = tmp_path / "data/sentence_pairs/blog"
     train = load_pairs(folder / "train.safetensors")
     test = load_pairs(folder / "test.safetensors")
@@ -275,7 +275,7 @@ def test_equal_settings_give_equal_bytes(tmp_path, monkeypatch):
         folder = tmp_path / name
         folder.mkdir()
         monkeypatch.chdir(folder)
-        stage.main(settings_of())
+        stage.main(make_settings())
         files = sorted(path for path in folder.rglob("*") if path.is_file())
         contents.append([(path.relative_to(folder), path.read_bytes()) for path in files])
     assert contents[0] == contents[1]
@@ -288,8 +288,8 @@ def test_real_pairs_of_multi30k_are_read_whole(shared_data, tmp_path, monkeypatc
         del params["translation"]["protocols"]["draft"]
 
     monkeypatch.chdir(tmp_path)
-    stage.main(settings_of(real, scale="files"))
-    fates = ledger(tmp_path)
+    stage.main(make_settings(real, scale="files"))
+    fates = read_ledger(tmp_path)
     assert fates["blog", "validation", "in", ""] == 1014 and fates["blog", "test", "kept", ""] == 1000
     assert fates["blog", "train", "kept", ""] > 1900
 

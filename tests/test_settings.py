@@ -13,7 +13,7 @@ from stages.schema import scales
 from stages.schema.names import NO_TEXTS
 from stages.schema.settings import Settings, load_settings
 from stages.settings import stage
-from tests.toy_settings import leaves
+from tests.toy_settings import list_leaves
 
 LAPTOP = Path(__file__).parents[1] / "stages" / "scales" / "laptop.yaml"
 # sections whose entries a scale names as it needs them
@@ -26,7 +26,7 @@ def test_every_scale_is_valid_and_has_every_key(scale):
     assert Settings.model_validate(content).scale == scale
     keys = []
     for tree in (content, yaml.safe_load(LAPTOP.read_text())):
-        keys.append({key for key, _, _ in leaves(tree) if not key.startswith(FREE)})
+        keys.append({key for key, _, _ in list_leaves(tree) if not key.startswith(FREE)})
     assert keys[0] == keys[1]
 
 
@@ -94,7 +94,7 @@ MISTAKES = {
 }
 
 
-def loaded(tmp_path: Path, *edits: str) -> Settings:
+def load(tmp_path: Path, *edits: str) -> Settings:
     """Loads the settings of laptop with edits."""
     params = read_yaml(LAPTOP)
     for edit in edits:
@@ -117,7 +117,7 @@ def test_every_word_that_pandas_reads_as_a_missing_value_is_refused_as_a_name():
 @pytest.mark.parametrize(("edit", "message"), MISTAKES.items())
 def test_a_mistake_is_named_with_its_key_and_the_given_value(edit, message, tmp_path):
     with pytest.raises(ValueError, match=message):
-        loaded(tmp_path, edit)
+        load(tmp_path, edit)
 
 
 # a value as it is written in params.yaml without quotation marks, and what it is; YAML 1.1 would take it for another
@@ -184,13 +184,13 @@ def test_the_norwegian_language_may_name_a_variant(tmp_path):
 
 @pytest.mark.parametrize("edit", ["tokenization.sequence_length: 64", "tasks.validation_examples: 10"])
 def test_a_value_on_its_bound_is_allowed(edit, tmp_path):
-    loaded(tmp_path, edit)
+    load(tmp_path, edit)
 
 
 def test_a_path_of_the_user_may_begin_at_the_home_directory(tmp_path, monkeypatch):
     monkeypatch.setenv("HOME", "/home/somebody")
     keys = ("data.root", "filtering.annotation.blocklists", "filtering.annotation.kenlm_model")
-    settings = loaded(tmp_path, *(f"{key}: ~/files" for key in keys))
+    settings = load(tmp_path, *(f"{key}: ~/files" for key in keys))
     annotation = settings.filtering.annotation
     for path in (settings.data.root, annotation.blocklists, annotation.kenlm_model):
         assert path == "/home/somebody/files"
@@ -198,7 +198,7 @@ def test_a_path_of_the_user_may_begin_at_the_home_directory(tmp_path, monkeypatc
 
 def test_all_mistakes_come_in_one_error(tmp_path):
     with pytest.raises(ValueError, match=r"2 problem\(s\)(.|\n)*corpus.shards(.|\n)*pretraining.steps"):
-        loaded(tmp_path, "pretraining.steps: -1", "corpus.shards: four")
+        load(tmp_path, "pretraining.steps: -1", "corpus.shards: four")
 
 
 FILES = {

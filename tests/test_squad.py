@@ -13,7 +13,7 @@ from stages.schema.sections import Hub
 from stages.tasks import squad, triviaqa
 from stages.tasks import stage as tasks
 from stages.tasks.examples import Examples
-from tests.toy_tasks import hub, settings
+from tests.toy_tasks import make_hub, make_settings
 
 CONTEXT = "The Seine flows through Paris. Paris is old."
 QAS = r"\$\.data\[0\]\.paragraphs\[0\]\.qas"  # as an error names the questions of the only paragraph
@@ -72,11 +72,11 @@ def test_predictions_without_their_questions_are_refused(predictions, answers):
 # files of SQuAD
 
 
-def entry(name="q1", text="Paris", start=24, **more) -> dict:
+def make_entry(name="q1", text="Paris", start=24, **more) -> dict:
     return {"id": name, "question": "Where?", "answers": [{"text": text, "answer_start": start}], **more}
 
 
-def squad_file(root: Path, *questions: dict, name="train-v1.1.json", context=CONTEXT) -> Path:
+def write_squad_file(root: Path, *questions: dict, name="train-v1.1.json", context=CONTEXT) -> Path:
     path = root / "squad" / name
     path.parent.mkdir(parents=True, exist_ok=True)
     content = {"version": "1.1", "data": [{"title": "T", "paragraphs": [{"context": context, "qas": list(questions)}]}]}
@@ -85,9 +85,9 @@ def squad_file(root: Path, *questions: dict, name="train-v1.1.json", context=CON
 
 
 def test_a_file_becomes_rows_with_offsets_in_characters(tmp_path):
-    question = entry(text="naïve 😀", start=3)
+    question = make_entry(text="naïve 😀", start=3)
     question["answers"].append({"text": "said", "answer_start": 12})
-    squad_file(tmp_path, question, context="“é naïve 😀” said")
+    write_squad_file(tmp_path, question, context="“é naïve 😀” said")
     found = squad.read_original(tmp_path, "squad1", "train")
     assert (found.source, found.subset, found.dropped) == ("train-v1.1.json", False, 0)
     [row] = found.frame.to_dict("records")
@@ -97,15 +97,18 @@ def test_a_file_becomes_rows_with_offsets_in_characters(tmp_path):
 
 
 def test_whole_files_go_before_subsets_and_subsets_are_marked(tmp_path):
-    squad_file(tmp_path, entry(), name="dev-v2.0.subset.json")
+    write_squad_file(tmp_path, make_entry(), name="dev-v2.0.subset.json")
     assert squad.read_original(tmp_path, "squad2", "validation").subset
-    squad_file(tmp_path, entry("q9"), name="dev-v2.0.json")
+    write_squad_file(tmp_path, make_entry("q9"), name="dev-v2.0.json")
     assert squad.read_original(tmp_path, "squad2", "validation").frame["example_id"].tolist() == ["q9"]
 
 
 def test_unanswerable_questions_have_no_answers_whatever_was_plausible(tmp_path):
-    plausible = entry(is_impossible=True) | {"answers": [], "plausible_answers": [{"text": "x", "answer_start": 0}]}
-    squad_file(tmp_path, plausible, entry("q2", is_impossible=False), name="train-v2.0.json")
+    plausible = make_entry(is_impossible=True) | {
+        "answers": [],
+        "plausible_answers": [{"text": "x", "answer_start": 0}],
+    }
+    write_squad_file(tmp_path, plausible, make_entry("q2", is_impossible=False), name="train-v2.0.json")
     found = squad.read_original(tmp_path, "squad2", "train")
     assert found.frame["answers"].tolist() == [[], ["Paris"]]
     assert tasks.compute_majority_share(found.frame, "squad2") == 0.5
@@ -115,15 +118,18 @@ def test_unanswerable_questions_have_no_answers_whatever_was_plausible(tmp_path)
     ("content", "message"),
     [
         (
-            [entry(start=25)],
+            [make_entry(start=25)],
             r"train-v1\.1\.json, question 'q1': the context has 'aris.' at answer_start 25, not the answer 'Paris'",
         ),
-        ([entry(start=-1)], "question 'q1': the context has 'The S' at answer_start -1, not the answer 'Paris'"),
-        ([entry(), entry()], r"train-v1\.1\.json, question 'q1': the id comes twice"),
-        ([entry() | {"answers": []}], "question 'q1': no answer, which SQuAD 1.1 does not know"),
-        ([entry() | {"answers": [], "is_impossible": False}], "question 'q1': neither an answer nor is_impossible"),
-        ([entry(start="24")], rf"Expected `int`, got `str` - at `{QAS}\[0\]\.answers\[0\]\.answer_start`"),
-        ([entry(), {"question": "?"}], rf"train-v1\.1\.json: .*field `id` - at `{QAS}\[1\]`"),
+        ([make_entry(start=-1)], "question 'q1': the context has 'The S' at answer_start -1, not the answer 'Paris'"),
+        ([make_entry(), make_entry()], r"train-v1\.1\.json, question 'q1': the id comes twice"),
+        ([make_entry() | {"answers": []}], "question 'q1': no answer, which SQuAD 1.1 does not know"),
+        (
+            [make_entry() | {"answers": [], "is_impossible": False}],
+            "question 'q1': neither an answer nor is_impossible",
+        ),
+        ([make_entry(start="24")], rf"Expected `int`, got `str` - at `{QAS}\[0\]\.answers\[0\]\.answer_start`"),
+        ([make_entry(), {"question": "?"}], rf"train-v1\.1\.json: .*field `id` - at `{QAS}\[1\]`"),
         ([], r"train-v1\.1\.json: no question"),
         (
             b"[" * 100_000,
@@ -138,21 +144,21 @@ def test_unanswerable_questions_have_no_answers_whatever_was_plausible(tmp_path)
 )
 def test_a_fault_is_named_with_its_file_and_question(tmp_path, content, message):
     if isinstance(content, list):
-        squad_file(tmp_path, *content)
+        write_squad_file(tmp_path, *content)
     elif content is not None:
-        squad_file(tmp_path).write_bytes(content)
+        write_squad_file(tmp_path).write_bytes(content)
     with pytest.raises(ValueError, match=message):
         squad.read_original(tmp_path, "squad1", "train")
 
 
 def test_a_byte_order_mark_and_blank_last_lines_do_no_harm(tmp_path):
-    path = squad_file(tmp_path, entry())
+    path = write_squad_file(tmp_path, make_entry())
     path.write_bytes(b"\xef\xbb\xbf" + path.read_bytes() + b"\r\n\n")
     assert squad.read_original(tmp_path, "squad1", "train").frame["example_id"].tolist() == ["q1"]
 
 
 def test_ids_may_be_numbers_and_titles_of_any_kind_or_missing(tmp_path):
-    path = squad_file(tmp_path, entry(7), entry(8))
+    path = write_squad_file(tmp_path, make_entry(7), make_entry(8))
     with_title = json.loads(path.read_text())
     for title in ("T", 2012, None, ...):
         article = {"title": title, "paragraphs": with_title["data"][0]["paragraphs"]}
@@ -166,7 +172,9 @@ def test_ids_may_be_numbers_and_titles_of_any_kind_or_missing(tmp_path):
 
 def test_rows_of_the_hub_may_have_numbers_as_ids_and_no_titles(tmp_path):
     answers = {"text": ["Paris"], "answer_start": [24]}
-    repository = hub(tmp_path / "hub", [{"id": 7, "context": CONTEXT, "question": "?", "answers": answers}], "squad")
+    repository = make_hub(
+        tmp_path / "hub", [{"id": 7, "context": CONTEXT, "question": "?", "answers": answers}], "squad"
+    )
     frame = squad.read_hub(repository, "squad1", "validation").frame
     assert frame[["example_id", "article"]].values.tolist() == [["7", ""]]
 
@@ -232,7 +240,7 @@ def test_without_another_paragraph_no_question_can_be_derived():
 # TriviaQA
 
 
-def trivia(root: Path, name: str, *entries: dict, **documents: str) -> None:
+def write_trivia(root: Path, name: str, *entries: dict, **documents: str) -> None:
     (root / "triviaqa" / "qa").mkdir(parents=True, exist_ok=True)
     (root / "triviaqa" / "qa" / name).write_text(json.dumps({"Data": list(entries), "Version": 1.0}))
     for page, text in documents.items():
@@ -241,7 +249,7 @@ def trivia(root: Path, name: str, *entries: dict, **documents: str) -> None:
         (root / "triviaqa" / "evidence" / part / f"{file}.txt").write_text(text, encoding="utf-8")
 
 
-def asked(name: str, aliases: list[str], pages=(), results=()) -> dict:
+def ask(name: str, aliases: list[str], pages=(), results=()) -> dict:
     return {
         "QuestionId": name,
         "Question": "Which?",
@@ -253,8 +261,8 @@ def asked(name: str, aliases: list[str], pages=(), results=()) -> dict:
 
 def test_the_span_is_the_first_alias_in_the_first_document_that_has_one(tmp_path):
     documents = {"wikipedia_a": "Nothing here.", "wikipedia_b": "On sunset boulevard, West Sunset Boulevard."}
-    question = asked("q1", ["Sunset Boulevard", "West Sunset Boulevard", "Sunset"], ["a", "b"])
-    trivia(tmp_path, "wikipedia-train.json", question, **documents)
+    question = ask("q1", ["Sunset Boulevard", "West Sunset Boulevard", "Sunset"], ["a", "b"])
+    write_trivia(tmp_path, "wikipedia-train.json", question, **documents)
     found = triviaqa.read_original(tmp_path, "train", 50)
     row = found.frame.iloc[0]
     assert (row["example_id"], row["context"]) == ("q1", documents["wikipedia_b"])
@@ -278,17 +286,17 @@ def test_an_alias_counts_as_whole_words_only(text, alias, place):
 
 
 def test_documents_are_cut_and_questions_without_an_answer_are_counted_with_the_reason(tmp_path):
-    questions = [asked("q1", ["Late"], ["a"]), asked("q2", ["early"], ["a"]), asked("q3", ["never"], ["a"])]
-    trivia(tmp_path, "wikipedia-dev.json", *questions, wikipedia_a="  early\n" + "word " * 20 + "late")
-    trivia(tmp_path, "web-dev.json", asked("q1", ["late"], [], ["b"]), asked("q2", ["early"], ["a"]), web_b="Late!")
+    questions = [ask("q1", ["Late"], ["a"]), ask("q2", ["early"], ["a"]), ask("q3", ["never"], ["a"])]
+    write_trivia(tmp_path, "wikipedia-dev.json", *questions, wikipedia_a="  early\n" + "word " * 20 + "late")
+    write_trivia(tmp_path, "web-dev.json", ask("q1", ["late"], [], ["b"]), ask("q2", ["early"], ["a"]), web_b="Late!")
     found = triviaqa.read_original(tmp_path, "validation", 5)
     assert found.frame["example_id"].tolist() == ["q2", "q1"]
     assert found.frame["context"].tolist() == ["  early\nword word word word", "Late!"]
     assert found.dropped == 3
     assert not found.subset
     assert found.reason == "1 no answer in the first 5 words of a document; 2 in both parts"
-    trivia(tmp_path, "wikipedia-dev.json", asked("q3", ["never"], ["a"]))
-    trivia(tmp_path, "web-dev.json", asked("q4", ["never"], ["a"]))
+    write_trivia(tmp_path, "wikipedia-dev.json", ask("q3", ["never"], ["a"]))
+    write_trivia(tmp_path, "web-dev.json", ask("q4", ["never"], ["a"]))
     with pytest.raises(ValueError, match=r"2 no answer in the first 1 words .*; raise tasks\.questions"):
         triviaqa.read_original(tmp_path, "validation", 1)
 
@@ -304,7 +312,7 @@ def test_documents_are_cut_and_questions_without_an_answer_are_counted_with_the_
     ],
 )
 def test_a_fault_of_triviaqa_is_named_with_its_file_and_question(change, message, tmp_path):
-    trivia(tmp_path, "web-train.json", asked("q1", ["x"]) | change)
+    write_trivia(tmp_path, "web-train.json", ask("q1", ["x"]) | change)
     with pytest.raises(ValueError, match=rf"web-train\.json.*{message}"):
         triviaqa.read_original(tmp_path, "train", 5)
 
@@ -318,14 +326,14 @@ def test_missing_files_of_triviaqa_are_named(tmp_path):
 
 
 def test_squad_in_the_layout_of_the_hub_gives_the_same_rows(tmp_path):
-    unanswered = entry("q2", is_impossible=True) | {"answers": []}
-    squad_file(tmp_path, entry(), unanswered, name="dev-v2.0.json")
+    unanswered = make_entry("q2", is_impossible=True) | {"answers": []}
+    write_squad_file(tmp_path, make_entry(), unanswered, name="dev-v2.0.json")
     ours = squad.read_original(tmp_path, "squad2", "validation").frame
     texts = ours.rename(columns={"example_id": "id", "article": "title"})[["id", "title", "context", "question"]]
     rows = texts.to_dict("records")
     for row, answers, starts in zip(rows, ours["answers"], ours["starts"], strict=True):
         row["answers"] = {"text": answers, "answer_start": starts}
-    repository = hub(tmp_path / "hub", rows, "squad_v2")
+    repository = make_hub(tmp_path / "hub", rows, "squad_v2")
     theirs = squad.read_hub(repository, "squad2", "validation")
     pd.testing.assert_frame_equal(theirs.frame, ours)
 
@@ -337,8 +345,8 @@ def test_a_repository_that_cannot_be_loaded_is_named(tmp_path):
 
 
 def test_triviaqa_in_the_layout_of_the_hub_gives_the_same_rows(tmp_path):
-    trivia(tmp_path, "wikipedia-dev.json", asked("q1", ["Two"], ["a"]), wikipedia_a="One, two.")
-    trivia(tmp_path, "web-dev.json", asked("q2", ["three"], ["a"], ["b"]), web_b="Three or two.")
+    write_trivia(tmp_path, "wikipedia-dev.json", ask("q1", ["Two"], ["a"]), wikipedia_a="One, two.")
+    write_trivia(tmp_path, "web-dev.json", ask("q2", ["three"], ["a"], ["b"]), web_b="Three or two.")
     ours = triviaqa.read_original(tmp_path, "validation", 9)
     questions = (
         ("q1", "Two", {"filename": ["a"], "wiki_context": ["One, two."]}, ("z", "Two")),
@@ -348,7 +356,7 @@ def test_triviaqa_in_the_layout_of_the_hub_gives_the_same_rows(tmp_path):
     for name, alias, pages, (file, text) in questions:
         row = {"question": "Which?", "question_id": name, "answer": {"aliases": [alias]}, "entity_pages": pages}
         rows.append(row | {"search_results": {"filename": [file], "search_context": [text]}})
-    theirs = triviaqa.read_hub(hub(tmp_path / "hub", rows, "rc"), "validation", 9)
+    theirs = triviaqa.read_hub(make_hub(tmp_path / "hub", rows, "rc"), "validation", 9)
     pd.testing.assert_frame_equal(theirs.frame, ours.frame)
     assert not theirs.subset
 
@@ -380,7 +388,7 @@ def test_the_stage_writes_tables_and_statistics_and_the_same_bytes_again(tmp_pat
     write_squad(files, 60, 30, 1)
     write_triviaqa(files, 60, 30, 1)
     questions = {"names": ("squad2", "triviaqa"), "squad2_training": "derived", "triviaqa_words": 60}
-    given = settings(root=files, train=40, names=(), questions=questions)
+    given = make_settings(root=files, train=40, names=(), questions=questions)
     folders = [tmp_path / name for name in ("first", "again")]
     for folder in folders:
         folder.mkdir()

@@ -27,7 +27,7 @@ from stages.evidence.statistics import (
 values = st.lists(st.floats(-100, 100), min_size=2, max_size=8).filter(lambda v: np.ptp(v) > 1e-3)
 
 
-def runs(*groups: list[float]) -> pd.DataFrame:
+def make_runs(*groups: list[float]) -> pd.DataFrame:
     """Makes a group of fine-tuning runs for every pre-training seed."""
     rows = []
     for seed, group in enumerate(groups):
@@ -37,7 +37,7 @@ def runs(*groups: list[float]) -> pd.DataFrame:
 
 
 def test_finetuning_seeds_are_the_units_of_one_checkpoint():
-    summary = summarise_cell(runs([1.0, 2.0, 4.0]), 0.95)
+    summary = summarise_cell(make_runs([1.0, 2.0, 4.0]), 0.95)
     assert (summary.n, summary.runs, summary.unit) == (3, 3, FINETUNING)
     assert summary.mean == pytest.approx(7 / 3)
     assert summary.sd == summary.within_sd == pytest.approx(np.std([1, 2, 4], ddof=1))
@@ -46,20 +46,20 @@ def test_finetuning_seeds_are_the_units_of_one_checkpoint():
 
 
 def test_several_pretraining_seeds_are_the_units_and_count_equally():
-    summary = summarise_cell(runs([1.0, 3.0], [6.0, 6.0, 6.0, 6.0]), 0.95)
+    summary = summarise_cell(make_runs([1.0, 3.0], [6.0, 6.0, 6.0, 6.0]), 0.95)
     assert (summary.n, summary.runs, summary.unit) == (2, 6, PRETRAINING)
     assert summary.mean == 4.0  # not 28 / 6
     assert summary.sd == pytest.approx(np.std([2, 6], ddof=1))
 
 
 def test_a_single_run_has_no_interval():
-    single = summarise_cell(runs([1.0]), 0.95)
+    single = summarise_cell(make_runs([1.0]), 0.95)
     assert single.n == 1
     assert np.isnan([single.sd, single.low, single.high, single.within_sd]).all()
 
 
 def test_equal_runs_have_an_interval_of_no_width():
-    equal = summarise_cell(runs([2.0, 2.0, 2.0]), 0.95)
+    equal = summarise_cell(make_runs([2.0, 2.0, 2.0]), 0.95)
     assert (equal.low, equal.high, equal.sd) == (2.0, 2.0, 0.0)
 
 
@@ -79,11 +79,11 @@ def test_what_was_not_fine_tuned_has_units_of_its_stage(stage, pretraining_seed,
 
 def test_no_runs_are_an_error():
     with pytest.raises(ValueError, match="no runs"):
-        summarise_cell(runs(), 0.95)
+        summarise_cell(make_runs(), 0.95)
 
 
 def test_spread_within_checkpoints_is_pooled():
-    assert compute_within_sd(runs([0.0, 2.0], [10.0, 10.0, 10.0])) == pytest.approx(sqrt(2 / 3))
+    assert compute_within_sd(make_runs([0.0, 2.0], [10.0, 10.0, 10.0])) == pytest.approx(sqrt(2 / 3))
 
 
 @pytest.mark.nightly
@@ -92,7 +92,7 @@ def test_intervals_cover_the_mean_as_often_as_they_say():
     samples = generator.normal(size=(400, 5))
     covered = 0
     for sample in samples:
-        summary = summarise_cell(runs(list(sample)), 0.9)
+        summary = summarise_cell(make_runs(list(sample)), 0.9)
         covered += summary.low < 0 < summary.high
     assert 0.86 < covered / len(samples) < 0.94
 
@@ -158,8 +158,8 @@ def test_without_variance_on_a_side_values_that_lie_apart_have_a_permutation_tes
 def test_runs_of_equal_seeds_are_paired_in_any_order(pairs):
     first, second = np.array(pairs).T
     assume(min(np.ptp(first), np.ptp(second), np.ptp(first - second)) > 1e-3)
-    own = runs(*first[:, None].tolist())
-    other = runs(*second[:, None].tolist())
+    own = make_runs(*first[:, None].tolist())
+    other = make_runs(*second[:, None].tolist())
     made = compare_arms(own, other.iloc[::-1], 0.95)
     expected = stats.ttest_rel(first, second)
     assert made.paired
@@ -171,19 +171,19 @@ def test_runs_of_equal_seeds_are_paired_in_any_order(pairs):
 
 
 def test_a_spread_that_seeds_share_does_not_hide_a_difference():
-    own, other = runs([1.0], [5.0], [9.0]), runs([0.9], [4.9], [8.88])
+    own, other = make_runs([1.0], [5.0], [9.0]), make_runs([0.9], [4.9], [8.88])
     assert compare_arms(own, other, 0.95).p < 0.05
     assert compare_by_welch(own["value"].to_numpy(), other["value"].to_numpy(), 0.95).p > 0.05
 
 
 def test_finetuning_seeds_of_two_checkpoints_are_not_paired():
-    single = compare_arms(runs([1.0, 2.0, 4.0]), runs([0.0, 2.0, 2.0]), 0.95)
+    single = compare_arms(make_runs([1.0, 2.0, 4.0]), make_runs([0.0, 2.0, 2.0]), 0.95)
     assert not single.paired
     assert (single.unit, single.n) == (FINETUNING, (3, 3))
 
 
 def test_finetuning_seeds_of_several_checkpoints_are_averaged():
-    several = compare_arms(runs([1.0, 3.0], [2.0, 6.0], [3.0, 4.0]), runs([1.0], [1.0], [2.0]), 0.95)
+    several = compare_arms(make_runs([1.0, 3.0], [2.0, 6.0], [3.0, 4.0]), make_runs([1.0], [1.0], [2.0]), 0.95)
     assert several.paired
     assert several.unit == PRETRAINING
     assert several.value == pytest.approx(np.mean([2.0, 4.0, 3.5]) - np.mean([1.0, 1.0, 2.0]))
@@ -199,7 +199,7 @@ def test_rounds_are_pairs_and_three_have_an_interval():
 
 
 def test_fewer_than_three_seeds_have_neither_interval_nor_test():
-    made = compare_arms(runs([1.0], [2.0]), runs([3.0], [5.0], [6.0]), 0.95)
+    made = compare_arms(make_runs([1.0], [2.0]), make_runs([3.0], [5.0], [6.0]), 0.95)
     assert isnan(made.low)
     assert isnan(made.p)
     assert made.value == pytest.approx(1.5 - 14 / 3)

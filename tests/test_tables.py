@@ -19,32 +19,32 @@ from stages.report.tables import (
     format_signed,
     write_csv,
 )
-from tests.toy_evidence import cell_sources, filled, row
+from tests.toy_evidence import fill_table, make_cell_sources, make_row
 
 TABLES = specifications.load()[0]
 
 
-def grid(name: str, run: list[dict]):
+def make_grid(name: str, run: list[dict]):
     table = TABLES[name]
-    return build_paper_table((table,), filled(name, run), ["tiny"])
+    return build_paper_table((table,), fill_table(name, run), ["tiny"])
 
 
-def scored(operator: str, size: str, *values: float) -> list[dict]:
+def make_scored_runs(operator: str, size: str, *values: float) -> list[dict]:
     """Makes runs of one column with as many fine-tuning seeds as values, on two pre-training seeds."""
     model = {"metric": "score", "evaluated_on": "rte", "operator": operator, "size": size}
     rows = []
     for seed in (1, 2):
         for place, value in enumerate(values):
-            rows.append(row(**model, value=value, pretraining_seed=seed, finetuning_seed=place))
+            rows.append(make_row(**model, value=value, pretraining_seed=seed, finetuning_seed=place))
     return rows
 
 
-def lines(table, label: str) -> dict:
+def list_lines(table, label: str) -> dict:
     group = next(group for group in table.groups if group.label == label)
     return {line.label.split(",")[0]: line for line in group.lines}
 
 
-def column(table, line, label: str):
+def make_column(table, line, label: str):
     return line.values[[heading.label for heading in table.headings].index(label)]
 
 
@@ -83,25 +83,25 @@ def test_levels_of_the_loss_fall_and_other_milestones_follow_in_their_order():
 
 
 def test_a_row_of_the_paper_that_was_not_run_has_no_line_for_this_run():
-    table = grid("courtois2024_table3_glue", [])
-    assert "reproduced" not in lines(table, "BERT-base pairwise")
-    assert not grid("kowsher2025_naacl_table2_squad", []).measured
+    table = make_grid("courtois2024_table3_glue", [])
+    assert "reproduced" not in list_lines(table, "BERT-base pairwise")
+    assert not make_grid("kowsher2025_naacl_table2_squad", []).measured
 
 
 def test_published_values_stand_as_printed():
-    table = grid("courtois2024_table3_glue", [])
-    line = lines(table, "BERT-base pairwise")["published"]
-    assert column(table, line, "GLUE score").text == "79.36 (0.37)"
+    table = make_grid("courtois2024_table3_glue", [])
+    line = list_lines(table, "BERT-base pairwise")["published"]
+    assert make_column(table, line, "GLUE score").text == "79.36 (0.37)"
 
 
 def test_a_measured_row_of_the_paper_shows_mean_spread_and_seeds():
-    table = grid("courtois2024_table3_glue", scored("pairwise", "base", 0.5, 0.7))
-    line = lines(table, "BERT-base pairwise")["reproduced"]
-    value = column(table, line, "RTE")
+    table = make_grid("courtois2024_table3_glue", make_scored_runs("pairwise", "base", 0.5, 0.7))
+    line = list_lines(table, "BERT-base pairwise")["reproduced"]
+    value = make_column(table, line, "RTE")
     assert line.label == "reproduced, n = 2"
     assert (value.text, value.spread) == ("60.00", "± 0.00")
     assert "n = 2 pre-training seeds, 4 runs" in value.detail
-    assert column(table, line, "QQP").text == "–"
+    assert make_column(table, line, "QQP").text == "–"
     assert any("each the mean of 2 fine-tuning runs" in note for note in table.notes)
 
 
@@ -110,30 +110,30 @@ def test_a_score_at_chance_is_marked(value, text):
     constant = {("most_frequent", "courtois2024", "rte", "score"): (0.55, 0.6)}
     name = "courtois2024_table3_glue"
     table = build_paper_table(
-        (TABLES[name],), filled(name, scored("pairwise", "base", value), without_model=constant), []
+        (TABLES[name],), fill_table(name, make_scored_runs("pairwise", "base", value), without_model=constant), []
     )
-    assert column(table, lines(table, "BERT-base pairwise")["reproduced"], "RTE").text == text
+    assert make_column(table, list_lines(table, "BERT-base pairwise")["reproduced"], "RTE").text == text
     assert any(note.startswith("° marks scores at chance") for note in table.notes) == text.endswith("°")
 
 
 def test_a_row_outside_the_paper_is_labelled_and_has_no_published_line():
-    table = grid("courtois2024_table3_glue", scored("shared", "tiny", 0.5))
+    table = make_grid("courtois2024_table3_glue", make_scored_runs("shared", "tiny", 0.5))
     group = table.groups[-1]
     assert (group.label, group.remark) == ("BERT-tiny shared", "not in the paper")
     assert [line.label for line in group.lines] == ["reproduced, n = 2"]
 
 
 def test_counts_are_called_counted_and_formulas_are_formulas():
-    run = [row(stage="parameters", protocol=None, metric="attention_parameters", size="base", value=1771776)]
-    table = grid("courtois2024_table1_attention_param_formulas", run)
-    own = lines(table, "original")
-    assert column(table, own["counted"], "Counted, BERT-base").text == "1,771,776"
-    assert column(table, own["published"], "As a formula").kind == "formula"
+    run = [make_row(stage="parameters", protocol=None, metric="attention_parameters", size="base", value=1771776)]
+    table = make_grid("courtois2024_table1_attention_param_formulas", run)
+    own = list_lines(table, "original")
+    assert make_column(table, own["counted"], "Counted, BERT-base").text == "1,771,776"
+    assert make_column(table, own["published"], "As a formula").kind == "formula"
     assert table.kinds == ["formula", "formula", "number"]
 
 
 def test_the_csv_has_one_line_a_cell_with_published_and_reproduced_values():
-    table = grid("courtois2024_table3_glue", scored("original", "tiny", 0.5))
+    table = make_grid("courtois2024_table3_glue", make_scored_runs("original", "tiny", 0.5))
     assert len(table.csv) == 70
     assert list(table.csv.columns) == [
         "row", "column", "metric", "printed", "published", "released", "reproduced_mean", "reproduced_sd",
@@ -142,9 +142,11 @@ def test_the_csv_has_one_line_a_cell_with_published_and_reproduced_values():
     assert not table.csv.duplicated(["row", "column"]).any()
 
 
-def both_editions(end: str):
+def make_both_editions(end: str):
     pair = tuple(TABLES[f"{edition}_{end}"] for edition in ("kowsher2024_arxiv", "kowsher2025_naacl"))
-    return build_paper_table(pair, pd.concat([cells.fill_cells(table, cell_sources([])) for table in pair]), ["tiny"])
+    return build_paper_table(
+        pair, pd.concat([cells.fill_cells(table, make_cell_sources([])) for table in pair]), ["tiny"]
+    )
 
 
 HOSTILE = (
@@ -172,19 +174,19 @@ def test_a_spreadsheet_takes_no_text_of_a_table_for_a_formula_and_every_number_s
 
 
 def test_editions_that_differ_stand_one_below_the_other_with_the_differences_marked():
-    table = both_editions("table1_glue")
+    table = make_both_editions("table1_glue")
     group = next(group for group in table.groups if group.label == "BERT-base shared")
     earlier, later = group.lines
     assert (earlier.label, later.label) == ("published, arXiv 2024", "published, NAACL 2025")
-    assert [column(table, line, "QNLI").text for line in group.lines] == ["89.02 †", "88.02 †"]
-    assert [column(table, line, "MRPC").text for line in group.lines] == ["88.14", "88.14"]
+    assert [make_column(table, line, "QNLI").text for line in group.lines] == ["89.02 †", "88.02 †"]
+    assert [make_column(table, line, "MRPC").text for line in group.lines] == ["88.14", "88.14"]
     assert any("marks the 8 cells" in note for note in table.notes)
     assert set(table.csv["edition"]) == {"arXiv 2024", "NAACL 2025"}
     assert len(table.csv) == 2 * 40
 
 
 def test_editions_that_print_the_same_have_one_line():
-    table = both_editions("table4_model_parameters")
+    table = make_both_editions("table4_model_parameters")
     assert {line.label for group in table.groups for line in group.lines} == {"published"}
     assert "Both editions print the same." in table.notes
 

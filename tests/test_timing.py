@@ -33,7 +33,7 @@ from stages.timing import peers, speed, stock
 from stages.timing import stage as timing
 from stages.training import machine
 from tests import toy
-from tests.toy import run_of
+from tests.toy import make_run
 
 STOCK = "implementation=trainer precision=float32 "
 
@@ -95,13 +95,13 @@ def pipeline(tmp_path, monkeypatch):
     """data/tokens and data/tasks of the smallest kind, and fitting settings."""
     settings = load_settings(Path(__file__).parents[1] / PATH)
     monkeypatch.chdir(tmp_path)
-    toy.tokens_and_task(tmp_path / "data", "cola")
+    toy.write_tokens_and_task(tmp_path / "data", "cola")
     pairs = tmp_path / "data" / "sentence_pairs" / "blog"
     pairs.mkdir(parents=True)
     sentences = tuple(np.array([BEGIN, 4 + i % 8, 5, END]) for i in range(12))
     Pairs(sentences, sentences).save(pairs / "train.safetensors")
     for side in SIDES:
-        toy.word_tokenizer(pairs / f"{side}.json")
+        toy.write_word_tokenizer(pairs / f"{side}.json")
     translating = {"operators": ("original", "fixed"), "hidden": 16, "heads": 2, "intermediate": 16, "batch_size": 4}
     blog = settings.translation.protocols["blog"].model_copy(update=translating)
     size = settings.models["tiny"].model_copy(update=toy.TOY)
@@ -171,7 +171,7 @@ def test_rates_and_shares_of_the_peak_follow_from_the_seconds_of_a_step(pipeline
 
 
 def test_steps_that_are_timed_begin_again_after_the_last_step_of_the_recipe(pipeline, monkeypatch):
-    model = speed.Pretraining(run_of(steps=4), Corpus.open(TOKENS))
+    model = speed.Pretraining(make_run(steps=4), Corpus.open(TOKENS))
     steps = []
     monkeypatch.setattr(model.trainer, "advance", steps.append)
     model.measure_seconds(5)
@@ -196,7 +196,7 @@ def in_this_process() -> nullcontext:
 
 
 def describe(precision: str = "float32", steps: int = 1) -> peers.Training:
-    return stock.describe_pretraining(run_of(precision=precision), Corpus.open(TOKENS), TOKENIZER, steps)
+    return stock.describe_pretraining(make_run(precision=precision), Corpus.open(TOKENS), TOKENIZER, steps)
 
 
 def test_a_step_of_stock_bert_takes_the_mean_of_the_steps_after_the_first(pipeline, monkeypatch):
@@ -216,7 +216,7 @@ def test_a_step_of_stock_bert_takes_the_mean_of_the_steps_after_the_first(pipeli
 
 
 def test_stock_pretraining_takes_as_many_sequences_at_once_as_ours(pipeline, monkeypatch):
-    run = run_of(micro_batch_size=2)
+    run = make_run(micro_batch_size=2)
     training = stock.describe_pretraining(run, Corpus.open(TOKENS), TOKENIZER, 1)
     assert run.training.batch_size == training.batch_size * training.schedule["gradient_accumulation_steps"] == 4
     rows, forward = [], BertForMaskedLM.forward

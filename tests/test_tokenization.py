@@ -38,12 +38,12 @@ ROOT = Path(__file__).parents[1]
 LAPTOP = load_settings(ROOT / "stages/scales/laptop.yaml").tokenization
 
 
-def settings(**changes) -> Tokenization:
+def make_settings(**changes) -> Tokenization:
     small = {"vocabulary_size": 150, "sequence_length": 8, "validation_documents": 5}
     return Tokenization.model_validate(LAPTOP.model_dump() | small | changes)
 
 
-def documents(count: int, seed: int = 0) -> list[str]:
+def write_documents(count: int, seed: int = 0) -> list[str]:
     random = np.random.default_rng(seed)
     return [" ".join(random.choice(WORDS, size=random.integers(1, 30))) for _ in range(count)]
 
@@ -61,7 +61,7 @@ TOKENS = Path("tokens")
 
 def build(**changes) -> None:
     """Tokenizes the folder `filtered` into the folder `tokens`."""
-    tokenization.build_tokens(toy_shards.FILTERED, TOKENS, settings(**changes), None, workers=1)
+    tokenization.build_tokens(toy_shards.FILTERED, TOKENS, make_settings(**changes), None, workers=1)
 
 
 def load_tokenizer() -> Tokenizer:
@@ -92,7 +92,7 @@ def bert(shared_data) -> Tokenizer:
 
 @pytest.mark.parametrize(("shards", "length"), [(1, 8), (4, 33)])
 def test_sequences_are_the_documents_concatenated_and_cut(shards, length):
-    texts = documents(100)
+    texts = write_documents(100)
     write_shards(texts, shards)
     build(sequence_length=length)
     tokenizer = load_tokenizer()
@@ -118,7 +118,7 @@ def test_shards_and_batches_do_not_show_in_the_sequences(monkeypatch, tmp_path):
         folder.mkdir()
         monkeypatch.chdir(folder)
         monkeypatch.setattr(tokens, "BATCH", batch)
-        write_shards(documents(60), shards)
+        write_shards(write_documents(60), shards)
         build()
         found.add((read_sequences().tobytes(), (TOKENS / "index.json").read_text()))
     assert len(found) == 1
@@ -205,7 +205,7 @@ def test_a_partial_block_is_dropped_per_batch_of_documents_as_the_authors_do(mon
     # documents of more characters come in pieces, of which some batches hold no end
     monkeypatch.setattr(tokens, "BATCH", characters)
     monkeypatch.setattr(tokens, "cut_pieces", partial(tokens.cut_pieces, longest=characters))
-    texts = documents(count)
+    texts = write_documents(count)
     write_shards(texts)
     shard = Path("filtered/part_1.jsonl.zst")
     tokenizer = vocabulary.train_tokenizer([shard], 150)
@@ -244,7 +244,7 @@ def test_held_out_documents_are_drawn_over_all_shards(sizes, seed, data):
     ],
 )
 def test_too_few_documents_or_tokens_are_errors(held_out, length, message):
-    write_shards(documents(20))
+    write_shards(write_documents(20))
     with pytest.raises(ValueError, match=message):
         build(validation_documents=held_out, sequence_length=length)
 
@@ -254,7 +254,7 @@ def test_a_vocabulary_that_knows_less_than_half_of_the_tokens_is_refused(words, 
     write_shards([words] * 30)
     pieces = [*vocabulary.SPECIAL, *WORDS]
     Path("vocabulary.txt").write_text("\n".join(pieces))
-    choice = settings(vocabulary="vocabulary.txt")
+    choice = make_settings(vocabulary="vocabulary.txt")
     if share:
         expectation = pytest.raises(ValueError, match=rf"vocabulary: {share} of the tokens are unknown .*\.txt\)")
     else:
@@ -273,7 +273,7 @@ def test_a_vocabulary_that_stays_below_its_size_is_announced(capsys):
 
 
 def test_a_shard_that_its_ledger_contradicts_is_named():
-    write_shards(documents(20), 2)
+    write_shards(write_documents(20), 2)
     path = Path("filtered/part_2.jsonl.zst")
     lines = list(reading.read_lines(path))
     # a new file: the old file is also the result of a job
@@ -285,7 +285,7 @@ def test_a_shard_that_its_ledger_contradicts_is_named():
 
 
 def test_the_trained_vocabulary_has_bert_tokens_and_every_ascii_character():
-    write_shards([*documents(50), "Ünïcode ß 東"])
+    write_shards([*write_documents(50), "Ünïcode ß 東"])
     build()
     tokenizer = load_tokenizer()
     size = tokenizer.get_vocab_size()
@@ -300,7 +300,7 @@ def test_the_trained_vocabulary_has_bert_tokens_and_every_ascii_character():
 
 def test_rare_characters_take_no_more_than_a_quarter_of_a_trained_vocabulary():
     rare = [chr(0x4E00 + number) for number in range(300)]
-    write_shards([*documents(50), " ".join(rare)])
+    write_shards([*write_documents(50), " ".join(rare)])
     found = vocabulary.train_tokenizer([Path("filtered/part_1.jsonl.zst")], 400).get_vocab()
     assert len(found.keys() & rare) <= 100
 
@@ -313,14 +313,14 @@ def test_a_full_disk_is_reported_where_sequences_are_packed(monkeypatch, tmp_pat
 
 
 def test_a_full_disk_is_reported_where_a_vocabulary_is_trained(monkeypatch, tmp_path):
-    write_shards(documents(5))
+    write_shards(write_documents(5))
     monkeypatch.setattr(storage, "make_temporary_sibling", lambda _: nullcontext(Path("/dev/full")))
     with pytest.raises(OSError, match="No space left"):
         vocabulary.train_vocabulary({"shards": ["filtered/part_1.jsonl.zst"], "size": 150}, tmp_path)
 
 
 def test_a_full_disk_is_reported_where_documents_are_encoded(tmp_path):
-    write_shards(documents(5))
+    write_shards(write_documents(5))
     vocabulary.train_tokenizer([Path("filtered/part_1.jsonl.zst")], 150).save("tokenizer.json")
     (tmp_path / "train.bin").symlink_to("/dev/full")
     job = {"shard": "filtered/part_1.jsonl.zst", "tokenizer": "tokenizer.json", "validation": [], "cut": None}
@@ -330,7 +330,7 @@ def test_a_full_disk_is_reported_where_documents_are_encoded(tmp_path):
 
 @pytest.mark.parametrize("space", [" ", "\n"])
 def test_a_vocabulary_trained_on_pieces_is_the_same(monkeypatch, space):
-    text = space.join(documents(50)).replace("cat", "c\u0301at")
+    text = space.join(write_documents(50)).replace("cat", "c\u0301at")
     shard = toy_shards.write_shard([records.write_record(PlainDocument(text))])
     whole = vocabulary.train_tokenizer([shard], 300)
     monkeypatch.setattr(vocabulary, "LONGEST", 10)
@@ -417,14 +417,14 @@ def test_a_damaged_tokenizer_in_the_layout_of_the_hub_is_one_error(content, tmp_
 @pytest.mark.parametrize("name", ["./no/model", "", 256 * "a"])
 def test_a_vocabulary_that_is_nowhere_is_an_error(name):
     with pytest.raises(ValueError, match=rf"tokenization\.vocabulary \(no file below data\.root\): {name}.* cannot be"):
-        tokenization.choose_tokenizer(settings(vocabulary=name), Path(), [], 1)
+        tokenization.choose_tokenizer(make_settings(vocabulary=name), Path(), [], 1)
 
 
 def test_more_pieces_than_sixteen_bits_number_are_refused():
     pieces = [*vocabulary.SPECIAL, *(f"w{i}" for i in range(70_000))]
     Path("vocab.txt").write_text("\n".join(pieces))
     with pytest.raises(ValueError, match=r"70005 pieces; .* at most 65536"):
-        tokenization.choose_tokenizer(settings(vocabulary="vocab.txt"), Path(), [], 1)
+        tokenization.choose_tokenizer(make_settings(vocabulary="vocab.txt"), Path(), [], 1)
 
 
 def test_a_tokenizer_in_the_layout_of_the_hub_gives_the_same_ids(bert):
@@ -452,7 +452,7 @@ def test_a_vocabulary_of_the_hub_is_read_at_a_recorded_commit(monkeypatch):
 
     monkeypatch.setattr("transformers.AutoTokenizer.from_pretrained", load)
     monkeypatch.setattr("huggingface_hub.HfApi.model_info", lambda *_, **__: SimpleNamespace(sha="9abc"))
-    _, source = tokenization.choose_tokenizer(settings(vocabulary="some/bert"), None, [], 1)
+    _, source = tokenization.choose_tokenizer(make_settings(vocabulary="some/bert"), None, [], 1)
     assert source == "some/bert@9abc"
     assert asked == [("some/bert", "9abc")]
 

@@ -32,14 +32,14 @@ TRAINING = {
 }  # fmt: skip
 
 
-def run_of(operator: str = "original", seed: int = 1, **changes) -> TranslationRun:
+def make_run(operator: str = "original", seed: int = 1, **changes) -> TranslationRun:
     training = TranslationProtocol.model_construct(**TRAINING | changes)
     return TranslationRun(operator=operator, task=TRANSLATION, size="toy", seed=seed, training=training)
 
 
-def model_of(operator: str = "original", **changes) -> Transformer:
+def make_model(operator: str = "original", **changes) -> Transformer:
     """A model with weights far from the initial values, so that nothing is equal by chance."""
-    model = build_model(run_of(operator, **changes), WORDS).double().eval()
+    model = build_model(make_run(operator, **changes), WORDS).double().eval()
     torch.manual_seed(3)
     with torch.no_grad():
         for name, parameter in model.named_parameters():
@@ -48,13 +48,13 @@ def model_of(operator: str = "original", **changes) -> Transformer:
     return model
 
 
-def scores_of(model: Transformer, source: torch.Tensor, target: torch.Tensor) -> torch.Tensor:
+def compute_scores(model: Transformer, source: torch.Tensor, target: torch.Tensor) -> torch.Tensor:
     """Scores [batch, m, words] of the token after each target token."""
     with torch.no_grad():
         return model.output(model.decode(target, *model.encode(source)))
 
 
-def ids(words: int, *lengths: int) -> torch.Tensor:
+def draw_ids(words: int, *lengths: int) -> torch.Tensor:
     """Sentences of these lengths, padded to the longest."""
     rows = torch.full((len(lengths), max(lengths)), PAD)
     generator = torch.Generator().manual_seed(len(lengths))
@@ -72,7 +72,7 @@ def load_attention(theirs: nn.MultiheadAttention, operator: nn.Module) -> None:
     theirs.out_proj.load_state_dict(operator.output.state_dict())
 
 
-def library_layer(kind: type[nn.Module], ours: nn.Module) -> nn.Module:
+def build_library_layer(kind: type[nn.Module], ours: nn.Module) -> nn.Module:
     """A layer of torch.nn with the weights of a layer of our model."""
     hidden, heads, width = (TRAINING[name] for name in ("hidden", "heads", "intermediate"))
     layer = kind(hidden, heads, width, 0.0, layer_norm_eps=EPSILON, batch_first=True, dtype=torch.float64)
@@ -88,7 +88,7 @@ def library_layer(kind: type[nn.Module], ours: nn.Module) -> nn.Module:
     return layer.eval()
 
 
-def embedded(embedding: nn.Embedding, rows: torch.Tensor) -> torch.Tensor:
+def embed(embedding: nn.Embedding, rows: torch.Tensor) -> torch.Tensor:
     """Embeddings and positions, channel by channel as Vaswani et al. print them."""
     hidden = TRAINING["hidden"]
     places = torch.zeros(rows.shape[1], hidden)
@@ -100,33 +100,33 @@ def embedded(embedding: nn.Embedding, rows: torch.Tensor) -> torch.Tensor:
 
 
 def test_scores_of_original_are_the_scores_of_the_librarys_layers():
-    model, source, target = model_of(), ids(WORDS[0], 9, 6, 4), ids(WORDS[1], 5, 8, 8)
+    model, source, target = make_model(), draw_ids(WORDS[0], 9, 6, 4), draw_ids(WORDS[1], 5, 8, 8)
     future = nn.Transformer.generate_square_subsequent_mask(target.shape[1], dtype=torch.float64)
     padding = source == PAD
     with torch.no_grad():
-        X, Y = embedded(model.source, source), embedded(model.target, target)
+        X, Y = embed(model.source, source), embed(model.target, target)
         for ours in model.encoder:
-            X = library_layer(nn.TransformerEncoderLayer, ours)(X, src_key_padding_mask=padding)
+            X = build_library_layer(nn.TransformerEncoderLayer, ours)(X, src_key_padding_mask=padding)
         for ours in model.decoder:
-            layer = library_layer(nn.TransformerDecoderLayer, ours)
+            layer = build_library_layer(nn.TransformerDecoderLayer, ours)
             Y = layer(Y, X, tgt_mask=future, memory_key_padding_mask=padding)
         wanted = model.output(Y)
     real = target != PAD
-    torch.testing.assert_close(scores_of(model, source, target)[real], wanted[real], rtol=0, atol=1e-6)
+    torch.testing.assert_close(compute_scores(model, source, target)[real], wanted[real], rtol=0, atol=1e-6)
 
 
 @pytest.mark.parametrize("operator", OPERATORS)
 def test_the_source_has_an_influence_and_later_target_tokens_and_padding_have_none(operator):
-    model, source, target = model_of(operator), ids(WORDS[0], 7), ids(WORDS[1], 6)
-    scores = scores_of(model, source, target)
+    model, source, target = make_model(operator), draw_ids(WORDS[0], 7), draw_ids(WORDS[1], 6)
+    scores = compute_scores(model, source, target)
     later = target.clone()
     later[:, 5] = 4 if target[0, 5] != 4 else 5
-    changed = scores_of(model, source, later)
+    changed = compute_scores(model, source, later)
     torch.testing.assert_close(changed[:, :5], scores[:, :5], rtol=0, atol=1e-12)
     assert not torch.allclose(changed[:, 5:], scores[:, 5:])
     longer = [nn.functional.pad(T, (0, 4), value=PAD) for T in (source, target)]
-    torch.testing.assert_close(scores_of(model, *longer)[:, :6], scores, rtol=0, atol=1e-12)
-    assert not torch.allclose(scores_of(model, source % 9, target), scores)
+    torch.testing.assert_close(compute_scores(model, *longer)[:, :6], scores, rtol=0, atol=1e-12)
+    assert not torch.allclose(compute_scores(model, source % 9, target), scores)
 
 
 def count(module: nn.Module) -> int:
@@ -134,7 +134,7 @@ def count(module: nn.Module) -> int:
 
 
 def test_a_shared_vocabulary_is_one_matrix():
-    model, separate = build_model(run_of(vocabulary="shared"), (29, 29)), build_model(run_of(), (29, 29))
+    model, separate = build_model(make_run(vocabulary="shared"), (29, 29)), build_model(make_run(), (29, 29))
     assert model.source.weight is model.target.weight is model.output.weight
     assert model.output.bias is None
     assert count(separate) - count(model) == 2 * 29 * TRAINING["hidden"] + 29
@@ -142,12 +142,12 @@ def test_a_shared_vocabulary_is_one_matrix():
 
 @pytest.mark.parametrize(("operator", "printed"), [("original", 1_050_624), ("hadamard", 538_113)])
 def test_a_layer_has_as_many_parameters_as_the_blog_counts(operator, printed):
-    block = steps.build_attention(run_of(operator, hidden=512, heads=8, positions=40))
+    block = steps.build_attention(make_run(operator, hidden=512, heads=8, positions=40))
     assert count(block) - count(block.norm) == printed
 
 
 def test_weights_start_as_keras_starts_them():
-    model = build_model(run_of(hidden=64), WORDS)
+    model = build_model(make_run(hidden=64), WORDS)
     for layer in filter(lambda part: isinstance(part, nn.Linear), model.modules()):
         # the limit of Glorot-uniform weights
         assert layer.weight.abs().max().item() == pytest.approx((6 / sum(layer.weight.shape)) ** 0.5, rel=0.02)
@@ -163,7 +163,7 @@ def test_the_rate_rises_over_the_warm_up_and_falls_with_the_root_of_the_step():
     assert rates[0] == pytest.approx(rates[3999] / 4000)
 
 
-def toy_pairs(number: int) -> Pairs:
+def make_pairs(number: int) -> Pairs:
     generator = np.random.default_rng(5)
     sides = []
     for words in WORDS:
@@ -174,7 +174,7 @@ def toy_pairs(number: int) -> Pairs:
 
 
 def test_pairs_come_back_as_they_were_saved(tmp_path):
-    pairs = toy_pairs(30)
+    pairs = make_pairs(30)
     pairs.save(tmp_path / "train.safetensors")
     again = load_pairs(tmp_path / "train.safetensors")
     for saved, loaded in zip(pairs.source + pairs.target, again.source + again.target, strict=True):
@@ -198,7 +198,7 @@ def test_a_loss_whose_perplexity_exceeds_every_float_gives_an_infinite_perplexit
 
 
 def test_an_update_reports_the_smoothed_loss_before_it_and_the_held_out_loss_is_not_smoothed():
-    run, pairs, everything = run_of(label_smoothing=0.5), toy_pairs(5), np.arange(5)
+    run, pairs, everything = make_run(label_smoothing=0.5), make_pairs(5), np.arange(5)
     model = build_model(run, WORDS)
     scores, labels = steps.score_pairs(model, pairs, everything)
     losses = [nn.functional.cross_entropy(scores, labels, label_smoothing=share).item() for share in (0.0, 0.5)]
@@ -209,7 +209,7 @@ def test_an_update_reports_the_smoothed_loss_before_it_and_the_held_out_loss_is_
 
 
 def test_an_update_with_a_gradient_that_is_not_finite_is_an_error_that_names_the_step():
-    run, pairs = run_of(), toy_pairs(5)
+    run, pairs = make_run(), make_pairs(5)
     model = build_model(run, WORDS)
     with torch.no_grad():
         model.output.bias[0] = float("nan")
@@ -219,7 +219,7 @@ def test_an_update_with_a_gradient_that_is_not_finite_is_an_error_that_names_the
 
 
 def test_held_out_counts_are_the_sums_of_single_sentences():
-    model, pairs = build_model(run_of(), WORDS).eval(), toy_pairs(7)
+    model, pairs = build_model(make_run(), WORDS).eval(), make_pairs(7)
     whole, summed = evaluate_held_out(model, pairs, "float32"), Counts()
     for source, target in zip(pairs.source, pairs.target, strict=True):
         summed += evaluate_held_out(model, Pairs((source,), (target,)), "float32")
@@ -228,7 +228,7 @@ def test_held_out_counts_are_the_sums_of_single_sentences():
     assert whole.tokens == sum(len(target) - 1 for target in pairs.target)
 
 
-def tabulated(scores: torch.Tensor, positions: int) -> SimpleNamespace:
+def make_tabulated_model(scores: torch.Tensor, positions: int) -> SimpleNamespace:
     """A model that looks up the log probabilities of the next word, by the sentence and all words before.
 
     scores: [sentences, prefixes, words]. A prefix has the number whose digits, the last first, are its words.
@@ -244,7 +244,7 @@ def tabulated(scores: torch.Tensor, positions: int) -> SimpleNamespace:
     return SimpleNamespace(places=range(positions), encode=encode, decode=decode, output=nn.Identity())
 
 
-def best_of_all(scores: list[list[float]], positions: int, alpha: float) -> list[int]:
+def find_best_of_all(scores: list[list[float]], positions: int, alpha: float) -> list[int]:
     """The translation of the highest penalised log probability, found by scoring every hypothesis of a sentence."""
     words, longest = len(scores[0]), positions - 1
     inner = [word for word in range(words) if word != END]
@@ -271,14 +271,14 @@ def test_a_wide_beam_finds_the_best_of_all_hypotheses_however_late_it_overtakes_
         scores[..., END] -= 3
         scores[:, BEGIN, END] += 5
         scores = scores.log_softmax(-1)
-        wanted = [best_of_all(table, positions, alpha) for table in scores.tolist()]
-        assert decoding.search_by_beams(tabulated(scores, positions), source, 3**4, alpha) == wanted
+        wanted = [find_best_of_all(table, positions, alpha) for table in scores.tolist()]
+        assert decoding.search_by_beams(make_tabulated_model(scores, positions), source, 3**4, alpha) == wanted
 
 
 @torch.no_grad()
 def test_one_beam_is_greedy_search():
     torch.manual_seed(4)
-    model, source = build_model(run_of(), WORDS).eval(), ids(WORDS[0], 8, 5, 3)
+    model, source = build_model(make_run(), WORDS).eval(), draw_ids(WORDS[0], 8, 5, 3)
     assert decoding.search_by_beams(model, source, 1, 0.0) == decoding.decode_greedily(model, source)
 
 
@@ -286,7 +286,7 @@ def test_one_beam_is_greedy_search():
 def prepared(tmp_path, monkeypatch) -> None:
     """A folder with the outputs of stage sentence_pairs."""
     monkeypatch.chdir(tmp_path)
-    folder, texts = run_of().data, language.draw_pairs(60, seed=1)
+    folder, texts = make_run().data, language.draw_pairs(60, seed=1)
     words = vocabulary.train(texts[:40], TRAINING["vocabulary_size"], False, folder)
     for split, part in {"train": texts[:40], "validation": texts[40:50], "test": texts[50:]}.items():
         table = pd.DataFrame(part, columns=["source", "target"])
@@ -299,8 +299,8 @@ LONG = {"positions": 60, "dropout": 0.1}
 
 
 def test_bleu_is_sacrebleus_of_whole_translations(prepared, tmp_path):
-    result = loop.train(run_of(epochs=1, **LONG), tmp_path)
-    texts = pd.read_parquet(run_of().data / "test.parquet")
+    result = loop.train(make_run(epochs=1, **LONG), tmp_path)
+    texts = pd.read_parquet(make_run().data / "test.parquet")
     for name, sentences in {"greedy": result["greedy"], "beam": result["beam"], "copy": list(texts["source"])}.items():
         assert result[f"{name}_bleu"] == BLEU(force=True).corpus_score(sentences, [list(texts["target"])]).score
     assert "tok:13a" in result["signature"] and "version:" in result["signature"]
@@ -311,14 +311,14 @@ def test_every_epoch_has_a_separate_order(prepared, tmp_path, monkeypatch):
     monkeypatch.setattr(
         loop, "draw_batches", lambda lengths, size, seed: seeds.append(seed) or draw_batches(lengths, size, seed)
     )
-    loop.train(run_of(**LONG), tmp_path)
+    loop.train(make_run(**LONG), tmp_path)
     assert len(seeds) == len(set(seeds)) == TRAINING["epochs"]
 
 
 def test_observations_count_held_out_tokens_and_translated_sentences():
     log = [{"epoch": 1, "tokens": 7} | dict.fromkeys(stage.BY_EPOCH, 0.5)]
     result = {"log": log, "greedy": ["a", "b"]} | dict.fromkeys(("greedy_bleu", "beam_bleu", "copy_bleu"), 0.5)
-    numbers = {row.metric: row.n for row in stage.make_rows(run_of(), result)}
+    numbers = {row.metric: row.n for row in stage.make_rows(make_run(), result)}
     assert numbers == {
         **dict.fromkeys(("training_loss", "training_accuracy", "accuracy_ceiling")),
         **dict.fromkeys(("accuracy", "perplexity"), 7),
@@ -327,7 +327,7 @@ def test_observations_count_held_out_tokens_and_translated_sentences():
 
 
 def test_a_killed_job_goes_on_to_the_same_bytes(prepared, tmp_path, monkeypatch):
-    run = run_of("hadamard", **LONG)
+    run = make_run("hadamard", **LONG)
     whole, broken = tmp_path / "whole", tmp_path / "broken"
     whole.mkdir()
     broken.mkdir()
@@ -382,7 +382,7 @@ SEQUENCES = {
 }
 
 
-def sequence_error(task: str, operator: str) -> float:
+def compute_sequence_error(task: str, operator: str) -> float:
     training = SequenceTasks.model_construct(**SEQUENCES)
     run = TranslationRun(operator=operator, task=task, size="toy", seed=1, training=training)
     return sequences.train(run)["error"]
@@ -399,11 +399,11 @@ def test_a_sequence_task_that_diverges_ends_within_an_interval_and_names_the_ste
     monkeypatch.setattr(sequences, "update_weights", diverge)
     monkeypatch.setitem(SEQUENCES, "steps", length)
     with pytest.raises(ValueError, match="step 2: loss .*, gradient norm nan: the run has diverged"):
-        sequence_error("copy", "original")
+        compute_sequence_error("copy", "original")
     assert len(norms) == min(length, sequences.READ_INTERVAL)
 
 
 def test_position_by_itself_solves_the_recurrence_and_not_the_copy(one_thread):
-    assert sequence_error("recurrence", "fixed") < 0.1
-    assert sequence_error("copy", "fixed") > 0.7
-    assert sequence_error("copy", "original") < 0.2
+    assert compute_sequence_error("recurrence", "fixed") < 0.1
+    assert compute_sequence_error("copy", "fixed") > 0.7
+    assert compute_sequence_error("copy", "original") < 0.2

@@ -24,12 +24,12 @@ MEASURED = {
 }
 
 
-def frame_of(rows: list[Observation]) -> pd.DataFrame:
+def make_frame(rows: list[Observation]) -> pd.DataFrame:
     records = [asdict(row) for row in rows]
     return pd.DataFrame(records, columns=list(COLUMNS)).astype(TYPES)
 
 
-def observed() -> pd.DataFrame:
+def observe() -> pd.DataFrame:
     """Makes rows of three seeds that differ a little."""
     rows = []
     for operator, (bleu, recurrence, copy) in MEASURED.items():
@@ -44,15 +44,15 @@ def observed() -> pd.DataFrame:
             for task, error in (("recurrence", recurrence), ("copy", copy)):
                 own = {**run, "protocol": "sequences", "size": "sequences", "task": task}
                 rows.append(Observation(metric="error", value=error + seed / 500, **own))
-    return frame_of(rows)
+    return make_frame(rows)
 
 
-def table(name: str, frame: pd.DataFrame):
+def make_table(name: str, frame: pd.DataFrame):
     return own_tables.build_table(name, lambda _: frame, confidence="95%", signatures=["nrefs:1|case:mixed"])
 
 
 def test_a_run_counts_by_its_best_and_by_its_last_epoch():
-    made = measurements.compute_measurements(observed())
+    made = measurements.compute_measurements(observe())
     made = made[made["operator"] == "hadamard"]
     made = made[made["pretraining_seed"] == 1]
     one = made.set_index(["metric", "task"])["value"].to_dict()
@@ -64,7 +64,7 @@ def test_a_run_counts_by_its_best_and_by_its_last_epoch():
 
 
 def test_the_last_epoch_is_that_of_the_protocol():
-    rows = observed()
+    rows = observe()
     shorter = rows[rows["condition"] == "epoch=1"].assign(protocol="draft", size="draft")
     made = measurements.compute_measurements(pd.concat([rows, shorter]))
     final = made[made["metric"] == "final_perplexity"].groupby("protocol")["value"].min()
@@ -79,30 +79,30 @@ def test_a_step_is_compared_with_the_step_of_the_original_in_the_same_round():
             run = {"stage": "timing", "size": "draft", "protocol": "draft", "operator": operator}
             row = Observation(condition=f"round={number}", metric="seconds_per_step", value=number * value, **run)
             rows.append(row)
-    measured = measurements.compute_measurements(frame_of(rows))
+    measured = measurements.compute_measurements(make_frame(rows))
     summaries = translation.summarise_measurements(measured, 0.95)
     longer = summaries[summaries["metric"] == "longer_step_percent"].set_index("operator")
     assert longer["mean"].to_dict() == pytest.approx({"over_parameters": 30})
     assert longer["sd"].to_dict() == pytest.approx({"over_parameters": 0})
-    grid = table("translation_scores", summaries)
+    grid = make_table("translation_scores", summaries)
     assert [group.label for group in grid.groups] == ["draft, original", "draft, attention over parameters"]
     assert list_texts(grid)[1][-2:] == ["195.0", "30"]
 
 
 def test_the_tables_show_every_operator_with_its_spread_over_seeds():
-    measured = measurements.compute_measurements(observed())
+    measured = measurements.compute_measurements(observe())
     summaries = translation.summarise_measurements(measured, 0.95)
-    grid = table("translation_scores", summaries)
+    grid = make_table("translation_scores", summaries)
     texts = list_texts(grid)[0]
     assert [texts[column] for column in (0, 1, 4, 5)] == ["31.06", "40.08", "–", "30.4"]
     assert grid.groups[0].lines[0].values[5].spread == "± 0.2"
-    errors = table("sequence_tasks", summaries)
+    errors = make_table("sequence_tasks", summaries)
     copies = [texts[1] for texts in list_texts(errors)]
     assert copies == ["0.024", "0.104", "0.804"]
 
 
 def test_the_figure_says_where_every_curve_ends():
-    curves = translation.average_curves(observed())
+    curves = translation.average_curves(observe())
     [drawing] = own_figures.draw_translation(curves)
     assert "original ends at 70.1" in drawing.alternative
     assert len(drawing.csv) == 3 * 4 * 3
@@ -120,7 +120,7 @@ def test_every_sentence_pair_of_the_ledger_stands_in_the_report():
         ],
         columns=["protocol", "split", "fate", "reason", "pairs"],
     )
-    grid = table("sentence_pairs", ledger)
+    grid = make_table("sentence_pairs", ledger)
     assert [heading.label for heading in grid.headings] == ["Split", "In", "Kept", "Dropped: over long"]
     assert list_texts(grid) == [["train", "10", "8", "2"], ["test", "5", "5", "–"]]
-    assert table("sentence_pairs", ledger[:0]).groups[0].lines[0].note
+    assert make_table("sentence_pairs", ledger[:0]).groups[0].lines[0].note

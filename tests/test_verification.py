@@ -11,7 +11,7 @@ from stages import command_line
 from stages.files.storage import compute_sha256
 from stages.runner.errors import clear_errors
 from stages.schema import scales
-from tests.toy import LENGTH, TOY, TRAINING, packed, word_tokenizer
+from tests.toy import LENGTH, TOY, TRAINING, pack_tokens, write_word_tokenizer
 
 WEIGHTS = "data/pretraining/original-tiny/seed-2/model.safetensors"
 ROWS = "data/observations/pretraining.csv"
@@ -30,7 +30,7 @@ def recorded(tmp_path_factory) -> Path:
     (folder / "params.yaml").write_text(yaml.safe_dump(params))
     (folder / "data/runs").mkdir(parents=True)
     (folder / "data/runs/tokenization.json").write_text("{}")
-    word_tokenizer(packed(folder / "data/tokens") / "tokenizer/tokenizer.json")
+    write_word_tokenizer(pack_tokens(folder / "data/tokens") / "tokenizer/tokenizer.json")
     with pytest.MonkeyPatch.context() as monkeypatch:
         monkeypatch.chdir(folder)
         command_line.run(["pretraining"])

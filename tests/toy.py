@@ -66,13 +66,13 @@ FINETUNING = {
 }
 
 
-def own_operator(path: Path, text: str = OWN) -> dict[str, str]:
+def write_own_operator(path: Path, text: str = OWN) -> dict[str, str]:
     """The variant of a user's own operator, whose file is written."""
     path.write_text(text)
     return {"operator": "plain_queries", "operators_file": str(path), "operators_sha256": compute_sha256(path)}
 
 
-def packed(folder: Path) -> Path:
+def pack_tokens(folder: Path) -> Path:
     """data/tokens of 10 training and 3 validation sequences."""
     stream = folder.with_name("stream.bin")
     splits = {}
@@ -86,7 +86,7 @@ def packed(folder: Path) -> Path:
     return folder
 
 
-def word_tokenizer(path: Path) -> Path:
+def write_word_tokenizer(path: Path) -> Path:
     """tokenizer.json of the words w5, w6, ..., whose ids are the numbers 5, 6, ...."""
     words = Tokenizer(models.WordLevel(SPECIAL | {f"w{number}": number for number in range(5, VOCABULARY)}, "[UNK]"))
     words.pre_tokenizer = pre_tokenizers.Whitespace()
@@ -96,35 +96,35 @@ def word_tokenizer(path: Path) -> Path:
     return path
 
 
-def tokens_and_task(data: Path, task: str) -> None:
+def write_tokens_and_task(data: Path, task: str) -> None:
     """data/tokens with a tokenizer, and data/tasks/TASK of 24 examples in either split."""
     data.mkdir(parents=True)
-    packed(data / "tokens")
-    word_tokenizer(data / "tokens" / "tokenizer" / "tokenizer.json")
+    pack_tokens(data / "tokens")
+    write_word_tokenizer(data / "tokens" / "tokenizer" / "tokenizer.json")
     frame = pd.DataFrame({"text_a": ["w7 w8", "w9", "w5 w6 w7"] * 8, "text_b": None, "label": [0, 1, 1] * 8})
     (data / "tasks" / task).mkdir(parents=True)
     for split in ("train", "validation"):
         frame.to_parquet(data / "tasks" / task / f"{split}.parquet")
 
 
-def run_of(operator="original", saved_steps=(0, 3, 6), **changes):
+def make_run(operator="original", saved_steps=(0, 3, 6), **changes):
     training = Pretraining.model_validate(TRAINING | changes)
     names = {"operator": operator, "variant": {"operator": operator}, "size": "toy", "seed": 1}
     return PretrainingRun(**names, model=Model(**TOY), training=training, saved_steps=saved_steps)
 
 
-def tuned(weights: Path, task="sst2", **changes):
+def make_tuned_run(weights: Path, task="sst2", **changes):
     columns = {"operator": "original", "size": "toy"}
     names = {"task": task, "weights": str(weights), "pretraining_seed": 2, "seed": 1, "columns": columns}
     return FinetuningRun(**names, training=Finetuning.model_validate(FINETUNING | changes))
 
 
-def pretrained(tokens, folder, operator="original", **changes):
+def save_pretrained(tokens, folder, operator="original", **changes):
     folder.mkdir(exist_ok=True)
     threads = torch.get_num_threads()
     torch.set_num_threads(1)  # as a job does: two threads add in another order
     try:
-        result = pretraining.train(run_of(operator, **changes), tokens, folder, folder / "live.csv")
+        result = pretraining.train(make_run(operator, **changes), tokens, folder, folder / "live.csv")
     finally:
         torch.set_num_threads(threads)
     log = []
@@ -133,7 +133,7 @@ def pretrained(tokens, folder, operator="original", **changes):
     return log, compute_sha256(folder / "model" / "model.safetensors")
 
 
-def without_probes(entry: dict) -> dict:
+def remove_probes(entry: dict) -> dict:
     """An entry of the log of a run without probes, as numbers only."""
     assert entry["probes"] == {}
     return {name: value for name, value in entry.items() if name != "probes"}

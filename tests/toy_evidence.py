@@ -15,34 +15,34 @@ ROOT = Path(__file__).parents[1]
 OPTIONS = load_settings(ROOT / "stages/scales/laptop.yaml").analysis
 
 
-def row(**fields) -> dict:
+def make_row(**fields) -> dict:
     """A measurement of `original` at the size `tiny`; `fields` replace the default values."""
     empty = dict.fromkeys(["protocol", "task", "evaluated_on", "condition", "pretraining_seed", "finetuning_seed"])
     return empty | {"stage": "finetuning", "protocol": "courtois2024", "operator": "original", "size": "tiny"} | fields
 
 
 @cache
-def of_released() -> pd.DataFrame:
+def select_released() -> pd.DataFrame:
     """The measurements of all that Courtois et al. released."""
     return measurements.compute_measurements(released.read_observations())
 
 
 @cache
-def audited() -> pd.DataFrame:
+def read_audit() -> pd.DataFrame:
     """Every check of the published numbers."""
-    return audit.make_checks(of_released())
+    return audit.make_checks(select_released())
 
 
-def cell_sources(run: list[dict]) -> cells.CellSources:
+def make_cell_sources(run: list[dict]) -> cells.CellSources:
     """The sources of a table after a run of three operators at the size `tiny`, with the measurements `run`."""
     frame = pd.DataFrame(run, columns=FIELDS).astype({"value": float})
     operators = ("original", "pairwise", "shared")
     return cells.CellSources(frame, frame.iloc[:0], operators, ("tiny",), OPTIONS, comparable=True, without_model={})
 
 
-def filled(name: str, run: list[dict], **changes) -> pd.DataFrame:
+def fill_table(name: str, run: list[dict], **changes) -> pd.DataFrame:
     """The cells of a published table after such a run. changes: of its `evidence`."""
-    return cells.fill_cells(specifications.load()[0][name], replace(cell_sources(run), **changes))
+    return cells.fill_cells(specifications.load()[0][name], replace(make_cell_sources(run), **changes))
 
 
 def list_texts(grid) -> list[list[str]]:

@@ -3,16 +3,16 @@
 from collections.abc import Iterator
 
 
-def leaves(tree: dict, above: str = "") -> Iterator[tuple[str, dict, str]]:
+def list_leaves(tree: dict, above: str = "") -> Iterator[tuple[str, dict, str]]:
     """Yields (key, record that holds the key, name in that record) of every setting."""
     for name, value in tree.items():
         if isinstance(value, dict):
-            yield from leaves(value, f"{above}{name}.")
+            yield from list_leaves(value, f"{above}{name}.")
         else:
             yield f"{above}{name}", tree, name
 
 
-def other(value: object) -> object:
+def make_other(value: object) -> object:
     """Returns another value of the same kind, sensible or not."""
     match value:
         case bool():
@@ -26,8 +26,8 @@ def other(value: object) -> object:
         case None:
             return 7
         case dict():
-            return {name: other(item) for name, item in value.items()}
+            return {name: make_other(item) for name, item in value.items()}
         case list() | tuple():
-            return type(value)([*value, other(value[-1]) if value else "other"])
+            return type(value)([*value, make_other(value[-1]) if value else "other"])
     # a record of the schema
     return value

@@ -15,7 +15,7 @@ EXCLUDED = LAPTOP.excluded_categories
 FILTERED = Path("filtered")
 
 
-def settings(**changes) -> Filtering:
+def make_settings(**changes) -> Filtering:
     """Returns the settings of scale laptop with changes; malformed lines hardly ever stop the stage."""
     return Filtering.model_validate(LAPTOP.model_dump() | {"malformed_share": 0.99} | changes)
 
@@ -23,7 +23,7 @@ def settings(**changes) -> Filtering:
 def build(folder: Path = FILTERED, workers: int = 1, **changes) -> dict:
     """Filters `corpus` into a folder, by `settings` with changes."""
     folder.mkdir(exist_ok=True)
-    return filtering.build_filtered(Path("corpus"), folder, settings(**changes), workers)
+    return filtering.build_filtered(Path("corpus"), folder, make_settings(**changes), workers)
 
 
 def write_shard(lines: list[bytes], name: str = "part_1") -> Path:
@@ -34,12 +34,12 @@ def write_shard(lines: list[bytes], name: str = "part_1") -> Path:
     return path
 
 
-def totals() -> pd.DataFrame:
+def read_totals() -> pd.DataFrame:
     ledger = read_ledger(FILTERED / "ledger.csv")
     return ledger[ledger["shard"] == TOTAL]
 
 
-def kept_lines() -> list[bytes]:
+def read_kept_lines() -> list[bytes]:
     lines = []
     for shard in reading.list_shards(FILTERED):
         lines += reading.read_lines(shard)

@@ -17,7 +17,7 @@ configs:
 """
 
 
-def settings(source="files", root=None, names=tuple(GLUE), train=None, validation=None, seed=1, questions=None):
+def make_settings(source="files", root=None, names=tuple(GLUE), train=None, validation=None, seed=1, questions=None):
     """The settings of laptop with other tasks. questions: changes of that section; None: only SQuAD 1.1."""
     sizes = {"train_examples": train, "validation_examples": validation}
     section = LAPTOP.tasks.questions.model_copy(update=sizes | (questions or {"names": ("squad1",)}))
@@ -26,7 +26,7 @@ def settings(source="files", root=None, names=tuple(GLUE), train=None, validatio
     return SimpleNamespace(data=data, tasks=tasks, task_source=source, tasks_generated=source == "embedded")
 
 
-def hub(folder: Path, rows: list[dict], configuration: str, features=None) -> Hub:
+def make_hub(folder: Path, rows: list[dict], configuration: str, features=None) -> Hub:
     """A repository with these rows as the split `validation` of a configuration."""
     import datasets
 

@@ -3,7 +3,7 @@
 import torch
 
 
-def moved(module: torch.nn.Module, by: float) -> torch.nn.Module:
+def move_parameters(module: torch.nn.Module, by: float) -> torch.nn.Module:
     """Moves the parameters of a module away from the initial values, so that no term vanishes."""
     with torch.no_grad():
         for parameter in module.parameters():
