@@ -125,7 +125,7 @@ def test_the_table_of_speed_shows_the_allowed_difference_and_why_there_is_no_ver
     assert shown["BERT-tiny original"]["Verdict"].text == "–"
     notes = " ".join(grid.notes)
     assert "Machine was busy: more than 10" in notes
-    assert "Holm's family: 2 comparisons" in notes
+    assert "Holm's correction covers 2 comparisons" in notes
 
 
 def test_transfer_is_the_mean_on_other_tasks_by_seed_without_the_mismatched_split():

@@ -17,7 +17,7 @@ ROW = {
     "n": 3,
     "detectable": 0.4,
 }
-REACHES = "though the interval reaches zero"
+CONTAINS_ZERO = "although the interval contains zero"
 
 
 def build_losses(*changes: dict) -> tuple[list[str], str]:
@@ -32,7 +32,7 @@ def test_only_a_row_that_holm_shows_beside_an_interval_with_zero_says_so():
     inside = {"low": -0.1, "high": 0.5, "p_holm": 0.03, "verdict": "different", "direction": "higher", "tests": 2}
     outside = inside | {"low": 0.1}
     verdicts, notes = build_losses(inside, outside)
-    assert REACHES in verdicts[0]
+    assert CONTAINS_ZERO in verdicts[0]
     assert verdicts[1] == "different"
     assert "Holm's method is sharper" in notes
     verdicts, notes = build_losses(outside, inside | {"verdict": "inconclusive", "direction": ""})
@@ -40,7 +40,7 @@ def test_only_a_row_that_holm_shows_beside_an_interval_with_zero_says_so():
     assert "Holm's method is sharper" not in notes
 
 
-@pytest.mark.parametrize(("tests", "words"), [(1, "family: 1 comparison;"), (4, "family: 4 comparisons;"), (0, "")])
+@pytest.mark.parametrize(("tests", "words"), [(1, "covers 1 comparison,"), (4, "covers 4 comparisons,"), (0, "")])
 def test_a_table_names_the_size_of_the_family_that_an_added_operator_enlarges(tests, words):
     row = {"low": 0.1, "high": 0.5, "p_holm": 0.03, "verdict": "different", "direction": "higher", "tests": tests}
     _, notes = build_losses(row)

@@ -1,7 +1,7 @@
-// Tables that sort, copy and download. The page reads without it; the buttons are made here, so that none is dead.
+// Adds buttons that sort, copy and download tables, and filters. The page is complete without this script.
 "use strict";
 const said = document.getElementById("said");
-// A text that a spreadsheet would compute, by the rule of stages/report/tables.py; it gets an apostrophe.
+// Matches a text that a spreadsheet would compute (the rule of stages/report/tables.py). The text gets an apostrophe.
 const computed = new RegExp({{ computed | tojson }});
 
 function cells(row) {
@@ -38,7 +38,7 @@ function compare(one, other) {
   return one.localeCompare(other);
 }
 
-// A row of the paper moves with all its lines: in labelled tables it is a body of its own.
+// Labelled tables have one tbody for each row of the paper, so the lines of a row stay together.
 function sort(table, column, header) {
   const labelled = table.classList.contains("labelled");
   const units = labelled ? [...table.tBodies] : [...table.tBodies[0].rows];
@@ -74,7 +74,7 @@ async function copy(table, title) {
     range.selectNode(table);
     getSelection().removeAllRanges();
     getSelection().addRange(range);
-    said.textContent = "Selected; copy with the keyboard";
+    said.textContent = "The table is selected. Copy the table with the keyboard.";
   }
 }
 
@@ -87,7 +87,7 @@ function download(table, name) {
   said.textContent = `Downloaded ${name}.csv`;
 }
 
-// Entries of a ledger whose text holds all words that are typed, and that have every chosen verdict and source.
+// Shows the entries of a ledger that contain all typed words and have every chosen verdict and source.
 function filter(figure, search, menus, count) {
   const words = search.value.toLowerCase().split(/\s+/).filter(Boolean);
   const wanted = menus.filter((menu) => menu.value).map((menu) => `${menu.name}=${menu.value}`);
@@ -131,7 +131,7 @@ function addFilters(figure) {
   bar.append(button("Fold all", "Fold all entries", () => fold(figure, false)), count);
   figure.querySelector(".heads").before(bar);
   act();
-  // a link to an entry unfolds the entry, and shows an entry that is filtered out
+  // a link unfolds its entry; if the entry is filtered out, the filters are cleared
   const show = () => {
     const place = document.getElementById(decodeURIComponent(location.hash.slice(1)));
     const entry = place?.closest("[data-words]");
@@ -143,7 +143,8 @@ function addFilters(figure) {
   };
   addEventListener("hashchange", show);
   show();
-  figure.addEventListener("click", (event) => {  // the address of the page leads to the entry that was opened last
+  figure.addEventListener("click", (event) => {
+    // the address of the page names the entry that was opened last
     const entry = event.target.closest("[data-words] summary")?.nextElementSibling;
     if (entry) history.replaceState(null, "", `#${entry.id}`);
   });
