@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
+import yaml
 
 from stages.analysis import inputs
 from stages.evidence import specifications
@@ -21,6 +22,7 @@ from stages.report.drawing import Drawing
 from stages.report.pages import find_shown
 from stages.report.paper_tables import merge_name
 from stages.report.tables import format_number, format_signed
+from stages.report.text_templates import fill_template, read_content
 from stages.schema.settings import load_settings
 from tests.toy_report import OPERATORS, make
 
@@ -215,6 +217,25 @@ def test_the_differences_of_the_own_studies_are_those_of_their_tables():
             table = table.rename(columns={"term": "arm", "difference": "estimate"})
         expected = table.set_index("arm").loc[rows["operator"], numbers]
         assert rows[numbers].to_numpy() == pytest.approx(expected.to_numpy())
+
+
+def test_the_note_on_the_studies_gives_the_levels_in_the_settings_of_the_studies():
+    note = read_content("sentences")["notes"]["studies"]
+    for study in pd.read_csv(ROOT / "data/published/studies.csv")["study"].unique():
+        settings = yaml.safe_load((ROOT / "reports/examples" / study / "params.yaml").read_text())
+        analysis = settings["analysis"]
+        # the plateau studies have single intervals
+        level = analysis["confidence"] if study.startswith("plateau") else 1 - analysis["alpha"]
+        assert re.search(rf"{study}( and \w+)? \({100 * level:g} %\)", note), study
+
+
+def test_the_first_screen_says_that_pre_training_does_not_help_only_if_the_studies_say_so():
+    studies = pd.read_csv(ROOT / "data/published/studies.csv")
+    facts = {"operators": ["shared"], "studies": studies.to_dict("records")}
+    sentence = fill_template(read_content("sentences")["sentences"]["studies"], **facts)
+    assert "no significant gain in GLUE score from pre-training" in sentence
+    facts["studies"] = studies.assign(design="").to_dict("records")
+    assert "pre-training" not in fill_template(read_content("sentences")["sentences"]["studies"], **facts)
 
 
 def test_claims_and_audit_open_with_their_totals_by_source(reports):
