@@ -440,7 +440,7 @@ def test_odd_headers_of_a_record_that_needs_no_annotation_stop_no_later_stage(he
 def test_documents_without_scores_and_a_model_are_an_error_unless_they_are_kept(capsys):
     lines = [write_document(str(number)) for number in range(4)]
     write_shard(lines)
-    with pytest.raises(ValueError, match=r"none of 4 documents has a harmful_pp .*kenlm_model, or say .*: keep"):
+    with pytest.raises(ValueError, match=r"none of 4 documents has a harmful_pp .*kenlm_model, or set .* to keep"):
         build()
     build(missing_harmful_pp="keep")
     assert read_kept_lines() == lines

@@ -103,7 +103,7 @@ from pathlib import Path
 from stages.masked_lm import steps as masked_lm
 from stages.training import checkpoints
 from stages.pretraining import loop as pretraining
-from tests.toy import run_of
+from tests.toy import make_run
 
 torch.set_num_threads(1)
 original, calls = {function}, []
@@ -117,7 +117,7 @@ def interrupted(*arguments):
     time.sleep(600)
 
 {function} = interrupted
-pretraining.train(run_of(), *map(Path, sys.argv[1:]))
+pretraining.train(make_run(), *map(Path, sys.argv[1:]))
 """
 
 
@@ -299,7 +299,7 @@ from pathlib import Path
 from stages.masked_lm import steps as masked_lm
 from stages.runner import jobs
 from stages.pretraining import loop as pretraining
-from tests.toy import run_of
+from tests.toy import make_run
 
 torch.set_num_threads(1)
 TOKENS = Path(sys.argv[2])

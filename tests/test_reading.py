@@ -141,7 +141,7 @@ def test_a_file_that_is_cut_short_or_of_another_kind_is_named(tmp_path, suffix, 
 @pytest.mark.parametrize("suffix", reading.SIGNATURES)
 def test_a_compressed_file_under_the_name_of_a_plain_file_is_named_with_its_right_name(tmp_path, suffix):
     path = write(tmp_path / f"part.jsonl{suffix}", write_plain("a")).rename(tmp_path / "part.jsonl")
-    with pytest.raises(ValueError, match=rf"part\.jsonl: compressed, .*; rename it to part\.jsonl\{suffix}$"):
+    with pytest.raises(ValueError, match=rf"part\.jsonl: compressed, .*; rename the file to part\.jsonl\{suffix}$"):
         list(reading.read_lines(path))
 
 

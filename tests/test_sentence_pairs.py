@@ -175,7 +175,7 @@ def test_a_control_sign_that_is_written_in_a_sentence_is_text():
         ({"a_en": b"one\n"}, "a", r"a\.de: no such file"),
         ({"a_en": b""}, ".", r"\.en: no such file"),
         ({"a_tsv": b"en\tpt\n"}, "a.tsv", r"a\.tsv, line 1: no column de among \['en', 'pt'\]"),
-        ({"a_tsv": b"de\ten\tde\n"}, "a.tsv", r"a\.tsv, line 1: the column 'de' stands there twice"),
+        ({"a_tsv": b"de\ten\tde\n"}, "a.tsv", r"a\.tsv, line 1: the column 'de' stands in the line twice"),
         ({"a_tsv": b""}, "a.tsv", r"a\.tsv, line 1: no column en, de among \[''\]"),
     ],
 )
@@ -234,8 +234,8 @@ def test_sub_words_give_the_sentence_back():
 @pytest.mark.parametrize(("rare", "size"), [(300, 200), (1500, 8000)])
 def test_sub_words_are_the_same_in_every_process_where_characters_are_equally_rare(rare, size):
     script = (
-        "from stages.sentence_pairs.vocabulary import trained;"
-        f"print(ascii(trained(['a common word', *(chr(0x4E00 + i) for i in range({rare}))], {size}).to_str()))"
+        "from stages.sentence_pairs.vocabulary import train_tokenizer;"
+        f"print(ascii(train_tokenizer(['a common word', *(chr(0x4E00 + i) for i in range({rare}))], {size}).to_str()))"
     )
     command = [sys.executable, "-c", script]
     made = {subprocess.run(command, capture_output=True, check=True, cwd=ROOT).stdout for _ in range(3)}

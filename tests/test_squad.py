@@ -233,7 +233,7 @@ def test_a_paragraph_that_stands_in_two_articles_belongs_to_both(seed):
 
 def test_without_another_paragraph_no_question_can_be_derived():
     rome = [("Italy", f"Rome {number}.", "Rome") for number in range(3)]
-    with pytest.raises(ValueError, match=r"toy\.json, question 'q\d': every paragraph holds its answer"):
+    with pytest.raises(ValueError, match=r"toy\.json, question 'q\d': every paragraph holds the answer"):
         squad.derive_unanswerable(make_examples(*rome), [1])
 
 

@@ -280,7 +280,7 @@ def test_a_shard_that_its_ledger_contradicts_is_named():
     path.unlink()
     with reading.open_zstd_writer(path) as file:
         file.write(b"\n".join(lines[:-1]))
-    with pytest.raises(ValueError, match=r"part_2.*: 9 documents, its ledger says 10"):
+    with pytest.raises(ValueError, match=r"part_2.*: 9 documents, but the ledger counts 10"):
         build()
 
 
@@ -342,7 +342,7 @@ PEAK = """
 import sys
 from pathlib import Path
 from stages.tokenization import vocabulary
-vocabulary.trained([Path(sys.argv[1])], 300)
+vocabulary.train_tokenizer([Path(sys.argv[1])], 300)
 status = dict(line.split(":") for line in Path("/proc/self/status").read_text().splitlines())
 print(int(status["VmHWM"].split()[0]) * 1024)
 """
@@ -366,8 +366,8 @@ def test_a_trained_vocabulary_is_the_same_in_every_process(shared_data):
     source = sources.read_records(shared_data / "text" / "enwiki_sample.jsonl.zst")
     toy_shards.write_shard(list(islice(source, 300)))
     script = (
-        "from pathlib import Path; from stages.tokenization.vocabulary import trained;"
-        "print(trained([Path('corpus/part_1.jsonl.zst')], 3000).to_str())"
+        "from pathlib import Path; from stages.tokenization.vocabulary import train_tokenizer;"
+        "print(train_tokenizer([Path('corpus/part_1.jsonl.zst')], 3000).to_str())"
     )
     command = [sys.executable, "-c", script]
     environment = {"PYTHONPATH": str(ROOT)}
