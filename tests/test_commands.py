@@ -152,7 +152,7 @@ def test_an_empty_lock_file_where_files_stand_for_locks_is_waited_for_with_a_wor
     timer = threading.Timer(2, delete_lock)
     timer.start()
     write_atomically(tmp_path / "a", "whole")
-    assert said[0].startswith(f"{lock}: another process holds this lock; waiting") and "delete it" in said[0]
+    assert said[0].startswith(f"{lock}: another process holds this lock; waiting") and "delete the lock" in said[0]
     assert [path.name for path in tmp_path.iterdir()] == ["a"]
 
 

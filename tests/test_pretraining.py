@@ -316,7 +316,7 @@ masked_lm.apply_gradients = dying
 def train(run, folder):
     return pretraining.train(run, TOKENS, folder, folder / "live.csv")
 
-run = run_of("symmetric", **json.loads(sys.argv[1]))
+run = make_run("symmetric", **json.loads(sys.argv[1]))
 [(folder, _)] = jobs.run(train, [jobs.Job("toy", run, (TOKENS,))], "pretraining", shared=True)
 (Path.cwd() / "folder").write_text(str(folder))
 """
