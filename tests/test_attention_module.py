@@ -253,7 +253,7 @@ X = torch.zeros(2, 5, HIDDEN)
         ({"X": X[0]}, r"hidden states of shape \(5, 24\); expected .*batch first"),
         ({"X": X[:, :, :20]}, r"expected \[2, length, 24\]"),
         ({"X": X, "memory": X[:1]}, r"memory of shape \(1, 5, 24\)"),
-        ({"X": X, "memory": X, "causal": True}, "causal: keys of a memory"),
+        ({"X": X, "memory": X, "causal": True}, "causal is for self-attention only"),
         ({"X": X, "mask": torch.ones(2, 5).bool()}, r"make mask\[:, None, None\]"),
         ({"X": X, "mask": torch.ones(2, 1, 1, 6).bool()}, r"expected \[2, 4, 5, 5\]"),
         ({"X": X, "mask": torch.ones(2, 3, 5, 5).bool()}, r"expected \[2, 4, 5, 5\]"),

@@ -310,7 +310,7 @@ class SelfAttention(nn.Module):
         check_inputs(X, mask, X if memory is None else memory, self.hidden, self.heads)
         n = X.shape[1]
         if causal and memory is not None:
-            raise ValueError("causal: causal is for self-attention only; give a mask for cross-attention")
+            raise ValueError("causal is for self-attention only; give a mask for cross-attention")
         if causal:
             past = torch.ones(n, n, dtype=torch.bool, device=X.device).tril()
             mask = join_masks(mask, past[None, None])
