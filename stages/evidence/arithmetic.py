@@ -1,4 +1,4 @@
-"""The rule of tolerance for printed numbers: the digits and the word before a number show the precision."""
+"""Rules that decide whether a printed number agrees with an exact number, given the printed digits and words."""
 
 from fractions import Fraction
 
@@ -11,10 +11,11 @@ APPROXIMATELY = ("about", "approximately", "around")
 
 
 def find_unit(text: str) -> Fraction:
-    """Finds the worth of one unit in the last significant digit of a printed number: 1/100 for `5.93`.
+    """Finds the worth of one unit in the last significant digit of a printed number: `5.93` gives 1/100.
 
-    Zeros at the end of a whole number show the size and not the precision of the number, but the first two digits
-    always count: the unit of `30000` is 1,000. The unit of `50` is 1, so that `50` is not taken for a rounded 48.
+    The unit is the precision with which the printed number states a value. Zeros at the end of a whole number only show
+    the size of the number, but the first two digits always count: `30000` gives 1,000, and `50` gives 1, so that 48
+    does not pass as a rounded 50.
 
     Args:
         text: the printed number, without separators.
@@ -34,21 +35,21 @@ def judge_printed_number(text: str, exact: Fraction, word: str = "") -> str:
     Args:
         text: the printed number, without separators, such as `12.94` or `30000`.
         exact: the exact number, in the same unit.
-        word: the word before the number in the source, such as `about` or `up to`; or an empty text.
+        word: the word before the number in the source: `about`, `approximately`, `around`, `up to`, or an empty text.
 
     Returns:
-        HOLDS: the exact number rounds to the printed digits; a tie may round up or down. After a word such as `about`,
-            the exact number may be a whole unit of the last digit away; after `up to`, the exact number may also be
-            smaller.
-        TRUNCATED: the exact number gives the printed digits only if cut off. A printed 0 counts as a positive number
-            that was cut off.
-        FAILS: in all other cases.
+        `holds`: the exact number rounds to the printed digits; a tie may round up or down. After `about`,
+            `approximately` or `around`, the exact number may be a whole unit of the last digit away. After `up to`, the
+            exact number may be smaller.
+        `truncated`: the exact number gives the printed digits only if cut off, as 5.938 gives `5.93`. A printed 0
+            counts as a positive number.
+        `fails`: in all other cases.
 
     Raises:
         ValueError: the word is unknown, or the text is no number.
     """
     if word not in ("", "up to", *APPROXIMATELY):
-        raise ValueError(f"no tolerance for {word!r}; known are {', '.join(APPROXIMATELY)} and up to")
+        raise ValueError(f"no tolerance for {word!r}; use {', '.join(APPROXIMATELY)}, up to or an empty text")
     unit = find_unit(text)
     printed = Fraction(text)
     if word == "up to" and exact < printed:

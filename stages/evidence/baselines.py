@@ -1,22 +1,17 @@
-"""Scores that a model must exceed: a constant answer, with an interval, and other baselines.
+"""Baseline scores that a model must exceed: a constant answer, with an interval, and other simple predictors.
 
-Rows are observations (see files/observations.py); the `operator` of a baseline is a name in LABELS. Scores are
-fractions. The constant answer is the most frequent answer of the training examples; for F1, always the positive class;
-for STS-B, the mean. A score is at chance if the score is not above the upper end of the constant answer's interval, at
-the confidence of the report. The interval describes a new draw of as many examples:
+The constant answer is the most frequent answer of the training examples; for F1, always the positive class; for STS-B,
+the mean. A model's score is at chance if the score is not above the upper end of the constant answer's interval. The
+interval describes a new draw of as many examples:
 
-- accuracy, of two classes or more: Wilson's interval for the share of the most frequent class;
-- F1 of always positive: 2p / (1 + p), which grows with the share p of positives, at the ends of Wilson's interval of p;
+- accuracy: Wilson's interval for the share of the most frequent class;
+- F1 of always positive, `2p / (1 + p)` for a share p of positives: the values at the ends of Wilson's interval of p;
 - Matthews, Pearson and Spearman correlation: Fisher's interval for a correlation of zero;
 - exact match and F1 of answers: Wilson's interval, which is rather too wide for F1, a mean of fractions;
-- a column that is the mean of two metrics on the same examples: the means of the ends, as if both metrics erred
-  together. One constant answer must give both accuracy and F1: the better of always positive and always negative, whose
-  F1 is 0;
-- a mean over columns, which have different examples: the errors are added in squares;
-- accuracy under noise: as for accuracy. A model tested on another task: Wilson's interval for the more frequent of yes
-  and no, which are not the classes of the task. The mean over pairs of tasks: the errors are added in squares.
-
-The spread of a model over seeds is left out: the spread shows how sure a mean is, not whether the mean is a result.
+- mean of two metrics on the same examples: the means of the ends. The same constant answer must give accuracy and F1:
+  the better of always positive and always negative, whose F1 is 0;
+- mean over columns or tasks, which have different examples: the errors are added in squares;
+- accuracy on another task than the task of the training: Wilson's interval for the more frequent of yes and no.
 """
 
 from collections.abc import Iterable, Mapping
@@ -56,11 +51,14 @@ WithoutModel = Mapping[tuple[str, str, str, str], tuple[float, float]]
 
 
 def compute_interval(metric: str, value: float, n: int, confidence: float) -> tuple[float, float]:
-    """Computes the interval of a constant answer's score, by the rule at the head of this file.
+    """Computes the confidence interval of a constant answer's score for a new draw of as many examples.
+
+    A correlation has Fisher's interval around 0, any other metric Wilson's interval of a share.
 
     Args:
-        metric: `accuracy`, `f1` or a metric of CORRELATIONS; for both metrics of question answering, `exact_match`.
-        value: the score of the constant answer, a fraction; a correlation is taken to be 0.
+        metric: `accuracy`, `f1`, `matthews_correlation`, `pearson` or `spearmanr`; for both metrics of question
+            answering, `exact_match`.
+        value: the score of the constant answer, a fraction; not used for correlations.
         n: number of examples, 1 or more.
         confidence: of the interval, such as 0.95.
 
@@ -79,27 +77,30 @@ def compute_interval(metric: str, value: float, n: int, confidence: float) -> tu
 
 
 def _compute_positive_share(f1: float) -> float:
-    """Computes the share p of positive examples from the F1 of always positive, 2p / (1 + p)."""
+    """Computes the share p of positive examples from the F1 of always positive, 2p / (1 + p): 2/3 gives 1/2."""
     return f1 / (2 - f1)
 
 
 def _compute_wilson_interval(share: float, n: int, confidence: float) -> tuple[float, float]:
-    """Computes Wilson's interval of a share of n examples."""
+    """Computes Wilson's interval, lower and upper end, of a share of n examples."""
     return proportion_confint(round(share * n), n, 1 - confidence, method="wilson")
 
 
 def collect_scores(rows: pd.DataFrame, confidence: float) -> pd.DataFrame:
-    """Collects the scores of all baselines in every form in which models are scored.
+    """Collects the scores of all baselines for every quantity on which models are scored.
 
     Args:
-        rows: observations, of which the stages `baselines` and `cross_domain` are used.
+        rows: observations (a row per measured number); stages `baselines` and `cross_domain` are used.
         confidence: of the intervals, such as 0.95.
 
     Returns:
-        A row for every baseline, protocol, `evaluated_on` and metric: value, low and high. The interval is NaN except
-        for the constant answer. Rows without a protocol have raw metrics: of GLUE, of both question sets and their mean
-        (`squad`), and of the splits of stage `cross_domain`. Rows with a protocol have the metric `score` of every
-        column of the papers' GLUE tables, and of means of columns.
+        A row per baseline (`operator`), `protocol`, `evaluated_on` (split or column) and `metric`, with `value`, `low`
+        and `high`, fractions. Only the constant answer has an interval (`low`, `high`).
+
+        - Rows without a protocol: raw metrics of GLUE, of both question sets and the mean (`squad`), and of transfer
+          between tasks.
+        - Rows with a protocol (the paper whose recipe is followed): the `score` of every column of the GLUE tables, and
+          of means of columns.
     """
     transferred = _list_transferred(rows, confidence)
     rows = select_rows(rows, stage=STAGE)
@@ -127,7 +128,7 @@ def collect_scores(rows: pd.DataFrame, confidence: float) -> pd.DataFrame:
 
 
 def _list_transferred(rows: pd.DataFrame, confidence: float) -> pd.DataFrame:
-    """Lists the balanced accuracy of the more frequent of yes and no on each split that stage `cross_domain` tests."""
+    """Lists the accuracy of the more frequent of yes and no on each split to which models are transferred."""
     splits = select_rows(rows, stage="cross_domain", metric="majority_accuracy")
     # Every model that is tested on a split has the same number there.
     splits = splits.drop_duplicates("evaluated_on").assign(operator=MOST_FREQUENT, protocol=None, metric=TRANSFERRED)
@@ -139,8 +140,8 @@ def _add_intervals(rows: pd.DataFrame, metrics: pd.Series, confidence: float) ->
     """Adds the interval (`low`, `high`) of each constant answer; other baselines get NaN.
 
     Args:
-        rows: scores of baselines.
-        metrics: the metric that decides how the interval is computed, for each row.
+        rows: scores of baselines: `operator`, `value` and the number of examples `n`.
+        metrics: for each row, the metric that decides how the interval is computed.
         confidence: of the intervals, such as 0.95.
     """
     ends = []
@@ -154,7 +155,11 @@ def _add_intervals(rows: pd.DataFrame, metrics: pd.Series, confidence: float) ->
 
 
 def _combine_metrics(metrics: pd.DataFrame) -> pd.Series:
-    """Combines the metrics of a baseline in a column: the means of `value`, `low` and `high`."""
+    """Combines the metrics of a baseline in a column of the GLUE tables into `value`, `low` and `high`.
+
+    Metrics are averaged. If a constant answer has accuracy and F1, the better of always positive and always negative
+    (whose F1 is 0) counts, because the same answer must give both.
+    """
     numbers = metrics.set_index("metric")[["value", "low", "high"]]
     # The same answers of a fitted baseline, which has no interval, give both metrics; the constant answers differ.
     if set(numbers.index) != {"accuracy", "f1"} or numbers["low"].isna().any():
@@ -166,7 +171,13 @@ def _combine_metrics(metrics: pd.DataFrame) -> pd.Series:
 
 
 def _average_columns(columns: pd.DataFrame, wanted: tuple[str, ...], name: str) -> pd.DataFrame:
-    """Averages the wanted columns of each baseline that has all, as a column `name`; errors add in squares."""
+    """Averages columns of the GLUE tables for each baseline that has all columns; errors add in squares.
+
+    Args:
+        columns: a row per baseline (`operator`) and column (`evaluated_on`): `value`, `low`, `high`.
+        wanted: names of the columns.
+        name: the `evaluated_on` of the means.
+    """
     means = []
     for operator, rows in columns[columns["evaluated_on"].isin(wanted)].groupby("operator", sort=False):
         if len(rows) < len(wanted):
@@ -179,7 +190,14 @@ def _average_columns(columns: pd.DataFrame, wanted: tuple[str, ...], name: str) 
 
 
 def map_scores(rows: pd.DataFrame) -> WithoutModel:
-    """Turns the scores of baselines into a mapping for quick look-ups, by baseline, protocol, split and metric."""
+    """Turns the scores of baselines into a dictionary for quick look-ups.
+
+    Args:
+        rows: scores of baselines, from `collect_scores`.
+
+    Returns:
+        By (baseline, protocol or an empty text, `evaluated_on`, metric): the value and the upper end of the interval.
+    """
     known = {}
     for row in rows.fillna({"protocol": ""}).itertuples():
         known[row.operator, row.protocol, row.evaluated_on, row.metric] = (
@@ -190,13 +208,13 @@ def map_scores(rows: pd.DataFrame) -> WithoutModel:
 
 
 def look_up_score(name: str, score: Mapping, baselines: WithoutModel) -> tuple[float, float]:
-    """Looks up the score that a baseline has for the data and metric of a model's score.
+    """Looks up the score of a baseline on the data and metric on which a model was scored.
 
     Args:
         name: the baseline, such as `most_frequent`.
         score: `protocol`, `evaluated_on` and `metric` of the model's score; for `cross_domain` also `stage` and `task`,
             the task of fine-tuning. The baseline of `raw_accuracy` and of `accuracy_under_noise` is `accuracy`.
-        baselines: the mapping of all scores of baselines.
+        baselines: the scores of all baselines, from `map_scores`.
 
     Returns:
         The value of the baseline and the upper end of the interval, fractions; NaN if unknown.
@@ -212,7 +230,12 @@ def look_up_score(name: str, score: Mapping, baselines: WithoutModel) -> tuple[f
 
 
 def look_up_baselines(score: Mapping, baselines: WithoutModel) -> dict[str, float]:
-    """Looks up the baselines of a score, as fractions: most_frequent, most_frequent_high and words_and_overlap."""
+    """Looks up the scores of two baselines for a model's score, as fractions, NaN if unknown.
+
+    Returns:
+        `most_frequent`, the constant answer; `most_frequent_high`, the upper end of the interval; `words_and_overlap`,
+        a linear model of words.
+    """
     value, high = look_up_score(MOST_FREQUENT, score, baselines)
     overlap, _ = look_up_score(WORDS_AND_OVERLAP, score, baselines)
     return {
@@ -228,13 +251,13 @@ def is_at_chance(score: float, high: float) -> bool | None:
 
 
 def score_too_low(arms: Iterable[pd.DataFrame], lost: bool) -> bool:
-    """Checks whether the scores of arms are too low for a comparison, because no mean beats a constant answer.
+    """Checks whether scores are too low for a comparison, because no mean beats a constant answer.
 
     Args:
-        arms: the runs of each arm: `score`, and `most_frequent_high`, the upper end of the constant answer's interval,
-            which is equal in all runs.
-        lost: whether the compared number is a loss of score. A loss is not compared if any arm scores too low; a score
-            is not compared only if all arms score too low.
+        arms: the runs of each operator: `score`, and `most_frequent_high`, the upper end of the constant answer's
+            interval.
+        lost: whether the compared number is a loss of score. A loss is not compared if any operator scores too low; a
+            score is not compared only if all do.
     """
     chances = []
     for arm in arms:
@@ -244,16 +267,16 @@ def score_too_low(arms: Iterable[pd.DataFrame], lost: bool) -> bool:
 
 
 def add_baselines(rows: pd.DataFrame, baselines: WithoutModel, value: str = "value") -> pd.DataFrame:
-    """Adds the scores of baselines to every score, and whether the score is at chance.
+    """Adds the scores of baselines to every score of a model, and whether the score is at chance.
 
     Args:
-        rows: scores of models, with protocol, stage, task, evaluated_on and metric.
-        baselines: the mapping of all scores of baselines.
+        rows: scores of models, with `protocol`, `stage`, `task`, `evaluated_on` and `metric`.
+        baselines: the scores of all baselines, from `map_scores`.
         value: the name of the column of scores, fractions.
 
     Returns:
-        The rows in the same order, with
-        most_frequent, most_frequent_high: the score of a constant answer, and the upper end of its interval.
+        The rows in the same order, with further columns:
+        most_frequent, most_frequent_high: the score of a constant answer, and the upper end of the interval.
         words_and_overlap: the score of a linear model of words; NaN if unknown.
         at_chance: whether the score is at most the upper end; `<NA>` if unknown.
     """

@@ -40,23 +40,22 @@ TO_BE_TESTED = "to be tested"
 
 
 def judge_cell(printed, run: pd.DataFrame, tested: bool, comparable: bool, at_chance: bool | None) -> str:
-    """Judges a cell, or decides that a test judges the cell.
+    """Judges whether this run agrees with the printed number of a cell, or leaves the decision to a test.
 
-    Counts must give the printed digits. A published score comes from one pre-training run (the released results of
-    Courtois et al. show so, and the other sources do not say), so that a published score is a single unit of inference,
-    compared with several units of this run. With fewer than three pre-training runs here, nothing is tested. A score at
-    chance is no result to compare.
+    Counts must give the printed digits. A published score counts as a single pre-training run, as the released results
+    of Courtois et al. show, and is tested only against three or more pre-training runs here. A score at chance is no
+    result to compare.
 
     Args:
-        printed: the published cell, with the text `printed` and the number `value` (NaN for a formula or label); None
-            if the paper has no such cell.
+        printed: the published cell: the text `printed` and the number `value` (NaN for a formula or label); None if the
+            paper has no such cell.
         run: measurements of this run in the printed unit; a count has a single measurement.
         tested: whether a test compares such a cell with the published number.
         comparable: whether the data of this run are of the papers' kind, and not generated.
-        at_chance: whether the mean of this run is at chance; None if unknown.
+        at_chance: whether the mean of this run is no better than a constant answer; None if unknown.
 
     Returns:
-        The verdict, or TO_BE_TESTED.
+        The verdict in words, such as `equal` or `not in the paper`; `to be tested` if a test decides.
     """
     if printed is None:
         return NOT_IN_PAPER
@@ -78,7 +77,10 @@ def judge_cell(printed, run: pd.DataFrame, tested: bool, comparable: bool, at_ch
 
 
 def _judge_count(printed, count: float) -> str:
-    """Compares a count with a printed number by the decimals of the printed text, such as two for `66. 67%`."""
+    """Judges whether a count rounds to the printed number: `equal` or `different`.
+
+    The text gives the decimals, such as two for `66. 67%`, as `printed.value` is a float.
+    """
     digits = re.search(r"\.\s*(\d+)", printed.printed)
     decimals = len(digits[1]) if digits else 0
     # The limit takes off the rounding error of a float, such as 100 / 3.
@@ -94,11 +96,11 @@ def adjust_families(cells: pd.DataFrame, one_family: bool, alpha: float) -> pd.D
     Args:
         cells: the cells of a table with `row_key`, `column_key`, `verdict` and `p_difference`; the index is unique.
         one_family: whether all tested cells are one family; if not, the tested cells of each row are a family. Cells in
-            the columns WHOLE belong to no family, and keep unadjusted p values.
+            columns that average other columns belong to no family, and keep unadjusted p values.
         alpha: the level of the tests of a family together.
 
     Returns:
-        The cells with adjusted p values and verdicts.
+        The cells with adjusted p values; `to be tested` becomes `different` (p < alpha) or `inconclusive`.
     """
     tested = cells["verdict"] == TO_BE_TESTED
     p_values = cells["p_difference"].astype(float)

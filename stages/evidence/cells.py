@@ -1,7 +1,7 @@
 """Fills the cells of a table: published, recomputed from the released results, and reproduced in this run.
 
-A table has a row per cell, for the rows of the paper and for rows that only this run has (a size or an operator
-outside the paper). Cells select measurements by their fields (see fields.py); cell_verdicts.py judges the cells.
+A filled table has a row per cell, for the rows of the paper and for rows that only this run has (a size or an operator
+outside the paper). Cells select measurements by fields (see fields.py); cell_verdicts.py judges the cells.
 """
 
 from dataclasses import dataclass, replace
@@ -19,7 +19,7 @@ from stages.schema.sections import Analysis
 
 PAPER_SIZES = ("small", "base")
 MEASURED = "measured"
-# Types of the columns of a filled table, which `fill_cells` explains.
+# Types of the columns of a filled table; the docstring of `fill_cells` says what each column means.
 TYPES = {
     "table": "str",
     "row_key": "str",
@@ -57,13 +57,13 @@ class CellSources:
     """Measurements that fill the tables.
 
     Attributes:
-        run: measurements of this run, with the columns fields.FIELDS.
+        run: measurements of this run, a row per number.
         released: measurements of the released results, with the same columns.
-        operators: of the run; other operators have only counts, and get no rows that the paper lacks.
-        sizes: of the run.
-        options: of the analysis.
+        operators: of the run; other operators get no rows that the paper lacks.
+        sizes: of the run, such as `base`.
+        options: section `analysis` of params.yaml.
         comparable: whether the data of the run are of the papers' kind, and not generated.
-        without_model: scores of baselines, as `baselines.map_scores` returns them.
+        without_model: scores of baselines, from `baselines.map_scores`.
     """
 
     run: pd.DataFrame
@@ -76,21 +76,26 @@ class CellSources:
 
 
 def fill_cells(table: Table, sources: CellSources) -> pd.DataFrame:
-    """Fills all cells of a table, row by row, with values in the printed unit.
+    """Fills all cells of a table of the papers, with values in the printed unit.
+
+    Args:
+        table: the specification of the table.
+        sources: measurements of this run and of the released results.
 
     Returns:
-        TYPES; missing values where a cell has no such number.
+        A row per cell; missing values where a cell has no such number. Columns:
 
-        - row_key, column_key: as published, or alike; row, column: labels; metric: the quantity; decimals: of measured
-          values; printed: the text of the paper; other_edition: the text of the other edition, if different.
-        - published, released, reproduced: the mean printed, of the released results and of this run; with `_sd` the
-          sample standard deviation, with `_n` the number of units of inference.
-        - interval_low, interval_high, unit_of_inference, runs, within_sd: of this run, see statistics.Summary. The
-          interval is the interval of the mean. The verdict comes from another test, which counts the printed number as
-          one more run, so a number outside the interval may still be inconclusive.
-        - most_frequent, words_and_overlap: scores of these baselines; at_chance: see baselines.py.
-        - status: MEASURED, NOT_RUN, or an empty text if nothing measures the cell; verdict: see cell_verdicts.py,
-          or the number of runs that never reached a milestone; p_difference: adjusted by `adjust_families`.
+        - `table`; `row_key`, `column_key`: keys in data/published; `row`, `column`: labels; `metric`: the quantity;
+          `decimals`: of measured values; `printed`: the text of the paper; `other_edition`: a different text of the
+          other edition.
+        - `published`, `released`, `reproduced`: the mean printed, of the released results and of this run; with `_sd`
+          the sample standard deviation, with `_n` the number of independent values.
+        - `interval_low`, `interval_high`: of the mean of this run; `unit_of_inference`, `runs`, `within_sd`: see
+          statistics.Summary. The verdict counts the printed number as a further run, so a number outside the interval
+          may be inconclusive.
+        - `most_frequent`, `words_and_overlap`: scores of baselines; `at_chance`: whether a constant answer is as good.
+        - `status`: `measured`, `not run at this scale`, or an empty text if nothing measures the cell; `verdict`: in
+          words, or the number of runs that never reached a milestone; `p_difference`: adjusted for multiple tests.
     """
     paper = published.read_table(table.name)
     sources = replace(
@@ -115,7 +120,10 @@ def fill_cells(table: Table, sources: CellSources) -> pd.DataFrame:
 
 
 def _fill_list(table: Table, paper: pd.DataFrame, sources: CellSources) -> list[dict]:
-    """Fills the cells of a list in the order of the paper, then the cells of PAPER_SIZES at other sizes of this run."""
+    """Fills the cells of a list of single numbers, which have no common rows and columns.
+
+    Cells of the paper come first; then each cell of size small or base is repeated for other sizes of this run.
+    """
     cells, more = [], []
     for printed in paper.itertuples():
         measured = table.cells.get(f"{printed.row_key} / {printed.column_key}", Column())
@@ -159,7 +167,7 @@ def _find_row(table: Table, key: str) -> Row:
 
 
 def _make_row(table: Table, fields: dict[str, str]) -> Row:
-    """Makes the row of these fields: size base and operator shared give `base.shared`."""
+    """Makes the row of these fields: size base and operator shared give the key `base.shared`."""
     return Row(
         key=table.row_key.format(**fields),
         label=table.row_label.format(**fields),
@@ -168,7 +176,10 @@ def _make_row(table: Table, fields: dict[str, str]) -> Row:
 
 
 def _list_own_rows(table: Table, columns: list[Column], sources: CellSources, in_paper: list[dict]) -> list[Row]:
-    """Lists the rows that this run has measurements for and the paper lacks, in the order of the run."""
+    """Lists the rows that this run has measurements for and the paper lacks, in the order of the run.
+
+    The rows of the paper are given as fields, such as size and operator.
+    """
     names = specifications.list_field_names(table.row_key)
     # The rows of a table without a pattern are those of the paper only.
     if not names:
@@ -183,7 +194,10 @@ def _list_own_rows(table: Table, columns: list[Column], sources: CellSources, in
 
 
 def _expand_columns(table: Table, run: pd.DataFrame) -> list[Column]:
-    """Replaces each column that has a pattern as key by a column for every value that `run` has of the fields."""
+    """Replaces each column whose key is a pattern by a column for every value in this run.
+
+    The key `counted.{size}` becomes `counted.small` and `counted.base` if the run has both sizes.
+    """
     columns = {}
     for column in table.columns:
         fields = specifications.list_field_names(column.key)
@@ -202,7 +216,7 @@ def _expand_columns(table: Table, run: pd.DataFrame) -> list[Column]:
 
 
 def _fill_baselines(table: Table, columns: list[Column], sources: CellSources) -> list[dict]:
-    """Fills a row for every baseline with a score in the table; `interval_high` is the upper end of the interval."""
+    """Fills a row for every baseline, such as a constant answer, with a score in the table."""
     cells = []
     for name, label in baselines.LABELS.items():
         # A trained model; another table of the report has these scores.
@@ -215,6 +229,7 @@ def _fill_baselines(table: Table, columns: list[Column], sources: CellSources) -
             score = table.select | (column.select or {})
             value, high = baselines.look_up_score(name, score, sources.without_model)
             if not isnan(value):
+                # The upper end is the chance level of a constant answer.
                 cell.update(
                     reproduced=column.scale * value,
                     interval_high=column.scale * high,
@@ -249,11 +264,11 @@ def _fill_cell(table: Table, row: Row, column: Column, printed, sources: CellSou
         table: the table.
         row: the row of the cell.
         column: the column of the cell.
-        printed: a row of `published.read_table`; None if the paper has no such cell.
+        printed: the published cell; None if the paper has no such cell.
         sources: measurements that match `select` of the table.
 
     Returns:
-        The cell, with columns of TYPES; the p value is not adjusted.
+        The numbers by column of the filled table; the p value is not adjusted.
     """
     cell = _start_cell(table, row, column, NOT_MEASURED)
     if printed is not None:
@@ -300,6 +315,6 @@ def _fill_cell(table: Table, row: Row, column: Column, printed, sources: CellSou
 
 
 def _select_scaled(measured: pd.DataFrame, fields: dict[str, str], scale: float) -> pd.DataFrame:
-    """Selects measurements, with `reached`, and scales the values to the printed unit."""
+    """Selects measurements by fields, with `reached` (False for a milestone not reached), and scales `value`."""
     rows = select_measurements(measured, fields)
     return rows.assign(value=rows["value"] * scale)

@@ -1,9 +1,9 @@
-"""Curves over pre-training steps, and the steps at which runs reach milestones.
+"""Curves over pre-training steps, and the steps at which runs reach milestones such as a level of the loss.
 
 Losses are validation losses; scores are GLUE scores of models that were fine-tuned from intermediate checkpoints.
-Crossings are interpolated linearly between evaluations. If a run never reaches a milestone, the metric of the
-measurement ends in NOT_REACHED, and the value is the last step of the run. `rows` are observations, `measured` are
-measurements (see fields.py).
+Crossings are interpolated linearly between evaluations. If a run never reaches a milestone, the name of the metric ends
+in `_not_reached`, and the value is the last step. `rows` are observations, `measured` are measurements (see fields.py);
+both have a row per number.
 """
 
 from collections.abc import Sequence
@@ -44,7 +44,7 @@ EVENTS = ["size", "operator", "milestone", "pretraining_seed", "step", "reached"
 
 
 def add_steps(rows: pd.DataFrame) -> pd.DataFrame:
-    """Adds a column `step`, the number in the condition of every row: `step=250` gives 250."""
+    """Adds a column `step`, read from the condition of every row: `step=250` gives 250."""
     return rows.assign(step=rows["condition"].str.removeprefix("step=").astype(int))
 
 
@@ -59,16 +59,19 @@ def select_scores_by_step(measured: pd.DataFrame) -> pd.DataFrame:
 
 
 def measure_losses(rows: pd.DataFrame, levels: Sequence[float] = LEVELS) -> pd.DataFrame:
-    """Measures the validation loss of every pre-training run.
+    """Measures the final, first and late validation loss of every pre-training run, and the steps to milestones.
 
     Args:
         rows: observations, each run's in order of steps.
         levels: of the loss, in nats.
 
     Returns:
-        FIELDS. The metrics are `final_validation_loss`, `first_validation_loss`, `late_loss` with `compute_gains`,
-        `steps_to_loss` for each level (condition `loss=LEVEL`) and `plateau_end_step` for runs with a plateau. The late
-        loss is the mean of the last ten evaluations, of runs with ten evaluations in the second half of the steps.
+        Measurements, a row per run and metric. Metrics:
+
+        - `final_validation_loss`, `first_validation_loss`.
+        - `late_loss`: mean of the last ten evaluations, for runs with ten evaluations in the second half of the steps;
+          also differences from reference operators, such as `late_loss_over_original`.
+        - `steps_to_loss` for each level (condition `loss=LEVEL`), and `plateau_end_step` for runs with a plateau.
     """
     finals, firsts, lates, milestones = [], [], [], []
     for keys, run in select_validation_loss(rows).groupby(RUN, sort=False):
@@ -101,7 +104,7 @@ def measure_losses(rows: pd.DataFrame, levels: Sequence[float] = LEVELS) -> pd.D
 
 
 def _name_milestone(milestone: str, step: float, reached: bool) -> dict:
-    """Makes the metric and the value of a milestone; a run that never reached the milestone has the last step."""
+    """Makes metric and value of a milestone: `steps_to_loss`, or `steps_to_loss_not_reached` if not reached."""
     metric = milestone if reached else milestone + NOT_REACHED
     return {"metric": metric, "value": step}
 
@@ -111,8 +114,7 @@ def find_plateau_end(steps: np.ndarray, losses: np.ndarray) -> tuple[float, bool
 
     The plateau begins at the first evaluation from which the loss falls by 0.2 nats or less within four evaluations,
     and ends at the next evaluation from which the loss falls by more. Losses are first smoothed by running medians of
-    five evaluations, fewer at both ends. The definition counts evaluations and no steps, so that the definition is the
-    same for runs of every length and learning rate.
+    five evaluations.
 
     Args:
         steps: in increasing order [evaluations].
@@ -120,13 +122,13 @@ def find_plateau_end(steps: np.ndarray, losses: np.ndarray) -> tuple[float, bool
 
     Returns:
         The last step of the plateau and True, or the last step of the run and False if the run does not leave the
-        plateau. None if the run has fewer than twelve evaluations, or no plateau: the loss is below PLATEAU_ABOVE where
-        the loss first falls slowly or, if the loss never falls slowly, at the end. A run that falls fast to the end,
-        but not below that level, does not leave a plateau.
+            plateau. None if the run has fewer than twelve evaluations, or no plateau: the loss is below 5 nats where
+            the loss first falls slowly or, if the loss never falls slowly, at the end.
     """
     if len(steps) < SHORTEST:
         return None
-    # Single evaluations are noisy.
+    # Single evaluations are noisy. Evaluations are counted instead of steps, so that the definition is the same for
+    # runs of every length and learning rate.
     smooth = pd.Series(losses).rolling(5, center=True, min_periods=1).median().to_numpy()
     falls = smooth[:-PLATEAU_EVALUATIONS] - smooth[PLATEAU_EVALUATIONS:]
     slow = np.flatnonzero(falls <= PLATEAU_FALL)
@@ -140,16 +142,18 @@ def find_plateau_end(steps: np.ndarray, losses: np.ndarray) -> tuple[float, bool
 
 
 def measure_steps_to_scores(whole: pd.DataFrame) -> pd.DataFrame:
-    """Measures the curve of GLUE scores of every pre-training and fine-tuning seed.
+    """Measures when the GLUE score of every pre-training and fine-tuning seed nears the final score.
 
     Args:
-        whole: measurements of the GLUE score, a fraction.
+        whole: measurements of the GLUE score, a fraction, by pre-training step.
 
     Returns:
-        FIELDS. `steps_to_95_percent` is the step at 95 % of the mean score of `pairwise` of the same size at the last
-        step of all rows, the target of the authors; sizes without `pairwise` have no such step.
-        `steps_to_95_percent_of_own` is the step at 95 % of the run's last score. `summed_drops` is the sum of all falls
-        from one evaluation to the next, a fraction.
+        Measurements, a row per run and metric. Metrics:
+
+        - `steps_to_95_percent`: the step at 95 % of the mean score of operator `pairwise`, of equal size, at the last
+          step of all rows (the target of the authors); missing for sizes without `pairwise`.
+        - `steps_to_95_percent_of_own`: the step at 95 % of the run's last score.
+        - `summed_drops`: the sum of all falls from an evaluation to the next, a fraction.
     """
     rows = select_scores_by_step(whole).sort_values("step")
     # The common target of all operators, as in Figure 3 of Courtois et al.
@@ -177,15 +181,15 @@ def measure_steps_to_scores(whole: pd.DataFrame) -> pd.DataFrame:
 def collect_events(measured: pd.DataFrame) -> pd.DataFrame:
     """Collects when every pre-training run reached each milestone, or up to which step the run did not.
 
-    If several fine-tuning runs measure one pre-training run, the pre-training run reached the milestone if all
-    fine-tuning runs did, at the mean of the steps. If not, `step` is the mean of the last steps of the runs that did
-    not.
+    If several fine-tuning runs measure the same pre-training run, the step is the mean of the steps if all reached the
+    milestone, or else the mean of the last steps of the runs that did not.
 
     Args:
-        measured: measurements (see evidence/fields.py); only times to milestones are used.
+        measured: measurements; only times to milestones are used.
 
     Returns:
-        An event table (see survival.py): size, operator, seed, milestone (such as `loss=3`), step, and reached.
+        A row per run and milestone (such as `loss=3`): `size`, `operator`, `milestone`, `pretraining_seed`, `step` and
+        `reached` (False if the run ended at `step` before the milestone).
     """
     rows = measured[measured["metric"].isin(NAMES)]
     kind = rows["metric"].str.removesuffix(NOT_REACHED)
@@ -202,17 +206,25 @@ def collect_events(measured: pd.DataFrame) -> pd.DataFrame:
 
 
 def select_milestone_events(measured: pd.DataFrame) -> pd.DataFrame:
-    """Collects the `collect_events`, without milestones that no run of a size reaches."""
+    """Collects when every pre-training run reached each milestone, without milestones that no run of a size reaches.
+
+    Returns:
+        A row per run and milestone: `size`, `operator`, `milestone`, `pretraining_seed`, `step` and `reached`.
+    """
     every = collect_events(measured)
     reached = every.groupby(["size", "milestone"])["reached"].transform("any")
     return every[reached.astype(bool)]
 
 
 def select_measurements(measured: pd.DataFrame, fields: dict[str, str]) -> pd.DataFrame:
-    """Selects measurements by the values of fields, and adds `reached`, False for a time whose end was not seen.
+    """Selects measurements by the values of fields, and adds `reached`: whether the value was really observed.
 
-    If `fields` names a time to a milestone, every pre-training run has one row: `value` is the step, and `reached` says
-    whether the run reached the milestone. For other metrics, `reached` is True.
+    For a time to a milestone, every pre-training run has a row: `value` is the step, and `reached` says whether the run
+    reached the milestone. For other metrics, `reached` is True.
+
+    Args:
+        measured: measurements, a row per number.
+        fields: the wanted value by column, such as `{"metric": "steps_to_loss", "size": "base"}`.
     """
     metric = fields.get("metric")
     if metric not in MILESTONES:
@@ -227,13 +239,12 @@ def find_crossings(rows: pd.DataFrame, level: float) -> pd.DataFrame:
     """Finds when every run first falls below a level of the loss, and the last loss of every run.
 
     Args:
-        rows: observations, each run's in order of steps; the runs have one size.
+        rows: observations, each run's in order of steps; the runs have the same size.
         level: of the validation loss, in nats.
 
     Returns:
-        One row per run: operator, pretraining_seed, step, reached (whether the run fell below the level; if not, step
-            is
-        the last step) and final_loss, in nats.
+        A row per run: `operator`, `pretraining_seed`, `step`, `reached` (False if the run never fell below the level;
+            `step` is then the last step) and `final_loss`, in nats.
     """
     measured = measure_losses(rows, [level])
     final = select_rows(measured, metric="final_validation_loss").rename(columns={"value": "final_loss"})
@@ -243,17 +254,21 @@ def find_crossings(rows: pd.DataFrame, level: float) -> pd.DataFrame:
 
 
 def estimate_milestones(measured: pd.DataFrame, by_step: pd.DataFrame, confidence: float) -> pd.DataFrame:
-    """Estimates when each operator reaches each milestone.
+    """Estimates when each operator reaches each milestone that some run of the size reaches.
 
     Args:
-        measured: measurements (see evidence/fields.py); only times to milestones are used.
-        by_step: curves of the losses and scores by step, which hold the steps of the evaluations.
+        measured: measurements; only times to milestones are used.
+        by_step: curves of losses and scores, whose column `step` holds the steps of the evaluations.
         confidence: of the intervals, such as 0.95.
 
     Returns:
-        A row for every size, operator and milestone that at least one run of the size reaches: the restricted mean over
-        pre-training seeds with its interval; after, the last evaluation before the earliest run reaches the milestone;
-        and before, the first evaluation at which all these runs have reached the milestone.
+        A row per `size`, `operator` and `milestone`:
+
+        - `mean`, `sd`, `low`, `high`: the mean step over pre-training seeds, with the interval; later steps count as
+          `horizon`, the last step at which all runs are known.
+        - `runs`, `never`: number of runs, and of runs that never arrive.
+        - `after`: the last evaluation before the earliest run arrives; `before`: the first evaluation at which all
+          these runs have arrived.
     """
     reaching = select_milestone_events(measured)
     means = survival.estimate_restricted_means(reaching, ["size", "milestone"], confidence)
@@ -281,7 +296,8 @@ def find_bracket(evaluated: np.ndarray, steps: np.ndarray) -> tuple[int, int]:
         steps: steps of a milestone [runs], at most the last evaluation.
 
     Returns:
-        The last evaluation before the lowest step, 0 without one, and the first evaluation not before the highest.
+        The last evaluation before the lowest step (0 if there is no evaluation), and the first evaluation not before
+        the highest step.
     """
     earlier = evaluated[evaluated < steps.min()]
     after = int(earlier[-1]) if len(earlier) else 0
@@ -289,7 +305,16 @@ def find_bracket(evaluated: np.ndarray, steps: np.ndarray) -> tuple[int, int]:
 
 
 def summarise_curves(rows: pd.DataFrame, whole: pd.DataFrame) -> pd.DataFrame:
-    """Computes mean, minimum, maximum and number of runs of every curve, by quantity, operator, size and step."""
+    """Computes mean, minimum and maximum over runs of the loss, in nats, and the GLUE score, in points, at every step.
+
+    Args:
+        rows: observations, for the losses.
+        whole: measurements of the GLUE score by step, fractions.
+
+    Returns:
+        A row per `quantity` (`loss`, `glue_score`), `operator`, `size` and `step`: `mean`, `minimum`, `maximum`, and
+        `n`, the number of runs.
+    """
     losses = select_validation_loss(rows).assign(quantity="loss")
     scores = select_scores_by_step(whole).sort_values(["size", "operator", "step"], kind="stable")
     scores = scores.assign(quantity="glue_score", value=100 * scores["value"])

@@ -1,8 +1,8 @@
 """Quantities made from other measurements: savings, gains over another operator, averages, time ratios.
 
-Differences and ratios are taken between runs of equal size, task and seeds, so that each run has a number, and the
-mean of the differences is the difference of the means. The functions below take observations or measurements as
-`rows`, and return measurements (fields.py) unless stated.
+Differences and ratios are taken between runs of equal size, task and seeds, so that each run has a number, and the mean
+of the differences is the difference of the means. `rows` are observations or measurements, a row per number; results
+are measurements (fields.py) unless stated.
 """
 
 import numpy as np
@@ -46,8 +46,8 @@ def pair_with_reference(rows: pd.DataFrame, references: pd.DataFrame) -> pd.Data
 
     Args:
         rows: observations or measurements; rows without a reference are left out.
-        references: observations or measurements of one operator; a reference agrees with the row in all fields but the
-            operator.
+        references: rows of the other operator; a reference agrees with the row in all fields except `operator` and
+            `value`.
     """
     references = references.reindex(columns=FIELDS).rename(columns={"value": "reference"})
     return rows.reindex(columns=FIELDS).merge(
@@ -63,11 +63,14 @@ def pair_with_original(rows: pd.DataFrame, metric: str) -> pd.DataFrame:
 
 
 def compute_savings(counts: pd.DataFrame) -> pd.DataFrame:
-    """Compares the counts of every operator with the counts of the original.
+    """Compares the numbers of parameters of every operator with the numbers of the original.
+
+    Args:
+        counts: measurements of parameter counts, a row per count.
 
     Returns:
-        Measurements (see evidence/fields.py): saved parameters in per cent, such as `saved_percent`, and
-        `block_factor`, the parameters of the original's attention block divided by the parameters of the operator's.
+        Measurements: saved parameters in per cent, such as `saved_percent`, and `block_factor`, the parameters of the
+            original's attention block divided by the operator's.
     """
     parts = []
     for metric, (count, count_of_original) in SAVINGS.items():
@@ -81,9 +84,9 @@ def compute_savings(counts: pd.DataFrame) -> pd.DataFrame:
 
 
 def compute_gains(rows: pd.DataFrame) -> pd.DataFrame:
-    """Subtracts the score of a reference operator from the score of every other operator.
+    """Subtracts the value of a reference operator from the value of every other operator, run by run.
 
-    The metric `score` gives `score_over_original` and `score_over_pairwise`, for example.
+    The metric `score` gives `score_over_original`, `score_over_symmetric` and `score_over_pairwise`.
     """
     parts = []
     for reference in REFERENCES:
@@ -99,9 +102,14 @@ def compute_gains(rows: pd.DataFrame) -> pd.DataFrame:
 
 
 def select_question_answering(rows: pd.DataFrame) -> pd.DataFrame:
-    """Selects exact match and F1, fractions, on `squad1` and `squad2`; the mean, `squad`, if a run has both.
+    """Selects exact match and F1, fractions, on `squad1` and `squad2`, and averages both sets as `squad`.
 
-    condition: `single` for models fine-tuned on SQuAD directly, `triviaqa` for models fine-tuned on TriviaQA first.
+    Args:
+        rows: observations.
+
+    Returns:
+        Measurements; `condition` is `single` for models fine-tuned on SQuAD directly, `triviaqa` for models fine-tuned
+        on TriviaQA first.
     """
     rows = select_rows(rows, stage="question_answering")
     rows = rows[rows["task"].isin(QA_TASKS) & rows["metric"].isin(("exact_match", "f1"))]
@@ -117,10 +125,10 @@ def select_question_answering(rows: pd.DataFrame) -> pd.DataFrame:
 
 
 def select_elsewhere(rows: pd.DataFrame) -> pd.DataFrame:
-    """Selects the balanced accuracies on tasks that the models were not trained on, without the mismatched split.
+    """Selects the balanced accuracies on tasks that the models were not trained on, MNLI only once.
 
     Args:
-        rows: of the stage cross_domain, with task (trained on), evaluated_on (tested on) and metric.
+        rows: of the stage `cross_domain`, with `task` (trained on), `evaluated_on` (tested on) and `metric`.
     """
     balanced = rows[rows["metric"] == "balanced_accuracy"]
     other_task = balanced["task"] != balanced["evaluated_on"].map(TASK_OF)
@@ -129,16 +137,17 @@ def select_elsewhere(rows: pd.DataFrame) -> pd.DataFrame:
 
 
 def measure_curves(rows: pd.DataFrame, keys: list[str]) -> pd.DataFrame:
-    """Summarises every curve of scores under rising noise.
+    """Summarises every curve of scores under rising noise by the loss, the mean score and the slope.
 
     Args:
-        rows: one row per score, with the columns `keys`, `level` (of the noise) and `value`.
+        rows: a row per score, with the columns `keys`, `level` (of the noise) and `value`.
         keys: the columns that the rows of a curve agree in, including the seeds.
 
     Returns:
-        The columns `keys`, `measure` and `value`; three rows for every curve of two levels or more. lost: the score at
-        the lowest level minus the score at the highest. area: the mean score, as the area under the curve by trapezoids
-        over the range of levels. slope: of the least-squares line, score per level.
+        Columns `keys`, `measure` and `value`, with three rows for every curve of two levels or more:
+        lost: the score at the lowest level minus the score at the highest.
+        area: the mean score over the range of levels, as the area under the curve by trapezoids.
+        slope: of the least-squares line, score per level.
     """
     measures = []
     for values, curve in rows.groupby(keys, dropna=False, sort=False):
@@ -161,6 +170,9 @@ def measure_noise(rows: pd.DataFrame) -> pd.DataFrame:
     Args:
         rows: accuracies under noise on the embeddings (condition `noise=0.05`). Runs that lack level 0 or 0.4 are left
             out.
+
+    Returns:
+        Measurements with the metrics `accuracy_lost` and `accuracy_under_noise`.
     """
     rows = select_rows(rows, metric="accuracy")
     rows = rows.assign(level=rows["condition"].str.removeprefix("noise=").astype(float))
@@ -177,9 +189,9 @@ def measure_noise(rows: pd.DataFrame) -> pd.DataFrame:
 def measure_times(rows: pd.DataFrame) -> pd.DataFrame:
     """Compares times with the times of the original in the same round, in per cent.
 
-    With t for the time of an operator and t0 for the original, the metrics are `time_saved_percent`, 100 (1 - t / t0),
-    and `faster_percent`, 100 (t0 / t - 1), for an epoch of fine-tuning; `longer_step_percent`, 100 (t / t0 - 1), for a
-    step of translation, except for the original.
+    With t for the time of an operator and t0 for the original, the metrics are `time_saved_percent`, `100 (1 - t /
+    t0)`, and `faster_percent`, `100 (t0 / t - 1)`, for an epoch of fine-tuning; `longer_step_percent`, `100 (t / t0 -
+    1)`, for a step of translation, except for the original.
 
     Args:
         rows: of `seconds_per_epoch` and `seconds_per_step`; the condition is the round.
@@ -205,9 +217,12 @@ def measure_times(rows: pd.DataFrame) -> pd.DataFrame:
 def summarise_times(rows: pd.DataFrame) -> pd.DataFrame:
     """Summarises the times of the stage `timing` over rounds.
 
+    Args:
+        rows: observations.
+
     Returns:
-        A row per operator, size, metric and task, with mean and sample standard deviation `sd`. stock: the precision of
-        stock BERT, or an empty text for our operators. task: empty for pre-training.
+        A row per `operator`, `size`, `metric`, `task` (empty for pre-training) and `stock` (the precision of stock
+        BERT, or an empty text for our operators), with `mean` and sample standard deviation `sd`.
     """
     rows = select_rows(rows, stage="timing")
     # Other rows of the stage hold no time.

@@ -1,6 +1,6 @@
-"""The difference of two arms, with an interval and a test: the one place where two arms are compared.
+"""Compares two arms by a difference with an interval and a test.
 
-Arms are compared by Welch's t, and pairs of runs by Student's t. statistics.py explains arms and units of inference.
+An arm is a side of a comparison, such as all runs of an operator. statistics.py explains units of inference.
 """
 
 from dataclasses import dataclass, replace
@@ -27,8 +27,8 @@ class Estimate:
 
     Attributes:
         value: mean of the arm minus mean of the reference.
-        n: number of units of the arm and of the reference.
-        unit: the unit of inference.
+        n: number of units of inference (independent values) of the arm and of the reference.
+        unit: the unit of inference, such as `pre-training seeds`.
         low: lower end of the interval.
         high: upper end of the interval.
         error: standard error.
@@ -49,28 +49,29 @@ class Estimate:
 
 
 def compare_arms(arm: pd.DataFrame, reference: pd.DataFrame, confidence: float) -> Estimate:
-    """Compares two arms, such as two operators, over their units of inference, such as pre-training seeds.
+    """Compares the runs of two sides, such as two operators, by the difference of the means.
 
-    Pre-training runs of equal seed share batches and masks, and times of one round share the state of the machine. Arms
-    with the same seeds or rounds are therefore compared by paired differences. Fine-tuning seeds of two checkpoints are
-    not
-    pairs: in the released results of Courtois et al. their mean correlation is 0.07 over 36 columns. Such arms, arms
-    with different seeds, and arms that do not vary are compared by Welch's test.
+    The test counts independent values only, such as pre-training seeds. Arms with the same pre-training seeds, or the
+    same rounds of timing, are compared by paired differences. Fine-tuning seeds of two checkpoints, different seeds,
+    and arms that do not vary are compared by Welch's test.
 
     Args:
-        arm: the runs of the arm: value, pretraining_seed, seed and other fields.
-        reference: the runs of the reference.
+        arm: the runs of the first side: `value`, `pretraining_seed`, `finetuning_seed` and, if known, `stage` and
+            `condition`.
+        reference: the runs of the second side.
         confidence: of the interval, such as 0.95.
 
     Returns:
-        The difference with its interval and p value. If the units of the arms differ, an arm has a single checkpoint,
-        and the unit is a fine-tuning seed. With too few units, there is no interval and no test.
+        The difference with interval and p value. If an arm has a single checkpoint, the unit is a fine-tuning seed.
+        With fewer than three units in an arm, there is no interval and no test.
     """
     values, draws, unit = find_units(arm)
     other_values, other_draws, other_unit = find_units(reference)
     if unit != other_unit:
         unit = FINETUNING
-    # Seeds and rounds, but not fine-tuning seeds, mean the same in both arms.
+    # Pre-training runs of equal seed share batches and masks, and times of a round share the state of the machine.
+    # Fine-tuning seeds of two checkpoints are no pairs: in the released results of Courtois et al., the mean
+    # correlation over 36 columns is 0.07.
     same_draws = draws.is_unique and sorted(draws) == sorted(other_draws)
     if unit != FINETUNING and same_draws and varies(values) and varies(other_values):
         order = other_draws.get_indexer(draws)
@@ -83,18 +84,15 @@ def compare_arms(arm: pd.DataFrame, reference: pd.DataFrame, confidence: float) 
 
 
 def compare_by_welch(arm: np.ndarray, reference: np.ndarray, confidence: float) -> Estimate:
-    """Compares two arms by Welch's t.
+    """Compares two arms by Welch's t test, which allows different spreads.
 
-    An arm whose runs are all equal, such as models that all give one answer, would count as known without error. There
-    is no interval then, and the test is an exact permutation test.
+    An arm whose runs are all equal, such as models that all give the same answer, would count as known without error.
+    There is no interval then, and the test is an exact permutation test.
 
     Args:
-        arm: one number for every unit of inference [n].
-        reference: one number for every unit of inference [m].
+        arm: a number for every unit of inference [n].
+        reference: a number for every unit of inference [m].
         confidence: of the interval.
-
-    Returns:
-        The difference of the means, without an interval and a test if an arm has a single unit.
     """
     n = len(arm), len(reference)
     value = float(np.mean(arm) - np.mean(reference))
@@ -121,11 +119,11 @@ def compare_by_welch(arm: np.ndarray, reference: np.ndarray, confidence: float) 
 
 
 def compare_paired(arm: np.ndarray, reference: np.ndarray, confidence: float) -> Estimate:
-    """Compares two arms that have a run of every seed each, by Student's t of the differences.
+    """Compares two arms that have a run of every seed each, by Student's t test of the differences.
 
     Args:
-        arm: one number for every seed [n].
-        reference: one number for every seed, in the same order [n].
+        arm: a number for every seed [n].
+        reference: a number for every seed, in the same order [n].
         confidence: of the interval.
 
     Returns:

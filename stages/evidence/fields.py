@@ -1,7 +1,7 @@
-"""The form of measurements: their fields, and how rows are selected and stacked.
+"""The form of measurements: the fields, and how rows are selected and stacked.
 
-Measurements have the form of observations (files/observations.py) and the columns FIELDS. `value` is the number, for
-one run; the other fields say which number, or are missing.
+A measurement is a quantity of the papers for a run. `value` is the number; the other columns of FIELDS say which
+number, or are missing. Observations (files/observations.py) have the same form.
 """
 
 import pandas as pd
@@ -20,7 +20,7 @@ FIELDS = [*TEXTS, "pretraining_seed", "finetuning_seed", "value"]
 
 
 def select_rows(rows: pd.DataFrame, /, **fields: object) -> pd.DataFrame:
-    """Selects rows by the values of fields.
+    """Selects the rows whose fields have the given values: `select_rows(rows, size="base", task=["rte", "qqp"])`.
 
     Args:
         rows: any frame; a frame without rows may lack the fields.
@@ -38,11 +38,11 @@ def select_rows(rows: pd.DataFrame, /, **fields: object) -> pd.DataFrame:
 
 
 def list_other_fields(*names: str) -> list[str]:
-    """Lists all fields of a measurement except the given fields."""
+    """Lists all columns of measurements (FIELDS) except the given names, as keys for joining or grouping."""
     return [field for field in FIELDS if field not in names]
 
 
 def stack_frames(parts: list[pd.DataFrame]) -> pd.DataFrame:
-    """Stacks the frames that have rows; an empty frame would decide the types of columns."""
+    """Stacks frames, without empty frames, which would decide the types of columns."""
     filled = [part for part in parts if len(part)]
     return pd.concat(filled or parts[:1])

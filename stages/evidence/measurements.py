@@ -1,7 +1,7 @@
 """From observations to the papers' quantities: counts, savings, losses, scores, gains, times.
 
-Input: observations, or released rows in the same form. Output: measurements (see fields.py), one number for every run;
-the cells of every table and the evidence of every claim are selected from measurements.
+Input: observations, or released rows in the same form. Output: measurements (see fields.py), a number for every run.
+The cells of every table and the evidence of every claim are selected from measurements.
 """
 
 from collections.abc import Sequence
@@ -16,11 +16,11 @@ def compute_measurements(rows: pd.DataFrame, levels: Sequence[float] = convergen
     """Computes all quantities of the papers that the observations allow, such as scores, savings and steps to a loss.
 
     Args:
-        rows: observations, each run's in order of steps.
+        rows: observations (a row per number that a stage measured), each run's in order of steps.
         levels: of the validation loss, in nats, at which steps are measured.
 
     Returns:
-        A row per number, with the fields of evidence/fields.py; fields that do not apply are missing.
+        Measurements: a row per number, with the columns of fields.py; fields that do not apply are missing.
     """
     rows = rows.reindex(columns=FIELDS).astype(dict.fromkeys(TEXTS, "str"))
     counts = rows[rows["stage"].isin(("parameters", "tasks"))]

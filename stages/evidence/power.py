@@ -1,7 +1,7 @@
-"""The effect that a test would often find, given as many runs as there were and the spread of these runs.
+"""The effect that a two-sided t test would often find, given the number of runs and the spread of these runs.
 
-All tests are two-sided t tests. Shares are of repetitions of the whole experiment, with all of its runs. The spread is
-estimated, mostly from few runs, so the effects are orders of magnitude.
+Shares are of repetitions of the whole experiment. The spread is estimated, mostly from few runs, so the effects are
+orders of magnitude.
 """
 
 from math import isnan, nan
@@ -9,14 +9,12 @@ from math import isnan, nan
 from scipy import stats
 from scipy.optimize import brentq
 
-# the share of repetitions in which the smallest effect that is reported would be found
+# The share of repetitions in which the smallest reported effect would be found.
 OFTEN = 0.8
 
 
 def compute_power(effect: float, error: float, freedom: float, alpha: float) -> float:
     """Computes the share of repetitions in which a two-sided t test finds an effect, with the right sign.
-
-    The statistic has a noncentral t distribution. Only the upper tail counts, because the sign has to be right.
 
     Args:
         effect: true effect, at least 0.
@@ -24,6 +22,7 @@ def compute_power(effect: float, error: float, freedom: float, alpha: float) -> 
         freedom: degrees of freedom of the t distribution.
         alpha: the level of the two-sided test.
     """
+    # The statistic has a noncentral t distribution. Only the upper tail counts, because the sign has to be right.
     critical = stats.t.isf(alpha / 2, freedom)
     return float(stats.nct.sf(critical, freedom, effect / error))
 
@@ -42,5 +41,5 @@ def compute_smallest_effect(error: float, freedom: float, alpha: float) -> float
     def compute_excess(effect: float) -> float:
         return compute_power(effect, error, freedom, alpha) - OFTEN
 
-    # every test finds an effect of 10,000 standard errors
+    # Every test finds an effect of 10,000 standard errors.
     return brentq(compute_excess, 0, 1e4 * error)

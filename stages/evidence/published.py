@@ -38,27 +38,31 @@ BARS = ["source", "quantity", "operator", "size", "label", "value", "n"]
 
 
 def read_table(name: str) -> pd.DataFrame:
-    """Reads the cells of one table, in the order of the paper."""
+    """Reads the cells of a table in data/published, in the order of the paper.
+
+    Returns:
+        A row per cell: `row_key`, `column_key`, the text `printed`, the numbers `value` and `std`, and further columns.
+    """
     return pd.read_csv(FOLDER / f"{name}.csv", dtype=dict.fromkeys(TEXTS, "str"))
 
 
 def read_texts(name: str) -> pd.DataFrame:
-    """Reads the cells of one table with every column as the text in the file; a missing value is an empty text."""
+    """Reads the cells of a table in data/published without parsing numbers; a missing value is an empty text."""
     return pd.read_csv(FOLDER / f"{name}.csv", dtype="str", keep_default_na=False)
 
 
 def read_claims() -> list[dict]:
-    """Reads claims.yaml: every quantitative or directional claim, with the test and the numbers of the source."""
+    """Reads every quantitative or directional claim of the papers, with the test and the numbers of the source."""
     return yaml.safe_load((FOLDER / "claims.yaml").read_text(encoding="utf-8"))["claims"]
 
 
 def read_protocol() -> dict:
-    """Reads protocol.yaml: for every source, the settings that the text states and leaves open."""
+    """Reads, for every source, the settings that the text states and leaves open."""
     return yaml.safe_load((FOLDER / "protocol.yaml").read_text(encoding="utf-8"))
 
 
 def read_shared_curve() -> pd.DataFrame:
-    """Reads both ends of the loss curve of `shared` (Kowsher et al., Figure 2).
+    """Reads both ends of the loss curve of operator `shared`, which Kowsher et al. print in Figure 2.
 
     Returns:
         A row for the first and the last step, with the columns of our own loss curves.
@@ -87,8 +91,9 @@ def read_times_saved(run: pd.DataFrame) -> pd.DataFrame:
         run: measurements of this run.
 
     Returns:
-        BARS. source: `published` (Figure 3 of Kowsher et al.) or `reproduced`. label: the task. n: the number of rounds
-        behind a measured mean, or NaN.
+        A row per operator, size and task (`label`), with the columns `source` (`published` for Figure 3 of Kowsher et
+        al., or `reproduced`), `quantity`, `operator`, `size`, `value`, and `n`, the number of rounds behind a measured
+        mean, or NaN.
     """
     numbers = read_table(FIGURES)
     printed = numbers[numbers["column_key"] == "time_reduction"]

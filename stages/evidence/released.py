@@ -30,7 +30,10 @@ def read_glue() -> pd.DataFrame:
 
 
 def read_checkpoints() -> pd.DataFrame:
-    """Reads metrics of base models fine-tuned, with one seed, from 18 checkpoints (Figure 3): condition `step=N`."""
+    """Reads metrics of base models fine-tuned, with a single seed, from 18 checkpoints (Figure 3).
+
+    The condition of an observation is the step of the checkpoint, such as `step=6000`.
+    """
     frame = _read_metrics("courtois2024_glue_by_checkpoint.csv")
     return frame.assign(
         stage="convergence",
@@ -40,7 +43,7 @@ def read_checkpoints() -> pd.DataFrame:
 
 
 def _read_metrics(name: str) -> pd.DataFrame:
-    """Reads the metrics in a file, without loss and WNLI."""
+    """Reads the metrics in a file of data/released, without loss and without the task WNLI."""
     frame = pd.read_csv(FOLDER / name)
     frame = _sort_rows(frame[frame["metric"].isin(METRICS) & (frame["task"] != "wnli")])
     mismatched = frame["metric"] == "accuracy_mm"
@@ -68,7 +71,7 @@ def read_validation_loss() -> pd.DataFrame:
 
 
 def _sort_rows(frame: pd.DataFrame) -> pd.DataFrame:
-    """Sorts by size and operator, in the order of the paper; rows of one model keep the order of the file."""
+    """Sorts by size and operator, in the order of the paper; rows of a model keep the order of the file."""
     return frame.sort_values(
         ["size", "operator"],
         key=lambda names: names.map(ORDER.index),

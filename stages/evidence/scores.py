@@ -38,7 +38,11 @@ METRICS = {
 
 
 def list_metrics() -> pd.DataFrame:
-    """Lists the raw metrics behind the scores: a row per protocol, column (`evaluated_on`) and metric."""
+    """Lists which raw metrics are averaged into each column of the GLUE tables.
+
+    Returns:
+        A row per `protocol` (the paper whose recipe is followed), column (`evaluated_on`) and `metric`.
+    """
     rows = []
     for protocol, columns in METRICS.items():
         for column, metrics in columns.items():
@@ -51,10 +55,11 @@ def compute_column_scores(rows: pd.DataFrame) -> pd.DataFrame:
     """Computes a score, a fraction, for every run and column of the GLUE tables.
 
     Args:
-        rows: observations of fine-tuning.
+        rows: observations; fine-tuned models are used.
 
     Returns:
-        A row per run and column (`evaluated_on`): metric, which is `score`, and value.
+        A row per run and column (`evaluated_on`), with `value`, the mean of the column's metrics, and `metric`, always
+        `score`.
     """
     rows = rows[rows["stage"].isin(STAGES)].merge(list_metrics())
     groups = rows.groupby([*RUN, "evaluated_on"], dropna=False, sort=False)
@@ -62,7 +67,11 @@ def compute_column_scores(rows: pd.DataFrame) -> pd.DataFrame:
 
 
 def compute_mean_scores(columns: pd.DataFrame) -> pd.DataFrame:
-    """Averages the scores of columns for every run that has all columns, such as the GLUE score over nine columns."""
+    """Averages the scores of columns for every run that has all columns, such as the GLUE score over nine columns.
+
+    Returns:
+        A row per run and mean; `evaluated_on` is `glue_score` or, without the mismatched split of MNLI, `glue_matched`.
+    """
     frames = []
     for name, wanted in MEANS.items():
         groups = columns[columns["evaluated_on"].isin(wanted)].groupby(RUN, dropna=False, sort=False)

@@ -19,7 +19,8 @@ class Column:
         key: the published column key, or a pattern over measurement fields, such as `counted.{size}`.
         label: heading of the column, or text of the cell.
         meaning: the quantity in the column.
-        select: values by field of measurements; None if nothing measures the column.
+        select: the fields of the measurements in the column, such as `{"metric": "score"}`; None for a column without
+            measurements.
         scale: factor to the printed unit.
         decimals: of measured values.
         tested: whether a test compares measured values with the published numbers.
@@ -36,7 +37,7 @@ class Column:
 
 @dataclass(frozen=True, kw_only=True)
 class Row:
-    """A row of a table, with attributes as in Column; scale and decimals, if given, override those of a column."""
+    """A row of a table, with attributes as in Column; scale and decimals, if given, override the column's."""
 
     key: str
     label: str
@@ -47,20 +48,17 @@ class Row:
 
 @dataclass(frozen=True, kw_only=True)
 class Table:
-    """A table of the papers.
+    """A table of the papers, as tables.yaml specifies the rows, columns and cells.
 
     Attributes:
         name: of the file in data/published.
-        source: the paper.
-        number: of the table in the paper.
-        title: of the table.
         stage: the stage that measures the cells.
         select: fields that the measurements of all cells have.
         released: fields that differ in the released results.
         first: heading of the rows.
         row_key: pattern over measurement fields for the keys of rows, such as `{size}.{operator}`.
         row_label: pattern for the labels of rows.
-        rows: rows of the paper whose key `row_key` does not read, by key.
+        rows: rows of the paper whose key does not fit the pattern, by key.
         columns: of a table with common columns.
         cells: the measured or labelled cells of a list, by `ROW KEY / COLUMN KEY`; None for a table with columns.
         edition: the same table in the paper's other edition.
@@ -85,21 +83,19 @@ class Table:
 
     @property
     def is_list(self) -> bool:
-        """Whether the table is a list, whose cells have no common rows and columns."""
+        """Whether the table is a list of single numbers, without common rows and columns."""
         return self.cells is not None
 
 
 @dataclass(frozen=True, kw_only=True)
 class Figure:
-    """A figure.
+    """A figure of the report.
 
     Attributes:
-        name: of the figure.
         source: the paper; None for a figure of ours.
-        number: of the figure in the paper; None for a figure of ours.
-        title: of the figure.
+        number: in the paper; None for a figure of ours.
         stage: the stage that measures the quantity.
-        kind: `curves` (means by step), `dots` (one for each run) or `bars`.
+        kind: `curves` (means by step), `dots` (a dot for each run) or `bars`.
         quantity: the rows with this value in the column `quantity` are drawn.
         axis: label of the quantity.
         beside: panels beside the panels of this run, as (source, size).
@@ -122,7 +118,7 @@ class Figure:
 
 @cache
 def load() -> tuple[dict[str, Table], dict[str, Figure]]:
-    """Loads all tables and all figures, by name, in the order of the file."""
+    """Loads all tables and all figures of tables.yaml, by name, in the order of the file."""
     content = yaml.safe_load(PATH.read_text(encoding="utf-8"))
     tables = {name: _make_table(name, **entry) for name, entry in content["tables"].items()}
     figures = {name: Figure(name=name, **entry) for name, entry in content["figures"].items()}
@@ -154,7 +150,11 @@ def _make_table(
 
 
 def match_fields(pattern: str, key: str) -> dict[str, str] | None:
-    """Reads `base.shared` by `{size}.{operator}` as size base, operator shared; None if the pattern does not fit."""
+    """Reads the fields in a key: `base.shared` with the pattern `{size}.{operator}` gives `base` and `shared`.
+
+    Returns:
+        The values by field, each without a dot; None if the pattern does not fit.
+    """
     # Each field, escaped to `\{size\}`, becomes a group that takes a text without dots.
     expression = re.sub(r"\\{(\w+)\\}", r"(?P<\1>[^.]+)", re.escape(pattern))
     match = re.fullmatch(expression, key)
@@ -162,5 +162,5 @@ def match_fields(pattern: str, key: str) -> dict[str, str] | None:
 
 
 def list_field_names(pattern: str) -> list[str]:
-    """Lists the names of the fields in a pattern, in order."""
+    """Lists the names of the fields in a pattern, in order: `{size}.{operator}` gives size and operator."""
     return re.findall(r"\{(\w+)\}", pattern)

@@ -1,7 +1,7 @@
 """The speed of pre-training in every round, and the signs that another process slowed the machine in between.
 
-All operators are timed in turn within a round, so times of a round are pairs. Speeds are compared by their logarithms:
-a machine that is slower in a round then changes all operators by the same amount.
+All operators are timed in turn within a round, so times of a round are pairs. Logarithms of speeds are compared: a
+slower machine then changes all operators by the same amount.
 """
 
 import numpy as np
@@ -9,7 +9,7 @@ import pandas as pd
 
 from stages.evidence.fields import select_rows
 
-# the verdict on a comparison whose times are not to be trusted
+# The verdict on a comparison whose times cannot be trusted.
 BUSY = "machine was busy"
 # With the same share of the peak, two models differ in speed by the ratio of their operations. Models that move less
 # memory may gain somewhat more, but not a tenth.
@@ -20,14 +20,14 @@ ROUND = ["size", "operator", "condition"]
 
 
 def collect_speeds(rows: pd.DataFrame) -> pd.DataFrame:
-    """Collects the speed of our pre-training, without stock BERT.
+    """Collects the speed of our pre-training in every round, without stock BERT.
 
     Args:
         rows: observations.
 
     Returns:
-        A row for every size, operator and round (`condition`), with the stage, `value`, the natural logarithm of the
-        tokens per second, and `share_of_peak`, the share of the speed of matrix products, in [0, 1].
+        A row per `size`, `operator` and round (`condition`), with `stage`, `value` (the natural logarithm of the tokens
+        per second) and `share_of_peak` (the share of the speed of matrix products, in [0, 1]).
     """
     rows = select_rows(rows, stage="timing")
     rows = rows[rows["condition"].str.startswith("round=", na=False)]
@@ -38,11 +38,10 @@ def collect_speeds(rows: pd.DataFrame) -> pd.DataFrame:
 
 
 def is_busy(arm: pd.DataFrame, reference: pd.DataFrame) -> bool:
-    """Checks whether another process probably slowed one side of a comparison.
+    """Checks whether another process probably slowed either side of a comparison of speeds.
 
-    Either sign is enough. The share of the peak in a round is below FAR_BELOW times the median of that operator's
-    rounds. Or the arm has a mean share above TOLERANCE times that of the reference: the arm is then faster than the
-    smaller number of operations allows.
+    Either sign is enough. In some round, the share of the peak is below two thirds of the median of the operator's
+    rounds. Or the operator's mean share is above 1.1 times the original's.
 
     Args:
         arm: `share_of_peak` of the rounds of an operator.
@@ -52,4 +51,5 @@ def is_busy(arm: pd.DataFrame, reference: pd.DataFrame) -> bool:
         shares = side["share_of_peak"]
         if shares.min() < FAR_BELOW * shares.median():
             return True
+    # The operator would be faster than the smaller number of operations allows.
     return bool(arm["share_of_peak"].mean() > TOLERANCE * reference["share_of_peak"].mean())

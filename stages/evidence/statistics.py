@@ -1,9 +1,9 @@
 """Means and intervals over seeds, with the unit of inference named; estimate.py compares two arms.
 
-Five fine-tuning seeds of one pre-training run speak for that checkpoint; only several pre-training seeds speak for the
-operator. With several pre-training seeds, fine-tuning runs are first averaged within each pre-training seed, so that n
-counts pre-training runs. An independent value is called a unit of inference. A cell is the runs of an operator for a
-quantity, a row for each run; as a side of a comparison, these runs are called an arm.
+A unit of inference is an independent value. Five fine-tuning seeds of a single pre-training run describe that
+checkpoint; only several pre-training seeds describe the operator. With several pre-training seeds, fine-tuning runs are
+averaged within each. A cell is the runs of an operator for a quantity, a row for each run; as a side of a comparison,
+these runs are called an arm.
 """
 
 from dataclasses import asdict, dataclass, fields
@@ -37,7 +37,7 @@ FEWEST = 3
 
 @dataclass(frozen=True)
 class Summary:
-    """Statistics of a cell over the units of inference; sd, low and high are NaN for a single unit.
+    """Statistics over the units of inference (independent values); sd, low and high are NaN for a single unit.
 
     Attributes:
         mean: mean over the units.
@@ -45,9 +45,9 @@ class Summary:
         n: number of units.
         low: lower end of the t interval of the mean.
         high: upper end of the t interval of the mean.
-        unit: the unit of inference.
+        unit: the unit of inference, such as `pre-training seeds`.
         runs: number of runs behind the units.
-        within_sd: standard deviation over fine-tuning seeds, see `compute_within_sd`.
+        within_sd: standard deviation over fine-tuning seeds, pooled within pre-training seeds.
         minimum: lowest unit.
         maximum: highest unit.
     """
@@ -65,18 +65,18 @@ class Summary:
 
 
 def find_units(rows: pd.DataFrame) -> tuple[np.ndarray, pd.Index, str]:
-    """Finds the units of inference of a cell.
+    """Finds the units of inference (independent values) in the runs of an operator for a quantity.
 
-    With several pre-training seeds, or without fine-tuning, the mean of each pre-training seed is a unit. With one
+    With several pre-training seeds, or without fine-tuning, the mean of each pre-training seed is a unit. With a single
     pre-training seed, each fine-tuning run is a unit. Without a pre-training seed, each value is a unit.
 
     Args:
-        rows: the runs of a cell: value, pretraining_seed, finetuning_seed (NaN without fine-tuning), and `stage` for
-            times and translations; `condition` is the round of a time.
+        rows: the runs: `value`, `pretraining_seed`, `finetuning_seed` (NaN without fine-tuning), and `stage` for times
+            and translations; `condition` is the round of a time.
 
     Returns:
-        The values of the units [n], the seed or round that pairs each unit with a unit of another arm [n], and the name
-        of the unit.
+        The values of the units [n]; the seed or round of each unit, which pairs units of two operators [n]; the kind of
+        unit, such as `fine-tuning seeds`, or `exact` for counts.
     """
     values = rows["value"].to_numpy(float)
     stages = set(rows.get("stage", ()))
@@ -93,10 +93,10 @@ def find_units(rows: pd.DataFrame) -> tuple[np.ndarray, pd.Index, str]:
 
 
 def summarise_cell(rows: pd.DataFrame, confidence: float) -> Summary:
-    """Computes the statistics of one cell over its runs.
+    """Computes mean, spread and interval over the runs of an operator for a quantity.
 
     Args:
-        rows: the runs of the cell: value, pretraining_seed, seed and other fields.
+        rows: the runs: `value`, `pretraining_seed`, `finetuning_seed`.
         confidence: of the interval, such as 0.95.
 
     Raises:
@@ -121,15 +121,15 @@ def summarise_cell(rows: pd.DataFrame, confidence: float) -> Summary:
 
 
 def summarise_groups(rows: pd.DataFrame, keys: list[str], confidence: float) -> pd.DataFrame:
-    """Summarises every group of runs.
+    """Summarises every group of runs by mean, spread and interval.
 
     Args:
-        rows: runs (value, pretraining_seed, seed) with the columns `keys`.
+        rows: runs (`value`, `pretraining_seed`, `finetuning_seed`) with the columns `keys`.
         keys: the columns that the runs of a group agree in.
         confidence: of the intervals, such as 0.95.
 
     Returns:
-        A row per group, with the columns `keys` and the fields of Summary.
+        A row per group, with the columns `keys` and the fields of Summary, such as `mean`, `sd` and `n`.
     """
     cells = []
     for values, runs in rows.groupby(keys, dropna=False, sort=False):
@@ -141,16 +141,17 @@ def summarise_groups(rows: pd.DataFrame, keys: list[str], confidence: float) -> 
 
 
 def compute_bands(rows: pd.DataFrame, keys: list[str]) -> pd.DataFrame:
-    """Computes mean, minimum, maximum and number n of the column `value` for every group of `keys`."""
+    """Computes `mean`, `minimum`, `maximum` and number `n` of the column `value` for every group of `keys`."""
     values = rows.groupby(keys, sort=False)["value"]
     return values.agg(mean="mean", minimum="min", maximum="max", n="count").reset_index()
 
 
 def compute_mean_interval(values: np.ndarray, confidence: float) -> tuple[float, float, float, float]:
-    """Computes the mean, sample standard deviation and t interval of values [n]; a single value has a mean only.
+    """Computes mean, sample standard deviation, lower and upper end of the t interval of values [n].
 
-    Returns:
-        mean, standard deviation, lower end, upper end.
+    Args:
+        values: independent values; a single value has a mean and three NaN.
+        confidence: of the interval, such as 0.95.
     """
     n = len(values)
     mean = float(np.mean(values))
@@ -191,11 +192,11 @@ def _average_by_pretraining_seed(
 
 
 def explain_too_few(unit: str, *counts: int) -> str:
-    """Explains why there are too few units for a verdict; empty if there are enough.
+    """Explains why there are too few units for a verdict, such as `too few seeds`; empty if there are enough.
 
     Args:
-        unit: the unit of inference, such as a pre-training seed.
-        counts: number of units of each arm.
+        unit: the unit of inference, such as `pre-training seeds`.
+        counts: number of units of each side of the comparison.
     """
     fewest = min(counts)
     if unit == ROUNDS:
@@ -213,11 +214,13 @@ def varies(values: np.ndarray) -> bool:
 
 
 def compute_permutation_p(first: np.ndarray, second: np.ndarray) -> float:
-    """Computes the one-sided p value of an exact permutation test that all of `first` [n] lies above `second` [m].
+    """Computes the p value of an exact permutation test that all of `first` [n] lies above `second` [m].
+
+    Used in place of a t test if a side does not vary.
 
     Returns:
-        1 / C(n + m, n) if all of `first` lies above `second` by more than rounding; 1 in all other cases, and if an arm
-        is a single value.
+        `1 / C(n + m, n)` if all of `first` lies above `second` by more than rounding; 1 in all other cases, and if a
+        side is a single value.
     """
     gap = first.min() - second.max()
     if min(len(first), len(second)) < 2 or gap <= ROUNDING * max(1.0, abs(second.max())):
@@ -226,7 +229,7 @@ def compute_permutation_p(first: np.ndarray, second: np.ndarray) -> float:
 
 
 def adjust_by_holm(p_values: np.ndarray) -> np.ndarray:
-    """Adjusts the p values of one family by Holm's method (1979): (0.01, 0.04, NaN) gives (0.02, 0.04, NaN).
+    """Adjusts the p values of a family of tests by Holm's method (1979): (0.01, 0.04, NaN) gives (0.02, 0.04, NaN).
 
     Args:
         p_values: [tests]; NaN for a test that was not made, which is no member of the family.
@@ -243,13 +246,10 @@ def adjust_by_holm(p_values: np.ndarray) -> np.ndarray:
 
 
 def compute_p_of_difference(values: np.ndarray, other: float) -> float:
-    """Computes the two-sided p value that a mean differs from a published number, which counts as one more unit.
-
-    A published score comes from one pre-training run. The test takes the spread of such runs to be the spread of the
-    values: standard error s sqrt(1 + 1/n), n - 1 degrees of freedom.
+    """Computes the two-sided p value that a mean differs from a published number, which counts as a further unit.
 
     Args:
-        values: the units of inference [n].
+        values: independent values of this run [n].
         other: the published number, in the unit of the values.
 
     Returns:
@@ -258,6 +258,8 @@ def compute_p_of_difference(values: np.ndarray, other: float) -> float:
     if not varies(values):
         return nan
     n = len(values)
+    # A published score comes from a single pre-training run. The spread of such runs is taken to be the spread of the
+    # values.
     error = float(np.std(values, ddof=1)) * sqrt(1 + 1 / n)
     distance = abs(float(np.mean(values)) - other)
     return float(2 * stats.t.sf(distance / error, n - 1))

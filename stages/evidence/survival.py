@@ -1,12 +1,11 @@
-"""Times that may never come: the step of an event that some runs do not reach before their last step.
+"""Times that may never come: the step of an event that some runs do not reach before the last step.
 
 A run that ends before the event is right-censored: the time to the event is longer than the run. To leave such runs out
 would favour the operator that fails most often. An event table has a row for every run: `operator`, the `step` of the
-event, and whether the event was `reached`; if not, `step` is the last step of the run. Further columns group the runs.
+event, and whether the event was `reached`; if not, `step` is the last step of the run.
 
-All comparisons of such times follow one rule. Every run counts with the time that the run spends before the event, up
-to the common horizon of the arms: the last step up to which all runs are known. A restricted mean is a mean of these
-times.
+Every run counts with the time before the event, up to the common horizon: the last step up to which all runs are known.
+A restricted mean is a mean of these times.
 """
 
 import numpy as np
@@ -63,13 +62,10 @@ def find_horizon(steps: pd.Series, reached: pd.Series) -> float:
 
 
 def restrict_times(runs: pd.DataFrame) -> tuple[pd.DataFrame, float]:
-    """Cuts times at the common horizon of all runs.
+    """Cuts times at the last step up to which all runs are known (the horizon), so that means are comparable.
 
     Args:
-        runs: of all arms, with the columns `value`, the step, and `reached`.
-
-    Returns:
-        The runs with restricted times, and the horizon.
+        runs: of all arms: `value`, the step, and `reached`, whether the run reached the event.
     """
     horizon = find_horizon(runs["value"], runs["reached"])
     return runs.assign(value=runs["value"].clip(upper=horizon)), horizon
@@ -79,11 +75,11 @@ def compute_curves(events: pd.DataFrame, by: list[str]) -> pd.DataFrame:
     """Computes Kaplan-Meier curves: the share of runs that still wait for the event after each step with an event.
 
     Args:
-        events: an event table: step, and reached (whether the event happened at the step).
+        events: a row per run: `step`, and `reached` (whether the event happened at the step).
         by: the columns that the runs of a curve agree in.
 
     Returns:
-        The columns `by`, step, and
+        The columns `by`, `step`, and
         waiting: the share of runs, from 1 at step 0.
         at_risk: the number of runs known to wait until the step.
         reached: the number of runs with an event at the step.
@@ -99,18 +95,18 @@ def compute_curves(events: pd.DataFrame, by: list[str]) -> pd.DataFrame:
 
 
 def estimate_restricted_means(events: pd.DataFrame, by: list[str], confidence: float) -> pd.DataFrame:
-    """Estimates the restricted mean time of every operator, with a t interval.
+    """Estimates the mean time to the event of every operator, with a t interval.
 
-    All operators of a group share a horizon: later events count as events at the horizon.
+    Times are cut at the last step up to which all runs of a group are known (restricted mean).
 
     Args:
-        events: an event table: step, and reached (whether the event happened at the step).
+        events: a row per run: `operator`, `step`, and `reached` (whether the event happened at the step).
         by: the columns that the runs of a group agree in.
         confidence: of the intervals, such as 0.95.
 
     Returns:
-        A row per group and operator, with mean, sd, low and high of the restricted times, in steps; runs, the number of
-        runs; and never, the number of runs that end before the event.
+        A row per group and operator: `mean`, `sd`, `low` and `high` of the cut times, in steps; `runs`, the number of
+            runs; `never`, the number of runs that end before the event; `horizon`, the last step that counts.
     """
     means = []
     for keys, group in events.groupby(by, sort=False):

@@ -29,9 +29,9 @@ def select_measures(rows: pd.DataFrame) -> pd.DataFrame:
         rows: observations.
 
     Returns:
-        The columns of `rows`, without conditions. The metrics are `final_METRIC`, at the last epoch of protocol and
-        operator, for every metric by epoch; `peak_training_accuracy`, a run's highest; and all metrics that are
-        measured once, such as BLEU and the error of a sequence task.
+        The columns of `rows`, without conditions. Metrics: `final_METRIC`, at the last epoch of protocol and operator;
+            `peak_training_accuracy`, a run's highest; metrics measured once, such as BLEU and the error of a sequence
+            task.
     """
     once = select_rows(rows, stage=STAGE, condition=None)
     by_epoch = select_epochs(rows)
@@ -60,10 +60,14 @@ def name_model(size: str) -> str:
 
 
 def average_curves(rows: pd.DataFrame) -> pd.DataFrame:
-    """Averages the curves of translation over seeds.
+    """Averages accuracies and perplexity of translation by epoch, over seeds.
+
+    Args:
+        rows: observations.
 
     Returns:
-        A row per protocol, operator, metric and epoch: mean, minimum, maximum and n, the number of seeds.
+        A row per `protocol`, `operator`, `metric` and `epoch`: `mean`, `minimum`, `maximum`, and `n`, the number of
+            seeds.
     """
     by_epoch = select_epochs(rows)
     by_epoch = by_epoch[by_epoch["metric"].isin(CURVES)]
@@ -71,12 +75,15 @@ def average_curves(rows: pd.DataFrame) -> pd.DataFrame:
 
 
 def summarise_measurements(measured: pd.DataFrame, confidence: float) -> pd.DataFrame:
-    """Summarises measurements of the stage translation over seeds, and times per step over rounds.
+    """Summarises measurements of translation over seeds, and times per training step over rounds.
+
+    Args:
+        measured: measurements, a row per number.
+        confidence: of the intervals, such as 0.95.
 
     Returns:
-        A row per protocol, operator and metric: mean, sd, n and the interval. The protocol of an exact sequence task is
-            the
-        name of the task.
+        A row per `protocol` (for sequence tasks, the name of the task), `operator` and `metric`: `n`, `mean`, `sd`,
+        `low` and `high`.
     """
     measured = measured[(measured["stage"] == STAGE) | measured["metric"].isin(STEPS)]
     # Sequence tasks are told apart by the task, as all have one protocol.
