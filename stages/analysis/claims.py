@@ -1,7 +1,7 @@
-"""The ledger of claims, in three parts that are never summed: counts, released data, training.
+"""Judges the papers' claims by three kinds of evidence (ledgers), never summed: counts, released data, training.
 
-COUNTS has claims that counted parameters or printed numbers decide. RELEASED judges claims by the raw results that
-Courtois et al. released, and TRAINING by this run. claims.yaml states for each claim which rows decide it.
+`counts` has claims that counted parameters or printed numbers decide. `released` judges claims by the raw results that
+Courtois et al. released, and `training` by this run. claims.yaml states for each claim which rows decide.
 """
 
 from collections.abc import Sequence
@@ -25,13 +25,13 @@ from stages.schema.settings import REFERENCE
 PATH = Path(__file__).with_name("claims.yaml")
 COUNTS, RELEASED, TRAINING = "counts", "released", "training"
 PARTLY, REPRODUCED, CONTRADICTED = "partly", "reproduced", "contradicted"
-# reasons why a contrast allows no verdict on an operator
+# Reasons why a contrast allows no verdict on an operator.
 OBSTACLES = (
     AT_CHANCE,
     ONE_CHECKPOINT,
     TOO_FEW,
 )
-# names of verdicts in the ledger TRAINING
+# Names of verdicts in the ledger TRAINING.
 NAMES_OF_RUN = {
     HOLDS: REPRODUCED,
     FAILS: CONTRADICTED,
@@ -45,7 +45,7 @@ BECAUSE = {
     COUNTS: "Counted on the built models.",
     RELEASED: "The claim is about these results, whose values decide it.",
 }
-# keys of an entry of claims.yaml that select nothing
+# Keys of an entry of claims.yaml that select nothing.
 REQUIREMENTS = (
     "printed",
     "word",
@@ -62,7 +62,7 @@ class ClaimSources:
     Attributes:
         checks: data/audit/checks.csv: a row per check of the published numbers.
         contrasts: comparisons of operators; stages/analysis/contrasts.yaml describes the columns.
-        run: measurements of this run (a row per number; see evidence/fields.py).
+        run: measurements of this run, a row per number.
         released: measurements of the results that Courtois et al. released.
         generated: whether text or tasks are generated, so that the run tests no claim about scores or losses.
     """
@@ -76,10 +76,11 @@ class ClaimSources:
 
 @dataclass(frozen=True)
 class Finding:
-    """The judgement of one number or comparison behind a claim.
+    """The judgement of a single number or comparison behind a claim.
 
     Attributes:
-        verdict: holds, holds only truncated, fails, inconclusive, or not tested if the number is missing.
+        verdict: holds, truncated (the digits result only if cut off), fails, inconclusive, or not tested if the number
+            is missing.
         estimate: the number with a label and the interval, in words.
         obstacle: why the number allows no verdict, such as too few seeds; empty without an obstacle.
         reason: why the number is missing, or the obstacle, as a sentence.
@@ -92,32 +93,32 @@ class Finding:
 
 
 def load_rules() -> dict:
-    """Reads claims.yaml."""
+    """Reads claims.yaml of this folder: for each claim, the numbers or comparisons that decide."""
     return yaml.safe_load(PATH.read_text(encoding="utf-8"))
 
 
 def build_ledger(claims: list[dict], rules: dict, sources: ClaimSources) -> pd.DataFrame:
-    """Judges every claim by each kind of evidence: counts, released results and training.
+    """Judges every claim of the papers by each kind of evidence: counts, released results and training.
 
     Args:
         claims: the entries of data/published/claims.yaml; `published_audit` holds the verdict on the printed numbers.
         rules: the content of claims.yaml in this folder.
-        sources: the data of this run and of the sources.
+        sources: the data of this run and of the papers.
 
     Returns:
         A row of texts per claim and kind of evidence, with the columns
-        id, paper, where, kind, claim: the claim, in words, and its place.
-        numbers, numbers_because: the verdict on the printed numbers, and the reason.
-        audit_ids: names of checks, joined by ", ".
-        ledger, verdict, because: the kind of evidence, the verdict and the reason.
-        estimate: the numbers behind the verdict, joined by "; ".
-        reading: for released results only, the verdict by the numbers of the single checkpoints.
+        `id`, `paper`, `where`, `kind`, `claim`: the claim, in words, and the place.
+        `numbers`, `numbers_because`: the verdict on the printed numbers, and the reason.
+        `audit_ids`: names of checks, joined by ", ".
+        `ledger`, `verdict`, `because`: the kind of evidence, the verdict and the reason.
+        `estimate`: the numbers behind the verdict, joined by "; ".
+        `reading`: for released results only, the verdict by the numbers of the single checkpoints.
     """
     reasons = {name: group["reason"] for group in rules["untested"] for name in group["claims"]}
     rows = []
     for claim in claims:
         name = claim["id"]
-        # The verdict on the printed numbers, which `read` lists, and which stands where too little was counted.
+        # The default: the verdict of the audit on the printed numbers.
         judged = [{"ledger": COUNTS, "verdict": claim["published_audit"]["status"], "because": "By its own numbers."}]
         if name in reasons:
             judged = [{"ledger": TRAINING, "verdict": NOT_TESTED, "because": reasons[name]}]
@@ -136,11 +137,11 @@ def build_ledger(claims: list[dict], rules: dict, sources: ClaimSources) -> pd.D
 
 
 def decide_claim(findings: Sequence[Finding]) -> str:
-    """Decides a claim from its findings. The claim holds if all findings hold, and fails if any finding fails.
+    """Decides a claim from the judgements of all numbers behind the claim.
 
     Returns:
-        Fails, even if numbers are missing; else not tested if a number is missing; else the obstacle of a finding; else
-        inconclusive, truncated or holds.
+        Fails if any finding fails, even if numbers are missing; else not tested if a number is missing; else the
+        obstacle of a finding; else inconclusive or truncated if any finding is; else holds.
     """
     verdicts = {finding.obstacle or finding.verdict for finding in findings}
     for verdict in (FAILS, NOT_TESTED, *OBSTACLES, INCONCLUSIVE, TRUNCATED):
@@ -150,10 +151,10 @@ def decide_claim(findings: Sequence[Finding]) -> str:
 
 
 def judge_number(entry: dict, rows: pd.DataFrame) -> Finding:
-    """Judges a number that is known without error, such as a count.
+    """Judges a number that is known without error, such as a count, by the rule for a claim.
 
     Args:
-        entry: of claims.yaml, without lists.
+        entry: a rule of claims.yaml without lists: the fields that select the number, and the printed digits or bounds.
         rows: measurements. Several runs with the number are averaged.
     """
     runs = select_rows(rows, **({"condition": None} | _select_keys(entry)))
@@ -161,7 +162,7 @@ def judge_number(entry: dict, rows: pd.DataFrame) -> Finding:
         return Finding(NOT_TESTED)
     value = entry.get("scale", 1) * runs["value"].mean()
     if "printed" in entry:
-        # Makes 100/3 of the float 33.33...
+        # Turns the float 33.33... back into 100/3.
         exact = Fraction(value).limit_denominator(10**9)
         verdict = judge_printed_number(str(entry["printed"]), exact, entry.get("word", ""))
     else:
@@ -171,10 +172,10 @@ def judge_number(entry: dict, rows: pd.DataFrame) -> Finding:
 
 
 def judge_contrast(entry: dict, rows: pd.DataFrame) -> Finding:
-    """Judges a claim by all differences that a contrast leaves possible.
+    """Judges a claim by all differences that a comparison of operators leaves possible.
 
     Args:
-        entry: of claims.yaml, without lists.
+        entry: a rule of claims.yaml without lists: the fields that select the comparison, and bounds of the difference.
         rows: of contrasts.csv, from a single source.
     """
     rows = select_rows(rows, **({"reference": REFERENCE} | _select_keys(entry)))
@@ -201,7 +202,10 @@ def judge_contrast(entry: dict, rows: pd.DataFrame) -> Finding:
 
 
 def _judge_range(entry: dict, low: float, high: float) -> str:
-    """Judges whether an interval lies in the claimed range (holds), outside the range (fails), or across a bound."""
+    """Judges whether an interval lies in the claimed range (`holds`), outside (`fails`), or across a bound.
+
+    With `above: 0`, the interval 1 to 2 holds, -2 to -1 fails, and -1 to 1 is inconclusive.
+    """
     above = entry.get("above", -inf)
     below = entry.get("below", inf)
     if above <= low and high <= below:
@@ -212,7 +216,7 @@ def _judge_range(entry: dict, low: float, high: float) -> str:
 
 
 def _judge_numbers(entries: list[dict], rows: pd.DataFrame, ledger: str) -> dict:
-    """Judges a claim about numbers without error, which may hold in part: the columns from `ledger` on."""
+    """Judges a claim about numbers without error, which may hold in part: the columns `ledger` to `estimate`."""
     findings = [judge_number(entry, rows) for entry in _expand_entries(entries)]
     verdict = decide_claim(findings)
     verdicts = {finding.verdict for finding in findings}
@@ -225,7 +229,7 @@ def _judge_numbers(entries: list[dict], rows: pd.DataFrame, ledger: str) -> dict
 
 
 def _judge_contrasts(entries: list[dict], sources: ClaimSources) -> list[dict]:
-    """Judges a claim about operators by this run and, where the contrasts exist, by the released results."""
+    """Judges a claim about operators by this run and, if the comparisons exist, by the released results."""
     findings = {}
     for source in (contrasts.THIS_RUN, contrasts.RELEASED):
         rows = sources.contrasts[sources.contrasts["source"] == source]
@@ -246,7 +250,7 @@ def _judge_contrasts(entries: list[dict], sources: ClaimSources) -> list[dict]:
 
 
 def _describe_findings(ledger: str, verdict: str, findings: list[Finding]) -> dict:
-    """The columns `ledger`, `verdict`, `because` and `estimate`."""
+    """Joins the reasons and the estimates of findings into the columns `ledger` to `estimate`."""
     reasons = dict.fromkeys(finding.reason for finding in findings if finding.reason)
     estimates = [finding.estimate for finding in findings if finding.estimate]
     return {
@@ -258,11 +262,11 @@ def _describe_findings(ledger: str, verdict: str, findings: list[Finding]) -> di
 
 
 def _describe_claim(claim: dict, checks: pd.DataFrame) -> dict:
-    """The columns of a claim that are the same in every ledger."""
+    """Makes the columns of a claim that are the same for every kind of evidence."""
     source = claim["source"]
     audit = claim["published_audit"]
     where = source["section"]
-    # of the two versions of one paper
+    # Kowsher et al. have two editions.
     if source["paper"] == "kowsher":
         where = f"{source['version']}: {where}"
     # A check `C.AVG` stands for the checks below it, such as `C.AVG.base.original`, too.
@@ -281,7 +285,7 @@ def _describe_claim(claim: dict, checks: pd.DataFrame) -> dict:
 
 
 def _expand_entries(entries: list[dict]) -> list[dict]:
-    """Expands entries with lists of values, `{size: [small, base]}`, into an entry for each row, `{size: small}`."""
+    """Expands entries with lists of values, `{size: [small, base]}`, into an entry for each value, `{size: small}`."""
     expanded = []
     for entry in entries:
         choices = [values if isinstance(values, list) else [values] for values in entry.values()]
@@ -291,7 +295,7 @@ def _expand_entries(entries: list[dict]) -> list[dict]:
 
 
 def _select_keys(entry: dict) -> dict:
-    """The fields, with their values, by which an entry selects rows."""
+    """Selects the fields of an entry that select rows, such as `size`."""
     return {key: value for key, value in entry.items() if key not in REQUIREMENTS}
 
 

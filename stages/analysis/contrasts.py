@@ -1,11 +1,9 @@
-"""Every comparison of two arms as a row of contrasts.csv, for every kind of measurement.
+"""Compares operators for every kind of measurement; each comparison is a row of contrasts.csv.
 
 Every operator is compared with the original, and the further pairs that `analysis.pairs` names with each other. A
-comparison is of runs of one source (this run, or the released results), protocol and size: scores, the final loss, the
-accuracy that noise takes, steps to a milestone such as a level of the loss, the speed of pre-training, and transfer to
-other tasks. A run that never gets to a milestone counts with the last step at which all runs are known
-(stages.evidence.survival). Holm's method adjusts the p values of a family, and the intervals cover the family
-simultaneously. contrasts.yaml describes every column.
+comparison is of runs of the same source (this run, or the released results), protocol and size. A run that never gets
+to a milestone counts with the last step at which all runs are known (stages.evidence.survival). Holm's method adjusts
+the p values of a family, and the intervals cover the family simultaneously. contrasts.yaml describes every column.
 """
 
 from collections.abc import Sequence
@@ -35,46 +33,50 @@ from stages.evidence.statistics import (
 from stages.schema.settings import REFERENCE
 
 DESCRIBED = Path(__file__).with_name("contrasts.yaml")
-# the names of the sources in every CSV
+# The names of the sources in every CSV.
 THIS_RUN, RELEASED = "reproduced", "released"
-# quantities; LOST is followed by the kind of noise
+# Quantities; LOST is followed by the kind of noise.
 SCORE, LOSS, LOST, STEPS, SPEED, TRANSFER = "score", "loss", "lost_", "steps", "speed", "transfer"
 FINAL_LOSS = "validation_loss"
 PRETRAINING = "pretraining"
 ELSEWHERE = "elsewhere"
-# `at` is a column of the GLUE tables, a split, a milestone, FINAL_LOSS, PRETRAINING (speed) or ELSEWHERE (transfer)
+# `at` is a column of the GLUE tables, a split, a milestone, FINAL_LOSS, PRETRAINING (speed) or ELSEWHERE (transfer).
 KEYS = ["quantity", "source", "protocol", "size", "at"]
 RUN = ["operator", "stage", "pretraining_seed", "finetuning_seed", "condition", "value", "reached", "share_of_peak"]
-# the score that has to exceed chance for a value to be informative, and the upper end of chance
+# The score that has to exceed chance for a value to be informative, and the upper end of chance.
 CHANCE = ["score", "most_frequent_high"]
-# balanced accuracy of every constant answer, in points
+# Balanced accuracy of every constant answer, in points.
 CONSTANT = 50.0
-# columns that are in the unit of the quantity
+# Columns that are in the unit of the quantity.
 IN_UNIT = ["estimate", "low", "high", "low_unadjusted", "high_unadjusted", "detectable"]
-# one side of a comparison: an operator, or a pair of operators, whose difference is compared
+# A side of a comparison: an operator, or a pair of operators, whose difference is compared.
 Arm = str | Sequence[str]
 
 
 def describe_columns() -> pd.DataFrame:
-    """Describes the table: a row for each `column`, in order, with its `meaning`."""
+    """Describes the table of comparisons: a row for each `column`, in order, with the `meaning`."""
     return pd.DataFrame(_read_descriptions()["columns"].items(), columns=["column", "meaning"])
 
 
 def collect_quantities(
     rows: pd.DataFrame, measured: pd.DataFrame, without_model: baselines.WithoutModel
 ) -> pd.DataFrame:
-    """Collects the numbers of a source that are compared between operators.
+    """Collects the numbers that are compared between operators: scores, losses, steps, speeds and transfer.
 
     Args:
         rows: observations: a row per measured number.
-        measured: the measurements made of the observations (see evidence/fields.py).
+        measured: the measurements (papers' quantities) made of the observations.
         without_model: the scores of answers without a model, such as a constant answer; may be empty.
 
     Returns:
-        A row per run, quantity (such as `score` or `loss`) and `at` (such as a task or a level of the loss). value: in
-        points, nats or steps, or the logarithm of a speed. reached: whether the run reached the milestone. condition,
-        share_of_peak: of a speed. Columns on baselines are in the unit of value, and NaN for quantities that are no
-            scores.
+        A row per run, `quantity` (such as `score` or `loss`) and `at` (such as a task or a level of the loss), with
+        further columns:
+
+        - `value`: in points, nats or steps, or the logarithm of a speed.
+        - `reached`: whether the run reached the milestone.
+        - `condition`, `share_of_peak`: of a speed.
+        - `score`, `most_frequent_high`: the score that has to exceed chance, and the upper end of chance; NaN for
+          quantities that are no scores.
     """
     tuned = _collect_scores(measured, without_model)
     losses = measured[measured["metric"] == "final_validation_loss"].assign(quantity=LOSS, at=FINAL_LOSS)
@@ -97,12 +99,12 @@ def make_contrasts(
     """Compares every operator with the original, and each further pair of arms.
 
     Args:
-        sources: the numbers that are compared, by source: this run or the released results.
+        sources: the numbers that are compared, from `collect_quantities`, by source: `reproduced` (this run) or
+            `released`.
         confidence: of the interval of a single comparison, such as 0.95.
         alpha: of the tests of a family together.
-        pairs: further comparisons (arm, reference) of this run, except of speeds. A side that is itself a pair stands
-            for the difference of two operators: ((symmetric, original), (shared, pairwise)) asks whether two
-                differences
+        pairs: further comparisons (arm, reference) of this run, except of speeds. An arm is an operator, or a pair of
+            operators for the difference: `((symmetric, original), (shared, pairwise))` asks whether two differences
             differ.
 
     Returns:
@@ -112,7 +114,7 @@ def make_contrasts(
     for source, rows in sources.items():
         for keys, runs in rows.assign(source=source).groupby(KEYS, sort=False, dropna=False):
             place = dict(zip(KEYS, keys, strict=True))
-            # a difference of two operators has no share of the peak, which a verdict on a speed needs
+            # A difference of two operators has no share of the peak, which a verdict on a speed needs.
             further = pairs if source == THIS_RUN and place["quantity"] != SPEED else ()
             operators = [name for name in runs["operator"].unique() if name != REFERENCE]
             against_original = [(operator, REFERENCE) for operator in operators]
@@ -130,7 +132,7 @@ def make_contrasts(
 
 
 def _collect_scores(measured: pd.DataFrame, without_model: baselines.WithoutModel) -> pd.DataFrame:
-    """Selects the scores on the columns of the GLUE tables, in points."""
+    """Selects the scores on the columns of the GLUE tables, in points, with the chance level."""
     rows = select_rows(measured, metric="score", stage="finetuning")
     rows = rows[rows["evaluated_on"].isin((scores.GLUE_SCORE, *scores.COLUMNS))]
     rows = baselines.add_baselines(rows, without_model)
@@ -146,6 +148,7 @@ def _collect_scores(measured: pd.DataFrame, without_model: baselines.WithoutMode
 
 def _collect_losses_to_noise(rows: pd.DataFrame, without_model: baselines.WithoutModel) -> pd.DataFrame:
     """Computes the accuracy, in points, that the strongest noise of each kind takes from every run."""
+    # The score under noise would repeat the clean score, so the loss is compared.
     levels = robustness.select_noise_levels(rows)
     curve = [*robustness.CURVE, *robustness.RUN]
     clean = baselines.add_baselines(levels[levels["level"] == 0], without_model)
@@ -177,19 +180,22 @@ def _collect_transfer(rows: pd.DataFrame) -> pd.DataFrame:
 
 
 def _list_operators(side: Arm) -> list[str]:
-    """Lists the operators of a side of a comparison."""
+    """Lists the operators of a side of a comparison: `"shared"` gives `["shared"]`."""
     return [side] if isinstance(side, str) else list(side)
 
 
 def _is_comparable(operators: list[str], runs: pd.DataFrame) -> bool:
-    """Whether there are runs of the operators of a side, which for a difference share pre-training seeds."""
+    """Checks whether a side of a comparison has runs; a difference of operators needs common pre-training seeds."""
     if not set(operators) <= set(runs["operator"]):
         return False
     return not _select_runs(operators, runs).empty
 
 
 def _select_runs(operators: list[str], runs: pd.DataFrame) -> pd.DataFrame:
-    """Selects the runs of a single operator, or computes the differences of two operators by pre-training seed."""
+    """Selects the runs of a single operator, or computes the differences of two operators by pre-training seed.
+
+    A difference needs more than a single checkpoint per operator; if not, the frame is empty.
+    """
     if len(operators) == 1:
         return runs[runs["operator"] == operators[0]]
     first, second = (runs[runs["operator"] == operator] for operator in operators)
@@ -210,12 +216,12 @@ def _select_runs(operators: list[str], runs: pd.DataFrame) -> pd.DataFrame:
 
 
 def _compare_sides(arm: list[str], reference: list[str], runs: pd.DataFrame, confidence: float) -> dict:
-    """Compares two sides of a comparison.
+    """Compares two sides of a comparison on a quantity.
 
     Args:
         arm: the operator, or the two operators whose difference is compared.
         reference: the operator or operators on the other side.
-        runs: the runs of one quantity, source and size.
+        runs: the runs of all operators for a quantity, source and size.
         confidence: of the interval, such as 0.95.
 
     Returns:
@@ -261,26 +267,29 @@ def _name_family(row) -> str:
     GLUE score and every other quantity have a family of all comparisons, over all tasks.
 
     Args:
-        row: a comparison, with quantity, source, size and at.
+        row: a comparison: `quantity`, `source`, `protocol`, `size`, `at` and `arm`.
     """
     names = [row.quantity, row.source, row.protocol, row.size]
     if row.quantity == SCORE and row.at != scores.GLUE_SCORE:
         names.append(row.arm)
     elif row.quantity == STEPS:
         names.append(row.at)
-    # a missing protocol is NaN
+    # A missing protocol is NaN.
     return " ".join(name for name in names if isinstance(name, str))
 
 
 def _add_verdicts(family: pd.DataFrame, alpha: float) -> pd.DataFrame:
-    """Adds the columns that a family decides as a whole: tests, p_holm, detectable, low, high, verdict and direction.
+    """Adds the columns that depend on the whole family of tests, such as adjusted p values, intervals and verdicts.
 
-    The intervals cover all true differences of the family with 1 - alpha together: by Bonferroni's inequality, each of
-    n tests has an interval of confidence 1 - alpha / n. An interval that excludes 0 is always significant after Holm's
-    correction. Holm's method may also reject where the interval still contains 0.
+    The intervals cover all true differences of the family with `1 - alpha` together (Bonferroni). Holm's method may
+    also reject where the interval contains 0.
+
+    Args:
+        family: the comparisons of a family: estimate, error, degrees of freedom and p value.
+        alpha: the level of the tests of the family together.
     """
     tests = int(family["p"].notna().sum())
-    # of the first step of Holm's method
+    # The level of the first step of Holm's method: a difference whose interval excludes 0 is always significant.
     level = alpha / max(tests, 1)
     half = stats.t.isf(level / 2, family["freedom"].astype(float)) * family["error"]
     family = family.assign(
@@ -319,7 +328,7 @@ def _add_verdicts(family: pd.DataFrame, alpha: float) -> pd.DataFrame:
 
 
 def _convert_speeds(rows: pd.DataFrame) -> pd.DataFrame:
-    """Converts the columns IN_UNIT of speeds from logarithms of a ratio to per cent: 0.1 is 10.5 %."""
+    """Converts differences of speeds from logarithms of a ratio to per cent: 0.1 becomes 10.5 %."""
     is_speed = rows["quantity"] == SPEED
     converted = rows.copy()
     converted.loc[is_speed, IN_UNIT] = 100 * np.expm1(rows.loc[is_speed, IN_UNIT].astype(float))

@@ -1,4 +1,4 @@
-"""Input of the stage analysis: the observations of the runs that params.yaml asks for."""
+"""Input of the stage analysis: the observations (a row per measured number) of the runs that params.yaml asks for."""
 
 from collections.abc import Iterable
 from pathlib import Path
@@ -12,12 +12,12 @@ from stages.runner import handover
 from stages.schema.settings import Settings
 
 TUNED = "finetuning"
-# stages with a protocol of their own, which `protocols` of params.yaml does not name
+# Stages whose only protocol is fixed, so that `protocols` of params.yaml does not name the protocol.
 ONE_PROTOCOL = (
     "question_answering",
     "convergence",
 )
-# stages that `read_observations` reads by rules of their own
+# Stages that `read_observations` reads by separate rules.
 APART = (
     "parameters",
     "pretraining",
@@ -25,7 +25,7 @@ APART = (
     TUNED,
     "translation",
 )
-# stages that are read first, in this order, before the other stages of dvc.yaml
+# Stages that are read first, in this order, before the other stages of dvc.yaml.
 FIRST = (
     *ONE_PROTOCOL,
     "noise",
@@ -37,11 +37,11 @@ FIRST = (
 def read_observations(settings: Settings) -> pd.DataFrame:
     """Reads the observations of all runs that params.yaml asks for, and the sizes of the tasks.
 
-    Fine-tuning and its baselines may be missing, as in a study of pre-training, and so may translation and the stages
+    Files may be missing of fine-tuning and baselines, as in a study of pre-training, of translation, and of the stages
     of `list_further_stages`.
 
     Returns:
-        A frame with the columns of observations. Operators have the order of params.yaml within each part.
+        A row per measured number, with operators in the order of params.yaml within each part.
 
     Raises:
         ValueError: other observations are missing, or there is no fine-tuning of a model that params.yaml asks for.
@@ -51,7 +51,7 @@ def read_observations(settings: Settings) -> pd.DataFrame:
         _read_models("pretraining", ["operator", "size"], settings.list_pretrained(), settings),
     ]
     tuned = observations.FOLDER / f"{TUNED}.csv"
-    # without tasks, the file has no rows
+    # Without tasks, the file has no rows.
     if settings.tasks.names and tuned.exists():
         parts.append(_read_files(["baselines"]))
         models = settings.list_finetuned()
@@ -66,7 +66,7 @@ def read_observations(settings: Settings) -> pd.DataFrame:
 
 
 def list_further_stages() -> list[str]:
-    """Lists the stages that write data/observations/STAGE.csv, in the order in which the analysis reads the files."""
+    """Lists the stages whose observations are read by a common rule, in reading order: timing comes after noise."""
     written = []
     for stage in handover.read_pipeline():
         for out in handover.list_outputs(stage):
@@ -78,14 +78,14 @@ def list_further_stages() -> list[str]:
 
 
 def list_files(names: Iterable[str]) -> list[Path]:
-    """Lists the files of observations with these names, such as `data/observations/noise.csv`."""
+    """Lists the files of observations of stages: `noise` gives `data/observations/noise.csv`."""
     return [observations.FOLDER / f"{name}.csv" for name in names]
 
 
 def read_task_sizes() -> pd.DataFrame:
     """Reads how many examples the data source holds, as observations: by task, with the split as condition.
 
-    Without tasks there are no rows, and a study of pre-training has no file.
+    Without tasks, as in a study of pre-training, there is no file and there are no rows.
     """
     columns = list(observations.COLUMNS)
     if not STATISTICS.exists():
@@ -102,40 +102,38 @@ def read_task_sizes() -> pd.DataFrame:
 
 
 def _read_files(names: Iterable[str]) -> pd.DataFrame:
-    """Reads the observations with these names; ValueError for a missing file."""
+    """Reads the observations of stages; ValueError for a missing file."""
     return observations.read(list_files(names))
 
 
 def _read_existing(names: Iterable[str]) -> pd.DataFrame:
-    """Reads the observations with these names, as far as the files exist."""
+    """Reads the observations of stages, as far as the files exist."""
     return observations.read(path for path in list_files(names) if path.exists())
 
 
 def _read_models(stage: str, fields: list[str], models: list[tuple[str, ...]], settings: Settings) -> pd.DataFrame:
-    """Reads the observations of a stage.
+    """Reads the observations of a stage; ValueError if there is no observation of a model.
 
     Args:
-        stage: the stage.
-        fields: the columns that name a model.
+        stage: the name of the stage, such as `finetuning`.
+        fields: the columns that name a model, such as operator and size.
         models: the values of `fields` of every model that params.yaml asks for.
         settings: all of params.yaml.
-
-    Raises:
-        ValueError: there is no observation of a model.
     """
     [path] = list_files([stage])
     rows = _select_asked(observations.read([path]), settings)
     found = set(rows[fields].itertuples(index=False, name=None))
     for model in models:
         if model not in found:
-            raise ValueError(f"{path}: nothing of {'-'.join(model)}; run `dvc repro {stage}`")
+            raise ValueError(f"{path}: no rows of model {'-'.join(model)}; run `dvc repro {stage}`")
     return rows
 
 
 def _read_translation(settings: Settings) -> pd.DataFrame:
-    """Reads the stage translation, and the times of its steps by the stage timing.
+    """Reads the stage translation, and the times of training steps by the stage timing.
 
-    Both have separate operators and protocols; the protocol `sequences` has the generated sequence tasks.
+    The stages have operators and protocols of section `translation`; the protocol `sequences` has the generated
+    sequence tasks.
     """
     options = settings.translation
     rows = _read_existing(["translation", "timing"])

@@ -1,8 +1,7 @@
 """Robustness under noise, and transfer between tasks: statistics over the observations of both stages.
 
 Noise: the accuracy by level, and for each run the accuracy lost from clean input to the strongest noise, the area under
-the curve and the slope. These are summarised over the units of inference (stages.evidence.statistics). contrasts.py
-compares the lost accuracy with `original`, because the score under noise would repeat the clean score.
+the curve and the slope.
 """
 
 import pandas as pd
@@ -26,10 +25,10 @@ PROBED = r"(layer=\d+|model)$"
 
 
 def select_noise_levels(rows: pd.DataFrame) -> pd.DataFrame:
-    """Selects accuracies under noise from observations.
+    """Selects accuracies under noise from observations, with the kind of noise and the level as columns.
 
-    The condition `typos=0.4` becomes the `kind` of noise, `typos`, and the `level`, 0.4. The kind `noise` is noise on
-    embeddings, every other kind is noise in the text. Each kind has the clean accuracy, `noise=0`, as level 0.
+    The condition `typos=0.4` gives `kind` typos and `level` 0.4. The kind `noise` is noise on embeddings, every other
+    kind is noise in the text. The clean accuracy, measured once as `noise=0`, becomes level 0 of each kind.
     """
     rows = rows[(rows["stage"] == "noise") & (rows["metric"] == "accuracy")]
     parts = rows["condition"].str.extract(KIND_AND_LEVEL)
@@ -56,7 +55,7 @@ def make_tables(
         confidence: of the intervals, such as 0.95.
 
     Returns:
-        A table by the name of its file, with the columns that group the runs, and mean, sd, n and interval.
+        A table by the name of the file, with the columns that group the runs, and `mean`, `sd`, `n` and interval.
     """
     noisy = select_noise_levels(rows)
     curves = summarise_groups(noisy, [*CURVE, "level"], confidence)
@@ -64,7 +63,7 @@ def make_tables(
     curves = baselines.add_baselines(curves.assign(metric="accuracy"), without_model, "mean")
     measures = derived.measure_curves(noisy, [*CURVE, *RUN])
     transferred = rows[rows["stage"] == "cross_domain"]
-    # the stage noise also probes attention, under conditions of other names
+    # The stage noise also probes attention, under conditions such as `layer=2`.
     probes = rows["condition"].str.match(PROBED, na=False)
     probed = rows[(rows["stage"] == "noise") & probes]
     place = [

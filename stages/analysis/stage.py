@@ -1,10 +1,9 @@
 """Turns observations into cells, comparisons, verdicts and curves, next to the published and the released numbers.
 
-Reads data/observations/ (exactly the operators, sizes and protocols of params.yaml; files of other operators stay
-unread), data/audit, data/tasks/, data/published/ and data/released/. Writes data/analysis/results.parquet (all
-observations) and a CSV for every table and figure that the report draws, reports/metrics.json (for `dvc metrics show`)
-and reports/plots/ (for `dvc plots show`). Measurements are the papers' quantities, made of observations in the same
-columns (see evidence/fields.py).
+Reads data/observations/ (exactly the operators, sizes and protocols of params.yaml), data/audit, data/tasks/,
+data/published/ and data/released/. Writes data/analysis/results.parquet (all observations) and a CSV for every table
+and figure that the report draws, reports/metrics.json (for `dvc metrics show`) and reports/plots/ (for `dvc plots
+show`). Measurements are the papers' quantities, made of observations in the same columns (see evidence/fields.py).
 """
 
 import json
@@ -64,15 +63,15 @@ def build_tables(
 
     Args:
         rows: observations: a row per measured number.
-        run: measurements of this run (see evidence/fields.py).
-        curves: mean, minimum and maximum over runs, by quantity, operator, size and step.
+        run: measurements of this run (the papers' quantities, a row per number).
+        curves: mean, minimum and maximum over runs, by `quantity`, `operator`, `size` and `step`.
         settings: the content of params.yaml.
     """
     options = settings.analysis
     confidence = options.confidence
     scores_of_baselines = baselines.collect_scores(rows, confidence)
     without_model = baselines.map_scores(scores_of_baselines)
-    # the released results in the form of this run's
+    # The released results pass through the same functions as this run, so that both are comparable.
     raw_rows = released.read_observations()
     raw = measurements.compute_measurements(raw_rows)
     raw_curves = convergence.summarise_curves(raw_rows, raw)
@@ -94,7 +93,7 @@ def build_tables(
         claims.load_rules(),
         claims.ClaimSources(checks, compared, run, raw, generated),
     )
-    # one curve of the share of runs that have yet to reach a milestone, by
+    # The table `waiting` has a curve for each combination of these columns.
     arms = ["size", "milestone", "operator"]
     return {
         "cells": pd.concat(cells.fill_cells(table, of_cells) for table in specifications.load()[0].values()),
@@ -131,7 +130,12 @@ def join_sources(run: pd.DataFrame, raw: pd.DataFrame) -> pd.DataFrame:
 
 
 def summarise_run(run: pd.DataFrame, confidence: float) -> pd.DataFrame:
-    """Summarises parameters, losses and scores (fractions): the keys, and statistics.Summary without extremes."""
+    """Summarises parameters, losses and scores (fractions) over runs.
+
+    Returns:
+        A row per `stage`, `metric`, `protocol`, `evaluated_on`, `operator` and `size`, with `mean`, `sd`, `n`, interval
+        and further fields of statistics.Summary.
+    """
     keys = ["stage", "metric", "protocol", "evaluated_on", "operator", "size"]
     rows = run[run["stage"].isin(("parameters", "pretraining", "finetuning"))]
     # Without counts that are further split by condition, and without times to milestones that some runs never reach.
@@ -150,8 +154,8 @@ def collect_metrics(means: pd.DataFrame, compared: pd.DataFrame, settings: Setti
 
     Returns:
         Nested dictionaries: operator, size, and then `validation_loss`, `parameters`, and a score per protocol
-        (`glue_score`, times 100). A run of fewer than all tasks has the scores of the tasks in place of the GLUE score.
-        Next to a mean NAME stands NAME_against_original: the `verdict`, and `difference`, `low` and `high` if known.
+            (`glue_score`, times 100). A run of fewer than all tasks has the scores of the tasks instead. Next to a mean
+            NAME stands `NAME_against_original`: the `verdict`, and `difference`, `low` and `high` if known.
     """
     result: dict = {}
     with_glue_score = set(means.loc[means["evaluated_on"] == scores.GLUE_SCORE, "protocol"])
@@ -175,7 +179,7 @@ def collect_metrics(means: pd.DataFrame, compared: pd.DataFrame, settings: Setti
 
 
 def write_plots(run: pd.DataFrame, curves: pd.DataFrame) -> None:
-    """Writes the CSV files of `dvc plots`: the loss by step (in `curves`, over runs), and the GLUE score by run."""
+    """Writes the CSV files of `dvc plots`: the mean loss by step, from `curves`, and the GLUE score of every run."""
     loss = curves[curves["quantity"] == "loss"].rename(columns={"mean": "validation_loss"})
     write_table(PLOTS / "pretraining_loss.csv", loss[["operator", "size", "step", "validation_loss"]])
     whole = select_rows(run, **FINETUNED_SCORES | {"evaluated_on": scores.GLUE_SCORE})
@@ -185,7 +189,7 @@ def write_plots(run: pd.DataFrame, curves: pd.DataFrame) -> None:
 
 
 def _round_contrast(row) -> dict:
-    """The difference, the ends of the interval (each only where known) and the verdict of a contrast."""
+    """Rounds the difference and the ends of the interval of a comparison, without unknown numbers; adds the verdict."""
     numbers = {"difference": row.estimate, "low": row.low, "high": row.high}
     rounded = {name: round(value, 4) for name, value in numbers.items() if pd.notna(value)}
     return rounded | {"verdict": row.verdict}

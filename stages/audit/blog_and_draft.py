@@ -16,7 +16,7 @@ LOSS_PER_TOKEN = 1.1786
 
 
 def check_layer() -> Findings:
-    """Check the numbers of weights in one attention layer of the blog post, and the saving."""
+    """Check the numbers of weights in an attention layer of the blog post, and the saving."""
     table = read_numbers("hadamard_blog_results")
     dot = int(table["original", "params"])
     hadamard = int(table["hadamard", "params"])
@@ -30,7 +30,10 @@ def check_layer() -> Findings:
 
 
 def note_ceiling() -> Findings:
-    """Note the highest accuracy that the tutorial's measure can reach, and both printed accuracies as a share of it."""
+    """Note the highest accuracy that the tutorial's measure can reach, and how much of this ceiling was reached.
+
+    Padding counts as errors in the tutorial, so the ceiling is the share of real tokens.
+    """
     table = read_numbers("hadamard_blog_results")
     high = float(table["original", "peak_accuracy"])
     low = float(table["hadamard", "peak_accuracy"])
@@ -54,7 +57,7 @@ def compare_lengths() -> Findings:
     """Note the length n at which a Hadamard layer has as many parameters as a dot-product layer."""
     lengths = []
     for _, h, _, heads in SIZES.values():
-        # 2 (h^2 + h) + heads n^2 + 1 = 4 (h^2 + h)
+        # The solution of 2 (h^2 + h) + heads n^2 + 1 = 4 (h^2 + h), the parameters of both layers.
         length = math.sqrt((2 * (h * h + h) - 1) / heads)
         lengths.append(f"width {h}, {heads} heads: {length:.0f}")
     yield note_numbers("H.BREAKEVEN", lengths="; ".join(lengths))
@@ -70,7 +73,7 @@ def check_weights() -> Findings:
 
 
 def check_training() -> Findings:
-    """Check the times and the results of both variants of attention over parameters."""
+    """Check the times and the results of both variants of attention over parameters against the text of the draft."""
     table = read_numbers("aop_table_parameter_attention")
     base, first, second = [table.read_row(row) for row in ("base", "aop1", "aop2")]
     # The text says that steps take 30 % longer; times are printed in whole hours.

@@ -12,17 +12,17 @@ SIZES = {"small": (4, 512, 2048, 8), "base": (12, 768, 3072, 12)}
 
 
 def count_bert(operator: str, size: str) -> dict[str, int]:
-    """Count the parameters of a BERT by closed formula.
+    """Count the parameters of a BERT by closed formula, to check the printed counts.
 
     Args:
-        operator: `original`, `symmetric`, `pairwise` or `shared`.
+        operator: the kind of attention: `original`, `symmetric`, `pairwise` or `shared`.
         size: `small` or `base`.
 
     Returns:
         Numbers of parameters, by part of the model:
-        projections: Q, K and V of one layer, with the matrices of pairwise or the diagonals of shared.
-        block: the attention block of one layer, with the output projection.
-        layer: one whole layer.
+        projections: Q, K and V of a layer, with the matrices of pairwise or the diagonals of shared.
+        block: the attention block of a layer, with the output projection.
+        layer: a whole layer.
         masked_lm: the model with a linear map, a norm, and the bias of a decoder tied to the embedding.
         classifier: the model with a pooler and a linear map to two labels.
     """
@@ -49,7 +49,11 @@ def count_bert(operator: str, size: str) -> dict[str, int]:
 
 
 def save_percent(operator: str, size: str) -> dict[str, Fraction]:
-    """Compute the per cent of parameters that an operator saves against `original`, by key of `count_bert`."""
+    """Compute the per cent of parameters that an operator saves against `original`, exactly.
+
+    Returns:
+        The per cent by part of the model: `projections`, `block`, `layer`, `masked_lm` and `classifier`.
+    """
     whole = count_bert("original", size)
     reduced = count_bert(operator, size)
     return {part: 100 * (1 - Fraction(reduced[part], whole[part])) for part in whole}

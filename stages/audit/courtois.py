@@ -51,7 +51,7 @@ def check_averages() -> Findings:
 
 
 def check_shares() -> Findings:
-    """Check the shares of parameters that the abstract, section 3 and section 7 say are saved."""
+    """Check the shares of parameters that the abstract, section 3 and section 7 state as saved."""
     symmetric = save_percent("symmetric", "base")
     yield note_numbers("C.THIRD.base.symmetric", **symmetric)
     layer = symmetric["layer"]
@@ -95,7 +95,7 @@ def check_differences() -> Findings:
 
 
 def check_training() -> Findings:
-    """Check the amounts of data and steps that the text states."""
+    """Check the amounts of data, steps and scores that the text states about pre-training."""
     text = read_numbers(TEXT)
     # A run reads 200,000 batches of 256 sequences of 512 tokens.
     read = 256 * 200_000

@@ -1,8 +1,7 @@
-"""A finding of the audit, and the ways to make a finding: by printed digits, as a whole statement, or as a note.
+"""A finding of the audit, and functions that make a finding: by printed digits, as a whole statement, or as a note.
 
 The words of every computed check are in statements.yaml, by identifier: a statement, and a sentence that takes the
-numbers. A check of a printed number HOLDS if the exact number rounds to the printed digits, is TRUNCATED if the digits
-only result when further digits are cut off, and FAILS in all other cases (stages.evidence.arithmetic).
+numbers.
 """
 
 from collections.abc import Iterable, Iterator
@@ -21,12 +20,12 @@ NOTE = "informative"
 
 @dataclass(frozen=True)
 class Finding:
-    """One check of the audit.
+    """A check of the audit, with the verdict and the reason in words.
 
     Attributes:
         check: the identifier, such as `C.GAIN.base`.
         statement: the statement that is checked, in words.
-        verdict: holds, truncated, fails, not decided, or a note without a verdict.
+        verdict: holds, truncated, fails, not decided, or informative (a note without a verdict).
         arithmetic: the numbers behind the verdict, in words.
         by: `arithmetic`, or `reading` if two statements were compared by eye.
     """
@@ -49,12 +48,13 @@ def read_content(name: str) -> dict:
 
 
 def make_finding(check: str, verdict: str, **values: object) -> Finding:
-    """Make a finding in the words of statements.yaml.
+    """Make a finding: fill the numbers into the words that statements.yaml has for the check.
 
     Args:
-        check: the identifier with its braces, a key of statements.yaml, such as `C.GAIN.{size}`.
-        verdict: holds, truncated, fails, not decided or note.
-        values: the values for the braces of the identifier and of both texts; fractions are formatted as floats.
+        check: the identifier with braces, such as `C.GAIN.{size}`, a key of statements.yaml.
+        verdict: `holds`, `truncated`, `fails`, `not decided` or `informative`.
+        values: the values for the braces of the identifier and of both texts, such as `size="base"`; fractions are
+            formatted as floats.
     """
     shown = {name: float(value) if isinstance(value, Fraction) else value for name, value in values.items()}
     statement, arithmetic = read_content("statements")[check]
@@ -69,21 +69,23 @@ def make_finding(check: str, verdict: str, **values: object) -> Finding:
 def judge_printed(check: str, printed: str, exact: Fraction, word: str = "", **values: object) -> Finding:
     """Make a finding on a printed number: does the exact number round to the printed digits?
 
+    The verdict is `holds`, `truncated` (the digits result only if further digits are cut off) or `fails`.
+
     Args:
-        check: the identifier with its braces, such as `C.GAIN.{size}`.
+        check: the identifier with braces, such as `C.GAIN.{size}`.
         printed: the printed number, such as `12.94`.
         exact: the number that should be printed, in the same unit.
         word: the word before the printed number, such as `about` or `up to`; or an empty text.
-        values: further values for the braces, in addition to `printed` and `exact`.
+        values: further values for the braces.
     """
     return make_finding(check, judge_printed_number(printed, exact, word), printed=printed, exact=exact, **values)
 
 
 def check_equal(check: str, printed: object, other: object, **values: object) -> Finding:
-    """Make a finding that holds if two numbers are equal.
+    """Make a finding that holds if two numbers are equal, and fails if not.
 
     Args:
-        check: the identifier with its braces, such as `C.GAIN.{size}`.
+        check: the identifier with braces, such as `C.PARAM.{size}.{operator}`.
         printed: the printed number.
         other: the number from elsewhere.
         values: further values for the braces.
@@ -95,7 +97,7 @@ def check_statement(check: str, holds: bool, **values: object) -> Finding:
     """Make a finding on a statement that holds or fails as a whole.
 
     Args:
-        check: the identifier with its braces, such as `C.GAIN.{size}`.
+        check: the identifier with braces, such as `C.BOLD.{size}`.
         holds: whether the statement is true.
         values: the values for the braces.
     """
@@ -103,15 +105,15 @@ def check_statement(check: str, holds: bool, **values: object) -> Finding:
 
 
 def note_numbers(check: str, **values: object) -> Finding:
-    """Make a finding that states numbers without a verdict.
+    """Make a finding that states numbers without a verdict, for the judgement of a claim.
 
     Args:
-        check: the identifier with its braces, such as `C.GAIN.{size}`.
+        check: the identifier with braces, such as `C.REL.SEEDNOISE.{operator}`.
         values: the values for the braces.
     """
     return make_finding(check, NOTE, **values)
 
 
 def pick_best(verdicts: Iterable[str]) -> str:
-    """Return the most favourable verdict of `judge_printed_number`."""
+    """Return the most favourable verdict: `holds` before `truncated` before `fails`."""
     return min(verdicts, key=(HOLDS, TRUNCATED, FAILS).index)

@@ -23,8 +23,8 @@ def judge_mean(printed: str, examples: int, runs: int) -> str:
         runs: the number of runs whose accuracies were averaged.
 
     Returns:
-        HOLDS if some number of right answers rounds to `printed`; TRUNCATED if some number gives the printed digits
-        only after cutting off further digits; FAILS in all other cases.
+        `holds` if some number of right answers rounds to the printed digits, `truncated` if some number gives the
+        digits only when cut off, `fails` in all other cases.
     """
     total = examples * runs
     # Only the neighbours of the nearest number of right answers can round to the printed digits.
@@ -40,7 +40,7 @@ def measure_chance(examples: int, runs: int) -> float:
 
 
 def count_examples(task: str) -> int:
-    """Return the size of the public development set of a task."""
+    """Return the number of examples in the public development set of a task."""
     return read_content("checks")["releases"][task]["validation"]
 
 
@@ -62,7 +62,7 @@ def check_courtois() -> Findings:
 
 
 def check_kowsher() -> Findings:
-    """Check whether each score in Table 1 of Kowsher et al. can be one run, or the mean of five runs.
+    """Check whether each score in Table 1 of Kowsher et al. can be a single run, or the mean of five runs.
 
     A score that several operators or editions print is checked once.
     """

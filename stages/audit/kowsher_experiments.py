@@ -29,18 +29,18 @@ DOMAINS = ("mnli", "qnli", "qqp", "mrpc")
 
 
 def average_answers(cells: pd.Series, metric: str) -> Fraction:
-    """Average a metric over SQuAD 1.1 and 2.0, as the columns `avg_em` and `avg_f1` of Table 2 should."""
+    """Average `em` (exact match) or `f1` over SQuAD 1.1 and 2.0, as `avg_em` and `avg_f1` of Table 2 should."""
     return (cells[f"squad1_{metric}"] + cells[f"squad2_{metric}"]) / 2
 
 
 def subtract_standard(edition: str, training: str) -> pd.Series:
-    """Compute shared minus standard, in points, by column of Table 2."""
+    """Compute shared minus standard in Table 2, in points, after training on SQuAD (`single`) or TriviaQA first."""
     table = read_table(edition, "table2_squad")
     return table.read_row(f"base.shared.{training}") - table.read_row(f"base.original.{training}")
 
 
 def check_answer_averages() -> Findings:
-    """Check the averages of Table 2."""
+    """Check the averages over SQuAD 1.1 and 2.0 in Table 2 against the cells."""
     for edition, metric, operator, training in product(EDITIONS, METRICS, ARMS, TRAININGS):
         table = read_table(edition, "table2_squad")
         row = f"{operator}.{training}"
@@ -55,7 +55,7 @@ def check_answer_averages() -> Findings:
 
 
 def check_changed_averages() -> Findings:
-    """Check the averages of `original` in Table 2, which changed in the NAACL edition, as one statement."""
+    """Check the averages of `original` in Table 2, which changed in the NAACL edition, together."""
     table = read_table("K25", "table2_squad")
     row = "base.original.single"
     em = table[row, "avg_em"]
@@ -73,7 +73,7 @@ def check_changed_averages() -> Findings:
 
 
 def check_answer_ranks() -> Findings:
-    """Check whether the averages of Table 2 rank shared and standard as the cells do."""
+    """Check whether the averages of Table 2 (SQuAD) rank shared and original as the cells do."""
     for edition, training, metric in product(EDITIONS, TRAININGS, METRICS):
         gains = subtract_standard(edition, training)
         printed = gains[f"avg_{metric}"]
@@ -90,7 +90,7 @@ def check_answer_ranks() -> Findings:
 
 
 def check_answer_gains() -> Findings:
-    """Check the gains of shared on SQuAD in section 2.7."""
+    """Check the gains of shared on SQuAD that section 2.7 states against Table 2."""
     for edition, name, training, metric in product(EDITIONS, ("squad1", "squad2"), TRAININGS, METRICS):
         text = read_table(edition, "text_and_figure_numbers")
         word, sign = STATED[edition]
@@ -112,7 +112,7 @@ def check_answer_gains() -> Findings:
 
 
 def read_curve(edition: str, task: str, operator: str) -> pd.Series:
-    """Read a column of Table 5: accuracy by level of noise."""
+    """Read a column of Table 5: accuracy in per cent by level of noise, from 0 to 40 per cent."""
     table = read_table(edition, "table5_noise")
     texts = [table[f"noise_{level}", f"{task}.{operator}"] for level in LEVELS]
     return pd.Series(texts, index=LEVELS, dtype=float)
@@ -152,7 +152,7 @@ def check_noise_in_text() -> Findings:
 
 
 def check_stale_noise() -> Findings:
-    """Check whether SST-2 of shared, changed in the NAACL edition without noise, still falls under 10 % noise."""
+    """Check whether SST-2 of shared falls under noise in the NAACL edition, which changed the score without noise."""
     shared = read_curve("K25", "sst2", "shared")
     standard = read_curve("K25", "sst2", "original")
     clean = shared[0]
@@ -195,7 +195,7 @@ def read_transfer(operator: str) -> np.ndarray:
 
 
 def check_transfer() -> Findings:
-    """Check Table 6: models that were trained on one task and tested on another task."""
+    """Check Table 6: models that were trained on a task and tested on another task."""
     original = read_transfer("original")
     shared = read_transfer("shared")
     gains = np.round(shared - original, 2)

@@ -32,7 +32,7 @@ TASK_GAINS = {
 
 
 def read_row(edition: str, operator: str) -> pd.Series:
-    """Read the row of an operator in Table 1: exact scores by column, and `average`."""
+    """Read the row of an operator in Table 1 (GLUE): exact scores, in per cent, by column, and `average`."""
     return read_table(edition, "table1_glue").read_row(f"base.{operator}")
 
 
@@ -117,7 +117,7 @@ def check_misplaced_gains() -> Findings:
 
 
 def compare_best_cells() -> Findings:
-    """Note the operator with the best cell of every column; of a tie, the first operator counts."""
+    """Note the operator with the best cell of every column in Table 1; of a tie, the first operator counts."""
     for edition in EDITIONS:
         rows = pd.DataFrame({operator: read_row(edition, operator) for operator in KOWSHER}, dtype=float)
         best = rows.drop("average").idxmax(axis="columns")
@@ -126,7 +126,7 @@ def compare_best_cells() -> Findings:
 
 
 def compare_sources() -> Findings:
-    """Note the baseline cells that differ from Courtois et al., and check whether a row was taken from Devlin et al."""
+    """Note baseline cells of Table 1 that differ from Courtois et al., and check that row `standard` copies no cell."""
     source = read_numbers(TABLE3)
     for edition in EDITIONS:
         copy = read_table(edition, "table1_glue")

@@ -1,4 +1,4 @@
-"""Parameters as Kowsher et al. count parameters, checked. K24: arXiv edition of 2024; K25: NAACL, 2025; K: both."""
+"""Numbers of parameters in Kowsher et al., checked. K24: arXiv edition of 2024; K25: NAACL, 2025; K: both."""
 
 from fractions import Fraction
 from itertools import product
@@ -30,7 +30,7 @@ def check_counts() -> Findings:
 
 
 def check_shares() -> Findings:
-    """Check the per cent of parameters that the abstract and the limitations say shared saves."""
+    """Check the per cent of parameters that shared saves, as stated in the abstract and the limitations."""
     saved = save_percent("shared", "base")
     text = read_table("K24", "text_and_figure_numbers")
     printed = text["params", "qkv_param_reduction"]

@@ -1,4 +1,4 @@
-"""The printed tables as the audit reads them: exact numbers by row and column, in both editions of Kowsher et al."""
+"""The printed tables as exact numbers by row and column, in both editions of Kowsher et al."""
 
 from fractions import Fraction
 from functools import cache
@@ -23,7 +23,7 @@ class Numbers(dict[tuple[str, str], str]):
     """The printed digits of a table, without commas and units, by row and column key: (`base.original`, `mrpc`)."""
 
     def read_value(self, row: str, column: str) -> Fraction:
-        """Return the exact value of a cell."""
+        """Return the exact value of a cell: the text `12.94` gives 647/50."""
         return Fraction(self[row, column])
 
     def read_row(self, row: str) -> pd.Series:
@@ -33,7 +33,7 @@ class Numbers(dict[tuple[str, str], str]):
 
 @cache
 def read_numbers(name: str, part: str = "value") -> Numbers:
-    """Read one column of a table in data/published, without empty cells.
+    """Read the texts in a column of a table in data/published, by row and column key, without empty cells.
 
     Args:
         name: the table, such as `courtois2024_table3_glue`.
@@ -44,26 +44,25 @@ def read_numbers(name: str, part: str = "value") -> Numbers:
 
 
 def read_table(edition: str, name: str) -> Numbers:
-    """Read a table of Kowsher et al.
+    """Read the printed digits of a table of Kowsher et al., by row and column key.
 
     Args:
-        edition: `K24` for the arXiv edition, or `K25` for the NAACL edition.
+        edition: `K24` for arXiv, or `K25` for NAACL.
         name: the table, such as `table1_glue`.
     """
     return read_numbers(f"{EDITIONS[edition]}_{name}")
 
 
 def average_columns(cells: pd.Series) -> dict[str, Fraction]:
-    """Average a row of a GLUE table by three definitions.
+    """Average a row of a GLUE table by three definitions, because the papers print an average without a definition.
 
-    The papers print an average without a definition. MNLI has two columns, so a reader may count both columns, their
-    mean, or only the first column.
+    MNLI has two columns, so a reader may count both columns, the mean, or only the first column.
 
     Args:
         cells: exact scores, or differences of scores, by column key.
 
     Returns:
-        The average by the name of the definition.
+        The averages by definition: `all nine columns`, `eight tasks` and `without MNLI-mm`.
     """
     total = sum(cells[column] for column in COLUMNS)
     matched = cells["mnli_m"]

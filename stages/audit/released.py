@@ -1,6 +1,6 @@
 """The raw results that Courtois et al. released, against the printed Table 3, Figures 2 and 3, and the text.
 
-Input of all checks: `raw`, measurements of data/released/ (see evidence/fields.py), one pre-training run for each size
+Input of all checks: `raw`, measurements of data/released/ (see evidence/fields.py), a pre-training run for each size
 and operator, with five fine-tuning seeds. Scores are fractions; `evaluated_on` is a column of Table 3.
 """
 
@@ -24,7 +24,7 @@ ROWS = [f"{size}.{operator}" for size, operator in product(SIZES, COURTOIS)]
 
 
 def summarise_runs(raw: pd.DataFrame, metric: str) -> tuple[pd.Series, pd.Series]:
-    """Compute mean and standard deviation over fine-tuning seeds, per cent, by row and column of Table 3."""
+    """Compute mean and standard deviation of a metric over fine-tuning seeds, per cent, by cell of Table 3."""
     runs = select_rows(raw, stage="finetuning", metric=metric)
     rows = runs["size"] + "." + runs["operator"]
     groups = (100 * runs["value"]).groupby([rows, runs["evaluated_on"]])
@@ -32,18 +32,21 @@ def summarise_runs(raw: pd.DataFrame, metric: str) -> tuple[pd.Series, pd.Series
 
 
 def select_values(raw: pd.DataFrame, metric: str, size: str, condition: str | None = None) -> pd.Series:
-    """Return a measurement of the pre-training runs of a size, by operator, without runs that lack the measurement."""
+    """Return a metric, such as `steps_to_loss`, by operator for a size, without runs that lack the metric.
+
+    For `steps_to_loss`, the condition names the level, such as `loss=2.5`.
+    """
     found = select_rows(raw, metric=metric, size=size, condition=condition)
     return found.set_index("operator")["value"]
 
 
 def rounds_to(printed: str, value: float) -> bool:
-    """Return whether a value rounds to the printed digits."""
+    """Return whether a value rounds to the printed digits: 5.934 rounds to `5.93`."""
     return judge_printed_number(printed, Fraction(value)) == HOLDS
 
 
 def count_equal(printed: Numbers, exact: pd.Series, *columns: str) -> int:
-    """Count the cells of Table 3, in some columns, that the exact values give."""
+    """Count the cells of Table 3 whose printed digits the exact values give, in columns such as `qqp`."""
     return sum(rounds_to(printed[place], exact[place]) for place in product(ROWS, columns))
 
 
@@ -112,7 +115,7 @@ def check_losses(raw: pd.DataFrame) -> Findings:
 
 
 def check_checkpoints(raw: pd.DataFrame) -> Findings:
-    """Check Figure 3: GLUE scores of base models that were fine-tuned, from one seed, from 18 checkpoints."""
+    """Check Figure 3: GLUE scores of base models that were fine-tuned, with a single seed, from 18 checkpoints."""
     scores = 100 * select_scores_by_step(raw).pivot(index="step", columns="operator", values="value").sort_index()
     checkpoints = scores.index
     text = read_numbers(TEXT)

@@ -45,10 +45,13 @@ PARTS = (
 
 
 def name_facts(frame: pd.DataFrame) -> pd.Series:
-    """Name the fact behind every check: checks that stand or fall for one reason are one fact.
+    """Name the fact behind every check: checks that hold or fail for the same reason share a fact.
 
-    The facts of some checks are listed in checks.yaml. Other checks with the same words and verdict, as both editions
-    of a paper often have, share the fact of the first of these checks.
+    The facts of some checks are listed in checks.yaml. Other checks with equal words and verdict, as in both editions
+    of a paper, share the fact of the first of these checks.
+
+    Args:
+        frame: a row per check: `check`, `statement`, `verdict`, `arithmetic`.
     """
     listed = read_content("checks")["facts"]
     first = frame.groupby(["statement", "verdict", "arithmetic"], sort=False)["check"].transform("first")
@@ -62,9 +65,8 @@ def make_checks(raw: pd.DataFrame) -> pd.DataFrame:
         raw: measurements of the results that Courtois et al. released.
 
     Returns:
-        A row of texts per check, sorted by source: check, source, statement, verdict, arithmetic, by, and fact, which
-            is
-        equal for checks that test the same fact.
+        A row of texts per check, sorted by source: `check`, `source`, `statement`, `verdict`, `arithmetic`, `by`, and
+            `fact`, equal for checks that test the same fact.
     """
     findings = [Finding(**entry, by="reading") for entry in read_content("checks")["readings"]]
     for part in PARTS:

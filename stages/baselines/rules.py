@@ -1,4 +1,4 @@
-"""Rules on a single property of an example: the answer is the most frequent label of training examples with that value.
+"""Rules on a single property of an example: the answer is the most frequent label of training examples with the value.
 
 In a regression the answer is the mean label. A task that such a rule solves does not test the ability after which the
 task is named.
@@ -33,14 +33,15 @@ NEGATIONS = {"not", "no", "never", "t"}
 
 
 def predict_by_best_rule(task: str, train: pd.DataFrame, examples: pd.DataFrame) -> np.ndarray:
-    """Fits every rule to training examples, and predicts other examples by the rule with the best training score.
+    """Fits a rule on each property to training examples, and predicts by the rule with the best training score.
 
-    The score is the mean of the metrics. Of equal rules the first counts, of equally frequent classes the lowest.
+    A rule gives each value of a property, such as the first word, the most frequent label of training examples with
+    that value. Of equal rules the first counts, of equally frequent classes the lowest.
 
     Args:
         task: the name of a task of GLUE.
-        train: text_a, text_b (null for single sentences) and label of the training examples.
-        examples: text_a and text_b of the other examples.
+        train: `text_a`, `text_b` (null for single sentences) and `label` of the training examples.
+        examples: `text_a` and `text_b` of the other examples.
 
     Returns:
         [examples], the predicted classes or, in a regression, means of training labels.
@@ -78,9 +79,9 @@ def _describe_all(frame: pd.DataFrame) -> pd.DataFrame:
 
 
 def describe_example(first: list[str], second: list[str]) -> dict:
-    """Returns the properties of an example, by name.
+    """Returns the properties of an example by name, such as `number of shared words`, for rules on single properties.
 
-    Three properties are a word of a single text or, of a pair, whether both texts agree in this word.
+    First, last and question word are words of a single text; for a pair, whether both texts agree in the word.
 
     Args:
         first: words and marks, in lower case, of the first text.
@@ -117,5 +118,5 @@ def _find_last(text: list[str]) -> str:
 
 
 def _find_question_word(text: list[str]) -> str:
-    """Finds the question word of a question by the first word: "how" for "What is the best way to ...?"."""
+    """Returns the question word that a text asks with or for: "how" for "what is the best way to ...?", or ""."""
     return next((ASKED[word] for word in text if word in ASKED), "")

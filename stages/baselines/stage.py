@@ -1,9 +1,9 @@
 """Scores answers that need no neural network, on every task.
 
 Reads data/tasks. Writes data/observations/baselines.csv: every metric of every validation split, under these operators:
-`most_frequent` gives every example the most frequent training answer, or the mean in a regression. For GLUE, the others
-are fitted to the same training examples as the networks: `bag_of_words`, `words_and_overlap` and `bigrams` are linear
-models (words.py), `best_rule` is the best rule on a property of an example (rules.py).
+`most_frequent` gives every example the most frequent training answer, or the mean in a regression. For GLUE, further
+baselines are fitted to the training examples of the networks: `bag_of_words`, `words_and_overlap` and `bigrams` are
+linear models (words.py), `best_rule` uses the best rule on a property (rules.py).
 """
 
 from collections.abc import Iterator
@@ -26,7 +26,7 @@ POSITIVE = 1
 
 
 def main(settings: Settings) -> dict:
-    """Writes the observations of all tasks; the record of the run gets nothing more."""
+    """Writes the observations of all tasks; adds nothing to the record of the stage."""
     rows = []
     for task in settings.tasks.names:
         rows += score_classification(task)
@@ -60,10 +60,9 @@ def score_classification(task: str) -> Iterator[Observation]:
 
 
 def score_constant(task: str, train: np.ndarray, truth: np.ndarray) -> dict[str, float]:
-    """Scores the same answer to every example: the most frequent class of the training labels, or their mean.
+    """Scores the same answer to every example: the most frequent class of the training labels, or the mean label.
 
-    Of equally frequent classes, the lowest counts. F1 only counts the positive class: a constant answer without that
-    class gets 0, although a model that guesses gets more. For F1, the constant answer is therefore always that class.
+    For F1, the constant answer is always the positive class.
 
     Args:
         task: the name of a task of GLUE.
@@ -74,8 +73,11 @@ def score_constant(task: str, train: np.ndarray, truth: np.ndarray) -> dict[str,
         The value of every metric of the task, by name, as a fraction.
     """
     classes = TASKS[task].labels
+    # Of equally frequent classes, argmax takes the lowest.
     constant = np.bincount(train).argmax() if classes else train.mean()
     metrics = compute_metrics(task, np.full(len(truth), constant), truth)
+    # F1 only counts the positive class: a constant answer without that class gets 0, although a model that guesses gets
+    # more.
     if "f1" in metrics:
         positive = compute_metrics(task, np.full(len(truth), POSITIVE), truth)
         metrics["f1"] = positive["f1"]
@@ -85,10 +87,12 @@ def score_constant(task: str, train: np.ndarray, truth: np.ndarray) -> dict[str,
 def score_question_answering(task: str, questions: str) -> Iterator[Observation]:
     """Yields the scores of the most frequent answer to the training questions, given to every validation question.
 
+    Of a training question the first gold answer counts, normalised ("The Seine." is "seine"), or the empty text if the
+    question is unanswerable.
+
     Args:
-        task: the task that is reported.
-        questions: the set of questions on which the task is tested. Of a training question the first gold answer
-            counts, in lower case, without punctuation and articles, or the empty text for an unanswerable question.
+        task: the task that is reported, such as `squad2_triviaqa`.
+        questions: the set of questions on which the task is tested, such as `squad2`.
     """
     frames = {}
     for split in ("train", "validation"):

@@ -35,9 +35,9 @@ def predict_linear(task: str, train: pd.DataFrame, examples: pd.DataFrame, featu
 
     Args:
         task: the name of a task of GLUE.
-        train: text_a, text_b (null for single sentences) and label of the training examples.
-        examples: text_a and text_b of the other examples.
-        features: the kind of features, such as `words_and_overlap`.
+        train: `text_a`, `text_b` (null for single sentences) and `label` of the training examples.
+        examples: `text_a` and `text_b` of the other examples.
+        features: `bag_of_words`, `words_and_overlap` or `bigrams`.
 
     Returns:
         [examples], the predicted classes or real numbers.
@@ -68,16 +68,17 @@ def list_texts(frame: pd.DataFrame) -> list[Texts]:
 
 
 def extract_words(texts: Texts) -> list[str]:
-    """Returns the words of both texts, without the text to which a word belongs."""
+    """Returns the words of both texts: ["a", "cat", "cats"] for ("A cat", "cats")."""
     first, second = texts
     return split_words(first) + split_words(second)
 
 
 def extract_overlap(texts: Texts) -> list[str]:
-    """Returns the words of the first text and, of a pair, of the second, of both and of only one of the two texts.
+    """Returns the words of each text, shared words and differing words, as features of a linear model.
 
-    Each feature is a text, such as "shared cat". "number of shared words" comes once for each shared word, and "number
-    of differing words" once for each word of only one text.
+    ("a cat", "cat") gives "first a", "first cat", "second cat", "shared cat", "number of shared words", "differing a"
+    and "number of differing words". The numbers come once per shared or differing word. A single text only has the
+    words of the first text.
     """
     first = set(split_words(texts[0]))
     features = [f"first {word}" for word in first]
@@ -92,7 +93,10 @@ def extract_overlap(texts: Texts) -> list[str]:
 
 
 def extract_neighbours(texts: Texts) -> list[str]:
-    """Returns the words of each text ("first cat") and the pairs of neighbours, with empty words at both ends."""
+    """Returns the words of each text and the pairs of neighbours, with empty words at both ends.
+
+    ("a cat", None) gives "first a", "first cat", "first  a", "first a cat" and "first cat ".
+    """
     features = []
     for side, text in zip(("first", "second"), texts, strict=True):
         if text is not None:

@@ -1,1 +1,1 @@
-"""GLUE, SQuAD and TriviaQA: what the tasks are, and their metrics."""
+"""GLUE, SQuAD and TriviaQA: definitions of the tasks, and metrics."""

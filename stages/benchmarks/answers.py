@@ -15,10 +15,10 @@ WITHOUT_PUNCTUATION = str.maketrans("", "", string.punctuation)
 
 
 def compute_scores(predictions: Sequence[str], answers: Sequence[Sequence[str]]) -> dict[str, float]:
-    """Computes the means of `exact_match` and `compute_f1` over questions, as fractions in [0, 1].
+    """Computes exact match and F1 of predicted answers, averaged over questions, as fractions in [0, 1].
 
-    Gold answers of which normalisation leaves nothing do not count, as in version 2.0: three questions of the
-    development sets have a full stop among the gold answers.
+    Each question counts with the gold answer that fits best. Gold answers of which normalisation leaves nothing do not
+    count, as in version 2.0.
 
     Args:
         predictions: an answer to each question, empty for no answer.
@@ -28,8 +28,12 @@ def compute_scores(predictions: Sequence[str], answers: Sequence[Sequence[str]])
         ValueError: there is no question, or another number of predictions than of questions.
     """
     if len(predictions) != len(answers) or not len(answers):
-        raise ValueError(f"{len(predictions)} predictions for {len(answers)} questions; give one for each, and some")
-    # The gold answer that fits best may differ between the metrics.
+        raise ValueError(
+            f"{len(predictions)} predictions for {len(answers)} questions; give a prediction for every question, at "
+            "least one question"
+        )
+    # The gold answer that fits best may differ between the metrics. Three questions of the development sets have a full
+    # stop among the gold answers, of which normalisation leaves nothing.
     totals = {"exact_match": 0.0, "f1": 0.0}
     for prediction, alternatives in zip(predictions, answers, strict=True):
         gold = [answer for answer in alternatives if normalise_answer(answer)] or [""]
@@ -39,19 +43,22 @@ def compute_scores(predictions: Sequence[str], answers: Sequence[Sequence[str]])
 
 
 def normalise_answer(text: str) -> str:
-    """Returns a text in lower case without punctuation, articles and spare white space: "seine" for "The Seine."."""
+    """Returns a text in lower case without punctuation, articles and spare white space: "The Seine." gives "seine"."""
     # In this order, as officially: "the-end" becomes "theend".
     without_punctuation = text.lower().translate(WITHOUT_PUNCTUATION)
     return " ".join(ARTICLES.sub(" ", without_punctuation).split())
 
 
 def compute_exact_match(prediction: str, answer: str) -> float:
-    """Returns 1.0 if prediction and answer are the same words after normalisation, or else 0.0."""
+    """Returns 1.0 if prediction and answer are equal after normalisation ("The Seine." and "seine"), or 0.0."""
     return float(normalise_answer(prediction) == normalise_answer(answer))
 
 
 def compute_f1(prediction: str, answer: str) -> float:
-    """Computes the harmonic mean of precision and recall of words, as often as words occur; 1.0 for two empty texts."""
+    """Computes the harmonic mean of precision and recall of words after normalisation; 1.0 for two empty texts.
+
+    The prediction "red cat" and the answer "a cat" give 2/3: precision 1/2, recall 1.
+    """
     predicted = normalise_answer(prediction).split()
     gold = normalise_answer(answer).split()
     if not predicted or not gold:

@@ -16,8 +16,8 @@ class Split:
     """A split of a task.
 
     Attributes:
-        name: name here and on the hub.
-        stem: name of the original file, without suffix.
+        name: name here and on the hub, such as `validation`.
+        stem: name of the original file, without suffix, such as `dev`.
         evaluated_on: the papers' name for the column of scores on this split; `None` for a split without scores.
     """
 
@@ -60,12 +60,16 @@ class Task:
 
     @property
     def outputs(self) -> int:
-        """Number of outputs of a classifier: one for each class, or 1 for a regression."""
+        """Number of outputs of a classifier: the number of classes, or 1 for a regression."""
         return len(self.labels) or 1
 
     @property
     def head(self) -> dict:
-        """Description of the outputs in a classifier's configuration, by the keys of Hugging Face's libraries."""
+        """Description of the outputs in a classifier's configuration, by the keys of Hugging Face's libraries.
+
+        The classes negative and positive give `id2label` `{"0": "negative", "1": "positive"}` and the reverse
+        `label2id`.
+        """
         names = self.classes or (self.label,)
         head = {
             "id2label": {str(index): name for index, name in enumerate(names)},
@@ -206,16 +210,19 @@ for _task in _TASKS:
 
 
 def list_validation_tables(task: str) -> dict[str, Path]:
-    """Returns the tables on which a task is scored (example_id, text_a, text_b, label), by Split.evaluated_on."""
+    """Returns the parquet files on which a task is scored, by the papers' name for the column, such as `mnli_m`."""
     folder = TASK_FOLDER / task
     return {split.evaluated_on: folder / f"{split.name}.parquet" for split in TASKS[task].validation_splits}
 
 
 def find_positive_classes(mapping: CrossDomain) -> dict[str, set[int]]:
-    """Returns the classes that say that two texts mean the same, as indices into the labels of the task, by task.
+    """Returns the classes that say that two texts mean the same, so that models transfer between tasks.
 
     Args:
         mapping: the section `cross_domain` of params.yaml.
+
+    Returns:
+        Indices into the labels, by task: `{"mrpc": {1}}` for label `1` of `("0", "1")`.
 
     Raises:
         ValueError: a task does not have a chosen label, or all labels of a task are chosen.

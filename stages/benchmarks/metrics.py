@@ -14,15 +14,15 @@ from stages.benchmarks.glue import TASKS
 
 
 def compute_metrics(task: str, predictions: np.ndarray, labels: np.ndarray) -> dict[str, float]:
-    """Computes every metric of a task, by name; F1 is of class 1.
+    """Computes every metric of a GLUE task, by name, as fractions; F1 is of class 1.
 
-    The correlation of the same answer to everything is not defined. Such a model gets 0.0, like a model without
-    knowledge, and an F1 of 0.0 if no prediction is positive.
+    If all predictions are equal, a correlation is not defined, and counts as 0.0, like a model without knowledge. F1 is
+    0.0 if no prediction is positive.
 
     Args:
-        task: a name in TASKS.
-        predictions: [examples], classes, or for stsb real numbers, on whose scale no correlation depends.
-        labels: [examples], an array or a Series of classes, or for stsb of real numbers.
+        task: the name of a task, such as `mrpc`, which gives `{"accuracy": ..., "f1": ...}`.
+        predictions: [examples], classes, or for stsb real numbers of any scale.
+        labels: [examples], classes, or for stsb real numbers.
 
     Raises:
         ValueError: the shapes differ or are empty, or a value is not finite.
@@ -30,7 +30,9 @@ def compute_metrics(task: str, predictions: np.ndarray, labels: np.ndarray) -> d
     predictions = np.asarray(predictions)
     labels = np.asarray(labels)
     if predictions.shape != labels.shape or predictions.ndim != 1 or not len(labels):
-        raise ValueError(f"task {task}: predictions {predictions.shape} and labels {labels.shape} must be [examples]")
+        raise ValueError(
+            f"task {task}: predictions {predictions.shape} and labels {labels.shape} must be vectors of the same length, not empty"
+        )
     # A comparison with NaN would count as a wrong answer.
     if not (np.isfinite(predictions).all() and np.isfinite(labels).all()):
         raise ValueError(f"task {task}: predictions or labels hold NaN or infinity; did the training diverge?")
@@ -38,7 +40,7 @@ def compute_metrics(task: str, predictions: np.ndarray, labels: np.ndarray) -> d
 
 
 def _correlate(measure: Callable, labels: np.ndarray, predictions: np.ndarray) -> float:
-    """Computes a correlation by a function of scipy.stats, 0.0 where the correlation is not defined."""
+    """Computes a correlation by a function of scipy.stats, or 0.0 if the correlation is not defined."""
     # scipy would warn and return NaN.
     if np.ptp(labels) == 0 or np.ptp(predictions) == 0:
         return 0.0

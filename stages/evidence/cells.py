@@ -260,15 +260,7 @@ def _start_cell(table: Table, row: Row, column: Column, verdict: str) -> dict:
 def _fill_cell(table: Table, row: Row, column: Column, printed, sources: CellSources) -> dict:
     """Fills a cell with the printed, released and reproduced numbers, and the verdict.
 
-    Args:
-        table: the table.
-        row: the row of the cell.
-        column: the column of the cell.
-        printed: the published cell; None if the paper has no such cell.
-        sources: measurements that match `select` of the table.
-
-    Returns:
-        The numbers by column of the filled table; the p value is not adjusted.
+    The printed cell is None if the paper has no such cell. The p value is not adjusted.
     """
     cell = _start_cell(table, row, column, NOT_MEASURED)
     if printed is not None:

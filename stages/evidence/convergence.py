@@ -1,9 +1,8 @@
 """Curves over pre-training steps, and the steps at which runs reach milestones such as a level of the loss.
 
-Losses are validation losses; scores are GLUE scores of models that were fine-tuned from intermediate checkpoints.
-Crossings are interpolated linearly between evaluations. If a run never reaches a milestone, the name of the metric ends
-in `_not_reached`, and the value is the last step. `rows` are observations, `measured` are measurements (see fields.py);
-both have a row per number.
+Scores are GLUE scores of models that were fine-tuned from intermediate checkpoints. Crossings are interpolated linearly
+between evaluations. If a run never reaches a milestone, the name of the metric ends in `_not_reached`, and the value is
+the last step. `rows` are observations, `measured` are measurements (see fields.py).
 """
 
 from collections.abc import Sequence

@@ -84,10 +84,7 @@ def compare_arms(arm: pd.DataFrame, reference: pd.DataFrame, confidence: float) 
 
 
 def compare_by_welch(arm: np.ndarray, reference: np.ndarray, confidence: float) -> Estimate:
-    """Compares two arms by Welch's t test, which allows different spreads.
-
-    An arm whose runs are all equal, such as models that all give the same answer, would count as known without error.
-    There is no interval then, and the test is an exact permutation test.
+    """Compares two arms by Welch's t test or, if an arm does not vary, by an exact permutation test.
 
     Args:
         arm: a number for every unit of inference [n].
@@ -96,6 +93,8 @@ def compare_by_welch(arm: np.ndarray, reference: np.ndarray, confidence: float) 
     """
     n = len(arm), len(reference)
     value = float(np.mean(arm) - np.mean(reference))
+    # An arm whose runs are all equal, such as models that all give the same answer, would count as known without error.
+    # Such arms have no interval.
     if not (varies(arm) and varies(reference)):
         p = 2 * min(compute_permutation_p(arm, reference), compute_permutation_p(reference, arm))
         # Arms that overlap have no test.

@@ -93,14 +93,12 @@ class Figure:
 
     Attributes:
         source: the paper; None for a figure of ours.
-        number: in the paper; None for a figure of ours.
         stage: the stage that measures the quantity.
         kind: `curves` (means by step), `dots` (a dot for each run) or `bars`.
         quantity: the rows with this value in the column `quantity` are drawn.
         axis: label of the quantity.
         beside: panels beside the panels of this run, as (source, size).
         operators: the operators that are drawn; empty for all.
-        notes: below the figure.
     """
 
     name: str

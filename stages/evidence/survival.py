@@ -5,7 +5,7 @@ would favour the operator that fails most often. An event table has a row for ev
 event, and whether the event was `reached`; if not, `step` is the last step of the run.
 
 Every run counts with the time before the event, up to the common horizon: the last step up to which all runs are known.
-A restricted mean is a mean of these times.
+The mean is called restricted.
 """
 
 import numpy as np
@@ -54,7 +54,7 @@ def find_horizon(steps: pd.Series, reached: pd.Series) -> float:
         steps: step of the event, or of the end of the run [runs].
         reached: whether each run reached the event [runs].
     """
-    # Nothing is known of a censored run after its last step.
+    # Nothing is known of a censored run after the last step.
     censored = steps[~reached]
     if len(censored):
         return float(censored.min())
