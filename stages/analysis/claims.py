@@ -139,9 +139,11 @@ def build_ledger(claims: list[dict], rules: dict, sources: ClaimSources) -> pd.D
 def decide_claim(findings: Sequence[Finding]) -> str:
     """Decides a claim from the judgements of all numbers behind the claim.
 
+    The obstacle of a finding, such as too few seeds, replaces the verdict of the finding.
+
     Returns:
-        Fails if any finding fails, even if numbers are missing; else not tested if a number is missing; else the
-        obstacle of a finding; else inconclusive or truncated if any finding is; else holds.
+        Fails if any finding fails, even if numbers are missing; else not tested if a number is missing; else an
+        obstacle; else inconclusive or truncated if any finding is; else holds.
     """
     verdicts = {finding.obstacle or finding.verdict for finding in findings}
     for verdict in (FAILS, NOT_TESTED, *OBSTACLES, INCONCLUSIVE, TRUNCATED):
@@ -216,7 +218,11 @@ def _judge_range(entry: dict, low: float, high: float) -> str:
 
 
 def _judge_numbers(entries: list[dict], rows: pd.DataFrame, ledger: str) -> dict:
-    """Judges a claim about numbers without error, which may hold in part: the columns `ledger` to `estimate`."""
+    """Judges a claim about numbers without error, which may hold in part.
+
+    Returns:
+        The columns `ledger` (the kind of evidence), `verdict`, `because` and `estimate`.
+    """
     findings = [judge_number(entry, rows) for entry in _expand_entries(entries)]
     verdict = decide_claim(findings)
     verdicts = {finding.verdict for finding in findings}
@@ -229,7 +235,12 @@ def _judge_numbers(entries: list[dict], rows: pd.DataFrame, ledger: str) -> dict
 
 
 def _judge_contrasts(entries: list[dict], sources: ClaimSources) -> list[dict]:
-    """Judges a claim about operators by this run and, if the comparisons exist, by the released results."""
+    """Judges a claim about operators by this run and, if the comparisons exist, by the released results.
+
+    Returns:
+        The columns `ledger` (the kind of evidence), `verdict`, `because`, `estimate` and, for the released results,
+        `reading`.
+    """
     findings = {}
     for source in (contrasts.THIS_RUN, contrasts.RELEASED):
         rows = sources.contrasts[sources.contrasts["source"] == source]
@@ -250,7 +261,7 @@ def _judge_contrasts(entries: list[dict], sources: ClaimSources) -> list[dict]:
 
 
 def _describe_findings(ledger: str, verdict: str, findings: list[Finding]) -> dict:
-    """Joins the reasons and the estimates of findings into the columns `ledger` to `estimate`."""
+    """Joins the reasons and the estimates of findings into the columns `because` and `estimate` of a verdict."""
     reasons = dict.fromkeys(finding.reason for finding in findings if finding.reason)
     estimates = [finding.estimate for finding in findings if finding.estimate]
     return {

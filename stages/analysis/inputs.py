@@ -37,8 +37,8 @@ FIRST = (
 def read_observations(settings: Settings) -> pd.DataFrame:
     """Reads the observations of all runs that params.yaml asks for, and the sizes of the tasks.
 
-    Files may be missing of fine-tuning and baselines, as in a study of pre-training, of translation, and of the stages
-    of `list_further_stages`.
+    Fine-tuning and baselines may be missing, as in a study of pre-training, and so may translation and the stages of
+    `list_further_stages`.
 
     Returns:
         A row per measured number, with operators in the order of params.yaml within each part.

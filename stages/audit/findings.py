@@ -1,7 +1,6 @@
 """A finding of the audit, and functions that make a finding: by printed digits, as a whole statement, or as a note.
 
-The words of every computed check are in statements.yaml, by identifier: a statement, and a sentence that takes the
-numbers.
+The words of every computed check are in statements.yaml: a statement, and a sentence that takes the numbers.
 """
 
 from collections.abc import Iterable, Iterator

@@ -29,8 +29,8 @@ def compute_scores(predictions: Sequence[str], answers: Sequence[Sequence[str]])
     """
     if len(predictions) != len(answers) or not len(answers):
         raise ValueError(
-            f"{len(predictions)} predictions for {len(answers)} questions; give a prediction for every question, at "
-            "least one question"
+            f"{len(predictions)} predictions for {len(answers)} questions; give a prediction for every question, and "
+            "at least one question"
         )
     # The gold answer that fits best may differ between the metrics. Three questions of the development sets have a full
     # stop among the gold answers, of which normalisation leaves nothing.

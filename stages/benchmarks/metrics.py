@@ -31,11 +31,12 @@ def compute_metrics(task: str, predictions: np.ndarray, labels: np.ndarray) -> d
     labels = np.asarray(labels)
     if predictions.shape != labels.shape or predictions.ndim != 1 or not len(labels):
         raise ValueError(
-            f"task {task}: predictions {predictions.shape} and labels {labels.shape} must be vectors of the same length, not empty"
+            f"task {task}: predictions {predictions.shape} and labels {labels.shape} must be vectors of "
+            "equal length with at least one example"
         )
     # A comparison with NaN would count as a wrong answer.
     if not (np.isfinite(predictions).all() and np.isfinite(labels).all()):
-        raise ValueError(f"task {task}: predictions or labels hold NaN or infinity; did the training diverge?")
+        raise ValueError(f"task {task}: predictions or labels hold NaN or infinity; check whether training diverged")
     return {metric: float(METRICS[metric](labels, predictions)) for metric in TASKS[task].metrics}
 
 

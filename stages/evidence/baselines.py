@@ -53,8 +53,6 @@ WithoutModel = Mapping[tuple[str, str, str, str], tuple[float, float]]
 def compute_interval(metric: str, value: float, n: int, confidence: float) -> tuple[float, float]:
     """Computes the confidence interval of a constant answer's score for a new draw of as many examples.
 
-    A correlation has Fisher's interval around 0, any other metric Wilson's interval of a share.
-
     Args:
         metric: `accuracy`, `f1`, `matthews_correlation`, `pearson` or `spearmanr`; for both metrics of question
             answering, `exact_match`.
@@ -68,6 +66,7 @@ def compute_interval(metric: str, value: float, n: int, confidence: float) -> tu
     if metric in CORRELATIONS:
         if n <= 3:
             return -1.0, 1.0
+        # Fisher's interval around a correlation of 0.
         end = tanh(stats.norm.ppf((1 + confidence) / 2) / sqrt(n - 3))
         return -end, end
     if metric == "f1":

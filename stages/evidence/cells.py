@@ -1,7 +1,7 @@
 """Fills the cells of a table: published, recomputed from the released results, and reproduced in this run.
 
-A filled table has a row per cell, for the rows of the paper and for rows that only this run has (a size or an operator
-outside the paper). Cells select measurements by fields (see fields.py); cell_verdicts.py judges the cells.
+A filled table has a row per cell, for the rows of the paper and for rows that only this run has. Cells select
+measurements by fields (see fields.py); cell_verdicts.py judges the cells.
 """
 
 from dataclasses import dataclass, replace
@@ -178,7 +178,11 @@ def _make_row(table: Table, fields: dict[str, str]) -> Row:
 def _list_own_rows(table: Table, columns: list[Column], sources: CellSources, in_paper: list[dict]) -> list[Row]:
     """Lists the rows that this run has measurements for and the paper lacks, in the order of the run.
 
-    The rows of the paper are given as fields, such as size and operator.
+    Args:
+        table: the specification, with a pattern for the keys of rows.
+        columns: the columns of the table.
+        sources: measurements, and the operators of the run.
+        in_paper: the fields of the rows of the paper.
     """
     names = specifications.list_field_names(table.row_key)
     # The rows of a table without a pattern are those of the paper only.
@@ -260,7 +264,15 @@ def _start_cell(table: Table, row: Row, column: Column, verdict: str) -> dict:
 def _fill_cell(table: Table, row: Row, column: Column, printed, sources: CellSources) -> dict:
     """Fills a cell with the printed, released and reproduced numbers, and the verdict.
 
-    The printed cell is None if the paper has no such cell. The p value is not adjusted.
+    Args:
+        table: the specification of the table.
+        row: the row of the cell.
+        column: the column of the cell.
+        printed: the published cell; None if the paper has no such cell.
+        sources: measurements that match `select` of the table.
+
+    Returns:
+        The cell; the p value is not adjusted.
     """
     cell = _start_cell(table, row, column, NOT_MEASURED)
     if printed is not None:

@@ -112,8 +112,8 @@ def find_plateau_end(steps: np.ndarray, losses: np.ndarray) -> tuple[float, bool
     """Finds the end of the plateau that follows the first fall of the loss.
 
     The plateau begins at the first evaluation from which the loss falls by 0.2 nats or less within four evaluations,
-    and ends at the next evaluation from which the loss falls by more. Losses are first smoothed by running medians of
-    five evaluations.
+    and ends at the next evaluation from which the loss falls by more. Losses are smoothed by running medians of five
+    evaluations.
 
     Args:
         steps: in increasing order [evaluations].

@@ -104,9 +104,6 @@ def compute_gains(rows: pd.DataFrame) -> pd.DataFrame:
 def select_question_answering(rows: pd.DataFrame) -> pd.DataFrame:
     """Selects exact match and F1, fractions, on `squad1` and `squad2`, and averages both sets as `squad`.
 
-    Args:
-        rows: observations.
-
     Returns:
         Measurements; `condition` is `single` for models fine-tuned on SQuAD directly, `triviaqa` for models fine-tuned
         on TriviaQA first.
@@ -189,9 +186,11 @@ def measure_noise(rows: pd.DataFrame) -> pd.DataFrame:
 def measure_times(rows: pd.DataFrame) -> pd.DataFrame:
     """Compares times with the times of the original in the same round, in per cent.
 
-    With t for the time of an operator and t0 for the original, the metrics are `time_saved_percent`, `100 (1 - t /
-    t0)`, and `faster_percent`, `100 (t0 / t - 1)`, for an epoch of fine-tuning; `longer_step_percent`, `100 (t / t0 -
-    1)`, for a step of translation, except for the original.
+    With t for the time of an operator and t0 for the original, the metrics are
+
+    - `time_saved_percent`: `100 (1 - t/t0)`, for an epoch of fine-tuning.
+    - `faster_percent`: `100 (t0/t - 1)`, for an epoch of fine-tuning.
+    - `longer_step_percent`: `100 (t/t0 - 1)`, for a step of translation, except for the original.
 
     Args:
         rows: of `seconds_per_epoch` and `seconds_per_step`; the condition is the round.

@@ -1,7 +1,7 @@
 """From observations to the papers' quantities: counts, savings, losses, scores, gains, times.
 
-Input: observations, or released rows in the same form. Output: measurements (see fields.py), a number for every run.
-The cells of every table and the evidence of every claim are selected from measurements.
+Observations, or released rows in the same form, become measurements (see fields.py), a number for every run. The cells
+of every table and the evidence of every claim are selected from measurements.
 """
 
 from collections.abc import Sequence

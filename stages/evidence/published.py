@@ -1,7 +1,7 @@
 """The numbers that the papers print: data/published/, a CSV file for each table, and the papers' protocols.
 
 A row is a cell: the labels `row` and `column` as printed, our keys `row_key` and `column_key`, the text `printed`, and
-the numbers `value` and `std` (NaN for formulas and labels). data/published/README.md describes all columns.
+the numbers `value` and `std` (NaN for formulas and labels).
 """
 
 from pathlib import Path

@@ -53,10 +53,10 @@ class Table:
     Attributes:
         name: of the file in data/published.
         stage: the stage that measures the cells.
-        select: fields that the measurements of all cells have.
+        select: fields that all measured cells have.
         released: fields that differ in the released results.
         first: heading of the rows.
-        row_key: pattern over measurement fields for the keys of rows, such as `{size}.{operator}`.
+        row_key: pattern for the keys of rows, such as `{size}.{operator}`.
         row_label: pattern for the labels of rows.
         rows: rows of the paper whose key does not fit the pattern, by key.
         columns: of a table with common columns.

@@ -1,7 +1,6 @@
 """The speed of pre-training in every round, and the signs that another process slowed the machine in between.
 
-All operators are timed in turn within a round, so times of a round are pairs. Logarithms of speeds are compared: a
-slower machine then changes all operators by the same amount.
+All operators are timed in turn within a round, so times of a round are pairs.
 """
 
 import numpy as np
@@ -34,6 +33,7 @@ def collect_speeds(rows: pd.DataFrame) -> pd.DataFrame:
     shares = select_rows(rows, metric="share_of_peak").rename(columns={"value": "share_of_peak"})
     speeds = select_rows(rows, metric="tokens_per_second")[["stage", *ROUND, "value"]]
     speeds = speeds.merge(shares[[*ROUND, "share_of_peak"]], on=ROUND)
+    # Differences of logarithms: a slower machine then changes all operators by the same amount.
     return speeds.assign(value=np.log(speeds["value"].astype(float)))
 
 

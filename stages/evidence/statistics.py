@@ -2,8 +2,7 @@
 
 A unit of inference is an independent value. Five fine-tuning seeds of a single pre-training run describe that
 checkpoint; only several pre-training seeds describe the operator. With several pre-training seeds, fine-tuning runs are
-averaged within each. A cell is the runs of an operator for a quantity, a row for each run; as a side of a comparison,
-these runs are called an arm.
+averaged within each. A cell is the runs of an operator for a quantity, a row for each run.
 """
 
 from dataclasses import asdict, dataclass, fields

@@ -4,8 +4,7 @@ A run that ends before the event is right-censored: the time to the event is lon
 would favour the operator that fails most often. An event table has a row for every run: `operator`, the `step` of the
 event, and whether the event was `reached`; if not, `step` is the last step of the run.
 
-Every run counts with the time before the event, up to the common horizon: the last step up to which all runs are known.
-The mean is called restricted.
+A restricted mean is the mean of the times up to a common horizon, the last step up to which all runs are known.
 """
 
 import numpy as np
