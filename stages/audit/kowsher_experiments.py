@@ -1,6 +1,6 @@
 """The experiments of Kowsher et al. on questions, noise and transfer (Tables 2, 5 and 6), checked.
 
-K24: arXiv edition of 2024; K25: NAACL, 2025; K: both editions.
+Editions: `K24` is arXiv 2024, `K25` is NAACL 2025, and `K` is both.
 """
 
 from fractions import Fraction
@@ -55,7 +55,7 @@ def check_answer_averages() -> Findings:
 
 
 def check_changed_averages() -> Findings:
-    """Check the averages of `original` in Table 2, which changed in the NAACL edition, together."""
+    """Check both averages of `original` in Table 2 that changed in the NAACL edition."""
     table = read_table("K25", "table2_squad")
     row = "base.original.single"
     em = table[row, "avg_em"]

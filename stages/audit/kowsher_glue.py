@@ -1,6 +1,6 @@
-"""Table 1 of Kowsher et al. (GLUE), checked against its averages, the text, Courtois et al., and between editions.
+"""Table 1 of Kowsher et al. (GLUE), checked against the averages, the text, Courtois et al., and between editions.
 
-K24: arXiv edition of 2024; K25: NAACL, 2025; K: both editions.
+Editions: `K24` is arXiv 2024, `K25` is NAACL 2025, and `K` is both.
 """
 
 from fractions import Fraction

@@ -1,4 +1,4 @@
-"""Numbers of parameters in Kowsher et al., checked. K24: arXiv edition of 2024; K25: NAACL, 2025; K: both."""
+"""Numbers of parameters in Kowsher et al., checked. `K24` is arXiv 2024, `K25` is NAACL 2025, and `K` is both."""
 
 from fractions import Fraction
 from itertools import product

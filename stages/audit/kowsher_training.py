@@ -1,6 +1,6 @@
 """Times, steps and sizes of data sets in Kowsher et al., checked.
 
-K24: arXiv edition of 2024; K25: NAACL, 2025; K: both editions.
+Editions: `K24` is arXiv 2024, `K25` is NAACL 2025, and `K` is both.
 """
 
 from fractions import Fraction

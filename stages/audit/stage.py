@@ -47,8 +47,8 @@ PARTS = (
 def name_facts(frame: pd.DataFrame) -> pd.Series:
     """Name the fact behind every check: checks that hold or fail for the same reason share a fact.
 
-    The facts of some checks are listed in checks.yaml. Other checks with equal words and verdict, as in both editions
-    of a paper, share the fact of the first of these checks.
+    Facts are listed in checks.yaml, or are the first of the checks with equal words and verdict, as in both editions of
+    a paper.
 
     Args:
         frame: a row per check: `check`, `statement`, `verdict`, `arithmetic`.

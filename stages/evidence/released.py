@@ -1,7 +1,6 @@
 """The raw results that Courtois et al. released, in the form of our own observations (files/observations.py).
 
-Source: data/released/, from the authors' public repository (MIT licence). The same code scores the authors' runs and
-ours.
+Source: data/released/, from the authors' public repository (MIT licence).
 """
 
 from pathlib import Path

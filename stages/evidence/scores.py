@@ -1,7 +1,6 @@
-"""From raw metrics to the columns of the papers' GLUE tables.
+"""From raw metrics to the columns of the papers' GLUE tables, by Courtois et al. 2024, section 3.4 and Table 3.
 
-The functions work on observations and on released rows, by Courtois et al. 2024, section 3.4 and Table 3. The paper
-calls the column QQP accuracy; the authors' released results show the mean of accuracy and F1.
+The paper calls the column QQP accuracy; the authors' released results show the mean of accuracy and F1.
 """
 
 import pandas as pd
