@@ -77,7 +77,7 @@ def check_bold() -> Findings:
 
 
 def check_differences() -> Findings:
-    """Check the gain of pairwise, the drop of symmetric and the deviations in the text against Table 3."""
+    """Check the gain of `pairwise`, the drop of `symmetric` and the deviations in the text against Table 3."""
     table = read_numbers(TABLE3)
     spread = read_numbers(TABLE3, "std")
     text = read_numbers(TEXT)

@@ -1,6 +1,6 @@
 """The experiments of Kowsher et al. on questions, noise and transfer (Tables 2, 5 and 6), checked.
 
-Editions: `K24` is arXiv 2024, `K25` is NAACL 2025, and `K` is both.
+`shared` is the authors' attention operator. Editions: `K24` is arXiv 2024, `K25` is NAACL 2025, and `K` is both.
 """
 
 from fractions import Fraction
@@ -34,7 +34,7 @@ def average_answers(cells: pd.Series, metric: str) -> Fraction:
 
 
 def subtract_standard(edition: str, training: str) -> pd.Series:
-    """Compute shared minus standard in Table 2, in points, after training on SQuAD (`single`) or TriviaQA first."""
+    """Compute `shared` minus `original` in Table 2, in points, after training on SQuAD (`single`) or TriviaQA first."""
     table = read_table(edition, "table2_squad")
     return table.read_row(f"base.shared.{training}") - table.read_row(f"base.original.{training}")
 
@@ -73,7 +73,7 @@ def check_changed_averages() -> Findings:
 
 
 def check_answer_ranks() -> Findings:
-    """Check whether the averages of Table 2 (SQuAD) rank shared and original as the cells do."""
+    """Check whether the averages of Table 2 (SQuAD) rank `shared` and `original` as the cells do."""
     for edition, training, metric in product(EDITIONS, TRAININGS, METRICS):
         gains = subtract_standard(edition, training)
         printed = gains[f"avg_{metric}"]
@@ -90,7 +90,7 @@ def check_answer_ranks() -> Findings:
 
 
 def check_answer_gains() -> Findings:
-    """Check the gains of shared on SQuAD that section 2.7 states against Table 2."""
+    """Check the gains of `shared` on SQuAD that section 2.7 states against Table 2."""
     for edition, name, training, metric in product(EDITIONS, ("squad1", "squad2"), TRAININGS, METRICS):
         text = read_table(edition, "text_and_figure_numbers")
         word, sign = STATED[edition]
@@ -119,7 +119,7 @@ def read_curve(edition: str, task: str, operator: str) -> pd.Series:
 
 
 def check_noise() -> Findings:
-    """Note where shared is better under noise (Table 5), and check the scores without noise against Table 1."""
+    """Note where `shared` is better under noise (Table 5), and check the scores without noise against Table 1."""
     for edition, task in product(EDITIONS, ("mnli", "qqp", "sst2")):
         original, shared = [read_curve(edition, task, operator) for operator in ARMS]
         behind = [str(level) for level in LEVELS[1:] if shared[level] <= original[level]]
@@ -152,7 +152,8 @@ def check_noise_in_text() -> Findings:
 
 
 def check_stale_noise() -> Findings:
-    """Check whether SST-2 of shared falls under noise in the NAACL edition, which changed the score without noise."""
+    """Check whether the accuracy of `shared` on SST-2 falls from no noise to 10 % noise in the NAACL edition."""
+    # The NAACL edition changed the score without noise only; a rise shows a cell that was not updated.
     shared = read_curve("K25", "sst2", "shared")
     standard = read_curve("K25", "sst2", "original")
     clean = shared[0]

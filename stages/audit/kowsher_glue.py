@@ -1,6 +1,6 @@
 """Table 1 of Kowsher et al. (GLUE), checked against the averages, the text, Courtois et al., and between editions.
 
-Editions: `K24` is arXiv 2024, `K25` is NAACL 2025, and `K` is both.
+`shared` is the authors' attention operator. Editions: `K24` is arXiv 2024, `K25` is NAACL 2025, and `K` is both.
 """
 
 from fractions import Fraction
@@ -57,7 +57,7 @@ def check_averages() -> Findings:
 
 
 def check_mean_gains() -> Findings:
-    """Check the mean gains of shared in the abstract, by the two definitions that fit the printed averages."""
+    """Check the mean gains of `shared` in the abstract, by the two definitions that fit the printed averages."""
     for edition, other in product(EDITIONS, GAINS):
         printed = read_table(edition, "text_and_figure_numbers")["glue", GAINS[other]]
         exact = average_columns(read_row(edition, "shared") - read_row(edition, other))
@@ -75,7 +75,7 @@ def check_mean_gains() -> Findings:
 
 
 def check_task_gains() -> Findings:
-    """Check the gains of shared on single tasks in section 2.6, in points or in per cent of the other score."""
+    """Check the gains of `shared` on single tasks in section 2.6, in points or in per cent of the other score."""
     # The gain on CoLA in the arXiv edition is over the score of symmetric in Courtois et al.
     source = read_numbers(TABLE3).read_value("base.symmetric", "cola")
     for edition, task in product(EDITIONS, TASK_GAINS):

@@ -14,7 +14,7 @@ SHARED_SAVES = 100 * (1 - Fraction(H + 3, 3 * H))
 
 
 def check_counts() -> Findings:
-    """Check Table 4: the count of every model, and the per cent that shared saves against original."""
+    """Check Table 4: the count of every model, and the per cent that `shared` saves against `original`."""
     for edition, operator in product(EDITIONS, KOWSHER):
         yield check_equal(
             "{edition}.PARAM.{operator}",
@@ -30,7 +30,7 @@ def check_counts() -> Findings:
 
 
 def check_shares() -> Findings:
-    """Check the per cent of parameters that shared saves, as stated in the abstract and the limitations."""
+    """Check the per cent of parameters that `shared` saves, as stated in the abstract and the limitations."""
     saved = save_percent("shared", "base")
     text = read_table("K24", "text_and_figure_numbers")
     printed = text["params", "qkv_param_reduction"]

@@ -23,7 +23,7 @@ def check_cola() -> Findings:
 def check_savings() -> Findings:
     """Check the savings of time that both editions state against Figure 3.
 
-    Figure 3 has the per cent of the time of a fine-tuning epoch that shared saves on six tasks.
+    Figure 3 has the per cent of the time of a fine-tuning epoch that `shared` saves on six tasks.
     """
     text = read_table("K24", "text_and_figure_numbers")
     tasks = ("cola", "mnli", "mrpc", "qnli", "rte", "qqp")

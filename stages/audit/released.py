@@ -24,7 +24,11 @@ ROWS = [f"{size}.{operator}" for size, operator in product(SIZES, COURTOIS)]
 
 
 def summarise_runs(raw: pd.DataFrame, metric: str) -> tuple[pd.Series, pd.Series]:
-    """Compute mean and standard deviation of a metric over fine-tuning seeds, per cent, by cell of Table 3."""
+    """Compute mean and standard deviation of a metric, such as `score`, over fine-tuning seeds, per cent.
+
+    Returns:
+        Means and deviations, by row (`base.original`) and column (`mrpc`) of Table 3.
+    """
     runs = select_rows(raw, stage="finetuning", metric=metric)
     rows = runs["size"] + "." + runs["operator"]
     groups = (100 * runs["value"]).groupby([rows, runs["evaluated_on"]])

@@ -65,7 +65,7 @@ def measure_losses(rows: pd.DataFrame, levels: Sequence[float] = LEVELS) -> pd.D
         levels: of the loss, in nats.
 
     Returns:
-        Measurements, a row per run and metric. Metrics:
+        Measurements, a row per run and metric:
 
         - `final_validation_loss`, `first_validation_loss`.
         - `late_loss`: mean of the last ten evaluations, for runs with ten evaluations in the second half of the steps;
@@ -147,7 +147,7 @@ def measure_steps_to_scores(whole: pd.DataFrame) -> pd.DataFrame:
         whole: measurements of the GLUE score, a fraction, by pre-training step.
 
     Returns:
-        Measurements, a row per run and metric. Metrics:
+        Measurements, a row per run and metric:
 
         - `steps_to_95_percent`: the step at 95 % of the mean score of operator `pairwise`, of equal size, at the last
           step of all rows (the target of the authors); missing for sizes without `pairwise`.

@@ -165,11 +165,11 @@ def measure_noise(rows: pd.DataFrame) -> pd.DataFrame:
     """Measures the accuracy that a run loses from no noise to level 0.4, and the mean accuracy over these levels.
 
     Args:
-        rows: accuracies under noise on the embeddings (condition `noise=0.05`). Runs that lack level 0 or 0.4 are left
+        rows: accuracies under noise on the embeddings (condition `noise=0.05`); runs without level 0 or 0.4 are left
             out.
 
     Returns:
-        Measurements with the metrics `accuracy_lost` and `accuracy_under_noise`.
+        Measurements `accuracy_lost` and `accuracy_under_noise`.
     """
     rows = select_rows(rows, metric="accuracy")
     rows = rows.assign(level=rows["condition"].str.removeprefix("noise=").astype(float))

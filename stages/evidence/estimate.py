@@ -49,7 +49,7 @@ class Estimate:
 
 
 def compare_arms(arm: pd.DataFrame, reference: pd.DataFrame, confidence: float) -> Estimate:
-    """Compares the runs of two sides, such as two operators, by the difference of the means.
+    """Compares the runs of two sides, such as two operators (variants of attention), by the difference of the means.
 
     The test counts independent values only, such as pre-training seeds. Arms with the same pre-training seeds, or the
     same rounds of timing, are compared by paired differences. Fine-tuning seeds of two checkpoints, different seeds,
