@@ -1,6 +1,6 @@
-"""Rules of grammar, the judge of acceptability, and sentences that break a rule.
+"""Judges whether generated sentences are grammatical, and makes ungrammatical sentences for the task CoLA.
 
-`find_broken_rules` judges a tagged sentence by its words and their roles, whoever made the sentence.
+A sentence is a list of words, each tagged with the letter of a grammatical role (grammar.py lists the roles).
 """
 
 import re
@@ -22,7 +22,7 @@ from stages.embedded.world import draw_scene
 # order: the words have the order of English.
 RULES = {"voice": 5, "tense": 4, "agreement": 4, "determiner": 3, "form": 3, "order": 3}
 
-# Number of correct sentences drawn to see which words stand next to each other.
+# Number of correct sentences whose neighbouring words count as possible neighbours.
 CORRECT = 5000
 
 # The joined roles of the words of a sentence (grammar.py lists the roles) match SHAPE where the order is right, and
@@ -64,12 +64,12 @@ REPLACEMENTS = {
 
 
 def find_broken_rules(words: Words) -> set[str]:
-    """Finds the rules of grammar that a tagged sentence breaks.
+    """Finds the rules of grammar that a sentence, given as words with roles, breaks.
 
     Returns:
-        Names such as `determiner` or `order`; empty for a correct sentence. If the roles stand in a wrong order, the
-        result is only `voice` (active and passive are mixed) or `order`, because the other rules presuppose the right
-        order.
+        The names of the broken rules, such as `{"agreement"}` for "The farmer hide a cart"; empty for a correct
+        sentence. In a wrong order of words, the result is only `{"voice"}` (active and passive are mixed) or
+        `{"order"}`, because the other rules presuppose the right order.
     """
     roles = join_roles(words)
     if MIXED_VOICE.fullmatch(roles):
@@ -97,19 +97,20 @@ def find_broken_rules(words: Words) -> set[str]:
 
 
 def violate_rule(rng: Random, words: Words, rule: str) -> Words | None:
-    """Changes a correct sentence so that the sentence breaks a rule.
+    """Changes a correct sentence so that the sentence breaks a rule of grammar.
 
-    A change is suitable if any two neighbours in the changed sentence are neighbours in some correct sentence, too, so
-    that a reader needs more than two words to see the fault. For `order` every change is suitable, because every change
-    makes a pair of neighbours that no correct sentence has.
+    Any two neighbours in the changed sentence also stand next to each other in some correct sentence, so that a model
+    needs more than pairs of words to see the fault. The rule `order` is exempt, because every change of the order makes
+    a pair that no correct sentence has.
 
     Args:
-        rng: draws one of the suitable changes.
-        words: the correct sentence.
-        rule: the name of the rule, such as `order`.
+        rng: draws one of the possible changes.
+        words: the correct sentence, as words with roles.
+        rule: `voice`, `tense`, `agreement`, `determiner`, `form` or `order`.
 
     Returns:
-        The changed sentence, or `None` if no suitable change breaks the rule.
+        The changed sentence, such as "The farmer hid cart a" for `order`, or `None` if no possible change breaks the
+        rule.
     """
     candidates = []
     for change in _list_changes(words, rule):
@@ -121,7 +122,7 @@ def violate_rule(rng: Random, words: Words, rule: str) -> Words | None:
 
 @cache
 def _list_correct_neighbours() -> set[tuple[str, str]]:
-    """Lists the pairs of neighbouring words in a fixed sample of correct sentences."""
+    """Lists the pairs of words that are neighbours in any of 5,000 correct sentences, always the same."""
     rng = Random(0)
     neighbours = set()
     for _ in range(CORRECT):
@@ -131,13 +132,13 @@ def _list_correct_neighbours() -> set[tuple[str, str]]:
 
 
 def _pair_neighbours(words: Words) -> set[tuple[str, str]]:
-    """Returns every word with the next word; the empty text stands for each end of the sentence."""
+    """Lists the neighbouring words: `("", "Anna")`, `("Anna", "hid")` and `("hid", "")` for "Anna hid"."""
     texts = [word.text for word in words]
     return set(pairwise(["", *texts, ""]))
 
 
 def _list_changes(words: Words, rule: str) -> list[Words]:
-    """Returns a changed sentence for each single change that can break a rule; not every change does."""
+    """Lists the sentences with one change that may break a rule; some changed sentences are still correct."""
     if rule == "order":
         return _swap_neighbours(words)
     if rule == "voice":
@@ -151,7 +152,7 @@ def _list_changes(words: Words, rule: str) -> list[Words]:
 
 
 def _swap_neighbours(words: Words) -> list[Words]:
-    """Returns the sentence with each two neighbours exchanged."""
+    """Lists the sentences in which two neighbouring words have changed places."""
     changes = []
     for position in range(len(words) - 1):
         # A comma or an adverb that is one word late would be no plain fault.
@@ -161,7 +162,7 @@ def _swap_neighbours(words: Words) -> list[Words]:
 
 
 def _mix_voices(words: Words) -> list[Words]:
-    """Returns the sentence without a "by" or "was", and with an added "by" or "was" at the verb."""
+    """Lists the sentences without a "by" or "was", and with an added "by" or "was" at the verb."""
     changes = []
     for position, word in enumerate(words):
         if word.role == "Y" or word.text == "was":

@@ -1,4 +1,4 @@
-"""Changes of an event that keep, weaken, contradict or leave open the original meaning."""
+"""Changes the meaning of an event, so that the new event follows, contradicts the old event, or neither."""
 
 from dataclasses import replace
 from random import Random
@@ -9,10 +9,10 @@ from stages.embedded.world import Scene, draw_quality
 
 
 def weaken_event(rng: Random, event: Event) -> Event:
-    """Draws an event that follows from a positive event: the event itself, or an event that says less in one respect.
+    """Draws an event that follows from a positive event: the same event, or an event that says less in one respect.
 
-    The place or the quality of the patient may be missing, the patient may be called by its class, or a count above two
-    may become a bound: "more than two carts" for "three carts".
+    The new event may lack the place or the quality of the patient, name the class of the patient ("vehicle" for
+    "cart"), or replace a count above two by a bound ("more than two carts" for "three carts").
     """
     patient = event.patient
     choices = [event]
@@ -20,7 +20,7 @@ def weaken_event(rng: Random, event: Event) -> Event:
         choices.append(replace(event, place=None))
     if patient.quality:
         choices.append(event.change_patient(quality=None))
-    # Names of people and nouns that are classes themselves have no class.
+    # The lexicon has no class for names of people and for nouns that are classes.
     kind = CLASS_OF.get(patient.noun, "person")
     if kind != "person":
         choices.append(event.change_patient(noun=kind, quality=None))
@@ -32,7 +32,7 @@ def weaken_event(rng: Random, event: Event) -> Event:
 
 
 def oppose_event(rng: Random, event: Event) -> Event:
-    """Draws an event that a positive event excludes: most often the opposite action, or another count or quality."""
+    """Draws an event that contradicts a positive event: most often the opposite action, `sell` for `buy`."""
     patient = event.patient
     weights = {
         replace(event, action=OPPOSITE[event.action]): 9,
@@ -48,9 +48,9 @@ def oppose_event(rng: Random, event: Event) -> Event:
 
 
 def divert_event(rng: Random, event: Event, scene: Scene) -> Event:
-    """Draws an event of the same scene that neither follows from a positive event nor is excluded by that event.
+    """Draws an event that neither follows from a positive event nor contradicts that event.
 
-    The new event most often has another action or a place that was not stated.
+    The new event is of the same scene and most often has another action, or adds a place.
     """
     patient = event.patient
     weights = {_change_agent(rng, event, scene): 1}
@@ -72,7 +72,7 @@ def divert_event(rng: Random, event: Event, scene: Scene) -> Event:
 
 
 def alter_event(rng: Random, event: Event, scene: Scene) -> Event:
-    """Draws an event with one change, most often the opposite action. The changed event may or may not follow."""
+    """Draws an event with one change, most often the opposite action; the changed event may still follow."""
     patient = event.patient
     weights = {
         replace(event, action=OPPOSITE[event.action]): 10,
@@ -91,7 +91,6 @@ def alter_event(rng: Random, event: Event, scene: Scene) -> Event:
 
 
 def _draw_weighted(rng: Random, weights: dict[Event, int]) -> Event:
-    """Draws an event with a probability proportional to its weight."""
     return rng.choices(list(weights), list(weights.values()))[0]
 
 
@@ -108,12 +107,12 @@ def _exchange_people(event: Event) -> Event:
 
 
 def _draw_other_noun(rng: Random, event: Event, scene: Scene) -> str:
-    """Draws the noun of another thing of the scene."""
+    """Draws the noun of the other thing of the scene."""
     return rng.choice([thing.noun for thing in scene.things if thing.noun != event.patient.noun])
 
 
 def _oppose_quality(rng: Random, event: Event) -> Event:
-    """Draws an event whose patient has the opposite quality or, in place of a colour, another colour."""
+    """Draws the event with the opposite quality of the patient ("new" for "old"), or with another colour."""
     quality = event.patient.quality
     if quality not in COLORS:
         return event.change_patient(quality=OPPOSITE[quality])

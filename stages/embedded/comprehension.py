@@ -1,7 +1,7 @@
-"""Passages of the embedded world with questions, written like SQuAD 1.1, SQuAD 2.0 and TriviaQA.
+"""Writes passages with questions in the formats of SQuAD 1.1, SQuAD 2.0 and TriviaQA.
 
-A passage states a few events of a scene. A question asks for the agent, the place or the number of an event, and
-exactly one statement answers the question; no statement answers an unanswerable question of SQuAD 2.0. TriviaQA has
+A passage states two or three events of a scene. A question asks for the agent, the place or the number of an event.
+Exactly one statement answers the question, or no statement for an unanswerable question of SQuAD 2.0. TriviaQA has
 documents in files, aliases of the answer (the two names of a concept) and no spans; some questions have no answer.
 """
 
@@ -67,7 +67,7 @@ def write_squad(
     validation_questions: int,
     seed: int,
 ) -> None:
-    """Writes generated questions in the form of SQuAD; equal seeds give equal bytes.
+    """Writes generated questions in the JSON format of SQuAD; equal arguments give equal bytes.
 
     Args:
         folder: gets squad/{train,dev}-{v1.1,v2.0}.json.
@@ -96,7 +96,7 @@ def _format_paragraph(
     version: str,
     split: str,
 ) -> dict:
-    """Returns an entry of SQuAD: a paragraph with its questions, whose ids begin with `name`."""
+    """Returns an entry of a SQuAD file: a passage with questions, whose ids begin with `name`, such as `train-0`."""
     context, questions = passage
     entries = []
     for question in questions:
@@ -119,10 +119,10 @@ def write_triviaqa(
     validation_questions: int,
     seed: int,
 ) -> None:
-    """Writes generated questions in the form of TriviaQA: files of questions, and a text of evidence for each question.
+    """Writes generated questions in the format of TriviaQA: questions as JSON, and a text of evidence per question.
 
-    The two parts, wikipedia and web, have half of the questions each; wikipedia has the larger half. Each part also
-    gets some questions whose evidence does not hold the answer, as in the real data.
+    Two parts, wikipedia and web, have half of the questions each; wikipedia has the larger half. Each part also gets
+    some questions whose evidence lacks the answer, as in the real data.
 
     Args:
         folder: gets triviaqa/qa/{wikipedia,web}-{train,dev}.json and triviaqa/evidence/{wikipedia,web}/*.txt.
@@ -167,11 +167,11 @@ def _draw_passages(rng: Random, number: int, unanswerable: float) -> list[Passag
 
 
 def _draw_passage(rng: Random, lacking: list[bool]) -> Passage | None:
-    """Draws a passage with different questions, or `None` for unsuitable questions.
+    """Draws a passage with different questions, or returns `None` if a question is unsuitable.
 
     Args:
         rng: source of all choices.
-        lacking: for each question, whether the question has no answer.
+        lacking: for each question, whether the passage must lack the answer.
     """
     scene = draw_scene(rng)
     number = rng.randint(2, 3)
@@ -188,7 +188,11 @@ def _draw_passage(rng: Random, lacking: list[bool]) -> Passage | None:
 def _draw_question(
     rng: Random, scene: Scene, statements: list[Statement], context: str, unanswerable: bool
 ) -> Question | None:
-    """Draws a question that exactly one statement answers, or no statement if `unanswerable`; `None` for failure."""
+    """Draws a question on a passage, given as `statements` (meaning and wording of each sentence) and as a text.
+
+    Returns:
+        A question that exactly one statement answers, or no statement if `unanswerable`; `None` if the draw fails.
+    """
     asked, wording = rng.choice(statements)
     if unanswerable:
         asked = _draw_missing_event(rng, scene, asked)
@@ -221,12 +225,12 @@ def _add_answer(
     answering: Statement,
     context: str,
 ) -> Question:
-    """Finds the span of the answer, such as "the farmer", "barn" or "three".
+    """Returns the question with the span of the answer, such as "the farmer", "barn" or "three".
 
     Args:
         text: the question.
-        slot: the part of the event that the question asks for.
-        answering: the statement with the answer.
+        slot: the requested part of the event: `who`, `where` or `how many`.
+        answering: meaning and wording of the sentence with the answer.
         context: the passage.
     """
     event, wording = answering

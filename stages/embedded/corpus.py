@@ -1,6 +1,5 @@
-"""The embedded corpus: OSCAR 23.01 records in Zstandard-compressed JSON lines, with planted defects.
+"""Generates the corpus: OSCAR 23.01 records in Zstandard-compressed JSON lines, with planted defects.
 
-`write_corpus` writes `part_N.jsonl.zst`; `defects.plan_defects` says which documents a corpus of some size holds.
 Schema of a record: oscar-project/documentation, docs/versions/oscar-2301.md.
 """
 
@@ -27,16 +26,16 @@ def write_corpus(
     shards: int,
     seed: int,
 ) -> None:
-    """Writes the corpus; the same arguments give the same bytes.
+    """Writes the corpus; equal arguments give equal bytes.
 
     Args:
         folder: gets part_1.jsonl.zst, part_2.jsonl.zst and so on.
-        documents: number of lines.
-        shards: number of files, to which the lines are dealt in turn.
+        documents: number of documents, each a line.
+        shards: number of files. Lines are dealt to the files in turn.
         seed: seed of all choices.
 
     Raises:
-        ValueError: there are too few documents for every kind (`defects.plan_defects`).
+        ValueError: too few documents for all kinds of defects.
     """
     lines = draw_lines(documents, seed)
     for shard in range(shards):
@@ -45,7 +44,7 @@ def write_corpus(
 
 
 def draw_lines(documents: int, seed: int) -> list[str]:
-    """Returns the shuffled lines of the corpus, without line feeds."""
+    """Draws the lines of the corpus in random order: sound and defective records as JSON, and malformed lines."""
     rng = Random(f"{seed} corpus")
     slots = [(name, number) for name, count in defects.plan_defects(documents).items() for number in range(count)]
     rng.shuffle(slots)
@@ -65,11 +64,11 @@ def _draw_record(
     number: int,
     position: int,
 ) -> dict:
-    """Draws a record of OSCAR.
+    """Draws a document as a record of OSCAR, with the keys `content`, `warc_headers` and `metadata`.
 
     Args:
         rng: source of all choices.
-        name: kind of the document.
+        name: kind of the document, such as `sound` or `warning:tiny`.
         number: index of the document among the documents of the kind, from 0.
         position: index of the document in the corpus, from 0.
     """
@@ -97,7 +96,7 @@ def _draw_record(
 
 
 def _draw_identification(rng: Random, least: float) -> dict:
-    """Draws the probability, at least `least`, with which a text is English."""
+    """Draws an identification of a text as English, with a probability of at least `least`."""
     return {"label": "en", "prob": round(rng.uniform(least, 1.0), 6)}
 
 
@@ -106,8 +105,8 @@ def _draw_malformed_line(rng: Random, name: str, position: int) -> str:
 
     Args:
         rng: source of all choices.
-        name: the kind of the defect: no JSON, JSON that breaks off, or a record without content.
-        position: number of the document in the corpus.
+        name: `malformed:not_json`, `malformed:truncated` or `malformed:no_content`.
+        position: index of the document in the corpus.
     """
     record = _draw_record(rng, "sound", 0, position)
     if name == "malformed:not_json":
@@ -125,7 +124,10 @@ def _draw_headers(
     categories: list[str],
     position: int,
 ) -> dict:
-    """Draws the WARC headers of a record, all texts, as in OSCAR; the position makes the address unique."""
+    """Draws the WARC headers of a record, all texts, as in OSCAR.
+
+    The first category of harmful content becomes a part of the address, and the position makes the address unique.
+    """
     data = content.encode()
     # A host can have no underscore.
     site = categories[0].replace("_", "-") if categories else "pages"

@@ -1,7 +1,4 @@
-"""The kinds of documents that the corpus holds: sound documents, and everything that the filter must drop.
-
-A kind fixes the metadata and the look of documents. `plan_defects` plans the number of documents of each kind.
-"""
+"""Defines the kinds of documents in the generated corpus: sound documents, and documents that the filter must drop."""
 
 import string
 from pathlib import Path
@@ -21,7 +18,8 @@ MALFORMED = ("malformed:not_json", "malformed:truncated", "malformed:no_content"
 def plan_defects(documents: int) -> dict[str, int]:
     """Plans how many documents of a generated corpus have which defect.
 
-    Each kind gets at least one document. A document in 250, rounded down, is malformed, in each of three ways in turn.
+    Each kind gets at least one document. One in 250 documents, rounded down, is malformed, in each of three ways in
+    turn.
 
     Args:
         documents: number of documents of the corpus.
@@ -34,7 +32,7 @@ def plan_defects(documents: int) -> dict[str, int]:
     """
     least = 2 * (len(KINDS) - 1 + len(MALFORMED))
     if documents < least:
-        raise ValueError(f"embedded corpus: {documents} documents are too few; at least {least} are needed")
+        raise ValueError(f"embedded corpus: {documents} documents are too few; ask for at least {least}")
     counts = {}
     for name, kind in KINDS.items():
         counts[name] = max(1, round(documents * kind["share"]))
@@ -47,7 +45,7 @@ def plan_defects(documents: int) -> dict[str, int]:
 
 
 def draw_lines(rng: Random, warnings: list[str]) -> list[str]:
-    """Draws the lines of a document that deserves warnings, as OSCAR's producer (ungoliant) defines the warnings.
+    """Draws the lines of a document that deserves some warnings, as OSCAR's pipeline (ungoliant) defines the warnings.
 
     Args:
         rng: source of all choices.
@@ -78,24 +76,24 @@ def draw_lines(rng: Random, warnings: list[str]) -> list[str]:
 
 
 def _add_noise(rng: Random, line: str) -> str:
-    """Replaces the end of a line by signs: at least three for each letter, as no line has fewer than 100 characters."""
+    """Replaces a line after the first 40 characters by random signs, which come first and outnumber the letters."""
     signs = [rng.choice(string.punctuation + string.digits) for _ in range(len(line) + 20)]
     return "".join(signs) + line[:40]
 
 
 def _draw_menu(rng: Random) -> list[str]:
-    """Draws four short lines of a menu."""
     return [rng.choice(_TABLES["menu"]) for _ in range(4)]
 
 
 def draw_perplexity(rng: Random, level: str, number: int) -> float | None:
-    """Draws a perplexity of a harmful-content model for a document.
+    """Draws the perplexity of a document under OSCAR's model of harmful content (`harmful_pp`).
 
     Args:
         rng: source of all choices.
-        level: where the value lies against the bounds of the paper, such as `low` or `high`; "null" gives `None`.
-        number: index of the document among the documents of its kind, from 0. The first low value and the first high
-            value lie exactly on the bounds of the paper.
+        level: `null` (no value), `zero`, `low`, `high`, or another word for a value between the bounds of the paper, 5
+            and 100,000.
+        number: index of the document among the documents of the kind, from 0. The first low value and the first high
+            value lie exactly on a bound.
     """
     if level == "null":
         return None

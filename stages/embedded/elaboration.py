@@ -1,4 +1,4 @@
-"""Longer correct sentences: with plural subjects, modifiers, adverbs and words for the time."""
+"""Draws longer correct sentences, with plural subjects, modifiers, adverbs and words for the time."""
 
 from dataclasses import replace
 from random import Random
@@ -9,7 +9,10 @@ from stages.embedded.world import Scene, draw_event, draw_wording
 
 
 def elaborate_event(rng: Random, scene: Scene) -> Words:
-    """Draws a correct sentence about an event of a scene, as words with their roles."""
+    """Draws a correct sentence, as words with roles, about an event of a scene.
+
+    An example is "The chef near the pear will display a skillet tomorrow".
+    """
     event = draw_event(rng, scene, negated=0.15, place=0.2, social=0.4)
     event = replace(event, tense=rng.choice(("past", "past", "present", "future")))
     if not event.agent.named and rng.random() < 0.4:
@@ -30,12 +33,12 @@ def elaborate_event(rng: Random, scene: Scene) -> Words:
 
 
 def join_roles(words: Words) -> str:
-    """Returns the roles of a sentence, such as "DNVDN" for "The farmer hid a cart"."""
+    """Returns the roles of a sentence as a text: `DNVDN` for "The farmer hid a cart"."""
     return "".join(word.role for word in words)
 
 
 def find_subject(roles: str) -> int:
-    """Returns the position of the noun or name of the subject: the first, or the first after a comma."""
+    """Finds the position of the subject, the first noun or name after any comma: `DNVDN` -> 1."""
     position = roles.find("C") + 1
     while roles[position] not in "NM":
         position += 1
@@ -43,7 +46,7 @@ def find_subject(roles: str) -> int:
 
 
 def _draw_modifier(rng: Random, scene: Scene, agent: Thing) -> str:
-    """Draws a modifier of the agent, such as "near/P the/D cart/N" or, in the present, "who/R owns/V a/D cart/N"."""
+    """Draws a modifier of the agent, such as `near/P the/D cart/N` or, in the present, `who/R owns/V a/D cart/N`."""
     thing = replace(rng.choice(scene.things), quality=None, count=1)
     if rng.random() < 0.5:
         preposition = rng.choice(("near", "behind"))
@@ -54,12 +57,12 @@ def _draw_modifier(rng: Random, scene: Scene, agent: Thing) -> str:
 
 
 def find_finite(roles: str) -> int:
-    """Returns the position of the last finite verb; an earlier finite verb belongs to a modifier."""
+    """Finds the last finite verb, since an earlier finite verb belongs to a modifier: `DNXTBDN` -> 2."""
     return max(roles.rfind("V"), roles.rfind("X"))
 
 
 def _find_verb(roles: str) -> int:
-    """Returns the position of the main verb, after the auxiliary and "not" of the main clause."""
+    """Finds the main verb, after the auxiliary and "not" of the main clause: `DNXTBDN` -> 4."""
     position = find_finite(roles)
     while roles[position] in "XT":
         position += 1
@@ -67,7 +70,7 @@ def _find_verb(roles: str) -> int:
 
 
 def _add_time(rng: Random, words: Words, tense: str) -> Words:
-    """Adds a word for the time at one end of a sentence, always at the last where a place comes first."""
+    """Adds a word for the time at either end of a sentence, always at the end if a place comes first."""
     time = Word(TIMES[tense], "W")
     if words[0].role == "P" or rng.random() < 0.5:
         return [*words, time]

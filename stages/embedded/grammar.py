@@ -1,11 +1,11 @@
-"""Meanings and the sentences that state them.
+"""Defines meanings, and words the sentences that state a meaning.
 
-A meaning is a frozen record, an `Event`. `say_event` words the event and tags every word with a role, so that
-the form of a sentence can be judged without its meaning (acceptability.py). A `Wording` chooses among the sentences
-with the same meaning. Nouns, actions, qualities and places are concepts: a concept is written as its first, plain name,
-or as its second, formal name where the lexicon has two ("buy", "purchase").
+The meaning of a sentence is an `Event`; a `Wording` chooses one of the sentences with this meaning. Nouns, actions,
+qualities and places are concepts: a concept is written as the plain name or, where the lexicon has two, as the formal
+name ("buy", "purchase").
 
-A tagged phrase is a text of words with their roles, such as "the/D cart/N".
+A tagged phrase is a text of words with roles, such as `the/D cart/N`. Roles let acceptability.py judge the form of a
+sentence without the meaning.
 
 Roles: D determiner, A adjective, N noun, M name, V finite verb, X finite auxiliary, T "not", B bare verb, E participle,
 P preposition, Y "by", R "who", W adverb (of time, too), C comma.
@@ -48,14 +48,14 @@ class Thing:
 
 @dataclass(frozen=True)
 class Event:
-    """An agent does something to a patient.
+    """The meaning of a sentence: an agent does something to a patient.
 
     Attributes:
         agent: a person.
         action: the first name of a verb.
         patient: a person or a thing.
-        place: where the event happens, if the place is stated.
-        tense: "past", "present" or "future".
+        place: where the event happens, if stated.
+        tense: `past`, `present` or `future`.
         negated: whether the event did not take place.
     """
 
@@ -72,16 +72,16 @@ class Event:
         return {self.agent.noun, self.patient.noun, self.patient.quality, self.place}
 
     def change_patient(self, **changes: Any) -> "Event":
-        """Returns the event with changed fields of the patient."""
+        """Returns the event with changed fields of the patient, such as `count=1`."""
         return replace(self, patient=replace(self.patient, **changes))
 
 
 @dataclass(frozen=True)
 class Wording:
-    """How a meaning is said.
+    """The choice among the sentences with the same meaning.
 
     Attributes:
-        swapped: the concepts that are called by their second name.
+        swapped: the concepts that are called by the second name.
         passive: whether the sentence is passive.
         place_first: whether the place stands at the beginning.
     """
@@ -104,23 +104,23 @@ Words = list[Word]
 
 
 def tag_words(phrase: str) -> Words:
-    """Returns the words of a tagged phrase, such as "the/D big/A cart/N"; a word may lack its tag."""
+    """Splits a tagged phrase, such as `the/D big/A cart/N`, into words with roles; a word may lack the role."""
     return [Word(*token.split("/")) for token in phrase.split()]
 
 
 def splice_words(words: Words, start: int, stop: int, *new: Word) -> Words:
-    """Returns a sentence with other words in place of the words from `start` to `stop` - 1."""
+    """Returns a sentence with the words `new` in place of the words from `start` to `stop` - 1."""
     return [*words[:start], *new, *words[stop:]]
 
 
 def print_sentence(words: Words, end: str = ".") -> str:
-    """Returns a sentence in print, such as "In the barn, Anna hid a cart."."""
+    """Joins words to a sentence in print: "In the barn, Anna hid a cart.", with the mark `end`."""
     line = " ".join(word.text for word in words).replace(" ,", ",")
     return line[0].upper() + line[1:] + end
 
 
 def say_event(event: Event, wording: Wording = PLAIN) -> Words:
-    """Returns the words of an event, without capital and full stop."""
+    """Words an event, without capital and full stop."""
     verb = choose_name(event.action, wording.swapped)
     agent = say_thing(event.agent, wording)
     patient = say_thing(event.patient, wording)
@@ -142,7 +142,7 @@ def write_sentence(event: Event, wording: Wording = PLAIN) -> str:
 
 
 def say_thing(thing: Thing, wording: Wording = PLAIN) -> str:
-    """Words a thing: "Anna/M", or with a determiner "a/D big/A cart/N"."""
+    """Words a thing: `Anna/M`, or with a determiner `a/D big/A cart/N`."""
     if thing.named:
         return f"{thing.noun}/M"
     noun = choose_name(thing.noun, wording.swapped)
@@ -155,7 +155,7 @@ def say_thing(thing: Thing, wording: Wording = PLAIN) -> str:
 
 
 def _say_determiner(thing: Thing, following: str) -> str:
-    """Words the definiteness and number of a thing; the word after the determiner decides between "a" and "an"."""
+    """Words number and definiteness: `more/D than/D two/D`. The phrase that follows decides between "a" and "an"."""
     numeral = f"{NUMERALS[thing.count]}/D"
     if thing.bound != "exactly":
         comparison = "more" if thing.bound == "over" else "fewer"
@@ -170,7 +170,7 @@ def _say_determiner(thing: Thing, following: str) -> str:
 
 
 def say_place(place: str | None, wording: Wording) -> str:
-    """Words a place, such as "in/P the/D barn/N"; no words for `None`."""
+    """Words a place, such as `in/P the/D barn/N`; empty for `None`."""
     if place is None:
         return ""
     preposition = "on" if place == "street" else "in"
@@ -183,11 +183,11 @@ def say_verb(
     negated: bool,
     singular: bool,
 ) -> str:
-    """Words an action in the active voice, such as "bought/V" or "did/X not/T buy/B".
+    """Words an action in the active voice, such as `bought/V` or `did/X not/T buy/B`.
 
     Args:
         verb: the bare verb.
-        tense: "past", "present" or "future".
+        tense: `past`, `present` or `future`.
         negated: whether the action is denied.
         singular: whether the subject is singular, which only the present shows.
     """
@@ -204,7 +204,7 @@ def say_verb(
 
 
 def say_be(tense: str, negated: bool, singular: bool) -> str:
-    """Words "be" with the arguments of `say_verb`: "was/X not/T", "will/X be/B"."""
+    """Words a form of "be", such as `was/X not/T` for a denied past with a singular subject."""
     if tense == "future":
         return f"will/X {_say_not(negated)} be/B"
     singular_form, plural_form = ("was", "were") if tense == "past" else ("is", "are")
@@ -213,5 +213,4 @@ def say_be(tense: str, negated: bool, singular: bool) -> str:
 
 
 def _say_not(negated: bool) -> str:
-    """Words the negation, if there is any."""
     return "not/T" if negated else ""

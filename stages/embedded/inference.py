@@ -1,8 +1,7 @@
-"""Rules of inference between meanings: entailment, contradiction and similarity.
+"""Decides from two meanings whether the second follows from the first, and how similar both are.
 
-The convention is the usual convention for sentence pairs about one occasion: both sentences speak of the same event, so
-that "bought two cars" contradicts "bought three cars", and "in the barn" is new information where the other sentence
-states no place.
+The convention is usual for sentence pairs: both sentences speak of the same event, so that "bought two cars"
+contradicts "bought three cars", and "in the barn" is new information if the other sentence states no place.
 """
 
 from stages.embedded.grammar import Event, Thing
@@ -16,7 +15,7 @@ AGENT, ACTION, PATIENT, PLACE = 1.0, 3.5, 1.0, 0.5
 
 
 def find_relation(premise: Event, hypothesis: Event) -> str:
-    """Returns the relation of a hypothesis to a premise of the same tense: entailment, contradiction or neutral."""
+    """Returns `entailment`, `contradiction` or `neutral`: how a hypothesis relates to a premise of the same tense."""
     if premise.negated:
         # To deny a statement is to deny every statement from which it would follow.
         if _compare_events(hypothesis, premise) != {FOLLOWS}:
@@ -56,8 +55,8 @@ def _compare_events(premise: Event, hypothesis: Event) -> set[str]:
     """Compares two events part by part, without regard to negation.
 
     Returns:
-        The results for agent, action, place, and the noun, count and quality of the patient: FOLLOWS if the hypothesis
-        says the same or less, OPPOSED if the premise excludes the hypothesis, OPEN in all other cases.
+        The results for agent, action, place, and the noun, count and quality of the patient: `follows` if the
+        hypothesis says the same or less, `opposed` if the premise excludes the hypothesis, `open` in all other cases.
     """
     before, after = premise.patient, hypothesis.patient
     verdicts = {FOLLOWS, _compare_counts(before, after), _compare_qualities(before.quality, after.quality)}
@@ -76,7 +75,10 @@ def _compare_events(premise: Event, hypothesis: Event) -> set[str]:
 
 
 def _compare_counts(premise: Thing, hypothesis: Thing) -> str:
-    """Compares like `_compare_events`; a bound in the premise leaves every other count and bound open."""
+    """Returns `follows`, `opposed` or `open` for the counts of two things: "more than two" follows from "three".
+
+    A bound in the premise leaves every other count and bound open.
+    """
     if (premise.count, premise.bound) == (hypothesis.count, hypothesis.bound):
         return FOLLOWS
     if premise.bound != "exactly":
@@ -87,7 +89,7 @@ def _compare_counts(premise: Thing, hypothesis: Thing) -> str:
 
 
 def _compare_qualities(premise: str | None, hypothesis: str | None) -> str:
-    """Compares like `_compare_events`; `None` where no quality is stated."""
+    """Returns `follows`, `opposed` or `open` for two qualities; `None` states no quality."""
     if hypothesis in (premise, None):
         return FOLLOWS
     if premise and are_opposites(premise, hypothesis):

@@ -1,7 +1,6 @@
-"""The words of the embedded world and their meanings, read from lexicon.yaml.
+"""Reads the words of the generated world and their meanings from lexicon.yaml.
 
-A concept is named by its first word and may have a second name. Nouns belong to a class (their hypernym), and opposites
-contradict each other. Grammar and tasks read only the tables of this module.
+A concept is named by the first word and may have a second name. Nouns belong to a class (the hypernym).
 """
 
 from pathlib import Path
@@ -49,14 +48,14 @@ TIMES = _TABLES["times"]
 
 
 def list_names(concept: str) -> list[str]:
-    """Returns all names of a concept: ["buy", "purchase"] for "buy", ["rider"] for "rider"."""
+    """Returns all names of a concept: `["buy", "purchase"]` for "buy", `["rider"]` for "rider"."""
     if concept in SYNONYMS:
         return [concept, SYNONYMS[concept]]
     return [concept]
 
 
 def choose_name(concept: str, swapped: frozenset[str]) -> str:
-    """Returns the second name of a concept that has two and is in `swapped`, or else the first name."""
+    """Returns the second name, if any, of a concept in `swapped`, or else the first name."""
     if concept in swapped:
         return SYNONYMS.get(concept, concept)
     return concept
@@ -68,14 +67,14 @@ def choose_article(following: str) -> str:
 
 
 def are_opposites(first: str, second: str) -> bool:
-    """Returns whether two qualities, or two actions, exclude each other. Two different colours do."""
+    """Returns whether two qualities or two actions exclude each other; different colours also do."""
     if first in COLORS and second in COLORS:
         return first != second
     return OPPOSITE.get(first) == second
 
 
 def _add_s(word: str) -> str:
-    """Returns a regular plural, or a regular verb after a singular subject: "boxes" for "box"."""
+    """Returns a regular plural or third person singular: "boxes" for "box"."""
     ending = "es" if word.endswith(("s", "sh", "ch", "x", "z")) else "s"
     return word + ending
 

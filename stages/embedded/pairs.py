@@ -1,6 +1,6 @@
-"""Pairs of sentences whose relation follows from their meanings; the corpus and the tasks both draw from here.
+"""Draws pairs of sentences whose relation follows from the meanings, for the corpus and for the tasks.
 
-Each function that takes the wanted answer draws meanings until the rules of inference give that answer.
+A function that takes the wanted relation draws meanings until the rules of inference give that relation.
 """
 
 import zlib
@@ -45,7 +45,7 @@ def say_pair(
     second: Event,
     passive: float = 0.05,
 ) -> Texts:
-    """Words two events differently, so that shared words say little about the sameness of the meanings.
+    """Words two events differently, so that shared words hardly show whether the meanings are the same.
 
     Args:
         rng: source of all choices.
@@ -59,7 +59,7 @@ def say_pair(
 
 
 def draw_statements(rng: Random, scene: Scene, same: bool) -> tuple[Event, Event]:
-    """Draws two events of a scene, which are equal if `same` is true and differ by one change otherwise."""
+    """Draws two events of a scene, which are equal if `same` is true, or else differ by one change."""
     # Places are rare, because `alter_event` never changes a place. Meetings of two people are common, because
     # `alter_event` can exchange the two.
     first = draw_event(rng, scene, place=0.05, social=0.8)
@@ -69,7 +69,7 @@ def draw_statements(rng: Random, scene: Scene, same: bool) -> tuple[Event, Event
 
 
 def draw_inference(rng: Random, scene: Scene, wanted: str) -> tuple[Event, Event]:
-    """Draws a premise and a hypothesis.
+    """Draws the events of a premise and a hypothesis.
 
     Some hypotheses are weakened or negated needlessly, so that a class, a bound or "not" does not give the relation
     away.
@@ -92,7 +92,7 @@ def _draw_hypothesis(
     scene: Scene,
     wanted: str,
 ) -> Event:
-    """Draws a hypothesis that often has the wanted relation to the premise."""
+    """Draws a hypothesis that often, but not always, has the relation `wanted` to the premise."""
     base = replace(premise, negated=False)
     negated = premise.negated
     change = rng.choice(CHANGES[wanted])
@@ -110,7 +110,7 @@ def _draw_hypothesis(
 
 
 def draw_question_and_statement(rng: Random, scene: Scene, answered: bool) -> Texts:
-    """Draws a question and a sentence, which answers the question if `answered` is true."""
+    """Draws a question, and a sentence that answers the question if `answered` is true."""
     while True:
         asked = draw_event(rng, scene, place=0.4, social=0.6)
         slot = rng.choices(SLOTS, (8, 1, 1))[0]
@@ -130,7 +130,7 @@ def _miss_the_point(
     slot: str,
     scene: Scene,
 ) -> Event:
-    """Draws an event close to the event asked about, which most often leaves the question open."""
+    """Draws an event close to the event `asked`, which most often leaves the question about the part `slot` open."""
     if slot == "where" and rng.random() < 0.5:
         return replace(asked, place=None)
     # "Some carts" states no number.
@@ -143,14 +143,14 @@ def _miss_the_point(
 
 
 def draw_questions(rng: Random, topics: Topics, same: bool) -> Texts:
-    """Draws two everyday questions, in the short and the long form in either order, which do not share a verb.
+    """Draws two everyday questions, one in the short and one in the long form, which do not share a verb.
 
     About half of the pairs that differ have one purpose, whose words therefore do not show whether both ask the same.
 
     Args:
         rng: source of all choices.
         topics: the topics of the questions.
-        same: whether both questions ask the same; two different questions differ in purpose, action or thing.
+        same: whether both questions ask the same; different questions differ in purpose, action or thing.
     """
     first = draw_request(rng, topics)
     second = first
@@ -164,7 +164,7 @@ def draw_questions(rng: Random, topics: Topics, same: bool) -> Texts:
 
 
 def _change_request(rng: Random, request: Request, topics: Topics) -> Request:
-    """Draws an everyday question with another purpose, action or thing, which may turn out to be the old one."""
+    """Draws an everyday question with another purpose, action or thing; the draw may repeat the old question."""
     changed = rng.choice(["purpose"] * 4 + ["action"] * 3 + ["noun"])
     if changed == "action":
         return replace(request, action=OPPOSITE[request.action])

@@ -1,8 +1,8 @@
-"""Passages of a few sentences, and documents made of passages.
+"""Draws the documents of the generated corpus, made of passages of a few sentences.
 
 A passage says related things next to each other: a statement or a question, and the reply of another speaker. The reply
-begins with a word ("yes", "no" or "perhaps") that depends on both meanings and with which the words of the reply follow
-from the first sentence, so that masked-word prediction rewards the comparison of neighbouring sentences.
+begins with "yes", "no" or "perhaps", depending on both meanings. Given that word and the first sentence, the reply is
+easier to predict, so that masked-word prediction rewards comparing neighbouring sentences.
 """
 
 from dataclasses import replace
@@ -45,7 +45,7 @@ def draw_document(rng: Random) -> list[str]:
 
 
 def draw_story(rng: Random, scene: Scene) -> list[str]:
-    """Writes a sentence on an event in a scene or on a quality of a thing: "The cart was big."."""
+    """Draws a sentence on an event in a scene or on a quality of a thing: `["The cart was big."]`."""
     if rng.random() < 0.8:
         return [print_sentence(elaborate_event(rng, scene))]
     thing = rng.choice(scene.things)
@@ -59,7 +59,10 @@ def draw_story(rng: Random, scene: Scene) -> list[str]:
 
 
 def draw_exchange(rng: Random, scene: Scene) -> list[str]:
-    """Writes a statement or question, and a reply that begins with a word such as `No`: "No, Anna hid a cart."."""
+    """Draws a statement or question and a reply, whose first word ("Yes", "No", "Perhaps") is the relation of both.
+
+    No pair of a validation file is drawn.
+    """
     kind = rng.choices(("statements", "inference", "answer", "questions"), (4, 3, 3, 2))[0]
     texts, relation_of_texts = _draw_compared(rng, scene, kind)
     # Pairs that are kept for validation stand in no document.
@@ -95,7 +98,7 @@ def _draw_compared(rng: Random, scene: Scene, kind: str) -> tuple[Texts, str]:
 
 
 def draw_glossary(rng: Random, _scene: Scene) -> list[str]:
-    """Writes a sentence that states another name, the opposite or the class of a word."""
+    """Draws a sentence on another name, the opposite or the class of a word: `["Every cart is a kind of vehicle."]`."""
     draw = rng.random()
     if draw < 0.4:
         concept = rng.choice(sorted(SYNONYMS))

@@ -1,4 +1,4 @@
-"""Questions about events, the statements that answer a question, and everyday questions in a short and a long form."""
+"""Words questions about events and everyday questions, and judges which statements answer a question."""
 
 from dataclasses import dataclass
 from random import Random
@@ -30,7 +30,7 @@ def ask_question(event: Event, slot: str, wording: Wording) -> str:
 
     Args:
         event: the subject of the question.
-        slot: the part of the event that the question asks for, such as `place`.
+        slot: the requested part of the event: `who`, `where` or `how many`.
         wording: the wording of the other parts.
     """
     verb = choose_name(event.action, wording.swapped)
@@ -49,12 +49,12 @@ def ask_question(event: Event, slot: str, wording: Wording) -> str:
 def answers_question(event: Event, asked: Event, slot: str) -> bool:
     """Checks whether a statement answers a question.
 
-    The statement must be positive, agree with every part that the question names, and state the part that is asked for.
+    The statement must be positive, agree with every part that the question names, and state the requested part.
 
     Args:
         event: the meaning of the statement.
         asked: the positive event that the question is about.
-        slot: the part that the question asks for: any agent, any place, or an exact number above one.
+        slot: the requested part: `who`, `where` or `how many` (an exact number above one).
     """
     if event.negated or event.action != asked.action:
         return False
@@ -70,7 +70,7 @@ def answers_question(event: Event, asked: Event, slot: str) -> bool:
 
 
 def draw_request(rng: Random, topics: Topics) -> Request:
-    """Draws an everyday question about a thing of a topic in `topics`."""
+    """Draws the meaning of an everyday question about a thing of one of the topics."""
     topic = rng.choice(topics)
     noun = rng.choice(list(TOPICS[topic]["things"]))
     purpose = rng.choice(list(PURPOSES))

@@ -1,4 +1,4 @@
-"""Opinions: sentences whose sentiment follows from words, negations and the clause that counts."""
+"""Draws opinions: sentences whose sentiment follows from words, negations and the clause that counts."""
 
 from random import Random
 
@@ -16,7 +16,7 @@ CONTRASTS = ("{0} but {1}", "although {0} , {1}", "{1} although {0}")
 
 
 def _draw_judgement(rng: Random, positive: bool) -> tuple[str, str, str]:
-    """Draws "not " or "", a degree or "", and a word of praise or blame, which together have the given sentiment."""
+    """Draws words of the given sentiment, such as `("not ", "very ", "good")`; the first two may be empty."""
     denied = rng.random() < DENIED
     word = rng.choice(PRAISE if positive != denied else BLAME)
     degree = rng.choice(DEGREES) if rng.random() < 0.2 else ""
@@ -24,13 +24,13 @@ def _draw_judgement(rng: Random, positive: bool) -> tuple[str, str, str]:
 
 
 def _draw_opinion(rng: Random, aspect: str, positive: bool) -> str:
-    """Writes a clause of the given sentiment, such as "the food was not really good"."""
+    """Draws a clause of the given sentiment, such as "the food was not really good" for `food`."""
     denial, degree, word = _draw_judgement(rng, positive)
     return f"the {aspect} was {denial}{degree}{word}"
 
 
 def draw_review(rng: Random, positive: bool) -> str:
-    """Writes praise or blame in the style of SST-2: lower case, a space before a comma, no full stop.
+    """Draws praise or blame in the style of SST-2: lower case, a space before a comma, no full stop.
 
     In a tenth of the reviews two clauses disagree. The clause that counts stands after "but" or lacks the "although":
     "although the plot was boring , the film was great".
@@ -54,7 +54,7 @@ def draw_review(rng: Random, positive: bool) -> str:
 
 
 def draw_criticism(rng: Random, scene: Scene) -> list[str]:
-    """Writes three or four sentences on a film or a hotel: praise if `scene.pleased`, or else blame."""
+    """Draws three or four sentences on a film or a hotel: praise if `scene.pleased` is true, or else blame."""
     positive = scene.pleased
     subject = rng.choice(SUBJECTS)
     name = rng.choice(list_names(subject))

@@ -1,9 +1,8 @@
-"""The eight GLUE tasks of the embedded world, written like the original files (tasks.yaml).
+"""Writes the eight generated GLUE tasks in the format of the original files (tasks.yaml).
 
-A label is computed from the meanings behind the sentences. The sentence pairs of a validation file are held out
-(`pairs.is_held_out`): no training file has such a pair. The training file and the matched validation file of MNLI are
-about one half of the topics, the mismatched validation file about the other half, with other names of people. Every
-other task uses all topics.
+A label is computed from the meanings behind the sentences. The sentence pairs of a validation file stand in no training
+file. The training file and the matched validation file of MNLI are about one half of the topics, the mismatched
+validation file is about the other half, with other names of people. Every other task uses all topics.
 """
 
 from dataclasses import dataclass
@@ -44,7 +43,7 @@ class Example:
     Attributes:
         text_a: the first text.
         text_b: the second text, empty for single sentences.
-        label: the label as it stands in the file.
+        label: the label as written in the file, such as `entailment`.
         topic: the topic of an inference.
     """
 
@@ -60,7 +59,7 @@ def write_glue(
     validation_examples: int,
     seed: int,
 ) -> None:
-    """Writes the eight generated GLUE tasks as TSV files; equal seeds give equal bytes.
+    """Writes the eight generated GLUE tasks as TSV files; equal arguments give equal bytes.
 
     Args:
         folder: gets a folder per task, such as MNLI, with a TSV file per split.
@@ -69,7 +68,7 @@ def write_glue(
         seed: seed of all choices.
 
     Raises:
-        ValueError: the generated world does not hold so many examples.
+        ValueError: the generated world has fewer different examples.
     """
     for name, task in TASKS.items():
         seen = set()
@@ -92,7 +91,7 @@ def draw_examples(
     seen: set,
     validation: bool,
 ) -> list[Example]:
-    """Draws different examples in random order, with the share of each label of the task, except for rounding.
+    """Draws different examples of a task in random order, with the share of each label that tasks.yaml sets.
 
     Args:
         name: name of the task.
@@ -104,7 +103,7 @@ def draw_examples(
             which takes all other pairs.
 
     Raises:
-        ValueError: the world does not hold so many examples.
+        ValueError: the generated world has fewer different examples.
     """
     labels = []
     for label, share in TASKS[name]["shares"].items():
@@ -123,8 +122,8 @@ def draw_examples(
                 break
         else:
             raise ValueError(
-                f"embedded {name}: {len(seen)} different examples exist, and hardly more; ask for fewer in "
-                f"tasks.{'validation' if validation else 'train'}_examples"
+                f"embedded {name}: the generated world has hardly more than {len(seen)} different examples; set a "
+                f"smaller tasks.{'validation' if validation else 'train'}_examples"
             )
         seen.add(texts)
         examples.append(example)
@@ -132,7 +131,7 @@ def draw_examples(
 
 
 def _format_lines(columns: dict[str, str], examples: list[Example]) -> list[str]:
-    r"""Returns the lines of a file, such as "0\tWho hid a cart?\tThe farmer hid a cart.\tentailment"."""
+    r"""Formats examples as lines of a TSV file, such as `0\tWho hid a cart?\tThe farmer hid a cart.\tentailment`."""
     lines = []
     for n, example in enumerate(examples):
         star = "*" if example.label == "0" else ""
@@ -143,7 +142,7 @@ def _format_lines(columns: dict[str, str], examples: list[Example]) -> list[str]
 
 
 def _draw_cola(rng: Random, topics: Topics, label: str) -> Example:
-    """Draws a sentence; for label 0 with a broken rule of grammar."""
+    """Draws a correct sentence (label 1) or a sentence that breaks a rule of grammar (label 0)."""
     if label == "1":
         words = elaborate_event(rng, draw_scene(rng, topics))
         return Example(print_sentence(words), "", label)
@@ -171,8 +170,8 @@ def _draw_stsb(rng: Random, topics: Topics, label: str) -> Example:
     Args:
         rng: source of all choices.
         topics: topics of the scene.
-        label: "0" to "3", the number of fields of `Event` in which the meanings differ, or "4" for two independent
-            meanings.
+        label: `0` to `3`, the number of parts (such as action or place) in which the events differ; `4`: independent
+            events.
     """
     scene = draw_scene(rng, topics)
     first = draw_event(rng, scene, place=0.4)
@@ -193,7 +192,7 @@ def _draw_qqp(rng: Random, topics: Topics, label: str) -> Example:
 
 
 def _draw_inference(rng: Random, topics: Topics, label: str) -> Example:
-    """Draws a premise and a hypothesis in the relation of a label of MNLI or of RTE."""
+    """Draws a premise and a hypothesis for a label of MNLI or RTE, such as `neutral` or `not_entailment`."""
     wanted = label
     if label == "not_entailment":
         wanted = rng.choice(("neutral", "contradiction"))

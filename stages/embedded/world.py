@@ -1,7 +1,6 @@
-"""Scenes of the embedded world: who is there, with which things, and which events happen.
+"""Draws scenes of the generated world: a few people and things, and the events between these.
 
-A scene keeps to one topic and to a few people and things, as a document does, so that the words of a document predict
-each other.
+A document keeps to one scene and therefore to one topic, so that the words of a document predict each other.
 """
 
 from dataclasses import dataclass
@@ -46,7 +45,7 @@ class Scene:
 
 
 def draw_scene(rng: Random, topics: Topics = ALL_TOPICS) -> Scene:
-    """Draws a scene of a topic in `topics`: a person called by role, two people called by name, and two things."""
+    """Draws a scene of one of the topics: a person called by role, two people called by name, and two things."""
     topic = rng.choice(topics)
     vocabulary = TOPICS[topic]
     role = rng.choice(vocabulary["people"])
@@ -63,7 +62,7 @@ def draw_scene(rng: Random, topics: Topics = ALL_TOPICS) -> Scene:
 
 
 def draw_quality(rng: Random, noun: str) -> str:
-    """Draws a quality of the class of a noun or, in a quarter of all cases, a colour."""
+    """Draws a quality that suits a noun or, in a quarter of all cases, a colour."""
     if rng.random() < 0.25:
         return rng.choice(COLORS)
     return rng.choice(QUALITIES_OF[CLASS_OF[noun]])
@@ -103,7 +102,7 @@ def draw_wording(rng: Random, event: Event, passive: float = 0.05) -> Wording:
 
     Args:
         rng: source of all choices.
-        event: the meaning that is to be said.
+        event: the meaning of the sentence.
         passive: probability of the passive.
     """
     swapped = draw_concepts(rng, event.concepts)
@@ -115,8 +114,8 @@ def draw_wording(rng: Random, event: Event, passive: float = 0.05) -> Wording:
 def draw_rewording(rng: Random, event: Event, wording: Wording) -> Wording:
     """Draws the wording of a second sentence, which shares no verb with the first sentence.
 
-    Verbs change between plain and formal, whether the second sentence has the same meaning or not. About half of the
-    other concepts with two names change their name, too. Voice and position of the place change sometimes.
+    Verbs change between plain and formal, whether or not the second sentence has the same meaning. About half of the
+    other concepts with two names change the name, too. Voice and position of the place change sometimes.
 
     Args:
         rng: source of all choices.
@@ -130,7 +129,7 @@ def draw_rewording(rng: Random, event: Event, wording: Wording) -> Wording:
 
 
 def draw_concepts(rng: Random, concepts: set[str | None], share: float = 0.5) -> frozenset[str]:
-    """Draws some of the concepts that have two names.
+    """Draws some of the concepts that have two names, for a sentence to call by the other name.
 
     Args:
         rng: source of all choices.
