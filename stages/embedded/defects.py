@@ -90,8 +90,8 @@ def draw_perplexity(rng: Random, level: str, number: int) -> float | None:
 
     Args:
         rng: source of all choices.
-        level: `null` (no value), `zero`, `low`, `high`, or another word for a value between the bounds of the paper, 5
-            and 100,000.
+        level: `null` (no value), `zero`, `low` (at most 5), `high` (at least 100,000) or `usual`. The bounds are the
+            paper's.
         number: index of the document among the documents of the kind, from 0. The first low value and the first high
             value lie exactly on a bound.
     """

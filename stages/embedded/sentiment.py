@@ -24,7 +24,7 @@ def _draw_judgement(rng: Random, positive: bool) -> tuple[str, str, str]:
 
 
 def _draw_opinion(rng: Random, aspect: str, positive: bool) -> str:
-    """Draws a clause of the given sentiment, such as "the food was not really good" for `food`."""
+    """Draws a clause of the given sentiment, such as "the plot was not really good" for `plot`."""
     denial, degree, word = _draw_judgement(rng, positive)
     return f"the {aspect} was {denial}{degree}{word}"
 

@@ -1,4 +1,4 @@
-"""Sentence pairs as token ids, and their form on the disk."""
+"""Holds sentence pairs as token ids, and saves and loads the pairs."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,11 +17,11 @@ SIDES = ("source", "target")
 
 @dataclass(frozen=True)
 class Pairs:
-    """Sentence pairs of one split.
+    """Sentence pairs of a split.
 
     Attributes:
-        source: an array of token ids per sentence, BEGIN and END included.
-        target: the same, of the target language.
+        source: for each sentence an array of token ids, begin and end token included.
+        target: the sentences of the target language in the same form.
     """
 
     source: tuple[np.ndarray, ...]
@@ -32,11 +32,15 @@ class Pairs:
 
     @property
     def lengths(self) -> list[int]:
-        """The length of every pair: the tokens of the longer sentence."""
+        """The number of tokens of the longer sentence of every pair, by which batches are sorted."""
         return [max(map(len, pair)) for pair in zip(self.source, self.target, strict=True)]
 
     def save(self, path: Path) -> None:
-        """Writes, for either side, all ids in one array, and the end of every sentence. ValueError without any pair."""
+        """Writes the pairs as safetensors: for either side, all ids in a single array, and the end of every sentence.
+
+        Raises:
+            ValueError: there are no pairs.
+        """
         tensors = {}
         for side in SIDES:
             sentences = getattr(self, side)
@@ -50,7 +54,7 @@ class Pairs:
 # The eight files that were read last hold all splits of two protocols.
 @read_once(8)
 def load_pairs(path: Path) -> Pairs:
-    """Reads a file of `Pairs.save`, ids as uint16; callers share the result."""
+    """Reads sentence pairs from a safetensors file, with ids as uint16; callers share the result and must not change arrays."""
     tensors = load_file(path)
     sides = [np.split(tensors[f"{side}_ids"], tensors[f"{side}_ends"][:-1]) for side in SIDES]
     return Pairs(*map(tuple, sides))
@@ -60,6 +64,6 @@ def read_vocabulary_sizes(data: Path) -> tuple[int, ...]:
     """Returns the sizes of the source and the target vocabulary.
 
     Args:
-        data: the folder of a protocol's sentence pairs.
+        data: the folder with source.json and target.json, the tokenizers of a protocol.
     """
     return tuple(Tokenizer.from_file(str(data / f"{side}.json")).get_vocab_size() for side in SIDES)

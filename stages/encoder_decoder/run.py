@@ -1,4 +1,4 @@
-"""One run of stage translation as a record, without torch: one operator, one task and one seed."""
+"""Describes a run of stage translation (operator, task and seed) without loading torch."""
 
 from pathlib import Path
 from typing import Any, ClassVar
@@ -14,11 +14,11 @@ TRANSLATION = "translation"
 
 
 class TranslationRun(Run):
-    """The training of a Transformer with one operator on one task from one seed.
+    """A Transformer with one operator, trained on a single task from a single seed.
 
     Attributes:
         operator: name of the operator.
-        task: `translation`, or the exact sequence tasks `recurrence` and `copy`.
+        task: `translation`, or the sequence tasks `recurrence` and `copy`.
         size: size in observations; in translation the name of the protocol.
         training: the section of params.yaml on that protocol, or on the sequence tasks.
     """
@@ -38,11 +38,11 @@ class TranslationRun(Run):
 
     @property
     def data(self) -> Path:
-        """The folder of the protocol's sentence pairs; a run on a sequence task has no such folder."""
+        """The folder of the protocol's sentence pairs, which only translation runs have."""
         return SENTENCE_PAIRS / self.size
 
     @property
     def job(self) -> Job:
-        """The run as a job, with the sentence pairs as its input; sequence tasks are drawn and have no input."""
+        """The run as a job; the input is the folder of sentence pairs, or nothing for a sequence task, whose data are drawn."""
         inputs = (self.data,) if self.task == TRANSLATION else ()
         return Job(self.name, self, inputs)

@@ -1,4 +1,4 @@
-"""The parts of training for translation: the model, its learning rate, one update, the evaluation of held-out pairs."""
+"""Holds the steps of training for translation: building a model, one update, and the evaluation of held-out pairs."""
 
 import math
 from dataclasses import dataclass
@@ -32,12 +32,12 @@ NO_CLIPPING = math.inf
 
 @dataclass
 class Counts:
-    """Sums over batches.
+    """Sums over batches, from which losses and accuracies are computed.
 
     Attributes:
         loss: sum over the real target tokens (tokens that are no padding), in nats.
         right: number of real tokens to which the model gives the highest probability.
-        tokens: number of real target tokens, END included.
+        tokens: number of real target tokens, the end token included.
         pairs: number of sentence pairs.
     """
 
@@ -52,7 +52,7 @@ class Counts:
 
 
 def build_model(run: TranslationRun, words: tuple[int, int]) -> Transformer:
-    """Builds a run's model from its seed, on this process's device.
+    """Builds a run's model with weights from the seed of the run, on this process's device.
 
     Args:
         run: the operator, the recipe and the seed.
@@ -63,7 +63,14 @@ def build_model(run: TranslationRun, words: tuple[int, int]) -> Transformer:
 
 
 def assemble_model(run: TranslationRun, words: tuple[int, int]) -> Transformer:
-    """Builds the model of a run with weights from the global generator; device `meta` builds shapes without memory."""
+    """Builds the model of a run with weights from the global generator.
+
+    On the device `meta`, the model has shapes but no memory, for counting parameters.
+
+    Args:
+        run: the operator and the recipe.
+        words: sizes of source and target vocabulary.
+    """
     recipe = run.training
     layers = range(recipe.layers)
     # The order of the constructors decides which random numbers each layer draws.
@@ -81,20 +88,20 @@ def assemble_model(run: TranslationRun, words: tuple[int, int]) -> Transformer:
 
 
 def configure_operator(run: TranslationRun) -> OperatorConfig:
-    """Returns the configuration of the operator of a run; neither source has dropout on the attention weights."""
+    """Makes the configuration of a run's operator, without dropout on the attention weights, as in both sources."""
     # layers, hidden, heads, intermediate, positions
     sizes = run.training.model_dump(include={*Sized.model_fields})
     return make_configuration(run.operator, **sizes, attention_probs_dropout_prob=0.0)
 
 
 def build_attention(run: TranslationRun) -> Attention:
-    """Builds an attention sublayer with the operator of a run, which with OverParameters attends as Original does."""
+    """Builds an attention sublayer with the operator of a run; OverParameters attends like the original there."""
     operator = configure_operator(run).build_self_attention(output=True)
     return Attention(operator, run.training.dropout)
 
 
 def build_feed_forward(run: TranslationRun) -> FeedForward:
-    """Builds a feed-forward sublayer; with OverParameters, attention over as many weights takes its place."""
+    """Builds a feed-forward sublayer, or for OverParameters attention over as many weights."""
     config = configure_operator(run)
     hidden, width = config.hidden_size, config.intermediate_size
     replacement = config.build_feed_forward()
@@ -104,7 +111,7 @@ def build_feed_forward(run: TranslationRun) -> FeedForward:
 
 
 def compute_rate(step: int, hidden: int, warmup: int) -> float:
-    """Returns the learning rate h^-0.5 min(s^-0.5, s warmup^-1.5), s = step + 1 (Vaswani et al. 2017, equation 3)."""
+    """Computes the learning rate h^-0.5 min(s^-0.5, s warmup^-1.5), s = step + 1 (Vaswani et al. 2017, equation 3)."""
     return hidden**-0.5 * min((step + 1) ** -0.5, (step + 1) * warmup**-1.5)
 
 
@@ -123,11 +130,11 @@ def make_update(
         adam: the optimiser.
         step: the number of the update, from 0.
         pairs: the training split.
-        indices: places of the batch in the split.
-        run: `training` is the recipe; `seed` decides the dropout, together with the step.
+        indices: positions of the batch's pairs in the split.
+        run: `training` is the recipe; `seed` and `step` together seed the dropout.
 
     Returns:
-        The batch's Counts before the update, with dropout, as in the tutorial's accuracy; the loss is label-smoothed.
+        Sums over the batch before the update, with dropout (as in the tutorial's accuracy) and a label-smoothed loss.
 
     Raises:
         ValueError: the gradients are not finite.
@@ -148,7 +155,13 @@ def make_update(
 
 @torch.no_grad()
 def evaluate_held_out(model: Transformer, pairs: Pairs, precision: str) -> Counts:
-    """Evaluates held-out pairs in float32 or bfloat16, without label smoothing; sets the model to evaluation mode."""
+    """Evaluates held-out pairs without label smoothing, and leaves the model in evaluation mode.
+
+    Args:
+        model: the model.
+        pairs: the held-out pairs.
+        precision: `float32` or `bfloat16`.
+    """
     model.eval()
     total = Counts()
     lengths = [len(sentence) for sentence in pairs.target]
@@ -164,17 +177,18 @@ def evaluate_held_out(model: Transformer, pairs: Pairs, precision: str) -> Count
 def score_pairs(model: Transformer, pairs: Pairs, indices: np.ndarray) -> tuple[Tensor, Tensor]:
     """Scores the real target tokens of some pairs.
 
-    Padding needs no scores: the loss leaves padding out, and the accuracy of the TensorFlow tutorial counts every
-    padded position as wrong for any prediction.
+    Padding needs no scores: the loss leaves padding out, and the TensorFlow tutorial's accuracy in training counts
+    every padded position as wrong, whatever the prediction.
 
     Args:
-        model: the model, in the mode of the caller.
+        model: the model, in training or evaluation mode.
         pairs: the pairs of a split.
-        indices: places of the batch in the split.
+        indices: positions of the batch's pairs in the split.
 
     Returns:
-        Scores [tokens, words] before the softmax, and the ids of the right words [tokens]: each real target token after
-        BEGIN, given the source and the tokens before that token.
+        scores: [tokens, words], before the softmax, for each real target token after the begin token, given the source
+            and the earlier tokens.
+        labels: [tokens], the ids of the right words.
     """
     memory, seen = model.encode(pad_sequences(pairs.source, indices))
     target = pad_sequences(pairs.target, indices)

@@ -1,12 +1,12 @@
-"""The encoder-decoder Transformer of Vaswani et al. 2017 around any operator.
+"""The encoder-decoder Transformer of Vaswani et al. 2017 with any self-attention operator.
 
 As in the paper, and in the TensorFlow tutorial that the blog post on Hadamard attention follows: embeddings times
-sqrt(h), sinusoidal positions, dropout on their sum and on the output of every sublayer, LayerNorm after every residual
-sum and no LayerNorm at the end, ReLU in the feed-forward networks. A self-attention operator stands in all three
-places: encoder self-attention, masked decoder self-attention and cross-attention, where queries come from the decoder
-and keys and values from the encoder. Attention over parameters stands in place of every feed-forward network.
+sqrt(h), sinusoidal positions, dropout on the sum of both and on the output of every sublayer, LayerNorm after every
+residual sum and no LayerNorm at the end, ReLU in the feed-forward networks. The operator stands in all three places:
+encoder self-attention, masked decoder self-attention and cross-attention, where queries come from the decoder and keys
+and values from the encoder. Attention over parameters stands in place of every feed-forward network.
 
-Not stated by the draft section on attention over parameters, and as in the tutorial (Keras): Linear weights start
+As in the tutorial (Keras), because the draft section on attention over parameters does not say: Linear weights start
 Glorot-uniform, biases at 0; LayerNorm's epsilon is 1e-6. Embeddings start at N(0, 1 / h): of unit variance once scaled.
 """
 
@@ -38,20 +38,20 @@ class Attention(nn.Module):
         memory: Tensor | None = None,
         causal: bool = False,
     ) -> Tensor:
-        """Computes [batch, n, h].
+        """Computes hidden states [batch, n, h].
 
         Args:
-            X: [batch, n, h].
+            X: queries, hidden states [batch, n, h].
             mask: True = seen, broadcasts to [batch, heads, n, m].
-            memory: hidden states [batch, m, h] that give keys and values; `None`: X itself.
-            causal: whether a token sees only itself and earlier tokens.
+            memory: hidden states [batch, m, h] that give keys and values; `None`: X.
+            causal: whether a token sees only the same and earlier tokens.
         """
         attended = self.operator(X, mask, memory, causal)
         return self.norm(X + self.dropout(attended))
 
 
 class FeedForward(nn.Module):
-    """A network for every position by itself, then dropout, residual sum and LayerNorm.
+    """A network for every position separately, then dropout, residual sum and LayerNorm.
 
     The network is `inner`, [batch, n, h] -> [batch, n, width], and a Linear layer back to `hidden`, which is h.
     """
@@ -64,7 +64,7 @@ class FeedForward(nn.Module):
         self.norm = nn.LayerNorm(hidden, eps=EPSILON)
 
     def forward(self, X: Tensor) -> Tensor:
-        """Computes [batch, n, h] from X [batch, n, h]."""
+        """Computes hidden states [batch, n, h] from X [batch, n, h]."""
         return self.norm(X + self.dropout(self.output(self.inner(X))))
 
 
@@ -77,7 +77,10 @@ class EncoderLayer(nn.Module):
         self.feed_forward = feed_forward
 
     def forward(self, X: Tensor, mask: Tensor) -> Tensor:
-        """Computes [batch, n, h] from X [batch, n, h]; mask: True = seen, broadcasts to [batch, heads, n, n]."""
+        """Computes hidden states [batch, n, h] from X [batch, n, h].
+
+        The mask is True for tokens that are seen, and broadcasts to [batch, heads, n, n].
+        """
         return self.feed_forward(self.attention(X, mask))
 
 
@@ -97,10 +100,10 @@ class DecoderLayer(nn.Module):
         memory: Tensor,
         memory_mask: Tensor,
     ) -> Tensor:
-        """Computes [batch, m, h].
+        """Computes hidden states [batch, m, h] of the target.
 
         Args:
-            X: [batch, m, h].
+            X: hidden states of the target [batch, m, h].
             mask: True = seen, broadcasts to [batch, heads, m, m]; the causal mask is added.
             memory: the encoder's output [batch, n, h].
             memory_mask: True = seen, broadcasts to [batch, heads, m, n].
@@ -147,7 +150,15 @@ class Transformer(nn.Module):
             self.output.weight = self.source.weight
 
     def encode(self, source: Tensor) -> tuple[Tensor, Tensor]:
-        """Returns the memory [batch, n, h] of source ids [batch, n], and a mask [batch, 1, 1, n], False at padding."""
+        """Encodes source sentences.
+
+        Args:
+            source: token ids [batch, n], padded.
+
+        Returns:
+            memory: hidden states [batch, n, h].
+            seen: mask [batch, 1, 1, n], False at padding.
+        """
         seen = (source != PAD)[:, None, None]
         X = self._embed(self.source, source)
         for layer in self.encoder:
@@ -155,12 +166,12 @@ class Transformer(nn.Module):
         return X, seen
 
     def decode(self, target: Tensor, memory: Tensor, seen: Tensor) -> Tensor:
-        """Returns hidden states [batch, m, h]; a target token sees itself and earlier tokens, and no padding.
+        """Decodes a target prefix to hidden states [batch, m, h]; a token sees the same and earlier tokens, and no padding.
 
         Args:
-            target: ids [batch, m].
-            memory: hidden states of the source from `encode`.
-            seen: mask of the source from `encode`.
+            target: token ids [batch, m].
+            memory: hidden states of the source [batch, n, h].
+            seen: mask of the source [batch, 1, 1, n], False at padding.
         """
         mask = (target != PAD)[:, None, None]
         X = self._embed(self.target, target)
@@ -169,16 +180,16 @@ class Transformer(nn.Module):
         return X
 
     def _embed(self, embedding: nn.Embedding, ids: Tensor) -> Tensor:
-        """Returns the first layer's input [batch, n, h] for ids [batch, n], of which n is at most `positions`."""
+        """Computes the first layer's input [batch, n, h] for ids [batch, n], at most `positions` per sequence."""
         scaled = embedding(ids) * math.sqrt(embedding.embedding_dim)
         return self.dropout(scaled + self.places[: ids.shape[1]])
 
 
 def compute_sinusoids(positions: int, hidden: int) -> Tensor:
-    """Returns [positions, h]: sine in even channels, cosine in odd channels (Vaswani et al. 2017, section 3.5).
+    """Computes the position encodings [positions, h] (Vaswani et al. 2017, section 3.5).
 
-    Channels 2 i and 2 i + 1 have the angle position * 10,000^(-2 i / h), in float64, as float32 rounds large angles.
-    For h = 2, row p is (sin p, cos p).
+    Even channels 2 i are the sine and odd channels 2 i + 1 the cosine of position * 10,000^(-2 i / h), computed in
+    float64 because float32 rounds large angles. For h = 2, row p is (sin p, cos p).
     """
     channels = torch.arange(0, hidden, 2, dtype=torch.float64)
     rates = 10_000.0 ** (-channels / hidden)

@@ -1,1 +1,1 @@
-"""The original files below data.root: where they are, and whether they are there."""
+"""Finds the original files below data.root, and checks that the files exist and hold data."""

@@ -1,4 +1,4 @@
-"""The original files of sentence pairs."""
+"""Finds the original files of sentence pairs."""
 
 from pathlib import Path
 
@@ -11,9 +11,8 @@ def find_pairs(root: Path, name: str, languages: tuple[str, str]) -> list[Path]:
 
     Args:
         root: the folder that data.root in params.yaml names.
-        name: below `root`, a table such as `train.tsv`, or the common start of two files, `train` of `train.en` and
-            `train.de`.
-        languages: names of source and target, such as ("en", "de").
+        name: below `root`, a table `train.tsv`, or `train` for the two files train.en and train.de.
+        languages: source and target, such as `("en", "de")`.
 
     Raises:
         ValueError: a file is missing.
@@ -32,10 +31,10 @@ def find_pairs(root: Path, name: str, languages: tuple[str, str]) -> list[Path]:
 
 
 def require_pairs(root: Path, protocol: TranslationProtocol) -> None:
-    """Checks that the files of all splits of a protocol are there and hold data.
+    """Checks that the files of all splits of a protocol exist and hold data.
 
     Raises:
-        ValueError: a file is missing, or stands in place of the data.
+        ValueError: a file is missing, or holds a Git LFS pointer or web page in place of the data.
     """
     for name in protocol.files.model_dump().values():
         for path in find_pairs(root, name, (protocol.source, protocol.target)):

@@ -1,4 +1,4 @@
-"""The original files of the tasks: GLUE's folders, SQuAD's files and TriviaQA's, each whole or as a subset."""
+"""Finds the original files of GLUE, SQuAD and TriviaQA, each whole or as a subset."""
 
 from collections.abc import Iterable
 from pathlib import Path
@@ -15,12 +15,15 @@ PARTS = ("wikipedia", "web")
 
 
 def find_file(folders: Iterable[Path], stem: str, suffix: str) -> Path | None:
-    """Finds the first existing file: in each folder the whole file before its subset.
+    """Finds the first existing file: in each folder the whole file (train.tsv) before a subset (train.subset.tsv).
 
     Args:
         folders: folders to look in; the subset in a folder comes before the whole file in the next folder.
-        stem: the name of the file up to the suffix.
-        suffix: the suffix, such as ".tsv"; the name of a subset has ".subset" before the suffix.
+        stem: the name of the file up to the suffix, such as `train`.
+        suffix: the suffix, such as `.tsv`.
+
+    Returns:
+        The path, or `None` if no such file exists.
     """
     for folder in folders:
         for name in (f"{stem}{suffix}", f"{stem}.subset{suffix}"):
@@ -38,14 +41,14 @@ def require_file(
     what: str,
     remedy: str,
 ) -> Path:
-    """Finds a file like `find_file`.
+    """Finds the first existing file, whole or as a subset, and stops with a remedy if no file exists.
 
     Args:
         folders: folders to look in.
         stem: the name of the file up to the suffix.
-        suffix: the suffix.
-        what: task and split, for the message of an error.
-        remedy: how to do without the file, in the imperative, as the end of the message.
+        suffix: the suffix, such as `.tsv`.
+        what: task and split, for the error message.
+        remedy: end of the message: how to do without the file, in the imperative.
 
     Raises:
         ValueError: there is no such file.
@@ -60,7 +63,7 @@ def require_file(
 
 
 def is_subset(path: Path) -> bool:
-    """Returns whether a file found by `find_file` is a subset: true for "train.subset.tsv"."""
+    """Returns whether a file is a subset of the original file, by the name: true for `train.subset.tsv`."""
     return path.stem.endswith(".subset")
 
 
@@ -85,7 +88,7 @@ def find_glue(root: Path, task: Task, split: Split) -> Path:
 
 
 def find_squad(root: Path, name: str, split: str) -> Path:
-    """Finds the file of a split of SQuAD.
+    """Finds the file of a split of SQuAD, such as train-v1.1.json.
 
     Args:
         root: folder that has the file, in a folder `squad` or directly.
@@ -103,12 +106,12 @@ def find_squad(root: Path, name: str, split: str) -> Path:
 
 
 def is_derived(name: str, split: str, questions: Questions) -> bool:
-    """Whether a split is made of SQuAD 1.1's questions: the training split of SQuAD 2.0, if params.yaml says so."""
+    """Returns whether params.yaml asks to derive a split from SQuAD 1.1: only the training split of SQuAD 2.0."""
     return (name, split) == ("squad2", "train") and questions.squad2_training == "derived"
 
 
 def find_triviaqa(root: Path, split: str) -> list[Path]:
-    """Finds the files of a split of TriviaQA, of the parts wikipedia and web that exist.
+    """Finds the files of a split of TriviaQA, for the parts (wikipedia, web) that exist.
 
     Args:
         root: folder that has the folder `triviaqa`.
@@ -130,10 +133,10 @@ def find_triviaqa(root: Path, split: str) -> list[Path]:
 
 
 def require_glue(root: Path, names: Iterable[str]) -> None:
-    """Checks that the files of all splits of some GLUE tasks are there and hold data.
+    """Checks that the files of all splits of some GLUE tasks exist and hold data.
 
     Raises:
-        ValueError: a file is missing, or stands in place of the data.
+        ValueError: a file is missing, or holds a Git LFS pointer or web page in place of the data.
     """
     for name in names:
         for split in TASKS[name].splits:
@@ -141,7 +144,11 @@ def require_glue(root: Path, names: Iterable[str]) -> None:
 
 
 def require_questions(root: Path, questions: Questions) -> None:
-    """Checks that the files of all sets of questions are there and hold data; ValueError for an unusable file."""
+    """Checks that the files of all configured sets of questions exist and hold data.
+
+    Raises:
+        ValueError: a file is missing, or holds a Git LFS pointer or web page in place of the data.
+    """
     for name in questions.names:
         for split in STEMS:
             if name == "triviaqa":

@@ -1,4 +1,4 @@
-"""The files of the corpus: those below a folder, or in a repository of the hub, that match the patterns of a user."""
+"""Finds the files of the corpus that match the user's glob patterns, below a folder or in a hub repository."""
 
 import glob
 from collections.abc import Callable, Iterable
@@ -10,12 +10,15 @@ from stages.records import reading
 
 
 def find_files(root: Path, patterns: Iterable[str], key: str = "corpus.files") -> list[Path]:
-    """Lists the files below a folder that match some patterns, without hidden files, in the order of `match_files`.
+    """Lists the files below a folder that match some patterns, without hidden files.
 
     Args:
         root: the folder, with which the paths begin.
         patterns: glob patterns of paths below the folder.
-        key: the key of params.yaml that has the patterns, for the message of an error.
+        key: the key of params.yaml that has the patterns, for error messages.
+
+    Returns:
+        Each file once, by pattern, then in natural order: part_2 before part_10.
 
     Raises:
         ValueError: a pattern matches no file, a file of unknown form, or no ordinary file, such as a broken link.
@@ -45,16 +48,16 @@ def match_files(
     key: str,
     where: str,
 ) -> list[Path]:
-    """Lists the files that match some patterns, each at its first match: by pattern, then part_2 before part_10.
+    """Lists the files that match some patterns: by pattern, then part_2 before part_10, each at the first match.
 
     Args:
         patterns: glob patterns of paths.
-        match: returns the files that match a pattern.
-        key: the key of params.yaml that has the patterns, for messages of errors.
-        where: the searched place, for messages of errors.
+        match: function from a pattern to the matching files.
+        key: the key of params.yaml that has the patterns, for error messages.
+        where: the searched folder or repository, for error messages.
 
     Raises:
-        ValueError: a pattern matches no file, or a file of unknown form (`find_form`).
+        ValueError: a pattern matches no file, or a file of unknown form.
     """
     paths = {}
     for pattern in patterns:
@@ -68,7 +71,11 @@ def match_files(
 
 
 def find_form(path: Path, key: str = "corpus.files") -> str:
-    """Returns the form of a file: ".jsonl", ".txt" or ".raw"; ValueError, naming the key, for another suffix."""
+    """Returns the form of a file: `.jsonl` for `part_1.jsonl.zst`; other forms are `.txt` and `.raw`.
+
+    Raises:
+        ValueError: the file has another suffix; the message names `key`.
+    """
     suffixes = [suffix for suffix in path.suffixes if suffix not in reading.DECOMPRESSION]
     if not suffixes or suffixes[-1] not in (".jsonl", ".txt", ".raw"):
         raise ValueError(

@@ -1,13 +1,13 @@
-"""A small generated language pair: English-like sentences, and their translations into an invented language.
+"""Generates a small language pair: English-like sentences, and translations into an invented language.
 
-A translator must learn four things, so that no word follows from its position:
+A translator must learn four things, so that no word follows from the position alone:
 
 - another lexicon; only names are equal in both languages;
 - another order: objects before the verb, adjectives and articles after the noun, postpositions, the adverb first;
 - agreement of adjectives with the gender and number of the noun, and of the verb with gender and number of the subject;
 - a case ending on objects.
 
-Every sentence has one right translation. The language is far easier than any human language.
+Every sentence has a single right translation. The language is far easier than any human language.
 """
 
 from dataclasses import dataclass
@@ -40,13 +40,13 @@ class Phrase:
 
     @property
     def gender(self) -> str:
-        """The gender, "a" or "o": a noun has the gender of the lexicon; a name in "a" is "a", other names are "o"."""
+        """The gender, `a` or `o`, from the lexicon; a name that ends in "a" has gender `a`, every other name `o`."""
         if self.noun in NOUNS:
             return NOUNS[self.noun][2]
         return "a" if self.noun.endswith("a") else "o"
 
     def write_source(self) -> list[str]:
-        """Returns the words of the phrase in the source language, such as ["the", "red", "houses"]."""
+        """Returns the words of the phrase in the source language, such as `["the", "red", "houses"]`."""
         if self.noun in NAMES:
             return [self.noun]
         words = []
@@ -61,10 +61,10 @@ class Phrase:
         return words
 
     def write_target(self, case: str = "") -> list[str]:
-        """Returns the words of the phrase in the target language.
+        """Returns the words of the phrase in the target language: `["zilkoi", "rukoi", "la"]` for "the red houses".
 
         Args:
-            case: an ending that is appended to a noun, but not to a name.
+            case: an ending that is appended to a noun, but not to a name: `n` gives `zilkoin`.
         """
         if self.noun in NAMES:
             return [self.noun]
@@ -78,9 +78,9 @@ class Phrase:
 
 
 def draw_pairs(number: int, seed: int) -> list[tuple[str, str]]:
-    """Draws `number` different sentence pairs (source, target), with spaces between words and full stop.
+    """Draws `number` different sentence pairs: `("the horse follows the book .", "brelo la wendon la drebeo .")`.
 
-    All probabilities are arbitrary. Billions of sentences are possible; the function does not end for a larger number.
+    All probabilities are arbitrary. Billions of sentences are possible; a larger number would never end.
     """
     rng = Random(f"{seed} sentence pairs")
     translations = {}
@@ -121,7 +121,7 @@ def _draw_sentence(rng: Random) -> tuple[list[str], list[str]]:
 
 
 def _draw_phrase(rng: Random, names: bool = False, simple: bool = False) -> Phrase:
-    """Draws a phrase; with `names` the phrase may be a name, with `simple` the phrase has no adjective."""
+    """Draws a phrase, which may be a name if `names` is true, and has no adjective if `simple` is true."""
     if names and rng.random() < 0.3:
         return Phrase(rng.choice(NAMES))
     adjective = None

@@ -1,7 +1,7 @@
-"""Reads sentence pairs of original files and of hub datasets, and counts every bad pair by its reason.
+"""Reads sentence pairs of original files and of hub datasets, and counts every bad pair by the defect.
 
 Files: NAME.SOURCE and NAME.TARGET with a sentence per line (SOURCE and TARGET are the names of the languages), or a
-.tsv whose first line names the columns, the languages among them. Lines are streamed; only sound pairs stay in memory.
+.tsv with a column per language, named in the first line. Lines are streamed; only sound pairs stay in memory.
 """
 
 from collections import Counter
@@ -27,15 +27,15 @@ Texts = list[tuple[str, str]]
 
 
 def read_files(root: Path, name: str, languages: tuple[str, str]) -> Iterator[Sides]:
-    """Reads the pairs of a split from files, in order.
+    """Yields the sentence pairs of a split from files, in order.
 
     Args:
         root: the folder of the original files.
-        name: the name of the split's files.
-        languages: source and target, such as ("en", "de").
+        name: name of the files: `train` for train.en and train.de, or `train.tsv` for a table.
+        languages: source and target, such as `("en", "de")`.
 
     Yields:
-        Both sides as bytes; (None, None) for a line of a table with more or fewer cells than the first line.
+        Both sides as bytes; `(None, None)` for a line of a table with more or fewer cells than the first line.
 
     Raises:
         ValueError: a file is missing, two files have different numbers of lines, or a table has no such columns.
@@ -57,7 +57,7 @@ def read_files(root: Path, name: str, languages: tuple[str, str]) -> Iterator[Si
 
 
 def _read_table(path: Path, languages: tuple[str, str]) -> Iterator[Sides]:
-    """Reads the pairs of a table with a column per language. ValueError for a table without these columns."""
+    """Yields the pairs of a table with a column per language; ValueError for a table without these columns."""
     lines = reading.read_lines(path)
     # a first line that is not UTF-8 has no column of the languages, which is an error below
     first = next(lines, b"").decode(errors="replace")
@@ -72,15 +72,15 @@ def _read_table(path: Path, languages: tuple[str, str]) -> Iterator[Sides]:
 
 
 def read_hub(hub: Hub, split: str, languages: tuple[str, str]) -> Iterator[Sides]:
-    """Reads pairs of a dataset whose rows have a column per language, or a column `translation` of {language: text}.
+    """Yields the sentence pairs of a dataset of the Hugging Face hub.
 
     Args:
-        hub: the dataset, at a commit.
+        hub: the dataset, at a commit. A row has a column per language, or a column `translation` of {language: text}.
         split: name of the split.
         languages: names of source and target.
 
     Yields:
-        Both sides as text; None for a side that is null in the row.
+        Both sides as text; `None` for a side that is null in the row.
 
     Raises:
         ValueError: the dataset cannot be read, or a row does not name both languages.
@@ -111,17 +111,17 @@ def read_hub(hub: Hub, split: str, languages: tuple[str, str]) -> Iterator[Sides
 def keep_sound_pairs(
     sides: Iterable[Sides], limit: int | None, malformed_share: float, name: str
 ) -> tuple[Texts, Counter]:
-    """Keeps the pairs that are sound, and counts the defects of all other pairs.
+    """Keeps the pairs without a defect, and counts the defects of all other pairs.
 
     Args:
-        sides: unchecked pairs.
-        limit: largest number of pairs to read, or None for all.
-        malformed_share: share of the pairs, in [0, 1], that may be malformed.
+        sides: (source, target) of each pair, unchecked.
+        limit: largest number of pairs to read, or `None` for all.
+        malformed_share: share of the pairs, in [0, 1], that may lack a text or not be UTF-8.
         name: the name of the pairs in an error.
 
     Returns:
-        texts: the sound pairs, with white space collapsed.
-        fates: the number of all pairs by the key `in`, and the number of pairs by each defect, such as `empty`.
+        texts: (source, target) of each sound pair, with white space collapsed.
+        counts: the number of all pairs by the key `in`, and the number of pairs by each defect, such as `empty`.
 
     Raises:
         ValueError: too many pairs are malformed.
@@ -149,11 +149,14 @@ def keep_sound_pairs(
 
 
 def drop_held_out(training: tuple[Texts, Counter], held_out: Iterable[tuple[str, str]]) -> tuple[Texts, Counter]:
-    """Drops training pairs that are also held out, and counts the dropped pairs as `also_held_out`.
+    """Drops training pairs that are also held out, because a model must not train on the pairs of the evaluation.
 
     Args:
-        training: the sound training pairs, and the number of pairs by fate.
+        training: the sound training pairs, and the number of pairs by defect.
         held_out: the held-out pairs (source, target).
+
+    Returns:
+        The other training pairs, and the counts with the dropped pairs under `also_held_out`.
     """
     texts, fates = training
     repeated = set(held_out)
@@ -164,12 +167,12 @@ def drop_held_out(training: tuple[Texts, Counter], held_out: Iterable[tuple[str,
 
 
 def _read_pair(pair: Sides) -> tuple[tuple[str, ...], str | None]:
-    """Decodes a pair and collapses white space.
+    """Decodes a pair, collapses white space, and finds the first defect.
 
     Returns:
-        texts: (source, target); () for a pair with a defect.
-        defect: the name of the first defect: malformed (no text), not_utf8, empty (a side without a word) or long_word
-            (an extremely long word); None for a sound pair.
+        texts: (source, target); `()` for a pair with a defect.
+        defect: `malformed` (no text), `not_utf8`, `empty` (a side without a word), `long_word` (an extremely long
+            word); `None` for a sound pair.
     """
     if not all(isinstance(side, bytes | str) for side in pair):
         return (), "malformed"
@@ -188,7 +191,7 @@ def _read_pair(pair: Sides) -> tuple[tuple[str, ...], str | None]:
 
 
 def _decode_side(side: bytes | str) -> str:
-    """Decodes a side of a pair. UnicodeError for text that is not UTF-8, lone surrogates and NUL characters."""
+    """Decodes a side of a pair; UnicodeError for text with lone surrogates or NUL characters, or not in UTF-8."""
     content = side.encode() if isinstance(side, str) else side
     text = content.decode()
     # UTF-16 has a NUL at every other place of Latin text

@@ -1,10 +1,14 @@
-"""Prepares the sentence pairs of every protocol of `translation`: drops bad pairs and cuts sentences into sub-words.
+"""Stage `sentence_pairs`: prepares the data of every translation protocol: drops bad pairs and cuts sentences into sub-words.
 
-Reads the data source. Writes, below data/sentence_pairs: ledger.csv (fate and reason of every pair), and in PROTOCOL/
-source.json and target.json (tokenizers), SPLIT.safetensors (token ids) and, for held-out splits, SPLIT.parquet (texts).
+Reads the data source. Writes, below data/sentence_pairs:
+
+- ledger.csv: number of pairs by protocol, split, fate (in, kept, dropped or cut) and reason.
+- PROTOCOL/source.json and target.json: tokenizers.
+- PROTOCOL/SPLIT.safetensors: token ids; for held-out splits also SPLIT.parquet: texts.
+
 Training pairs with a side of more tokens than the protocol's `positions` are dropped, as in the TensorFlow tutorial on
-translation; held-out sentences are cut to `positions` tokens. A training pair that is also held out is dropped. Stops
-when the share of pairs that are not text exceeds filtering.malformed_share.
+translation; held-out sentences are cut to `positions` tokens. A training pair that is also held out is dropped. The
+stage stops if the share of pairs that are not text exceeds filtering.malformed_share.
 """
 
 from collections import Counter
@@ -37,7 +41,7 @@ def read_texts(settings: Settings, protocol: TranslationProtocol) -> tuple[dict[
         protocol: a section of translation.protocols.
 
     Returns:
-        sound: by split the pairs, and the number of pairs by fate; training pairs without held-out pairs.
+        sound: by split the pairs, and the number of pairs by defect; training pairs without held-out pairs.
         read: the name of the data, for the record of the run.
 
     Raises:
@@ -69,7 +73,7 @@ def read_texts(settings: Settings, protocol: TranslationProtocol) -> tuple[dict[
 def _read_sides(
     settings: Settings, protocol: TranslationProtocol, limits: dict[str, int]
 ) -> tuple[dict[str, Iterable[reading.Sides]], str]:
-    """Returns the unchecked pairs of each split, and the name of the data."""
+    """Returns (source, target) of the unchecked pairs by split, and the name of the data."""
     languages = protocol.source, protocol.target
     match settings.data.source:
         case "embedded":
@@ -98,17 +102,17 @@ def generate_pairs(limits: dict[str, int], seed: int) -> dict[str, Texts]:
 
 
 def _cut_sentence(ids: np.ndarray, positions: int) -> np.ndarray:
-    """Cuts a sentence to at most `positions` tokens; the last token of a cut sentence is END."""
+    """Cuts a sentence to at most `positions` token ids; the last token of a cut sentence is the end token."""
     if len(ids) <= positions:
         return ids
     return np.append(ids[: positions - 1], END)
 
 
 def _prepare_protocol(settings: Settings, name: str, folder: Path) -> tuple[list[tuple], str]:
-    """Prepares the data of a protocol in `folder`.
+    """Prepares the data of a protocol, and writes tokenizers, token ids and texts into `folder`.
 
     Returns:
-        The rows of the ledger, and the name of the data.
+        The rows (protocol, split, fate, reason, pairs) of ledger.csv, and the name of the data.
 
     Raises:
         ValueError: no training pair fits into `positions`, or a split has no sound pair or too many malformed pairs.
@@ -152,11 +156,7 @@ def _prepare_protocol(settings: Settings, name: str, folder: Path) -> tuple[list
 
 
 def main(settings: Settings) -> dict:
-    """Prepares the data of every protocol.
-
-    Returns:
-        For the record of the run: `read`, the names of the data.
-    """
+    """Prepares the data of every protocol, and returns the names of the data, for the record of the run."""
     ledger = []
     sources = []
     with make_temporary_sibling(SENTENCE_PAIRS) as output:

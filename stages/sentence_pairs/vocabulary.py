@@ -1,4 +1,4 @@
-"""Sub-words of sentence pairs: byte-pair encoding, trained on the training sentences of a protocol."""
+"""Cuts sentences into sub-words by byte-pair encoding, trained on the training sentences of a protocol."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -19,9 +19,9 @@ ALPHABET = 1000
 def train_tokenizer(sentences: list[str], size: int) -> Tokenizer:
     """Trains a vocabulary of at most `size` tokens, with special tokens and the most frequent characters.
 
-    A word includes the space before the word, and punctuation is split off, so that decoding restores the sentence. The
-    same sentences make the same vocabulary in any process: among equally rare characters the library would choose by
-    the order of a hash table, so characters are chosen here, lower codes first.
+    A word includes the space before the word, and punctuation is split off, so that decoding restores the sentence.
+    Equal sentences give equal vocabularies in any process: among equally rare characters the library would choose by
+    the order of a hash table, so the function chooses characters, lower codes first.
     """
     words = Tokenizer(models.BPE(unk_token=SPECIAL[UNKNOWN]))
     words.normalizer = normalizers.NFC()
@@ -51,12 +51,12 @@ def train_tokenizer(sentences: list[str], size: int) -> Tokenizer:
 
 
 def train(pairs: list[tuple[str, str]], size: int, shared: bool, folder: Path) -> dict[str, Tokenizer]:
-    """Trains the vocabularies of sentence pairs, and writes them as source.json and target.json.
+    """Trains the vocabularies of sentence pairs, and writes source.json and target.json.
 
     Args:
         pairs: (source, target) of every training pair.
         size: the largest number of tokens of a vocabulary.
-        shared: whether one vocabulary is trained on the sentences of both sides.
+        shared: whether a single vocabulary is trained on the sentences of both sides.
         folder: gets the files.
 
     Returns:
@@ -75,7 +75,7 @@ def train(pairs: list[tuple[str, str]], size: int, shared: bool, folder: Path) -
 
 
 def encode(words: Tokenizer, sentences: Sequence[str]) -> list[np.ndarray]:
-    """Encodes sentences; the int64 ids of a sentence begin with BEGIN and end with END."""
+    """Encodes each sentence as an int64 array of token ids, from the begin token to the end token."""
     # a sentence with the text `[END]` is encoded as characters, not as END
     words.encode_special_tokens = True
     encodings = words.encode_batch(list(sentences))

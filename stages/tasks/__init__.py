@@ -1,1 +1,1 @@
-"""Reading GLUE, SQuAD and TriviaQA into one form: stage `tasks`."""
+"""Reads GLUE, SQuAD and TriviaQA, and converts all into one table format: stage `tasks`."""

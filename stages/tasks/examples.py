@@ -1,4 +1,4 @@
-"""The examples of a split as read from the source, for all tasks, and the reader of JSON."""
+"""Holds the examples of a split as read from the source, and reads JSON files."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,11 +15,11 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class Examples:
-    """The examples of a split.
+    """The examples of a split of a task.
 
     Attributes:
         frame: a row for each example, numbered from 0, in the columns that glue.py or squad.py describes.
-        source: the files or dataset, as the report names the source.
+        source: name of the files or the dataset, for the report.
         subset: whether the source holds only a part of the original.
         dropped: number of examples left out.
         reason: why examples were left out.
@@ -32,32 +32,29 @@ class Examples:
     reason: str = ""
 
     def sample(self, count: int | None, seed: list[int]) -> pd.DataFrame:
-        """Draws rows without replacement.
+        """Draws rows without replacement, and returns the rows in the order of the file.
 
         Args:
-            count: number of rows; all rows for `None` or if there are fewer.
-            seed: all of these numbers together seed the draw.
-
-        Returns:
-            The drawn rows in the order of the file.
+            count: number of rows; `None` or a larger number gives all rows.
+            seed: numbers that together seed the draw.
         """
         if count is None or count >= len(self.frame):
             return self.frame
-        # Without the order of the draw.
+        # Sorted, so that the rows keep the order of the file.
         chosen = np.random.default_rng(seed).choice(len(self.frame), size=count, replace=False)
         return self.frame.iloc[np.sort(chosen)].reset_index(drop=True)
 
 
 def read_json(path: Path, form: type[T]) -> T:
-    """Reads a file of JSON; a byte order mark before the JSON and blank lines around the JSON do no harm.
+    """Reads a JSON file; a byte order mark and blank lines around the JSON are allowed.
 
     Args:
         path: the file.
-        form: a msgspec.Struct; keys without a field are ignored.
+        form: a `msgspec.Struct`; keys without a field are ignored.
 
     Raises:
-        ValueError: the file is cut short, no JSON in UTF-8, nested too deeply or of another form, or stands in place of
-            the data.
+        ValueError: the file is cut short, no JSON in UTF-8, nested too deeply, of another form, or a Git LFS pointer or
+            web page in place of the data.
     """
     require_data(path)
     # Deep nesting ends in a RecursionError.

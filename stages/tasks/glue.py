@@ -1,10 +1,14 @@
-"""Reading the GLUE tasks: the original distribution, or the Hugging Face hub.
+"""Reads the GLUE tasks from the original files, or from the Hugging Face hub.
 
-Original distribution: a folder for each task with tab-separated files in UTF-8, in which quotation marks have no
-meaning. A byte order mark at the beginning and blank lines at the end do no harm. A file NAME.subset.tsv replaces a
-missing NAME.tsv and is marked as a subset. A split becomes a frame with the columns example_id (the number of the row
-from 0 as text; dropped rows are counted), text_a, text_b (null for single sentences) and label (index of the class,
-int64; for stsb a similarity from 0 to 5, float64).
+The original distribution has a folder for each task with tab-separated files in UTF-8, in which quotation marks have no
+meaning. A byte order mark at the beginning and blank lines at the end are allowed. A file NAME.subset.tsv replaces a
+missing NAME.tsv and is marked as a subset.
+
+A split becomes a frame with these columns:
+
+- `example_id`: number of the row in the source, from 0, as text; dropped rows are counted.
+- `text_a` and `text_b`, which is null for single sentences.
+- `label`: index of the class (int64); for stsb a similarity from 0 to 5 (float64).
 """
 
 import re
@@ -32,10 +36,9 @@ DECIMAL = re.compile(r"[0-9]+(\.[0-9]+)?")
 
 
 def read_original(root: Path, task: Task, split: Split) -> Examples:
-    """Reads a split of a task from its original file.
+    """Reads a split of a GLUE task from the original file.
 
-    Rows with a wrong number of columns, up to `corrupt_rows` of the task, and rows without a label, where the task has
-    a word `no_label` for such rows, are dropped and counted.
+    Rows without a label, and up to `task.corrupt_rows` rows with a wrong number of columns, are dropped and counted.
 
     Args:
         root: folder that has the folder of the task, in a folder `glue` or directly.
@@ -75,15 +78,15 @@ def read_original(root: Path, task: Task, split: Split) -> Examples:
         else:
             raise ValueError(
                 f"{path}, line {line}: {len(row)} columns, expected {len(header)} ({quote_value(header)}); "
-                "correct or delete the line"
+                "fix the line or delete it"
             )
     if not rows:
-        raise ValueError(f"{path}: no example beside {dropped.total()} dropped rows; fetch the file again")
+        raise ValueError(f"{path}: no example is left after {dropped.total()} dropped rows; fetch the file again")
     return Examples(_make_frame(rows, task), path.name, is_subset(path), dropped.total(), "; ".join(dropped))
 
 
 def read_hub(hub: HubRepository, task: Task, split: Split) -> Examples:
-    """Reads a split of a task from the Hugging Face hub (nyu-mll/glue); drops and counts rows without a label.
+    """Reads a split of a GLUE task from the Hugging Face hub (nyu-mll/glue); drops and counts rows without a label.
 
     Args:
         hub: repository and revision of the dataset.
@@ -109,8 +112,8 @@ def read_hub(hub: HubRepository, task: Task, split: Split) -> Examples:
         *texts, label = [row[name] for name in needed]
         if None in texts:
             raise ValueError(
-                f"tasks.hub.repository: {source}, {task.name}, {split.name}: row {number} lacks a text, as which "
-                "`datasets` reads null and NA in CSV files; name a repository of Parquet files"
+                f"tasks.hub.repository: {source}, {task.name}, {split.name}: row {number} lacks a text "
+                "(`datasets` reads null and NA in CSV files as missing); name a repository of Parquet files"
             )
         if isinstance(label, str):
             raise ValueError(
@@ -121,19 +124,21 @@ def read_hub(hub: HubRepository, task: Task, split: Split) -> Examples:
         if label not in (None, -1):
             rows.append(_make_row(number, texts, label))
     if not rows:
-        raise ValueError(f"tasks.hub.repository: {source}, {task.name}: no example with a label; name another")
+        raise ValueError(
+            f"tasks.hub.repository: {source}, {task.name}: no example has a label; name another repository"
+        )
     dropped = len(data) - len(rows)
     return Examples(_make_frame(rows, task), source, dropped=dropped, reason=NO_LABEL if dropped else "")
 
 
 def _make_row(number: int, texts: list[str], label: float) -> tuple:
-    """Returns the cells of an example, in the order of the columns of a task's table."""
+    """Returns (`example_id`, `text_a`, `text_b`, `label`); a missing second text is `None`."""
     second = texts[1] if len(texts) > 1 else None
     return str(number), texts[0], second, label
 
 
 def _make_frame(rows: list[tuple], task: Task) -> pd.DataFrame:
-    """Makes the table of a task from rows; labels are class indices, or similarities in a regression."""
+    """Makes a frame of examples; labels are class indices, or similarities in a regression."""
     frame = pd.DataFrame(rows, columns=list(COLUMNS))
     return frame.astype({"label": "int64" if task.labels else "float64"})
 
@@ -144,7 +149,11 @@ def _read_label(
     path: Path,
     line: int,
 ) -> float:
-    """Returns the index of a class or, in a regression, a similarity; path and line are for the message of an error."""
+    """Converts a label to the index of the class: `entailment` -> 0 in RTE; a similarity in stsb stays a number.
+
+    Raises:
+        ValueError: the task has no such label; the message names `path` and `line`.
+    """
     if word in task.labels:
         return task.labels.index(word)
     allowed = ", ".join(task.labels)
@@ -152,4 +161,4 @@ def _read_label(
         if DECIMAL.fullmatch(word) and float(word) <= HIGHEST_SIMILARITY:
             return float(word)
         allowed = f"a number from 0 to {HIGHEST_SIMILARITY:g}"
-    raise ValueError(f"{path}, line {line}: label {quote_value(word)}, allowed: {allowed}; correct or delete the line")
+    raise ValueError(f"{path}, line {line}: label {quote_value(word)}, allowed: {allowed}; fix the line or delete it")

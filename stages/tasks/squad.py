@@ -1,9 +1,14 @@
-"""SQuAD 1.1 and 2.0: the original files, the same on the hub, and a stand-in for the training questions of 2.0.
+"""Reads SQuAD 1.1 and 2.0 from the original files or the hub, and derives a stand-in for the training questions of 2.0.
 
-Original distribution: squad/{train,dev}-{v1.1,v2.0}.json. A file NAME.subset.json replaces a missing NAME.json and is
-marked as a subset. A split becomes a frame with the columns example_id, context, question, answers (a list of texts),
-starts (a list of places in the context, in characters from 0) and article (the title of the article with the context).
-Both lists are empty for an unanswerable question.
+The original distribution is squad/{train,dev}-{v1.1,v2.0}.json. A file NAME.subset.json replaces a missing NAME.json
+and is marked as a subset.
+
+A split becomes a frame with these columns:
+
+- `example_id`, `context` and `question`: texts.
+- `answers` and `starts`: a list of answers, and a list of positions in the context, in characters from 0. Both are
+  empty for an unanswerable question.
+- `article`: the title of the article with the context.
 """
 
 from collections import Counter
@@ -25,7 +30,7 @@ from stages.tasks.examples import Examples, read_json
 
 COLUMNS = ("example_id", "context", "question", "answers", "starts")
 
-# A question in three of the stand-in has no answer; of SQuAD 2.0's training questions 43,498 of 130,319.
+# One in three questions of the stand-in has no answer, as in SQuAD 2.0's training questions (43,498 of 130,319).
 MOVED = 3
 
 
@@ -53,7 +58,7 @@ class Paragraph(msgspec.Struct):
 
 
 class Article(msgspec.Struct):
-    """An article of Wikipedia; all articles without a title count as one."""
+    """An article of Wikipedia; all articles without a title count as a single article."""
 
     paragraphs: list[Paragraph]
     title: Any = ""
@@ -66,7 +71,7 @@ class File(msgspec.Struct):
 
 
 def read_original(root: Path, name: str, split: str) -> Examples:
-    """Reads a split of SQuAD from its original file.
+    """Reads a split of SQuAD from the original file.
 
     Args:
         root: folder that has the file, in a folder `squad` or directly.
@@ -74,8 +79,8 @@ def read_original(root: Path, name: str, split: str) -> Examples:
         split: `train` or `validation`.
 
     Raises:
-        ValueError: the file is missing or has another form, or a question is faulty, such as an answer that does not
-            stand in the context. The message names the file and the question.
+        ValueError: the file is missing or lacks a key; or a question has a wrong answer span, a repeated id, or no
+            answer although `is_impossible` is false. The message names the file and the question.
     """
     path = find_squad(root, name, split)
     rows = []
@@ -89,12 +94,12 @@ def read_original(root: Path, name: str, split: str) -> Examples:
 
 
 def _list_answers(question: Question, path: Path) -> tuple[list[str], list[int]]:
-    """Returns the texts and starts of the gold answers; an impossible question may list answers, which do not count."""
+    """Returns texts and starts of the gold answers, both empty for an impossible question with plausible answers."""
     if question.is_impossible:
         return [], []
     if not question.answers and question.is_impossible is False:
         raise ValueError(
-            f"{path}, question {quote_value(question.id)}: neither an answer nor is_impossible: true; correct the file"
+            f"{path}, question {quote_value(question.id)}: neither an answer nor is_impossible: true; fix the file"
         )
     # As two lists, like the data on the hub.
     texts = [answer.text for answer in question.answers]
@@ -111,8 +116,7 @@ def read_hub(hub: Hub, name: str, split: str) -> Examples:
         split: `train` or `validation`.
 
     Raises:
-        ValueError: the dataset cannot be read or lacks a column, or a question is faulty, such as an answer that does
-            not stand in the context.
+        ValueError: the dataset cannot be read or lacks a column, or a question has a wrong span or a repeated id.
     """
     columns = ("id", "context", "question", "answers")
     key = f"tasks.questions.hub.{name}"
@@ -126,34 +130,38 @@ def read_hub(hub: Hub, name: str, split: str) -> Examples:
 
 
 def check_rows(rows: Iterable[tuple], where: str, unanswerable: bool) -> pd.DataFrame:
-    """Makes a frame of questions, as the module describes the frame, and checks every question.
+    """Makes a frame of the questions of a split, and checks every question.
 
     Args:
         rows: (id, context, question, answers, starts, article) of every question.
-        where: the file or dataset, for the message of an error.
+        where: the file or dataset, for error messages.
         unanswerable: whether questions may have no answer.
+
+    Returns:
+        A row for each question, with the columns `example_id`, `context`, `question`, `answers`, `starts` and
+        `article`.
 
     Raises:
         ValueError: there is no question; an id comes twice; a question has more or fewer starts than answers, an answer
-            that is empty or not at its start, or no answer although `unanswerable` is false.
+            that is empty or not at the given start, or no answer although `unanswerable` is false.
     """
     frame = pd.DataFrame(list(rows), columns=[*COLUMNS, "article"])
     if frame.empty:
-        raise ValueError(f"{where}: no question; fetch the file again")
+        raise ValueError(f"{where}: no question found; fetch the file again")
     repeated = frame["example_id"].duplicated()
     for row, again in zip(frame.itertuples(), repeated, strict=True):
         fault = "the id comes twice" if again else _find_fault(row, unanswerable)
         if fault:
             raise ValueError(
-                f"{where}, question {quote_value(row.example_id)}: {fault}; correct the file or fetch the file again"
+                f"{where}, question {quote_value(row.example_id)}: {fault}; fix the file or fetch the file again"
             )
     return frame
 
 
 def _find_fault(row, unanswerable: bool) -> str | None:
-    """Describes the fault of a row, a named tuple of the columns, if there is any."""
+    """Describes the fault in the answers of a question, a row as a named tuple; `None` for a sound question."""
     if not row.answers and not unanswerable:
-        return "no answer, which SQuAD 1.1 does not know"
+        return "no answer, but SQuAD 1.1 has only answerable questions"
     if len(row.answers) != len(row.starts):
         return f"{len(row.answers)} answers, but {len(row.starts)} values of answer_start"
     for text, start in zip(row.answers, row.starts, strict=True):
@@ -165,19 +173,19 @@ def _find_fault(row, unanswerable: bool) -> str | None:
 
 
 def derive_unanswerable(questions: Examples, seed: list[int]) -> Examples:
-    """Makes a stand-in for the training questions of SQuAD 2.0: some questions of SQuAD 1.1 lose their answer.
+    """Derives a stand-in for the training questions of SQuAD 2.0: a third of the questions of 1.1 lose the answer.
 
-    Such a question moves to the paragraph that holds no answer of the question and has most words of the question. A
-    word in N paragraphs counts 1 / N; of equal paragraphs, the first is taken. Paragraphs of the same article come
-    before paragraphs of other articles. Words are compared in lower case, without punctuation and articles. The real
-    questions of SQuAD 2.0 were written by people (Rajpurkar, Jia and Liang 2018, section 2).
+    People wrote the unanswerable questions of SQuAD 2.0 (Rajpurkar, Jia and Liang 2018, section 2). Here, a question
+    moves to a paragraph without the answers: preferably of the same article, and with most words of the question. A
+    word in N paragraphs counts 1 / N, and the first of equal paragraphs is taken. Words are compared in lower case,
+    without punctuation and articles.
 
     Args:
         questions: training questions of SQuAD 1.1.
-        seed: draws the questions that lose their answers.
+        seed: draws the questions that lose the answer.
 
     Returns:
-        All questions in their order, marked as a subset.
+        All questions in the old order, marked as a subset.
 
     Raises:
         ValueError: every paragraph holds the answer of a drawn question.
@@ -215,7 +223,7 @@ def derive_unanswerable(questions: Examples, seed: list[int]) -> Examples:
 
 
 def _list_contexts_without_answer(row: pd.Series, contexts: list[str], texts: dict[str, str]) -> list[str]:
-    """Returns the contexts, without the question's own, that hold none of the answers of a row.
+    """Lists the contexts, except the context of the question `row`, that hold no answer.
 
     Args:
         row: a question.

@@ -1,11 +1,12 @@
-"""Stage `tasks`: the GLUE tasks, SQuAD and TriviaQA in a common form.
+"""Stage `tasks`: converts the GLUE tasks, SQuAD and TriviaQA to a common form.
 
-Reads the source of tasks (generated here; original files below data.root; the hub). Writes, for each split of a task,
-data/tasks/TASK/SPLIT.parquet (GLUE: example_id, text_a, text_b, label; questions: example_id, context, question,
-answers, starts) and a row of data/tasks/statistics.csv: task, split; examples, the number of written examples;
-available, the number of examples in the source; reduced, whether there are fewer examples than available; subset,
-source, dropped and reason (examples.py); and majority_share, the share of the most frequent class, or of questions
-without an answer (empty for a regression, and where all questions have answers).
+Reads the source of tasks: generated here, original files below data.root, or the hub. Writes for each split of a task:
+
+- data/tasks/TASK/SPLIT.parquet, with the columns that glue.py and squad.py describe, without `article`.
+- a row of data/tasks/statistics.csv. Columns: `task`, `split`; `examples`, the number of written examples; `available`,
+  the number of examples in the source; `reduced`, whether fewer examples than available are written; `subset`,
+  `source`, `dropped` and `reason`, as examples.py describes; `majority_share`, the share of the most frequent class, or
+  of questions without an answer (empty for a regression, and if all questions have answers).
 """
 
 from pathlib import Path
@@ -39,7 +40,7 @@ COLUMNS = (
 
 
 def main(settings: Settings) -> dict:
-    """Writes the tasks; returns the sources, for the record of the run."""
+    """Writes the files of all tasks, and returns the sources, for the record of the run."""
     # The folder replaces TASK_FOLDER after all tasks are written.
     with make_temporary_sibling(TASK_FOLDER) as folder:
         folder.mkdir()
@@ -48,14 +49,14 @@ def main(settings: Settings) -> dict:
 
 
 def build_tasks(folder: Path, settings: Settings) -> list[dict]:
-    """Writes every split of the named tasks, and statistics.csv, which has no row without tasks.
+    """Writes every split of the configured tasks, and statistics.csv.
 
     Args:
         folder: an empty folder, which also holds generated original files for a while.
-        settings: the settings of the run.
+        settings: the whole of params.yaml.
 
     Returns:
-        The rows of statistics.csv.
+        The rows of statistics.csv; an empty list without tasks.
 
     Raises:
         ValueError: data are missing or have a fault.
@@ -90,14 +91,14 @@ def _sample_examples(
     number: int,
     settings: Settings,
 ) -> pd.DataFrame:
-    """Draws the examples of a split; `number` is the place of the split in the task."""
+    """Draws the examples of a split that are used; `number` is the position of the split in the task, for the seed."""
     tasks = settings.tasks
     section = tasks if name in TASKS else tasks.questions
     limit = section.train_examples if split.name == "train" else section.validation_examples
     # The seed does not depend on the other named tasks.
     place = (*TASKS, *QUESTIONS).index(name)
     frame = examples.sample(limit, [tasks.seed, place, number])
-    # Only questions have the column.
+    # Only frames of questions have the column `article`.
     return frame.drop(columns="article", errors="ignore")
 
 
@@ -107,7 +108,6 @@ def _describe_split(
     name: str,
     split: Split,
 ) -> dict:
-    """Returns the row of statistics.csv for a split."""
     return {
         "task": name,
         "split": split.name,
@@ -123,7 +123,10 @@ def _describe_split(
 
 
 def compute_majority_share(frame: pd.DataFrame, name: str) -> float | None:
-    """Computes the share of the most frequent class, or of questions without an answer; `None` for a regression."""
+    """Computes the share of the most frequent class, or of questions without an answer.
+
+    A regression, and questions that all have answers, give `None`.
+    """
     if name in QUESTIONS:
         without_answer = frame["answers"].str.len() == 0
         return float(without_answer.mean()) or None
@@ -154,7 +157,6 @@ def _read_split(
 
 
 def _read_hub(name: str, split: Split, settings: Settings) -> Examples:
-    """Reads a split from the hub."""
     if name in TASKS:
         return glue.read_hub(settings.tasks.hub, TASKS[name], split)
     questions = settings.tasks.questions
@@ -164,7 +166,7 @@ def _read_hub(name: str, split: Split, settings: Settings) -> Examples:
 
 
 def _generate_files(folder: Path, settings: Settings) -> None:
-    """Writes all generated tasks into a folder, in the form of original files."""
+    """Writes all generated tasks in the form of the original files."""
     tasks = settings.tasks
     questions = tasks.questions
     write_glue(folder, tasks.train_examples, tasks.validation_examples, tasks.seed)

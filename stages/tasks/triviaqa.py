@@ -1,9 +1,11 @@
-"""The reading-comprehension form of TriviaQA (RC), turned into questions with answer spans like SQuAD's.
+"""Reads the reading-comprehension form of TriviaQA (RC), and finds answer spans like the spans of SQuAD.
 
-Original distribution: triviaqa/qa/{wikipedia,web}-{train,dev}.json and the documents in triviaqa/evidence/{wikipedia,
-web}; NAME.subset.json replaces a missing NAME.json. TriviaQA marks no spans, and Kowsher et al. do not say how spans
-were made. Here a question gives one example: the first document (Wikipedia pages, then search results in their order)
-whose first words hold an alias of the answer. The span is the first place of any alias there, whatever the case.
+The original distribution is triviaqa/qa/{wikipedia,web}-{train,dev}.json and the documents in
+triviaqa/evidence/{wikipedia,web}; NAME.subset.json replaces a missing NAME.json.
+
+TriviaQA marks no spans, and Kowsher et al. do not say how spans were made. Here a question gives a single example: the
+first document (Wikipedia pages, then search results in order) whose first words hold an alias of the answer. The span
+is the first occurrence of any alias there, in any case.
 """
 
 import re
@@ -33,13 +35,13 @@ class Answer(msgspec.Struct):
 
 
 class Page(msgspec.Struct):
-    """A document of a question."""
+    """The file name of a document."""
 
     Filename: str
 
 
 class Entry(msgspec.Struct):
-    """A question; Wikipedia pages and search results have folders of their own in the evidence."""
+    """A question; Wikipedia pages and search results lie in separate folders of the evidence."""
 
     QuestionId: str | int
     Question: str
@@ -55,7 +57,7 @@ class File(msgspec.Struct):
 
 
 def read_original(root: Path, split: str, words: int) -> Examples:
-    """Reads a split of TriviaQA from the original files of the parts that exist.
+    """Reads a split of TriviaQA from the original files of the parts (wikipedia, web) that exist.
 
     Args:
         root: folder that has the folder `triviaqa`.
@@ -63,8 +65,8 @@ def read_original(root: Path, split: str, words: int) -> Examples:
         words: how many words at the beginning of a document are searched and become the context.
 
     Raises:
-        ValueError: there is no file, a file is not of the form of `File`, a document cannot be read, or no question has
-            its answer in these words. The message names the file, and the question at fault.
+        ValueError: there is no file, a file lacks a key, a document cannot be read, or no question has the answer in
+            these words. The message names the file, and the question at fault.
     """
     paths = find_triviaqa(root, split)
     # A missing part makes a subset, too.
@@ -74,10 +76,12 @@ def read_original(root: Path, split: str, words: int) -> Examples:
 
 
 def _read_candidates(paths: list[Path], evidence: Path) -> Iterator[Candidate]:
-    """Yields every question of some files; the documents, in the folder `evidence`, are read when they are used.
+    """Yields (id, question, aliases, documents) of each question of some files.
+
+    Documents, in the folder `evidence`, are read only on use, because most questions need only the first document.
 
     Raises:
-        ValueError: a file is not of the form of `File`, or a document is outside `evidence` or cannot be read.
+        ValueError: a file lacks a key, or a document is outside `evidence` or cannot be read.
     """
     for path in paths:
         for entry in read_json(path, File).Data:
@@ -88,7 +92,7 @@ def _read_candidates(paths: list[Path], evidence: Path) -> Iterator[Candidate]:
 
 
 def _check_name(page: Page, where: str) -> str:
-    """Returns the name of a document that lies within the evidence; `where` is for the message of an error."""
+    """Returns the file name of a document; ValueError, with `where` in the message, for a name outside the evidence."""
     name = PurePosixPath(page.Filename)
     if name.is_absolute() or ".." in name.parts:
         raise ValueError(
@@ -98,17 +102,17 @@ def _check_name(page: Page, where: str) -> str:
 
 
 def _read_documents(paths: list[Path], where: str) -> Iterator[str]:
-    """Yields the text of each document; `where` is for the message of an error."""
+    """Yields the text of each document; `where` names the question in an error message."""
     for path in paths:
         try:
             text = path.read_text(encoding="utf-8")
-        # ValueError: text that is not UTF-8, or a name with a NUL character
+        # ValueError: the text is not UTF-8, or the name has a NUL character.
         except (OSError, ValueError) as error:
             raise ValueError(
                 f"{where}: document {quote_value(str(path))} cannot be read ({quote_value(error)}); "
                 "fetch the evidence again"
             ) from None
-        # the text of a document may well be a web page
+        # A web page is allowed, because TriviaQA collected web pages as documents.
         require_data(path, POINTERS)
         yield text
 
@@ -122,7 +126,7 @@ def read_hub(hub: Hub, split: str, words: int) -> Examples:
         words: how many words at the beginning of a document are searched and become the context.
 
     Raises:
-        ValueError: the dataset cannot be read or lacks a column, or no question has its answer in these words.
+        ValueError: the dataset cannot be read or lacks a column, or no question has the answer in these words.
     """
     columns = ("question_id", "question", "answer", "entity_pages", "search_results")
     key = "tasks.questions.hub.triviaqa"
@@ -143,7 +147,7 @@ def read_hub(hub: Hub, split: str, words: int) -> Examples:
 
 
 def _list_rows(data: Iterable[dict]) -> Iterator[Candidate]:
-    """Yields every question of a dataset of the hub; all documents together would not fit into memory."""
+    """Yields (id, question, aliases, documents) of each question of a hub dataset, row by row to save memory."""
     for row in data:
         documents = row["entity_pages"]["wiki_context"] + row["search_results"]["search_context"]
         yield row["question_id"], row["question"], row["answer"]["aliases"], documents
@@ -155,13 +159,13 @@ def _find_spans(
     words: int,
     subset: bool,
 ) -> Examples:
-    """Makes examples with spans.
+    """Makes examples whose answer has a position in the first words of a document.
 
-    Questions without an alias in the first `words` words of any document are left out and counted. A question can be in
-    both parts: the first candidate with the answer makes the example, every other candidate is counted.
+    Questions without an alias in these words are left out and counted. A question can be in both parts of TriviaQA: the
+    first candidate with the answer makes the example, and every other candidate is counted.
 
     Args:
-        candidates: questions with their documents.
+        candidates: (id, question, aliases, documents) of each question.
         source: the files or dataset.
         words: how many words of a document are searched.
         subset: whether the source holds only a part of the original.
@@ -191,13 +195,15 @@ def _find_spans(
         reasons.append(f"{again} in both parts")
     reason = "; ".join(reasons)
     if lacking and not found:
-        raise ValueError(f"{source}: {reason}; raise tasks.questions.triviaqa_words")
+        raise ValueError(
+            f"{source}: {reason}; no question with an answer is left; raise tasks.questions.triviaqa_words"
+        )
     frame = check_rows(found.values(), source, False)
     return Examples(frame, source, subset, len(lacking) + again, reason)
 
 
 def cut_words(text: str, count: int) -> str:
-    """Returns the text up to the end of word number `count`: "a b" for "a b c" and 2."""
+    """Returns the text up to the end of word number `count`: `"a b c"` and 2 -> `"a b"`."""
     for number, word in enumerate(WORD.finditer(text), 1):
         if number == count:
             return text[: word.end()]
@@ -205,7 +211,10 @@ def cut_words(text: str, count: int) -> str:
 
 
 def find_alias(text: str, aliases: Iterable[str]) -> re.Match | None:
-    """Finds the first alias in a text, as whole words in any case; of aliases that begin there, the longest."""
+    """Finds the first alias in a text, as whole words in any case; of aliases at the same position, the longest.
+
+    The aliases `New` and `New York` match the text `in new york` at `new york`.
+    """
     names = {alias.strip() for alias in aliases} - {""}
     # Without alternatives, the expression would match the empty text.
     if not names:

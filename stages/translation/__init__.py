@@ -1,1 +1,1 @@
-"""Stage `translation`: an encoder-decoder Transformer with each operator, and two exact sequence tasks."""
+"""Trains encoder-decoder Transformers and models of two exact sequence tasks with each operator: stage `translation`."""

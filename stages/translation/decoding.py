@@ -1,7 +1,7 @@
-"""Translates with a trained Transformer: by greedy search, and by beam search with a length penalty.
+"""Translates with a trained Transformer, by greedy search or by beam search with a length penalty.
 
-Every step runs the decoder over the whole prefix, without a cache: sentences are short, and so all operators are
-treated alike.
+Every step runs the decoder over the whole prefix, without a cache: sentences are short, and all operators are treated
+alike.
 """
 
 from pathlib import Path
@@ -30,19 +30,19 @@ def translate_pairs(
     beams: int,
     length_penalty: float,
 ) -> list[str]:
-    """Translates the source side of some pairs.
+    """Translates the source sentences of some pairs.
 
     Args:
         model: a trained model, which is left in evaluation mode.
         pairs: the pairs.
         tokenizer: the file of the tokenizer of the target side.
-        precision: float32 or bfloat16.
-        beams: living hypotheses per sentence; 1 is greedy search, which has no length penalty.
-        length_penalty: exponent alpha of the length penalty; 0 is no penalty.
+        precision: `float32` or `bfloat16`.
+        beams: number of hypotheses kept per sentence; 1 is greedy search, which has no length penalty.
+        length_penalty: exponent alpha of the length penalty ((5 + n) / 6)^alpha; 0 is no penalty.
 
     Returns:
-        A text per pair, in the order of the pairs. With BEGIN and END a translation has at most as many tokens as the
-        model has positions.
+        A text per pair, in the order of the pairs. With begin and end token, a translation has at most as many tokens
+        as the model has positions.
     """
     model.eval()
     words = Tokenizer.from_file(str(tokenizer))
@@ -61,14 +61,14 @@ def translate_pairs(
 
 
 def decode_greedily(model: Transformer, source: Tensor) -> list[list[int]]:
-    """Appends the most likely token to every prefix, until END or the last position of the model.
+    """Translates by greedy search: the most likely token is appended until the end token or the model's last position.
 
     Args:
         model: in evaluation mode.
-        source: token ids [batch, n], padded with PAD.
+        source: token ids [batch, n], padded.
 
     Returns:
-        The token ids of each translation, without BEGIN and END.
+        The token ids of each translation, without begin and end token.
     """
     memory, seen = model.encode(source)
     prefix = torch.full((len(source), 1), BEGIN, device=source.device)
@@ -87,20 +87,20 @@ def decode_greedily(model: Transformer, source: Tensor) -> list[list[int]]:
 
 
 def search_by_beams(model: Transformer, source: Tensor, beams: int, alpha: float) -> list[list[int]]:
-    """Searches by beams for the hypothesis of the highest penalised log probability.
+    """Translates by beam search: finds the hypothesis with the highest log probability after division by the length penalty.
 
-    In every step a hypothesis may end only among the `beams` best continuations of its sentence. The search stops when
-    in no sentence a living hypothesis can overtake the best ended hypothesis, even if all further tokens were certain.
-    A hypothesis that has not ended at the model's last position counts as if it had.
+    In every step a hypothesis may end only among the `beams` best continuations of the sentence. The search stops when
+    in no sentence an open hypothesis can overtake the best ended hypothesis, even if all further tokens were certain. A
+    hypothesis that is still open at the model's last position counts as ended.
 
     Args:
         model: in evaluation mode.
-        source: token ids [batch, n], padded with PAD.
-        beams: number of living hypotheses of a sentence.
+        source: token ids [batch, n], padded.
+        beams: number of open hypotheses of a sentence.
         alpha: exponent of the length penalty.
 
     Returns:
-        The token ids of each translation, without BEGIN and END.
+        The token ids of each translation, without begin and end token.
     """
     batch = len(source)
     longest = len(model.places)
@@ -146,16 +146,16 @@ def search_by_beams(model: Transformer, source: Tensor, beams: int, alpha: float
 
 
 def compute_length_penalty(tokens: int, alpha: float) -> float:
-    """Returns the length penalty ((5 + n) / 6)^alpha of a hypothesis of n tokens, END included.
+    """Computes the length penalty ((5 + n) / 6)^alpha of a hypothesis of n tokens, the end token included.
 
-    The penalty is equation 14 of Wu et al. 2016, which Vaswani et al. use. Without an exponent (0) there is no penalty:
-    the result is 1.
+    Beam search divides a log probability by the penalty, so that long hypotheses are not at a disadvantage (Wu et al.
+    2016, equation 14, as in Vaswani et al.). For alpha = 0 the result is 1, which is no penalty.
     """
     return ((5 + tokens) / 6) ** alpha
 
 
 def _strip_marks(ids: list[int]) -> list[int]:
-    """Removes BEGIN, and END with everything after it: [BEGIN, 7, 9, END, PAD] -> [7, 9]."""
+    """Removes the begin token, and the end token with everything after: `[BEGIN, 7, 9, END, PAD]` -> `[7, 9]`."""
     inner = ids[1:]
     if END in inner:
         return inner[: inner.index(END)]

@@ -1,7 +1,7 @@
-"""Trains one Transformer by a protocol of `translation`, from one seed, and translates with it.
+"""Trains a Transformer by a protocol of `translation`, from one seed, and translates the scored split.
 
-A job saves its state after every epoch, and an interrupted job resumes from there, bit for bit. Real tokens are the
-target's tokens that are no padding, END included; the tutorial is TensorFlow's on translation.
+A job saves a checkpoint after every epoch, and an interrupted job resumes bit for bit. Real tokens are the tokens of
+the target that are no padding, the end token included. "The tutorial" is TensorFlow's tutorial on translation.
 """
 
 import math
@@ -26,14 +26,16 @@ LARGEST_LOSS = math.log(sys.float_info.max)
 
 
 def train(run: TranslationRun, folder: Path) -> dict:
-    """Trains a translation model to the end, from the checkpoint in the job's folder if there is a checkpoint.
+    """Trains a model, resuming from a checkpoint in the job's `folder`, and translates the scored split.
 
     Returns:
-        log: a dictionary of losses and accuracies for every epoch.
-        greedy, beam: the translations of the scored split by either search.
-        greedy_bleu, beam_bleu, copy_bleu: the BLEU of sacrebleu (Post 2018), from 0 to 100, against the references as
-            written; copy_bleu takes the source texts as translations.
-        signature: sacrebleu's text on how BLEU was computed.
+        A dictionary with these keys:
+
+        - log: a dictionary for every epoch, with losses and accuracies.
+        - greedy, beam: lists of the translations of the scored split, by either search.
+        - greedy_bleu, beam_bleu, copy_bleu: BLEU of sacrebleu (Post 2018), from 0 to 100, against the references as
+          written. copy_bleu scores the source texts as if these were translations.
+        - signature: sacrebleu's text on how BLEU was computed.
 
     Raises:
         ValueError: gradients are not finite, or the checkpoint has other settings.
@@ -70,7 +72,7 @@ def train(run: TranslationRun, folder: Path) -> dict:
 
 
 def make_log_entry(epoch: int, counts: Counts, evaluated: Counts, positions: int) -> dict:
-    """Computes the entry of one epoch in the log.
+    """Computes the metrics of an epoch from sums over tokens.
 
     Args:
         epoch: the number of the epoch, from 1.
@@ -79,12 +81,17 @@ def make_log_entry(epoch: int, counts: Counts, evaluated: Counts, positions: int
         positions: longest sequence of the model.
 
     Returns:
-        epoch, and training_loss: mean over the real tokens of the training batches, in nats, with label smoothing.
-        training_accuracy: share of *all* positions that are right, as the tutorial measures: every target padded to
-        `positions` and shifted by one, and a padded position always wrong, since the loss never teaches padding.
-        accuracy_ceiling: share of real tokens among all positions, the highest possible accuracy. tokens: number of
-        real tokens of held-out pairs. accuracy: share of right tokens among these. perplexity: per token of these,
-        without label smoothing.
+        A dictionary with these keys:
+
+        - epoch: the number.
+        - training_loss: mean over the real tokens of the training batches, in nats, with label smoothing.
+        - training_accuracy: share of right positions among *all* positions, as the tutorial measures: every target is
+          padded to `positions` and shifted by one, and a padded position is always wrong, because the loss never
+          teaches padding.
+        - accuracy_ceiling: share of real tokens among all positions, the highest possible accuracy.
+        - tokens: number of real tokens of held-out pairs.
+        - accuracy: share of right tokens among the real held-out tokens.
+        - perplexity: per real held-out token, without label smoothing.
     """
     places = counts.pairs * (positions - 1)
     held_out_loss = evaluated.loss / evaluated.tokens
@@ -101,7 +108,12 @@ def make_log_entry(epoch: int, counts: Counts, evaluated: Counts, positions: int
 
 
 def _translate_scored_split(model: Transformer, run: TranslationRun) -> dict:
-    """Translates the scored split by both searches; returns translations, BLEU scores and sacrebleu's signature."""
+    """Translates the scored split by greedy and by beam search, and computes BLEU.
+
+    Returns:
+        Translations by search, and BLEU by search and of the copied source: greedy, beam, greedy_bleu, beam_bleu,
+        copy_bleu and signature.
+    """
     recipe = run.training
     # SPLIT.safetensors has the ids of the split, SPLIT.parquet the texts as written: `source` and `target`.
     split = run.data / recipe.scored

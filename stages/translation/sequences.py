@@ -1,4 +1,6 @@
-"""Two exact sequence tasks behind claims of the blog post: position alone solves the first and cannot solve the second.
+"""Trains models of two exact sequence tasks: position alone solves the first and cannot solve the second.
+
+The tasks test claims of the blog post on fixed attention.
 
 Recurrence: x(t+1) = k0 x(t) + k1 x(t-1) + k2 x(t-2). Given x up to t, every position predicts the next value. The
 weights of the lags are the same at every position, so attention by positions is enough; the post names this task for
@@ -53,7 +55,7 @@ class SequenceModel(nn.Module):
         run: the operator and the recipe.
         embed: the input layer.
         outputs: width of the output.
-        causal: whether a position sees only itself and earlier positions.
+        causal: whether a position attends only to the same and earlier positions.
     """
 
     def __init__(
@@ -95,13 +97,13 @@ class Recurrence(SequenceModel):
         super().__init__(run, embed, outputs=1, causal=True)
 
     def forward(self, values: Tensor) -> Tensor:
-        """Predicts the next values [batch, n] of values [batch, n]; the first predictions do not count."""
+        """Predicts the next values [batch, n] of values [batch, n]; the first two predictions have no meaning."""
         X = self.embed(values[..., None])
         return self.output(self.encode(X)).squeeze(-1)
 
     @staticmethod
     def draw(number: int, positions: int, generator: torch.Generator) -> Batch:
-        """Draws inputs x(t) and expected x(t+1), both [number, positions]; the first LAGS values are from N(0, 1)."""
+        """Draws inputs x(t) and expected x(t+1), both [number, positions]; the first three values are from N(0, 1)."""
         values = list(torch.randn(LAGS, number, generator=generator))
         k0, k1, k2 = COEFFICIENTS
         while len(values) < positions + 1:
@@ -112,35 +114,37 @@ class Recurrence(SequenceModel):
 
     @staticmethod
     def compute_loss(outputs: Tensor, expected: Tensor) -> Tensor:
-        """Returns the mean squared error of the predicted values."""
+        """Computes the mean squared error of the predictions that the given values determine."""
         return functional.mse_loss(outputs[:, FIRST:], expected[:, FIRST:])
 
     @classmethod
     def compute_error(cls, outputs: Tensor, expected: Tensor) -> Tensor:
-        """Returns the root of the mean squared error, divided by the standard deviation of the right values."""
+        """Computes the root of the mean squared error, divided by the standard deviation of the right values."""
         return cls.compute_loss(outputs, expected).sqrt() / expected[:, FIRST:].std()
 
 
 class Copy(SequenceModel):
-    """Predicts the value that stands beside the last position's key."""
+    """Predicts the value that belongs to the last position's key."""
 
     def __init__(self, run: TranslationRun):
         embed = nn.Embedding(KEYS + VALUES + 1, run.training.hidden)
         super().__init__(run, embed, outputs=VALUES, causal=False)
 
     def forward(self, symbols: Tensor) -> Tensor:
-        """Returns scores of the last position's value [batch, VALUES] for symbols [batch, n, 2]."""
+        """Computes scores [batch, 16] of the possible values of the last key, from symbols [batch, n, 2]."""
         # sqrt(h), as in the translation model
         X = self.embed(symbols).sum(-2) * math.sqrt(self.places.shape[-1])
         return self.output(self.encode(X)[:, -1])
 
     @staticmethod
     def draw(number: int, positions: int, generator: torch.Generator) -> Batch:
-        """Draws symbols [number, positions, 2], a key and a value each, and the value [number] of the last key.
+        """Draws sequences of keys and values, and the value that each sequence asks for.
 
-        The keys of a sequence differ, but the last position repeats a key, with the symbol KEYS + VALUES in place of
-        the value. Keys are symbols from 0, values symbols from KEYS; the second tensor counts values from 0, as
-        classes.
+        The keys of a sequence differ, but the last position repeats a key, with the symbol 32 in place of the value.
+
+        Returns:
+            symbols: [number, positions, 2], a key (0 to 15) and a value (16 to 31) for each position.
+            expected: [number], the value of the last key as a class from 0 to 15.
         """
         before = positions - 1
         # The first keys of a random order of all keys; params.yaml allows at most KEYS + 1 positions.
@@ -161,9 +165,9 @@ class Copy(SequenceModel):
 
     @staticmethod
     def compute_error(outputs: Tensor, expected: Tensor) -> Tensor:
-        """Returns the share of wrong values.
+        """Computes the share of wrong values.
 
-        The commonest value of a sequence of 12 positions, which needs no key, is wrong with a share of 0.78.
+        Without the key, the commonest value of a sequence of 12 positions is wrong with a share of 0.78.
         """
         wrong = outputs.argmax(-1) != expected
         return wrong.float().mean()
@@ -173,10 +177,10 @@ TASKS = {"recurrence": Recurrence, "copy": Copy}
 
 
 def train(run: TranslationRun) -> dict:
-    """Trains a model of an exact sequence task on new sequences at every step.
+    """Trains a model of a sequence task on new sequences at every step.
 
     Returns:
-        {"error": the error of the task on held-out sequences}.
+        `{"error": number}`, the error of the task on 1,000 held-out sequences.
 
     Raises:
         ValueError: gradients are not finite.
@@ -205,7 +209,7 @@ def train(run: TranslationRun) -> dict:
 
 
 def draw_batch(run: TranslationRun, number: int, step: int) -> Batch:
-    """Draws the inputs and expected outputs of a step, on this process's device, from the run's seed and the step."""
+    """Draws the inputs and expected outputs of a training step, from the run's seed and the step, on this process's device."""
     seed = derive_seed(run.seed, ORDER, step)
     generator = torch.Generator().manual_seed(seed)
     task = TASKS[run.task]

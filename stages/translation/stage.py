@@ -1,10 +1,14 @@
-"""Trains translation models, and models of two exact sequence tasks, with every operator, once for every seed.
+"""Stage `translation`: trains translation models and models of two exact sequence tasks, per operator and seed.
 
-Reads data/sentence_pairs. Trains by every protocol of `translation` that names the operator, and on both sequence
-tasks if these name the operator. Writes data/observations/translation.csv: by epoch, the TensorFlow tutorial's accuracy
-over all positions with its ceiling, and accuracy of real tokens and perplexity of held-out sentences; after the last
-epoch, BLEU of greedy and of beam search; and the error on each sequence task. data/translations/OPERATOR.parquet holds
-every translation. Given an operator, the stage does only the jobs of this operator and writes no outputs.
+Reads data/sentence_pairs. Trains by every protocol of `translation` that names the operator, and on both sequence tasks
+if these name the operator. Writes:
+
+- data/observations/translation.csv: by epoch, the TensorFlow tutorial's accuracy over all positions with the ceiling,
+  accuracy of real tokens, and perplexity of held-out sentences; after the last epoch, BLEU of greedy and of beam
+  search; and the error on each sequence task.
+- data/translations/OPERATOR.parquet: every translation.
+
+Given an operator, the stage does only the jobs of this operator and writes no outputs.
 """
 
 from collections import defaultdict
@@ -29,7 +33,7 @@ SEQUENCES = "sequences"
 
 
 def train_and_evaluate(run: TranslationRun, folder: Path) -> dict:
-    """Job: trains and evaluates a model, with its checkpoint in `folder`; returns the result of the task's `train`."""
+    """Trains and evaluates a model as a job, with checkpoints in `folder`, and returns the measured results."""
     # These load torch, which is left to the worker.
     from stages.translation import loop, sequences
 
@@ -39,7 +43,7 @@ def train_and_evaluate(run: TranslationRun, folder: Path) -> dict:
 
 
 def plan_jobs(settings: Settings, operators: tuple[str, ...]) -> list[TranslationRun]:
-    """Plans a run for every operator, every protocol and sequence task that names the operator, and every seed."""
+    """Plans a run for every operator and seed in each protocol and sequence task that lists the operator."""
     section = settings.translation
     recipes = []
     for name, protocol in section.protocols.items():
@@ -64,10 +68,10 @@ def plan_jobs(settings: Settings, operators: tuple[str, ...]) -> list[Translatio
 
 
 def make_rows(run: TranslationRun, result: dict) -> list[Observation]:
-    """Makes observations of the result of a run.
+    """Converts the result of a run to observations: per epoch and metric, per BLEU score, or the error on a sequence task.
 
-    The column pretraining_seed has the seed of the run. The columns size and protocol have the name of the protocol, or
-    `sequences` for an exact sequence task.
+    The column pretraining_seed has the seed of the run. The columns size and protocol both have the protocol's name, or
+    `sequences`.
     """
     shared = {
         "stage": "translation",
@@ -93,7 +97,9 @@ def make_rows(run: TranslationRun, result: dict) -> list[Observation]:
 
 
 def write_outputs(done: list[tuple[TranslationRun, Path, dict]]) -> tuple[list[Observation], dict]:
-    """Writes the translations of every operator, by run, search and `example`, the number of the sentence from 0.
+    """Writes the translations of every operator as a table.
+
+    The columns are `search`, `example` (number of the sentence, from 0), `translation`, `protocol` and `seed`.
 
     Args:
         done: every run, operator by operator, with the folder and the result of the job.
@@ -126,7 +132,11 @@ def write_outputs(done: list[tuple[TranslationRun, Path, dict]]) -> tuple[list[O
 
 
 def main(settings: Settings, operator: str | None = None) -> dict | None:
-    """Does the jobs; returns the record of `write_outputs`, which goes into data/runs, or `None` given an operator."""
+    """Runs the jobs, of all operators or of a single operator.
+
+    Returns:
+        The signatures of BLEU, for the record in data/runs; `None` if an operator is given.
+    """
     whole = operator is None
     operators = settings.translation.operators if whole else (operator,)
     plan = plan_jobs(settings, operators)
