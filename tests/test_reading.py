@@ -391,7 +391,7 @@ def test_a_file_that_is_no_corpus_is_refused_by_its_line(tmp_path, name, content
 @pytest.mark.parametrize(
     ("patterns", "message"),
     [
-        (["*.parquet"], r"x\.parquet is of no known form"),
+        (["*.parquet"], r"x\.parquet has an unknown form"),
         (["*.jsonl", "*.warc"], r"`\*\.warc` matches no file below "),
         (["/absolute/*.jsonl"], "matches no file"),
         ([""], "matches no file"),
@@ -547,8 +547,8 @@ def test_a_binary_text_of_the_hub_is_unsound_and_not_base64(tmp_path, output):
         ("train.jsonl", b"", None, 5, ValueError, "corpus.hub: .*has no rows"),
         ("repository.py", b"", None, 5, ValueError, "corpus.hub: .*scripts are no longer supported"),
         ("train.txt", b"", ["*.txt"], 5, ValueError, "corpus.hub: .*no document in any of these"),
-        ("train.jsonl", write_plain("a"), ["fr_meta/*"], 5, ValueError, r"`fr_meta/\*` matches no file"),
-        ("a.parquet", b"", ["*"], 5, ValueError, r"corpus\.hub\.files: .*a\.parquet is of no known form"),
+        ("train.jsonl", plain("a"), ["fr_meta/*"], 5, ValueError, r"`fr_meta/\*` matches no file"),
+        ("a.parquet", b"", ["*"], 5, ValueError, r"corpus\.hub\.files: .*a\.parquet has an unknown form"),
         ("train.jsonl", b'{"body": "a"}', None, 1, ValueError, r"no `text` or `content` among the columns \['body'\]"),
         ("a.jsonl", b"{}\n", ["*"], None, RuntimeError, r"repository/a\.jsonl: no line is a JSON object"),
     ],

@@ -9,7 +9,7 @@ from tokenizers import Tokenizer
 
 from stages.files.storage import make_temporary_sibling, read_once
 
-# The ids of the special tokens are the places in SPECIAL. PAD is 0, with which `padded` fills.
+# The id of a special token is the index in SPECIAL. PAD must be 0, because `pad_sequences` fills with 0.
 SPECIAL = ("[PAD]", "[UNK]", "[BEGIN]", "[END]")
 PAD, UNKNOWN, BEGIN, END = range(4)
 SIDES = ("source", "target")
@@ -20,8 +20,8 @@ class Pairs:
     """Sentence pairs of a split.
 
     Attributes:
-        source: for each sentence an array of token ids, begin and end token included.
-        target: the sentences of the target language in the same form.
+        source: an array of token ids per sentence, begin and end token included.
+        target: the same, of the target language.
     """
 
     source: tuple[np.ndarray, ...]
@@ -32,29 +32,25 @@ class Pairs:
 
     @property
     def lengths(self) -> list[int]:
-        """The number of tokens of the longer sentence of every pair, by which batches are sorted."""
+        """The number of tokens of the longer sentence of every pair."""
         return [max(map(len, pair)) for pair in zip(self.source, self.target, strict=True)]
 
     def save(self, path: Path) -> None:
-        """Writes the pairs as safetensors: for either side, all ids in a single array, and the end of every sentence.
-
-        Raises:
-            ValueError: there are no pairs.
-        """
+        """Writes, for either side, all ids in one array, and the end of every sentence; ValueError without any pair."""
         tensors = {}
         for side in SIDES:
             sentences = getattr(self, side)
-            # params.yaml allows no ids above 16 bits.
+            # params.yaml limits vocabularies so that ids fit into 16 bits.
             tensors[f"{side}_ids"] = np.concatenate(sentences).astype(np.uint16)
             tensors[f"{side}_ends"] = np.cumsum([len(sentence) for sentence in sentences])
         with make_temporary_sibling(path) as temporary:
             save_file(tensors, temporary)
 
 
-# The eight files that were read last hold all splits of two protocols.
+# Eight cached files hold all splits of two protocols.
 @read_once(8)
 def load_pairs(path: Path) -> Pairs:
-    """Reads sentence pairs from a safetensors file, with ids as uint16; callers share the result and must not change arrays."""
+    """Reads a safetensors file of sentence pairs, ids as uint16; all callers share the result."""
     tensors = load_file(path)
     sides = [np.split(tensors[f"{side}_ids"], tensors[f"{side}_ends"][:-1]) for side in SIDES]
     return Pairs(*map(tuple, sides))
@@ -64,6 +60,6 @@ def read_vocabulary_sizes(data: Path) -> tuple[int, ...]:
     """Returns the sizes of the source and the target vocabulary.
 
     Args:
-        data: the folder with source.json and target.json, the tokenizers of a protocol.
+        data: the folder with the tokenizers source.json and target.json.
     """
     return tuple(Tokenizer.from_file(str(data / f"{side}.json")).get_vocab_size() for side in SIDES)

@@ -9,7 +9,7 @@ from stages.files.paths import SENTENCE_PAIRS
 from stages.runner.run import Job, Run
 from stages.schema.translation_sections import Layers
 
-# the task that is no sequence task
+# The name of the only task that is no sequence task.
 TRANSLATION = "translation"
 
 
@@ -23,12 +23,12 @@ class TranslationRun(Run):
         training: the section of params.yaml on that protocol, or on the sequence tasks.
     """
 
-    # These lists decide no single result.
+    # These lists do not influence the result of a single run, so runs of equal content share a job.
     beside: ClassVar[dict[str, Any]] = {"training": {"seeds", "operators"}}
     operator: str
     task: str
     size: str
-    # params.yaml has been validated already.
+    # The section is not validated a second time, because params.yaml has been validated already.
     training: SkipValidation[Layers]
 
     @property
@@ -43,6 +43,6 @@ class TranslationRun(Run):
 
     @property
     def job(self) -> Job:
-        """The run as a job; the input is the folder of sentence pairs, or nothing for a sequence task, whose data are drawn."""
+        """The run as a job, whose input is the folder of sentence pairs; sequence tasks are drawn and have no input."""
         inputs = (self.data,) if self.task == TRANSLATION else ()
         return Job(self.name, self, inputs)

@@ -1,4 +1,4 @@
-"""Holds the steps of training for translation: building a model, one update, and the evaluation of held-out pairs."""
+"""The steps of training for translation: building a model, one update, and the evaluation of held-out pairs."""
 
 import math
 from dataclasses import dataclass
@@ -24,7 +24,7 @@ from stages.training.optimisation import (
     update_weights,
 )
 
-# sentence pairs in a batch of the evaluation
+# Number of sentence pairs in a batch of the evaluation.
 HELD_OUT_BATCH = 128
 # Neither source (Vaswani et al. 2017, TensorFlow's tutorial on translation) clips gradients.
 NO_CLIPPING = math.inf
@@ -32,7 +32,7 @@ NO_CLIPPING = math.inf
 
 @dataclass
 class Counts:
-    """Sums over batches, from which losses and accuracies are computed.
+    """Sums over batches.
 
     Attributes:
         loss: sum over the real target tokens (tokens that are no padding), in nats.
@@ -52,7 +52,7 @@ class Counts:
 
 
 def build_model(run: TranslationRun, words: tuple[int, int]) -> Transformer:
-    """Builds a run's model with weights from the seed of the run, on this process's device.
+    """Builds a run's model from the seed, on this process's device.
 
     Args:
         run: the operator, the recipe and the seed.
@@ -63,9 +63,7 @@ def build_model(run: TranslationRun, words: tuple[int, int]) -> Transformer:
 
 
 def assemble_model(run: TranslationRun, words: tuple[int, int]) -> Transformer:
-    """Builds the model of a run with weights from the global generator.
-
-    On the device `meta`, the model has shapes but no memory, for counting parameters.
+    """Builds the model of a run with weights from the global generator; device `meta` builds shapes without memory.
 
     Args:
         run: the operator and the recipe.
@@ -89,7 +87,7 @@ def assemble_model(run: TranslationRun, words: tuple[int, int]) -> Transformer:
 
 def configure_operator(run: TranslationRun) -> OperatorConfig:
     """Makes the configuration of a run's operator, without dropout on the attention weights, as in both sources."""
-    # layers, hidden, heads, intermediate, positions
+    # The fields of Sized are layers, hidden, heads, intermediate and positions.
     sizes = run.training.model_dump(include={*Sized.model_fields})
     return make_configuration(run.operator, **sizes, attention_probs_dropout_prob=0.0)
 
@@ -111,7 +109,7 @@ def build_feed_forward(run: TranslationRun) -> FeedForward:
 
 
 def compute_rate(step: int, hidden: int, warmup: int) -> float:
-    """Computes the learning rate h^-0.5 min(s^-0.5, s warmup^-1.5), s = step + 1 (Vaswani et al. 2017, equation 3)."""
+    """Computes the learning rate `h^-0.5 min(s^-0.5, s warmup^-1.5)`, s = step + 1 (Vaswani et al., equation 3)."""
     return hidden**-0.5 * min((step + 1) ** -0.5, (step + 1) * warmup**-1.5)
 
 
@@ -155,13 +153,7 @@ def make_update(
 
 @torch.no_grad()
 def evaluate_held_out(model: Transformer, pairs: Pairs, precision: str) -> Counts:
-    """Evaluates held-out pairs without label smoothing, and leaves the model in evaluation mode.
-
-    Args:
-        model: the model.
-        pairs: the held-out pairs.
-        precision: `float32` or `bfloat16`.
-    """
+    """Evaluates held-out pairs in float32 or bfloat16, without label smoothing; sets the model to evaluation mode."""
     model.eval()
     total = Counts()
     lengths = [len(sentence) for sentence in pairs.target]
@@ -178,7 +170,7 @@ def score_pairs(model: Transformer, pairs: Pairs, indices: np.ndarray) -> tuple[
     """Scores the real target tokens of some pairs.
 
     Padding needs no scores: the loss leaves padding out, and the TensorFlow tutorial's accuracy in training counts
-    every padded position as wrong, whatever the prediction.
+    every padded position as wrong.
 
     Args:
         model: the model, in training or evaluation mode.
@@ -186,9 +178,9 @@ def score_pairs(model: Transformer, pairs: Pairs, indices: np.ndarray) -> tuple[
         indices: positions of the batch's pairs in the split.
 
     Returns:
-        scores: [tokens, words], before the softmax, for each real target token after the begin token, given the source
-            and the earlier tokens.
-        labels: [tokens], the ids of the right words.
+        scores: `[tokens, words]`, before the softmax, for each real target token after the begin token, given the
+            source and the earlier tokens.
+        labels: `[tokens]`, the ids of the right words.
     """
     memory, seen = model.encode(pad_sequences(pairs.source, indices))
     target = pad_sequences(pairs.target, indices)

@@ -18,7 +18,7 @@ from torch import Tensor, nn
 from stages.attention.base import SelfAttention
 from stages.encoder_decoder.pairs import PAD
 
-# of LayerNorm
+# Epsilon of LayerNorm, as in the tutorial (Keras).
 EPSILON = 1e-6
 
 
@@ -38,12 +38,12 @@ class Attention(nn.Module):
         memory: Tensor | None = None,
         causal: bool = False,
     ) -> Tensor:
-        """Computes hidden states [batch, n, h].
+        """Computes hidden states `[batch, n, h]`.
 
         Args:
-            X: queries, hidden states [batch, n, h].
-            mask: True = seen, broadcasts to [batch, heads, n, m].
-            memory: hidden states [batch, m, h] that give keys and values; `None`: X.
+            X: queries `[batch, n, h]`.
+            mask: True = seen, broadcasts to `[batch, heads, n, m]`.
+            memory: hidden states `[batch, m, h]` that give keys and values; `None`: X.
             causal: whether a token sees only the same and earlier tokens.
         """
         attended = self.operator(X, mask, memory, causal)
@@ -53,7 +53,7 @@ class Attention(nn.Module):
 class FeedForward(nn.Module):
     """A network for every position separately, then dropout, residual sum and LayerNorm.
 
-    The network is `inner`, [batch, n, h] -> [batch, n, width], and a Linear layer back to `hidden`, which is h.
+    The network is `inner`, `[batch, n, h] -> [batch, n, width]`, and a Linear layer back to `hidden`, which is h.
     """
 
     def __init__(self, inner: nn.Module, width: int, hidden: int, dropout: float):
@@ -64,7 +64,7 @@ class FeedForward(nn.Module):
         self.norm = nn.LayerNorm(hidden, eps=EPSILON)
 
     def forward(self, X: Tensor) -> Tensor:
-        """Computes hidden states [batch, n, h] from X [batch, n, h]."""
+        """Computes hidden states `[batch, n, h]` from X `[batch, n, h]`."""
         return self.norm(X + self.dropout(self.output(self.inner(X))))
 
 
@@ -77,9 +77,9 @@ class EncoderLayer(nn.Module):
         self.feed_forward = feed_forward
 
     def forward(self, X: Tensor, mask: Tensor) -> Tensor:
-        """Computes hidden states [batch, n, h] from X [batch, n, h].
+        """Computes hidden states `[batch, n, h]` from X `[batch, n, h]`.
 
-        The mask is True for tokens that are seen, and broadcasts to [batch, heads, n, n].
+        The mask is True for seen tokens, and broadcasts to `[batch, heads, n, n]`.
         """
         return self.feed_forward(self.attention(X, mask))
 
@@ -100,13 +100,13 @@ class DecoderLayer(nn.Module):
         memory: Tensor,
         memory_mask: Tensor,
     ) -> Tensor:
-        """Computes hidden states [batch, m, h] of the target.
+        """Computes hidden states `[batch, m, h]` of the target.
 
         Args:
-            X: hidden states of the target [batch, m, h].
-            mask: True = seen, broadcasts to [batch, heads, m, m]; the causal mask is added.
-            memory: the encoder's output [batch, n, h].
-            memory_mask: True = seen, broadcasts to [batch, heads, m, n].
+            X: hidden states of the target `[batch, m, h]`.
+            mask: True = seen, broadcasts to `[batch, heads, m, m]`; the causal mask is added.
+            memory: the encoder's output `[batch, n, h]`.
+            memory_mask: True = seen, broadcasts to `[batch, heads, m, n]`.
         """
         attended = self.attention(X, mask, causal=True)
         return self.feed_forward(self.cross(attended, memory_mask, memory))
@@ -153,11 +153,11 @@ class Transformer(nn.Module):
         """Encodes source sentences.
 
         Args:
-            source: token ids [batch, n], padded.
+            source: token ids `[batch, n]`, padded.
 
         Returns:
-            memory: hidden states [batch, n, h].
-            seen: mask [batch, 1, 1, n], False at padding.
+            memory: hidden states `[batch, n, h]`.
+            seen: mask `[batch, 1, 1, n]`, False at padding.
         """
         seen = (source != PAD)[:, None, None]
         X = self._embed(self.source, source)
@@ -166,12 +166,14 @@ class Transformer(nn.Module):
         return X, seen
 
     def decode(self, target: Tensor, memory: Tensor, seen: Tensor) -> Tensor:
-        """Decodes a target prefix to hidden states [batch, m, h]; a token sees the same and earlier tokens, and no padding.
+        """Computes hidden states `[batch, m, h]` of a target prefix.
+
+        A token sees the same and earlier tokens, and no padding.
 
         Args:
-            target: token ids [batch, m].
-            memory: hidden states of the source [batch, n, h].
-            seen: mask of the source [batch, 1, 1, n], False at padding.
+            target: token ids `[batch, m]`.
+            memory: hidden states of the source `[batch, n, h]`.
+            seen: mask of the source `[batch, 1, 1, n]`, False at padding.
         """
         mask = (target != PAD)[:, None, None]
         X = self._embed(self.target, target)
@@ -180,16 +182,16 @@ class Transformer(nn.Module):
         return X
 
     def _embed(self, embedding: nn.Embedding, ids: Tensor) -> Tensor:
-        """Computes the first layer's input [batch, n, h] for ids [batch, n], at most `positions` per sequence."""
+        """Computes the first layer's input `[batch, n, h]` for ids `[batch, n]`; n is at most `positions`."""
         scaled = embedding(ids) * math.sqrt(embedding.embedding_dim)
         return self.dropout(scaled + self.places[: ids.shape[1]])
 
 
 def compute_sinusoids(positions: int, hidden: int) -> Tensor:
-    """Computes the position encodings [positions, h] (Vaswani et al. 2017, section 3.5).
+    """Computes the position encodings `[positions, h]` (Vaswani et al. 2017, section 3.5).
 
-    Even channels 2 i are the sine and odd channels 2 i + 1 the cosine of position * 10,000^(-2 i / h), computed in
-    float64 because float32 rounds large angles. For h = 2, row p is (sin p, cos p).
+    Even channels 2 i are the sine and odd channels 2 i + 1 the cosine of `position * 10,000^(-2 i / h)`, in float64, as
+    float32 rounds large angles. For h = 2, row p is (sin p, cos p).
     """
     channels = torch.arange(0, hidden, 2, dtype=torch.float64)
     rates = 10_000.0 ** (-channels / hidden)

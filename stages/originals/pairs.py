@@ -21,11 +21,12 @@ def find_pairs(root: Path, name: str, languages: tuple[str, str]) -> list[Path]:
     if name.endswith(".tsv"):
         paths = [root / name]
     for path in paths:
+        # A broken link gets a message of its own.
         require_target(path)
         if not path.is_file():
             raise ValueError(
-                f"{path}: no such file; translation.protocols.*.files names pairs below data.root ({root}); "
-                "`protocols: {}` asks for no translation"
+                f"{path}: no such file; translation.protocols.*.files names files below data.root ({root}): put the "
+                "file there, or set `protocols: {}` to skip translation"
             )
     return paths
 
@@ -34,7 +35,7 @@ def require_pairs(root: Path, protocol: TranslationProtocol) -> None:
     """Checks that the files of all splits of a protocol exist and hold data.
 
     Raises:
-        ValueError: a file is missing, or holds a Git LFS pointer or web page in place of the data.
+        ValueError: a file is missing, or is a pointer or web page.
     """
     for name in protocol.files.model_dump().values():
         for path in find_pairs(root, name, (protocol.source, protocol.target)):

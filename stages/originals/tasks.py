@@ -7,15 +7,15 @@ from stages.benchmarks.glue import TASKS, Split, Task
 from stages.files.stand_ins import require_data, require_target
 from stages.schema.sections import Questions
 
-# of SQuAD's files: the end of the name by set of questions, and the begin by split
+# A file of SQuAD is named STEM-VERSION.json, such as train-v1.1.json.
 VERSIONS = {"squad1": "v1.1", "squad2": "v2.0"}
 STEMS = {"train": "train", "validation": "dev"}
-# the parts of TriviaQA
+# TriviaQA was collected in two parts, by the source of the documents.
 PARTS = ("wikipedia", "web")
 
 
 def find_file(folders: Iterable[Path], stem: str, suffix: str) -> Path | None:
-    """Finds the first existing file: in each folder the whole file (train.tsv) before a subset (train.subset.tsv).
+    """Finds the first existing file: in each folder the whole file (`train.tsv`) before a subset (`train.subset.tsv`).
 
     Args:
         folders: folders to look in; the subset in a folder comes before the whole file in the next folder.
@@ -28,6 +28,7 @@ def find_file(folders: Iterable[Path], stem: str, suffix: str) -> Path | None:
     for folder in folders:
         for name in (f"{stem}{suffix}", f"{stem}.subset{suffix}"):
             path = folder / name
+            # A broken link is an error here, or else the next folder would be used without notice.
             require_target(path)
             if path.is_file():
                 return path
@@ -41,14 +42,14 @@ def require_file(
     what: str,
     remedy: str,
 ) -> Path:
-    """Finds the first existing file, whole or as a subset, and stops with a remedy if no file exists.
+    """Finds the whole file or the subset like `find_file`, and stops with a remedy if neither exists.
 
     Args:
         folders: folders to look in.
         stem: the name of the file up to the suffix.
         suffix: the suffix, such as `.tsv`.
         what: task and split, for the error message.
-        remedy: end of the message: how to do without the file, in the imperative.
+        remedy: how to do without the file, in the imperative, as the end of the message.
 
     Raises:
         ValueError: there is no such file.
@@ -78,12 +79,13 @@ def find_glue(root: Path, task: Task, split: Split) -> Path:
     Raises:
         ValueError: there is no such file.
     """
+    # The root may be the folder `glue` itself, or the folder above.
     return require_file(
         [root / "glue" / task.folder, root / task.folder],
         split.stem,
         ".tsv",
         f"task {task.name}, split {split.name}",
-        "take the task from tasks.names (`[]` asks for no task), or set tasks.source to `embedded`",
+        "remove the task from tasks.names (`[]` is no task), or set tasks.source to `embedded`",
     )
 
 
@@ -99,9 +101,9 @@ def find_squad(root: Path, name: str, split: str) -> Path:
         ValueError: there is no such file.
     """
     stem = f"{STEMS[split]}-{VERSIONS[name]}"
-    remedy = f"take {name} from tasks.questions.names"
+    remedy = f"remove {name} from tasks.questions.names"
     if stem == "train-v2.0":
-        remedy += "; `tasks.questions.squad2_training: derived` makes it of 1.1's"
+        remedy += "; `tasks.questions.squad2_training: derived` derives the file from SQuAD 1.1"
     return require_file([root / "squad", root], stem, ".json", f"{name}, split {split}", remedy)
 
 
@@ -127,7 +129,7 @@ def find_triviaqa(root: Path, split: str) -> list[Path]:
     if not paths:
         raise ValueError(
             f"triviaqa, split {split}: {folder} has neither wikipedia-{stem}.json nor web-{stem}.json; unpack "
-            "TriviaQA's RC data there, or take triviaqa from tasks.questions.names"
+            "TriviaQA's RC data there, or remove triviaqa from tasks.questions.names"
         )
     return paths
 
@@ -136,7 +138,7 @@ def require_glue(root: Path, names: Iterable[str]) -> None:
     """Checks that the files of all splits of some GLUE tasks exist and hold data.
 
     Raises:
-        ValueError: a file is missing, or holds a Git LFS pointer or web page in place of the data.
+        ValueError: a file is missing, or is a pointer or web page.
     """
     for name in names:
         for split in TASKS[name].splits:
@@ -147,13 +149,14 @@ def require_questions(root: Path, questions: Questions) -> None:
     """Checks that the files of all configured sets of questions exist and hold data.
 
     Raises:
-        ValueError: a file is missing, or holds a Git LFS pointer or web page in place of the data.
+        ValueError: a file is missing, or is a pointer or web page.
     """
     for name in questions.names:
         for split in STEMS:
             if name == "triviaqa":
                 paths = find_triviaqa(root, split)
             elif is_derived(name, split, questions):
+                # The split is derived from the questions of SQuAD 1.1.
                 paths = [find_squad(root, "squad1", split)]
             else:
                 paths = [find_squad(root, name, split)]

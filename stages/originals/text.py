@@ -1,4 +1,4 @@
-"""Finds the files of the corpus that match the user's glob patterns, below a folder or in a hub repository."""
+"""Finds the files of the corpus, below a folder or in a hub repository, by the user's glob patterns."""
 
 import glob
 from collections.abc import Callable, Iterable
@@ -18,7 +18,7 @@ def find_files(root: Path, patterns: Iterable[str], key: str = "corpus.files") -
         key: the key of params.yaml that has the patterns, for error messages.
 
     Returns:
-        Each file once, by pattern, then in natural order: part_2 before part_10.
+        Each file once, by pattern, then `part_2` before `part_10`.
 
     Raises:
         ValueError: a pattern matches no file, a file of unknown form, or no ordinary file, such as a broken link.
@@ -27,16 +27,18 @@ def find_files(root: Path, patterns: Iterable[str], key: str = "corpus.files") -
     def matches(pattern: str) -> list[Path]:
         try:
             paths = set(root.glob(pattern))
-        # Absolute or empty patterns.
+        # Path.glob refuses absolute and empty patterns, which then match no file.
         except (NotImplementedError, ValueError):
             return []
-        # Path.glob may leave out broken links.
+        # Path.glob may leave out broken links, which are an error below.
         paths.update(root / name for name in glob.glob(pattern, root_dir=root))  # noqa: PTH207
         files = [path for path in paths if not path.is_dir() and not is_hidden(path, root)]
         for path in files:
             require_target(path)
             if not path.is_file():
-                raise ValueError(f"{key}: {path}: no ordinary file; delete the file or narrow the pattern `{pattern}`")
+                raise ValueError(
+                    f"{key}: {path}: not an ordinary file; delete the file or narrow the pattern `{pattern}`"
+                )
         return files
 
     return match_files(patterns, matches, key, f"below {root.absolute()}")
@@ -48,13 +50,13 @@ def match_files(
     key: str,
     where: str,
 ) -> list[Path]:
-    """Lists the files that match some patterns: by pattern, then part_2 before part_10, each at the first match.
+    """Lists the files that match some patterns, each once: by pattern, then `part_2` before `part_10`.
 
     Args:
         patterns: glob patterns of paths.
-        match: function from a pattern to the matching files.
+        match: returns the files that match a pattern.
         key: the key of params.yaml that has the patterns, for error messages.
-        where: the searched folder or repository, for error messages.
+        where: the searched place, for error messages.
 
     Raises:
         ValueError: a pattern matches no file, or a file of unknown form.
@@ -63,7 +65,7 @@ def match_files(
     for pattern in patterns:
         matched = match(pattern)
         if not matched:
-            raise ValueError(f"{key}: `{pattern}` matches no file {where}; correct the pattern or the folder")
+            raise ValueError(f"{key}: `{pattern}` matches no file {where}; fix the pattern or add the files")
         for path in reading.sort_naturally(matched):
             find_form(path, key)
             paths[path] = None
@@ -78,7 +80,5 @@ def find_form(path: Path, key: str = "corpus.files") -> str:
     """
     suffixes = [suffix for suffix in path.suffixes if suffix not in reading.DECOMPRESSION]
     if not suffixes or suffixes[-1] not in (".jsonl", ".txt", ".raw"):
-        raise ValueError(
-            f"{key}: {path} is of no known form; known are .jsonl, .txt and .raw, alone or with .zst or .gz"
-        )
+        raise ValueError(f"{key}: {path} has an unknown form; use .jsonl, .txt or .raw, alone or with .zst or .gz")
     return suffixes[-1]

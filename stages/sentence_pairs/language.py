@@ -18,13 +18,13 @@ import yaml
 
 _WORDS = yaml.safe_load(Path(__file__).with_name("language.yaml").read_text(encoding="utf-8"))
 NAMES = _WORDS["names"]
-# by word of the source: [plural of the source, stem of the target, gender]
+# Lexicon of nouns: word of the source -> [plural of the source, stem of the target, gender].
 NOUNS = _WORDS["nouns"]
-# by word of the source: [third person singular of the source, stem of the target]
+# Lexicon of verbs: word of the source -> [third person singular of the source, stem of the target].
 VERBS = _WORDS["verbs"]
-# by word of the source: the stem of the target
+# Lexicon of adjectives: word of the source -> stem of the target.
 ADJECTIVES = _WORDS["adjectives"]
-# by word of the source: the word of the target
+# Lexicons of words that do not inflect: word of the source -> word of the target.
 PREPOSITIONS = _WORDS["prepositions"]
 ADVERBS = _WORDS["adverbs"]
 
@@ -61,10 +61,10 @@ class Phrase:
         return words
 
     def write_target(self, case: str = "") -> list[str]:
-        """Returns the words of the phrase in the target language: `["zilkoi", "rukoi", "la"]` for "the red houses".
+        """Returns the words of the phrase in the target language, such as `["zilkoi", "rukoi", "la"]`.
 
         Args:
-            case: an ending that is appended to a noun, but not to a name: `n` gives `zilkoin`.
+            case: an ending that is appended to a noun, but not to a name, such as `n`.
         """
         if self.noun in NAMES:
             return [self.noun]
@@ -99,7 +99,7 @@ def _draw_sentence(rng: Random) -> tuple[list[str], list[str]]:
     preposition = None
     if rng.random() < 0.4:
         preposition = rng.choice(sorted(PREPOSITIONS))
-    # persons stand only after "with"; a phrase is drawn even without a preposition
+    # Persons stand only after "with". A phrase is drawn even without a preposition, where the phrase goes unused.
     place = _draw_phrase(rng, names=preposition == "with", simple=True)
     adverb = None
     if rng.random() < 0.3:

@@ -1,7 +1,7 @@
 """Reads sentence pairs of original files and of hub datasets, and counts every bad pair by the defect.
 
-Files: NAME.SOURCE and NAME.TARGET with a sentence per line (SOURCE and TARGET are the names of the languages), or a
-.tsv with a column per language, named in the first line. Lines are streamed; only sound pairs stay in memory.
+Files: `NAME.SOURCE` and `NAME.TARGET` with a sentence per line (for languages SOURCE and TARGET), or a .tsv whose first
+line names a column per language. Lines are streamed; only sound pairs stay in memory.
 """
 
 from collections import Counter
@@ -15,14 +15,14 @@ from stages.originals.pairs import find_pairs
 from stages.records import reading
 from stages.schema.sections import Hub
 
-# characters of a word, at most; the time to cut a word into sub-words grows with the square of the length
+# Largest number of characters in a word: the time to cut a word into sub-words grows with the square of the length.
 LONGEST_WORD = 1000
-# defects that cast doubt on the whole file
+# Defects that cast doubt on the whole file, so that too many are an error.
 MALFORMED = ("malformed", "not_utf8")
 
-# source and target of a pair, unchecked
+# Source and target of a pair, unchecked.
 Sides = tuple[bytes | str | None, bytes | str | None]
-# source and target of every sound pair
+# Source and target of every sound pair.
 Texts = list[tuple[str, str]]
 
 
@@ -45,13 +45,13 @@ def read_files(root: Path, name: str, languages: tuple[str, str]) -> Iterator[Si
         yield from _read_table(paths[0], languages)
         return
     sources, targets = paths
-    # the lines are counted first, so that no pair of files with a lost line is read
+    # Lines are counted first: after a lost line, all further pairs would be wrong.
     source_lines = sum(1 for _ in reading.read_lines(sources))
     target_lines = sum(1 for _ in reading.read_lines(targets))
     if source_lines != target_lines:
         raise ValueError(
-            f"{sources} has {source_lines:,} and {targets} has {target_lines:,} lines; line N of one must translate "
-            "line N of the other: fix the files"
+            f"{sources} has {source_lines:,} and {targets} has {target_lines:,} lines; line N of the target must "
+            "translate line N of the source; fix the files"
         )
     yield from zip(reading.read_lines(sources), reading.read_lines(targets), strict=True)
 
@@ -59,7 +59,7 @@ def read_files(root: Path, name: str, languages: tuple[str, str]) -> Iterator[Si
 def _read_table(path: Path, languages: tuple[str, str]) -> Iterator[Sides]:
     """Yields the pairs of a table with a column per language; ValueError for a table without these columns."""
     lines = reading.read_lines(path)
-    # a first line that is not UTF-8 has no column of the languages, which is an error below
+    # A first line that is not UTF-8 has no column of the languages, which is an error below.
     first = next(lines, b"").decode(errors="replace")
     header = [column.strip() for column in first.split("\t")]
     source, target = reading.find_columns(path, header, languages, "name the columns by their languages")
@@ -114,56 +114,56 @@ def keep_sound_pairs(
     """Keeps the pairs without a defect, and counts the defects of all other pairs.
 
     Args:
-        sides: (source, target) of each pair, unchecked.
+        sides: unchecked pairs (source, target).
         limit: largest number of pairs to read, or `None` for all.
         malformed_share: share of the pairs, in [0, 1], that may lack a text or not be UTF-8.
         name: the name of the pairs in an error.
 
     Returns:
-        texts: (source, target) of each sound pair, with white space collapsed.
-        counts: the number of all pairs by the key `in`, and the number of pairs by each defect, such as `empty`.
+        texts: the sound pairs, with white space collapsed.
+        counts: the number of all pairs by the key `in`, and of pairs by each defect, such as `empty`.
 
     Raises:
         ValueError: too many pairs are malformed.
     """
     kept = []
-    fates = Counter()
+    counts = Counter()
     first = None
     for number, pair in enumerate(islice(sides, limit), 1):
-        fates["in"] += 1
+        counts["in"] += 1
         texts, reason = _read_pair(pair)
         if not reason:
             kept.append(texts)
             continue
-        fates[reason] += 1
+        counts[reason] += 1
         if first is None and reason in MALFORMED:
             first = number
-    malformed = sum(fates[reason] for reason in MALFORMED)
-    if malformed > malformed_share * fates["in"]:
+    malformed = sum(counts[reason] for reason in MALFORMED)
+    if malformed > malformed_share * counts["in"]:
         raise ValueError(
-            f"{name}: of {fates['in']} pairs, {fates['malformed']} lack a text, or have other cells than the table's "
-            f"first line, and {fates['not_utf8']} are not UTF-8, more than filtering.malformed_share "
-            f"({malformed_share}) allows; the first is pair {first}: fix the files, or raise the share"
+            f"{name}: of {counts['in']} pairs, {counts['malformed']} lack a text, or have other cells than the table's "
+            f"first line, and {counts['not_utf8']} are not UTF-8, more than filtering.malformed_share "
+            f"({malformed_share}) allows; the first is pair {first}; fix the files, or raise the share"
         )
-    return kept, fates
+    return kept, counts
 
 
 def drop_held_out(training: tuple[Texts, Counter], held_out: Iterable[tuple[str, str]]) -> tuple[Texts, Counter]:
-    """Drops training pairs that are also held out, because a model must not train on the pairs of the evaluation.
+    """Drops training pairs that are also held out.
 
     Args:
         training: the sound training pairs, and the number of pairs by defect.
         held_out: the held-out pairs (source, target).
 
     Returns:
-        The other training pairs, and the counts with the dropped pairs under `also_held_out`.
+        The other training pairs, and the counts with `also_held_out`, the number of dropped pairs.
     """
-    texts, fates = training
+    texts, counts = training
     repeated = set(held_out)
     kept = [pair for pair in texts if pair not in repeated]
     dropped = Counter(also_held_out=len(texts) - len(kept))
-    # a sum of Counters leaves out counts of 0
-    return kept, fates + dropped
+    # A sum of Counters leaves out counts of 0.
+    return kept, counts + dropped
 
 
 def _read_pair(pair: Sides) -> tuple[tuple[str, ...], str | None]:
@@ -194,7 +194,7 @@ def _decode_side(side: bytes | str) -> str:
     """Decodes a side of a pair; UnicodeError for text with lone surrogates or NUL characters, or not in UTF-8."""
     content = side.encode() if isinstance(side, str) else side
     text = content.decode()
-    # UTF-16 has a NUL at every other place of Latin text
+    # Latin text in UTF-16 has a NUL at every other position.
     if "\0" in text:
         raise UnicodeError("a NUL character")
     return text

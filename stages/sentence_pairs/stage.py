@@ -1,8 +1,8 @@
-"""Stage `sentence_pairs`: prepares the data of every translation protocol: drops bad pairs and cuts sentences into sub-words.
+"""Stage `sentence_pairs`: prepares the data of the translation protocols.
 
 Reads the data source. Writes, below data/sentence_pairs:
 
-- ledger.csv: number of pairs by protocol, split, fate (in, kept, dropped or cut) and reason.
+- ledger.csv: number of pairs by protocol, split, fate (`in`, `kept`, `dropped` or `cut`) and reason.
 - PROTOCOL/source.json and target.json: tokenizers.
 - PROTOCOL/SPLIT.safetensors: token ids; for held-out splits also SPLIT.parquet: texts.
 
@@ -29,7 +29,7 @@ from stages.sentence_pairs import language, reading, vocabulary
 from stages.sentence_pairs.reading import Texts
 
 SPLITS = ("train", "validation", "test")
-# fate: in (read), kept, dropped or cut (among the kept pairs)
+# Columns of ledger.csv. The fate of pairs is `in` (read), `kept`, `dropped`, or `cut` (some of the kept pairs).
 COLUMNS = ("protocol", "split", "fate", "reason", "pairs")
 
 
@@ -62,10 +62,10 @@ def read_texts(settings: Settings, protocol: TranslationProtocol) -> tuple[dict[
     test, _ = sound["test"]
     held_out = [*validation, *test]
     sound["train"] = reading.drop_held_out(sound["train"], held_out)
-    for split, (texts, fates) in sound.items():
+    for split, (texts, counts) in sound.items():
         if not texts:
             raise ValueError(
-                f"translation.protocols: {split} of {read} has no sound pair ({dict(fates)}); name other data"
+                f"translation.protocols: {split} of {read} has no sound pair ({dict(counts)}); name other data"
             )
     return sound, read
 
@@ -85,7 +85,7 @@ def _read_sides(
             sides = {split: reading.read_files(root, name, languages) for split, name in names.items()}
             read = ", ".join(names.values())
         case _:
-            # a branch may move during the stage, so all splits are read at the same commit
+            # A branch may move during the stage, so all splits are read at the same commit.
             hub = protocol.hub
             commit = commits.find_commit(hub.repository, hub.revision, "translation.protocols.*.hub")
             pinned = hub.model_copy(update={"revision": commit})
@@ -98,7 +98,10 @@ def generate_pairs(limits: dict[str, int], seed: int) -> dict[str, Texts]:
     """Draws pairs of the generated language, all different: `limits` gives the number of pairs by split."""
     total = sum(limits.values())
     drawn = iter(language.draw_pairs(total, seed))
-    return {split: list(islice(drawn, number)) for split, number in limits.items()}
+    splits = {}
+    for split, number in limits.items():
+        splits[split] = list(islice(drawn, number))
+    return splits
 
 
 def _cut_sentence(ids: np.ndarray, positions: int) -> np.ndarray:
@@ -109,10 +112,10 @@ def _cut_sentence(ids: np.ndarray, positions: int) -> np.ndarray:
 
 
 def _prepare_protocol(settings: Settings, name: str, folder: Path) -> tuple[list[tuple], str]:
-    """Prepares the data of a protocol, and writes tokenizers, token ids and texts into `folder`.
+    """Writes tokenizers, token ids and texts of a protocol into `folder`.
 
     Returns:
-        The rows (protocol, split, fate, reason, pairs) of ledger.csv, and the name of the data.
+        The rows of ledger.csv, and the name of the data.
 
     Raises:
         ValueError: no training pair fits into `positions`, or a split has no sound pair or too many malformed pairs.
@@ -124,39 +127,42 @@ def _prepare_protocol(settings: Settings, name: str, folder: Path) -> tuple[list
     shared = protocol.vocabulary == "shared"
     words = vocabulary.train(training_texts, protocol.vocabulary_size, shared, folder)
     rows = []
-    for split, (texts, fates) in splits.items():
+    for split, (texts, counts) in splits.items():
         source_texts, target_texts = zip(*texts, strict=True)
         source_ids = vocabulary.encode(words["source"], source_texts)
         target_ids = vocabulary.encode(words["target"], target_texts)
         pairs = list(zip(source_ids, target_ids, strict=True))
         fitting = [pair for pair in pairs if max(map(len, pair)) <= positions]
-        # over-long training pairs are dropped, over-long held-out pairs are cut
+        # Long training pairs are dropped, but every held-out pair counts in the scores and is therefore cut.
         if split == "train":
             kept = fitting
             fate = "dropped"
         else:
             kept = [(_cut_sentence(source, positions), _cut_sentence(target, positions)) for source, target in pairs]
             fate = "cut"
-            # scores compare translations with the uncut texts
+            # Scores compare translations with the uncut texts.
             frame = pd.DataFrame(texts, columns=list(SIDES))
             frame.to_parquet(folder / f"{split}.parquet", index=False)
         if not kept:
-            raise ValueError(f"translation.protocols.{name}.positions: {positions}: every training pair is longer")
+            raise ValueError(
+                f"translation.protocols.{name}.positions: every training pair is longer than {positions} tokens; "
+                "raise the number"
+            )
         sources, targets = zip(*kept, strict=True)
         Pairs(sources, targets).save(folder / f"{split}.safetensors")
         over_long = len(pairs) - len(fitting)
         rows += [
-            (name, split, "in", "", fates.pop("in")),
+            (name, split, "in", "", counts.pop("in")),
             (name, split, "kept", "", len(kept)),
         ]
-        for reason, number in sorted(fates.items()):
+        for reason, number in sorted(counts.items()):
             rows.append((name, split, "dropped", reason, number))
         rows.append((name, split, fate, "over_long", over_long))
     return rows, read
 
 
 def main(settings: Settings) -> dict:
-    """Prepares the data of every protocol, and returns the names of the data, for the record of the run."""
+    """Prepares the data of every protocol; returns the names of the data, for the record of the run."""
     ledger = []
     sources = []
     with make_temporary_sibling(SENTENCE_PAIRS) as output:

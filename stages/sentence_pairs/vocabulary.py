@@ -10,9 +10,9 @@ from tokenizers import Tokenizer, decoders, models, normalizers, pre_tokenizers,
 from stages.encoder_decoder.pairs import BEGIN, END, SPECIAL, UNKNOWN
 from stages.files.storage import write_atomically
 
-# the sign of Metaspace for a space
+# The character with which Metaspace replaces a space.
 SPACE = "▁"
-# largest number of characters in the vocabulary; rarer characters are unknown
+# Largest number of characters in the vocabulary; rarer characters become the unknown token.
 ALPHABET = 1000
 
 
@@ -33,7 +33,7 @@ def train_tokenizer(sentences: list[str], size: int) -> Tokenizer:
     words.decoder = decoders.Metaspace()
     frequencies = Counter()
     for sentence in sentences:
-        # characters are counted as Metaspace leaves them: SPACE for every space, and before the sentence
+        # Characters are counted in the output of Metaspace, which has SPACE before the sentence and for every space.
         text = words.normalizer.normalize_str(sentence).replace(" ", SPACE)
         frequencies.update(SPACE + text)
     commonest = sorted(frequencies, key=lambda character: (-frequencies[character], character))
@@ -76,7 +76,7 @@ def train(pairs: list[tuple[str, str]], size: int, shared: bool, folder: Path) -
 
 def encode(words: Tokenizer, sentences: Sequence[str]) -> list[np.ndarray]:
     """Encodes each sentence as an int64 array of token ids, from the begin token to the end token."""
-    # a sentence with the text `[END]` is encoded as characters, not as END
+    # A sentence with the text `[END]` is encoded as characters, not as the end token.
     words.encode_special_tokens = True
     encodings = words.encode_batch(list(sentences))
     return [np.array([BEGIN, *encoding.ids, END]) for encoding in encodings]

@@ -1,1 +1,1 @@
-"""Trains encoder-decoder Transformers and models of two exact sequence tasks with each operator: stage `translation`."""
+"""Stage `translation`: an encoder-decoder Transformer with each operator, and two exact sequence tasks."""

@@ -15,9 +15,9 @@ from stages.encoder_decoder.transformer import Transformer
 from stages.training.batches import pad_sequences, sort_into_batches
 from stages.training.optimisation import open_autocast
 
-# sentences that are translated at once
+# Number of sentences that are translated at once.
 BATCH = 64
-# log probability of a hypothesis that does not exist
+# Log probability of a hypothesis that does not exist.
 NOTHING = float("-inf")
 
 
@@ -37,8 +37,8 @@ def translate_pairs(
         pairs: the pairs.
         tokenizer: the file of the tokenizer of the target side.
         precision: `float32` or `bfloat16`.
-        beams: number of hypotheses kept per sentence; 1 is greedy search, which has no length penalty.
-        length_penalty: exponent alpha of the length penalty ((5 + n) / 6)^alpha; 0 is no penalty.
+        beams: hypotheses kept per sentence; 1 is greedy search, which has no length penalty.
+        length_penalty: exponent of the length penalty `((5 + n) / 6)^alpha`.
 
     Returns:
         A text per pair, in the order of the pairs. With begin and end token, a translation has at most as many tokens
@@ -61,11 +61,11 @@ def translate_pairs(
 
 
 def decode_greedily(model: Transformer, source: Tensor) -> list[list[int]]:
-    """Translates by greedy search: the most likely token is appended until the end token or the model's last position.
+    """Translates by appending the most likely token, until the end token or the model's last position.
 
     Args:
         model: in evaluation mode.
-        source: token ids [batch, n], padded.
+        source: token ids `[batch, n]`, padded.
 
     Returns:
         The token ids of each translation, without begin and end token.
@@ -87,15 +87,15 @@ def decode_greedily(model: Transformer, source: Tensor) -> list[list[int]]:
 
 
 def search_by_beams(model: Transformer, source: Tensor, beams: int, alpha: float) -> list[list[int]]:
-    """Translates by beam search: finds the hypothesis with the highest log probability after division by the length penalty.
+    """Translates by beam search: finds the hypothesis with the highest log probability divided by the length penalty.
 
     In every step a hypothesis may end only among the `beams` best continuations of the sentence. The search stops when
     in no sentence an open hypothesis can overtake the best ended hypothesis, even if all further tokens were certain. A
-    hypothesis that is still open at the model's last position counts as ended.
+    hypothesis that is open at the model's last position counts as ended.
 
     Args:
         model: in evaluation mode.
-        source: token ids [batch, n], padded.
+        source: token ids `[batch, n]`, padded.
         beams: number of open hypotheses of a sentence.
         alpha: exponent of the length penalty.
 
@@ -110,7 +110,7 @@ def search_by_beams(model: Transformer, source: Tensor, beams: int, alpha: float
     memory = memory.repeat_interleave(beams, dim=0)
     seen = seen.repeat_interleave(beams, dim=0)
     prefix = torch.full((batch, beams, 1), BEGIN, device=device)
-    # All beams begin with the same prefix: only one of them may live, or they would stay equal.
+    # All beams begin with the same prefix. Only the first beam is open, because equal beams would stay equal.
     living = torch.full((batch, beams), NOTHING, device=device)
     living[:, 0] = 0.0
     best = [NOTHING] * batch
@@ -120,7 +120,7 @@ def search_by_beams(model: Transformer, source: Tensor, beams: int, alpha: float
         scores = model.output(hidden).float().log_softmax(-1)
         scores = scores.unflatten(0, (batch, beams))
         words = scores.shape[-1]
-        # Each of `beams` prefixes has one END: among twice as many continuations at least `beams` go on.
+        # Each of `beams` prefixes has a single END: of the best 2 * beams continuations, at least `beams` go on.
         continued = living[..., None] + scores
         total, places = continued.flatten(1).topk(2 * beams)
         parents = places // words
@@ -136,7 +136,7 @@ def search_by_beams(model: Transformer, source: Tensor, beams: int, alpha: float
         going_on = total.masked_fill(ends, NOTHING)
         living, chosen = going_on.topk(beams)
         prefix = prefix[rows, chosen]
-        # No hypothesis can become worth more than with no further loss and the largest divisor.
+        # Upper bound of an open hypothesis: no further loss of probability, and the largest penalty as the divisor.
         highest = living.max(-1).values
         bounds = highest / compute_length_penalty(longest - 1, alpha)
         decided = [value >= bound for value, bound in zip(best, bounds.tolist(), strict=True)]
@@ -146,10 +146,10 @@ def search_by_beams(model: Transformer, source: Tensor, beams: int, alpha: float
 
 
 def compute_length_penalty(tokens: int, alpha: float) -> float:
-    """Computes the length penalty ((5 + n) / 6)^alpha of a hypothesis of n tokens, the end token included.
+    """Computes the length penalty `((5 + n) / 6)^alpha` of a hypothesis of n tokens, the end token included.
 
-    Beam search divides a log probability by the penalty, so that long hypotheses are not at a disadvantage (Wu et al.
-    2016, equation 14, as in Vaswani et al.). For alpha = 0 the result is 1, which is no penalty.
+    Beam search divides log probabilities by the penalty, in favour of long hypotheses (Wu et al. 2016, equation 14, as
+    in Vaswani et al.). For `alpha = 0` the penalty is 1.
     """
     return ((5 + tokens) / 6) ** alpha
 

@@ -1,7 +1,7 @@
 """Trains a Transformer by a protocol of `translation`, from one seed, and translates the scored split.
 
-A job saves a checkpoint after every epoch, and an interrupted job resumes bit for bit. Real tokens are the tokens of
-the target that are no padding, the end token included. "The tutorial" is TensorFlow's tutorial on translation.
+A job saves a checkpoint after every epoch, and an interrupted job resumes bit for bit. Real tokens are the target's
+tokens that are no padding, the end token included; the tutorial is TensorFlow's on translation.
 """
 
 import math
@@ -21,7 +21,7 @@ from stages.training.batches import draw_batches
 from stages.training.optimisation import ORDER, build_optimiser, derive_seed
 from stages.translation.decoding import translate_pairs
 
-# nats, of which the exponential is still a float
+# Largest loss, in nats, whose exponential is still a finite float.
 LARGEST_LOSS = math.log(sys.float_info.max)
 
 
@@ -31,11 +31,11 @@ def train(run: TranslationRun, folder: Path) -> dict:
     Returns:
         A dictionary with these keys:
 
-        - log: a dictionary for every epoch, with losses and accuracies.
-        - greedy, beam: lists of the translations of the scored split, by either search.
-        - greedy_bleu, beam_bleu, copy_bleu: BLEU of sacrebleu (Post 2018), from 0 to 100, against the references as
-          written. copy_bleu scores the source texts as if these were translations.
-        - signature: sacrebleu's text on how BLEU was computed.
+        - `log`: for every epoch a dictionary of losses and accuracies.
+        - `greedy`, `beam`: lists of the translations of the scored split, by either search.
+        - `greedy_bleu`, `beam_bleu`, `copy_bleu` (of the source texts taken as translations): the BLEU of sacrebleu
+          (Post 2018), from 0 to 100, against the references as written.
+        - `signature`: sacrebleu's text on how BLEU was computed.
 
     Raises:
         ValueError: gradients are not finite, or the checkpoint has other settings.
@@ -50,7 +50,7 @@ def train(run: TranslationRun, folder: Path) -> dict:
     progress = None
     if path.exists():
         progress = checkpoints.load(path, model, adam, run.content)
-    # A damaged checkpoint gives no progress either.
+    # A damaged checkpoint gives no progress either, and training starts anew.
     if progress is None:
         progress = {"epoch": 0, "step": 0, "log": []}
     for epoch in range(progress["epoch"] + 1, recipe.epochs + 1):
@@ -72,7 +72,7 @@ def train(run: TranslationRun, folder: Path) -> dict:
 
 
 def make_log_entry(epoch: int, counts: Counts, evaluated: Counts, positions: int) -> dict:
-    """Computes the metrics of an epoch from sums over tokens.
+    """Computes the metrics of an epoch.
 
     Args:
         epoch: the number of the epoch, from 1.
@@ -81,17 +81,16 @@ def make_log_entry(epoch: int, counts: Counts, evaluated: Counts, positions: int
         positions: longest sequence of the model.
 
     Returns:
-        A dictionary with these keys:
+        A dictionary with `epoch` and these keys:
 
-        - epoch: the number.
-        - training_loss: mean over the real tokens of the training batches, in nats, with label smoothing.
-        - training_accuracy: share of right positions among *all* positions, as the tutorial measures: every target is
-          padded to `positions` and shifted by one, and a padded position is always wrong, because the loss never
-          teaches padding.
-        - accuracy_ceiling: share of real tokens among all positions, the highest possible accuracy.
-        - tokens: number of real tokens of held-out pairs.
-        - accuracy: share of right tokens among the real held-out tokens.
-        - perplexity: per real held-out token, without label smoothing.
+        - `training_loss`: mean over the real tokens of the training batches, in nats, with label smoothing.
+        - `training_accuracy`: share of *all* positions that are right, as the tutorial measures: every target is padded
+          to `positions` and shifted by one, and a padded position is always wrong, since the loss never teaches
+          padding.
+        - `accuracy_ceiling`: share of real tokens among all positions, the highest possible accuracy.
+        - `tokens`: number of real held-out tokens.
+        - `accuracy`: share of right tokens among these.
+        - `perplexity`: per real held-out token, without label smoothing.
     """
     places = counts.pairs * (positions - 1)
     held_out_loss = evaluated.loss / evaluated.tokens
@@ -101,19 +100,14 @@ def make_log_entry(epoch: int, counts: Counts, evaluated: Counts, positions: int
         "training_accuracy": counts.right / places,
         "accuracy_ceiling": counts.tokens / places,
         "accuracy": evaluated.right / evaluated.tokens,
-        # an infinite value ends the job with a clear error
+        # An infinite value ends the job with a clear error.
         "perplexity": math.exp(held_out_loss) if held_out_loss < LARGEST_LOSS else math.inf,
         "tokens": evaluated.tokens,
     }
 
 
 def _translate_scored_split(model: Transformer, run: TranslationRun) -> dict:
-    """Translates the scored split by greedy and by beam search, and computes BLEU.
-
-    Returns:
-        Translations by search, and BLEU by search and of the copied source: greedy, beam, greedy_bleu, beam_bleu,
-        copy_bleu and signature.
-    """
+    """Translates the scored split by greedy and by beam search, and computes BLEU of both and of the copied source."""
     recipe = run.training
     # SPLIT.safetensors has the ids of the split, SPLIT.parquet the texts as written: `source` and `target`.
     split = run.data / recipe.scored
@@ -123,7 +117,7 @@ def _translate_scored_split(model: Transformer, run: TranslationRun) -> dict:
     greedy = translate_pairs(model, pairs, tokenizer, recipe.precision, beams=1, length_penalty=0.0)
     beam = translate_pairs(model, pairs, tokenizer, recipe.precision, recipe.beams, recipe.length_penalty)
     result = {"greedy": greedy, "beam": beam}
-    # `force`: no warning that the texts look tokenised. A generated sentence ends in a separate stop.
+    # `force` turns off the warning that the texts look tokenised: a generated sentence ends in a separate full stop.
     metric = BLEU(force=True)
     references = [texts["target"].tolist()]
     for name, sentences in {**result, "copy": texts["source"].tolist()}.items():

@@ -1,8 +1,6 @@
-"""Trains models of two exact sequence tasks: position alone solves the first and cannot solve the second.
+"""Trains models of two exact sequence tasks, which test claims of the blog post on attention by position.
 
-The tasks test claims of the blog post on fixed attention.
-
-Recurrence: x(t+1) = k0 x(t) + k1 x(t-1) + k2 x(t-2). Given x up to t, every position predicts the next value. The
+Recurrence: `x(t+1) = k0 x(t) + k1 x(t-1) + k2 x(t-2)`. Given x up to t, every position predicts the next value. The
 weights of the lags are the same at every position, so attention by positions is enough; the post names this task for
 fixed attention. The first three values are random, and not predicted.
 
@@ -32,19 +30,19 @@ from stages.training.optimisation import (
     update_weights,
 )
 
-# k0, k1, k2: a root 0.5, and two roots 0.98 exp(+-0.65i), a wave that hardly fades
+# k0, k1, k2: the roots are 0.5 and 0.98 exp(+-0.65i), a wave that hardly fades.
 COEFFICIENTS = (2.06, -1.74, 0.48)
 LAGS = 3
-# the first position whose next value follows from the given values
+# The first position whose next value follows from the given values.
 FIRST = 2
-# numbers of different keys and values
+# Numbers of different keys and values in the task Copy.
 KEYS, VALUES = 16, 16
-# sequences for the error, drawn for a step that no training reaches
+# The error is measured on this many sequences, drawn with the number of a step that no training reaches.
 HELD_OUT = 1000
 HELD_OUT_STEP = 2**31
 
 
-# inputs and expected outputs of a step
+# Inputs and expected outputs of a step.
 Batch = tuple[Tensor, Tensor]
 
 
@@ -77,12 +75,12 @@ class SequenceModel(nn.Module):
         )
         self.output = nn.Linear(recipe.hidden, outputs)
         self.register_buffer("places", compute_sinusoids(n, recipe.hidden), persistent=False)
-        # for all sequences and heads
+        # The same mask serves all sequences and heads.
         self.register_buffer("mask", seen[None, None], persistent=False)
         initialise(self, recipe.hidden)
 
     def encode(self, X: Tensor) -> Tensor:
-        """Returns the last layer's hidden states [batch, n, h] for embedded inputs [batch, n, h]."""
+        """Computes the last layer's hidden states `[batch, n, h]` from embedded inputs `[batch, n, h]`."""
         X = X + self.places
         for layer in self.layers:
             X = layer(X, self.mask)
@@ -97,13 +95,13 @@ class Recurrence(SequenceModel):
         super().__init__(run, embed, outputs=1, causal=True)
 
     def forward(self, values: Tensor) -> Tensor:
-        """Predicts the next values [batch, n] of values [batch, n]; the first two predictions have no meaning."""
+        """Predicts the next values `[batch, n]` of values `[batch, n]`; the first two predictions have no meaning."""
         X = self.embed(values[..., None])
         return self.output(self.encode(X)).squeeze(-1)
 
     @staticmethod
     def draw(number: int, positions: int, generator: torch.Generator) -> Batch:
-        """Draws inputs x(t) and expected x(t+1), both [number, positions]; the first three values are from N(0, 1)."""
+        """Draws inputs x(t) and expected x(t+1), both `[number, positions]`; the first three values are random."""
         values = list(torch.randn(LAGS, number, generator=generator))
         k0, k1, k2 = COEFFICIENTS
         while len(values) < positions + 1:
@@ -114,7 +112,7 @@ class Recurrence(SequenceModel):
 
     @staticmethod
     def compute_loss(outputs: Tensor, expected: Tensor) -> Tensor:
-        """Computes the mean squared error of the predictions that the given values determine."""
+        """Computes the mean squared error from the third prediction on."""
         return functional.mse_loss(outputs[:, FIRST:], expected[:, FIRST:])
 
     @classmethod
@@ -131,8 +129,8 @@ class Copy(SequenceModel):
         super().__init__(run, embed, outputs=VALUES, causal=False)
 
     def forward(self, symbols: Tensor) -> Tensor:
-        """Computes scores [batch, 16] of the possible values of the last key, from symbols [batch, n, 2]."""
-        # sqrt(h), as in the translation model
+        """Computes scores `[batch, 16]` of the possible values of the last key, from symbols `[batch, n, 2]`."""
+        # Embeddings are scaled by sqrt(h), as in the translation model.
         X = self.embed(symbols).sum(-2) * math.sqrt(self.places.shape[-1])
         return self.output(self.encode(X)[:, -1])
 
@@ -143,8 +141,8 @@ class Copy(SequenceModel):
         The keys of a sequence differ, but the last position repeats a key, with the symbol 32 in place of the value.
 
         Returns:
-            symbols: [number, positions, 2], a key (0 to 15) and a value (16 to 31) for each position.
-            expected: [number], the value of the last key as a class from 0 to 15.
+            symbols: `[number, positions, 2]`, a key (0 to 15) and a value (16 to 31) for each position.
+            expected: `[number]`, the value of the last key as a class from 0 to 15.
         """
         before = positions - 1
         # The first keys of a random order of all keys; params.yaml allows at most KEYS + 1 positions.
@@ -160,7 +158,7 @@ class Copy(SequenceModel):
         symbols = torch.stack([first, second], dim=-1)
         return symbols, answers.squeeze(1)
 
-    # of scores [batch, VALUES] and classes [batch]
+    # The arguments are scores [batch, VALUES] and classes [batch].
     compute_loss = staticmethod(functional.cross_entropy)
 
     @staticmethod
@@ -177,10 +175,7 @@ TASKS = {"recurrence": Recurrence, "copy": Copy}
 
 
 def train(run: TranslationRun) -> dict:
-    """Trains a model of a sequence task on new sequences at every step.
-
-    Returns:
-        `{"error": number}`, the error of the task on 1,000 held-out sequences.
+    """Trains on new sequences at every step; returns `{"error": error of the task on 1,000 held-out sequences}`.
 
     Raises:
         ValueError: gradients are not finite.
@@ -209,7 +204,7 @@ def train(run: TranslationRun) -> dict:
 
 
 def draw_batch(run: TranslationRun, number: int, step: int) -> Batch:
-    """Draws the inputs and expected outputs of a training step, from the run's seed and the step, on this process's device."""
+    """Draws inputs and expected outputs from the run's seed and the number of the step, on this process's device."""
     seed = derive_seed(run.seed, ORDER, step)
     generator = torch.Generator().manual_seed(seed)
     task = TASKS[run.task]

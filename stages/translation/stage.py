@@ -4,7 +4,7 @@ Reads data/sentence_pairs. Trains by every protocol of `translation` that names 
 if these name the operator. Writes:
 
 - data/observations/translation.csv: by epoch, the TensorFlow tutorial's accuracy over all positions with the ceiling,
-  accuracy of real tokens, and perplexity of held-out sentences; after the last epoch, BLEU of greedy and of beam
+  and accuracy of real tokens and perplexity of held-out sentences; after the last epoch, BLEU of greedy and of beam
   search; and the error on each sequence task.
 - data/translations/OPERATOR.parquet: every translation.
 
@@ -24,17 +24,17 @@ from stages.runner import model_jobs
 from stages.schema.settings import Settings
 
 BY_EPOCH = ("training_loss", "training_accuracy", "accuracy_ceiling", "accuracy", "perplexity")
-# metrics of BY_EPOCH that are measured on held-out pairs
+# Metrics of BY_EPOCH that are measured on held-out pairs.
 HELD_OUT = ("accuracy", "perplexity")
 SEARCHES = ("greedy", "beam")
 TASKS = ("recurrence", "copy")
-# size, in observations, of models on sequence tasks
+# Entry in the column `size` of observations for models of sequence tasks.
 SEQUENCES = "sequences"
 
 
 def train_and_evaluate(run: TranslationRun, folder: Path) -> dict:
-    """Trains and evaluates a model as a job, with checkpoints in `folder`, and returns the measured results."""
-    # These load torch, which is left to the worker.
+    """Trains and evaluates a model as a job, with checkpoints in `folder`; returns the measured results."""
+    # These modules load torch, which only the worker needs.
     from stages.translation import loop, sequences
 
     if run.task in TASKS:
@@ -43,7 +43,7 @@ def train_and_evaluate(run: TranslationRun, folder: Path) -> dict:
 
 
 def plan_jobs(settings: Settings, operators: tuple[str, ...]) -> list[TranslationRun]:
-    """Plans a run for every operator and seed in each protocol and sequence task that lists the operator."""
+    """Plans a run for every operator and seed in each protocol and sequence task that names the operator."""
     section = settings.translation
     recipes = []
     for name, protocol in section.protocols.items():
@@ -68,9 +68,9 @@ def plan_jobs(settings: Settings, operators: tuple[str, ...]) -> list[Translatio
 
 
 def make_rows(run: TranslationRun, result: dict) -> list[Observation]:
-    """Converts the result of a run to observations: per epoch and metric, per BLEU score, or the error on a sequence task.
+    """Converts the result of a run to observations.
 
-    The column pretraining_seed has the seed of the run. The columns size and protocol both have the protocol's name, or
+    The column `pretraining_seed` has the seed of the run; `size` and `protocol` both have the protocol's name, or
     `sequences`.
     """
     shared = {
@@ -97,9 +97,7 @@ def make_rows(run: TranslationRun, result: dict) -> list[Observation]:
 
 
 def write_outputs(done: list[tuple[TranslationRun, Path, dict]]) -> tuple[list[Observation], dict]:
-    """Writes the translations of every operator as a table.
-
-    The columns are `search`, `example` (number of the sentence, from 0), `translation`, `protocol` and `seed`.
+    """Writes a table of translations for every operator, with the number of the sentence, from 0, as `example`.
 
     Args:
         done: every run, operator by operator, with the folder and the result of the job.
@@ -132,11 +130,7 @@ def write_outputs(done: list[tuple[TranslationRun, Path, dict]]) -> tuple[list[O
 
 
 def main(settings: Settings, operator: str | None = None) -> dict | None:
-    """Runs the jobs, of all operators or of a single operator.
-
-    Returns:
-        The signatures of BLEU, for the record in data/runs; `None` if an operator is given.
-    """
+    """Runs the jobs; returns sacrebleu's signatures for the record in data/runs, or `None` if an operator is given."""
     whole = operator is None
     operators = settings.translation.operators if whole else (operator,)
     plan = plan_jobs(settings, operators)
