@@ -253,8 +253,8 @@ X = torch.zeros(2, 5, HIDDEN)
         ({"X": X[0]}, r"hidden states of shape \(5, 24\); expected .*batch first"),
         ({"X": X[:, :, :20]}, r"expected \[2, length, 24\]"),
         ({"X": X, "memory": X[:1]}, r"memory of shape \(1, 5, 24\)"),
-        ({"X": X, "memory": X, "causal": True}, "causal is for self-attention only"),
-        ({"X": X, "mask": torch.ones(2, 5).bool()}, r"make mask\[:, None, None\]"),
+        ({"X": X, "memory": X, "causal": True}, "causal: keys of a memory"),
+        ({"X": X, "mask": torch.ones(2, 5).bool()}, r"into mask\[:, None, None\]"),
         ({"X": X, "mask": torch.ones(2, 1, 1, 6).bool()}, r"expected \[2, 4, 5, 5\]"),
         ({"X": X, "mask": torch.ones(2, 3, 5, 5).bool()}, r"expected \[2, 4, 5, 5\]"),
         ({"X": X, "mask": torch.ones(2, 1, 1, 5).long()}, "mask of torch.int64"),
@@ -268,8 +268,8 @@ def test_an_input_that_does_not_fit_is_a_clear_error(arguments, message):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ({"value": draw_sequence(5)}, "key and value: expected one and the same"),
-        ({"query": draw_sequence(5)[0, 0]}, r"hidden states of shape \(1, 24\)"),
+        ({"value": sequence(5)}, "key and value: expected the same tensor"),
+        ({"query": sequence(5)[0, 0]}, r"hidden states of shape \(1, 24\)"),
         ({"key_padding_mask": PADDING}, r"key_padding_mask of shape \(2, 6\).* \(6, 2\) with batch_first=False"),
         ({"attn_mask": LATER}, r"attn_mask of shape \(6, 6\).* \(2, 2\) or \(24, 2, 2\) with batch_first=False"),
         ({"key_padding_mask": PADDING.T.long()}, "type torch.int64; .*torch.bool, True where a key is not seen"),

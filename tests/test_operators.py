@@ -463,7 +463,7 @@ def require(text: str, **variant) -> None:
         (OWN.replace("return X,", "return X[:, :, :5],"), "RuntimeError: .*correct the operator"),
         (
             OWN + "\n    def forward(self, X, mask=None):\n        return X[:, :1]\n",
-            r"the output has the shape \(2, 1, 128\), expected \(2, 3, 128\)",
+            r"the output has the shape \(2, 1, 128\), the input \(2, 3, 128\)",
         ),
         (
             OWN + "\n    def forward(self, X, mask=None):\n        return X\n",
@@ -558,7 +558,7 @@ def test_attributes_of_a_users_file_that_are_no_literals_are_left_out_of_its_des
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        (OWN.replace('    source = "an idea of mine"\n', ""), "class PlainQueries: no source"),
+        (OWN.replace('    source = "an idea of mine"\n', ""), "class PlainQueries: source is missing"),
         (OWN.replace('"plain_queries"', '"shared"'), r"operators\.py has an operator 'shared' already"),
         ("class Plain(:", "line 1: not Python"),
         (

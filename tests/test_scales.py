@@ -107,7 +107,7 @@ def test_hidden_files_are_no_scales_and_no_operators(tmp_path, monkeypatch):
 @pytest.mark.parametrize("scale", scales.list_scales())
 def test_a_written_scale_has_the_values_of_both_files_in_the_layout_of_laptop(scale):
     text = scales.read(scale)
-    document, written = scales._round_trip(), StringIO()
+    document, written = scales._make_yaml_parser(), StringIO()
     document.dump(document.load(text), written)
     assert written.getvalue() == text
     laptop, own, whole = (

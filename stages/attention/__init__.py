@@ -1,4 +1,4 @@
-"""Self-attention with fewer weights: the operators, the BERT models that carry them, their counts and their export.
+"""Self-attention with fewer weights: operators, BERT models with an operator, parameter counts and export.
 
 >>> import torch
 >>> from fewer_attention import build_attention

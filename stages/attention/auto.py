@@ -16,7 +16,12 @@ class SavedConfig(OperatorConfig):
 
     @classmethod
     def from_dict(cls, config_dict: dict[str, Any], **others: Any) -> OperatorConfig:
-        """Imports the models, and then makes the configuration; arguments as of the library's method."""
+        """Imports the model classes, then makes a configuration; AutoConfig calls this method for a saved config.json.
+
+        Args:
+            config_dict: content of config.json.
+            others: further arguments of the library's `from_dict`.
+        """
         from . import bert
 
         return bert.OperatorConfig.from_dict(config_dict, **others)

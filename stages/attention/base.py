@@ -3,15 +3,9 @@
 X [batch, n, h] are the hidden states. Head i of `heads` owns the i-th slice of d = h / heads channels of every
 projection (Courtois et al. 2024, section 2.4). The number of keys is m, which equals n except in cross-attention.
 
-Every operator weighs values by a softmax over keys; operators differ in where scores and values come from. Unless an
-operator overrides this, scores Q K^T are divided by sqrt(d), masks act on keys, dropout acts on the weights, and Linear
-layers start at N(0, 0.02^2) with biases 0, as in BERT (Devlin et al. 2018). The docstring of an operator says which
-parts its source fixes and which parts the source leaves open.
-
-First scores: a closed formula gives the spread of an operator's scores before any training. The spread is the standard
-deviation over random weights and pairs of different tokens, for independent inputs of unit variance (as from a
-LayerNorm), biases 0 and weights from N(0, r^2): x^T M y has the variance |M|^2, the sum of the squares of M's entries.
-A variant (`variants` of params.yaml) may ask for another spread; the parameters in `score_factors` are then scaled.
+Operators differ in the origin of scores and values. By default, scores Q K^T are divided by sqrt(d), masks act on keys,
+dropout acts on the weights, and Linear layers start at N(0, 0.02^2) with biases 0, as in BERT (Devlin et al. 2018). The
+docstring of an operator says which parts the source fixes and which parts the source leaves open.
 """
 
 import math
@@ -114,7 +108,7 @@ class SelfAttention(nn.Module):
             self._initialise_all(deviation)
 
     def _check_settings(self) -> None:
-        """Raises ValueError if the operator lacks a setting that was asked for."""
+        """Raises ValueError if the operator does not support the given `start`, `score_rate` or `self_score`."""
         if self.start not in self.starts:
             raise ValueError(f"{self.name}: start {self.start!r}; allowed are {', '.join(self.starts)}")
         if self.score_rate is not None and not self.scores_alone:
@@ -124,7 +118,8 @@ class SelfAttention(nn.Module):
 
     @torch.no_grad()
     def _initialise_all(self, deviation: float) -> None:
-        """Initialises Linear layers, then the parameters outside Linear layers, which may copy or scale weights."""
+        """Initialises Linear layers (weights from N(0, deviation^2), biases 0), then all other parameters."""
+        # This order matters: `initialise` may copy or scale weights of Linear layers.
         for layer in self.children():
             layer.weight.normal_(std=deviation)
             layer.bias.zero_()
@@ -134,33 +129,40 @@ class SelfAttention(nn.Module):
 
     @classmethod
     def list_parameter_shapes(cls, hidden: int, heads: int, positions: int) -> Shapes:
-        """Returns the shapes, by name, of the parameters outside Linear layers, such as {"D": (768,)}."""
+        """Returns the shape of every parameter outside Linear layers by name, such as {"D": (768,)} for a diagonal."""
         return {}
 
     @classmethod
     def count_score_operations(cls, hidden: int, heads: int, length: int) -> int:
         """Counts floating-point operations per token, forward, of the matrix products that give the scores.
 
-        A multiplication and the addition of its product are two operations. Linear layers, the weighted sum of values,
-        softmax, scaling and masks are not counted. The base class counts Q K^T over all heads.
+        A multiply-add counts as two operations. Linear layers, the weighted sum of values, softmax, scaling and masks
+        are not counted. The base class counts Q K^T over all heads: 2 h n, such as 786,432 at h = 768, n = 512.
 
         Args:
             hidden: width h.
             heads: number of heads.
-            length: number n of the tokens of a sequence.
+            length: number n of tokens of a sequence.
         """
         return 2 * hidden * length
 
     @classmethod
     def compute_feed_forward_width(cls, hidden: int, intermediate: int) -> int:
-        """Returns the width of the feed-forward network in a layer with this operator; `intermediate` is BERT's."""
+        """Returns the width of the feed-forward network in a layer with this operator; the base class keeps BERT's.
+
+        A control that must have as many parameters as another model overrides this method.
+
+        Args:
+            hidden: width h.
+            intermediate: BERT's width.
+        """
         return intermediate
 
     @classmethod
     def build_feed_forward(
         cls, hidden: int, heads: int, intermediate: int, dropout: float
     ) -> tuple[nn.Module, int] | None:
-        """Builds a replacement of the first layer of BERT's feed-forward network and the activation after it.
+        """Builds a module that replaces the first feed-forward layer of BERT and the activation after that layer.
 
         Args:
             hidden: width h of the model.
@@ -169,16 +171,23 @@ class SelfAttention(nn.Module):
             dropout: rate of attention dropout during training, in [0, 1).
 
         Returns:
-            A module [batch, n, h] -> [batch, n, w], not initialised, and w; the caller adds a Linear layer w -> h.
-            `None`, as here: BERT's network stays.
+            The module [batch, n, h] -> [batch, n, w], not initialised, and w; the caller adds a Linear layer w -> h.
+            `None`, as in the base class: BERT's network stays.
         """
         return None
 
     @classmethod
     def count_feed_forward_weights(cls, hidden: int, intermediate: int) -> tuple[int, int]:
-        """Counts (weights, biases) of the feed-forward network of a layer, or of its replacement, without LayerNorm.
+        """Counts weights and biases of a layer's feed-forward network, or of the replacement, without LayerNorm.
 
-        The forward pass multiplies every weight once per token, a bias never. `intermediate`: BERT's width.
+        The forward pass multiplies every weight once per token, a bias never.
+
+        Args:
+            hidden: width h.
+            intermediate: BERT's width.
+
+        Returns:
+            (weights, biases), such as (4718592, 3840) for h = 768 and the width 3,072.
         """
         width = cls.compute_feed_forward_width(hidden, intermediate)
         return 2 * hidden * width, width + hidden
@@ -188,7 +197,10 @@ class SelfAttention(nn.Module):
     def initialise(self, deviation: float) -> None:
         """Initialises the parameters outside Linear layers, and scales the first scores to `score_spread`, if set.
 
-        Call once, without gradients, after the Linear layers were initialised with the standard deviation `deviation`.
+        Call once, under `torch.no_grad`, after the Linear layers were initialised.
+
+        Args:
+            deviation: standard deviation of the weights of the Linear layers.
 
         Raises:
             ValueError: `score_spread` is set and the operator has no formula for the spread.
@@ -210,13 +222,27 @@ class SelfAttention(nn.Module):
         """Initialises the parameters outside Linear layers as `start` says; the base class has no such parameters."""
 
     def compute_first_spread(self, deviation: float) -> float | None:
-        """Returns the standard deviation of the first scores: `score_spread` if set, or else the source's."""
+        """Returns the standard deviation of the scores before training: `score_spread`, or else a closed formula's.
+
+        Args:
+            deviation: standard deviation of new weights of Linear layers.
+        """
         if self.score_spread is not None:
             return self.score_spread
         return self.compute_source_spread(deviation)
 
     def compute_source_spread(self, deviation: float) -> float | None:
-        """Returns the spread of first scores that start as in the source, or `None` without a formula."""
+        """Computes the standard deviation of the scores before training, with all weights started as in the source.
+
+        Args:
+            deviation: standard deviation r of new weights of Linear layers.
+
+        Returns:
+            The value of a closed formula, such as 0.3072 for h = 768 and r = 0.02; `None` without a formula.
+        """
+        # The deviation is over random weights and pairs of different tokens, for independent inputs of unit variance
+        # (as from a LayerNorm), biases 0 and weights from N(0, r^2): x^T M y has the variance |M|^2, the sum of the
+        # squares of M's entries.
         if not self.roles:
             return None
         query, key, _ = self.roles
@@ -226,13 +252,18 @@ class SelfAttention(nn.Module):
         return deviation**2 * self.hidden
 
     def compute_spread_of_squares(self, deviation: float) -> float:
-        """Spread of x^T W W^T y / sqrt(d) for different tokens x and y: E |W W^T|^2 = h d (h + d + 1) r^4."""
+        """Computes the spread of the scores x^T W W^T y / sqrt(d) of different tokens x and y before training.
+
+        Args:
+            deviation: standard deviation r of the entries of W [h, d].
+        """
+        # Queries equal keys: E |W W^T|^2 = h d (h + d + 1) r^4, divided by d.
         return deviation**2 * math.sqrt(self.hidden * (self.hidden + self.width + 1))
 
     # the computation
 
     def compute_queries_keys_values(self, X: Tensor, memory: Tensor) -> tuple[Tensor, ...]:
-        """Returns queries, keys and values of all heads side by side; operators with diagonals scale the queries.
+        """Computes queries, keys and values of all heads, side by side; a diagonal, if any, scales the queries.
 
         Args:
             X: hidden states [batch, n, h] of the tokens that attend.
@@ -243,7 +274,7 @@ class SelfAttention(nn.Module):
         """
         query, key, value = (getattr(self, role) for role in self.roles)
         if memory is X:
-            # In one call, so that a layer with two roles is computed once.
+            # A single call computes a layer with two roles only once.
             Q, K, V = apply_linear_layers(X, query, key, value)
         else:
             (Q,) = apply_linear_layers(X, query)
@@ -255,7 +286,10 @@ class SelfAttention(nn.Module):
         return Q, K, V
 
     def compute_heads(self, X: Tensor, memory: Tensor) -> tuple[Tensor, ...]:
-        """Returns Q [batch, heads, n, d] from X, and K and V [batch, heads, m, d] from `memory`, which may be X."""
+        """Computes queries Q [batch, heads, n, d] from X [batch, n, h], keys K and values V [batch, heads, m, d].
+
+        Keys and values come from `memory` [batch, m, h], which is X itself in self-attention.
+        """
         return tuple(split_heads(T, self.heads) for T in self.compute_queries_keys_values(X, memory))
 
     def forward(
@@ -266,14 +300,14 @@ class SelfAttention(nn.Module):
         causal: bool = False,
         output: nn.Linear | None = None,
     ) -> Tensor:
-        """Weighs the values of all heads by the softmax of their scores, and projects them.
+        """Applies self-attention or cross-attention: weighted sums of values by head, then the output projection.
 
         Args:
             X: hidden states [batch, n, h], which give the queries.
             mask: boolean (True = seen) or numbers to add, [batch, heads, n, m] or 1 for any of these. `None`: all seen.
             memory: hidden states [batch, m, h] that give keys and values: cross-attention. `None`: X itself.
-            causal: whether a token sees only itself and the tokens before it.
-            output: a projection that another module holds, as BERT's block does. `None`: the module's own, if any.
+            causal: whether a token sees no later token.
+            output: a projection of another module, such as BERT's block. `None`: the operator's own, if any.
 
         Returns:
             [batch, n, h]; without any output projection, the weighted values of all heads side by side.
@@ -292,7 +326,13 @@ class SelfAttention(nn.Module):
         return functional.linear(context, weight, layer.bias)
 
     def compute_weighted_values(self, X: Tensor, mask: Mask, memory: Tensor) -> Tensor:
-        """Returns weighted values, all heads side by side [batch, n, h], not yet scaled; `mask` has any causal mask."""
+        """Computes weighted sums of values, all heads side by side [batch, n, h], before the output projection.
+
+        Args:
+            X: hidden states [batch, n, h] of the queries.
+            mask: the whole mask, causal mask and `self_score` included, or `None`.
+            memory: hidden states [batch, m, h] of keys and values.
+        """
         Q, K, V = self.compute_heads(X, memory)
         return merge_heads(attend(Q, K, V, mask, self.dropout))
 
@@ -303,14 +343,23 @@ class SelfAttention(nn.Module):
         memory: Tensor | None = None,
         causal: bool = False,
     ) -> Mask:
-        """Joins `mask`, the causal mask and `self_score` into the whole mask of the scores.
+        """Joins a mask, the causal mask and `self_score` into a single mask for the scores.
 
-        A `self_score` of 2 gives [[2, 0], [0, 2]] for two tokens. `forward` explains arguments and errors.
+        A `self_score` of 2 gives [[2, 0], [0, 2]] for two tokens.
+
+        Args:
+            X: hidden states [batch, n, h] of the queries.
+            mask: boolean (True = seen) or numbers to add, [batch, heads, n, m] or 1 for any of these; or `None`.
+            memory: hidden states [batch, m, h] of the keys. `None`: X itself.
+            causal: whether a token sees no later token.
+
+        Raises:
+            ValueError: a shape or type does not fit, or `causal` is given with a `memory`.
         """
         check_inputs(X, mask, X if memory is None else memory, self.hidden, self.heads)
         n = X.shape[1]
         if causal and memory is not None:
-            raise ValueError("causal is for self-attention only; give a mask for cross-attention")
+            raise ValueError("causal: keys of a memory do not follow the queries; give a mask instead")
         if causal:
             past = torch.ones(n, n, dtype=torch.bool, device=X.device).tril()
             mask = join_masks(mask, past[None, None])
@@ -321,7 +370,15 @@ class SelfAttention(nn.Module):
         return mask
 
     def compute_scores(self, X: Tensor, memory: Tensor | None = None) -> Tensor:
-        """Returns the scores before mask and `self_score`, [batch, heads, n, m], or 1 for batch if X plays no part."""
+        """Computes the scores that the softmax turns into attention weights, before mask and `self_score`.
+
+        Args:
+            X: hidden states [batch, n, h] of the queries.
+            memory: hidden states [batch, m, h] of the keys. `None`: X itself.
+
+        Returns:
+            [batch, heads, n, m]; [1, heads, n, m] if the scores do not depend on X.
+        """
         Q, K, _ = self.compute_heads(X, X if memory is None else memory)
         return Q @ K.transpose(-2, -1) / self.width**0.5
 
@@ -332,28 +389,29 @@ class SelfAttention(nn.Module):
         memory: Tensor | None = None,
         causal: bool = False,
     ) -> Tensor:
-        """Computes attention weights [batch, heads, n, m] before dropout; `forward` explains arguments and errors."""
+        """Computes the attention weights [batch, heads, n, m], before dropout, for the same arguments as `forward`."""
         mask = self.complete_mask(X, mask, memory, causal)
         weights = torch.softmax(mask_scores(self.compute_scores(X, memory), mask), dim=-1)
         return weights.expand(len(X), -1, -1, -1)
 
     @property
     def dropout(self) -> float:
-        """The dropout rate that applies now: 0 in evaluation mode."""
+        """The current dropout rate: 0 in evaluation mode."""
         return self.rate if self.training else 0.0
 
     def compute_diagonal(self) -> Tensor | None:
-        """Returns factors [h] on the queries, for operators whose queries are scaled keys; or `None`."""
+        """Returns factors [h] by which the queries are multiplied, or `None` for an operator without a diagonal."""
         return None
 
     def compute_output_scale(self) -> Tensor | None:
-        """Returns factors [h] on the weighted values, which the output projection absorbs; or `None`."""
+        """Returns factors [h] on the weighted values, applied through the output projection; `None` for no factors."""
         return None
 
     def build_projections(self) -> tuple[Projection, ...]:
-        """Returns W_q, W_k and W_v, with biases, of a BERT with equal outputs.
+        """Builds the projections with which an ordinary BERT has equal outputs, for the export.
 
-        A `self_score` is left out, because BERT cannot express a self-score.
+        Returns:
+            Queries, keys and values, each a pair of weight [out, in] and bias [out], without `self_score`.
 
         Raises:
             ValueError: the operator is not `exportable`, or has no `roles` and does not override this method.
@@ -372,12 +430,12 @@ class SelfAttention(nn.Module):
 
 
 def require_divisor(hidden: int, heads: int) -> None:
-    """Raises ValueError if a width of 1 or more cannot be split into the number of heads."""
+    """Raises ValueError unless the number of heads, 1 or more, divides the width `hidden`."""
     if not 1 <= heads <= hidden or hidden % heads:
         raise ValueError(f"{heads} heads do not divide the hidden size {hidden}; expected a divisor, 1 or more")
 
 
 def scale_projection(projection: Projection, D: Tensor) -> Projection:
-    """Returns the projection that is equal to a projection followed by the diagonal D [out]."""
+    """Multiplies a projection (weight [out, in], bias [out]) by the diagonal D [out], one factor per output channel."""
     weight, bias = projection
     return weight * D[:, None], bias * D

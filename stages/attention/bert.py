@@ -1,4 +1,4 @@
-"""Hugging Face's BERT with another operator; everything else, from embeddings to heads, is the library's.
+"""Hugging Face's BERT with another self-attention operator; embeddings, pooler and heads are the library's.
 
 Models save and load as any Hugging Face model does (`save_pretrained`, `from_pretrained`, the Auto classes once this
 module is imported), in safetensors. Parameters of the operators are named as in the papers' equations; parameters that
@@ -55,12 +55,13 @@ class Attention(nn.Module):
             hidden_states: [batch, n, h].
             attention_mask: boolean (True = seen) or numbers to add to the scores, [batch, heads, n, n] or 1 in place of
                 any of these. `None`: everything is seen.
-            others: further arguments of the library, of which only `output_attentions` is read.
+            others: further arguments that the library passes; only `output_attentions` is read.
 
         Returns:
-            The hidden states of the block [batch, n, h]; and the attention weights [batch, heads, n, n] if
-            `output_attentions`, in `others` or else in the configuration, is true, or `None`.
+            The hidden states after the block [batch, n, h]; and the attention weights [batch, heads, n, n], or `None`
+            unless `output_attentions`, in `others` or else in the configuration, is true.
         """
+        # `dense`, the output projection, may be scaled by the operator, which therefore applies the projection.
         projected = self.self(hidden_states, attention_mask, output=self.output.dense)
         hidden = self.output.LayerNorm(self.output.dropout(projected) + hidden_states)
         if others.get("output_attentions", self.config.output_attentions):
@@ -78,7 +79,8 @@ class OperatorBertModel(BertModel):
     def __init__(self, config: OperatorConfig, add_pooling_layer: bool = True):
         if not hasattr(config, "build_self_attention"):
             raise TypeError(
-                f"config: given a {type(config).__name__}, which names no operator; `make_configuration` makes one"
+                f"config: given a {type(config).__name__}, which names no operator; `make_configuration` makes a "
+                "config with an operator"
             )
         # The library would leave the causal mask to the operator, which would then see future tokens.
         if config.is_decoder:
@@ -99,20 +101,20 @@ class OperatorBertModel(BertModel):
         self.init_weights()
 
     def _initialize_weights(self, module: nn.Module, is_custom_code: bool = False) -> None:
-        """Has the library initialise operators, too, whose parameters are all in submodules or loaded.
+        """Initialises a module of a new or loaded model, also if all parameters are in submodules.
 
-        In custom code the library would skip such a module. But an operator without parameters outside its Linear
-        layers may change the Linear layers: a tied W_k starts as W_q, and a variant scales its first scores.
+        The library calls this method. `is_custom_code` is ignored, because the library would skip such modules.
         """
+        # An operator may copy or scale weights of Linear layers, as the start `tied` does.
         super()._initialize_weights(module, is_custom_code=False)
 
     @torch.no_grad()
     def _init_weights(self, module: nn.Module) -> None:
-        """Initialises a module, after its submodules; loaded parameters, which the library marks, stay as they are."""
+        """Initialises a module after the submodules; parameters loaded from a checkpoint keep the loaded values."""
         super()._init_weights(module)
         if not isinstance(module, SelfAttention | AttentionOverParameters):
             return
-        # `initialise` may overwrite all parameters, so loaded values are kept and restored.
+        # `initialise` may overwrite all parameters, so loaded values, which the library marks, are kept and restored.
         loaded = {}
         for parameter in module.parameters():
             if getattr(parameter, "_is_hf_initialized", False):

@@ -1,4 +1,4 @@
-"""BERT's configuration with an operator. It imports no model, as that would take seconds."""
+"""BERT's configuration with an operator. This module imports no model, because such an import takes seconds."""
 
 from typing import Any
 
@@ -34,17 +34,17 @@ class OperatorConfig(BertConfig):
     operators_sha256: str | None = None
 
     def find_operator_class(self) -> type[SelfAttention]:
-        """Returns the class of the operator. ValueError for an unknown name, or a user's file that is not imported."""
+        """Returns the operator's class; ValueError if no class has the name or the user's file was not imported."""
         return find_operator_class({"operator": self.operator, "operators_sha256": self.operators_sha256})
 
     def build_self_attention(self, output: bool = False) -> SelfAttention:
-        """Builds a self-attention layer that is not initialised; BERT's block holds the output projection itself.
+        """Builds a self-attention layer with the settings of this configuration, not initialised.
 
         Args:
-            output: whether the layer has an output projection.
+            output: whether the layer has an output projection, which BERT's attention block has already.
         """
         kind = self.find_operator_class()
-        # No `deviation`: the model initialises its Linear layers in its own way, and then calls `initialise`.
+        # No `deviation`: the model initialises the Linear layers as BERT does, and then calls `initialise`.
         return kind(
             self.hidden_size,
             self.num_attention_heads,
@@ -59,7 +59,11 @@ class OperatorConfig(BertConfig):
         )
 
     def build_feed_forward(self) -> tuple[nn.Module, int] | None:
-        """Builds a replacement of BERT's first feed-forward layer and activation; `None` if neither is replaced."""
+        """Builds the operator's replacement for BERT's first feed-forward layer and activation.
+
+        Returns:
+            A module [batch, n, h] -> [batch, n, w], not initialised, and w; `None` if BERT's network stays.
+        """
         return self.find_operator_class().build_feed_forward(
             self.hidden_size,
             self.num_attention_heads,
@@ -78,7 +82,7 @@ def make_configuration(
     operators_file: str | None = None,
     **others: Any,
 ) -> OperatorConfig:
-    """Makes a configuration of a size; all other fields keep BERT's values (gelu, LayerNorm epsilon 1e-12, ...).
+    """Makes the configuration of a model; other fields keep BERT's values (gelu, LayerNorm epsilon 1e-12, ...).
 
     Args:
         operator: name of the operator.
@@ -87,13 +91,14 @@ def make_configuration(
         heads: number of heads, a divisor of h.
         intermediate: width of BERT's feed-forward network.
         positions: longest sequence, in tokens.
-        operators_file: file of a user's own operator, imported here; needs `operators_sha256` in `others`, or KeyError.
+        operators_file: file of a user's own operator, imported here; needs `operators_sha256` in `others`.
         others: further fields of OperatorConfig and BertConfig by name.
 
     Returns:
-        The configuration, in which `intermediate_size` is the width that the operator has.
+        The configuration, in which `intermediate_size` is the feed-forward width that the operator asks for.
 
     Raises:
+        KeyError: `operators_file` is given without `operators_sha256`.
         ValueError: the operator is unknown, the user's file is missing or has another hash than `operators_sha256`, or
             heads do not divide the width.
     """

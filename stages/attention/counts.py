@@ -1,11 +1,10 @@
-"""Parameters and floating-point operations of every operator: by its closed formulas, and counted on a built model.
+"""Parameters and floating-point operations of every operator, by closed formula or counted on a built model.
 
 Both papers count the masked-LM model with BERT's vocabulary of 30,522 (Courtois et al. 2024, Table 2; Kowsher et al.,
 Table 4, whose shared-weight row is a two-label classifier's count instead).
 
-In all functions `variant` is an operator's name, or a dict of settings as `make_configuration` takes them, with the key
-`operator`; `size` is a record of section `models` of params.yaml, with the keys `layers`, `hidden` (the width h),
-`heads`, `intermediate` and `positions` (the longest sequence). An unknown operator is a ValueError.
+All functions raise ValueError for an unknown operator. A size is a dict with the keys `layers`, `hidden` (the width h),
+`heads`, `intermediate` and `positions` (the longest sequence), as in section `models` of params.yaml.
 """
 
 import math
@@ -30,11 +29,17 @@ MODELS: dict[str, type[WithOperator]] = {
 
 
 def compute_attention_formulas(variant: Variant, size: Size) -> dict[str, int]:
-    """Counts the attention parameters of a layer by closed formula, from `hidden`, `heads` and `positions` of `size`.
+    """Counts the attention parameters of a layer by closed formula.
+
+    Args:
+        variant: an operator's name, or a dict of settings with the name as `operator`.
+        size: sizes of the model, by name.
 
     Returns:
         attention_weights: without biases and output projection (Courtois et al. 2024, Table 1; Kowsher et al.,
-        Table 3). attention_parameters: with biases. attention_block_parameters: with both, as the blog post counts.
+            Table 3).
+        attention_parameters: with biases.
+        attention_block_parameters: with biases and output projection, as the blog post counts.
     """
     kind = find_operator_class(variant)
     hidden = size["hidden"]
@@ -51,23 +56,34 @@ def compute_attention_formulas(variant: Variant, size: Size) -> dict[str, int]:
 
 
 def compute_layer_formulas(variant: Variant, size: Size) -> dict[str, int]:
-    """Counts the parameters of a layer by closed formula.
+    """Counts the parameters of a Transformer layer by closed formula.
+
+    Args:
+        variant: an operator's name, or a dict of settings with the name as `operator`.
+        size: sizes of the model, by name.
 
     Returns:
-        attention_parameters, attention_weights and further counts of the attention block; feed_forward_parameters,
-        without LayerNorm; layer_parameters, of attention block, feed-forward network and two LayerNorms.
+        attention_weights, attention_parameters, attention_block_parameters: without biases and output projection, with
+            biases, with both.
+        feed_forward_parameters: without LayerNorm.
+        layer_parameters: of attention block, feed-forward network and two LayerNorms.
     """
     hidden = size["hidden"]
     numbers = compute_attention_formulas(variant, size)
     weights, biases = find_operator_class(variant).count_feed_forward_weights(hidden, size["intermediate"])
     feed_forward = weights + biases
     numbers["feed_forward_parameters"] = feed_forward
+    # Each of the two LayerNorms has a scale and a shift of width h.
     numbers["layer_parameters"] = numbers["attention_block_parameters"] + feed_forward + 4 * hidden
     return numbers
 
 
 def count_layer(variant: Variant, size: Size) -> dict[str, int]:
-    """Counts attention_parameters and feed_forward_parameters (without LayerNorm) on a built layer."""
+    """Counts parameters on a built layer, to check the closed formulas.
+
+    Returns:
+        attention_parameters, without output projection, and feed_forward_parameters, without LayerNorm.
+    """
     layer = _build_layer(variant, size)
     return {
         "attention_parameters": _count_parameters(layer.attention.self),
@@ -78,13 +94,12 @@ def count_layer(variant: Variant, size: Size) -> dict[str, int]:
 def count_model_parameters(kind: str, variant: Variant, size: Size) -> int:
     """Counts the trainable parameters of a model with BERT's vocabulary of 30,522.
 
+    The weights of the masked-LM decoder are the word embedding and are counted once.
+
     Args:
         kind: `masked_lm_parameters` or `classifier_parameters` (two labels and a pooler).
-        variant: the operator.
-        size: of the model.
-
-    Returns:
-        The number; the weights of the masked-LM decoder, which are the word embedding, are counted once.
+        variant: an operator's name, or a dict of settings with the name as `operator`.
+        size: sizes of the model, by name.
     """
     # All layers are alike: a model of one layer is built, and its layer counted as often as the size has layers.
     model = _build_on_meta(MODELS[kind], variant, size)
@@ -93,21 +108,21 @@ def count_model_parameters(kind: str, variant: Variant, size: Size) -> int:
 
 
 def compute_first_score_spread(variant: Variant, size: Size, deviation: float) -> float | None:
-    """Computes the standard deviation of the scores between different tokens before any training, by closed formula.
+    """Computes the standard deviation of the attention scores of different tokens before training.
 
     Args:
-        variant: the operator.
-        size: of the model.
+        variant: an operator's name, or a dict of settings with the name as `operator`.
+        size: sizes of the model, by name.
         deviation: standard deviation of the new weights of Linear layers.
 
     Returns:
-        The variant's `score_spread` if set, or else the value of the formula; `None` without a formula.
+        `score_spread` of the variant if set, or else the value of the closed formula; `None` without a formula.
     """
     return _build_layer(variant, size).attention.self.compute_first_spread(deviation)
 
 
 def _build_on_meta(model: type[WithOperator], variant: Variant, size: Size) -> WithOperator:
-    """Builds the model with a single layer on the meta device, where parameters have shapes but take no memory."""
+    """Builds a model of a single layer on the meta device, where parameters have shapes but take no memory."""
     settings = {"operator": variant} if isinstance(variant, str) else variant
     config = make_configuration(**settings, **size | {"layers": 1})
     with torch.device("meta"):
@@ -120,18 +135,18 @@ def _build_layer(variant: Variant, size: Size) -> BertLayer:
 
 
 def _count_parameters(module: nn.Module) -> int:
-    """Counts the parameters of a module; a parameter that stands in several places counts once."""
+    """Counts the parameters of a module; a shared parameter counts once."""
     return sum(parameter.numel() for parameter in module.parameters())
 
 
 def count_block_operations(variant: Variant, hidden: int, heads: int, length: int) -> int:
-    """Counts the floating-point operations per token, forward, of the matrix products of one attention block.
+    """Counts the floating-point operations per token, forward, of the matrix products of an attention block.
 
     The products are all projections (each computed once, the output projection included), the scores and the weighted
-    sum of values. A multiplication and the addition of its product are two operations.
+    sum of values. A multiply-add counts as two operations.
 
     Args:
-        variant: the operator.
+        variant: an operator's name, or a dict of settings with the name as `operator`.
         hidden: width h.
         heads: number of heads.
         length: number of tokens of a sequence.
@@ -155,8 +170,8 @@ def count_training_operations(
     Only matrix products are counted: of attention, feed-forward network and masked-LM head.
 
     Args:
-        variant: the operator.
-        size: of the model.
+        variant: an operator's name, or a dict of settings with the name as `operator`.
+        size: sizes of the model, by name.
         vocabulary_size: classes of the masked-LM head.
         length: number of tokens of a sequence.
         masked: share of the tokens that the head predicts, in [0, 1].

@@ -3,7 +3,7 @@
 
 # %% [markdown]
 # Self-attention with fewer weights, in five cells: take an operator, put it into an encoder of PyTorch's, train a BERT
-# with it, make a stock BERT of that. It takes less than a minute on a CPU.
+# with the operator, export a stock BERT. The example takes less than a minute on a CPU.
 
 # %% 1. A layer of self-attention, initialised when it is built; batch first
 import torch
@@ -30,7 +30,11 @@ WORDS, MASK = 16, 16  # words have the ids 0 to 15, the mask has 16
 
 
 def draw_sentences(count: int) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
-    """Ids [count, 10], the places [count] of the masked words, and these words [count]."""
+    """Draws sentences of five words and a repetition, in which one word is masked.
+
+    Returns:
+        Token ids [count, 10], the places [count] of the masked words, and the masked words [count].
+    """
     ids = torch.randint(WORDS, (count, 5)).repeat(1, 2)
     rows = torch.arange(count)
     places = torch.randint(5, 10, (count,))
@@ -39,7 +43,7 @@ def draw_sentences(count: int) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor
     return ids, places, words
 
 
-# %% 4. A small BERT with the operator, trained on it
+# %% 4. A small BERT with the operator, trained on this text
 config = make_configuration("shared", layers=2, hidden=64, heads=4, intermediate=256, positions=16, vocab_size=17)
 model = OperatorBertForMaskedLM(config).train()
 adamw = torch.optim.AdamW(model.parameters(), lr=3e-3)

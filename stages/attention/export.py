@@ -1,10 +1,10 @@
 """Writes a model folder that loads without this repository: as an ordinary BERT, or with the code of the operator.
 
-An ordinary BERT has equal outputs and needs no code but Hugging Face's; the export exists for every operator whose
+An ordinary BERT has equal outputs and needs only the code of Hugging Face. This export exists for every operator whose
 scores are products of queries and keys and which keeps BERT's kind of feed-forward network. `--own` keeps the operator
 with all parameters and copies the operator's code into the folder; `from_pretrained(FOLDER, trust_remote_code=True)`
-runs that code. Tokenizer and card are copied, too, and vocab.txt is added for transformers 4. Either folder can be
-uploaded to the hub: `hf upload NAME FOLDER`.
+runs that code. Tokenizer and model card are copied, too, and vocab.txt is added for transformers 4. Either folder can
+be uploaded to the hub: `hf upload NAME FOLDER`.
 """
 
 import argparse
@@ -89,31 +89,33 @@ def main(arguments: list[str]) -> None:
 
 
 def export(source: Path, target: Path, own: bool) -> None:
-    """Writes the model of a folder to another folder, in a form that loads without this repository.
+    """Writes a saved model to another folder, in a form that loads without this repository.
 
     Args:
-        source: a model folder.
+        source: the folder of the saved model.
         target: the folder to write, which does not exist or is empty.
-        own: whether the folder keeps the operator, with code; otherwise the model becomes an ordinary BERT.
+        own: whether the target keeps the operator, with code; if false, the model becomes an ordinary BERT.
 
     Raises:
-        ValueError: the model's class is not in STOCK; weights or tokenizer are damaged or incomplete; BERT cannot
-            express the operator, and `own` is false; or the operator is a user's own, and `own` is true or this
-            process has not imported the user's file.
-        OSError: `source` is no model folder, has a pointer of Git LFS in place of a file, or its tokenizer or card is a
-            link out of it; or `target` has files or cannot be written.
+        ValueError: the model's class has no counterpart in the library; weights or tokenizer are damaged or
+            incomplete; BERT cannot express the operator, and `own` is false; or the operator is a user's own, and `own`
+            is true or this process has not imported the user's file.
+        OSError: `source` is no model folder, has a pointer of Git LFS in place of a file, or has a link to a tokenizer
+            or card outside the folder; or `target` has files or cannot be written.
     """
     _check_folders(source, target)
     config = OperatorConfig.from_pretrained(source)
     if own and config.operators_sha256:
         raise ValueError(
-            f"{source}: the code of `{config.operator}` is in a user's file and imports this repository; "
+            f"{source}: the code of `{config.operator}` is in a user's own file and imports this repository; "
             "export it in Python without it: import_own_operators(FILE, SHA256) of stages.attention.own, then export"
         )
     classes = {model.__name__: model for model in STOCK}
     name = str((config.architectures or ["none"])[0])
     if name not in classes:
-        raise ValueError(f"{source}/config.json: the architecture {name!r:.80} is none of {', '.join(classes)}")
+        raise ValueError(
+            f"{source}/config.json: the architecture {name!r:.80} cannot be exported; expected {', '.join(classes)}"
+        )
     tokenizer = _read_tokenizer(source)
     model = _load_model(classes[name], source)
     if own:
@@ -137,13 +139,16 @@ def export(source: Path, target: Path, own: bool) -> None:
 
 
 def _check_folders(source: Path, target: Path) -> None:
-    """Raises OSError for no model folder, a target with files, or a tokenizer or card that lies elsewhere."""
+    """Raises OSError if the source of an export is no complete model folder or has a link out of the folder.
+
+    A target with files is an OSError, too.
+    """
     # Hugging Face would look for a missing folder on the hub.
     if not (source / "config.json").is_file():
-        raise FileNotFoundError(f"{source}: no model folder, because it config.json is missing; correct the path")
-    # The files may be trained weights: those of the source by another path, or of another model.
+        raise FileNotFoundError(f"{source}: no model folder, because config.json is missing; correct the path")
+    # The files may be trained weights, of the source (by another path) or of another model.
     if target.exists() and any(target.iterdir()):
-        raise FileExistsError(f"{target}: the folder is not empty; name a new folder as the target")
+        raise FileExistsError(f"{target}: not empty, and files might be replaced; name a new folder as the target")
     for file in filter(Path.is_file, source.iterdir()):
         with file.open("rb") as content:
             if content.read(len(LFS_POINTER)) == LFS_POINTER:
@@ -151,20 +156,20 @@ def _check_folders(source: Path, target: Path) -> None:
     # In a folder from somebody else, a link to a private file would put the file's text into the export.
     for name in (*TOKENIZER, CARD):
         file = (source / name).resolve()
-        # DVC's cache and the hub's, to which files of a model folder may be links, name files by a digest.
+        # Files of a model folder may be links to the cache of DVC or of the hub, which name files by a digest.
         in_cache = re.fullmatch("[0-9a-f]{30,64}", file.name)
         if not (in_cache or file.is_relative_to(source.resolve())):
             raise OSError(f"{source / name}: a link to {file}, outside the model folder; copy the file there")
 
 
 def _read_tokenizer(folder: Path) -> Tokenizer | None:
-    """Reads the tokenizer of a model folder, if any; ValueError for a damaged file."""
+    """Reads the tokenizer.json of a model folder; `None` if the folder has no tokenizer, ValueError if damaged."""
     file = folder / TOKENIZER[0]
     if not file.exists():
         return None
     try:
         return Tokenizer.from_file(str(file))
-    # The library raises nothing narrower.
+    # The library raises a plain Exception.
     except Exception as error:
         raise ValueError(f"{file}: damaged ({str(error)!r:.80}); copy the file again") from None
 
@@ -177,7 +182,7 @@ def _load_model(kind: type[PreTrainedModel], folder: Path) -> PreTrainedModel:
         )
     except SafetensorError as error:
         raise ValueError(f"{folder}: the weights are damaged ({str(error)!r:.80}); copy the folder again") from None
-    # Hugging Face warns, and draws missing weights at random.
+    # Hugging Face only warns, and draws missing weights at random.
     for problem, names in report.items():
         if names:
             first = repr(str(sorted(names)[0]))
@@ -188,8 +193,8 @@ def _load_model(kind: type[PreTrainedModel], folder: Path) -> PreTrainedModel:
 
 
 def _save_with_code(model: PreTrainedModel, target: Path) -> None:
-    """Writes a model and the code of its classes; config.json then names the Auto class that loads each class."""
-    # "" or such as ForMaskedLM
+    """Writes a model and the code of the model's classes; config.json then names an Auto class for each class."""
+    # "ForMaskedLM" for OperatorBertForMaskedLM, "" for OperatorBertModel
     head = type(model).__name__.removeprefix("OperatorBert").removeprefix("Model")
     OperatorConfig.register_for_auto_class()
     type(model).register_for_auto_class(f"AutoModel{head}")
@@ -202,9 +207,9 @@ def _save_with_code(model: PreTrainedModel, target: Path) -> None:
 
 
 def _replace_use(card: str, use: str, folder: Path) -> str:
-    """Replaces the last section of a card, `Use`, by a section that loads `folder`.
+    """Replaces the last section of a model card, `Use`, by the template `use`, filled for the exported folder.
 
-    The pipeline task is the old section's, as in `pipeline("fill-mask", ...)`. A card without a task stays as it is.
+    The old section names the pipeline task, as in `pipeline("fill-mask", ...)`; a card without a task stays unchanged.
     """
     body, _, old = card.partition("\n## Use\n")
     task = re.search(r'pipeline\("([\w-]+)"', old)
@@ -219,15 +224,18 @@ def convert_to_stock_bert(model: OperatorBertModel | WithOperator) -> PreTrained
     """Builds an ordinary Hugging Face model with equal outputs (to 1e-5 in float32), on the CPU, in evaluation mode.
 
     The attention of the new model has three projections, as in the operator Original: the export is for compatibility
-    and saves no memory. STOCK maps the class of `model`, which is not changed, to the class of the new model.
+    and saves no memory. OperatorBertForMaskedLM becomes BertForMaskedLM, and so on.
+
+    Args:
+        model: the model to convert, which stays unchanged.
 
     Raises:
         ValueError: BERT cannot express the operator, or a `self_score`.
     """
     config = model.config
     if config.self_score is not None:
-        raise ValueError(f"{config.operator}: self_score {config.self_score}; BERT cannot add a number to scores")
-    # All settings of BERT except these, which describe the class of `model`.
+        raise ValueError(f"{config.operator}: self_score {config.self_score}; BERT adds nothing to its scores")
+    # The three settings left out describe the class of `model`.
     names = BertConfig().to_dict().keys() - {"model_type", "architectures", "dtype"}
     stock = STOCK[type(model)](BertConfig(**{name: getattr(config, name) for name in names}))
     projections = [layer.attention.self.build_projections() for layer in model.base_model.encoder.layer]

@@ -1,9 +1,8 @@
 """Hadamard and fixed attention: a learned weight for every head and pair of positions.
 
 Both are from "the blog", the post Hadamard Attentions: The Mighty Attentions Optimized. X [batch, n, h] are the hidden
-states; X_i and V_i are the slices of head i, of d = h / heads channels. `memory` [batch, m, h] gives keys and values:
-`None` or X itself except in cross-attention. Parameters are counted for n = `positions`, without the output projection.
-base.py explains the overridden methods.
+states; X_i and V_i are the slices of head i, of d = h / heads channels. Parameters are counted for n = `positions`,
+without the output projection. base.py explains the overridden methods.
 """
 
 import math
@@ -34,44 +33,51 @@ class Fixed(SelfAttention):
 
     @classmethod
     def list_parameter_shapes(cls, hidden: int, heads: int, positions: int) -> Shapes:
-        """W [heads, n, n]."""
+        """Returns the shape of W: {"W": (heads, n, n)} with n = `positions`."""
         return {"W": (heads, positions, positions)}
 
     @classmethod
     def count_score_operations(cls, hidden: int, heads: int, length: int) -> int:
-        """Returns 0, because W needs no product."""
+        """Returns 0, because learned scores W need no matrix product."""
         return 0
 
     def compute_scores(self, X: Tensor, memory: Tensor | None = None) -> Tensor:
-        """Returns W [1, heads, n, m]."""
+        """Returns the learned scores W [1, heads, n, m] of n queries in X and m keys in `memory` (`None`: X)."""
         if memory is None:
             memory = X
         return self._select_weights(X, memory)[None]
 
     def _select_weights(self, X: Tensor, memory: Tensor) -> Tensor:
-        """Returns W [heads, n, m] for n tokens in X, m in `memory`; ValueError if either exceeds `positions`."""
+        """Cuts W to [heads, n, m] for n tokens in X and m in `memory`; ValueError for more tokens than `positions`."""
         n, m = X.shape[1], memory.shape[1]
         longest = max(n, m)
         if longest > self.positions:
             raise ValueError(
-                f"{self.name}: weights for {self.positions} positions; a sequence has {longest}: shorten it, or "
-                "build the model with more `positions`"
+                f"{self.name}: weights for {self.positions} positions; a sequence has {longest}: shorten the sequence, "
+                "or build the model with more `positions`"
             )
         return self.W[:, :n, :m]
 
     def compute_weighted_values(self, X: Tensor, mask: Mask, memory: Tensor) -> Tensor:
-        """Weighs the values by scores that are no products of queries and keys."""
+        """Weighs values by the softmax of learned scores; returns the sums of all heads side by side [batch, n, h].
+
+        Args:
+            X: hidden states [batch, n, h], which give the number of queries.
+            mask: the whole mask of the scores, or `None`.
+            memory: hidden states [batch, m, h] of the values.
+        """
+        # PyTorch's fused kernels take queries and keys, not scores.
         V = split_heads(self.value(memory), self.heads)
         scores = self.compute_scores(X, memory)
         return merge_heads(weigh_values(scores, V, mask, self.dropout))
 
     def initialise_parameters(self) -> None:
-        """Starts W as Keras starts the blog's kernel."""
+        """Draws W uniformly from the interval with which Keras starts the kernel in the blog's code."""
         limit = math.sqrt(6 / (2 * self.heads * self.positions))
         self.W.uniform_(-limit, limit)
 
     def compute_source_spread(self, deviation: float) -> float:
-        """Returns the standard deviation of an entry of W, which does not depend on `deviation`."""
+        """Returns the standard deviation of a score before training: of an entry of W, whatever `deviation` is."""
         return math.sqrt(1 / (self.heads * self.positions))
 
 
@@ -92,16 +98,21 @@ class Hadamard(Fixed):
 
     @classmethod
     def list_parameter_shapes(cls, hidden: int, heads: int, positions: int) -> Shapes:
-        """W [heads, n, n] and the number s."""
+        """Returns the shapes of the weights W and the scalar s: {"W": (heads, n, n), "s": ()} with n = `positions`."""
         return {"W": (heads, positions, positions), "s": ()}
 
     @classmethod
     def count_score_operations(cls, hidden: int, heads: int, length: int) -> int:
-        """Counts X X^T, once for all heads, or by head over d = h / heads channels each."""
+        """Counts X X^T: two operations per pair of tokens and channel, by head or once for all heads."""
         return 2 * hidden * length
 
     def compute_scores(self, X: Tensor, memory: Tensor | None = None) -> Tensor:
-        """Returns the scores [batch, heads, n, m] before mask and `self_score`."""
+        """Multiplies the products of hidden states by W / s: scores [batch, heads, n, m] before any mask.
+
+        Args:
+            X: hidden states [batch, n, h] of the queries.
+            memory: hidden states [batch, m, h] of the keys. `None`: X itself.
+        """
         if memory is None:
             memory = X
         products = self.compute_products(X, memory)
@@ -111,16 +122,17 @@ class Hadamard(Fixed):
         return products * factors.to(products.dtype)
 
     def compute_products(self, X: Tensor, memory: Tensor) -> Tensor:
-        """Returns the products of X and `memory` over the whole width [batch, 1, n, m], the same for every head."""
+        """Computes X memory^T [batch, 1, n, m] over the whole width, the same for every head."""
         return (X @ memory.transpose(-2, -1))[:, None]
 
     def initialise_parameters(self) -> None:
-        """Starts W as Fixed does, and s at 1."""
+        """Starts W at uniform random numbers, as Fixed, and the scalar s at 1."""
         super().initialise_parameters()
         self.s.fill_(1.0)
 
     def compute_source_spread(self, deviation: float) -> float:
-        """Multiplies the deviation of W by sqrt(h), as the product of two tokens [h] has variance h; s is 1."""
+        """Returns the standard deviation of a score before training: of an entry of W, times sqrt(h)."""
+        # The product of two tokens [h] of unit variance has the variance h, and s starts at 1.
         return super().compute_source_spread(deviation) * math.sqrt(self.hidden)
 
 
@@ -134,11 +146,12 @@ class HadamardByHead(Hadamard):
     look = ()
 
     def compute_products(self, X: Tensor, memory: Tensor) -> Tensor:
-        """Returns the products of X_i and the i-th slice of `memory` for every head i, [batch, heads, n, m]."""
+        """Computes X_i memory_i^T for the channels of every head i, [batch, heads, n, m]."""
         Q = split_heads(X, self.heads)
         K = split_heads(memory, self.heads)
         return Q @ K.transpose(-2, -1)
 
     def compute_source_spread(self, deviation: float) -> float:
-        """Multiplies the deviation of W by sqrt(d), as the slices [d] of two tokens have a product of variance d."""
+        """Returns the standard deviation of a score before training: of an entry of W, times sqrt(d)."""
+        # The product of two slices [d] of unit variance has the variance d.
         return Fixed.compute_source_spread(self, deviation) * math.sqrt(self.width)

@@ -42,7 +42,7 @@ class AsMultiheadAttention(nn.Module):
         average_attn_weights: bool = True,
         is_causal: bool = False,
     ) -> tuple[Tensor, Tensor | None]:
-        """Attends as nn.MultiheadAttention does.
+        """Applies the operator; arguments and results are as in nn.MultiheadAttention.
 
         Args:
             query: hidden states [batch, n, h] if `batch_first`, or else [n, batch, h]; or a single sequence [n, h].
@@ -63,13 +63,13 @@ class AsMultiheadAttention(nn.Module):
             ValueError: key is not value, a mask's shape or type does not fit, or cross-attention is to be causal.
         """
         if key is not value:
-            raise ValueError("key and value: expected one and the same tensor; the operators attend to one sequence")
+            raise ValueError("key and value: expected the same tensor; the operators attend to a single sequence")
         X = self._bring_to_batches(query)
         memory = None if key is query else self._bring_to_batches(key)
         batch, n = X.shape[:2]
         m = n if memory is None else memory.shape[1]
         causal = is_causal and attn_mask is None
-        # Masks are brought to [batch, heads, n, m], with 1 for whatever a mask does not distinguish.
+        # Masks become [batch, heads, n, m], with size 1 for batch or heads if a mask is the same for all.
         if attn_mask is not None:
             self._check_mask("attn_mask", attn_mask, (n, m), (batch * self.num_heads, n, m))
             heads = self.num_heads if attn_mask.dim() == 3 else 1
@@ -89,13 +89,13 @@ class AsMultiheadAttention(nn.Module):
         return output if self.batch_first else output.transpose(0, 1), weights
 
     def _bring_to_batches(self, T: Tensor) -> Tensor:
-        """Brings hidden states to [batch, n, h]; a single sequence [n, h] becomes a batch of one."""
+        """Brings hidden states to [batch, n, h]; a single sequence [n, h] becomes [1, n, h]."""
         if T.dim() != 3:
             return T[None]
         return T if self.batch_first else T.transpose(0, 1)
 
     def _check_mask(self, name: str, mask: Tensor, *shapes: tuple[int, ...]) -> None:
-        """Raises ValueError for a mask of another shape than `shapes`, or neither of booleans nor of numbers to add."""
+        """Raises ValueError unless a mask has a shape among `shapes`, and booleans or floating-point numbers."""
         if tuple(mask.shape) in shapes and (mask.dtype == torch.bool or mask.is_floating_point()):
             return
         expected = " or ".join(map(str, shapes))
@@ -106,7 +106,10 @@ class AsMultiheadAttention(nn.Module):
 
 
 def _negate_mask(mask: Mask) -> Mask:
-    """Negates a boolean mask, as True hides in PyTorch's module and shows in ours; returns any other mask as given."""
+    """Negates a boolean mask: [True, False] becomes [False, True]; any other mask is returned unchanged.
+
+    True hides a key in nn.MultiheadAttention, and shows the key in the operators.
+    """
     if mask is None or mask.dtype != torch.bool:
         return mask
     return ~mask

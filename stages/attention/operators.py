@@ -6,10 +6,9 @@ IdentityQuery (Karbevski and Mijoski 2025), and SharedKV, TiedQKV and OriginalNa
 operators of the blog post, whose scores are no products of projections, are in hadamard.py; a user's own come from a
 file that params.yaml names (own.py).
 
-X [batch, n, h] are the hidden states, X_i the i-th of `heads` slices of d = h / heads channels. `memory` [batch, m, h]
-gives keys and values: `None` or X itself except in cross-attention. r is the standard deviation of new Linear weights.
-Parameters are counted for one layer, biases included, without the output projection. SelfAttention (base.py) has the
-code that operators share, and explains the overridden methods and the spread of first scores.
+X [batch, n, h] are the hidden states, X_i the i-th of `heads` slices of d = h / heads channels. Parameters are counted
+for a single layer, biases included, without the output projection. SelfAttention (base.py) has the code that operators
+share, and explains the overridden methods.
 """
 
 import math
@@ -43,12 +42,13 @@ class Original(SelfAttention):
     score_factors = ("query.weight", "key.weight")
 
     def initialise_parameters(self) -> None:
-        """Copies W_q to W_k if the start is tied."""
+        """Copies the weights of the queries, W_q, to the keys, W_k, if the setting `start` is `tied`."""
         if self.start == "tied":
             self.key.weight.copy_(self.query.weight)
 
     def compute_source_spread(self, deviation: float) -> float | None:
-        """Returns the spread of a square if W_k starts as W_q, or else of a product."""
+        """Computes the standard deviation of the scores before training, for Linear weights from N(0, deviation^2)."""
+        # With the start `tied`, W_k equals W_q at first.
         if self.start == "tied":
             return self.compute_spread_of_squares(deviation)
         return super().compute_source_spread(deviation)
@@ -90,42 +90,50 @@ class Pairwise(Symmetric):
 
     @classmethod
     def list_parameter_shapes(cls, hidden: int, heads: int, positions: int) -> Shapes:
-        """S [heads, d, d]."""
+        """Returns the shape of the matrices S: {"S": (heads, d, d)} with d = h / heads."""
         d = hidden // heads
         return {"S": (heads, d, d)}
 
     @classmethod
     def count_score_operations(cls, hidden: int, heads: int, length: int) -> int:
-        """Counts Q Q^T, and Q S by head."""
+        """Counts floating-point operations per token of Q Q^T, and of Q S by head."""
         d = hidden // heads
         return super().count_score_operations(hidden, heads, length) + 2 * hidden * d
 
     def compute_heads(self, X: Tensor, memory: Tensor) -> tuple[Tensor, ...]:
-        """Computes equation 6 as (Q S) Q^T, which leaves the n^2 products to the fused kernel."""
+        """Computes Q S [batch, heads, n, d] from X, and K and V [batch, heads, m, d] from `memory`."""
+        # Equation 6 (Courtois et al. 2024) as (Q S) Q^T, which leaves the n^2 products to a fused kernel.
         Q, K, V = super().compute_heads(X, memory)
         return Q @ self.S, K, V
 
     def build_projections(self) -> tuple[Projection, ...]:
-        """Folds S into W_q: Q S = X (W_q S) + b_q S, with W_q transposed, as nn.Linear stores weights."""
+        """Builds (weight, bias) of queries, keys and values for a BERT with equal outputs: S goes into the queries."""
+        # Q S = X (W_q S) + b_q S; nn.Linear stores W_q transposed.
         (W_q, b_q), key, value = super().build_projections()
         S = torch.block_diag(*self.S)
         return (S.T @ W_q, b_q @ S), key, value
 
     def initialise_parameters(self) -> None:
-        """Initialises S as `start` says."""
+        """Starts S at the identity, or at normal random numbers, as the setting `start` says."""
         if self.start == "identity":
             self.S.copy_(torch.eye(self.width).expand_as(self.S))
         else:
             self.S.normal_(std=self._compute_deviation())
 
     def _compute_deviation(self) -> float:
-        """Returns the standard deviation with which an entry of S is drawn, for the starts normal and scaled."""
+        """Returns the standard deviation of a new entry of S: 1 for the start `normal`, 1 / sqrt(d) for `scaled`."""
         return 1.0 if self.start == "normal" else self.width**-0.5
 
     def compute_source_spread(self, deviation: float) -> float | None:
-        """Spread of x^T W S W^T y / sqrt(d), S from N(0, sigma^2): E |W S W^T|^2 = sigma^2 ((h d)^2 + 2 h d) r^4."""
+        """Computes the standard deviation of the scores x^T W S W^T y / sqrt(d) before training.
+
+        Args:
+            deviation: standard deviation r of the entries of W.
+        """
+        # Without S, the scores are those of Symmetric.
         if self.start == "identity":
             return super().compute_source_spread(deviation)
+        # S from N(0, sigma^2): E |W S W^T|^2 = sigma^2 ((h d)^2 + 2 h d) r^4.
         return self._compute_deviation() * deviation**2 * math.sqrt(self.hidden * (self.hidden * self.width + 2))
 
 
@@ -147,15 +155,15 @@ class PartialQK(Symmetric):
 
     @classmethod
     def list_parameter_shapes(cls, hidden: int, heads: int, positions: int) -> Shapes:
-        """D [h]."""
+        """Returns the shape of the diagonal D: {"D": (h,)}."""
         return {"D": (hidden,)}
 
     def compute_diagonal(self) -> Tensor:
-        """Returns D."""
+        """Returns the diagonal D [h], by which the queries are multiplied."""
         return self.D
 
     def initialise_parameters(self) -> None:
-        """Starts D at 1."""
+        """Starts the diagonal at 1."""
         self.D.fill_(1.0)
 
 
@@ -166,9 +174,8 @@ class Shared(SelfAttention):
     (the bias; diagonals of the whole width, three per layer). Open: how the diagonals start (here at 1, so training
     begins at Q = K = V), and whether d in sqrt(d) is the width of a head (here, as in BERT) or of the model.
 
-    S is computed once and serves as queries, keys and values: Q K^T = S (D_q D_k) S^T, so a single diagonal on the
-    queries is enough. D_v scales channels while the weighted sum adds tokens, so D_v moves past the sum into the output
-    projection. Outputs and gradients equal the definition; two products of [n, h] with a diagonal are saved.
+    S is computed once and serves as queries, keys and values. Outputs and gradients equal the definition; two products
+    of [n, h] with a diagonal are saved.
     """
 
     name = "shared"
@@ -183,24 +190,27 @@ class Shared(SelfAttention):
 
     @classmethod
     def list_parameter_shapes(cls, hidden: int, heads: int, positions: int) -> Shapes:
-        """D_q, D_k and D_v [h]."""
+        """Returns the shapes of the diagonals D_q, D_k and D_v of queries, keys and values, each (h,), by name."""
         return dict.fromkeys(("D_q", "D_k", "D_v"), (hidden,))
 
     def compute_diagonal(self) -> Tensor:
-        """Returns D_q D_k."""
+        """Returns D_q D_k [h], by which the queries are multiplied in place of queries and keys."""
+        # Q K^T = S (D_q D_k) S^T
         return self.D_q * self.D_k
 
     def compute_output_scale(self) -> Tensor:
-        """Returns D_v."""
+        """Returns D_v [h], the factors on the weighted values."""
+        # D_v scales channels while the weighted sum adds tokens, so D_v moves past the sum into the output projection.
         return self.D_v
 
     def build_projections(self) -> tuple[Projection, ...]:
-        """Returns the projections of the definition, with D_k on the keys and D_v on the values."""
+        """Builds (weight, bias) of queries, keys and values for a BERT with equal outputs."""
+        # The export follows the definition: D_k on the keys, D_v on the values.
         S = self.shared.weight, self.shared.bias
         return scale_projection(S, self.D_q), scale_projection(S, self.D_k), scale_projection(S, self.D_v)
 
     def initialise_parameters(self) -> None:
-        """Starts the diagonals at 1."""
+        """Starts all three diagonals at 1."""
         for D in (self.D_q, self.D_k, self.D_v):
             D.fill_(1.0)
 
@@ -223,18 +233,34 @@ class OverParameters(Original):
 
     @classmethod
     def count_pairs(cls, hidden: int, intermediate: int) -> int:
-        """Returns the number of pairs (K, V) per head for BERT's width `intermediate`; ValueError without any pair."""
+        """Counts the pairs of a learned key and a learned value per head, such as 1,536 for h = 512 and width 2,048.
+
+        The replacement of BERT's feed-forward network then has no more weights than the network.
+
+        Raises:
+            ValueError: the network's width `intermediate` is too small for a single pair.
+        """
         pairs = intermediate // cls.heads_multiple - hidden
         if pairs < 1:
             raise ValueError(
-                f"{cls.name}: its projections alone have the weights of a feed-forward network of width "
+                f"{cls.name}: the projections already have as many weights as a feed-forward network of width "
                 f"{intermediate}; `intermediate` must be {cls.heads_multiple * (hidden + 1)} or more"
             )
         return pairs
 
     @classmethod
     def build_feed_forward(cls, hidden: int, heads: int, intermediate: int, dropout: float) -> tuple[nn.Module, int]:
-        """Builds attention over parameters, which returns the width of all heads together."""
+        """Builds attention over learned pairs of keys and values, in place of BERT's first feed-forward layer.
+
+        Args:
+            hidden: width h of the model.
+            heads: number of heads of the model.
+            intermediate: width of BERT's feed-forward network.
+            dropout: rate at which values are dropped during training, in [0, 1).
+
+        Returns:
+            The module [batch, n, h] -> [batch, n, w], and w, the width of all heads together.
+        """
         many = cls.heads_multiple * heads
         d = hidden // heads
         pairs = cls.count_pairs(hidden, intermediate)
@@ -242,7 +268,7 @@ class OverParameters(Original):
 
     @classmethod
     def count_feed_forward_weights(cls, hidden: int, intermediate: int) -> tuple[int, int]:
-        """Counts (weights, biases) of W_q, K, V and the last layer."""
+        """Counts (weights, biases) that replace the feed-forward network: of W_q, K, V and the last layer."""
         width = cls.heads_multiple * hidden
         pairs = cls.count_pairs(hidden, intermediate)
         return 2 * width * (hidden + pairs), width + hidden
@@ -261,7 +287,7 @@ class OverParametersWide(OverParameters):
     heads_multiple = 2
 
 
-# controls: of this project, which no source trained, and IdentityQuery
+# Controls: IdentityQuery is published; no publication trained the others.
 
 
 class SharedKV(SelfAttention):
@@ -273,7 +299,7 @@ class SharedKV(SelfAttention):
     label = "one matrix for keys and values"
     linear_layers = ("query", "shared")
     roles = ("query", "shared", "shared")
-    # Not `shared.weight`: the keys are the values too, which shall keep their size.
+    # Not `shared.weight`, which also gives the values: the size of values shall not change.
     score_factors = ("query.weight",)
 
 
@@ -294,19 +320,21 @@ class IdentityQuery(SelfAttention):
     score_factors = ("key.weight",)
 
     def compute_queries_keys_values(self, X: Tensor, memory: Tensor) -> tuple[Tensor, ...]:
-        """Returns X as queries; under autocast X is float32 and takes the type of the keys."""
+        """Returns X [batch, n, h] as queries, and projects keys and values [batch, m, h] from `memory`."""
         K, V = apply_linear_layers(memory, self.key, self.value)
+        # Under autocast X is float32, and the keys are bfloat16.
         return X.to(K.dtype), K, V
 
     def build_projections(self) -> tuple[Projection, ...]:
-        """Returns W_q = I and b_q = 0, and the projections of keys and values."""
+        """Builds (weight, bias) of queries, keys and values for a BERT with equal outputs: W_q = I and b_q = 0."""
         key, value = [(layer.weight, layer.bias) for layer in (self.key, self.value)]
         identity = torch.eye(self.hidden).to(self.key.weight)
         zeros = torch.zeros(self.hidden).to(self.key.bias)
         return (identity, zeros), key, value
 
     def compute_source_spread(self, deviation: float) -> float:
-        """Spread of x^T W_k^T y / sqrt(d), W_k [h, d] and the slice x [d]: E |W_k|^2 = h d r^2, so r sqrt(h)."""
+        """Computes the standard deviation of the scores x^T W_k^T y / sqrt(d) before training, W_k from N(0, r^2)."""
+        # For W_k [h, d] and the slice x [d], E |W_k|^2 = h d r^2.
         return deviation * math.sqrt(self.hidden)
 
 
@@ -335,7 +363,7 @@ class OriginalNarrow(Original):
 
     @classmethod
     def compute_feed_forward_width(cls, hidden: int, intermediate: int) -> int:
-        """Returns BERT's width less h - 1."""
+        """Returns the width of the narrower feed-forward network: 2,305 for h = 768 and BERT's width 3,072."""
         return intermediate - (hidden - 1)
 
 
@@ -381,8 +409,8 @@ def build_attention(operator: str, hidden: int, heads: int, **settings: Any) -> 
         A module [batch, n, h] -> [batch, n, h]; `SelfAttention.forward` explains further inputs.
 
     Raises:
-        ValueError: the operator is not in SELF_ATTENTION (operators in FEED_FORWARD leave attention as in `original`),
-            or lacks a setting, or heads do not divide the width, or dropout is not in [0, 1).
+        ValueError: the operator is unknown or changes only the feed-forward network (FEED_FORWARD), does not have a
+            setting, or heads do not divide the width, or dropout is not in [0, 1).
         TypeError: the operator is a class, which builds a layer itself.
     """
     if isinstance(operator, type):
@@ -398,8 +426,8 @@ def find_operator_class(variant: dict[str, Any] | str) -> type[SelfAttention]:
 
     Args:
         variant: a name, or a dict with the name as `operator`. For a user's own operator, the dict has
-            `operators_sha256`, and `operators_file` to import the file now. A model's configuration has no file; the
-            process must have imported the file before. Other keys are ignored.
+            `operators_sha256`, and `operators_file` to import the file now. Without `operators_file`, as in a model's
+            configuration, the process must have imported the file before. Other keys are ignored.
 
     Raises:
         ValueError: no operator has that name, or the user's file is missing, has changed or is not imported.

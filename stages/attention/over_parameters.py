@@ -1,4 +1,7 @@
-"""Attention over parameters, from "the draft": a draft section of Attention Is All You Need. See operators.py."""
+"""Attention over parameters, from "the draft": a draft section of Attention Is All You Need.
+
+The operators OverParameters and OverParametersWide (operators.py) use the module.
+"""
 
 import torch
 from torch import Tensor, nn
@@ -14,12 +17,11 @@ class AttentionOverParameters(nn.Module):
     to h is the network's own last layer.
 
     Fixed by the draft: multi-head attention (and so a division by sqrt(d)) whose keys and values are parameters, both
-    multiplied by sqrt(h), its d_model: after the division, keys by sqrt(h / d), values by sqrt(h). At h = 512, d = 64,
-    both 8 heads of 1,536 pairs and 16 heads of 512 pairs have the 2,097,152 weights of a network of width 2,048.
+    multiplied by sqrt(h), the draft's d_model. At h = 512, d = 64, both 8 heads of 1,536 pairs and 16 heads of 512
+    pairs have the 2,097,152 weights of a network of width 2,048.
 
     Open in the draft, and here as in tensor2tensor's parameter_attention: K and V start at N(0, 1 / h) and have no
-    biases, the projections have biases, and dropout drops a value for all positions at once. (tensor2tensor multiplies
-    keys by the root of the number of heads, sqrt(h / d) unless these are wider than the model; the draft decides here.)
+    biases, the projections have biases, and dropout drops a value for all positions at once.
 
     Args:
         hidden: width h of the model.
@@ -47,15 +49,21 @@ class AttentionOverParameters(nn.Module):
         self.V = nn.Parameter(torch.empty(heads, pairs, d))
 
     def initialise(self, deviation: float) -> None:
-        """Initialises K and V at N(0, 1 / h), without regard to `deviation`; call without gradients."""
+        """Draws the learned keys K and values V from N(0, 1 / h); call under `torch.no_grad`.
+
+        Args:
+            deviation: standard deviation of Linear weights; not used here.
+        """
         for T in (self.K, self.V):
             T.normal_(std=self.hidden**-0.5)
 
     def forward(self, X: Tensor) -> Tensor:
-        """Returns the weighted values of all heads, side by side [batch, n, heads d], for X [batch, n, h]."""
+        """Attends from X [batch, n, h] to the learned pairs; returns the values of all heads [batch, n, heads d]."""
         Q = split_heads(self.query(X), self.heads)
         d = self.K.shape[-1]
         # K sqrt(h) / sqrt(d): the draft's factor, and the division of the scores by the root of a head's width.
+        # tensor2tensor multiplies keys by the root of the number of heads, which differs if the heads are together
+        # wider than the model; the draft decides here.
         K = self.K * (self.hidden / d) ** 0.5
         V = self.V * self.hidden**0.5
         weights = torch.softmax(Q @ K.transpose(-2, -1), dim=-1)

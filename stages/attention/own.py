@@ -16,33 +16,41 @@ _imported: dict[str, dict[str, type[SelfAttention]]] = {}
 
 
 def find_imported_operators(sha256: str, name: str) -> dict[str, type[SelfAttention]]:
-    """Returns, by name, the operators of the imported file of this SHA-256; ValueError, with `name`, for any other."""
+    """Returns the operator classes, by name, of a file that this process has imported.
+
+    Args:
+        sha256: hexadecimal SHA-256 of the file, from a model's configuration.
+        name: name of the operator, for the error message.
+
+    Raises:
+        ValueError: no file with this SHA-256 was imported.
+    """
     if sha256 not in _imported:
         raise ValueError(
-            f"the operator `{name}` is a user's own, and a configuration cannot name its code: only a run does, by "
-            "`operators_file` of its params.yaml; in Python, where you trust FILE, "
-            f'stages.attention.own.import_own_operators(FILE, "{sha256}") imports it, in a checkout, for whatever is '
-            "imported from stages.attention"
+            f"the operator `{name}` is a user's own, and a configuration cannot name its code: only `operators_file` "
+            "of a params.yaml does; if you trust the code in FILE, call "
+            f'stages.attention.own.import_own_operators(FILE, "{sha256}") in a checkout, then load the model by '
+            "stages.attention"
         )
     return _imported[sha256]
 
 
 @cache
 def import_own_operators(path: str, sha256: str) -> dict[str, type[SelfAttention]]:
-    """Imports a file, once per process, and returns the operators that the file itself defines, by name.
+    """Imports a user's Python file, once per process, and returns the operator classes defined there, by name.
 
     Args:
-        path: of the file; a relative path starts at the folder of params.yaml, in which every stage runs.
-        sha256: hexadecimal hash that the file must have, from the settings or a trained model's configuration.
+        path: path of the file; a relative path starts at the folder of params.yaml, in which every stage runs.
+        sha256: hexadecimal SHA-256 that the file must have, from the settings or a trained model's configuration.
 
     Raises:
         ValueError: the file is missing, has another hash, or cannot be imported.
     """
     file = Path(path)
     if not file.is_file():
-        raise ValueError(f"{path}: no such file; a model's operator is defined there")
+        raise ValueError(f"{path}: no such file; put the file that defines the model's operator there")
     if hashlib.sha256(file.read_bytes()).hexdigest() != sha256:
-        raise ValueError(f"{path} has changed since the model was trained; `dvc repro` trains it again")
+        raise ValueError(f"{path} has changed since the model was trained; `dvc repro` trains the model again")
     specification = importlib.util.spec_from_file_location("own_operators", file)
     module = importlib.util.module_from_spec(specification)
     # A user's file may do anything at import, exit included.

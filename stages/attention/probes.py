@@ -12,13 +12,17 @@ from .products import mask_scores
 
 
 def list_operators(model: nn.Module) -> list[SelfAttention]:
-    """Returns the self-attention modules of a model, layer by layer; `model.bert` is an OperatorBertModel."""
+    """Lists the self-attention modules of a BERT with a head (`model.bert` is the encoder), first layer first."""
     return [layer.attention.self for layer in model.bert.encoder.layer]
 
 
 @contextmanager
 def record_inputs(modules: list[SelfAttention]) -> Iterator[list[Tensor]]:
-    """Yields a list, to which every call of a module inside the `with` block appends the input [batch, n, h]."""
+    """Records the inputs of self-attention modules during a `with` block.
+
+    Yields:
+        A list that is empty at first; every call of a module appends the hidden states [batch, n, h].
+    """
     inputs: list[Tensor] = []
 
     def keep_input(_module, arguments):
@@ -33,16 +37,25 @@ def record_inputs(modules: list[SelfAttention]) -> Iterator[list[Tensor]]:
 
 
 def complete_scores(module: SelfAttention, X: Tensor) -> Tensor:
-    """Returns the scores, `self_score` included, that a module's softmax receives for X [batch, n, h], no padding."""
+    """Computes the scores [batch, heads, n, n] that a module's softmax receives, the setting `self_score` included.
+
+    Args:
+        module: a self-attention operator.
+        X: hidden states [batch, n, h] without padding.
+    """
     return mask_scores(module.compute_scores(X), module.complete_mask(X))
 
 
 def measure_weights(A: Tensor) -> dict[str, float]:
-    """Measures the weights softmax(A) over keys of scores A [..., n, n], n > 1, without padding.
+    """Measures how attention weights, the softmax of scores over keys, spread over keys.
+
+    Args:
+        A: scores [..., n, n] of n > 1 tokens without padding.
 
     Returns:
-        Means over tokens and all leading dimensions. attention_entropy: entropy of a token's weights over keys, divided
-        by log n, the entropy of uniform weights; in [0, 1]. self_weight: weight of a token on itself, in [0, 1].
+        Means over tokens and all leading dimensions, each in [0, 1]:
+        attention_entropy: entropy of a token's weights over keys, divided by log n, the entropy of uniform weights.
+        self_weight: weight of a token on itself.
     """
     weights = torch.softmax(A.float(), dim=-1)
     # A weight of 0 adds 0 to the entropy, not NaN.

@@ -14,14 +14,17 @@ Mask = Tensor | None
 
 
 def apply_linear_layers(X: Tensor, *layers: nn.Linear) -> tuple[Tensor, ...]:
-    """Applies Linear layers to X [..., in]; a layer that is given twice is computed once.
+    """Applies Linear layers to the same tensor; a layer that is given twice is computed once.
 
-    On a GPU the layers become a single matrix product, for which all need biases and the same output width. On a CPU,
-    joining the weights costs as much as the larger product gains (`python -m stages.tools.benchmarks attention`).
+    Args:
+        X: [..., in].
+        layers: on a GPU, all need biases and the same output width, because a single matrix product computes all.
 
     Returns:
         A tensor [..., out] per layer, in the order of the layers.
     """
+    # On a CPU, joining the weights costs as much as the larger product gains
+    # (`python -m stages.tools.benchmarks attention`).
     distinct = list(dict.fromkeys(layers))
     if X.device.type == "cpu" or len(distinct) == 1:
         outputs = [layer(X) for layer in distinct]
@@ -39,7 +42,7 @@ def split_heads(T: Tensor, heads: int) -> Tensor:
 
 
 def merge_heads(T: Tensor) -> Tensor:
-    """Undoes `split_heads`: [batch, heads, n, d] -> [batch, n, h]."""
+    """Joins heads to channels: [batch, heads, n, d] -> [batch, n, h], such as [2, 12, 10, 64] -> [2, 10, 768]."""
     return T.transpose(1, 2).flatten(2)
 
 
@@ -52,21 +55,21 @@ def attend(
 ) -> Tensor:
     """Computes softmax(Q K^T / sqrt(d)) V for every head.
 
-    A query that a boolean mask lets see no key gets zeros from the fused kernel of a CPU, and the mean of all values
-    from the product written out.
+    If a boolean mask hides all keys of a query, the fused kernel of a CPU gives zeros, and separate products give the
+    mean of all values.
 
     Args:
         Q: [batch, heads, n, d].
         K: [batch, heads, m, d].
         V: [batch, heads, m, d].
-        mask: keys that each query sees.
+        mask: booleans (True = seen) or numbers to add to the scores, [batch, heads, n, m] or 1 for any; or `None`.
         dropout: rate on the weights, in [0, 1).
 
     Returns:
         [batch, heads, n, d].
     """
-    # PyTorch's fused kernel is fast on GPUs, and on a CPU only in float32 without dropout. In all other cases the
-    # product written out is faster (`python -m stages.tools.benchmarks attention`).
+    # PyTorch's fused kernel is fast on GPUs, and on a CPU only in float32 without dropout. In all other cases
+    # separate products are faster (`python -m stages.tools.benchmarks attention`).
     fused_on_cpu = Q.dtype == torch.float32 and dropout == 0.0
     if Q.device.type != "cpu" or fused_on_cpu:
         return functional.scaled_dot_product_attention(Q, K, V, attn_mask=mask, dropout_p=dropout)
@@ -86,22 +89,25 @@ def weigh_values(
     Args:
         scores: [batch or 1, heads, n, m].
         V: [batch, heads, m, d].
-        mask: keys that each query sees.
+        mask: booleans (True = seen) or numbers to add to the scores, [batch, heads, n, m] or 1 for any; or `None`.
         dropout: rate on the weights, in [0, 1).
     """
     weights = torch.softmax(mask_scores(scores, mask), dim=-1)
     if dropout:
-        # The scores of the operator Fixed are the same for all sequences of a batch; each shall lose other weights.
+        # The operator Fixed has the same scores for all sequences of a batch, but dropout shall differ.
         weights = weights.expand(len(V), -1, -1, -1)
     # A float32 mask makes the scores of a bfloat16 model float32.
     return drop_elements(weights, dropout).to(V.dtype) @ V
 
 
 def mask_scores(scores: Tensor, mask: Mask) -> Tensor:
-    """Sets scores to their type's lowest finite number where a boolean mask is False, or adds a mask of numbers.
+    """Hides keys in attention scores.
 
-    Finite, because a softmax over keys that are all hidden would give NaN at minus infinity.
+    Args:
+        scores: [batch, heads, n, m].
+        mask: booleans, which set scores to the lowest finite number at False; numbers, which are added; or `None`.
     """
+    # The number is finite, because a softmax over hidden keys only would give NaN at minus infinity.
     if mask is None:
         return scores
     if mask.dtype == torch.bool:
@@ -110,9 +116,9 @@ def mask_scores(scores: Tensor, mask: Mask) -> Tensor:
 
 
 def join_masks(first: Mask, second: Mask) -> Mask:
-    """Joins two masks into a mask that hides every key that either mask hides.
+    """Joins two masks of booleans (True = seen), numbers to add to scores, or `None` (all seen).
 
-    The result is boolean if no mask has numbers, and `None` if both masks are.
+    The result hides every key that a mask hides: [True, False] and [2.0, 1.0] become [2.0, -3.4e38] in float32.
     """
     if first is None:
         return second
@@ -157,20 +163,23 @@ def check_inputs(
     fits = mask.dim() == 4 and all(given in (1, size) for given, size in zip(mask.shape, expected, strict=True))
     if not fits:
         raise ValueError(
-            f"mask of shape {tuple(mask.shape)}; expected {expected}, or 1 in place of any; of one [batch, keys] "
-            "make mask[:, None, None], of one [queries, keys] mask[None, None]"
+            f"mask of shape {tuple(mask.shape)}; expected {expected}, or 1 in place of any; turn a mask [batch, keys] "
+            "into mask[:, None, None], a mask [queries, keys] into mask[None, None]"
         )
     if mask.dtype != torch.bool and not mask.is_floating_point():
         raise ValueError(f"mask of {mask.dtype}; expected torch.bool, True where a key is seen, or numbers to be added")
 
 
 def drop_elements(X: Tensor, rate: float) -> Tensor:
-    """Applies dropout: sets elements to 0 with probability `rate`, in [0, 1], and divides the rest by 1 - rate.
+    """Applies dropout: sets elements to 0 with probability `rate`, and multiplies the rest by 1 / (1 - rate).
 
-    GPUs and compiled code use PyTorch's dropout. A CPU draws 16 random bits per element, four elements at once, and
-    compares whole numbers, so that the rate has steps of 2^-16. This takes a sixth of the time of PyTorch's draw, which
-    is a sixth of a training step. bfloat16 rounds the factor 1 / (1 - rate), and the rate follows the rounded factor
-    (0.0986 for 0.1), so that the mean of the output is the mean of the input.
+    A CPU draws 16 random bits per element, so that the rate has steps of 2^-16. This draw takes a sixth of the time of
+    PyTorch's draw, which is a sixth of a training step. GPUs and compiled code use PyTorch's dropout.
+
+    Args:
+        X: a tensor of any shape.
+        rate: probability in [0, 1]. In bfloat16 on a CPU, 0.1 becomes 0.0986: bfloat16 rounds the factor, and the
+            changed rate keeps the mean of the output equal to the mean of the input.
     """
     if rate in (0.0, 1.0) or X.device.type != "cpu" or torch.compiler.is_compiling():
         return functional.dropout(X, rate)
@@ -190,5 +199,5 @@ class Dropout(nn.Dropout):
     """PyTorch's module, which applies `drop_elements` in training mode, and nothing in evaluation mode."""
 
     def forward(self, X: Tensor) -> Tensor:
-        """Drops elements of X, of any shape."""
+        """Drops elements of X, a tensor of any shape, in training mode; returns X in evaluation mode."""
         return drop_elements(X, self.p if self.training else 0.0)

@@ -48,19 +48,18 @@ DRAFT_SUBLAYERS = (
 
 
 def count_operator(name: str, variant: dict, size: str, model: dict[str, int], deviation: float) -> list[Observation]:
-    """Counts the parameters of an operator or a variant at a size.
+    """Counts the parameters of an operator or a variant at a size, and computes the spread of the first scores.
 
     Args:
         name: name of the operator or the variant.
-        variant: settings of the operator, by name.
-        size: name of the size.
-        model: the size: layers, hidden, heads, intermediate and positions.
+        variant: settings of the operator by name.
+        size: name of the size in `models`.
+        model: layers, width and so on of the size, by name.
         deviation: standard deviation of a new weight.
 
     Returns:
-        A row per number: the counts of one layer, of the masked-LM model and of the classifier, and first_score_spread
-            if
-        the operator has a formula for the spread.
+        A row per metric: parameters of a layer and of the models, such as attention_weights or masked_lm_parameters;
+        and first_score_spread, the standard deviation of attention scores before training, if a formula exists.
 
     Raises:
         ValueError: a formula and the built layer differ.
@@ -68,7 +67,10 @@ def count_operator(name: str, variant: dict, size: str, model: dict[str, int], d
     values = counts.count_layer(variant, model)
     formulas = counts.compute_layer_formulas(variant, model)
     if not values.items() <= formulas.items():
-        raise ValueError(f"{name} at {size}: {formulas} parameters by formula, {values} in the built layer")
+        raise ValueError(
+            f"{name} at {size}: {formulas} parameters by formula, {values} in the built layer; correct the formulas "
+            "of the operator's class"
+        )
     values.update(formulas)
     for kind in counts.MODELS:
         values[kind] = counts.count_model_parameters(kind, variant, model)
@@ -80,10 +82,11 @@ def count_operator(name: str, variant: dict, size: str, model: dict[str, int], d
 
 
 def count_small_sources() -> list[Observation]:
-    """Counts the layers of the blog post and of the draft section by formula, and the draft's models as built.
+    """Counts the layers whose sizes the blog post and the draft section print, to check the printed numbers.
 
-    Rows of size `blog` have attention_block_parameters. Rows of size `draft` have feed_forward_weights, the weights of
-    a feed-forward sublayer, and translation_parameters.
+    Returns:
+        Rows of size `blog` with attention_block_parameters; rows of size `draft` with feed_forward_weights (of a
+        feed-forward sublayer) and translation_parameters (of a whole model).
     """
     rows = []
     metric = "attention_block_parameters"
@@ -94,7 +97,7 @@ def count_small_sources() -> list[Observation]:
     plain = 2 * BASE["hidden"] * BASE["intermediate"]
     rows.append(Observation(operator="original", value=plain, **sublayer))
     for operator, condition, heads, pairs in DRAFT_SUBLAYERS:
-        # The draft's first formula, without biases: queries and output have h columns, keys and values one per pair.
+        # The draft's first formula, without biases: queries and output have h columns, keys and values a column a pair.
         value = 2 * heads * HEAD_WIDTH * (BASE["hidden"] + pairs)
         rows.append(Observation(operator=operator, condition=condition, value=value, **sublayer))
     return [*rows, *count_translation_models()]
@@ -117,7 +120,7 @@ def count_translation_models() -> list[Observation]:
 
 
 def main(settings: Settings) -> dict:
-    """Writes the observations; adds nothing to the record of the stage."""
+    """Writes the counts of all operators, variants and sizes; returns {}, because the run's record gets no entries."""
     # A name once: `describe_operators` has the repository's operators, too.
     names = dict.fromkeys((*OPERATORS, *describe_operators(Path(settings.operators_file)), *settings.variants))
     deviation = settings.pretraining.initializer_range

@@ -1,4 +1,4 @@
-"""Checks of sections of params.yaml against each other. Every check raises ValueError for the first mistake."""
+"""Checks of sections of params.yaml against each other. Every check raises ValueError for the first mistake found."""
 
 from __future__ import annotations
 
@@ -14,27 +14,29 @@ if TYPE_CHECKING:
 
 # The operator that all other operators are compared with
 REFERENCE = "original"
-# of each split of a generated GLUE task; 8 would leave out a kind of pair of STS-B
+# Smallest split of a generated GLUE task: among 8 examples, a kind of pair of STS-B would be missing
 LEAST_EXAMPLES = 10
 
 
 def check_variants(settings: Settings) -> None:
-    """Checks that every variant has a new name, and settings that the operator has."""
+    """Checks that no variant in params.yaml has the name of an operator, or a setting that the operator lacks."""
     operators = describe_operators(Path(settings.operators_file))
     for name, variant in settings.variants.items():
         place = f"variants.{name}"
         if name in operators:
-            raise ValueError(f"variants: `{name}` is the name of an operator; give the variant another")
+            raise ValueError(f"variants: `{name}` is the name of an operator; give the variant another name")
         require_listed(variant.operator, f"{place}.operator", operators, "the operators")
         operator = operators[variant.operator]
         if variant.start is not None:
             require_listed(variant.start, f"{place}.start", operator.starts, f"the starts of {operator.name}")
         if variant.score_rate is not None and not operator.scores_alone:
-            raise ValueError(f"{place}.score_rate: {operator.name} has no parameters that serve only the scores")
+            raise ValueError(
+                f"{place}.score_rate: {operator.name} has no parameters that influence only the scores; remove the key"
+            )
 
 
 def check_operators(settings: Settings) -> None:
-    """Checks that all listed operators exist, and that the reference is listed."""
+    """Checks that all operators listed in params.yaml exist, and that the reference `original` is listed."""
     known = [*describe_operators(Path(settings.operators_file)), *settings.variants]
     for number, name in enumerate(settings.operators):
         require_listed(name, f"operators.{number}", known, "the operators and variants")
@@ -46,11 +48,12 @@ def check_operators(settings: Settings) -> None:
 
 
 def check_pairs(settings: Settings) -> None:
-    """Checks that further comparisons name listed operators, and repeat no comparison with the reference."""
+    """Checks that `analysis.pairs` compares listed operators, and repeats no comparison with `original`."""
     for number, pair in enumerate(settings.analysis.pairs):
         place = f"analysis.pairs.{number}"
-        for arm in pair:
-            names = [arm] if isinstance(arm, str) else arm
+        # A side is an operator, or two operators whose difference is compared.
+        for side in pair:
+            names = [side] if isinstance(side, str) else side
             for name in names:
                 require_listed(name, place, settings.operators, "operators")
         if REFERENCE in pair:
@@ -58,7 +61,7 @@ def check_pairs(settings: Settings) -> None:
 
 
 def list_recipes(settings: Settings) -> dict[str, str]:
-    """Lists the recipes of fine-tuning in use, by the key of params.yaml that names them."""
+    """Lists the fine-tuning recipes in use by key of params.yaml, such as {"protocols.0": "courtois2024"}."""
     recipes = {f"protocols.{number}": name for number, name in enumerate(settings.protocols)}
     recipes["convergence.protocol"] = settings.convergence.protocol
     recipes["timing.protocol"] = settings.timing.protocol
@@ -66,13 +69,13 @@ def list_recipes(settings: Settings) -> dict[str, str]:
 
 
 def check_recipes(settings: Settings) -> None:
-    """Checks that all recipes in use are described."""
+    """Checks that section `finetuning` of params.yaml describes all recipes in use."""
     for place, name in list_recipes(settings).items():
         require_listed(name, place, settings.finetuning, "finetuning")
 
 
 def check_lengths(settings: Settings) -> None:
-    """Checks that all sizes are described and have a position for every token."""
+    """Checks that `models` describes all sizes in use, and that no sequence is longer than a size's positions."""
     lengths = {
         "tokenization.sequence_length": settings.tokenization.sequence_length,
         "question_answering.maximum_length": settings.question_answering.maximum_length,
@@ -84,11 +87,14 @@ def check_lengths(settings: Settings) -> None:
         positions = settings.models[size].positions
         for place, length in lengths.items():
             if length > positions:
-                raise ValueError(f"{place}: {length} exceeds models.{size}.positions: {positions}")
+                raise ValueError(
+                    f"{place}: {length} exceeds models.{size}.positions: {positions}; make the sequences shorter, or "
+                    "give the size more positions"
+                )
 
 
 def check_steps(settings: Settings) -> None:
-    """Checks that short sequences divide long ones, and that pre-training reaches all intermediate checkpoints."""
+    """Checks that short sequences divide long sequences, and that pre-training reaches all `convergence.steps`."""
     warmup = settings.pretraining.sequence_length_warmup
     longest = settings.tokenization.sequence_length
     if warmup and longest % warmup.length:
@@ -101,17 +107,17 @@ def check_steps(settings: Settings) -> None:
     if last is not None:
         for step in settings.convergence.steps:
             if step > last:
-                raise ValueError(f"convergence.steps: {step} exceeds pretraining.steps: {last}")
+                raise ValueError(f"convergence.steps: {step} exceeds pretraining.steps: {last}; remove the step")
 
 
 def check_root(settings: Settings) -> None:
-    """Checks that tasks from files have a folder."""
+    """Checks that `data.root` names a folder if tasks are read from files."""
     if settings.tasks.source == "files" and settings.data.root is None:
         raise ValueError("tasks.source: files needs data.root, the folder that holds the original files")
 
 
 def check_generated(settings: Settings) -> None:
-    """Checks that generated text and sentence pairs have a number of documents and pairs."""
+    """Checks that the numbers of documents and sentence pairs are given if text is generated."""
     if not settings.data.generated:
         return
     amounts = {"corpus.documents": settings.corpus.documents}
@@ -122,7 +128,7 @@ def check_generated(settings: Settings) -> None:
 
 
 def check_generated_tasks(settings: Settings) -> None:
-    """Checks that generated tasks have a number of examples, and are tasks that the generator knows."""
+    """Checks that generated tasks have numbers of examples, and are tasks that the generator can make."""
     if not settings.tasks_generated:
         return
     tasks = settings.tasks
@@ -144,14 +150,14 @@ def check_generated_tasks(settings: Settings) -> None:
 
 
 def _require_amounts(amounts: dict[str, int | None], source: str) -> None:
-    """Raises ValueError for an amount, by its key, that is null. source: the key that asks for generated data."""
+    """Raises ValueError for a null among `amounts` (numbers by key); `source` is the key that asks to generate data."""
     for key, amount in amounts.items():
         if amount is None:
             raise ValueError(f"{key}: null; {source}: embedded needs the number to generate")
 
 
 def check_tasks(settings: Settings) -> None:
-    """Checks that every task that a section tests is prepared."""
+    """Checks that `tasks` lists every task that other sections test models on."""
     tested = {
         "noise.tasks": settings.noise.tasks,
         "cross_domain.tasks": settings.cross_domain.tasks,

@@ -10,10 +10,14 @@ NO_TEXTS = ("nan", "na", "n/a", "null", "none", "inf", "infinity", "true", "fals
 
 
 def require_text(name: str, where: str = "") -> str:
-    """Returns a name that readers of CSV files, such as pandas, take for a text.
+    """Returns a name unchanged, after a check that readers of CSV files, such as pandas, take the name for a text.
+
+    Args:
+        name: the name.
+        where: beginning of the error message, such as "FILE: ".
 
     Raises:
-        ValueError: the name is one of NO_TEXTS; `where` begins the message.
+        ValueError: the name is a word such as "nan", "null" or "true", also in capitals.
     """
     if name.lower() in NO_TEXTS:
         raise ValueError(f"{where}`{name}` is no text for readers of CSV files, such as pandas; choose another name")
@@ -27,7 +31,7 @@ def require_listed(value: str, key: str, allowed: Collection[str], where: str) -
         value: the name.
         key: the key of params.yaml, or the argument of the command line, that holds the name.
         allowed: the allowed names.
-        where: the list of the allowed names, in words for the message.
+        where: description of `allowed` for the message, such as "the operators".
 
     Raises:
         ValueError: the name is not allowed; the message lists the allowed names and suggests the nearest.
@@ -38,6 +42,14 @@ def require_listed(value: str, key: str, allowed: Collection[str], where: str) -
 
 
 def suggest_name(given: str, allowed: Iterable[str]) -> str:
-    """Suggests the allowed name nearest to `given`, as in "; did you mean `steps`?"; empty if no name is near."""
+    """Suggests the allowed name nearest to a misspelt name.
+
+    Args:
+        given: the misspelt name, such as "stepz".
+        allowed: the allowed names, such as ["steps"].
+
+    Returns:
+        The end of a message, such as "; did you mean `steps`?"; empty if no allowed name is similar.
+    """
     near = difflib.get_close_matches(given, allowed, n=1)
     return f"; did you mean `{near[0]}`?" if near else ""

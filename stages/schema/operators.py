@@ -1,6 +1,7 @@
 """Reads the attributes of operators, such as name, equation and source, from the text of the classes.
 
-No class is imported, because an import of torch takes seconds: settings are checked, and equations printed, without.
+No class is imported, because an import of torch takes seconds. Settings are checked and equations are printed without
+torch.
 """
 
 import ast
@@ -17,7 +18,7 @@ FOLDER = Path(__file__).parents[1] / "attention"
 
 @dataclass(frozen=True)
 class Description:
-    """Attributes of an operator, as stages/attention/base.py explains; `file` has the class."""
+    """Attributes of an operator's class, as stages/attention/base.py explains; `file` contains the class."""
 
     name: str
     equation: str
@@ -41,11 +42,11 @@ def describe_operators(users_file: Path | None = None) -> Operators:
     Every class with a literal `name` is an operator. Attributes that the class does not define are inherited.
 
     Args:
-        users_file: file with operators of the user, which may be missing.
+        users_file: Python file with operators of the user, which may be missing.
 
     Raises:
-        ValueError: the user's file is no Python, or an operator in it lacks an attribute, has a number in place
-            of a text, or has the name of another operator or one of NO_TEXTS.
+        ValueError: the user's file is no Python, or an operator there lacks an attribute, has a number in place of a
+            text, or has the name of another operator or a name such as `nan`.
     """
     classes, operators = _read_repository()
     # copies, because the result of `_read_repository` is cached
@@ -65,13 +66,13 @@ def _read_repository() -> tuple[Classes, Operators]:
 
 
 def _read_file(file: Path, classes: Classes, operators: Operators) -> None:
-    """Adds the classes of a file, and the operators among them."""
+    """Adds the classes of a Python file to `classes` (attributes by class), and operators also to `operators`."""
     try:
         tree = ast.parse(file.read_text(encoding="utf-8"))
     except SyntaxError as error:
-        raise ValueError(f"{file}, line {error.lineno}: not Python: {error.msg}") from None
+        raise ValueError(f"{file}, line {error.lineno}: not Python: {error.msg}; correct the file") from None
     except ValueError as error:
-        raise ValueError(f"{file}: not Python: {quote_value(error)}") from None
+        raise ValueError(f"{file}: not Python: {quote_value(error)}; correct the file") from None
     for node in tree.body:
         if isinstance(node, ast.ClassDef):
             literals = _read_literals(node)
@@ -86,13 +87,14 @@ def _read_file(file: Path, classes: Classes, operators: Operators) -> None:
                 if operator.name in operators:
                     other = operators[operator.name].file
                     raise ValueError(
-                        f"{file}: class {node.name}: {other} has an operator {quote_value(operator.name)} already"
+                        f"{file}: class {node.name}: {other} has an operator {quote_value(operator.name)} already; "
+                        "choose another name"
                     )
                 operators[operator.name] = operator
 
 
 def _read_literals(node: ast.ClassDef) -> dict[str, Any]:
-    """Reads the attributes of a class whose values are literals; methods and computed values are left out."""
+    """Reads the literal attributes of a class, such as {"name": "shared"}; other statements are skipped."""
     literals = {}
     for statement in node.body:
         match statement:
@@ -105,19 +107,28 @@ def _read_literals(node: ast.ClassDef) -> dict[str, Any]:
         try:
             literals[name] = ast.literal_eval(value)
         except (ValueError, TypeError):
-            # computed, so no attribute of the description
+            # A computed value is no attribute of the description.
             continue
     return literals
 
 
 def _describe_operator(attributes: dict[str, Any], file: Path, place: str) -> Description:
-    """Builds the description of an operator from the attributes of its class; `place` begins messages of errors."""
+    """Builds the description of an operator.
+
+    Args:
+        attributes: attributes of the operator's class, by name.
+        file: file of the class.
+        place: file and class, for error messages.
+
+    Raises:
+        ValueError: an attribute is missing or not a text, or the name is a word such as `nan`.
+    """
     values: dict[str, Any] = {"file": file}
     for name, kind in Description.__annotations__.items():
         if name == "file":
             continue
         if name not in attributes:
-            raise ValueError(f"{place}: no {name}; give {name} as a literal")
+            raise ValueError(f"{place}: {name} is missing; give a literal value")
         if kind is str and not isinstance(attributes[name], str):
             raise ValueError(f"{place}: {name} is {quote_value(attributes[name])}, expected a text")
         values[name] = attributes[name]

@@ -34,14 +34,14 @@ def list_scales() -> list[str]:
 
 
 def read(scale: str) -> str:
-    """Returns the text of the whole params.yaml of a scale, one of `list_scales()`, with comments."""
+    """Builds the text of the complete params.yaml of a scale, such as `laptop`, with comments."""
     laptop = (FOLDER / f"{COMPLETE}.yaml").read_text(encoding="utf-8")
     if scale == COMPLETE:
         return laptop
     own = (FOLDER / f"{scale}.yaml").read_text(encoding="utf-8")
     # ruamel takes a blank line for a part of the comment above; blank lines between sections are those of laptop.yaml
     lines = [line for line in own.splitlines() if line.strip()]
-    document = _round_trip()
+    document = _make_yaml_parser()
     whole = document.load(laptop)
     _merge_sections(whole, document.load("\n".join(lines)))
     text = StringIO()
@@ -51,7 +51,7 @@ def read(scale: str) -> str:
 
 
 def _split_head(text: str) -> tuple[str, str]:
-    """Splits a file into the comment lines and blank lines at the top, and the rest."""
+    r"""Splits a file after the comments and blank lines at the top: "# A\na: 1\n" -> ("# A\n", "a: 1\n")."""
     lines = text.splitlines(keepends=True)
     for number, line in enumerate(lines):
         if line.strip() and not line.startswith("#"):
@@ -59,7 +59,7 @@ def _split_head(text: str) -> tuple[str, str]:
     return text, ""
 
 
-def _round_trip() -> YAML:
+def _make_yaml_parser() -> YAML:
     """Makes a parser and writer of YAML that keeps comments, quotes and the layout of laptop.yaml."""
     document = YAML()
     document.preserve_quotes = True
@@ -76,7 +76,7 @@ def _represent_null(representer: RoundTripRepresenter, _: None) -> ScalarNode:
 
 
 def _merge_sections(whole: CommentedMap, changes: CommentedMap) -> None:
-    """Puts the values and comments of `changes` into `whole`; sections that both have are merged."""
+    """Puts the values and comments of the map `changes` into the map `whole`; common sections are merged key by key."""
     for key, value in changes.items():
         present = whole.get(key)
         if key not in TAKEN_WHOLE and _is_section(present) and _is_section(value):
@@ -90,12 +90,12 @@ def _merge_sections(whole: CommentedMap, changes: CommentedMap) -> None:
 
 
 def _is_section(value: object) -> bool:
-    """Whether a value is a map with a key per line; a map in braces, or without keys, is replaced as one value."""
+    """Checks whether a YAML value is a map with a key per line; a map in braces, or an empty map, is a single value."""
     return isinstance(value, CommentedMap) and len(value) > 0 and not value.fa.flow_style()
 
 
 def _replace_comment(whole: CommentedMap, changes: CommentedMap, key: str) -> None:
-    """Replaces the comment on the line of a key; lines below the key, such as a blank line, stay."""
+    """Replaces the comment on the line of a key in `whole` by the comment in `changes`; lines below the key stay."""
     # ruamel keeps four comments per key: the second is above the key, the third behind the value and below
     _, above, behind, _ = whole.ca.items.get(key, [None] * 4)
     comment = changes.ca.items.get(key, [None] * 4)[2]
@@ -112,12 +112,12 @@ def write(scale: str, path: Path) -> str:
     """Writes the params.yaml of a scale, and reports the edits in the file that was replaced.
 
     Args:
-        scale: one of `list_scales()`.
+        scale: name of a scale, such as `laptop`.
         path: the file to write.
 
     Returns:
-        A text with the scale and, if a file was replaced, that file's scale and every key with another value than in
-        that scale (or than in laptop, if the file's scale is unknown).
+        A text for the user with the new scale and, if a file was replaced, the scale of the old file and every value
+        that differed from that scale (or from laptop, if the scale is unknown).
 
     Raises:
         ValueError: the file to be replaced is no YAML; the file stays.
@@ -130,7 +130,7 @@ def write(scale: str, path: Path) -> str:
 
 
 def _report_edits(params: Any) -> str:
-    """Words the differences between the content of a params.yaml and the scale that it names."""
+    """Describes the differences between the content of a params.yaml and the scale named there, for the user."""
     values = list_values(params)
     name = values.get("scale")
     edits = _list_edits(values, name if name in list_scales() else COMPLETE)
@@ -140,7 +140,12 @@ def _report_edits(params: Any) -> str:
 
 
 def _list_edits(values: dict[str, object], scale: str) -> list[str]:
-    """Words the values (`list_values`) that differ from a scale, one line each."""
+    """Describes values that differ from a scale, a line per key, such as "  workers: 4 (laptop: None)".
+
+    Args:
+        values: settings by dotted key, such as {"workers": 4}.
+        scale: name of the scale.
+    """
     unedited = list_values(yaml.load(read(scale), Loader=Loader))
     # a section that was emptied, such as translation.protocols, is one edit, however many keys it had
     emptied = tuple(f"{key}." for key, value in values.items() if value == {})
@@ -157,12 +162,12 @@ def _list_edits(values: dict[str, object], scale: str) -> list[str]:
 
 
 def require_named(path: Path) -> None:
-    """Checks that the values of a params.yaml are not nearer to another scale than to the scale that the file names.
+    """Checks that a params.yaml does not differ in fewer values from another scale than from the scale named there.
 
-    The nearer of two scales is the scale from which fewer values differ.
+    A user who edits only the key `scale` still runs the values of the old scale.
 
     Raises:
-        ValueError: the values are another scale's, as after an edit of the key `scale` alone.
+        ValueError: fewer values differ from another scale.
     """
     values = list_values(read_yaml(path))
     name = values["scale"]
@@ -173,14 +178,17 @@ def require_named(path: Path) -> None:
     if edits[nearest] < edits[name]:
         raise ValueError(
             f"{path}: scale: given {name!r}, but {edits[name]} values differ from that scale and {edits[nearest]} from "
-            f"`{nearest}`; `python -m stages scale {name}` writes the values of `{name}`, another name keeps these"
+            f"`{nearest}`; `python -m stages scale {name}` writes the values of `{name}`; to keep the values, choose a "
+            "new name"
         )
 
 
 def list_values(content: object, key: str = "") -> dict[str, object]:
     """Lists all settings by dotted key: {"data": {"root": "a"}} gives {"data.root": "a"}.
 
-    A list is one value, and so is an empty section.
+    Args:
+        content: a map of settings, or a single value. A list or an empty section is a single value.
+        key: dotted key of `content`; empty for a whole params.yaml.
     """
     if not isinstance(content, dict) or (key and not content):
         return {key: content}

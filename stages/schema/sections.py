@@ -24,12 +24,12 @@ GLUE = ["cola", "sst2", "mrpc", "stsb", "qqp", "mnli", "qnli", "rte"]
 
 
 def _make_tuple(value: object) -> object:
-    """Turns a YAML list into a tuple, because strict records refuse lists; other values stay, for pydantic."""
+    """Turns a YAML list into a tuple, [1, 2] -> (1, 2), because strict records refuse lists; other values stay."""
     return tuple(value) if isinstance(value, list) else value
 
 
 def _make_distinct(values: object) -> object:
-    """Turns a YAML list of distinct values into a tuple, which may be empty; other values stay, for pydantic.
+    """Turns a YAML list of distinct values into a tuple, [1, 2] -> (1, 2) or [] -> (); other values stay.
 
     Raises:
         ValueError: the list has a value twice, which would be computed and counted twice.
@@ -42,7 +42,7 @@ def _make_distinct(values: object) -> object:
 
 
 def _make_filled(values: object) -> object:
-    """Turns a YAML list of one distinct value or more into a tuple; other values stay, for pydantic.
+    """Turns a YAML list of distinct values into a tuple, [1] -> (1,); other values stay, and pydantic refuses these.
 
     Raises:
         ValueError: the list is empty, or has a value twice.
@@ -53,10 +53,12 @@ def _make_filled(values: object) -> object:
 
 
 def _check_repository(value: str) -> str:
-    """Refuses a name that the library `datasets` would take for a file format, such as `json`.
+    """Returns the name of a dataset repository unchanged, if the name is OWNER/NAME or a path with a slash.
+
+    The library `datasets` would take other names, such as `json`, for a file format.
 
     Raises:
-        ValueError: the name is neither OWNER/NAME nor a path with a slash.
+        ValueError: the name has no slash, or is a web address.
     """
     if "/" not in value or "://" in value:
         raise ValueError("not OWNER/NAME, a repository of the hub; write a folder as a path, such as ./NAME")
@@ -113,13 +115,13 @@ class Data(Record):
 
     @property
     def folder(self) -> Path:
-        """The folder of the original files: `root`, or the working directory where it is null."""
+        """The folder of the original files: `root`, or the working directory if `root` is null."""
         return Path(self.root or ".")
 
     @model_validator(mode="after")
     def _check_root(self):
         if self.source == "files" and self.root is None:
-            raise ValueError("source `files` needs `root`, the folder that holds the original files")
+            raise ValueError("source `files` needs `root`, the folder that holds the original files; set `root`")
         return self
 
 
@@ -131,7 +133,7 @@ class HubRepository(Record):
 
 
 class Hub(HubRepository):
-    """A dataset of the hub; configuration: null for a dataset without."""
+    """A dataset of the hub; `configuration` is null for a dataset without configurations."""
 
     configuration: str | None
 
@@ -143,7 +145,7 @@ class CorpusHub(Hub):
 
 
 class Corpus(Record):
-    """The documents."""
+    """The source of the documents of pre-training."""
 
     documents: Count | None
     shards: Count
@@ -161,7 +163,7 @@ class HarmfulPerplexity(Record):
     @model_validator(mode="after")
     def _check_order(self):
         if self.above >= self.below:
-            raise ValueError(f"no score is above {self.above} and below {self.below}")
+            raise ValueError(f"no score is above {self.above} and below {self.below}; `below` must be the larger bound")
         return self
 
 
@@ -213,7 +215,7 @@ class Questions(Record):
     def _check_hub(self):
         missing = [name for name in self.names if name not in self.hub]
         if missing:
-            raise ValueError(f"hub: nothing for {', '.join(missing)}; give a repository for each of names")
+            raise ValueError(f"hub: nothing for {', '.join(missing)}; give a repository for each name in names")
         return self
 
 
@@ -229,7 +231,7 @@ class Tasks(Record):
     questions: Questions
 
 
-# One side of a comparison: an operator, or a pair of operators whose difference is compared
+# A side of a comparison: an operator, or a pair of operators whose difference is compared
 Arm = Name | Pair[Name]
 
 

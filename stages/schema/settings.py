@@ -1,7 +1,7 @@
 """params.yaml as frozen, validated records: the only reader of params.yaml.
 
 Every key is checked before any work begins: an unknown key, a missing key, a wrong type or an impossible value gives
-one error that names the key, the given value and the allowed values.
+an error with the key, the given value and the allowed values.
 """
 
 import re
@@ -74,8 +74,11 @@ class Settings(Record):
     @model_validator(mode="before")
     @classmethod
     def _empty_tests(cls, content: object) -> object:
-        """Empties the lists of tests for which no task is prepared, so that a user empties one list and not five."""
-        # content that is no map, or has sections that are none, is an error below
+        """Empties the lists of tests for which no task is prepared, so that a user empties one list and not five.
+
+        An empty `tasks.names`, for example, empties `noise.tasks`, `cross_domain.tasks` and further lists.
+        """
+        # Content of another type is an error in the checks that follow.
         if not isinstance(content, dict):
             return content
         emptied = []
@@ -100,7 +103,7 @@ class Settings(Record):
 
     @property
     def task_source(self) -> str:
-        """The source of tasks and questions: `tasks.source`, or `data.source` where it is null."""
+        """The source of tasks and questions: `tasks.source`, or `data.source` if `tasks.source` is null."""
         return self.tasks.source or self.data.source
 
     @property
@@ -119,9 +122,9 @@ class Settings(Record):
         return self.data.generated or self.tasks_generated
 
     def select_variant(self, name: str) -> dict:
-        """Collects the settings that decide the model of an operator or a variant; finished jobs are found by these.
+        """Collects the settings that decide the model of an operator or a variant, as a part of a job's fingerprint.
 
-        Settings of other variants and the code of other operators are thus no part of a job's fingerprint.
+        A change of other variants, or of the code of other operators, thus leaves finished jobs valid.
 
         Args:
             name: an entry of `operators`.
@@ -140,7 +143,12 @@ class Settings(Record):
         return settings
 
     def list_pretrained(self, operator: str | None = None, size: str | None = None) -> list[tuple[str, str]]:
-        """Lists (operator, size) of every pre-trained model, size by size; only of an operator or a size, if given."""
+        """Lists (operator, size) of every pre-trained model, size by size.
+
+        Args:
+            operator: lists only the models of this operator; `None`: all operators.
+            size: lists only the models of this size; `None`: all sizes.
+        """
         models = []
         for listed_size in self.sizes:
             for listed_operator in self.operators:
@@ -154,7 +162,13 @@ class Settings(Record):
         size: str | None = None,
         protocol: str | None = None,
     ) -> list[tuple[str, str, str]]:
-        """Lists (protocol, operator, size) of the models fine-tuned on GLUE, by protocol, then by size."""
+        """Lists (protocol, operator, size) of the models fine-tuned on GLUE, sorted by protocol, then size.
+
+        Args:
+            operator: lists only the models of this operator; `None`: all operators.
+            size: lists only the models of this size; `None`: all sizes.
+            protocol: lists only the models of this fine-tuning recipe; `None`: all recipes.
+        """
         models = []
         for recipe in self.protocols:
             if protocol in (None, recipe):
@@ -181,7 +195,7 @@ def load_settings(path: Path = PATH) -> Settings:
 
 
 def _list_keys(record: type[Record]) -> set[str]:
-    """Lists the keys of a class of records and of its loaded subclasses; of Record, all keys of params.yaml."""
+    """Lists the keys of a class of records and all loaded subclasses; for the base class Record, all allowed keys."""
     keys = set(record.model_fields)
     for subclass in record.__subclasses__():
         keys.update(_list_keys(subclass))
@@ -189,9 +203,13 @@ def _list_keys(record: type[Record]) -> set[str]:
 
 
 def _describe_problem(details: dict) -> str:
-    """Words an error of pydantic as a line: key, given value, allowed values, perhaps a hint.
+    """Formats an error of pydantic as a line for the user: key, given value, allowed values, perhaps a hint.
 
-    Example: "  pretraining.stepz: unknown key (given: 5); did you mean `steps`?"
+    Args:
+        details: an entry of pydantic's list of errors.
+
+    Returns:
+        A line such as "  pretraining.stepz: unknown key (given: 5); did you mean `steps`?".
     """
     # pydantic marks a mistake in the name of a map's entry, not in its value, by `[key]` after the name
     key = ".".join(quote_bare(part) for part in details["loc"] if part != "[key]") or "the file"
@@ -202,7 +220,7 @@ def _describe_problem(details: dict) -> str:
     if kind == "missing":
         return f"  {key}: missing; stages/scales/laptop.yaml shows every key"
     if kind == "value_error":
-        # a check of several keys gets their whole section, and names the wrong values itself
+        # A check of several keys gets the whole section; the message of the check already has the wrong values.
         shown = "" if isinstance(given, dict) else f" (given: {quote_value(given)})"
         return f"  {key}: {details['ctx']['error']}{shown}"
     if kind == "tuple_type":

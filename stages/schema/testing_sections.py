@@ -22,7 +22,7 @@ class Noise(Record):
     @model_validator(mode="after")
     def _check_levels(self):
         if self.levels[0] != 0.0 or list(self.levels) != sorted(self.levels):
-            raise ValueError("levels: must rise, and begin with 0.0, the level without noise")
+            raise ValueError("levels: must rise from 0.0, the level without noise; sort the levels and begin with 0.0")
         return self
 
 
@@ -38,7 +38,7 @@ class CrossDomain(Record):
         for task in self.tasks:
             if task not in self.positive_labels:
                 raise ValueError(
-                    f"positive_labels: `{task}` is missing; list the labels that count as the same meaning"
+                    f"positive_labels: `{task}` is missing; say which labels of the task count as the same meaning"
                 )
         return self
 

@@ -15,7 +15,7 @@ EXCEEDS = {"over_parameters_wide": 2, "over_parameters": 1, "original_narrow": 1
 def require_steps_after_warmup(warmup_steps: int, steps: int) -> None:
     """Raises ValueError for a warm-up that leaves no steps for the learning rate to fall."""
     if warmup_steps >= steps:
-        raise ValueError(f"warmup_steps: {warmup_steps} leaves nothing of steps: {steps}")
+        raise ValueError(f"warmup_steps: {warmup_steps} leaves nothing of steps: {steps}; give fewer warm-up steps")
 
 
 class Sized(Record):
@@ -30,17 +30,17 @@ class Sized(Record):
     @model_validator(mode="after")
     def _check_heads(self):
         if self.hidden % self.heads:
-            raise ValueError(f"heads: {self.heads} does not divide hidden: {self.hidden}")
+            raise ValueError(f"heads: {self.heads} does not divide hidden: {self.hidden}; choose a divisor")
         return self
 
     def require_room(self, operators: Collection[str]) -> None:
-        """Raises ValueError if an operator takes all of the feed-forward network's width."""
+        """Raises ValueError if one of the named operators would leave the feed-forward network no width."""
         for operator, factor in EXCEEDS.items():
             least = factor * (self.hidden + 1)
             if operator in operators and self.intermediate < least:
                 raise ValueError(
-                    f"intermediate: {self.intermediate} must be {least} or more for hidden: {self.hidden}; below, "
-                    f"{operator} has no weights left (BERT: 4 x hidden)"
+                    f"intermediate: {self.intermediate} must be {least} or more for hidden: {self.hidden}; with less, "
+                    f"{operator} has no width left for the feed-forward network (BERT: 4 x hidden)"
                 )
 
 
@@ -110,9 +110,7 @@ class Pretraining(Training):
     @model_validator(mode="after")
     def _check_length(self):
         if (self.steps is None) == (self.epochs is None):
-            raise ValueError(
-                f"steps: {self.steps} and epochs: {self.epochs}; give one of the two, and null for the other"
-            )
+            raise ValueError(f"steps: {self.steps} and epochs: {self.epochs}; give one key, and null for the other key")
         # the steps of epochs are known only when the corpus is there
         if self.steps is not None:
             require_steps_after_warmup(self.warmup_steps, self.steps)
@@ -131,7 +129,9 @@ class Finetuning(Training):
     @model_validator(mode="after")
     def _check_rates(self):
         if self.schedule == "linear" and len(self.learning_rates) != 1:
-            raise ValueError(f"schedule `linear` takes one of learning_rates, not {len(self.learning_rates)}")
+            raise ValueError(
+                f"schedule `linear` takes one of learning_rates, not {len(self.learning_rates)}; keep a single value"
+            )
         return self
 
 
@@ -152,6 +152,7 @@ class QuestionAnswering(Finetuning):
         if self.stride > room:
             raise ValueError(
                 f"stride: {self.stride} leaves out tokens between windows; maximum_length: {self.maximum_length} and "
-                f"question_length: {self.question_length} leave a window {room} tokens of the context"
+                f"question_length: {self.question_length} leave a window {room} tokens of the context; make the stride "
+                "shorter"
             )
         return self

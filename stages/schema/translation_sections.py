@@ -83,12 +83,14 @@ class SequenceTasks(Layers):
         require_steps_after_warmup(self.warmup_steps, self.steps)
         # every position has its own key, except the last, which asks for the key of another position
         if self.positions > 17:
-            raise ValueError(f"positions: {self.positions}; the 16 keys of the copying task fill 17 at most")
+            raise ValueError(
+                f"positions: {self.positions}; the 16 keys of the copying task fill 17 at most; give 17 or fewer"
+            )
         return self
 
 
 class Translation(Record):
-    """Everything that stage `translation` trains."""
+    """The recipes of all models that stage `translation` trains."""
 
     operators: Several[Name]
     seed: Seed

@@ -11,19 +11,19 @@ from stages.schema.settings import PATH, Settings
 
 
 def require_sources(settings: Settings) -> None:
-    """Checks that all files and folders that the stages of this run would read are there, and hold data.
+    """Checks that all files and folders that the stages of this run would read exist and hold data.
 
-    Stages read text, tasks and sentence pairs below data.root only where data.source, or tasks.source, is `files`.
-    These stages check the content of the files. A vocabulary without the suffix .txt may be a name on the hub.
+    Text, tasks and sentence pairs below data.root are read only if data.source, or tasks.source, is `files`. The stages
+    check the content of the files.
 
     Raises:
-        ValueError: files are missing, or stand in place of the data. The message has a line for each kind of files,
-            which names the first such file, the key and the remedy.
+        ValueError: files are missing, or are placeholders such as Git LFS pointers. The message has a line for each
+            kind of files with the first such file, the key and the remedy.
     """
     checks = [check_vocabulary, check_annotation]
     if "files" in (settings.data.source, settings.task_source):
         root = settings.data.folder
-        # each file below would be missing, too
+        # Without the folder, all files would be missing, too.
         if not root.is_dir():
             raise ValueError(f"data.root: {root.absolute()}: no such folder; put the original files there")
     if settings.data.source == "files":
@@ -33,11 +33,11 @@ def require_sources(settings: Settings) -> None:
     problems = list_problems(settings, checks)
     if problems:
         lines = "\n".join(f"  {problem}" for problem in problems)
-        raise ValueError(f"{PATH}: {len(problems)} problem(s) with the named files\n{lines}")
+        raise ValueError(f"{PATH}: {len(problems)} problem(s) with the files named there\n{lines}")
 
 
 def list_problems(settings: Settings, checks: list[Callable[[Settings], None]]) -> list[str]:
-    """Lists the messages of the checks that fail."""
+    """Runs checks and lists the messages of the checks that fail, so that a user sees all problems at once."""
     problems = []
     for check in checks:
         try:
@@ -48,43 +48,44 @@ def list_problems(settings: Settings, checks: list[Callable[[Settings], None]]) 
 
 
 def check_text(settings: Settings) -> None:
-    """Checks the files of the corpus."""
+    """Checks that the text files of the corpus exist and hold data."""
     for path in find_files(settings.data.folder, settings.corpus.files):
         require_data(path)
 
 
 def check_pairs(settings: Settings) -> None:
-    """Checks the files of sentence pairs."""
+    """Checks that the files of sentence pairs exist and hold data."""
     for protocol in settings.translation.protocols.values():
         require_pairs(settings.data.folder, protocol)
 
 
 def check_tasks(settings: Settings) -> None:
-    """Checks the files of the GLUE tasks."""
+    """Checks that the files of the GLUE tasks exist and hold data."""
     require_glue(settings.data.folder, settings.tasks.names)
 
 
 def check_questions(settings: Settings) -> None:
-    """Checks the files of the sets of questions."""
+    """Checks that the files of the sets of questions exist and hold data."""
     require_questions(settings.data.folder, settings.tasks.questions)
 
 
 def check_vocabulary(settings: Settings) -> None:
-    """Checks a vocabulary that has the name of a file, and not a name of the hub."""
+    """Checks that the file of the vocabulary exists and holds data."""
     name = settings.tokenization.vocabulary
+    # A name without the suffix .txt may be a vocabulary of the hub.
     if name is None or not name.endswith(".txt"):
         return
     path = settings.data.folder / name
     if not settings.data.root or not path.is_file():
         raise ValueError(
-            f"tokenization.vocabulary: {path}: no such file below data.root; "
-            "put the file there, or set the key to null, which trains a vocabulary on the text"
+            f"tokenization.vocabulary: {path}: no such file below data.root; put the file there, or say null, which "
+            "trains a vocabulary on the text"
         )
     require_data(path)
 
 
 def check_annotation(settings: Settings) -> None:
-    """Checks the blocklists and the model that annotate documents."""
+    """Checks that the blocklists and the language model that annotate documents exist."""
     annotation = settings.filtering.annotation
     if annotation.blocklists and not Path(annotation.blocklists).is_dir():
         raise ValueError(

@@ -1,7 +1,7 @@
 """Checks params.yaml before any other stage runs.
 
 Reads params.yaml, as every stage does, and stops on a mistake, such as the name of a scale above the values of another
-scale. Looks whether the files that params.yaml names are there, such as those below data.root. Compares
+scale. Checks that files named in params.yaml exist, such as files below data.root. Compares
 `cross_domain.positive_labels` with the labels of the tasks, and runs each of the user's own operators forward and
 backward. Prints which operators would fill the memory of a GPU with attention weights.
 
@@ -23,13 +23,13 @@ from stages.settings.sources import require_sources
 WRITTEN_OUT = ("fixed", "hadamard", "hadamard_by_head")
 # operators with attention over parameters, and the heads of this attention as a multiple of the model's heads
 OVER_PARAMETERS = {"over_parameters": 1, "over_parameters_wide": 2}
-# that training keeps for each weight: float32 from the softmax, a byte of dropout, bfloat16 for the product with values
+# Training keeps for each weight: float32 from the softmax, a byte of dropout, bfloat16 for the product with values.
 BYTES_PER_WEIGHT = 7
 GPU_BYTES = 80 * 10**9
 
 
 def require_own_operators(settings: Settings) -> None:
-    """Tries each of the user's own operators in `operators`, variants too, once at each of `sizes`.
+    """Trains each of the user's own operators in `operators`, variants too, for a step at each of `sizes`.
 
     Raises:
         ValueError: an operator cannot be trained, or exported although `exportable`; the message names operator, file
@@ -47,7 +47,13 @@ def require_own_operators(settings: Settings) -> None:
 
 
 def count_stored_weights(operator: str, model: Model, length: int) -> int:
-    """Counts the attention weights that a layer stores per token; 0 where PyTorch's kernel stores none."""
+    """Counts the attention weights that a layer stores per token during training on a GPU.
+
+    Args:
+        operator: name of the operator. Most operators use PyTorch's kernels, which store no weights: the number is 0.
+        model: size of the model.
+        length: number of tokens of a sequence.
+    """
     if operator in WRITTEN_OUT:
         return model.heads * length
     multiple = OVER_PARAMETERS.get(operator)
@@ -58,11 +64,13 @@ def count_stored_weights(operator: str, model: Model, length: int) -> int:
 
 
 def find_large_batches(settings: Settings) -> list[str]:
-    """Describes each operator and size that needs a smaller `pretraining.micro_batch_size` on a GPU.
+    """Finds operators and sizes whose attention weights would fill the memory of a GPU during pre-training.
 
-    The attention weights of one training may fill half of GPU_BYTES. 256 sequences of 512 tokens with 12 heads in 12
-    layers have 9.7 billion weights, which take 68 GB.
+    Returns:
+        A note for the user for each operator and size, with the largest possible `pretraining.micro_batch_size`.
     """
+    # The weights may fill half of the memory. 256 sequences of 512 tokens with 12 heads in 12 layers have 9.7 billion
+    # weights, which take 68 GB.
     recipe = settings.pretraining
     length = settings.tokenization.sequence_length
     notes = []
@@ -82,8 +90,8 @@ def find_large_batches(settings: Settings) -> list[str]:
 
 
 def main(settings: Settings) -> None:
-    """Does the checks beyond reading the settings. Returns nothing, so that the stage leaves no record in data/runs."""
-    # raises for a label that the task does not have
+    """Checks files, labels and the user's own operators, and prints notes on GPU memory."""
+    # The call raises an error for a label that a task does not have.
     find_positive_classes(settings.cross_domain)
     scales.require_named(PATH)
     require_sources(settings)

@@ -14,12 +14,14 @@ from stages.schema.training_sections import Model
 
 
 def try_operator(variant: dict, size: str, model: Model) -> None:
-    """Runs a new model forward and backward and, if the operator is `exportable`, compares the model with the export.
+    """Runs a new BERT with a user's own operator forward and backward, to find mistakes before hours of training.
+
+    If the operator is `exportable`, the outputs are compared with the outputs of the exported ordinary BERT.
 
     Args:
-        variant: settings of the operator, by name.
-        size: name of the size, for the message of an error.
-        model: the size; one layer is enough.
+        variant: settings of the operator by name, such as `operator` and `operators_file`.
+        size: name of the size, for the error message.
+        model: the size. A single layer of this size is tried.
 
     Raises:
         ValueError: the operator fails, changes the shape of hidden states, gives numbers that are not finite, or has a
@@ -30,11 +32,11 @@ def try_operator(variant: dict, size: str, model: Model) -> None:
     config = make_configuration(**variant, **model.model_dump() | {"layers": 1}, vocab_size=4)
     torch.manual_seed(1)
     remedy = "correct the operator"
-    # the user's code may raise anything
+    # The user's code may raise any exception.
     try:
         tried = OperatorBertForMaskedLM(config)
         fault = _find_fault_of_training(tried) or _find_zero_gradient(tried)
-        # ordinary BERT has no self-score, whatever the operator is
+        # An ordinary BERT cannot express a self-score.
         if not fault and config.find_operator_class().exportable and config.self_score is None:
             remedy = "correct `build_projections`, or set `exportable = False`"
             fault = _find_fault_of_export(tried)
@@ -45,23 +47,26 @@ def try_operator(variant: dict, size: str, model: Model) -> None:
 
 
 def _compute_logits(model: nn.Module) -> Tensor:
-    """Computes logits for two sequences of the longest length, of which the last token is padding."""
-    # a parameter may act only between distant tokens
+    """Computes the logits [2, n, vocabulary] for two sequences of the longest length n; the last token is padding."""
+    # Short sequences would not do: a parameter may act only between distant tokens.
     ids = torch.arange(2 * model.config.max_position_embeddings).reshape(2, -1) % 3 + 1
     ids[1, -1] = 0
     return model(ids, attention_mask=ids > 0).logits
 
 
 def _find_fault_of_training(model: OperatorBertForMaskedLM) -> str | None:
-    """Describes a fault of the outputs or gradients of a new model, or returns `None`."""
+    """Runs a new model forward and backward; returns a description of the first fault found, or `None`.
+
+    Faults are a changed shape of hidden states, numbers that are not finite, and missing gradients.
+    """
     layer = model.bert.encoder.layer[0]
     hidden_states = torch.randn(2, 3, model.config.hidden_size)
     shape, expected = layer.attention.self(hidden_states).shape, hidden_states.shape
     if shape != expected:
-        return f"the output has the shape {tuple(shape)}, expected {tuple(expected)}"
+        return f"the output has the shape {tuple(shape)}, the input {tuple(expected)}; the shapes must be equal"
     logits = _compute_logits(model)
     logits.square().mean().backward()
-    # parameters before the output, and the output before gradients: NaN spreads in this order
+    # NaN spreads from parameters to the output, and from the output to gradients.
     checked = {"the output": logits}
     for path, parameter in layer.named_parameters():
         name = f"`{path.removeprefix('attention.self.')}`"
@@ -77,8 +82,8 @@ def _find_fault_of_training(model: OperatorBertForMaskedLM) -> str | None:
 
 
 def _find_zero_gradient(model: OperatorBertForMaskedLM) -> str | None:
-    """Moves all parameters by random numbers, and names a parameter with a gradient of 0, as before a rounding."""
-    # new parameters of 0 or 1 hide mistakes
+    """Finds a parameter with a gradient of 0; returns a description, or `None` if all gradients differ from 0."""
+    # New parameters of 0 or 1 hide mistakes, so all parameters are moved by random numbers.
     with torch.no_grad():
         for parameter in model.bert.encoder.parameters():
             parameter.add_(torch.randn_like(parameter) / model.config.hidden_size**0.5)
@@ -92,9 +97,9 @@ def _find_zero_gradient(model: OperatorBertForMaskedLM) -> str | None:
 
 @torch.no_grad()
 def _find_fault_of_export(model: OperatorBertForMaskedLM) -> str | None:
-    """Compares a model with the export to an ordinary BERT; describes a difference of outputs, or returns `None`."""
+    """Exports a model to an ordinary BERT; returns a description if the outputs differ, or `None`."""
     ours = _compute_logits(model.eval())
     theirs = _compute_logits(convert_to_stock_bert(model))
     if torch.allclose(ours, theirs, rtol=1e-4, atol=1e-4):
         return None
-    return "`exportable` is true, but an ordinary BERT with these projections has other outputs"
+    return "`exportable` is true, but an ordinary BERT with the operator's projections has other outputs"

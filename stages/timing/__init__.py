@@ -1,1 +1,1 @@
-"""Speed of our training, compared with that of stock Hugging Face BERT: stage `timing`."""
+"""Speed of our training, compared with stock Hugging Face BERT: stage `timing`."""

@@ -1,4 +1,4 @@
-"""Counts the calls of PyTorch's kernels of attention, which differ in speed whatever the operator is."""
+"""Counts the calls of PyTorch's kernels of attention, which differ in speed for the same operator."""
 
 import re
 from collections import Counter
@@ -21,7 +21,10 @@ class AttentionCalls(TorchDispatchMode):
         self.counts = Counter()
 
     def __torch_dispatch__(self, function, types, arguments=(), named=None):
-        """Notes an operation of PyTorch, and does the operation."""
+        """Counts an operation if the operation is a kernel of attention, then runs the operation.
+
+        PyTorch calls this method for every operation while the context is active.
+        """
         found = re.fullmatch(KERNEL, function.overloadpacket.__name__)
         if found:
             self.counts[found[1]] += 1

@@ -61,7 +61,7 @@ class Clock(TrainerCallback):
         self.ends: list[float] = []
 
     def on_step_end(self, _arguments: TrainingArguments, state: TrainerState, *_, **__) -> None:
-        """Appends the time after the first and the last update, once a GPU has finished the update."""
+        """Appends the time after the first and the last update, once a GPU has finished; Trainer calls this method."""
         if state.global_step in (1, state.max_steps):
             if torch.cuda.is_available():
                 torch.cuda.synchronize()
@@ -69,12 +69,12 @@ class Clock(TrainerCallback):
 
 
 def time_steps(training: Training, steps: int) -> float:
-    """Trains a new model for `steps` + 1 updates; returns the mean seconds of the updates after the first.
+    """Trains a new stock BERT for `steps` + 1 updates; returns the mean seconds of an update after the first.
 
     The time includes the collator, which runs between the steps, as in run_mlm.py.
     """
     torch.set_num_threads(1)
-    # our process has set this variable for its own kernels, and every child inherits variables
+    # This process inherits the variable, which our training sets for deterministic kernels.
     os.environ.pop("CUBLAS_WORKSPACE_CONFIG", None)
     # Every training compiles in the step that is not timed. Without this, PyTorch stops compiling after eight models.
     torch.compiler.reset()
@@ -82,7 +82,7 @@ def time_steps(training: Training, steps: int) -> float:
     set_seed(1)
     clock = Clock()
     train_model(training, steps + 1, clock)
-    # our process needs the memory of the GPU
+    # Our training, in another process, needs the memory of the GPU.
     gc.collect()
     torch.cuda.empty_cache()
     first, last = clock.ends
@@ -90,7 +90,13 @@ def time_steps(training: Training, steps: int) -> float:
 
 
 def train_model(training: Training, updates: int, clock: Clock) -> None:
-    """Trains a new model for some updates, whose times the clock records."""
+    """Trains a new stock BERT by the library's Trainer.
+
+    Args:
+        training: model, examples and settings.
+        updates: number of updates.
+        clock: records the times of the updates.
+    """
     config = BertConfig(**training.configuration)
     model = getattr(transformers, training.model)(config)
     collator = default_data_collator
@@ -116,7 +122,7 @@ def train_model(training: Training, updates: int, clock: Clock) -> None:
             disable_tqdm=True,
             **training.schedule,
         )
-        # on several GPUs, Trainer would train on all of them
+        # Trainer would use all GPUs.
         if settings.n_gpu > 1:
             settings._n_gpu = 1
         trainer = Trainer(model, settings, train_dataset=examples, data_collator=collator, callbacks=[clock])

@@ -40,11 +40,12 @@ class Pretraining:
 
     def measure_seconds(self, steps: int) -> float:
         """Trains the model further; returns the mean seconds of `steps` steps after a step that is not timed."""
+        # The first step may compile or load kernels.
         self._make_update()
         return measure_seconds(lambda: self._make_updates(steps)) / steps
 
     def count_kernels(self) -> dict[str, int]:
-        """Counts the calls of each of PyTorch's kernels of attention in a forward pass of the first micro-batch."""
+        """Counts PyTorch's kernels of attention in a forward pass of the first micro-batch, such as {"flash": 12}."""
         trainer = self.trainer
         batch = trainer.draw_batch(0)
         arguments = [tensor.to(find_device()) for tensor in batch.parts[0]]
@@ -68,7 +69,7 @@ class Finetuning:
     """Our fine-tuning of a new classifier, timed.
 
     Args:
-        variant: the settings of an operator, by name.
+        variant: settings of the operator by name, `operator` among the names.
         task: the GLUE task, which decides the number of outputs.
         recipe: the recipe of fine-tuning.
         size: an entry of section `models` of params.yaml, as a dict.
@@ -98,14 +99,14 @@ class Finetuning:
         self.model = OperatorBertForSequenceClassification(config).to(find_device())
 
     def count_kernels(self, examples: Encoded) -> dict[str, int]:
-        """Counts the calls of each of PyTorch's kernels of attention in a forward pass of the first examples."""
+        """Counts PyTorch's kernels of attention in a forward pass of the first batch, such as {"flash": 12}."""
         first = np.arange(min(self.run.training.batch_size, len(examples)))
         with AttentionCalls() as calls, open_autocast(self.run.training.precision):
             finetuning.compute_logits(self.model.train(), examples, first)
         return calls.counts
 
     def train(self, examples: Encoded) -> float:
-        """Trains the model for all epochs of the recipe; returns the mean seconds of an epoch."""
+        """Trains the model on the examples for all epochs of the recipe; returns the mean seconds of an epoch."""
         seconds = measure_seconds(lambda: finetuning.train_model(self.model, examples, self.run))
         return seconds / self.run.training.epochs
 
@@ -127,10 +128,8 @@ class Translation:
         self.adam = build_optimiser(self.model, run.training.betas, run.training.epsilon, weight_decay=0.0)
 
     def measure_seconds(self, steps: int) -> float:
-        """Trains the model further; returns the mean seconds of `steps` steps after a step that is not timed.
-
-        Every call starts with the first batch.
-        """
+        """Trains the model further; returns the mean seconds of `steps` steps after a step that is not timed."""
+        # Every call starts with the first batch, so that all rounds time the same batches.
         first, *others = islice(cycle(self.batches), steps + 1)
         self._make_update(first)
         return measure_seconds(lambda: self._make_updates(others)) / steps
@@ -140,6 +139,6 @@ class Translation:
             self._make_update(indices)
 
     def _make_update(self, indices: np.ndarray) -> None:
-        """Makes an update on the sentence pairs at `indices`."""
+        """Makes an update of the weights on the sentence pairs at `indices`."""
         translation.make_update(self.model, self.adam, self.done, self.pairs, indices, self.run)
         self.done += 1

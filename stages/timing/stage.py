@@ -40,7 +40,7 @@ from stages.training.machine import call_in_turn
 from stages.training.optimisation import has_gpu
 
 PRECISIONS = ("float32", "bfloat16")
-# share of the float32 peak; a bfloat16 peak below is an emulation, whose epochs would take minutes
+# Share of the float32 peak. A lower bfloat16 peak means emulation, with which an epoch would take minutes.
 EMULATED = 0.25
 # stands for our training where a key names the precision of stock BERT
 OURS = ""
@@ -51,7 +51,7 @@ Key = tuple[str, str]
 
 @cache
 def find_precisions() -> tuple[str, ...]:
-    """Returns the precisions of stock BERT: bfloat16 on a GPU; on a CPU float32, and bfloat16 unless it is emulated."""
+    """Finds the precisions in which stock BERT is timed: bfloat16 on a GPU; float32 and native bfloat16 on a CPU."""
     if has_gpu():
         return ("bfloat16",)
     if machine.measure_peak("bfloat16") > EMULATED * machine.measure_peak("float32"):
@@ -60,8 +60,14 @@ def find_precisions() -> tuple[str, ...]:
 
 
 def time_stock(process: ProcessPoolExecutor, training: peers.Training, steps: int) -> float:
-    """Returns the mean seconds of a step of stock BERT, after a step that is not timed."""
-    # both processes share the memory of a GPU
+    """Times stock BERT in another process; returns the mean seconds of a step, after a step that is not timed.
+
+    Args:
+        process: the process that trains.
+        training: model, examples and settings.
+        steps: number of timed steps.
+    """
+    # Both processes share the memory of a GPU.
     if has_gpu():
         torch.cuda.empty_cache()
     return process.submit(peers.time_steps, training, steps).result()
@@ -70,9 +76,18 @@ def time_stock(process: ProcessPoolExecutor, training: peers.Training, steps: in
 def make_pretraining_calls(
     settings: Settings, size: str, corpus: Corpus, process: ProcessPoolExecutor
 ) -> tuple[dict[Key, Callable[[], float]], list[Observation]]:
-    """Returns the calls that time pre-training at a size, and rows of attention_calls of our operators.
+    """Prepares the measurements of pre-training at a size, so that `call_in_turn` can time the models in turn.
 
-    Every call trains a model for `timing.steps` steps after its first step, and returns the seconds per step.
+    Args:
+        settings: the whole of params.yaml.
+        size: a name in `models`.
+        corpus: the packed sequences to train on.
+        process: trains stock BERT.
+
+    Returns:
+        calls: functions by (operator, precision of stock BERT; "" for our training). Each trains for `timing.steps`
+            steps after a first step, and returns the seconds per step.
+        rows: attention_calls of our operators.
     """
     # stock BERT has no warm-up of the sequence length, so our training is timed without it
     recipe = settings.pretraining.model_copy(update={"sequence_length_warmup": None})
@@ -97,7 +112,7 @@ def make_pretraining_calls(
 def time_pretraining(
     settings: Settings, size: str, process: ProcessPoolExecutor
 ) -> tuple[list[Observation], dict[str, float]]:
-    """Times pre-training.
+    """Times pre-training with every operator, and with stock BERT.
 
     Args:
         settings: the whole of params.yaml.
@@ -187,7 +202,16 @@ def time_translation(settings: Settings, protocol: str) -> list[Observation]:
 def make_kernel_rows(
     calls: dict[str, int], settings: Settings, operator: str, size: str, task: str | None = None
 ) -> list[Observation]:
-    """Makes an observation per kernel of attention; layers that call none have the kernel `written_out`."""
+    """Makes an observation of attention_calls for each kernel of attention.
+
+    Args:
+        calls: number of calls in a forward pass by kernel, such as {"flash": 12}. All other layers of the model count
+            as the kernel `written_out`.
+        settings: the whole of params.yaml.
+        operator: name of the operator.
+        size: a name in `models`.
+        task: the GLUE task of a fine-tuning; `None` for pre-training.
+    """
     columns = {"operator": operator, "size": size, "task": task}
     written_out = settings.models[size].layers - sum(calls.values())
     rows = []
@@ -200,11 +224,11 @@ def make_kernel_rows(
 
 
 def make_rows(values: list[float], precision: str, **columns: str) -> list[Observation]:
-    """Makes an observation per round.
+    """Makes an observation of stage `timing` per round of measurements.
 
     Args:
         values: the measured value of each round.
-        precision: of stock BERT, or OURS.
+        precision: precision of stock BERT; "" for our training.
         columns: all further columns of the observations, including metric and operator.
     """
     prefix = f"implementation=trainer precision={precision} " if precision else ""
@@ -215,7 +239,7 @@ def make_rows(values: list[float], precision: str, **columns: str) -> list[Obser
 
 
 def main(settings: Settings) -> dict:
-    """Writes the observations; returns the peaks by size and precision, for the record of the run."""
+    """Times everything and writes the observations; returns the peaks by size and precision, for the run's record."""
     torch.set_num_threads(1)
     rows = []
     peaks = {}

@@ -18,12 +18,12 @@ from stages.schema.training_sections import Finetuning
 from stages.schema.training_sections import Training as Recipe
 from stages.timing.peers import Training
 
-# share of the steps of a fine-tuning
+# Share of the steps of a fine-tuning
 WARMUP = 0.1
 
 
 def configure_stock_bert(size: dict[str, int], recipe: Recipe, **others: int | str) -> dict:
-    """Returns the configuration of stock BERT with the dropout of a recipe, as fields of BertConfig.
+    """Builds the configuration of stock BERT with the dropout of a recipe, as fields of BertConfig by name.
 
     Args:
         size: an entry of section `models` of params.yaml, as a dict.
@@ -41,7 +41,7 @@ def configure_stock_bert(size: dict[str, int], recipe: Recipe, **others: int | s
 
 
 def describe_pretraining(run: PretrainingRun, corpus: Corpus, tokenizer: Path, steps: int) -> Training:
-    """Describes masked-LM training for `steps` + 1 steps; a corpus of fewer sequences is repeated.
+    """Describes masked-LM training of stock BERT for `steps` + 1 steps; a corpus of fewer sequences is repeated.
 
     Args:
         run: gives the size of the model, and batch size, precision and dropout of the recipe.
@@ -50,7 +50,7 @@ def describe_pretraining(run: PretrainingRun, corpus: Corpus, tokenizer: Path, s
         steps: number of steps that are timed.
     """
     recipe = run.training
-    # as many sequences at once as ours
+    # As many sequences at once as in our training
     together = min(recipe.micro_batch_size or recipe.batch_size, recipe.batch_size)
     number = min(len(corpus.train), recipe.batch_size * (steps + 1))
     sequences = corpus.train[range(number)]
@@ -77,12 +77,12 @@ def describe_pretraining(run: PretrainingRun, corpus: Corpus, tokenizer: Path, s
 def describe_finetuning(
     task: str, recipe: Finetuning, size: dict[str, int], vocabulary_size: int, examples: Encoded, steps: int
 ) -> Training:
-    """Describes the training of a new classifier for `steps` + 1 steps.
+    """Describes the fine-tuning of stock BERT as a new classifier for `steps` + 1 steps.
 
     Args:
         task: the GLUE task, which decides the number of outputs.
         recipe: gives batch size, precision, maximum length, dropout and the peak learning rate (the first of
-            `learning_rates`). The schedule is linear after a warm-up of WARMUP, for every recipe.
+            `learning_rates`). The schedule is linear after a warm-up of a tenth of the steps, for every recipe.
         size: an entry of section `models` of params.yaml, as a dict.
         vocabulary_size: number of word pieces.
         examples: the examples of the task.
@@ -108,7 +108,12 @@ def describe_finetuning(
 
 
 def pad_examples(examples: Encoded, length: int) -> dict[str, np.ndarray]:
-    """Returns the examples as columns, each padded with 0 to `length` tokens."""
+    """Pads examples with 0 to `length` tokens: the ids [5, 6] become [5, 6, 0] at length 3.
+
+    Returns:
+        Arrays [examples, length] by name: input_ids, token_type_ids and attention_mask (1 at tokens, 0 at padding); and
+        label [examples].
+    """
     shape = len(examples), length
     columns = {name: np.zeros(shape, dtype=int) for name in ("input_ids", "token_type_ids", "attention_mask")}
     for row, (ids, types) in enumerate(zip(examples.ids, examples.types, strict=True)):
