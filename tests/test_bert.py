@@ -107,7 +107,9 @@ def test_a_self_score_is_not_exported():
 
 @pytest.mark.parametrize("model", STOCK)
 def test_a_configuration_without_an_operator_is_a_clear_error(model):
-    with pytest.raises(TypeError, match="given a BertConfig, which names no operator; `make_configuration` makes a config"):
+    with pytest.raises(
+        TypeError, match="given a BertConfig, which names no operator; `make_configuration` makes a config"
+    ):
         model(BertConfig(num_hidden_layers=1, vocab_size=50))
 
 

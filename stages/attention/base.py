@@ -5,7 +5,7 @@ projection (Courtois et al. 2024, section 2.4). The number of keys is m, which e
 
 Operators differ in the origin of scores and values. By default, scores Q K^T are divided by sqrt(d), masks act on keys,
 dropout acts on the weights, and Linear layers start at N(0, 0.02^2) with biases 0, as in BERT (Devlin et al. 2018). The
-docstring of an operator says which parts the source fixes and which parts the source leaves open.
+docstring and the comments of an operator say which parts the source fixes and which parts the source leaves open.
 """
 
 import math
@@ -33,18 +33,20 @@ class SelfAttention(nn.Module):
         positions: longest sequence, in tokens. Only operators with a weight for every pair of positions read this.
         dropout: rate on the attention weights during training, in [0, 1).
         start: how the parameters start, an element of `starts`. `None`: the first element, as in the source.
-        score_spread: standard deviation that the first scores shall have. `None`: as in the operator's source.
+        score_spread: standard deviation of the scores before training. `None`: as in the operator's source.
         score_rate: learning rate of `scores_alone` as a multiple of the general rate, for the optimiser. `None`: 1.
         output: whether the module has an output projection.
-        deviation: standard deviation r of new weights of Linear layers. `None`: whoever builds the module initialises
-            the Linear layers and then calls `initialise`; until then all further parameters are NaN.
+        deviation: standard deviation r of new weights of Linear layers. `None`: the caller initialises the Linear
+            layers and then calls `initialise`; until then all other parameters are NaN.
         self_score: number added to the score of every token with itself before the softmax. `None`: nothing is added.
-            Cross-attention ignores the number, because no key is the query's own token. Reformer (Kitaev et al. 2020,
-            arXiv 2001.04451) masks this score, because a query that equals its key matches itself best.
+            Cross-attention ignores the number.
 
     Raises:
-        ValueError: the heads do not divide the width, dropout is not in [0, 1), or the operator has no such setting.
+        ValueError: the heads do not divide the width, dropout is not in [0, 1), or the operator lacks a setting.
     """
+
+    # `self_score`: Reformer (Kitaev et al. 2020, arXiv 2001.04451) masks the score of a token with itself, because a
+    # query that equals the key matches itself best. In cross-attention no key is the query's own token.
 
     # The schema and the reports read the next eight from the text of the class: each must be a literal.
     # name in params.yaml
@@ -112,9 +114,13 @@ class SelfAttention(nn.Module):
         if self.start not in self.starts:
             raise ValueError(f"{self.name}: start {self.start!r}; allowed are {', '.join(self.starts)}")
         if self.score_rate is not None and not self.scores_alone:
-            raise ValueError(f"{self.name}: score_rate is for operators with a matrix or diagonals in the scores")
+            raise ValueError(
+                f"{self.name}: score_rate is for operators with a matrix or diagonals in the scores; remove it"
+            )
         if self.self_score is not None and type(self).forward is not SelfAttention.forward:
-            raise ValueError(f"{self.name}: self_score is for operators that keep the `forward` of SelfAttention")
+            raise ValueError(
+                f"{self.name}: self_score is for operators that keep the `forward` of SelfAttention; remove it"
+            )
 
     @torch.no_grad()
     def _initialise_all(self, deviation: float) -> None:
@@ -148,14 +154,13 @@ class SelfAttention(nn.Module):
 
     @classmethod
     def compute_feed_forward_width(cls, hidden: int, intermediate: int) -> int:
-        """Returns the width of the feed-forward network in a layer with this operator; the base class keeps BERT's.
-
-        A control that must have as many parameters as another model overrides this method.
+        """Returns the width of the feed-forward network beside this operator; the base class keeps BERT's width.
 
         Args:
             hidden: width h.
             intermediate: BERT's width.
         """
+        # A control that must have as many parameters as another model overrides this method.
         return intermediate
 
     @classmethod
@@ -180,8 +185,6 @@ class SelfAttention(nn.Module):
     def count_feed_forward_weights(cls, hidden: int, intermediate: int) -> tuple[int, int]:
         """Counts weights and biases of a layer's feed-forward network, or of the replacement, without LayerNorm.
 
-        The forward pass multiplies every weight once per token, a bias never.
-
         Args:
             hidden: width h.
             intermediate: BERT's width.
@@ -189,6 +192,7 @@ class SelfAttention(nn.Module):
         Returns:
             (weights, biases), such as (4718592, 3840) for h = 768 and the width 3,072.
         """
+        # Two numbers, because the forward pass multiplies every weight once per token, a bias never.
         width = cls.compute_feed_forward_width(hidden, intermediate)
         return 2 * hidden * width, width + hidden
 
@@ -263,14 +267,11 @@ class SelfAttention(nn.Module):
     # the computation
 
     def compute_queries_keys_values(self, X: Tensor, memory: Tensor) -> tuple[Tensor, ...]:
-        """Computes queries, keys and values of all heads, side by side; a diagonal, if any, scales the queries.
+        """Computes queries Q [batch, n, h], keys K and values V [batch, m, h] of all heads, side by side.
 
         Args:
-            X: hidden states [batch, n, h] of the tokens that attend.
-            memory: hidden states [batch, m, h] of the tokens that are attended to; may be X.
-
-        Returns:
-            Q [batch, n, h], K and V [batch, m, h].
+            X: hidden states [batch, n, h] that give the queries.
+            memory: hidden states [batch, m, h] that give keys and values; X itself in self-attention.
         """
         query, key, value = (getattr(self, role) for role in self.roles)
         if memory is X:
@@ -313,7 +314,7 @@ class SelfAttention(nn.Module):
             [batch, n, h]; without any output projection, the weighted values of all heads side by side.
 
         Raises:
-            ValueError: a shape or the type of the mask does not fit, or `causal` is given with a `memory`.
+            ValueError: a shape or type does not fit, or `causal` is given with a `memory`.
         """
         mask = self.complete_mask(X, mask, memory, causal)
         context = self.compute_weighted_values(X, mask, X if memory is None else memory)

@@ -21,7 +21,7 @@ class OperatorConfig(BertConfig):
         score_rate: learning rate of the parameters that influence only the scores (the operator's `scores_alone`), as a
             multiple of the general rate.
         self_score: number that is added to the score of every token with itself.
-        operators_sha256: of the imported file of a user's own operator; `None` for an operator of this package.
+        operators_sha256: hash of the file of a user's own operator; `None` for an operator of this package.
     """
 
     model_type = "operator-bert"
@@ -99,8 +99,8 @@ def make_configuration(
 
     Raises:
         KeyError: `operators_file` is given without `operators_sha256`.
-        ValueError: the operator is unknown, the user's file is missing or has another hash than `operators_sha256`, or
-            heads do not divide the width.
+        ValueError: the operator is unknown, the user's file is missing or has another hash, or heads do not divide the
+            width.
     """
     require_divisor(hidden, heads)
     if operators_file:

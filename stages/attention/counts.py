@@ -1,11 +1,11 @@
 """Parameters and floating-point operations of every operator, by closed formula or counted on a built model.
 
-Both papers count the masked-LM model with BERT's vocabulary of 30,522 (Courtois et al. 2024, Table 2; Kowsher et al.,
-Table 4, whose shared-weight row is a two-label classifier's count instead).
-
 All functions raise ValueError for an unknown operator. A size is a dict with the keys `layers`, `hidden` (the width h),
 `heads`, `intermediate` and `positions` (the longest sequence), as in section `models` of params.yaml.
 """
+
+# Both papers count the masked-LM model with BERT's vocabulary of 30,522 (Courtois et al. 2024, Table 2; Kowsher et al.,
+# Table 4, whose shared-weight row is a two-label classifier's count instead).
 
 import math
 from typing import Any
@@ -32,15 +32,16 @@ def compute_attention_formulas(variant: Variant, size: Size) -> dict[str, int]:
     """Counts the attention parameters of a layer by closed formula.
 
     Args:
-        variant: an operator's name, or a dict of settings with the name as `operator`.
-        size: sizes of the model, by name.
+        variant: an operator's name, or settings by name with the key `operator`.
+        size: sizes of the model by name.
 
     Returns:
-        attention_weights: without biases and output projection (Courtois et al. 2024, Table 1; Kowsher et al.,
-            Table 3).
-        attention_parameters: with biases.
-        attention_block_parameters: with biases and output projection, as the blog post counts.
+        `attention_weights`: without biases and output projection.
+        `attention_parameters`: with biases.
+        `attention_block_parameters`: with biases and output projection.
     """
+    # The weights are the counts of Courtois et al. 2024, Table 1, and Kowsher et al., Table 3. The blog post counts the
+    # parameters of the block.
     kind = find_operator_class(variant)
     hidden = size["hidden"]
     layers = len(kind.linear_layers)
@@ -59,14 +60,15 @@ def compute_layer_formulas(variant: Variant, size: Size) -> dict[str, int]:
     """Counts the parameters of a Transformer layer by closed formula.
 
     Args:
-        variant: an operator's name, or a dict of settings with the name as `operator`.
-        size: sizes of the model, by name.
+        variant: an operator's name, or settings by name with the key `operator`.
+        size: sizes of the model by name.
 
     Returns:
-        attention_weights, attention_parameters, attention_block_parameters: without biases and output projection, with
-            biases, with both.
-        feed_forward_parameters: without LayerNorm.
-        layer_parameters: of attention block, feed-forward network and two LayerNorms.
+        `attention_weights`: without biases and output projection.
+        `attention_parameters`: with biases.
+        `attention_block_parameters`: with biases and output projection.
+        `feed_forward_parameters`: without LayerNorm.
+        `layer_parameters`: of attention block, feed-forward network and two LayerNorms.
     """
     hidden = size["hidden"]
     numbers = compute_attention_formulas(variant, size)
@@ -98,8 +100,8 @@ def count_model_parameters(kind: str, variant: Variant, size: Size) -> int:
 
     Args:
         kind: `masked_lm_parameters` or `classifier_parameters` (two labels and a pooler).
-        variant: an operator's name, or a dict of settings with the name as `operator`.
-        size: sizes of the model, by name.
+        variant: an operator's name, or settings by name with the key `operator`.
+        size: sizes of the model by name.
     """
     # All layers are alike: a model of one layer is built, and its layer counted as often as the size has layers.
     model = _build_on_meta(MODELS[kind], variant, size)
@@ -111,8 +113,8 @@ def compute_first_score_spread(variant: Variant, size: Size, deviation: float) -
     """Computes the standard deviation of the attention scores of different tokens before training.
 
     Args:
-        variant: an operator's name, or a dict of settings with the name as `operator`.
-        size: sizes of the model, by name.
+        variant: an operator's name, or settings by name with the key `operator`.
+        size: sizes of the model by name.
         deviation: standard deviation of the new weights of Linear layers.
 
     Returns:
@@ -146,7 +148,7 @@ def count_block_operations(variant: Variant, hidden: int, heads: int, length: in
     sum of values. A multiply-add counts as two operations.
 
     Args:
-        variant: an operator's name, or a dict of settings with the name as `operator`.
+        variant: an operator's name, or settings by name with the key `operator`.
         hidden: width h.
         heads: number of heads.
         length: number of tokens of a sequence.
@@ -170,8 +172,8 @@ def count_training_operations(
     Only matrix products are counted: of attention, feed-forward network and masked-LM head.
 
     Args:
-        variant: an operator's name, or a dict of settings with the name as `operator`.
-        size: sizes of the model, by name.
+        variant: an operator's name, or settings by name with the key `operator`.
+        size: sizes of the model by name.
         vocabulary_size: classes of the masked-LM head.
         length: number of tokens of a sequence.
         masked: share of the tokens that the head predicts, in [0, 1].

@@ -97,11 +97,11 @@ def export(source: Path, target: Path, own: bool) -> None:
         own: whether the target keeps the operator, with code; if false, the model becomes an ordinary BERT.
 
     Raises:
-        ValueError: the model's class has no counterpart in the library; weights or tokenizer are damaged or
-            incomplete; BERT cannot express the operator, and `own` is false; or the operator is a user's own, and `own`
-            is true or this process has not imported the user's file.
-        OSError: `source` is no model folder, has a pointer of Git LFS in place of a file, or has a link to a tokenizer
-            or card outside the folder; or `target` has files or cannot be written.
+        ValueError: the model's class has no counterpart in the library; weights or tokenizer are damaged; BERT cannot
+            express the operator, and `own` is false; or the operator is a user's own, and `own` is true or this process
+            has not imported the user's file.
+        OSError: `source` is no complete model folder or links to files outside; or `target` has files or cannot be
+            written.
     """
     _check_folders(source, target)
     config = OperatorConfig.from_pretrained(source)

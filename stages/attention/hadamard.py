@@ -16,12 +16,13 @@ from .products import Mask, merge_heads, split_heads, weigh_values
 class Fixed(SelfAttention):
     """Scores W_i, whatever X is, and values V = X W_v + b_v: h^2 + h + heads n^2 parameters.
 
-    The blog has a learned square matrix in place of Q K^T and gives no code. Open: heads (here a matrix W for each head
-    and split values, as the blog's Hadamard layer has), and how W starts: here as that layer's Keras kernel
-    [1, heads, n, n], Glorot-uniform with limit sqrt(6 / (2 heads n)), so that var W = 1 / (heads n). A sequence shorter
-    than `positions` uses the first rows and columns of W (the blog's sequences all have the same length).
+    The blog has a learned square matrix in place of Q K^T. A sequence shorter than `positions` uses the first rows and
+    columns of W (the blog's sequences all have the same length).
     """
 
+    # The blog gives no code and leaves open: heads (here a matrix W for each head and split values, as in the blog's
+    # Hadamard layer), and how W starts: here as that layer's Keras kernel [1, heads, n, n], Glorot-uniform with limit
+    # sqrt(6 / (2 heads n)), so that var W = 1 / (heads n).
     name = "fixed"
     equation = "softmax(W_i) V_i, V = X W_v, W_i [n, n]"
     source = "blog post Hadamard Attentions, Fixed Attention"
@@ -84,12 +85,12 @@ class Fixed(SelfAttention):
 class Hadamard(Fixed):
     """Scores W_i * (X X^T) / s, elementwise, with a learned scalar s: h^2 + h + heads n^2 + 1 parameters.
 
-    From the blog's code: queries and keys are X itself, neither projected nor split, so that a single product over the
+    As in the blog's code, queries and keys are X itself, neither projected nor split, so that a single product over the
     whole width serves all heads (`qk_T` [batch, n, n], then `Hadamard(num_heads)`). A learned `scale`, here s, 1 at
-    first, replaces sqrt(d). The count of 538,113 with the output projection, at h = 512, n = 40, implies 8 heads and
-    biases.
+    first, replaces sqrt(d).
     """
 
+    # The blog's count of 538,113 with the output projection, at h = 512, n = 40, implies 8 heads and biases.
     name = "hadamard"
     equation = "softmax(W_i * (X X^T) / s) V_i, V = X W_v, W_i [n, n], s a number"
     source = "blog post Hadamard Attentions, its code"

@@ -10,7 +10,7 @@ from .products import Mask, join_masks
 class AsMultiheadAttention(nn.Module):
     """Replaces nn.MultiheadAttention by an operator that has an output projection.
 
-    In PyTorch's encoder and decoder layers the layout of batches stays that of the replaced module:
+    In PyTorch's encoder and decoder layers, keep the layout of batches:
     `layer.self_attn = AsMultiheadAttention(build_attention("pairwise", 64, 4), layer.self_attn.batch_first)`.
     Put a new operator into each of an encoder's `layers`: nn.TransformerEncoder copies a single layer, so an operator
     inside that layer would start with equal weights in all copies.
@@ -48,19 +48,18 @@ class AsMultiheadAttention(nn.Module):
             query: hidden states [batch, n, h] if `batch_first`, or else [n, batch, h]; or a single sequence [n, h].
             key: hidden states of m tokens in the same layout, which give keys and values.
             value: the same tensor as `key`.
-            key_padding_mask: [batch, m]; boolean (True = not seen), or numbers that are added to the scores.
-            need_weights: whether the weights are returned, too.
-            attn_mask: [n, m] or [batch * heads, n, m]; boolean (True = not seen), or numbers that are added.
-            average_attn_weights: whether the returned weights are averaged over heads.
-            is_causal: without an `attn_mask`, whether a token sees only itself and the tokens before it; ignored with
-                an `attn_mask`.
+            key_padding_mask: [batch, m]; boolean (True = not seen), or numbers to add to the scores.
+            need_weights: whether to return the weights.
+            attn_mask: [n, m] or [batch * heads, n, m]; boolean (True = not seen), or numbers to add.
+            average_attn_weights: whether to average the returned weights over heads.
+            is_causal: whether a token sees no later token; ignored with an `attn_mask`.
 
         Returns:
             The output in the layout of `query`; and the weights before dropout, [batch, n, m] if averaged or
-            [batch, heads, n, m], or `None` if not needed. A single sequence has no batch, in masks and weights either.
+            [batch, heads, n, m], or `None`. A single sequence has no batch in masks and weights.
 
         Raises:
-            ValueError: key is not value, a mask's shape or type does not fit, or cross-attention is to be causal.
+            ValueError: key is not value, a mask does not fit, or cross-attention is to be causal.
         """
         if key is not value:
             raise ValueError("key and value: expected the same tensor; the operators attend to a single sequence")

@@ -1,10 +1,7 @@
 """The operators of the papers, each a class whose docstring has its equation; and the list of all operators.
 
-Original attention, Symmetric and Pairwise (Courtois et al. 2024), Shared and PartialQK (Kowsher et al. 2024, 2025), and
-attention over parameters in place of the feed-forward network (a draft section of Attention Is All You Need). Controls:
-IdentityQuery (Karbevski and Mijoski 2025), and SharedKV, TiedQKV and OriginalNarrow, which no source trained. The
-operators of the blog post, whose scores are no products of projections, are in hadamard.py; a user's own come from a
-file that params.yaml names (own.py).
+The operators of the blog post, whose scores are no products of projections, are in hadamard.py; operators of a user
+come from a file that params.yaml names (own.py).
 
 X [batch, n, h] are the hidden states, X_i the i-th of `heads` slices of d = h / heads channels. Parameters are counted
 for a single layer, biases included, without the output projection. SelfAttention (base.py) has the code that operators
@@ -27,15 +24,16 @@ from .products import apply_linear_layers
 class Original(SelfAttention):
     """Q = X W_q + b_q, K = X W_k + b_k, V = X W_v + b_v: 3 (h^2 + h) parameters.
 
-    Fixed by Devlin et al. 2018 and their code (biases, sqrt(d) of a head); Courtois et al. 2024, equation 1, is the
-    same without biases. `start` tied is a control of this project: W_k starts as W_q and is free afterwards, which
-    asks whether a gain of Symmetric comes only from the initialisation.
+    Fixed by Devlin et al. 2018 and the released code (biases, sqrt(d) of a head); Courtois et al. 2024, equation 1, is
+    the same without biases.
     """
 
     name = "original"
     equation = "softmax(Q_i K_i^T / sqrt(d)) V_i, Q = X W_q, K = X W_k, V = X W_v"
     source = "Devlin et al. 2018; Courtois et al. 2024, equation 1"
     look = ("#5b6570", "solid")
+    # `tied` is a control of this project: W_k starts as W_q and is free afterwards, which asks whether a gain of
+    # Symmetric comes only from the initialisation.
     starts = ("default", "tied")
     linear_layers = ("query", "key", "value")
     roles = ("query", "key", "value")
@@ -57,8 +55,8 @@ class Original(SelfAttention):
 class Symmetric(SelfAttention):
     """K = Q = X W_q + b_q, V = X W_v + b_v; scores Q_i Q_i^T / sqrt(d): 2 (h^2 + h) parameters.
 
-    Fixed by Courtois et al. 2024, equation 3, and by their released code where the paper is silent: the bias is present
-    and enters on both sides, and d is the width of a head.
+    Fixed by Courtois et al. 2024, equation 3, and by the released code: the bias enters on both sides, and d is the
+    width of a head.
     """
 
     name = "symmetric"
@@ -74,16 +72,16 @@ class Symmetric(SelfAttention):
 class Pairwise(Symmetric):
     """Scores Q_i S_i Q_i^T / sqrt(d) with a free S_i [d, d] for every head: 2 (h^2 + h) + heads d^2 parameters.
 
-    Fixed by Courtois et al. 2024, equations 4 to 6, and by their released code where the paper is silent: a matrix S
-    for every head and layer, without bias and constraint, starts at N(0, 1) whatever BERT's deviation is (`start`
-    normal), and is multiplied before the division by sqrt(d). Controls of this project: identity, and scaled,
-    N(0, 1 / d).
+    Fixed by Courtois et al. 2024, equations 4 to 6, and by the released code: a matrix S for every head and layer,
+    without bias and constraint, which is multiplied before the division by sqrt(d).
     """
 
     name = "pairwise"
     equation = "softmax(Q_i S_i Q_i^T / sqrt(d)) V_i, Q = X W_q, V = X W_v, S_i [d, d]"
     source = "Courtois et al. 2024, equations 4 to 6"
     look = ("#d55e00", "dashdot")
+    # The released code starts S at N(0, 1), independent of BERT's deviation (`normal`). Controls of this project:
+    # identity, and N(0, 1 / d) (`scaled`).
     starts = ("normal", "identity", "scaled")
     scores_alone = ("S",)
     score_factors = ("S",)
@@ -141,10 +139,12 @@ class PartialQK(Symmetric):
     """S = X W + b; Q = S D, K = S with a diagonal D; V = X W_v + b_v: 2 (h^2 + h) + h parameters.
 
     Kowsher et al. 2025, Table 7, names "partial QK sharing" and counts 2 h^2 + h weights, the count of two projections
-    and a diagonal; another row of the same table says that no diagonal scales. The count is followed here. Open: where
-    the diagonal stands (here on the queries), how the diagonal starts (here at 1), the biases (here as in Shared).
+    and a diagonal.
     """
 
+    # Another row of the same table says that no diagonal scales; the count is followed here. The source leaves open
+    # where the diagonal stands (here on the queries), how the diagonal starts (here at 1), and the biases (here as in
+    # Shared).
     name = "partial_qk"
     equation = "softmax(S_i D_i S_i^T / sqrt(d)) V_i, S = X W, V = X W_v, D diagonal"
     source = "Kowsher et al. 2025, Table 7"
@@ -170,14 +170,14 @@ class PartialQK(Symmetric):
 class Shared(SelfAttention):
     """S = X W_s + b_s; Q = S D_q, K = S D_k, V = S D_v with diagonals D: h^2 + h + 3 h parameters.
 
-    Fixed by Kowsher et al., section 2.3 (one projection, three diagonals), and by their count of 95,337,218 parameters
-    (the bias; diagonals of the whole width, three per layer). Open: how the diagonals start (here at 1, so training
-    begins at Q = K = V), and whether d in sqrt(d) is the width of a head (here, as in BERT) or of the model.
-
-    S is computed once and serves as queries, keys and values. Outputs and gradients equal the definition; two products
-    of [n, h] with a diagonal are saved.
+    Fixed by Kowsher et al., section 2.3 (a single projection, three diagonals), and by the count of 95,337,218
+    parameters (the bias; diagonals of the whole width, three per layer).
     """
 
+    # The source leaves open how the diagonals start (here at 1, so training begins at Q = K = V), and whether d in
+    # sqrt(d) is the width of a head (here, as in BERT) or of the model.
+    # S is computed once and serves as queries, keys and values. Outputs and gradients equal the definition; two
+    # products of [n, h] with a diagonal are saved.
     name = "shared"
     equation = "softmax(Q_i K_i^T / sqrt(d)) V_i, Q = S D_q, K = S D_k, V = S D_v, S = X W_s, D diagonal"
     source = "Kowsher et al. 2024 and 2025, section 2.3"
@@ -216,12 +216,10 @@ class Shared(SelfAttention):
 
 
 class OverParameters(Original):
-    """Original self-attention; the feed-forward network is AttentionOverParameters with BERT's number of heads.
+    """Original self-attention; the feed-forward network is AttentionOverParameters with BERT's number of heads."""
 
-    The pairs per head, (f - w) h / w rounded down with w the width of all heads, keep the number of weights of a
-    network of width f. At h = 512 and f = 2,048 these are the draft's 1,536 (and, for OverParametersWide, 512) pairs.
-    """
-
+    # The pairs per head, (f - w) h / w rounded down with w the width of all heads, keep the number of weights of a
+    # network of width f. At h = 512 and f = 2,048 these are the draft's 1,536 (and, for OverParametersWide, 512) pairs.
     name = "over_parameters"
     equation = "original; in place of the feed-forward network softmax(Q_i K_i^T) V_i over learned pairs (K_i, V_i)"
     source = "draft section Two Feed-Forward Layers = Attention over Parameters, first experiment"
@@ -250,13 +248,7 @@ class OverParameters(Original):
 
     @classmethod
     def build_feed_forward(cls, hidden: int, heads: int, intermediate: int, dropout: float) -> tuple[nn.Module, int]:
-        """Builds attention over learned pairs of keys and values, in place of BERT's first feed-forward layer.
-
-        Args:
-            hidden: width h of the model.
-            heads: number of heads of the model.
-            intermediate: width of BERT's feed-forward network.
-            dropout: rate at which values are dropped during training, in [0, 1).
+        """Builds attention over learned pairs, in place of BERT's first feed-forward layer of width `intermediate`.
 
         Returns:
             The module [batch, n, h] -> [batch, n, w], and w, the width of all heads together.
@@ -306,11 +298,11 @@ class SharedKV(SelfAttention):
 class IdentityQuery(SelfAttention):
     """Q = X, K = X W_k + b_k, V = X W_v + b_v: 2 (h^2 + h) parameters. Original with W_q = I, asymmetric scores.
 
-    Karbevski and Mijoski 2025 prove that one of the three matrices can be the identity, and train the model with an
-    adjusted scaling of scores and weight decay. Neither is adjusted here, so that W_q is the only difference from
-    Original.
+    Karbevski and Mijoski 2025 prove that W_q, W_k or W_v can be the identity.
     """
 
+    # The authors adjust the scaling of scores and the weight decay. Neither is adjusted here, so that W_q is the only
+    # difference from Original.
     name = "identity_query"
     equation = "softmax(X_i K_i^T / sqrt(d)) V_i, K = X W_k, V = X W_v"
     source = "Karbevski and Mijoski 2025, arXiv 2510.23912"
@@ -402,15 +394,15 @@ def build_attention(operator: str, hidden: int, heads: int, **settings: Any) -> 
         operator: a name in SELF_ATTENTION, such as `shared`.
         hidden: width h.
         heads: number of heads, a divisor of h.
-        settings: further arguments, which SelfAttention explains: `positions` (512), `dropout` (0), `output` (True),
-            `deviation` (0.02), and `start`, `score_spread`, `score_rate` and `self_score` of a variant.
+        settings: further arguments of SelfAttention: `positions` (512), `dropout` (0), `output` (True),
+            `deviation` (0.02), `start`, `score_spread`, `score_rate` and `self_score`.
 
     Returns:
         A module [batch, n, h] -> [batch, n, h]; `SelfAttention.forward` explains further inputs.
 
     Raises:
-        ValueError: the operator is unknown or changes only the feed-forward network (FEED_FORWARD), does not have a
-            setting, or heads do not divide the width, or dropout is not in [0, 1).
+        ValueError: the operator is unknown, changes only the feed-forward network or lacks a setting, or heads do not
+            divide the width, or dropout is not in [0, 1).
         TypeError: the operator is a class, which builds a layer itself.
     """
     if isinstance(operator, type):

@@ -13,15 +13,11 @@ from .products import merge_heads, split_heads
 class AttentionOverParameters(nn.Module):
     """softmax(Q_i K_i^T) V_i over p learned pairs (K_i, V_i [p, d]) for every head i, with Q = X W_q + b_q.
 
-    The module stands in place of the first layer of BERT's feed-forward network and the activation; the projection back
-    to h is the network's own last layer.
+    The module replaces the first layer of BERT's feed-forward network and the activation; the projection back to h is
+    the network's own last layer.
 
     Fixed by the draft: multi-head attention (and so a division by sqrt(d)) whose keys and values are parameters, both
-    multiplied by sqrt(h), the draft's d_model. At h = 512, d = 64, both 8 heads of 1,536 pairs and 16 heads of 512
-    pairs have the 2,097,152 weights of a network of width 2,048.
-
-    Open in the draft, and here as in tensor2tensor's parameter_attention: K and V start at N(0, 1 / h) and have no
-    biases, the projections have biases, and dropout drops a value for all positions at once.
+    multiplied by sqrt(h), the draft's d_model.
 
     Args:
         hidden: width h of the model.
@@ -30,6 +26,11 @@ class AttentionOverParameters(nn.Module):
         pairs: number p of pairs of a key and a value per head.
         dropout: rate at which values are dropped during training, in [0, 1).
     """
+
+    # At h = 512, d = 64, both 8 heads of 1,536 pairs and 16 heads of 512 pairs have the 2,097,152 weights of a network
+    # of width 2,048.
+    # Open in the draft, and here as in tensor2tensor's parameter_attention: K and V start at N(0, 1 / h) and have no
+    # biases, the projections have biases, and dropout drops a value for all positions at once.
 
     def __init__(
         self,

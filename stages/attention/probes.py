@@ -54,8 +54,8 @@ def measure_weights(A: Tensor) -> dict[str, float]:
 
     Returns:
         Means over tokens and all leading dimensions, each in [0, 1]:
-        attention_entropy: entropy of a token's weights over keys, divided by log n, the entropy of uniform weights.
-        self_weight: weight of a token on itself.
+        `attention_entropy`: entropy of a token's weights over keys, divided by log n, the entropy of uniform weights.
+        `self_weight`: weight of a token on itself.
     """
     weights = torch.softmax(A.float(), dim=-1)
     # A weight of 0 adds 0 to the entropy, not NaN.

@@ -144,9 +144,9 @@ def check_inputs(
     """Checks the inputs of an operator.
 
     Args:
-        X: hidden states that give the queries; expected [batch, n, h].
-        mask: expected with the four sizes [batch, heads, n, m], or 1 in place of any.
-        memory: hidden states that give keys and values; expected [batch, m, h].
+        X: hidden states of the queries; expected [batch, n, h].
+        mask: expected [batch, heads, n, m], or 1 in place of any.
+        memory: hidden states of keys and values; expected [batch, m, h].
         hidden: width h of the operator.
         heads: number of heads of the operator.
 
@@ -173,17 +173,17 @@ def check_inputs(
 def drop_elements(X: Tensor, rate: float) -> Tensor:
     """Applies dropout: sets elements to 0 with probability `rate`, and multiplies the rest by 1 / (1 - rate).
 
-    A CPU draws 16 random bits per element, so that the rate has steps of 2^-16. This draw takes a sixth of the time of
-    PyTorch's draw, which is a sixth of a training step. GPUs and compiled code use PyTorch's dropout.
+    A CPU draws 16 random bits per element, so that the rate has steps of 2^-16.
 
     Args:
         X: a tensor of any shape.
-        rate: probability in [0, 1]. In bfloat16 on a CPU, 0.1 becomes 0.0986: bfloat16 rounds the factor, and the
-            changed rate keeps the mean of the output equal to the mean of the input.
+        rate: probability in [0, 1]; 0.1 becomes 0.0986 in bfloat16 on a CPU.
     """
+    # 16 bits take a sixth of the time of PyTorch's draw, which is a sixth of a training step on a CPU.
     if rate in (0.0, 1.0) or X.device.type != "cpu" or torch.compiler.is_compiling():
         return functional.dropout(X, rate)
     factor = 1 / (1 - rate)
+    # bfloat16 rounds the factor. The rate follows, so that the mean of the output is the mean of the input.
     if X.dtype == torch.bfloat16:
         factor = torch.tensor(factor, dtype=torch.bfloat16).item()
     # Every int64, drawn from the whole range, is four int16, uniform from -2^15 to 2^15 - 1; -(-a // 4) rounds up.

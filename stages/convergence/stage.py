@@ -3,7 +3,7 @@
 Reads data/checkpoints, data/pretraining (for the last step, where listed), data/tasks and the tokenizer of
 data/tokens. Writes data/observations/convergence.csv: every metric of every task of `convergence.tasks`, by step of
 pre-training. From these, `analysis` computes the GLUE score by step, and the step at which a share of the final score
-is reached. Given an operator (and a size), the stage does only the jobs of these and writes no outputs.
+is reached. Given an operator (and a size), the stage does only these jobs and writes no outputs.
 """
 
 from itertools import product
@@ -20,8 +20,6 @@ from stages.schema.settings import Settings
 
 def plan_runs(settings: Settings, models: list[tuple[str, str]]) -> list[FinetuningRun]:
     """Plans a run for every model, task, pre-training seed, step and fine-tuning seed.
-
-    The rows of different steps differ in the condition `step=N`.
 
     Args:
         settings: All of params.yaml.
@@ -61,7 +59,11 @@ def plan_runs(settings: Settings, models: list[tuple[str, str]]) -> list[Finetun
 
 
 def write_outputs(done: list[tuple[FinetuningRun, Path, dict]]) -> tuple[list[Observation], dict]:
-    """Returns every metric of all runs, given as (run, folder of the job, result); adds nothing to the record."""
+    """Makes observations of all runs, given as (run, folder of the job, result).
+
+    Returns:
+        An observation for each run and metric; and {}, because the stage's record gets no entries.
+    """
     rows = []
     for run, folder, _ in done:
         rows += measure_run(run, folder)
@@ -69,6 +71,6 @@ def write_outputs(done: list[tuple[FinetuningRun, Path, dict]]) -> tuple[list[Ob
 
 
 def main(settings: Settings, operator: str | None = None, size: str | None = None) -> dict | None:
-    """Does the jobs of these models, or all jobs; returns entries of the record, or nothing for a part of the jobs."""
+    """Runs all jobs of the stage, or only the jobs of an operator or size; returns the record or `None`."""
     plan = plan_runs(settings, settings.list_pretrained(operator, size))
     return model_jobs.run(finetune, plan, "convergence", settings.workers, write_outputs, whole=not operator)

@@ -2,10 +2,9 @@
 
 Reads data/finetuning and data/tasks. Writes data/observations/cross_domain.csv; the column task names the task of the
 fine-tuning, evaluated_on the tested task. All classes are mapped to the same question, whether two texts say the same:
-`cross_domain.positive_labels` names the classes that mean yes. Metrics: accuracy (of the task's own classes where both
+`cross_domain.positive_labels` names the classes that mean yes. Metrics: accuracy (of the task's own classes if both
 tasks are the same, as on the paper's diagonal), mapped_accuracy, balanced_accuracy and matthews_correlation of yes and
-no, and majority_accuracy, the score of always giving the more frequent answer: a transfer that does no better shows a
-prior, not understanding.
+no, and majority_accuracy: a transfer that does no better shows a prior, not understanding.
 """
 
 from functools import partial
@@ -25,13 +24,15 @@ from stages.schema.settings import Settings
 
 
 def predict_all(run: EvaluationRun, folder: Path) -> dict:
-    """Job: predicts every validation split of the tasks in `run.evaluated_on` with a fine-tuned model.
+    """Predicts the validation splits of the tasks in `run.evaluated_on` with a fine-tuned model; runs as a job.
 
-    The job leaves nothing in `folder`, the folder of the job.
+    Args:
+        run: Model and tasks.
+        folder: Folder of the job, which stays empty.
 
     Returns:
-        By the name of each split in the papers, a list of the predicted class of every example: an index, as a float,
-        among the classes of the task on which the model was fine-tuned.
+        By validation split, the predicted class of every example: an index, as a float, among the classes of the task
+        on which the model was fine-tuned.
     """
     # Only the worker loads torch.
     from stages.classification.training import encode_table, predict_examples
@@ -52,7 +53,9 @@ def compute_metrics(
     tested: str,
     positive: dict[str, set[int]],
 ) -> dict[str, float]:
-    """Computes the metrics of a model on a table, as the module describes them.
+    """Computes the metrics of a model that was fine-tuned on a task and is evaluated on a task.
+
+    All classes are mapped to yes or no, so that models can be compared across tasks with different classes.
 
     Args:
         predicted: [examples], indices of the predicted classes of `trained`.
@@ -62,13 +65,16 @@ def compute_metrics(
         positive: By task, the indices of the classes that mean yes.
 
     Returns:
-        Each metric by name, as a fraction; the correlation is 0 where all answers, or all labels, agree.
+        Each metric by name, as a fraction:
+        `accuracy`: Of the task's own classes if both tasks are the same, or else of yes and no.
+        `mapped_accuracy`, `balanced_accuracy`, `matthews_correlation`: Of yes and no.
+        `majority_accuracy`: Of always giving the more frequent answer.
     """
-    # Yes or no, as the model answers and as is right.
+    # Answers of the model and right answers, as yes (true) or no.
     answers = np.isin(predicted, list(positive[trained]))
     truth = np.isin(gold, list(positive[tested]))
     mapped = accuracy_score(truth, answers)
-    # On the diagonal of the paper's table, a task is tested with its own classes.
+    # The correlation is 0 if all answers, or all labels, agree.
     return {
         "accuracy": accuracy_score(gold, predicted) if trained == tested else mapped,
         "mapped_accuracy": mapped,
@@ -81,11 +87,14 @@ def compute_metrics(
 def write_outputs(
     positive: dict[str, set[int]], done: list[tuple[EvaluationRun, Path, dict]]
 ) -> tuple[list[Observation], dict]:
-    """Makes observations of every metric of all runs, and nothing for the record of the stage.
+    """Makes observations of all runs.
 
     Args:
         positive: By task, the indices of the classes that mean yes.
         done: Every run with the folder and the result of the job.
+
+    Returns:
+        An observation for each run, split and metric; and {}, because the stage's record gets no entries.
     """
     rows = []
     # Labels are classes of the tested task; predictions are classes of the task of the fine-tuning.
@@ -100,7 +109,7 @@ def write_outputs(
 
 
 def plan_runs(settings: Settings, models: list[ModelNames]) -> list[EvaluationRun]:
-    """Plans a run for every kept model of `models` (protocol, operator and size of each), task and pair of seeds."""
+    """Plans a run for every kept model of `models` (protocol, operator, size), task and pair of seeds."""
     tasks = settings.cross_domain.tasks
     return plan_evaluations(EvaluationRun, settings, "cross_domain", models, tasks, evaluated_on=tasks)
 
@@ -111,7 +120,8 @@ def main(
     size: str | None = None,
     protocol: str | None = None,
 ) -> dict | None:
-    """Does the jobs of these models, or all jobs; returns entries of the record, or nothing for a part of the jobs."""
+    """Runs all jobs of the stage, or only the jobs of an operator, size or protocol; returns the record or `None`."""
     plan = plan_runs(settings, settings.list_finetuned(operator, size, protocol))
+    # The classes that mean yes are looked up before any job runs, because an unknown label is an error.
     observe = partial(write_outputs, find_positive_classes(settings.cross_domain))
     return model_jobs.run(predict_all, plan, "cross_domain", settings.workers, observe, whole=not operator)

@@ -4,7 +4,7 @@ Reads data/pretraining, data/checkpoints (the untrained weights of the reference
 data/tokens. Writes data/observations/finetuning.csv (every metric of every task x pre-training seed x fine-tuning
 seed), data/predictions/PROTOCOL-OPERATOR-SIZE.parquet (every prediction behind these metrics) and, below
 data/finetuning/PROTOCOL-OPERATOR-SIZE/, the models fine-tuned on the tasks that noise and cross_domain test. Given an
-operator (and a size, a protocol), the stage does only the jobs of these and writes no outputs.
+operator (and a size, a protocol), the stage does only these jobs and writes no outputs.
 """
 
 import shutil
@@ -30,8 +30,8 @@ from stages.schema.settings import REFERENCE, Settings
 def plan_runs(settings: Settings, models: list[ModelNames]) -> list[FinetuningRun]:
     """Plans a run for every model, task, pre-training seed and fine-tuning seed; runs of a model are adjacent.
 
-    At the first size, the reference is also fine-tuned from the weights before its pre-training, which shows
-    the worth of pre-training. The observations of these runs have the stage `baselines`, and no model is kept.
+    At the first size, the reference `original` is also fine-tuned from untrained weights, which shows the worth of
+    pre-training. The observations of these runs have the stage `baselines`, and no model is kept.
 
     Args:
         settings: All of params.yaml.
@@ -48,7 +48,7 @@ def plan_runs(settings: Settings, models: list[ModelNames]) -> list[FinetuningRu
 
 
 def _plan_model(settings: Settings, stage: str, model: ModelNames) -> list[FinetuningRun]:
-    """Plans the runs of a model. stage: the stage in the observations."""
+    """Plans the runs of a model (protocol, operator, size), whose observations have the stage `stage`."""
     protocol, operator, size = model
     recipe = settings.finetuning[protocol]
     plan = []
@@ -74,7 +74,12 @@ def _plan_model(settings: Settings, stage: str, model: ModelNames) -> list[Finet
 
 
 def _tabulate_predictions(run: FinetuningRun, folder: Path) -> pd.DataFrame:
-    """Makes a row of every prediction of a run. folder: the folder of the job."""
+    """Makes a table of the predictions of a run, which the job left in `folder`.
+
+    Returns:
+        A row for each example of each validation split, with the columns `task`, `evaluated_on` (name of the split),
+        `pretraining_seed`, `finetuning_seed`, `example_id` and `prediction`.
+    """
     tables = list_validation_tables(run.task)
     frames = []
     for evaluated_on, predicted in read_predictions(folder).items():
@@ -119,15 +124,15 @@ def write_outputs(
         done: Every run, model by model, with the folder and the result of the job.
 
     Returns:
-        Every metric of every run, and {}: the record of the stage gets nothing further.
+        Every metric of every run; and {}, because the stage's record gets no entries.
     """
-    # Every output is a whole folder, which replaces the folder of the last run.
+    # Every output is a whole folder, which replaces the previous folder.
     with make_temporary_sibling(PREDICTIONS) as output:
         output.mkdir()
         for name, jobs_of_model in groupby(done, key=lambda entry: entry[0].model_name):
             frames = [_tabulate_predictions(run, folder) for run, folder, _ in jobs_of_model]
             pd.concat(frames).to_parquet(output / f"{name}.parquet", index=False)
-    # The cards of the models report the scores, so these are computed first.
+    # Scores are computed first, because the model cards report scores.
     measured = [measure_run(run, folder) for run, folder, _ in done]
     with make_temporary_sibling(FINETUNED) as output:
         output.mkdir()
@@ -144,7 +149,7 @@ def write_outputs(
 def main(
     settings: Settings, operator: str | None = None, size: str | None = None, protocol: str | None = None
 ) -> dict | None:
-    """Does the jobs of these models, or all jobs; returns entries of the record, or nothing for a part of the jobs."""
+    """Runs all jobs of the stage, or only the jobs of an operator, size or protocol; returns the record or `None`."""
     plan = plan_runs(settings, settings.list_finetuned(operator, size, protocol))
     write = partial(write_outputs, settings)
     return model_jobs.run(finetune, plan, "finetuning", settings.workers, write, whole=not operator)

@@ -2,9 +2,8 @@
 
 Kowsher et al. (section 3) compute the average L2 norm of the input embeddings and add spherical Gaussian noise "with a
 standard deviation of 1" of 0 to 40 % of that norm, which does not define the noise. The setting `kind` selects the
-interpretation (see `compute_factors`), `place` the embeddings that take the noise. The draws follow from the noise
-seed, the lengths of the examples, the width of the model and the kind of device only, so every operator, and every
-level, meets the same draws.
+interpretation, `place` the embeddings that take the noise. The draws depend only on noise seed, lengths of examples,
+width of the model and kind of device, so every operator and level meets the same draws.
 """
 
 import math
@@ -34,7 +33,7 @@ def predict_under_noise(
     setting: Noise,
     precision: str,
 ) -> dict[str, list[np.ndarray]]:
-    """Predicts examples under noise on the embeddings.
+    """Predicts examples under noise on the embeddings, for every level and noise seed.
 
     Args:
         model: The fine-tuned model, in evaluation mode.
@@ -44,7 +43,7 @@ def predict_under_noise(
         precision: float32 or bfloat16.
 
     Returns:
-        By level, such as `noise=0.1`, an array of predictions [examples] for every noise seed; level 0 has a single
+        By level, such as "noise=0.1", an array of predictions [examples] for every noise seed; level 0 has a single
         array, the predictions without noise.
     """
     words = Tokenizer.from_file(str(tokenizer))
@@ -81,12 +80,12 @@ def predict_under_text_noise(
     """Predicts examples with noise in the text.
 
     Args:
-        frame: The examples, with columns text_a and text_b (null for an example of a single text).
+        frame: The examples, with columns `text_a` and `text_b` (null for an example of a single text).
         setting: Section `noise` of params.yaml.
-        predict_frame: Takes such a frame with noise in the texts and returns the predictions [examples].
+        predict_frame: Takes a frame with noise in the texts and returns the predictions [examples].
 
     Returns:
-        By `KIND=LEVEL`, such as `typos=0.1`, for every level above 0, an array of predictions for every noise seed.
+        By kind and level above 0, such as "typos=0.1", an array of predictions [examples] for every noise seed.
     """
     # Level 0 is predicted once, with the noise on the embeddings.
     levels = [level for level in setting.levels if level]
@@ -98,7 +97,12 @@ def predict_under_text_noise(
 
 
 def find_noised_module(model: nn.Module, place: str) -> nn.Module:
-    """Returns the module whose output takes the noise. place: word_embeddings or embedding_output (all embeddings)."""
+    """Returns the module of a BERT whose output takes the noise.
+
+    Args:
+        model: A BERT with a head.
+        place: word_embeddings, or embedding_output for the sum of all embeddings after LayerNorm.
+    """
     embeddings = model.bert.embeddings
     return embeddings.word_embeddings if place == "word_embeddings" else embeddings
 
@@ -110,11 +114,11 @@ def measure_average_norm(
     place: str,
     spared: Tensor,
 ) -> float:
-    """Computes the mean L2 norm of the embeddings of all tokens that take noise.
+    """Computes the mean L2 norm of the embeddings of all tokens that take noise; the level is a share of this norm.
 
     Args:
         model: A fine-tuned model, in evaluation mode: dropout would change the norms.
-        examples: The examples whose tokens are averaged over.
+        examples: The examples whose tokens are averaged.
         place: Place of the noise, word_embeddings or embedding_output.
         spared: [k], ids of the tokens that take no noise, [PAD] included.
     """
@@ -144,14 +148,13 @@ def add_noise(
     seed: int,
     spared: Tensor,
 ) -> Iterator[None]:
-    """Adds noise to the embeddings of a model while the body of the `with` statement runs; every batch has new draws.
+    """Adds noise to the embeddings of a model during a `with` block; every batch has new draws.
 
     Args:
         model: A fine-tuned model.
-        kind: Interpretation of the paper's words, such as `expected_norm`: Gaussian noise of expected norm
-            `level` x `norm`.
+        kind: Interpretation of the noise in the paper: expected_norm, exact_norm or unit.
         place: Place of the noise, word_embeddings or embedding_output.
-        level: Strength of the noise; 0 is no noise.
+        level: Strength of the noise, as a share of the norm; for `unit`, the standard deviation.
         norm: Average norm of the embeddings.
         seed: Noise seed.
         spared: [k], ids of the tokens that take no noise, [PAD] included.
@@ -185,14 +188,14 @@ def compute_factors(
     level: float,
     norm: float,
 ) -> Tensor:
-    """Computes the factors [..., 1], each for a vector, that turn standard Gaussian vectors into the noise.
+    """Computes factors [..., 1] that turn standard Gaussian vectors into the noise: 0.2 at level 0.2 and kind `unit`.
 
     Args:
         G: [..., h], standard Gaussian vectors.
         kind: expected_norm, Gaussian noise of expected norm level x norm; exact_norm, noise in a uniformly random
             direction, of exactly the norm level x norm; unit, standard Gaussian noise times the level.
-        level: Strength of the noise, as a share of the norm; of `unit`, the standard deviation.
-        norm: Average norm of the embeddings, which `unit` does not use.
+        level: Strength of the noise, as a share of the norm; for `unit`, the standard deviation.
+        norm: Average norm of the embeddings; not used by `unit`.
     """
     if kind == "exact_norm":
         return level * norm / G.norm(dim=-1, keepdim=True)

@@ -1,7 +1,7 @@
 """Measurements inside a fine-tuned model that may explain how well the model stands noise and transfers to other tasks.
 
 A probe is a value per layer, averaged over heads, positions and examples, or a value of the whole model. Probes of
-parts that an operator lacks are left out.
+parts that an operator lacks are omitted.
 """
 
 from collections import defaultdict
@@ -14,7 +14,7 @@ from stages.attention.probes import complete_scores, list_operators, measure_wei
 from stages.classification.training import Encoded
 from stages.training.optimisation import find_device
 
-# Examples of a validation split; averages over 64 examples differ little from averages over all.
+# Number of examples of a validation split; averages over 64 examples differ little from averages over all examples.
 EXAMPLES = 64
 # Step of a difference, as a share of an example's norm of word embeddings; float32 rounds much smaller steps off.
 STEP = 1e-3
@@ -22,23 +22,22 @@ STEP = 1e-3
 
 @torch.no_grad()
 def measure_probes(model: nn.Module, examples: Encoded, seed: int) -> dict[str, dict[str, float]]:
-    """Measures attention and sensitivity of a fine-tuned model on a few examples.
+    """Measures attention and sensitivity of a model on the first 64 examples.
 
     Args:
         model: A fine-tuned model, in evaluation mode.
-        examples: The examples; the model sees the first of them separately, so without padding.
+        examples: The examples; the model sees each separately, and therefore without padding.
         seed: Seed of the directions in which sensitivity is measured.
 
     Returns:
-        {"layer=1": {probe: value}, ..., "model": {"sensitivity": value}}, layers from 1. The probes of a layer:
-        attention_entropy: the entropy of the weights over keys, divided by the entropy of uniform weights, in [0, 1].
-        self_weight: the weight of a token on itself, in [0, 1].
-        score_asymmetry: |A - A^T| / (2 |A|) of the scores A of all heads (Frobenius norms), in [0, 1]; 0 for A = 0.
-        negative_diagonal_share: the share of negative entries of the diagonal between queries and keys, such as D_q D_k
-            of `shared`, if the operator has a diagonal.
-        The probe of the model, sensitivity: the norm of an example's word embeddings, times the norm of the derivative
-            of
-        the logits along a random unit vector.
+        `{"layer=1": {probe: value}, ..., "model": {"sensitivity": value}}` with these probes:
+        `attention_entropy`: Entropy of the weights over keys, divided by the entropy of uniform weights, in [0, 1].
+        `self_weight`: Weight of a token on itself, in [0, 1].
+        `score_asymmetry`: `|A - A^T| / (2 |A|)` of the scores A of all heads (Frobenius norms), in [0, 1].
+        `negative_diagonal_share`: Share of negative entries of the diagonal between queries and keys, if the operator
+            has a diagonal, such as `D_q D_k` of `shared`.
+        `sensitivity`: Norm of an example's word embeddings, times the norm of the derivative of the logits along a
+            random unit vector.
     """
     modules = list_operators(model)
     result = defaultdict(lambda: defaultdict(float))
@@ -63,15 +62,15 @@ def measure_probes(model: nn.Module, examples: Encoded, seed: int) -> dict[str, 
 
 
 def measure_scores(A: Tensor) -> dict[str, float]:
-    """Computes attention_entropy, self_weight and score_asymmetry of the scores A [heads, n, n] of a sequence."""
-    # The bound avoids a division by 0.
+    """Computes `attention_entropy`, `self_weight` and `score_asymmetry` of the scores A [heads, n, n] of a sequence."""
+    # The bound avoids a division by 0: scores of 0 have the asymmetry 0.
     largest = (2 * A.norm()).clamp_min(1e-30)
     asymmetry = (A - A.mT).norm() / largest
     return {**measure_weights(A), "score_asymmetry": asymmetry.item()}
 
 
 def measure_diagonal(module: SelfAttention) -> dict[str, float]:
-    """Returns negative_diagonal_share, or nothing if the operator has no diagonal between queries and keys."""
+    """Computes {"negative_diagonal_share": share of negative entries}; {} for an operator without a diagonal."""
     diagonal = module.compute_diagonal()
     if diagonal is None:
         return {}
@@ -84,7 +83,18 @@ def measure_sensitivity(
     types: Tensor,
     generator: torch.Generator,
 ) -> float:
-    """Computes the sensitivity of an example [1, n] by a central difference along a random direction."""
+    """Computes how strongly the logits of an example react to a small change of the word embeddings.
+
+    Args:
+        model: A fine-tuned model, in evaluation mode.
+        ids: Token ids [1, n].
+        types: Token types [1, n].
+        generator: Draws the direction of the change.
+
+    Returns:
+        The norm of the embeddings, times the norm of the logits' derivative along the direction.
+    """
+    # A central difference approximates the derivative.
     embeddings = model.bert.embeddings.word_embeddings(ids)
     direction = torch.randn(embeddings.shape, generator=generator).to(embeddings.device)
     step = STEP * embeddings.norm() * direction / direction.norm()

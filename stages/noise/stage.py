@@ -2,9 +2,9 @@
 
 Reads data/finetuning and data/tasks. Writes data/observations/noise.csv: every metric of every model x task x
 pre-training seed x fine-tuning seed, by level of noise on the embeddings (`noise=LEVEL`) and in the text (`typos=LEVEL`
-and so on), each the mean over the noise seeds. All operators meet the same noise. If `noise.probes` is true, also
-measurements inside the models (`layer=NUMBER` or `model`; see stages/noise/probes.py). Given an operator (and a size, a
-protocol), the stage does only the jobs of these and writes no outputs.
+and so on), each the mean over the noise seeds. All operators meet the same noise. If `noise.probes` is true, the file
+also has measurements inside the models (`layer=NUMBER` or `model`; see stages/noise/probes.py). Given an operator (and
+a size, a protocol), the stage does only these jobs and writes no outputs.
 """
 
 from pathlib import Path
@@ -26,20 +26,25 @@ from stages.schema.testing_sections import Noise
 
 
 class NoiseRun(EvaluationRun):
-    """An evaluation under noise. noise: the section of params.yaml; the list of tasks does not decide the result."""
+    """An evaluation under noise; `noise` is the section of params.yaml."""
 
+    # A changed list of tasks in the section leaves finished jobs valid.
     beside: ClassVar[dict[str, Any]] = {**EvaluationRun.beside, "noise": {"tasks"}}
     noise: SkipValidation[Noise]
 
 
 def evaluate_model(run: NoiseRun, folder: Path) -> dict:
-    """Job: evaluates a fine-tuned model on the validation splits of the task.
+    """Evaluates a fine-tuned model under noise on the validation splits of the task; runs as a job in a worker.
 
-    The job leaves nothing in `folder`, the folder of the job.
+    Args:
+        run: Model, task and settings.
+        folder: Folder of the job, which stays empty.
 
     Returns:
-        By validation split, `n`, the number of examples; `conditions`, {condition: {metric: value}} with conditions
-        such as noise=0.1; and `probes`, as from `measure_probes`, empty if `noise.probes` is false.
+        A dict for each validation split:
+        `n`: Number of examples.
+        `conditions`: {condition: {metric: value}} with conditions such as `noise=0.1` and `typos=0.1`.
+        `probes`: Measurements inside the model, {layer: {probe: value}}; {} if `noise.probes` is false.
     """
     # Only the worker loads torch.
     from stages.classification.training import encode_frame, encode_table, predict_examples
@@ -86,7 +91,11 @@ def average_scores(task: str, drawn: list[np.ndarray], labels: np.ndarray) -> di
 
 
 def write_outputs(done: list[tuple[NoiseRun, Path, dict]]) -> tuple[list[Observation], dict]:
-    """Makes observations of all runs, given as (run, folder, result); adds nothing to the record of the stage."""
+    """Makes observations of all runs, given as (run, folder, result).
+
+    Returns:
+        An observation for each run, split, condition and metric; and {}, because the stage's record gets no entries.
+    """
     rows = []
     # Probes have conditions, too: a layer, or the model.
     for run, _, result in done:
@@ -99,7 +108,7 @@ def write_outputs(done: list[tuple[NoiseRun, Path, dict]]) -> tuple[list[Observa
 
 
 def plan_runs(settings: Settings, models: list[ModelNames]) -> list[NoiseRun]:
-    """Plans a run for every kept model of `models` (protocol, operator and size of each)."""
+    """Plans a run for every kept model of `models`, which lists protocol, operator and size."""
     return plan_evaluations(NoiseRun, settings, "noise", models, settings.noise.tasks, noise=settings.noise)
 
 
@@ -109,6 +118,6 @@ def main(
     size: str | None = None,
     protocol: str | None = None,
 ) -> dict | None:
-    """Does the jobs of these models, or all jobs; returns entries of the record, or nothing for a part of the jobs."""
+    """Runs all jobs of the stage, or only the jobs of an operator, size or protocol; returns the record or `None`."""
     plan = plan_runs(settings, settings.list_finetuned(operator, size, protocol))
     return model_jobs.run(evaluate_model, plan, "noise", settings.workers, write_outputs, whole=not operator)

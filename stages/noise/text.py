@@ -16,13 +16,13 @@ def perturb_frame(
     level: float,
     seed: int,
 ) -> pd.DataFrame:
-    """Returns a copy of a frame with noise in every text; no text becomes empty.
+    """Copies a frame with noise in each text; a text that has a word does not become empty.
 
     Args:
         frame: The examples, with columns text_a and text_b (null, which stays, for an example of a single text).
-        kind: The kind of noise, such as `typos`.
-        level: Probability with which a letter or a word is hit, in [0, 1]; above 1, all are hit.
-        seed: The draws of a text follow from the seed, the kind, the level, the column and the row's number, from 0.
+        kind: Kind of noise: typos, dropped_words or swapped_words.
+        level: Probability with which a letter or a word is changed, in [0, 1]; above 1, all are changed.
+        seed: Noise seed. The draws of a text depend on seed, kind, level, column and row number only.
     """
     perturb = KINDS[kind]
     columns = {}
@@ -41,9 +41,9 @@ def perturb_frame(
 def make_typos(text: str, level: float, draw: random.Random) -> str:
     """Leaves out, doubles, exchanges with the next character or replaces each letter, with probability `level`.
 
-    The four typos are equally likely. A character that changed places with a letter is not hit again, and a replacement
-    is a random lower-case letter, perhaps the same. A text of which only white space would remain is returned as is.
-    With level 1 and an exchange at every letter, `abcde` becomes `badce`.
+    The four typos are equally likely. A character that changed places with a letter is not changed again, and a
+    replacement is a random lower-case letter, perhaps the same. With an exchange at every letter, `abcde` becomes
+    `badce`.
     """
     result = []
     place = 0
@@ -61,19 +61,23 @@ def make_typos(text: str, level: float, draw: random.Random) -> str:
             place += 1
         elif typo == 3:
             result.append(draw.choice(ascii_lowercase))
+    # A text of which only white space would remain stays.
     changed = "".join(result)
     return changed if changed.strip() else text
 
 
 def drop_words(text: str, level: float, draw: random.Random) -> str:
-    """Leaves out each word with probability `level`; if no word would remain, the first word stays."""
+    """Leaves out each word with probability `level`: "a b c" may become "a c". At least the first word stays."""
     words = text.split()
     kept = [word for word in words if draw.random() >= level]
     return " ".join(kept or words[:1])
 
 
 def swap_words(text: str, level: float, draw: random.Random) -> str:
-    """Exchanges each word with the next, with probability `level`; a word that has moved does not move again."""
+    """Exchanges each word with the next, with probability `level`: "a b c" becomes "b a c" at level 1.
+
+    A word that has moved does not move again.
+    """
     words = text.split()
     place = 0
     while place + 1 < len(words):

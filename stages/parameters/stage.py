@@ -1,10 +1,10 @@
 """Counts the parameters of every operator at every size of `models`.
 
-Reads only params.yaml. Writes data/observations/parameters.csv: parameters of one layer's self-attention and of its
-feed-forward network (closed formulas, checked against a built layer), and of the whole masked-LM model and the
-two-label classifier with BERT's vocabulary; and the spread (standard deviation) of the attention scores before
-training, the only number that `variants` change here. In addition, at separate sizes, the layers that the blog post on
-Hadamard attention (`blog`) and the draft section "Attention over Parameters" (`draft`) count.
+Reads only params.yaml. Writes data/observations/parameters.csv: parameters of a layer's self-attention and feed-forward
+network (closed formulas, checked against a built layer), and of the whole masked-LM model and the two-label classifier
+with BERT's vocabulary; and the spread (standard deviation) of the attention scores before training, the only number
+that `variants` change here. At separate sizes, the file has the layers that the blog post on Hadamard attention
+(`blog`) and the draft section "Attention over Parameters" (`draft`) count.
 """
 
 from pathlib import Path
@@ -58,8 +58,8 @@ def count_operator(name: str, variant: dict, size: str, model: dict[str, int], d
         deviation: standard deviation of a new weight.
 
     Returns:
-        A row per metric: parameters of a layer and of the models, such as attention_weights or masked_lm_parameters;
-        and first_score_spread, the standard deviation of attention scores before training, if a formula exists.
+        A row per metric, such as `attention_weights` or `masked_lm_parameters`; and `first_score_spread`, the standard
+        deviation of attention scores before training, if a formula exists.
 
     Raises:
         ValueError: a formula and the built layer differ.
@@ -85,8 +85,8 @@ def count_small_sources() -> list[Observation]:
     """Counts the layers whose sizes the blog post and the draft section print, to check the printed numbers.
 
     Returns:
-        Rows of size `blog` with attention_block_parameters; rows of size `draft` with feed_forward_weights (of a
-        feed-forward sublayer) and translation_parameters (of a whole model).
+        Rows of size `blog` with `attention_block_parameters`; rows of size `draft` with `feed_forward_weights` (of a
+        feed-forward sublayer) and `translation_parameters` (of a whole model).
     """
     rows = []
     metric = "attention_block_parameters"

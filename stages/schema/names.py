@@ -10,14 +10,10 @@ NO_TEXTS = ("nan", "na", "n/a", "null", "none", "inf", "infinity", "true", "fals
 
 
 def require_text(name: str, where: str = "") -> str:
-    """Returns a name unchanged, after a check that readers of CSV files, such as pandas, take the name for a text.
-
-    Args:
-        name: the name.
-        where: beginning of the error message, such as "FILE: ".
+    """Returns a name that readers of CSV files, such as pandas, take for a text.
 
     Raises:
-        ValueError: the name is a word such as "nan", "null" or "true", also in capitals.
+        ValueError: the name is a word such as "nan" or "true", also in capitals; `where` begins the message.
     """
     if name.lower() in NO_TEXTS:
         raise ValueError(f"{where}`{name}` is no text for readers of CSV files, such as pandas; choose another name")
@@ -42,14 +38,9 @@ def require_listed(value: str, key: str, allowed: Collection[str], where: str) -
 
 
 def suggest_name(given: str, allowed: Iterable[str]) -> str:
-    """Suggests the allowed name nearest to a misspelt name.
+    """Suggests the allowed name nearest to a misspelt name, for the end of a message.
 
-    Args:
-        given: the misspelt name, such as "stepz".
-        allowed: the allowed names, such as ["steps"].
-
-    Returns:
-        The end of a message, such as "; did you mean `steps`?"; empty if no allowed name is similar.
+    Example: `stepz` gives `; did you mean 'steps'?`. Without a similar allowed name, the text is empty.
     """
     near = difflib.get_close_matches(given, allowed, n=1)
     return f"; did you mean `{near[0]}`?" if near else ""

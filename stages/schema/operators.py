@@ -1,7 +1,6 @@
 """Reads the attributes of operators, such as name, equation and source, from the text of the classes.
 
-No class is imported, because an import of torch takes seconds. Settings are checked and equations are printed without
-torch.
+No class is imported, because an import of torch takes seconds.
 """
 
 import ast
@@ -45,8 +44,7 @@ def describe_operators(users_file: Path | None = None) -> Operators:
         users_file: Python file with operators of the user, which may be missing.
 
     Raises:
-        ValueError: the user's file is no Python, or an operator there lacks an attribute, has a number in place of a
-            text, or has the name of another operator or a name such as `nan`.
+        ValueError: the user's file is no Python, or an operator there lacks an attribute or has a wrong value or name.
     """
     classes, operators = _read_repository()
     # copies, because the result of `_read_repository` is cached
@@ -113,12 +111,7 @@ def _read_literals(node: ast.ClassDef) -> dict[str, Any]:
 
 
 def _describe_operator(attributes: dict[str, Any], file: Path, place: str) -> Description:
-    """Builds the description of an operator.
-
-    Args:
-        attributes: attributes of the operator's class, by name.
-        file: file of the class.
-        place: file and class, for error messages.
+    """Builds the description of an operator from the class's attributes by name; `place` begins error messages.
 
     Raises:
         ValueError: an attribute is missing or not a text, or the name is a word such as `nan`.

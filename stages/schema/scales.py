@@ -116,8 +116,8 @@ def write(scale: str, path: Path) -> str:
         path: the file to write.
 
     Returns:
-        A text for the user with the new scale and, if a file was replaced, the scale of the old file and every value
-        that differed from that scale (or from laptop, if the scale is unknown).
+        A text for the user with the new scale and, if a file was replaced, the old scale and every value that differed
+        from that scale (or from laptop, if the scale is unknown).
 
     Raises:
         ValueError: the file to be replaced is no YAML; the file stays.
@@ -164,10 +164,8 @@ def _list_edits(values: dict[str, object], scale: str) -> list[str]:
 def require_named(path: Path) -> None:
     """Checks that a params.yaml does not differ in fewer values from another scale than from the scale named there.
 
-    A user who edits only the key `scale` still runs the values of the old scale.
-
     Raises:
-        ValueError: fewer values differ from another scale.
+        ValueError: fewer values differ from another scale, as after an edit of only the key `scale`.
     """
     values = list_values(read_yaml(path))
     name = values["scale"]
@@ -187,7 +185,7 @@ def list_values(content: object, key: str = "") -> dict[str, object]:
     """Lists all settings by dotted key: {"data": {"root": "a"}} gives {"data.root": "a"}.
 
     Args:
-        content: a map of settings, or a single value. A list or an empty section is a single value.
+        content: a map, or a single value, such as a list or an empty map.
         key: dotted key of `content`; empty for a whole params.yaml.
     """
     if not isinstance(content, dict) or (key and not content):

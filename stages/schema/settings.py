@@ -130,8 +130,9 @@ class Settings(Record):
             name: an entry of `operators`.
 
         Returns:
-            `operator`, the name in the code; for a variant also `variant`, the name in params.yaml, and the settings
-            that are not null; for a user's own operator also `operators_file` and, as digest, `operators_sha256`.
+            `operator`: the name in the code.
+            `variant`: the name in params.yaml, with all settings that are not null; only for a variant.
+            `operators_file`, `operators_sha256`: file and hash; only for a user's own operator.
         """
         settings = {"operator": name}
         if name in self.variants:
@@ -143,12 +144,7 @@ class Settings(Record):
         return settings
 
     def list_pretrained(self, operator: str | None = None, size: str | None = None) -> list[tuple[str, str]]:
-        """Lists (operator, size) of every pre-trained model, size by size.
-
-        Args:
-            operator: lists only the models of this operator; `None`: all operators.
-            size: lists only the models of this size; `None`: all sizes.
-        """
+        """Lists (operator, size) of every pre-trained model, size by size; an operator or size restricts the list."""
         models = []
         for listed_size in self.sizes:
             for listed_operator in self.operators:
@@ -162,12 +158,9 @@ class Settings(Record):
         size: str | None = None,
         protocol: str | None = None,
     ) -> list[tuple[str, str, str]]:
-        """Lists (protocol, operator, size) of the models fine-tuned on GLUE, sorted by protocol, then size.
+        """Lists (protocol, operator, size) of the models fine-tuned on GLUE, recipe by recipe, then size by size.
 
-        Args:
-            operator: lists only the models of this operator; `None`: all operators.
-            size: lists only the models of this size; `None`: all sizes.
-            protocol: lists only the models of this fine-tuning recipe; `None`: all recipes.
+        An operator, size or protocol restricts the list. A protocol is the name of a fine-tuning recipe.
         """
         models = []
         for recipe in self.protocols:
@@ -205,11 +198,7 @@ def _list_keys(record: type[Record]) -> set[str]:
 def _describe_problem(details: dict) -> str:
     """Formats an error of pydantic as a line for the user: key, given value, allowed values, perhaps a hint.
 
-    Args:
-        details: an entry of pydantic's list of errors.
-
-    Returns:
-        A line such as "  pretraining.stepz: unknown key (given: 5); did you mean `steps`?".
+    Example: `  pretraining.stepz: unknown key (given: 5); did you mean 'steps'?`
     """
     # pydantic marks a mistake in the name of a map's entry, not in its value, by `[key]` after the name
     key = ".".join(quote_bare(part) for part in details["loc"] if part != "[key]") or "the file"

@@ -1,9 +1,9 @@
 """Checks params.yaml before any other stage runs.
 
-Reads params.yaml, as every stage does, and stops on a mistake, such as the name of a scale above the values of another
-scale. Checks that files named in params.yaml exist, such as files below data.root. Compares
-`cross_domain.positive_labels` with the labels of the tasks, and runs each of the user's own operators forward and
-backward. Prints which operators would fill the memory of a GPU with attention weights.
+Stops on a mistake in params.yaml, such as the name of a scale above the values of another scale. Checks that files
+named there exist, such as files below data.root. Compares `cross_domain.positive_labels` with the labels of the tasks,
+and runs each of the user's own operators forward and backward. Prints which operators would fill the memory of a GPU
+with attention weights.
 
 Writes data/settings.txt. The file always has the same content: stages that depend on the file wait for the check, and
 do not run again because of the check.

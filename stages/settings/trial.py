@@ -1,6 +1,6 @@
 """Tries a user's own operator in a BERT of one layer: forward and backward, and the export to an ordinary BERT.
 
-The import of this module takes seconds, because it imports the models.
+The import of this module takes seconds, because the models are imported, too.
 """
 
 import torch
@@ -25,8 +25,7 @@ def try_operator(variant: dict, size: str, model: Model) -> None:
 
     Raises:
         ValueError: the operator fails, changes the shape of hidden states, gives numbers that are not finite, or has a
-            parameter without a gradient or with a gradient of 0; or the exported model has other outputs. The message
-            names file, operator and size.
+            parameter without a gradient or with a gradient of 0; or the exported model has other outputs.
     """
     place = f"{variant['operators_file']}: operator `{variant['operator']}` at size {size}"
     config = make_configuration(**variant, **model.model_dump() | {"layers": 1}, vocab_size=4)
@@ -55,10 +54,7 @@ def _compute_logits(model: nn.Module) -> Tensor:
 
 
 def _find_fault_of_training(model: OperatorBertForMaskedLM) -> str | None:
-    """Runs a new model forward and backward; returns a description of the first fault found, or `None`.
-
-    Faults are a changed shape of hidden states, numbers that are not finite, and missing gradients.
-    """
+    """Runs a new model forward and backward; returns a description of the first fault found, or `None`."""
     layer = model.bert.encoder.layer[0]
     hidden_states = torch.randn(2, 3, model.config.hidden_size)
     shape, expected = layer.attention.self(hidden_states).shape, hidden_states.shape

@@ -90,13 +90,7 @@ def time_steps(training: Training, steps: int) -> float:
 
 
 def train_model(training: Training, updates: int, clock: Clock) -> None:
-    """Trains a new stock BERT by the library's Trainer.
-
-    Args:
-        training: model, examples and settings.
-        updates: number of updates.
-        clock: records the times of the updates.
-    """
+    """Trains a new stock BERT by the library's Trainer for a number of updates; the clock records times of updates."""
     config = BertConfig(**training.configuration)
     model = getattr(transformers, training.model)(config)
     collator = default_data_collator

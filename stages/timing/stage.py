@@ -2,20 +2,17 @@
 
 Reads data/tasks, data/tokens (sequences and tokenizer) and data/sentence_pairs. Models start untrained, because speed
 does not depend on learned weights. Writes data/observations/timing.csv with these metrics, in `timing.repeats` rounds:
-seconds_per_epoch of fine-tuning (Kowsher et al., Figure 3; of stock BERT computed from steps), tokens_per_second and
-share_of_peak of pre-training, and seconds_per_step of the encoder-decoders of every protocol of `translation` (size:
-the protocol). condition: `round=N` for our training; `implementation=trainer precision=P round=N` for Hugging Face's
-BERT and Trainer, in rows whose operator is `original`. On a CPU, P is float32, and bfloat16 where the machine does not
-emulate bfloat16; on a GPU, P is bfloat16, and stock BERT is compiled.
+`seconds_per_epoch` of fine-tuning (Kowsher et al., Figure 3; of stock BERT computed from steps), `tokens_per_second`
+and `share_of_peak` of pre-training, and `seconds_per_step` of the encoder-decoders of every protocol of `translation`
+(size: the protocol). The condition is `round=N` for our training, and `implementation=trainer precision=P round=N` for
+Hugging Face's BERT and Trainer, in rows whose operator is `original`. On a CPU, P is float32, and bfloat16 if native;
+on a GPU, P is bfloat16, and stock BERT is compiled.
 
-attention_calls counts how often a forward pass of our pre-training or fine-tuning calls each of PyTorch's kernels of
-attention (condition: `kernel=flash`, or `kernel=written_out` for attention as separate products), because operators
-with different kernels differ in speed for this reason too.
+The metric `attention_calls` counts the calls of each of PyTorch's kernels of attention in a forward pass (condition:
+`kernel=flash`, or `kernel=written_out` for attention as separate products), because kernels differ in speed, too.
 
 Compared calls are timed in turn within a round, so that a drift of the machine affects all calls. The peaks of matrix
-products are in data/runs/timing.json. A CPU computes with a single thread, as in every other stage: several threads
-would wait for each other whenever another process takes a core. Stock BERT trains in a separate process, which has the
-defaults of PyTorch and the C library.
+products are in data/runs/timing.json.
 """
 
 from collections.abc import Callable
@@ -60,13 +57,7 @@ def find_precisions() -> tuple[str, ...]:
 
 
 def time_stock(process: ProcessPoolExecutor, training: peers.Training, steps: int) -> float:
-    """Times stock BERT in another process; returns the mean seconds of a step, after a step that is not timed.
-
-    Args:
-        process: the process that trains.
-        training: model, examples and settings.
-        steps: number of timed steps.
-    """
+    """Times stock BERT in another process; returns the mean seconds of `steps` steps after a step that is not timed."""
     # Both processes share the memory of a GPU.
     if has_gpu():
         torch.cuda.empty_cache()
@@ -202,11 +193,11 @@ def time_translation(settings: Settings, protocol: str) -> list[Observation]:
 def make_kernel_rows(
     calls: dict[str, int], settings: Settings, operator: str, size: str, task: str | None = None
 ) -> list[Observation]:
-    """Makes an observation of attention_calls for each kernel of attention.
+    """Makes an observation of `attention_calls` for each kernel of attention.
 
     Args:
-        calls: number of calls in a forward pass by kernel, such as {"flash": 12}. All other layers of the model count
-            as the kernel `written_out`.
+        calls: number of calls in a forward pass by kernel, such as {"flash": 12}. Layers without a call count as the
+            kernel `written_out`.
         settings: the whole of params.yaml.
         operator: name of the operator.
         size: a name in `models`.
@@ -240,9 +231,12 @@ def make_rows(values: list[float], precision: str, **columns: str) -> list[Obser
 
 def main(settings: Settings) -> dict:
     """Times everything and writes the observations; returns the peaks by size and precision, for the run's record."""
+    # A CPU computes with a single thread, as in every other stage: several threads would wait for each other whenever
+    # another process takes a core.
     torch.set_num_threads(1)
     rows = []
     peaks = {}
+    # Stock BERT trains in a separate process, which has the defaults of PyTorch and the C library.
     with pool.open_new_process() as process:
         for size in settings.sizes:
             of_pretraining, peaks[size] = time_pretraining(settings, size, process)
