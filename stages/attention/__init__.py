@@ -17,10 +17,10 @@ torch.Size([2, 12, 10, 10])
 
 example.py puts a layer into a PyTorch encoder and trains a model; `fewer_attention.bert` has the BERT models, and
 `fewer_attention.export` turns the models into stock BERTs. The operators need only torch; the models also need
-transformers. If transformers can be imported, this import makes saved models known to the Auto classes, such as
-AutoModelForMaskedLM. The package imports no other part of the repository, so that the folder can be copied.
+transformers, and are known to the Auto classes, such as AutoModelForMaskedLM, after this import. The package imports no
+other part of the repository, so that the folder can be copied.
 
-Please cite the paper that an operator's `source` names and, if you use this code, the repository's CITATION.cff.
+Please cite the paper that an operator's `source` names and, for this code, the repository's CITATION.cff.
 """
 
 from contextlib import suppress

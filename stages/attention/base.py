@@ -115,11 +115,11 @@ class SelfAttention(nn.Module):
             raise ValueError(f"{self.name}: start {self.start!r}; allowed are {', '.join(self.starts)}")
         if self.score_rate is not None and not self.scores_alone:
             raise ValueError(
-                f"{self.name}: score_rate is for operators with a matrix or diagonals in the scores; remove it"
+                f"{self.name}: score_rate is for operators with a matrix or diagonals in the scores; remove score_rate"
             )
         if self.self_score is not None and type(self).forward is not SelfAttention.forward:
             raise ValueError(
-                f"{self.name}: self_score is for operators that keep the `forward` of SelfAttention; remove it"
+                f"{self.name}: self_score is for operators that keep the `forward` of SelfAttention; remove self_score"
             )
 
     @torch.no_grad()
@@ -256,7 +256,7 @@ class SelfAttention(nn.Module):
         return deviation**2 * self.hidden
 
     def compute_spread_of_squares(self, deviation: float) -> float:
-        """Computes the spread of the scores x^T W W^T y / sqrt(d) of different tokens x and y before training.
+        """Computes the standard deviation of the scores x^T W W^T y / sqrt(d) of different tokens before training.
 
         Args:
             deviation: standard deviation r of the entries of W [h, d].

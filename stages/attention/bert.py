@@ -1,8 +1,8 @@
 """Hugging Face's BERT with another self-attention operator; embeddings, pooler and heads are the library's.
 
-Models save and load as any Hugging Face model does (`save_pretrained`, `from_pretrained`, the Auto classes once this
-module is imported), in safetensors. Parameters of the operators are named as in the papers' equations; parameters that
-BERT has, too, keep BERT's names, so that a stock checkpoint loads into `original`.
+Models save and load as other Hugging Face models (`save_pretrained`, `from_pretrained`, the Auto classes once this
+module is imported). Parameters of the operators are named as in the papers' equations; parameters that BERT has, too,
+keep BERT's names, so that a stock checkpoint loads into `original`.
 """
 
 from typing import Any, ClassVar
@@ -49,7 +49,7 @@ class Attention(nn.Module):
         attention_mask: Mask = None,
         **others: Any,
     ) -> tuple[Tensor, Tensor | None]:
-        """Computes the block.
+        """Computes attention, output projection, dropout, residual sum and LayerNorm.
 
         Args:
             hidden_states: [batch, n, h].

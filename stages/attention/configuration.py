@@ -18,9 +18,8 @@ class OperatorConfig(BertConfig):
         variant: name of the operator with these settings in params.yaml, if any.
         start: how the operator's parameters start, an element of `starts`.
         score_spread: standard deviation of the scores before training.
-        score_rate: learning rate of the parameters that influence only the scores (the operator's `scores_alone`), as a
-            multiple of the general rate.
-        self_score: number that is added to the score of every token with itself.
+        score_rate: learning rate of the operator's `scores_alone`, as a multiple of the general rate.
+        self_score: number added to the score of every token with itself.
         operators_sha256: hash of the file of a user's own operator; `None` for an operator of this package.
     """
 
@@ -82,7 +81,7 @@ def make_configuration(
     operators_file: str | None = None,
     **others: Any,
 ) -> OperatorConfig:
-    """Makes the configuration of a model; other fields keep BERT's values (gelu, LayerNorm epsilon 1e-12, ...).
+    """Makes the configuration of a model; fields that are not given keep BERT's values.
 
     Args:
         operator: name of the operator.

@@ -84,7 +84,7 @@ def count_layer(variant: Variant, size: Size) -> dict[str, int]:
     """Counts parameters on a built layer, to check the closed formulas.
 
     Returns:
-        attention_parameters, without output projection, and feed_forward_parameters, without LayerNorm.
+        `attention_parameters`, without output projection, and `feed_forward_parameters`, without LayerNorm.
     """
     layer = _build_layer(variant, size)
     return {

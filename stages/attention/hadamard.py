@@ -49,7 +49,11 @@ class Fixed(SelfAttention):
         return self._select_weights(X, memory)[None]
 
     def _select_weights(self, X: Tensor, memory: Tensor) -> Tensor:
-        """Cuts W to [heads, n, m] for n tokens in X and m in `memory`; ValueError for more tokens than `positions`."""
+        """Cuts the learned weights W to [heads, n, m] for n tokens in X and m in `memory`.
+
+        Raises:
+            ValueError: a sequence has more tokens than `positions`, the size of W.
+        """
         n, m = X.shape[1], memory.shape[1]
         longest = max(n, m)
         if longest > self.positions:
@@ -73,12 +77,12 @@ class Fixed(SelfAttention):
         return merge_heads(weigh_values(scores, V, mask, self.dropout))
 
     def initialise_parameters(self) -> None:
-        """Draws W uniformly from the interval with which Keras starts the kernel in the blog's code."""
+        """Draws the learned scores W uniformly from the interval of Keras's initialisation in the blog's code."""
         limit = math.sqrt(6 / (2 * self.heads * self.positions))
         self.W.uniform_(-limit, limit)
 
     def compute_source_spread(self, deviation: float) -> float:
-        """Returns the standard deviation of a score before training: of an entry of W, whatever `deviation` is."""
+        """Returns the standard deviation of a score before training, which does not depend on `deviation`."""
         return math.sqrt(1 / (self.heads * self.positions))
 
 
@@ -127,7 +131,7 @@ class Hadamard(Fixed):
         return (X @ memory.transpose(-2, -1))[:, None]
 
     def initialise_parameters(self) -> None:
-        """Starts W at uniform random numbers, as Fixed, and the scalar s at 1."""
+        """Draws the learned weights W from a uniform distribution, and starts the scalar s at 1."""
         super().initialise_parameters()
         self.s.fill_(1.0)
 

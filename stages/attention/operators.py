@@ -112,14 +112,14 @@ class Pairwise(Symmetric):
         return (S.T @ W_q, b_q @ S), key, value
 
     def initialise_parameters(self) -> None:
-        """Starts S at the identity, or at normal random numbers, as the setting `start` says."""
+        """Starts the matrices S at the identity, or at normal random numbers, as the setting `start` says."""
         if self.start == "identity":
             self.S.copy_(torch.eye(self.width).expand_as(self.S))
         else:
             self.S.normal_(std=self._compute_deviation())
 
     def _compute_deviation(self) -> float:
-        """Returns the standard deviation of a new entry of S: 1 for the start `normal`, 1 / sqrt(d) for `scaled`."""
+        """Returns the standard deviation of new entries of the matrices S: 1 (start `normal`) or 1 / sqrt(d)."""
         return 1.0 if self.start == "normal" else self.width**-0.5
 
     def compute_source_spread(self, deviation: float) -> float | None:

@@ -40,7 +40,7 @@ def import_own_operators(path: str, sha256: str) -> dict[str, type[SelfAttention
     """Imports a user's Python file, once per process, and returns the operator classes defined there, by name.
 
     Args:
-        path: path of the file; a relative path starts at the folder of params.yaml, in which every stage runs.
+        path: path of the file, relative to the folder of params.yaml or absolute.
         sha256: hexadecimal SHA-256 that the file must have, from the settings or a trained model's configuration.
 
     Raises:

@@ -71,6 +71,6 @@ def write_outputs(done: list[tuple[FinetuningRun, Path, dict]]) -> tuple[list[Ob
 
 
 def main(settings: Settings, operator: str | None = None, size: str | None = None) -> dict | None:
-    """Runs all jobs of the stage, or only the jobs of an operator or size; returns the record or `None`."""
+    """Runs all jobs and returns entries of the stage's record; given an operator, runs only the operator's jobs."""
     plan = plan_runs(settings, settings.list_pretrained(operator, size))
     return model_jobs.run(finetune, plan, "convergence", settings.workers, write_outputs, whole=not operator)

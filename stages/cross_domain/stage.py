@@ -53,9 +53,9 @@ def compute_metrics(
     tested: str,
     positive: dict[str, set[int]],
 ) -> dict[str, float]:
-    """Computes the metrics of a model that was fine-tuned on a task and is evaluated on a task.
+    """Computes the metrics of a model that was fine-tuned on a task and is evaluated on the same or another task.
 
-    All classes are mapped to yes or no, so that models can be compared across tasks with different classes.
+    All classes are mapped to yes or no, so that tasks with different classes are comparable.
 
     Args:
         predicted: [examples], indices of the predicted classes of `trained`.
@@ -109,7 +109,7 @@ def write_outputs(
 
 
 def plan_runs(settings: Settings, models: list[ModelNames]) -> list[EvaluationRun]:
-    """Plans a run for every kept model of `models` (protocol, operator, size), task and pair of seeds."""
+    """Plans a run for every fine-tuned model that stage `finetuning` keeps of `models` (protocol, operator, size)."""
     tasks = settings.cross_domain.tasks
     return plan_evaluations(EvaluationRun, settings, "cross_domain", models, tasks, evaluated_on=tasks)
 
@@ -120,7 +120,7 @@ def main(
     size: str | None = None,
     protocol: str | None = None,
 ) -> dict | None:
-    """Runs all jobs of the stage, or only the jobs of an operator, size or protocol; returns the record or `None`."""
+    """Runs all jobs and returns entries of the stage's record; given an operator, runs only the operator's jobs."""
     plan = plan_runs(settings, settings.list_finetuned(operator, size, protocol))
     # The classes that mean yes are looked up before any job runs, because an unknown label is an error.
     observe = partial(write_outputs, find_positive_classes(settings.cross_domain))

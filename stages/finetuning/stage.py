@@ -149,7 +149,7 @@ def write_outputs(
 def main(
     settings: Settings, operator: str | None = None, size: str | None = None, protocol: str | None = None
 ) -> dict | None:
-    """Runs all jobs of the stage, or only the jobs of an operator, size or protocol; returns the record or `None`."""
+    """Runs all jobs and returns entries of the stage's record; given an operator, runs only the operator's jobs."""
     plan = plan_runs(settings, settings.list_finetuned(operator, size, protocol))
     write = partial(write_outputs, settings)
     return model_jobs.run(finetune, plan, "finetuning", settings.workers, write, whole=not operator)

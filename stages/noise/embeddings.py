@@ -114,7 +114,7 @@ def measure_average_norm(
     place: str,
     spared: Tensor,
 ) -> float:
-    """Computes the mean L2 norm of the embeddings of all tokens that take noise; the level is a share of this norm.
+    """Computes the mean L2 norm of the embeddings of all tokens that take noise.
 
     Args:
         model: A fine-tuned model, in evaluation mode: dropout would change the norms.

@@ -1,7 +1,6 @@
 """Measurements inside a fine-tuned model that may explain how well the model stands noise and transfers to other tasks.
 
-A probe is a value per layer, averaged over heads, positions and examples, or a value of the whole model. Probes of
-parts that an operator lacks are omitted.
+A probe is a value per layer, averaged over heads, positions and examples, or a value of the whole model.
 """
 
 from collections import defaultdict

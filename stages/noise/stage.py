@@ -3,8 +3,8 @@
 Reads data/finetuning and data/tasks. Writes data/observations/noise.csv: every metric of every model x task x
 pre-training seed x fine-tuning seed, by level of noise on the embeddings (`noise=LEVEL`) and in the text (`typos=LEVEL`
 and so on), each the mean over the noise seeds. All operators meet the same noise. If `noise.probes` is true, the file
-also has measurements inside the models (`layer=NUMBER` or `model`; see stages/noise/probes.py). Given an operator (and
-a size, a protocol), the stage does only these jobs and writes no outputs.
+also has measurements inside the models (`layer=NUMBER` or `model`). Given an operator (and a size, a protocol), the
+stage does only these jobs and writes no outputs.
 """
 
 from pathlib import Path
@@ -108,7 +108,7 @@ def write_outputs(done: list[tuple[NoiseRun, Path, dict]]) -> tuple[list[Observa
 
 
 def plan_runs(settings: Settings, models: list[ModelNames]) -> list[NoiseRun]:
-    """Plans a run for every kept model of `models`, which lists protocol, operator and size."""
+    """Plans a run for every fine-tuned model that stage `finetuning` keeps of `models` (protocol, operator, size)."""
     return plan_evaluations(NoiseRun, settings, "noise", models, settings.noise.tasks, noise=settings.noise)
 
 
@@ -118,6 +118,6 @@ def main(
     size: str | None = None,
     protocol: str | None = None,
 ) -> dict | None:
-    """Runs all jobs of the stage, or only the jobs of an operator, size or protocol; returns the record or `None`."""
+    """Runs all jobs and returns entries of the stage's record; given an operator, runs only the operator's jobs."""
     plan = plan_runs(settings, settings.list_finetuned(operator, size, protocol))
     return model_jobs.run(evaluate_model, plan, "noise", settings.workers, write_outputs, whole=not operator)

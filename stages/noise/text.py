@@ -1,7 +1,7 @@
 """Noise in the words of an example: typos, dropped words or swapped words, at a given strength.
 
 The papers add noise to embeddings only. Noise in the text is our addition, at the same levels. Words are separated by
-white space; where words are dropped or swapped, a space stands between two words.
+white space; after dropping or swapping, by a space.
 """
 
 import random
@@ -19,7 +19,7 @@ def perturb_frame(
     """Copies a frame with noise in each text; a text that has a word does not become empty.
 
     Args:
-        frame: The examples, with columns text_a and text_b (null, which stays, for an example of a single text).
+        frame: The examples, with columns `text_a` and `text_b` (null, which stays, for an example of a single text).
         kind: Kind of noise: typos, dropped_words or swapped_words.
         level: Probability with which a letter or a word is changed, in [0, 1]; above 1, all are changed.
         seed: Noise seed. The draws of a text depend on seed, kind, level, column and row number only.

@@ -157,7 +157,7 @@ def _require_amounts(amounts: dict[str, int | None], source: str) -> None:
 
 
 def check_tasks(settings: Settings) -> None:
-    """Checks that `tasks` lists every task that other sections test models on."""
+    """Checks that section `tasks` lists every task on which another section tests models."""
     tested = {
         "noise.tasks": settings.noise.tasks,
         "cross_domain.tasks": settings.cross_domain.tasks,

@@ -25,12 +25,12 @@ def require_listed(value: str, key: str, allowed: Collection[str], where: str) -
 
     Args:
         value: the name.
-        key: the key of params.yaml, or the argument of the command line, that holds the name.
+        key: the key of params.yaml, or the command-line argument, with the name.
         allowed: the allowed names.
         where: description of `allowed` for the message, such as "the operators".
 
     Raises:
-        ValueError: the name is not allowed; the message lists the allowed names and suggests the nearest.
+        ValueError: the name is not allowed; the message lists the allowed names.
     """
     if value not in allowed:
         listed = ", ".join(allowed) or "none"
@@ -40,7 +40,7 @@ def require_listed(value: str, key: str, allowed: Collection[str], where: str) -
 def suggest_name(given: str, allowed: Iterable[str]) -> str:
     """Suggests the allowed name nearest to a misspelt name, for the end of a message.
 
-    Example: `stepz` gives `; did you mean 'steps'?`. Without a similar allowed name, the text is empty.
+    "stepz" gives "; did you mean `steps`?" if `steps` is allowed. Without a similar name, the result is empty.
     """
     near = difflib.get_close_matches(given, allowed, n=1)
     return f"; did you mean `{near[0]}`?" if near else ""

@@ -1,7 +1,7 @@
 """Scales: the params.yaml of a scale is laptop.yaml with the changes in the scale's own file in stages/scales.
 
-The head of the scale's file, and every value there with the comment on the same line, replace head, values and comments
-of laptop.yaml. The order of keys and all other comments come from laptop.yaml.
+Head, values and comments behind values in the scale's file replace head, values and comments of laptop.yaml. The order
+of keys and all other comments come from laptop.yaml.
 """
 
 from io import StringIO

@@ -198,7 +198,7 @@ def _list_keys(record: type[Record]) -> set[str]:
 def _describe_problem(details: dict) -> str:
     """Formats an error of pydantic as a line for the user: key, given value, allowed values, perhaps a hint.
 
-    Example: `  pretraining.stepz: unknown key (given: 5); did you mean 'steps'?`
+    Example: "  pretraining.stepz: unknown key (given: 5); did you mean `steps`?"
     """
     # pydantic marks a mistake in the name of a map's entry, not in its value, by `[key]` after the name
     key = ".".join(quote_bare(part) for part in details["loc"] if part != "[key]") or "the file"

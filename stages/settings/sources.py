@@ -13,9 +13,6 @@ from stages.schema.settings import PATH, Settings
 def require_sources(settings: Settings) -> None:
     """Checks that all files and folders that the stages of this run would read exist and hold data.
 
-    Text, tasks and sentence pairs below data.root are read only if data.source, or tasks.source, is `files`. The stages
-    check the content of the files.
-
     Raises:
         ValueError: files are missing, or are placeholders such as Git LFS pointers. The message has a line for each
             kind of files with the first such file, the key and the remedy.
@@ -26,6 +23,7 @@ def require_sources(settings: Settings) -> None:
         # Without the folder, all files would be missing, too.
         if not root.is_dir():
             raise ValueError(f"data.root: {root.absolute()}: no such folder; put the original files there")
+    # Text, tasks and sentence pairs below data.root are read only with the source `files`.
     if settings.data.source == "files":
         checks += [check_text, check_pairs]
     if settings.task_source == "files":

@@ -5,8 +5,8 @@ named there exist, such as files below data.root. Compares `cross_domain.positiv
 and runs each of the user's own operators forward and backward. Prints which operators would fill the memory of a GPU
 with attention weights.
 
-Writes data/settings.txt. The file always has the same content: stages that depend on the file wait for the check, and
-do not run again because of the check.
+Writes data/settings.txt, always with the same content: stages that depend on the file wait for the check, and do not
+run again because of the check.
 """
 
 from itertools import product

@@ -1,8 +1,7 @@
 """Stock Hugging Face BERT trained the usual way, as in run_mlm.py and run_glue.py: the baseline of our speed.
 
-`Trainer` with default AdamW, clipping and linear schedule; on a GPU compiled. The functions run in a separate process,
-because our training changes settings of PyTorch and of the C library for the whole process: deterministic kernels,
-kernels of attention, and how memory is reused.
+`Trainer` uses default AdamW, clipping and linear schedule; on a GPU, the model is compiled. The functions run in a
+separate process, because our training changes settings of PyTorch and of the C library for the whole process.
 """
 
 import gc

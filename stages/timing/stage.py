@@ -78,7 +78,7 @@ def make_pretraining_calls(
     Returns:
         calls: functions by (operator, precision of stock BERT; "" for our training). Each trains for `timing.steps`
             steps after a first step, and returns the seconds per step.
-        rows: attention_calls of our operators.
+        rows: `attention_calls` of our operators.
     """
     # stock BERT has no warm-up of the sequence length, so our training is timed without it
     recipe = settings.pretraining.model_copy(update={"sequence_length_warmup": None})
@@ -111,9 +111,8 @@ def time_pretraining(
         process: trains stock BERT.
 
     Returns:
-        rows: attention_calls by operator; and tokens_per_second and share_of_peak by operator (and precision of stock
-            BERT) and round. share_of_peak counts the operations of a model with a head at masked positions only, as
-            ours; the head of stock BERT at all positions does more.
+        rows: `attention_calls` by operator; and `tokens_per_second` and `share_of_peak` by operator (and precision of
+            stock BERT) and round.
         peaks: the operations per second of large matrix products by precision, the highest of all rounds.
     """
     corpus = Corpus.open(TOKENS)
@@ -129,7 +128,8 @@ def time_pretraining(
         operations = count_training_operations(
             settings.select_variant(operator), model, corpus.vocabulary_size, length, recipe.mask_probability
         )
-        # our training computes in the precision of the recipe
+        # The operations are those of a model with a head at masked positions only, as in our training; the head of
+        # stock BERT at all positions does more. Our training computes in the precision of the recipe.
         peak = peaks[precision or recipe.precision]
         rates = [recipe.batch_size * length / seconds for seconds in values[operator, precision]]
         shares = [operations * rate / peak for rate in rates]
@@ -148,9 +148,7 @@ def time_finetuning(settings: Settings, size: str, task: str, process: ProcessPo
         process: trains stock BERT.
 
     Returns:
-        attention_calls by operator; and seconds_per_epoch by operator (and precision of stock BERT) and round. An
-        epoch of stock BERT takes the mean seconds of a step times (examples / batch size), as all examples are equally
-        long.
+        `attention_calls` by operator; and `seconds_per_epoch` by operator (and precision of stock BERT) and round.
     """
     recipe = settings.finetuning[settings.timing.protocol].model_copy(update={"epochs": 1})
     examples = finetuning.encode_table(TASK_FOLDER / task / "train.parquet", TOKENIZER, recipe.maximum_length)
@@ -170,6 +168,7 @@ def time_finetuning(settings: Settings, size: str, task: str, process: ProcessPo
     calls["original", OURS]()
     for (operator, precision), values in call_in_turn(calls, settings.timing.repeats).items():
         seconds = values
+        # All padded examples are equally long, so an epoch of stock BERT takes examples / batch size steps.
         if precision:
             seconds = [step * len(examples) / recipe.batch_size for step in values]
         rows += make_rows(seconds, precision, operator=operator, size=size, metric="seconds_per_epoch", task=task)
@@ -177,7 +176,7 @@ def time_finetuning(settings: Settings, size: str, task: str, process: ProcessPo
 
 
 def time_translation(settings: Settings, protocol: str) -> list[Observation]:
-    """Times training steps of the operators of a protocol of `translation`; returns rows of seconds_per_step."""
+    """Times training steps of the operators of a protocol of `translation`; returns rows of `seconds_per_step`."""
     recipe = settings.translation.protocols[protocol]
     calls = {}
     for operator in recipe.operators:

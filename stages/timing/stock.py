@@ -82,7 +82,7 @@ def describe_finetuning(
     Args:
         task: the GLUE task, which decides the number of outputs.
         recipe: gives batch size, precision, maximum length, dropout and the peak learning rate (the first of
-            `learning_rates`). The schedule is linear after a warm-up of a tenth of the steps, for every recipe.
+            `learning_rates`). The schedule is always linear after a warm-up of a tenth of the steps.
         size: an entry of section `models` of params.yaml, as a dict.
         vocabulary_size: number of word pieces.
         examples: the examples of the task.
