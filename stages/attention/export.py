@@ -76,7 +76,7 @@ Tested with torch {torch} and transformers {transformers}.
 
 
 def main(arguments: list[str]) -> None:
-    """Parses a command line and writes the requested folder; exits with a message if that fails."""
+    """Parses a command line and writes the exported model folder; exits with an error message on failure."""
     parser = argparse.ArgumentParser(prog="python -m fewer_attention.export", description=__doc__)
     parser.add_argument("source", type=Path, help="a model folder, such as data/pretraining/shared-tiny/seed-1")
     parser.add_argument("target", type=Path, help="the folder to write, new or empty")
@@ -139,10 +139,7 @@ def export(source: Path, target: Path, own: bool) -> None:
 
 
 def _check_folders(source: Path, target: Path) -> None:
-    """Raises OSError if the source of an export is no complete model folder or has a link out of the folder.
-
-    A target with files is an OSError, too.
-    """
+    """Raises OSError for a source that is no complete model folder or links to outside files, or a target with files."""
     # Hugging Face would look for a missing folder on the hub.
     if not (source / "config.json").is_file():
         raise FileNotFoundError(f"{source}: no model folder, because config.json is missing; correct the path")

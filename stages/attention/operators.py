@@ -155,7 +155,7 @@ class PartialQK(Symmetric):
 
     @classmethod
     def list_parameter_shapes(cls, hidden: int, heads: int, positions: int) -> Shapes:
-        """Returns the shape of the diagonal D: {"D": (h,)}."""
+        """Returns the shape of the diagonal D of the queries: {"D": (h,)} with h = `hidden`."""
         return {"D": (hidden,)}
 
     def compute_diagonal(self) -> Tensor:
@@ -163,7 +163,7 @@ class PartialQK(Symmetric):
         return self.D
 
     def initialise_parameters(self) -> None:
-        """Starts the diagonal at 1."""
+        """Starts the diagonal D at 1, so that queries equal keys at first."""
         self.D.fill_(1.0)
 
 

@@ -27,8 +27,8 @@ def find_imported_operators(sha256: str, name: str) -> dict[str, type[SelfAttent
     """
     if sha256 not in _imported:
         raise ValueError(
-            f"the operator `{name}` is a user's own, and a configuration cannot name its code: only `operators_file` "
-            "of a params.yaml does; if you trust the code in FILE, call "
+            f"the operator `{name}` is a user's own, and a configuration cannot name code to run: only "
+            "`operators_file` of a params.yaml does; if you trust the code in FILE, call "
             f'stages.attention.own.import_own_operators(FILE, "{sha256}") in a checkout, then load the model by '
             "stages.attention"
         )

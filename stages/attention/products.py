@@ -66,8 +66,8 @@ def attend(
         [batch, heads, n, d].
     """
     # PyTorch's fused kernel is fast on GPUs, and on a CPU only in float32 without dropout. In all other cases
-    # separate products are faster (`python -m stages.tools.benchmarks attention`). If a boolean mask hides all keys of a
-    # query, the fused kernel of a CPU gives zeros, and separate products give the mean of all values.
+    # separate products are faster (`python -m stages.tools.benchmarks attention`). If a boolean mask hides all keys of
+    # a query, the fused kernel of a CPU gives zeros, and separate products give the mean of all values.
     fused_on_cpu = Q.dtype == torch.float32 and dropout == 0.0
     if Q.device.type != "cpu" or fused_on_cpu:
         return functional.scaled_dot_product_attention(Q, K, V, attn_mask=mask, dropout_p=dropout)

@@ -35,7 +35,7 @@ def plan_runs(settings: Settings, models: list[ModelNames]) -> list[FinetuningRu
 
     Args:
         settings: All of params.yaml.
-        models: Protocol, operator and size of each model.
+        models: Protocol, operator and size of each.
     """
     plan = []
     for model in models:

@@ -121,7 +121,7 @@ def count_translation_models() -> list[Observation]:
 
 def main(settings: Settings) -> dict:
     """Writes the counts of all operators, variants and sizes; returns {}, because the run's record gets no entries."""
-    # A name once: `describe_operators` has the repository's operators, too.
+    # Every name only once: `describe_operators` also lists the repository's operators.
     names = dict.fromkeys((*OPERATORS, *describe_operators(Path(settings.operators_file)), *settings.variants))
     deviation = settings.pretraining.initializer_range
     rows = []

@@ -38,7 +38,7 @@ Operators = dict[str, Description]
 def describe_operators(users_file: Path | None = None) -> Operators:
     """Describes all operators by name, first the operators of this repository.
 
-    Every class with a literal `name` is an operator. Attributes that the class does not define are inherited.
+    Every class with a literal `name` is an operator. Other attributes may be inherited.
 
     Args:
         users_file: Python file with operators of the user, which may be missing.
