@@ -139,7 +139,7 @@ def export(source: Path, target: Path, own: bool) -> None:
 
 
 def _check_folders(source: Path, target: Path) -> None:
-    """Raises OSError for a source that is no complete model folder or links to outside files, or a target with files."""
+    """Raises OSError for a source that is no complete model folder or has links to outside, or a target with files."""
     # Hugging Face would look for a missing folder on the hub.
     if not (source / "config.json").is_file():
         raise FileNotFoundError(f"{source}: no model folder, because config.json is missing; correct the path")

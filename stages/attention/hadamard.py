@@ -14,7 +14,7 @@ from .products import Mask, merge_heads, split_heads, weigh_values
 
 
 class Fixed(SelfAttention):
-    """Scores W_i, whatever X is, and values V = X W_v + b_v: h^2 + h + heads n^2 parameters.
+    """Scores W_i, which do not depend on X, and values V = X W_v + b_v: h^2 + h + heads n^2 parameters.
 
     The blog has a learned square matrix in place of Q K^T. A sequence shorter than `positions` uses the first rows and
     columns of W (the blog's sequences all have the same length).

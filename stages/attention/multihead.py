@@ -12,8 +12,8 @@ class AsMultiheadAttention(nn.Module):
 
     In PyTorch's encoder and decoder layers, keep the layout of batches:
     `layer.self_attn = AsMultiheadAttention(build_attention("pairwise", 64, 4), layer.self_attn.batch_first)`.
-    Put a new operator into each of an encoder's `layers`: nn.TransformerEncoder copies a single layer, so an operator
-    inside that layer would start with equal weights in all copies.
+    Put a new operator into each of an encoder's `layers`: nn.TransformerEncoder copies a single layer, with equal
+    weights.
 
     Args:
         attention: an operator with an output projection.

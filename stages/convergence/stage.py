@@ -23,7 +23,7 @@ def plan_runs(settings: Settings, models: list[tuple[str, str]]) -> list[Finetun
 
     Args:
         settings: All of params.yaml.
-        models: Operator and size of each model.
+        models: Operator and size of each.
     """
     section = settings.convergence
     protocol = section.protocol

@@ -41,9 +41,8 @@ def perturb_frame(
 def make_typos(text: str, level: float, draw: random.Random) -> str:
     """Leaves out, doubles, exchanges with the next character or replaces each letter, with probability `level`.
 
-    The four typos are equally likely. A character that changed places with a letter is not changed again, and a
-    replacement is a random lower-case letter, perhaps the same. With an exchange at every letter, `abcde` becomes
-    `badce`.
+    The four typos are equally likely. A character that changed places with a letter is not changed again. A replacement
+    is a random lower-case letter. With an exchange at every letter, `abcde` becomes `badce`.
     """
     result = []
     place = 0
