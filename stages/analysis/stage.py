@@ -154,8 +154,8 @@ def collect_metrics(means: pd.DataFrame, compared: pd.DataFrame, settings: Setti
 
     Returns:
         Nested dictionaries: operator, size, and then `validation_loss`, `parameters`, and a score per protocol
-            (`glue_score`, times 100). A run of fewer than all tasks has the scores of the tasks instead. Next to a mean
-            NAME stands `NAME_against_original`: the `verdict`, and `difference`, `low` and `high` if known.
+        (`glue_score`, times 100). A run of fewer than all tasks has the scores of the tasks in place of the GLUE score.
+        Next to a mean NAME stands NAME_against_original: the `verdict`, and `difference`, `low` and `high` if known.
     """
     result: dict = {}
     with_glue_score = set(means.loc[means["evaluated_on"] == scores.GLUE_SCORE, "protocol"])

@@ -64,11 +64,8 @@ def compute_layer_formulas(variant: Variant, size: Size) -> dict[str, int]:
         size: sizes of the model by name.
 
     Returns:
-        `attention_weights`: without biases and output projection.
-        `attention_parameters`: with biases.
-        `attention_block_parameters`: with biases and output projection.
-        `feed_forward_parameters`: without LayerNorm.
-        `layer_parameters`: of attention block, feed-forward network and two LayerNorms.
+        attention_parameters, attention_weights and further counts of the attention block; feed_forward_parameters,
+        without LayerNorm; layer_parameters, of attention block, feed-forward network and two LayerNorms.
     """
     hidden = size["hidden"]
     numbers = compute_attention_formulas(variant, size)

@@ -23,8 +23,8 @@ def judge_mean(printed: str, examples: int, runs: int) -> str:
         runs: the number of runs whose accuracies were averaged.
 
     Returns:
-        `holds` if some number of right answers rounds to the printed digits, `truncated` if some number gives the
-        digits only when cut off, `fails` in all other cases.
+        HOLDS if some number of right answers rounds to `printed`; TRUNCATED if some number gives the printed digits
+        only after cutting off further digits; FAILS in all other cases.
     """
     total = examples * runs
     # Only the neighbours of the nearest number of right answers can round to the printed digits.

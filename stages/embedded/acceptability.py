@@ -67,9 +67,9 @@ def find_broken_rules(words: Words) -> set[str]:
     """Finds the rules of grammar that a sentence, given as words with roles, breaks.
 
     Returns:
-        The names of the broken rules, such as `{"agreement"}` for "The farmer hide a cart"; empty for a correct
-        sentence. In a wrong order of words, the result is only `{"voice"}` (active and passive are mixed) or
-        `{"order"}`, because the other rules presuppose the right order.
+        Names such as `determiner` or `order`; empty for a correct sentence. If the roles stand in a wrong order, the
+        result is only `voice` (active and passive are mixed) or `order`, because the other rules presuppose the right
+        order.
     """
     roles = join_roles(words)
     if MIXED_VOICE.fullmatch(roles):

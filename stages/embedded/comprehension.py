@@ -121,8 +121,8 @@ def write_triviaqa(
 ) -> None:
     """Writes generated questions in the format of TriviaQA: questions as JSON, and a text of evidence per question.
 
-    Two parts, wikipedia and web, have half of the questions each; wikipedia has the larger half. Each part also gets
-    some questions whose evidence lacks the answer, as in the real data.
+    The two parts, wikipedia and web, have half of the questions each; wikipedia has the larger half. Each part also
+    gets some questions whose evidence does not hold the answer, as in the real data.
 
     Args:
         folder: gets triviaqa/qa/{wikipedia,web}-{train,dev}.json and triviaqa/evidence/{wikipedia,web}/*.txt.

@@ -169,8 +169,8 @@ def evaluate_held_out(model: Transformer, pairs: Pairs, precision: str) -> Count
 def score_pairs(model: Transformer, pairs: Pairs, indices: np.ndarray) -> tuple[Tensor, Tensor]:
     """Scores the real target tokens of some pairs.
 
-    Padding needs no scores: the loss leaves padding out, and the TensorFlow tutorial's accuracy in training counts
-    every padded position as wrong.
+    Padding needs no scores: the loss leaves padding out, and the accuracy of the TensorFlow tutorial counts every
+    padded position as wrong for any prediction.
 
     Args:
         model: the model, in training or evaluation mode.

@@ -38,12 +38,12 @@ def judge_printed_number(text: str, exact: Fraction, word: str = "") -> str:
         word: the word before the number in the source: `about`, `approximately`, `around`, `up to`, or an empty text.
 
     Returns:
-        `holds`: the exact number rounds to the printed digits; a tie may round up or down. After `about`,
-            `approximately` or `around`, the exact number may be a whole unit of the last digit away. After `up to`, the
-            exact number may be smaller.
-        `truncated`: the exact number gives the printed digits only if cut off, as 5.938 gives `5.93`. A printed 0
-            counts as a positive number.
-        `fails`: in all other cases.
+        HOLDS: the exact number rounds to the printed digits; a tie may round up or down. After a word such as `about`,
+            the exact number may be a whole unit of the last digit away; after `up to`, the exact number may also be
+            smaller.
+        TRUNCATED: the exact number gives the printed digits only if cut off. A printed 0 counts as a positive number
+            that was cut off.
+        FAILS: in all other cases.
 
     Raises:
         ValueError: the word is unknown, or the text is no number.

@@ -93,13 +93,10 @@ def collect_scores(rows: pd.DataFrame, confidence: float) -> pd.DataFrame:
         confidence: of the intervals, such as 0.95.
 
     Returns:
-        A row per baseline (`operator`), `protocol`, `evaluated_on` (split or column) and `metric`, with `value`, `low`
-        and `high`, fractions. Only the constant answer has an interval (`low`, `high`).
-
-        - Rows without a protocol: raw metrics of GLUE, of both question sets and the mean (`squad`), and of transfer
-          between tasks.
-        - Rows with a protocol (the paper whose recipe is followed): the `score` of every column of the GLUE tables, and
-          of means of columns.
+        A row for every baseline, protocol, `evaluated_on` and metric: value, low and high. The interval is NaN except
+        for the constant answer. Rows without a protocol have raw metrics: of GLUE, of both question sets and their mean
+        (`squad`), and of the splits of stage `cross_domain`. Rows with a protocol have the metric `score` of every
+        column of the papers' GLUE tables, and of means of columns.
     """
     transferred = _list_transferred(rows, confidence)
     rows = select_rows(rows, stage=STAGE)
@@ -253,10 +250,10 @@ def score_too_low(arms: Iterable[pd.DataFrame], lost: bool) -> bool:
     """Checks whether scores are too low for a comparison, because no mean beats a constant answer.
 
     Args:
-        arms: the runs of each operator: `score`, and `most_frequent_high`, the upper end of the constant answer's
-            interval.
-        lost: whether the compared number is a loss of score. A loss is not compared if any operator scores too low; a
-            score is not compared only if all do.
+        arms: the runs of each arm: `score`, and `most_frequent_high`, the upper end of the constant answer's interval,
+            which is equal in all runs.
+        lost: whether the compared number is a loss of score. A loss is not compared if any arm scores too low; a score
+            is not compared only if all arms score too low.
     """
     chances = []
     for arm in arms:

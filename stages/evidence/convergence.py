@@ -261,13 +261,9 @@ def estimate_milestones(measured: pd.DataFrame, by_step: pd.DataFrame, confidenc
         confidence: of the intervals, such as 0.95.
 
     Returns:
-        A row per `size`, `operator` and `milestone`:
-
-        - `mean`, `sd`, `low`, `high`: the mean step over pre-training seeds, with the interval; later steps count as
-          `horizon`, the last step at which all runs are known.
-        - `runs`, `never`: number of runs, and of runs that never arrive.
-        - `after`: the last evaluation before the earliest run arrives; `before`: the first evaluation at which all
-          these runs have arrived.
+        A row for every size, operator and milestone that at least one run of the size reaches: the restricted mean over
+        pre-training seeds with its interval; after, the last evaluation before the earliest run reaches the milestone;
+        and before, the first evaluation at which all these runs have reached the milestone.
     """
     reaching = select_milestone_events(measured)
     means = survival.estimate_restricted_means(reaching, ["size", "milestone"], confidence)

@@ -51,9 +51,11 @@ class Estimate:
 def compare_arms(arm: pd.DataFrame, reference: pd.DataFrame, confidence: float) -> Estimate:
     """Compares the runs of two sides, such as two operators (variants of attention), by the difference of the means.
 
-    The test counts independent values only, such as pre-training seeds. Arms with the same pre-training seeds, or the
-    same rounds of timing, are compared by paired differences. Fine-tuning seeds of two checkpoints, different seeds,
-    and arms that do not vary are compared by Welch's test.
+    Pre-training runs of equal seed share batches and masks, and times of one round share the state of the machine. Arms
+    with the same seeds or rounds are therefore compared by paired differences. Fine-tuning seeds of two checkpoints are
+    not
+    pairs: in the released results of Courtois et al. their mean correlation is 0.07 over 36 columns. Such arms, arms
+    with different seeds, and arms that do not vary are compared by Welch's test.
 
     Args:
         arm: the runs of the first side: `value`, `pretraining_seed`, `finetuning_seed` and, if known, `stage` and
@@ -62,8 +64,8 @@ def compare_arms(arm: pd.DataFrame, reference: pd.DataFrame, confidence: float) 
         confidence: of the interval, such as 0.95.
 
     Returns:
-        The difference with interval and p value. If an arm has a single checkpoint, the unit is a fine-tuning seed.
-        With fewer than three units in an arm, there is no interval and no test.
+        The difference with its interval and p value. If the units of the arms differ, an arm has a single checkpoint,
+        and the unit is a fine-tuning seed. With too few units, there is no interval and no test.
     """
     values, draws, unit = find_units(arm)
     other_values, other_draws, other_unit = find_units(reference)

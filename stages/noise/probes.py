@@ -29,14 +29,15 @@ def measure_probes(model: nn.Module, examples: Encoded, seed: int) -> dict[str, 
         seed: Seed of the directions in which sensitivity is measured.
 
     Returns:
-        `{"layer=1": {probe: value}, ..., "model": {"sensitivity": value}}` with these probes:
-        `attention_entropy`: Entropy of the weights over keys, divided by the entropy of uniform weights, in [0, 1].
-        `self_weight`: Weight of a token on itself, in [0, 1].
-        `score_asymmetry`: `|A - A^T| / (2 |A|)` of the scores A of all heads (Frobenius norms), in [0, 1].
-        `negative_diagonal_share`: Share of negative entries of the diagonal between queries and keys, if the operator
-            has a diagonal, such as `D_q D_k` of `shared`.
-        `sensitivity`: Norm of an example's word embeddings, times the norm of the derivative of the logits along a
-            random unit vector.
+        {"layer=1": {probe: value}, ..., "model": {"sensitivity": value}}, layers from 1. The probes of a layer:
+        attention_entropy: the entropy of the weights over keys, divided by the entropy of uniform weights, in [0, 1].
+        self_weight: the weight of a token on itself, in [0, 1].
+        score_asymmetry: |A - A^T| / (2 |A|) of the scores A of all heads (Frobenius norms), in [0, 1]; 0 for A = 0.
+        negative_diagonal_share: the share of negative entries of the diagonal between queries and keys, such as D_q D_k
+            of `shared`, if the operator has a diagonal.
+        The probe of the model, sensitivity: the norm of an example's word embeddings, times the norm of the derivative
+            of
+        the logits along a random unit vector.
     """
     modules = list_operators(model)
     result = defaultdict(lambda: defaultdict(float))

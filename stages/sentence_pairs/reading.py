@@ -170,9 +170,9 @@ def _read_pair(pair: Sides) -> tuple[tuple[str, ...], str | None]:
     """Decodes a pair, collapses white space, and finds the first defect.
 
     Returns:
-        texts: (source, target); `()` for a pair with a defect.
-        defect: `malformed` (no text), `not_utf8`, `empty` (a side without a word), `long_word` (an extremely long
-            word); `None` for a sound pair.
+        texts: (source, target); () for a pair with a defect.
+        defect: the name of the first defect: malformed (no text), not_utf8, empty (a side without a word) or long_word
+            (an extremely long word); None for a sound pair.
     """
     if not all(isinstance(side, bytes | str) for side in pair):
         return (), "malformed"

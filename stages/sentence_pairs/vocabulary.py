@@ -19,9 +19,9 @@ ALPHABET = 1000
 def train_tokenizer(sentences: list[str], size: int) -> Tokenizer:
     """Trains a vocabulary of at most `size` tokens, with special tokens and the most frequent characters.
 
-    A word includes the space before the word, and punctuation is split off, so that decoding restores the sentence.
-    Equal sentences give equal vocabularies in any process: among equally rare characters the library would choose by
-    the order of a hash table, so the function chooses characters, lower codes first.
+    A word includes the space before the word, and punctuation is split off, so that decoding restores the sentence. The
+    same sentences make the same vocabulary in any process: among equally rare characters the library would choose by
+    the order of a hash table, so characters are chosen here, lower codes first.
     """
     words = Tokenizer(models.BPE(unk_token=SPECIAL[UNKNOWN]))
     words.normalizer = normalizers.NFC()

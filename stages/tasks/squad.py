@@ -79,8 +79,8 @@ def read_original(root: Path, name: str, split: str) -> Examples:
         split: `train` or `validation`.
 
     Raises:
-        ValueError: the file is missing or lacks a key; or a question has a wrong answer span, a repeated id, or no
-            answer although `is_impossible` is false. The message names the file and the question.
+        ValueError: the file is missing or has another form, or a question is faulty, such as an answer that does not
+            stand in the context. The message names the file and the question.
     """
     path = find_squad(root, name, split)
     rows = []
@@ -116,7 +116,8 @@ def read_hub(hub: Hub, name: str, split: str) -> Examples:
         split: `train` or `validation`.
 
     Raises:
-        ValueError: the dataset cannot be read or lacks a column, or a question has a wrong span or a repeated id.
+        ValueError: the dataset cannot be read or lacks a column, or a question is faulty, such as an answer that does
+            not stand in the context.
     """
     columns = ("id", "context", "question", "answers")
     key = f"tasks.questions.hub.{name}"
@@ -175,10 +176,10 @@ def _find_fault(row, unanswerable: bool) -> str | None:
 def derive_unanswerable(questions: Examples, seed: list[int]) -> Examples:
     """Derives a stand-in for the training questions of SQuAD 2.0: a third of the questions of 1.1 lose the answer.
 
-    People wrote the unanswerable questions of SQuAD 2.0 (Rajpurkar, Jia and Liang 2018, section 2). Here, a question
-    moves to a paragraph without the answers: preferably of the same article, and with most words of the question. A
-    word in N paragraphs counts 1 / N, and the first of equal paragraphs is taken. Words are compared in lower case,
-    without punctuation and articles.
+    Such a question moves to the paragraph that holds no answer of the question and has most words of the question. A
+    word in N paragraphs counts 1 / N; of equal paragraphs, the first is taken. Paragraphs of the same article come
+    before paragraphs of other articles. Words are compared in lower case, without punctuation and articles. The real
+    questions of SQuAD 2.0 were written by people (Rajpurkar, Jia and Liang 2018, section 2).
 
     Args:
         questions: training questions of SQuAD 1.1.
