@@ -268,8 +268,8 @@ def test_an_input_that_does_not_fit_is_a_clear_error(arguments, message):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ({"value": sequence(5)}, "key and value: expected the same tensor"),
-        ({"query": sequence(5)[0, 0]}, r"hidden states of shape \(1, 24\)"),
+        ({"value": draw_sequence(5)}, "key and value: expected the same tensor"),
+        ({"query": draw_sequence(5)[0, 0]}, r"hidden states of shape \(1, 24\)"),
         ({"key_padding_mask": PADDING}, r"key_padding_mask of shape \(2, 6\).* \(6, 2\) with batch_first=False"),
         ({"attn_mask": LATER}, r"attn_mask of shape \(6, 6\).* \(2, 2\) or \(24, 2, 2\) with batch_first=False"),
         ({"key_padding_mask": PADDING.T.long()}, "type torch.int64; .*torch.bool, True where a key is not seen"),

@@ -117,7 +117,11 @@ def test_a_file_may_have_the_line_ends_of_any_system(tmp_path, end):
     [
         ("sst2", ["sentence\tlabel", "a\t1", "b"], r"train\.tsv, line 3: 1 columns, expected 2 \(\['sentence', "),
         ("sst2", ["sentence\tlabel", "a\t2"], r"line 2: label '2', allowed: 0, 1"),
-        ("sst2", ["label\tsentence\tlabel", "0\ta\t1"], r"train\.tsv, line 1: the column 'label' stands in the line twice"),
+        (
+            "sst2",
+            ["label\tsentence\tlabel", "0\ta\t1"],
+            r"train\.tsv, line 1: the column 'label' stands in the line twice",
+        ),
         ("sst2", ["sentence,label", "a,1"], r"line 1: no column sentence, label among \['sentence,label'\]"),
         ("sst2", ["sentence\tlabel"], r"train\.tsv: no example"),
         ("sst2", ["sentence\tlabel", "\udce9\t1"], r"train\.tsv, line 2: not UTF-8"),
@@ -175,7 +179,7 @@ def test_rows_of_the_hub_without_a_label_are_left_out_and_counted(tmp_path, task
     assert examples.frame[["example_id", "label"]].values.tolist() == [["1", 1], ["2", 0]]
     assert (examples.dropped, examples.reason) == (1, "no gold label")
     with pytest.raises(ValueError, match="no example has a label"):
-        glue.read_hub(hub(tmp_path / "none", rows[:1] * 2, task), TASKS[task], split)
+        glue.read_hub(make_hub(tmp_path / "none", rows[:1] * 2, task), TASKS[task], split)
 
 
 @pytest.mark.parametrize(("size", "count"), [(40, 7), (7, 40), (7, None)])

@@ -305,9 +305,9 @@ def name_code(folder, target, variant):
     ids=["pipeline", "from_pretrained", "export"],
 )
 def test_no_python_runs_that_the_configuration_of_a_model_folder_names(load, folder, tmp_path):
-    variant = own_operator(tmp_path / "mine.py", f"open({str(tmp_path / 'ran')!r}, 'w')\n{OWN}")
+    variant = write_own_operator(tmp_path / "mine.py", f"open({str(tmp_path / 'ran')!r}, 'w')\n{OWN}")
     with pytest.raises(ValueError, match="`plain_queries` is a user's own, and a configuration cannot name code"):
-        load(named(folder, tmp_path / "theirs", variant))
+        load(name_code(folder, tmp_path / "theirs", variant))
     assert not (tmp_path / "ran").exists()
 
 

@@ -547,7 +547,7 @@ def test_a_binary_text_of_the_hub_is_unsound_and_not_base64(tmp_path, output):
         ("train.jsonl", b"", None, 5, ValueError, "corpus.hub: .*has no rows"),
         ("repository.py", b"", None, 5, ValueError, "corpus.hub: .*scripts are no longer supported"),
         ("train.txt", b"", ["*.txt"], 5, ValueError, "corpus.hub: .*no document in any of these"),
-        ("train.jsonl", plain("a"), ["fr_meta/*"], 5, ValueError, r"`fr_meta/\*` matches no file"),
+        ("train.jsonl", write_plain("a"), ["fr_meta/*"], 5, ValueError, r"`fr_meta/\*` matches no file"),
         ("a.parquet", b"", ["*"], 5, ValueError, r"corpus\.hub\.files: .*a\.parquet has an unknown form"),
         ("train.jsonl", b'{"body": "a"}', None, 1, ValueError, r"no `text` or `content` among the columns \['body'\]"),
         ("a.jsonl", b"{}\n", ["*"], None, RuntimeError, r"repository/a\.jsonl: no line is a JSON object"),

@@ -76,7 +76,7 @@ def draw_lines(rng: Random, warnings: list[str]) -> list[str]:
 
 
 def _add_noise(rng: Random, line: str) -> str:
-    """Replaces a line after the first 40 characters by random signs, which come first and outnumber the letters."""
+    """Returns the first 40 characters of a line after random signs, which outnumber the letters by far."""
     signs = [rng.choice(string.punctuation + string.digits) for _ in range(len(line) + 20)]
     return "".join(signs) + line[:40]
 

@@ -38,7 +38,7 @@ def join_roles(words: Words) -> str:
 
 
 def find_subject(roles: str) -> int:
-    """Finds the position of the subject, the first noun or name after any comma: `DNVDN` -> 1."""
+    """Finds the subject in a text of role letters, the first noun or name after any comma: `DNVDN` -> 1."""
     position = roles.find("C") + 1
     while roles[position] not in "NM":
         position += 1
@@ -57,12 +57,12 @@ def _draw_modifier(rng: Random, scene: Scene, agent: Thing) -> str:
 
 
 def find_finite(roles: str) -> int:
-    """Finds the last finite verb, since an earlier finite verb belongs to a modifier: `DNXTBDN` -> 2."""
+    """Finds the last finite verb in a text of role letters: `DNXTBDN` -> 2. An earlier finite verb is in a modifier."""
     return max(roles.rfind("V"), roles.rfind("X"))
 
 
 def _find_verb(roles: str) -> int:
-    """Finds the main verb, after the auxiliary and "not" of the main clause: `DNXTBDN` -> 4."""
+    """Finds the main verb in a text of role letters, after the auxiliary and "not": `DNXTBDN` -> 4."""
     position = find_finite(roles)
     while roles[position] in "XT":
         position += 1

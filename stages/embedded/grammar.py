@@ -120,7 +120,7 @@ def print_sentence(words: Words, end: str = ".") -> str:
 
 
 def say_event(event: Event, wording: Wording = PLAIN) -> Words:
-    """Words an event, without capital and full stop."""
+    """Words an event as a sentence of words with roles, without capital and full stop."""
     verb = choose_name(event.action, wording.swapped)
     agent = say_thing(event.agent, wording)
     patient = say_thing(event.patient, wording)
@@ -142,7 +142,7 @@ def write_sentence(event: Event, wording: Wording = PLAIN) -> str:
 
 
 def say_thing(thing: Thing, wording: Wording = PLAIN) -> str:
-    """Words a thing: `Anna/M`, or with a determiner `a/D big/A cart/N`."""
+    """Words a person or an object as a tagged phrase: `Anna/M`, or with a determiner `a/D big/A cart/N`."""
     if thing.named:
         return f"{thing.noun}/M"
     noun = choose_name(thing.noun, wording.swapped)

@@ -52,7 +52,7 @@ def compute_similarity(first: Event, second: Event) -> float:
 
 
 def _compare_events(premise: Event, hypothesis: Event) -> set[str]:
-    """Compares two events part by part, without regard to negation.
+    """Compares the parts of two events, a premise and a hypothesis, without regard to negation.
 
     Returns:
         The results for agent, action, place, and the noun, count and quality of the patient: `follows` if the

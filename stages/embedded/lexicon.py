@@ -55,7 +55,7 @@ def list_names(concept: str) -> list[str]:
 
 
 def choose_name(concept: str, swapped: frozenset[str]) -> str:
-    """Returns the second name, if any, of a concept in `swapped`, or else the first name."""
+    """Returns the second name, if any, of a concept in `swapped` (`purchase` for `buy`), or else the first name."""
     if concept in swapped:
         return SYNONYMS.get(concept, concept)
     return concept

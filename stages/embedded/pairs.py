@@ -92,7 +92,7 @@ def _draw_hypothesis(
     scene: Scene,
     wanted: str,
 ) -> Event:
-    """Draws a hypothesis that often, but not always, has the relation `wanted` to the premise."""
+    """Draws a hypothesis that often, but not always, has the relation `wanted`, such as `neutral`, to the premise."""
     base = replace(premise, negated=False)
     negated = premise.negated
     change = rng.choice(CHANGES[wanted])

@@ -61,7 +61,7 @@ def draw_story(rng: Random, scene: Scene) -> list[str]:
 def draw_exchange(rng: Random, scene: Scene) -> list[str]:
     """Draws a statement or question and a reply, whose first word ("Yes", "No", "Perhaps") is the relation of both.
 
-    No pair of a validation file is drawn.
+    An example of a reply is "No, Anna hid a cart". No pair of a validation file is drawn.
     """
     kind = rng.choices(("statements", "inference", "answer", "questions"), (4, 3, 3, 2))[0]
     texts, relation_of_texts = _draw_compared(rng, scene, kind)

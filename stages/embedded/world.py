@@ -75,14 +75,14 @@ def draw_event(
     place: float = 0.2,
     social: float = 0.5,
 ) -> Event:
-    """Draws an event of the past among the people and things of a scene.
+    """Draws an event of the past, such as `Anna hid a cart`, among the people and things of a scene.
 
     Args:
         rng: source of all choices.
         scene: people, things and places of the event.
         negated: probability of a negation.
         place: probability that the place is stated.
-        social: probability that the patient is a person and not a thing.
+        social: probability that the patient, which is acted on, is a person and not a thing.
     """
     agent = rng.choice(scene.people)
     if rng.random() < social:

@@ -35,7 +35,7 @@ def require_pairs(root: Path, protocol: TranslationProtocol) -> None:
     """Checks that the files of all splits of a protocol exist and hold data.
 
     Raises:
-        ValueError: a file is missing, or is a pointer or web page.
+        ValueError: a file is missing, or is a Git LFS pointer or web page.
     """
     for name in protocol.files.model_dump().values():
         for path in find_pairs(root, name, (protocol.source, protocol.target)):

@@ -42,7 +42,7 @@ def require_file(
     what: str,
     remedy: str,
 ) -> Path:
-    """Finds the whole file or the subset like `find_file`, and stops with a remedy if neither exists.
+    """Finds a file, whole (`train.tsv`) or as a subset (`train.subset.tsv`), and raises an error if neither exists.
 
     Args:
         folders: folders to look in.
@@ -138,7 +138,7 @@ def require_glue(root: Path, names: Iterable[str]) -> None:
     """Checks that the files of all splits of some GLUE tasks exist and hold data.
 
     Raises:
-        ValueError: a file is missing, or is a pointer or web page.
+        ValueError: a file is missing, or is a Git LFS pointer or web page.
     """
     for name in names:
         for split in TASKS[name].splits:
@@ -149,7 +149,7 @@ def require_questions(root: Path, questions: Questions) -> None:
     """Checks that the files of all configured sets of questions exist and hold data.
 
     Raises:
-        ValueError: a file is missing, or is a pointer or web page.
+        ValueError: a file is missing, or is a Git LFS pointer or web page.
     """
     for name in questions.names:
         for split in STEMS:

@@ -105,7 +105,7 @@ def generate_pairs(limits: dict[str, int], seed: int) -> dict[str, Texts]:
 
 
 def _cut_sentence(ids: np.ndarray, positions: int) -> np.ndarray:
-    """Cuts a sentence to at most `positions` token ids; the last token of a cut sentence is the end token."""
+    """Cuts a sentence to at most `positions` token ids, of which the last is the end token."""
     if len(ids) <= positions:
         return ids
     return np.append(ids[: positions - 1], END)

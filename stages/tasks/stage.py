@@ -91,7 +91,7 @@ def _sample_examples(
     number: int,
     settings: Settings,
 ) -> pd.DataFrame:
-    """Draws the examples of a split that are used; `number` is the position of the split in the task, for the seed."""
+    """Draws the examples of a split, up to the limit in params.yaml; the position `number` of the split is a seed."""
     tasks = settings.tasks
     section = tasks if name in TASKS else tasks.questions
     limit = section.train_examples if split.name == "train" else section.validation_examples
@@ -123,7 +123,7 @@ def _describe_split(
 
 
 def compute_majority_share(frame: pd.DataFrame, name: str) -> float | None:
-    """Computes the share of the most frequent class, or of questions without an answer.
+    """Computes the share of the most frequent class, or of questions without an answer, for comparison with scores.
 
     A regression, and questions that all have answers, give `None`.
     """

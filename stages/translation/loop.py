@@ -84,12 +84,12 @@ def make_log_entry(epoch: int, counts: Counts, evaluated: Counts, positions: int
         A dictionary with `epoch` and these keys:
 
         - `training_loss`: mean over the real tokens of the training batches, in nats, with label smoothing.
-        - `training_accuracy`: share of *all* positions that are right, as the tutorial measures: every target is padded
-          to `positions` and shifted by one, and a padded position is always wrong, since the loss never teaches
-          padding.
+        - `training_accuracy`: share of *all* positions that are right, as TensorFlow's tutorial measures: every target
+          is padded to `positions` and shifted by one, and a padded position is always wrong, since the loss never
+          teaches padding.
         - `accuracy_ceiling`: share of real tokens among all positions, the highest possible accuracy.
         - `tokens`: number of real held-out tokens.
-        - `accuracy`: share of right tokens among these.
+        - `accuracy`: share of right tokens among the real held-out tokens.
         - `perplexity`: per real held-out token, without label smoothing.
     """
     places = counts.pairs * (positions - 1)
