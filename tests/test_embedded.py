@@ -37,8 +37,8 @@ from stages.embedded.grammar import Event, Thing, Wording, write_sentence
 from stages.embedded.inference import compute_similarity, find_relation
 from stages.embedded.world import draw_scene
 from stages.files.compression import zstd
-from stages.files.storage import sha256
-from stages.filtering.annotation import quality_warnings
+from stages.files.storage import compute_sha256
+from stages.filtering.annotation import find_quality_warnings
 from stages.schema.sections import GLUE
 
 DOCUMENTS = 1000
