@@ -58,11 +58,11 @@ def verify(arguments: dict[str, str]) -> None:
 
 
 def run_stage(name: str, arguments: dict[str, str]) -> None:
-    """Runs a stage and writes the record of the run.
+    """Runs a stage, and writes the record of the run to data/runs/STAGE.json.
 
     Args:
         name: the name of the stage.
-        arguments: the arguments of the stage that the command line names.
+        arguments: the arguments of the stage that the command line gives, such as {"size": "tiny"}.
     """
     settings = load_settings()
     inputs = handover.read_inputs(name, settings)
@@ -92,7 +92,17 @@ def run_stage(name: str, arguments: dict[str, str]) -> None:
 
 
 def require_argument(settings: Settings, stage: str, argument: str, value: str) -> None:
-    """Checks that params.yaml lists the value of an argument of a stage; a ValueError names the key that does not."""
+    """Checks that params.yaml lists the value of an argument of a stage.
+
+    Args:
+        settings: the content of params.yaml.
+        stage: the name of the stage.
+        argument: `protocol`, `operator`, `size` or `seed`.
+        value: the value on the command line.
+
+    Raises:
+        ValueError: the value is not listed; the message names the key of params.yaml.
+    """
     key = LISTS[argument]
     place = f"{key} of params.yaml"
     # the section of a stage may have a list for its own models, such as `translation.operators`
@@ -106,7 +116,7 @@ def require_argument(settings: Settings, stage: str, argument: str, value: str) 
 
 
 def build_parser() -> argparse.ArgumentParser:
-    """Builds the parser of the command line, with sub-commands `scale` and `verify`, and one for every stage."""
+    """Builds the parser of the command line: a sub-command for every stage, and `scale` and `verify`."""
     parser = argparse.ArgumentParser(
         prog="python -m stages", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
@@ -120,7 +130,7 @@ def build_parser() -> argparse.ArgumentParser:
 
 
 def _add_command(commands: argparse._SubParsersAction, name: str, source: Path) -> None:
-    """Adds the sub-command that runs the function `main` of a file, whose docstring is the help.
+    """Adds the sub-command that runs the function `main` of a file, with the docstring of the file as help.
 
     The arguments of the sub-command are the arguments of `main` after the settings; all are optional.
     """

@@ -301,10 +301,10 @@ COMMANDS = {
     "a protocol that is not listed": (("finetuning", "original", "tiny", "courtois2042"), "mean `courtois2024`?"),
     "a size that is not listed": (("pretraining", "original", "tinny"), "did you mean `tiny`?"),
     "an operator that translation does not list": (("translation", "symmetric"), "is not in translation.operators of"),
-    "a stage before its inputs": (("filtering",), "data/corpus: not made yet; `dvc repro filtering` runs"),
+    "a stage before its inputs": (("filtering",), "data/corpus: not made yet; run `dvc repro filtering`"),
     "a part of a stage before its inputs": (
         ("question_answering", "shared", "tiny"),
-        "data/pretraining: not made yet; `dvc repro question_answering` runs",
+        "data/pretraining: not made yet; run `dvc repro question_answering`",
     ),
 }
 

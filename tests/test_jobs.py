@@ -430,7 +430,7 @@ def test_an_interrupt_from_the_keyboard_is_one_line_at_any_moment(work, awaited,
     os.killpg(stage.pid, signal.SIGINT)
     _, said = stage.communicate()
     assert stage.returncode == 130
-    assert said.splitlines()[-1] == "interrupted; the same command goes on where it was"
+    assert said.splitlines()[-1] == "interrupted; run the same command again to resume"
     assert "Traceback" not in said
 
 

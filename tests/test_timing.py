@@ -323,7 +323,7 @@ def test_a_new_process_is_killed_when_nobody_waits_for_its_call():
 
 
 def test_a_new_process_that_was_killed_is_one_clear_error():
-    killed = pytest.raises(RuntimeError, match="^its process was killed; run the same command again")
+    killed = pytest.raises(RuntimeError, match="^the worker process was killed; run the same command again")
     with killed, pool.open_new_process() as process:
         process.submit(os._exit, 9).result()
 

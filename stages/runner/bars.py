@@ -1,4 +1,4 @@
-"""The progress of a long piece of work: a bar on a terminal; without a terminal, a printed line every minute."""
+"""The progress of long work: a bar on a terminal; without a terminal, a printed line every minute."""
 
 import sys
 import threading
@@ -11,10 +11,11 @@ LINE = "{desc}: {n_fmt} of {total_fmt}, {elapsed} so far, about {remaining} to g
 
 
 class Bar(tqdm):
-    """tqdm's bar; if standard error is no terminal, a thread instead prints a line every EVERY seconds.
+    """A progress bar of tqdm; without a terminal, a thread prints a line every EVERY seconds (60 by default) instead.
 
-    The thread prints even while the count stands still, which shows that a long step is at work. Nothing is printed if
-    `silent` is true, as in all but the first of several processes; the other arguments are passed to tqdm.
+    The thread prints even while the count stands still, so that a log shows a long step at work. `silent` prints
+    nothing,
+    as in all but the first of several processes; the other arguments are passed to tqdm.
     """
 
     def __init__(self, *arguments, silent: bool = False, **options):
@@ -38,7 +39,7 @@ class Bar(tqdm):
     def close(self) -> None:
         """Ends the bar, or the printing of lines."""
         self._ended.set()
-        # else tqdm ends the line of a bar that was never drawn
+        # without this, tqdm ends the line of a bar that was never drawn
         if self._lines:
             self.disable = True
         super().close()

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator
 
 from stages.runner.pool import Outcome
 
-# to wait for a scheduler, and then for its first worker
+# how long to wait for a scheduler, and then for its first worker
 CONNECTION_SECONDS = 30
 
 
@@ -15,10 +15,12 @@ def run_on_cluster(call: Callable, work: list[tuple[str, tuple]], address: str) 
     Args:
         call: a function that can be imported.
         work: name and arguments of every job.
-        address: of the scheduler, such as tcp://HOST:8786.
+        address: the address of the scheduler, such as tcp://HOST:8786.
 
     Yields:
-        The name of a job, and the value that `call` has returned or the error of the worker, as jobs end, in any order.
+        A pair (name of a job, return value of `call`) as each job ends, in any order. If a worker failed, the text of
+        the
+        error replaces the return value.
 
     Raises:
         ValueError: the package `distributed` is missing; the scheduler cannot be reached or has no workers; or some
@@ -46,12 +48,12 @@ def run_on_cluster(call: Callable, work: list[tuple[str, tuple]], address: str) 
                 f"workers: some workers of {address} take several jobs at a time, whose random numbers would come from "
                 f"one generator; start the workers with one thread each: `{command}`"
             )
-        # such a worker would take its jobs for a share of jobs
+        # with WORLD_SIZE, a worker would do only a share of a job, as under torchrun
         if any(number not in (None, "", "1") for number in client.run(os.getenv, "WORLD_SIZE").values()):
             raise ValueError(
                 f"workers: WORLD_SIZE is set for some workers of {address}; `unset WORLD_SIZE` before `{command}`"
             )
-        # pure: Dask would return the result of an equal call before, even if its files are gone
+        # pure=False, because Dask would otherwise return the result of an earlier equal call, whose files may be gone
         futures = {client.submit(call, *arguments, pure=False): name for name, arguments in work}
         for future in as_completed(futures):
             # a job returns its own errors; this is an error of the worker

@@ -11,9 +11,9 @@ FREE_SPACE = "free some space and run the same command again"
 
 
 def describe_error(error: BaseException) -> str:
-    """Returns the message of an error, with a remedy if the surroundings are at fault: memory, disk, files, packages.
+    """Returns the message of an error, with a remedy for errors of memory, disk, file permissions and packages.
 
-    Errors of PyTorch and of safetensors are recognised by name or message, because neither library is loaded here.
+    Errors of PyTorch and safetensors are recognised by name or message, because neither library is loaded here.
     """
     text = str(error)
     cannot_allocate = any(words in text for words in NO_MEMORY)
@@ -39,7 +39,7 @@ def describe_error(error: BaseException) -> str:
 
 
 def _is_of_ours(error: ImportError) -> bool:
-    """Whether a module of this repository is missing, or lacks a name."""
+    """Whether this repository lacks the module or name that an import asked for: a bug, and no fault of the user."""
     return (error.name or "").partition(".")[0] == "stages"
 
 
@@ -49,7 +49,7 @@ def clear_errors() -> Iterator[None]:
     try:
         yield
     except KeyboardInterrupt:
-        print("interrupted; the same command goes on where it was", file=sys.stderr)
+        print("interrupted; run the same command again to resume", file=sys.stderr)
         # the status that shells give a program that SIGINT ended
         sys.exit(130)
     # a RuntimeError comes from `jobs.run`, among others
@@ -60,5 +60,8 @@ def clear_errors() -> Iterator[None]:
 
 
 def escape_control_characters(text: str) -> str:
-    """Escapes characters that would steer a terminal, as Python writes them; ends of lines and tabs stay."""
+    r"""Escapes characters that would steer a terminal; line feeds and tabs stay.
+
+    File names and error texts may come from outside. The character ESC becomes the four characters \x1b.
+    """
     return "".join(c if c.isprintable() or c in "\n\t" else repr(c)[1:-1] for c in text)

@@ -1,9 +1,8 @@
-"""The fingerprint of a job: a hash over everything that decides the result.
+"""The fingerprint of a job: a hash over everything that decides the result of the job.
 
-A fingerprint covers the job's content, the input files, the versions of the libraries that compute, and the closure of
-the code: the files of this repository that the function's module imports, the files that those import, and so on. A
-test derives the folders that dvc.yaml names from the same closure. The packages `schema`, `runner` and `files` are left
-out: these packages check, schedule and write, and decide no value in a result.
+A fingerprint covers the job's content, the input files, the versions of the libraries that compute, and the code: the
+file of the job function, the files of this repository that the file imports, and so on. The packages `schema`,
+`runner` and `files` are left out: these packages check, schedule and write, and decide no value in a result.
 """
 
 import ast
@@ -20,19 +19,19 @@ from pathlib import Path
 from stages.files.storage import compute_digests, compute_sha256
 from stages.runner.run import Job
 
-# without links, as `find_closure` gives files
+# without links, as files of the closure are
 ROOT = Path(__file__).resolve().parents[2]
 LEFT_OUT = tuple(ROOT / "stages" / room for room in ("schema", "runner", "files"))
 # NumPy draws the order of batches; the last three compute scores inside jobs. An upgrade of any may move the last bit.
 LIBRARIES = ("tokenizers", "torch", "transformers", "numpy", "scikit-learn", "scipy", "sacrebleu")
-# When this module was imported: before the modules of jobs, in every process that does jobs.
+# The time of this import, which in every process that does jobs comes before the import of the jobs' modules.
 IMPORTED = time.time()
 
 
 def find_closure(source: Path) -> frozenset[Path]:
-    """Finds the files of this repository that `source` imports, directly or through other files, and `source` itself.
+    """Finds all files of this repository that a Python file needs: the file, its imports, their imports, and so on.
 
-    A YAML file that lies next to a module and has the same name counts as a part of the module.
+    A YAML file with the name of a module, in the same folder, counts as part of the module.
     """
     files = set()
     waiting = [source.resolve()]
@@ -47,7 +46,7 @@ def find_closure(source: Path) -> frozenset[Path]:
 
 @cache
 def find_imported_files(source: Path) -> frozenset[Path]:
-    """Finds the files of this repository that `source` itself imports, at the top or inside functions.
+    """Finds the files of this repository that a Python file itself imports, at the top or inside functions.
 
     The folders schema, runner and files, which decide no result, and `__init__.py` files are left out.
     """
@@ -80,7 +79,10 @@ def _list_imports(source: Path) -> Iterator[str]:
 
 
 def list_modules(source: Path) -> list[str]:
-    """Returns the dotted names, sorted, of this repository's modules in the closure of `source`, itself included."""
+    """Lists the dotted names, sorted, of a Python file and of all modules of this repository that the file needs.
+
+    For stages/filtering/rules.py: ["stages.filtering.rules", "stages.records.records"].
+    """
     names = []
     for file in sorted(find_closure(source)):
         if file.suffix == ".py" and file.is_relative_to(ROOT):
@@ -89,11 +91,11 @@ def list_modules(source: Path) -> list[str]:
 
 
 def compute_code_digest(source: Path, as_loaded: bool = False) -> str:
-    """Computes a SHA-256 over the names and contents of the closure of `source`.
+    """Computes a SHA-256 over the names and contents of a Python file and all files of this repository that it needs.
 
     Args:
         source: a file of Python.
-        as_loaded: whether to take every file as this process has imported the file, and not as the file is now.
+        as_loaded: whether to hash the versions that this process has imported, instead of the files as they are now.
     """
     digest_of = _digest_loaded_file if as_loaded else compute_sha256
     hashed = hashlib.sha256()
@@ -106,10 +108,10 @@ def compute_code_digest(source: Path, as_loaded: bool = False) -> str:
 
 @cache
 def _digest_loaded_file(file: Path) -> str:
-    """Returns the SHA-256 of a file; with a mark if the file has changed since this process began to import.
+    """Returns the SHA-256 of a file, with a mark if the file has changed since this process began to import.
 
-    Such a process may have imported either version, and the mark makes the digest differ from the digest of both. The
-    first call decides: a file that changes after the imports does not concern the process.
+    Such a process may have imported either version, and the mark makes the digest differ from the digests of both. The
+    first call decides, because a change after the imports does not concern the process.
     """
     mark = " changed" if file.stat().st_ctime > IMPORTED else ""
     return compute_sha256(file) + mark
@@ -119,8 +121,8 @@ def compute_fingerprints(computed_by: list, jobs: list[Job]) -> list[str]:
     """Computes the fingerprints of jobs: 32 hexadecimal digits of a SHA-256 each, in order.
 
     Args:
-        computed_by: the `describe_identity` of the job function.
-        jobs: the jobs, whose inputs count by content and by path relative to the working directory.
+        computed_by: name, code digest and library versions of the job function.
+        jobs: the jobs; each input counts by content and by path relative to the working directory.
 
     Raises:
         FileNotFoundError: an input is missing; the message names the input.
@@ -129,7 +131,7 @@ def compute_fingerprints(computed_by: list, jobs: list[Job]) -> list[str]:
     inputs = {path for job in jobs for path in job.inputs}
     for path in sorted(inputs):
         if not path.exists():
-            raise FileNotFoundError(f"{path}: not made with these settings; `dvc repro` makes what is missing")
+            raise FileNotFoundError(f"{path}: not made with these settings; run `dvc repro` to make the missing files")
     digest_of = compute_digests(inputs)
     fingerprints = []
     for job in jobs:
@@ -142,11 +144,9 @@ def compute_fingerprints(computed_by: list, jobs: list[Job]) -> list[str]:
 def describe_identity(function: Callable, as_loaded: bool = False) -> list:
     """Returns everything that decides the result of a function in addition to the arguments.
 
-    Two runs with equal identity and arguments may share a result.
-
     Args:
         function: the job function.
-        as_loaded: whether the code counts as this process has loaded the code, and not as the files are now.
+        as_loaded: whether to hash the code that this process has imported, instead of the files as they are now.
 
     Returns:
         The qualified name of the function, a SHA-256 of its code and imports, and the versions of libraries by name.

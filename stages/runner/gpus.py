@@ -17,10 +17,10 @@ from stages.files.storage import acquire_lock
 
 
 def list_visible_gpus() -> tuple[str, ...]:
-    """Returns the GPUs that CUDA would use here, by number or UUID as in CUDA_VISIBLE_DEVICES; () without a GPU.
+    """Lists the GPUs that CUDA would use in this process, as UUIDs or numbers; () without a GPU.
 
-    No library is loaded that would occupy a GPU. A PyTorch without CUDA uses no GPU. If the variable is set, entries
-    count, unchecked, up to the first that names no GPU, such as -1 or Slurm's NoDevFiles, as CUDA reads the variable.
+    If CUDA_VISIBLE_DEVICES is set, the entries count, unchecked, up to the first that names no GPU (such as -1), as in
+    CUDA: "0,1,-1,2" gives ("0", "1"). A PyTorch without CUDA uses no GPU. No library is loaded that would occupy a GPU.
     """
     if is_built_without_cuda():
         return ()
@@ -37,12 +37,12 @@ def _is_name_of_gpu(name: str) -> bool:
 
 
 def list_product_names() -> tuple[str, ...]:
-    """Returns the product names of all NVIDIA GPUs of this machine; () without a GPU."""
+    """Lists the product names of all NVIDIA GPUs of this machine; () without a GPU."""
     return _ask_every_gpu(pynvml.nvmlDeviceGetName)
 
 
 def _ask_every_gpu(property_of: Callable) -> tuple[str, ...]:
-    """Applies a function of pynvml to the handle of every GPU; returns () if no driver answers."""
+    """Applies a function of pynvml to the handle of every GPU, and returns the values; () if no driver answers."""
     try:
         pynvml.nvmlInit()
         numbers = range(pynvml.nvmlDeviceGetCount())
@@ -59,13 +59,14 @@ def is_built_without_cuda() -> bool:
 # the cache keeps the lock alive, and a further call takes no second GPU
 @cache  # noqa: RET503, because the loop ends only by `return`
 def bind_to_gpu(gpus: tuple[str, ...]) -> AcquireReturnProxy:
-    """Binds this worker process to the GPU that the fewest workers of this user hold, by CUDA_VISIBLE_DEVICES.
+    """Binds this worker process to the GPU with the fewest workers of this user, by setting CUDA_VISIBLE_DEVICES.
 
-    The call must come before any library is loaded that asks for a GPU, because CUDA reads the variable only once.
-    Every worker locks a numbered place on a GPU; place 0 of every GPU is tried first, then place 1 of every GPU.
+    CUDA reads the variable only once, so the call must come before any library is loaded that asks for a GPU. Every
+    worker
+    locks a numbered place on a GPU; place 0 of every GPU is tried first, then place 1.
 
     Args:
-        gpus: identifiers as returned by `list_visible_gpus`, not empty.
+        gpus: numbers or UUIDs of GPUs, not empty.
 
     Returns:
         The lock, which holds until the process ends.

@@ -1,8 +1,8 @@
-"""The stages of dvc.yaml: what must exist before a stage runs, and what must not change while the stage runs.
+"""The inputs of the stages in dvc.yaml: must exist before a stage runs, and must not change while the stage runs.
 
 A stage that other stages read leaves a record in data/runs as the last output, which shows that the stage has ended.
-DVC compares the content of inputs before a stage, and writes dvc.lock after the stage; so an input that changes
-meanwhile would be locked although the stage has read another version.
+DVC compares inputs before a stage and writes dvc.lock after the stage, so an input that changes meanwhile would be
+locked although the stage has read another version.
 """
 
 from functools import cache
@@ -26,7 +26,7 @@ def read_pipeline() -> dict[str, dict]:
 
 
 def list_outputs(stage: str) -> list[Path]:
-    """Lists the paths under `outs` of a stage of dvc.yaml."""
+    """Lists the paths under `outs` of a stage of dvc.yaml; for corpus: data/corpus and data/runs/corpus.json."""
     paths = []
     for entry in read_pipeline()[stage]["outs"]:
         # a path with options is a dictionary {path: options}
@@ -35,9 +35,11 @@ def list_outputs(stage: str) -> list[Path]:
 
 
 def require_inputs(stage: str) -> None:
-    """Checks that the stages whose outputs a stage reads have run. A stage that is not in dvc.yaml has no inputs.
+    """Checks that all inputs of a stage exist, and that the stages which make these inputs have ended.
 
-    Folders to which several stages add (data/observations) are not checked: a pipeline may leave some stages out.
+    A stage that is not in dvc.yaml has no inputs. Folders to which several stages add (data/observations) are not
+    checked,
+    because a pipeline may leave some stages out.
 
     Raises:
         ValueError: an input was not made yet; the message names the input and the command that makes the input.
@@ -51,15 +53,16 @@ def require_inputs(stage: str) -> None:
         if path in makers and path not in optional:
             record = RUNS / f"{makers[path]}.json"
             if not record.exists() or not path.exists():
-                raise ValueError(f"{path}: not made yet; `dvc repro {stage}` runs {stage} and all stages before")
+                raise ValueError(f"{path}: not made yet; run `dvc repro {stage}` for {stage} and all stages before")
 
 
 def read_inputs(stage: str, settings: Settings) -> dict[str | Path, object]:
-    """Reads the inputs that dvc.yaml lists for a stage; none for a stage that is not in dvc.yaml.
+    """Reads the inputs that dvc.yaml lists for a stage; {} for a stage that is not in dvc.yaml.
 
     Returns:
-        By the name of a key, such as "params.yaml: corpus.documents", the value in `settings`; by the path of a file,
-        size and time of modification (`storage.read_states`).
+        Two kinds of entries:
+        - name of a setting, such as "params.yaml: corpus.documents" -> value in `settings`
+        - path of a file -> (size in bytes, time of modification in ns)
     """
     entry = read_pipeline().get(stage, {"deps": []})
     inputs: dict[str | Path, object] = {}
@@ -75,11 +78,11 @@ def read_inputs(stage: str, settings: Settings) -> dict[str | Path, object]:
 
 
 def require_unchanged(stage: str, inputs: dict[str | Path, object]) -> None:
-    """Checks that the inputs of a stage are the same as before the stage ran.
+    """Checks, after a stage has run, that the inputs of the stage are the same as before.
 
     Args:
         stage: the name of the stage.
-        inputs: what `read_inputs` returned before.
+        inputs: the settings and versions of files before the stage ran (`read_inputs`).
 
     Raises:
         RuntimeError: an input was changed, replaced, added or deleted; DVC then writes nothing into dvc.lock.

@@ -2,9 +2,9 @@
 
 A job function takes a job's argument and the job's own folder, and returns JSON. A finished job leaves `result.json` in
 data/jobs/FUNCTION/FINGERPRINT/, where any stage finds the result. The fingerprint covers everything that decides the
-result (fingerprints.py), so a killed or edited stage computes only jobs that are missing or have changed. The files of
-a finished job are checked before use (results.py); a damaged job is computed again. A running job holds the lock of the
-folder, and may keep checkpoints there to resume from. data/jobs can be deleted at any time.
+result (fingerprints.py), so a killed or edited stage computes only jobs that are missing or have changed. A finished
+job is checked before use (results.py); a damaged job is computed again. A running job holds the lock of the folder, and
+may keep checkpoints there to resume from. data/jobs can be deleted at any time.
 
 A cluster (extra `cluster`): `dask scheduler`, and on every machine `dask worker tcp://HOST:8786 --nthreads 1
 --nworkers N`, in an environment with the packages of the pipeline and PYTHONPATH naming the checkout, under the same
@@ -57,18 +57,20 @@ def run(
         jobs: independent jobs.
         stage: the name under which progress and errors are printed.
         workers: number of processes at a time; `None` for the number of cores; the address of a Dask scheduler.
-        on_gpu: whether the jobs compute on a GPU, if the machine has any. With `workers` `None` there is then a process
-            per GPU; more processes than GPUs share the GPUs.
+        on_gpu: whether the jobs compute on a GPU, if the machine has any. `workers` `None` then means a process per
+            GPU;
+            more processes than GPUs share the GPUs.
         shared: whether several processes (torchrun, accelerate) can do a job together.
 
     Returns:
         (folder, result) of every job, in order. Of several processes, only the first returns; the rest exit.
 
     Raises:
-        RuntimeError: jobs have failed; raised with all failures after the other jobs are done, in several processes at
-            the first failure. Or the folder of a job was deleted meanwhile.
-        ValueError: several processes were started for jobs that cannot be shared; the Dask cluster cannot be used
-            (`cluster.run_on_cluster`); or a worker may not lock a GPU (`gpus.bind_to_gpu`).
+        RuntimeError: the folder of a job was deleted meanwhile, or jobs have failed: all failures together after the
+            other
+            jobs are done, in several processes only the first.
+        ValueError: several processes were started for jobs that cannot be shared; the Dask cluster cannot be used; or a
+            worker may not lock a GPU.
         FileNotFoundError: an input of a job is missing.
     """
     if not shared:
@@ -85,7 +87,7 @@ def run(
     work = sorted(((jobs[number], folders[number]) for number in missing), key=_estimate_work, reverse=True)
     outcomes = _compute_jobs(function, identity, states, work, workers, on_gpu)
     _await_outcomes(outcomes, stage, len(jobs), len(jobs) - len(missing))
-    # the first of several processes goes on alone
+    # only the first of several processes writes outputs
     if find_rank():
         print(
             f"{stage}: process {find_rank()} of {count_processes()} (RANK, WORLD_SIZE) ends; "
@@ -102,11 +104,11 @@ def run(
 
 
 def run_again(function: Callable[[Any, Path], dict], job: Job, folder: Path, stage: str) -> dict:
-    """Does a job again in a worker, in a given folder, so that the result in data/jobs stays as it is.
+    """Does a job again in a worker and another folder, to compare the result with the first, which stays unchanged.
 
     Args:
         function: the job function, called as `function(argument, folder)`.
-        job: the job; finished results are not used.
+        job: the job.
         folder: an absolute path, which is made.
         stage: the name under which progress and errors are printed.
 
@@ -136,24 +138,24 @@ def _require_one_process(stage: str) -> None:
 
 
 def prepare_server(stage: Path, workers: int | str | None) -> None:
-    """Lets the server of processes (pool.py) import the modules of a stage's jobs while the stage itself still loads.
+    """Starts the server from which workers are forked, which imports the jobs' modules while the stage still loads.
 
-    The imports take longer than all other work of a stage before the jobs, so both are done at once. Whether any job is
-    missing is not known yet; the server ends with the stage. Nothing is done if `run` needs no server: in one of
-    several processes, with a GPU, on a cluster, and for a stage without jobs.
+    The imports take longer than all other work of a stage before the jobs. Nothing is done if no server is needed: in
+    one
+    of several processes, with a GPU, on a cluster, and for a stage without jobs.
 
     Args:
-        stage: the file of the stage; the file of a stage without jobs has no `jobs.run(`.
-        workers: as in `run`.
+        stage: the Python file of the stage; the file of a stage without jobs has no `jobs.run(`.
+        workers: number of processes, `None` for the number of cores, or the address of a Dask scheduler.
     """
-    # this is also the end of `model_jobs.run(`
+    # `model_jobs.run(` ends in the same text
     runs_jobs = "jobs.run(" in stage.read_text(encoding="utf-8")
     if runs_jobs and count_processes() == 1 and not isinstance(workers, str) and not gpus.list_visible_gpus():
         pool.begin_server(fingerprints.list_modules(stage))
 
 
 def _estimate_work(task: tuple[Job, Path]) -> float:
-    """Estimates how much a job computes, for sorting: `Job.work` times the bytes of all inputs."""
+    """Estimates how much a job computes, to sort jobs by size: `Job.work` times the bytes of all inputs."""
     job, _ = task
     return job.work * (1 + sum(map(count_bytes, job.inputs)))
 
@@ -162,13 +164,13 @@ def _await_outcomes(outcomes: Iterator[tuple[str, str | None]], stage: str, tota
     """Shows the progress of the jobs of a stage until all of the jobs have ended.
 
     Args:
-        outcomes: as yielded by `_compute_jobs`.
+        outcomes: (name of a job, text of the error or `None`), as the jobs end.
         stage: the name under which progress is printed.
         total: number of all jobs.
         done: number of jobs that were finished before.
 
     Raises:
-        RuntimeError: jobs have failed; the message has the error of each.
+        RuntimeError: jobs have failed; the message has all errors.
     """
     if find_rank() == 0:
         plural = "" if total == 1 else "s"
@@ -188,10 +190,11 @@ def _await_outcomes(outcomes: Iterator[tuple[str, str | None]], stage: str, tota
 
 
 def _read_finished(jobs: list[Job], folders: list[Path], stage: str) -> list[dict | None]:
-    """Returns the record (`results.read`) of every finished job and `None` for every other job, in order.
+    """Reads the record of every finished job, `None` for every other job, in order.
 
-    A damaged job is reported and the folder deleted, so that the job begins anew: the checkpoint in the folder is no
-    safer than the rest, and files to which stages hold hard links must not be overwritten in place.
+    A damaged job is reported and its folder deleted, so that the job begins anew: the checkpoint in the folder is no
+    safer
+    than the rest, and other stages hold hard links to the files, which must not be overwritten in place.
     """
 
     def read_job(job: Job, folder: Path) -> dict | None:
@@ -227,7 +230,19 @@ def _compute_jobs(
     workers: int | str | None,
     on_gpu: bool,
 ) -> Iterator[tuple[str, str | None]]:
-    """Does jobs in the given folders; yields (name, error's text or `None`) as jobs end, in any order."""
+    """Does jobs in the given folders: in this process, in several processes, or on a cluster.
+
+    Args:
+        function: the job function.
+        identity: name, code digest and library versions of the function.
+        states: for each input, sizes and times of its files when the jobs were planned.
+        work: jobs with folders, the largest first.
+        workers: number of processes, `None`, or the address of a Dask scheduler.
+        on_gpu: whether the jobs compute on a GPU, if the machine has any.
+
+    Yields:
+        (name of a job, text of the error or `None`) as jobs end, in any order.
+    """
     if not work:
         return
     on_cluster = isinstance(workers, str)
@@ -252,7 +267,7 @@ def _compute_jobs(
 
 
 def _compute_here(calls: list[tuple[str, tuple]]) -> Iterator[tuple[str, str | None]]:
-    """Does jobs in this process, which several processes share, up to the first failure."""
+    """Does jobs in this process, which shares every job with other processes; stops at the first failure."""
     for name, arguments in calls:
         error = worker.do_job(*arguments)
         yield name, error

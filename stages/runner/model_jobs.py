@@ -18,24 +18,26 @@ def run(
     whole: bool,
     shared: bool = False,
 ) -> dict | None:
-    """Does the jobs of a plan, writes the observations and hands the results on.
+    """Does the jobs of a stage, writes its observations (data/observations/STAGE.csv) and publishes the results.
 
     Args:
-        function: the job function, as in `jobs.run`.
+        function: the job function: takes a run and the folder of the job, and returns JSON.
         plan: runs with a property `job`, a Job.
         stage: the stage's name in dvc.yaml.
-        workers: as in `jobs.run`.
-        outputs: takes (run, folder of the job, result of the job) for every run, in the order of the plan. The function
-            writes the further outputs of the stage and returns the observations, and the entries that the record of the
-            stage has in addition to those that every record has.
-        whole: whether the plan is all the work of the stage. Of a part, only the jobs are done: no output is written.
-        shared: as in `jobs.run`.
+        workers: number of processes, `None` for the number of cores, or the address of a Dask scheduler.
+        outputs: takes a list of (run, folder of the job, result of the job), in the order of the plan. Writes the
+            further
+            outputs of the stage; returns the observations, and the stage's own entries for its record in data/runs.
+        whole: whether the plan is all the work of the stage. For a part, only the jobs are done: no output is written.
+        shared: whether several processes (torchrun, accelerate) can do a job together.
 
     Returns:
-        The entries for the record of the stage; `None` for a part.
+        The stage's own entries for the record; `None` for a part.
 
     Raises:
-        RuntimeError, FileNotFoundError, ValueError: as in `jobs.run`; ValueError also if a value is not finite.
+        RuntimeError: jobs have failed.
+        FileNotFoundError: an input of a job is missing.
+        ValueError: an observation is not finite, or the jobs cannot be started.
     """
     plan_jobs = [run.job for run in plan]
     left = jobs.run(function, plan_jobs, stage, workers, on_gpu=True, shared=shared)

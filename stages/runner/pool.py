@@ -1,8 +1,8 @@
 """Computes jobs in processes of this machine.
 
-The processes are forked from a server that has imported the modules of the jobs, once for all processes,
-and has computed nothing: the processes inherit no thread and no GPU. Without such a server (macOS, Windows), and for
-jobs on GPUs, every process imports the modules itself.
+The processes are forked from a server: a process that has imported the modules of the jobs once for all workers, and
+has computed nothing, so that workers inherit no thread and no GPU. Without such a server (macOS, Windows), and for jobs
+on GPUs, every worker imports the modules itself.
 """
 
 import atexit
@@ -34,7 +34,8 @@ PR_SET_PDEATHSIG = 1
 ONE_THREAD = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "MKL_NUM_THREADS": "1"}
 # indented, as every error of a job is printed below the job's name
 KILLED = (
-    "  its process was killed; run the same command again, with fewer `workers` or a smaller batch if memory ran out"
+    "  the worker process was killed; run the same command again, with fewer `workers` or a smaller batch if memory "
+    "ran out"
 )
 SERVER_KILLED = (
     "the process that starts the workers was killed; run the same command again, with fewer `workers` if memory ran out"
@@ -49,8 +50,9 @@ def run_in_processes(
 ) -> Iterator[Outcome]:
     """Calls `call(*arguments)` for every job in several processes of this machine.
 
-    When a process is killed, only the current job fails, and another process starts. All processes end with
-    this process, and are killed when `call` raises an error, which is raised again.
+    When a process is killed, only the current job fails, and another process starts. All processes end with this
+    process,
+    and are killed when `call` raises an error, which is raised again.
 
     Args:
         call: a function that can be imported.
@@ -59,10 +61,11 @@ def run_in_processes(
         modules: names of the modules that the jobs import; `None` if every process is to import for itself.
 
     Yields:
-        The name of a job, and the value that `call` has returned or KILLED, as jobs end, in any order.
+        (name of a job, return value of `call`) as jobs end, in any order; for a killed process, a message replaces the
+        value.
 
     Raises:
-        RuntimeError: the server was killed when a process had to start.
+        RuntimeError: the server, from which workers are forked, was killed when a process had to start.
     """
     served = modules is not None and sys.platform == "linux"
     if served:
@@ -100,7 +103,7 @@ def run_in_processes(
 
 @contextmanager
 def open_new_process() -> Iterator[ProcessPoolExecutor]:
-    """Starts a process that inherits no settings of libraries, computes calls one by one, and ends with the `with`.
+    """Starts a process that inherits no settings of libraries and computes calls one by one, until the `with` ends.
 
     The process is killed when the body raises an error, which is raised again.
 
@@ -120,7 +123,7 @@ def open_new_process() -> Iterator[ProcessPoolExecutor]:
 
 
 def _make_executor(context: multiprocessing.context.BaseContext, number: int) -> ProcessPoolExecutor:
-    """Makes an executor of one process, one of `number`.
+    """Makes an executor of a single process, to run beside `number` - 1 such processes.
 
     Raises:
         RuntimeError: the system gives no semaphores, which Linux keeps in /dev/shm.
@@ -128,7 +131,7 @@ def _make_executor(context: multiprocessing.context.BaseContext, number: int) ->
     try:
         return ProcessPoolExecutor(1, context, initializer=prepare_worker, initargs=(number,))
     except OSError as error:
-        # too many open files are no matter of this folder
+        # too many open files have another cause than /dev/shm
         if error.errno in (errno.EMFILE, errno.ENFILE):
             raise
         raise RuntimeError(
@@ -143,7 +146,7 @@ def _kill_children() -> None:
 
 
 def _submit_call(executor: ProcessPoolExecutor, call: Callable, arguments: tuple) -> Future:
-    """Submits a call, for which the executor may have to start the process; a RuntimeError if the server was killed."""
+    """Submits a call to an executor, which may start a process; raises a RuntimeError if the server was killed."""
     try:
         with _delay_interrupts():
             return executor.submit(call, *arguments)
@@ -152,7 +155,7 @@ def _submit_call(executor: ProcessPoolExecutor, call: Callable, arguments: tuple
 
 
 def begin_server(modules: list[str]) -> None:
-    """Starts the server of processes, on Linux and unless a server runs; the server imports `modules` meanwhile.
+    """Starts the server from which workers are forked, on Linux only and at most once; the server imports `modules`.
 
     Raises:
         RuntimeError: the path of the folder for temporary files is too long for a socket.
@@ -184,10 +187,11 @@ def begin_server(modules: list[str]) -> None:
 # without this, the server takes 2 seconds to unload the libraries
 @atexit.register
 def _end_server() -> None:
-    """Kills the server of processes, if a server runs.
+    """Kills the server from which workers are forked, if a server runs.
 
     A server that is still importing would afterwards start a process whose parent is gone. The library has no public
-    way to end the server at once; if a server is needed again, the library starts another.
+    way
+    to end the server at once; if a server is needed again, the library starts another.
     """
     server = multiprocessing.forkserver._forkserver._forkserver_pid
     if server is not None:
@@ -197,11 +201,13 @@ def _end_server() -> None:
 
 @contextmanager
 def _delay_interrupts() -> Iterator[None]:
-    """Holds Ctrl-C back until the body ends, so that a process which starts there is known when all are killed.
+    """Holds Ctrl-C back until the body ends, so that a process which starts in the body can be found and killed.
 
     Such a process inherits the blocked signal, and never receives the signal. Blocking is not enough for this process:
-    a thread of a library may receive the signal instead, and the main thread then runs the handler all the same; so for
-    that time the handler only notes the signal.
+    a
+    thread of a library may receive the signal instead, and the main thread then still runs the handler. So the handler
+    only
+    notes the signal until the body ends.
     """
     heard: list[int] = []
     handler = signal.signal(signal.SIGINT, lambda number, _: heard.append(number))
@@ -223,8 +229,10 @@ def _delay_interrupts() -> Iterator[None]:
 def prepare_worker(number: int) -> None:
     """Sets up a worker process, which leaves Ctrl-C to the stage and ends when the stage ends.
 
-    number: of worker processes. Without a terminal, each prints progress `number` times as rarely, so that all
-    together print as often as a single process; and each compiles for a GPU with its share of the cores.
+    Args:
+        number: of worker processes. Without a terminal, each prints progress `number` times as rarely as a single
+            process
+            would. Each compiles GPU code with 1/`number` of the cores.
     """
     bars.EVERY *= number
     # PyTorch takes as many threads as cores, and at most 32
@@ -234,15 +242,15 @@ def prepare_worker(number: int) -> None:
     # a stage that ended before this call is noticed by the thread
     end_with_parent()
     threading.Thread(target=_wait_for_end, daemon=True).start()
-    # imported objects stay; a collection that looks at them would copy their memory
+    # a garbage collection that visits imported objects would copy memory shared with the server
     gc.freeze()
 
 
 def end_with_parent() -> None:
-    """Has the kernel of Linux kill this process when the process that started this process ends.
+    """Asks the kernel of Linux to kill this process when the process that started this process ends.
 
-    No thread could do so while native code holds the global interpreter lock. The kernel means the thread that has
-    started this process: here the main thread of the stage or, for a worker that was forked, of the server.
+    No thread could do so while native code holds the global interpreter lock. The kernel watches the thread that has
+    started this process: the main thread of the stage or, for a forked worker, of the server.
     """
     if sys.platform == "linux":
         ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)

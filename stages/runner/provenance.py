@@ -22,7 +22,7 @@ CODE = [":(glob)stages/**/*.py", ":(glob)stages/**/*.yaml", ":(glob)*.py", "dvc.
 
 
 def describe_provenance() -> dict:
-    """Describes the start, code and machine of a run, for the record data/runs/STAGE.json."""
+    """Describes the start, commit, software and machine of a run, for the record data/runs/STAGE.json."""
     return {
         "started": datetime.now(UTC).isoformat(timespec="seconds"),
         "commit": _find_commit(),
@@ -36,9 +36,9 @@ def describe_provenance() -> dict:
 
 
 def _find_commit() -> str:
-    """Finds the commit of the working tree; `-modified` is appended if code was changed since.
+    """Finds the commit of the working tree; `-modified` is appended if code was changed since the commit.
 
-    If Git fails, or the code is in no commit, the reason is printed, and `unknown` returned.
+    If Git fails, or no commit contains the code, the function prints the reason and returns `unknown`.
     """
     try:
         # a repository around an unpacked archive, or in GIT_DIR, has commits without this code
@@ -62,7 +62,6 @@ def _run_git(*arguments: str) -> str:
 
 
 def _find_processor() -> str:
-    """Returns the model of the processor, by the name in Linux."""
     cpuinfo = Path("/proc/cpuinfo")
     if cpuinfo.exists():
         for line in cpuinfo.read_text().splitlines():

@@ -1,9 +1,9 @@
 """The files of a finished job: `result.json` names every other file in the job's folder with a SHA-256.
 
-The result is written last and holds a checksum of itself, so a job is either finished, unfinished or damaged.
-A stage with jobs of several models (model_jobs.py) hands results on in data/results/STAGE/FINGERPRINT, an output
-that DVC keeps between runs. A clone that has pulled this output, or an experiment that DVC runs in a separate folder,
-has no data/jobs, and takes finished jobs from there.
+The result is written last and holds a checksum of its own content, so a job is finished, unfinished or damaged. A stage
+with jobs of several models (model_jobs.py) publishes results in data/results/STAGE/FINGERPRINT, an output that DVC
+keeps. A clone that has pulled this output, or an experiment of DVC in a separate folder, has no data/jobs, and takes
+finished jobs from there.
 """
 
 import hashlib
@@ -36,9 +36,9 @@ CHECKPOINT = "checkpoint.safetensors"
 
 
 def write(folder: Path, name: str, settings: dict, result: dict, seconds: float) -> None:
-    """Finishes a job: describes the job for a reader, and writes the result with the checksums of all other files.
+    """Finishes a job: writes a description for a reader, and the result with the checksums of all other files.
 
-    The other files become read-only: stages hand on hard links, and an edit of any link edits all.
+    The other files become read-only, because stages publish hard links and an edit of any link edits all.
 
     Args:
         folder: the folder of the job.
@@ -64,7 +64,7 @@ def write(folder: Path, name: str, settings: dict, result: dict, seconds: float)
 
 
 def read(folder: Path) -> dict | None:
-    """Returns the record of a job, with the entries `result`, `seconds` and `files`; `None` for an unfinished job.
+    """Reads and checks the record of a job: `result`, `seconds` and `files` (SHA-256 by name); `None` if unfinished.
 
     Raises:
         ValueError: the result is damaged, or a file is damaged or missing; the message names the file.
@@ -89,12 +89,12 @@ def read(folder: Path) -> dict | None:
 
 
 def hand_on(stage: str, folders: dict[Path, Container[str]]) -> None:
-    """Replaces the results of a stage in data/results by the results of all jobs, for use in other clones.
+    """Replaces the results of a stage in data/results by the results of all its jobs, for use in other clones.
 
     Args:
         stage: the name of the stage.
-        folders: for the folder of each job, the names of the files and folders inside that are left out, because
-            another output of the stage keeps these files.
+        folders: the folder of each job -> names of files and folders in it to leave out, because another output of the
+            stage keeps these files.
     """
     with make_temporary_sibling(RESULTS / stage) as output:
         output.mkdir()
@@ -105,14 +105,14 @@ def hand_on(stage: str, folders: dict[Path, Container[str]]) -> None:
 
 
 def bring_back(folder: Path, published: dict[str, Path]) -> None:
-    """Makes the folder of a job from results in data/results, if all files are there; `read` then checks the files.
+    """Restores the folder of a job from data/results, if all files are there. The files are checked only when read.
 
     Args:
         folder: the folder of the job, in data/jobs, whose name is the fingerprint.
-        published: by the names that `hand_on` has left out, the paths under which an output of the stage has the files.
+        published: name of a file or folder that is not in data/results -> its path in another output of the stage.
 
     Raises:
-        ValueError: a result names a file that could lie outside its folder.
+        ValueError: a result names a file that could lie outside the folder.
     """
     for handed_on in RESULTS.glob(f"*/{folder.name}"):
         sources = {name: handed_on / name for name in (RESULT, DESCRIPTION)}
@@ -147,11 +147,16 @@ def _list_files(folder: Path) -> list[str]:
 
 
 def _require_inside(names: Iterable, path: Path) -> None:
-    """Checks that names of files, as a result at `path` has them, stay in the folder of the result.
+    """Checks that the file names in a result stay in the folder of the result, which may come from elsewhere.
+
+    Args:
+        names: the names.
+        path: the file of the result, for the message.
 
     Raises:
-        ValueError: a name is absolute, contains `..`, is not in normal form, such as `a//b` or `./a`, is longer than
-            LONGEST, or has a character that cannot be printed.
+        ValueError: a name is absolute, contains `..`, is not in normal form (such as `a//b` or `./a`), is longer than
+            200
+            characters, or has a character that cannot be printed.
     """
     for name in names:
         relative = PurePath(name)
@@ -163,7 +168,7 @@ def _require_inside(names: Iterable, path: Path) -> None:
 
 
 def _require_finite(value: object, where: str) -> None:
-    """Raises a ValueError for a NaN or infinity anywhere in a result; `where` is the place of `value` in the result."""
+    """Raises a ValueError for NaN or infinity anywhere in a result; `where` names the place of `value`."""
     if isinstance(value, float) and not math.isfinite(value):
         raise ValueError(f"{where} is {value}, not a finite number; did the training diverge?")
     parts = []
@@ -176,5 +181,4 @@ def _require_finite(value: object, where: str) -> None:
 
 
 def _digest_record(record: dict) -> str:
-    """Computes the SHA-256 of a record, which does not depend on the order of the keys."""
     return hashlib.sha256(json.dumps(record, sort_keys=True).encode()).hexdigest()

@@ -9,11 +9,16 @@ from stages.schema.sections import Record, Seed
 
 
 class Run(Record):
-    """A model's training or evaluation from a seed; a subclass adds the fields.
+    """The training or evaluation of a model from a seed; a subclass adds the fields.
 
-    The field `training` of a subclass is a recipe: a validated section of params.yaml. The content decides the result,
-    so that runs of equal content are the same job. `beside` names, as pydantic's `exclude` does, the fields that are no
-    part of the content: the fate of the result, and the recipe's list of seeds, of which the run has a single `seed`.
+    The content decides the result, so that runs of equal content are the same job. The field `training` of a subclass
+    is a
+    recipe: a validated section of params.yaml.
+
+    Attributes:
+        beside: the fields that are no part of the content, in the form of pydantic's `exclude`: where results go, and
+            the
+            recipe's list of seeds, because the run has a single seed.
     """
 
     beside: ClassVar[dict[str, Any]] = {"training": {"seeds"}}
@@ -26,7 +31,7 @@ class Run(Record):
 
     @property
     def text(self) -> str:
-        """The content as text, equal for equal runs."""
+        """The content as JSON text with sorted keys, equal for equal runs."""
         return json.dumps(self.content, sort_keys=True)
 
 
@@ -34,14 +39,16 @@ class Run(Record):
 class Job:
     """A call of a job function, which decides a result.
 
-    name: the job in messages about progress and errors.
-    argument: the first argument of the function: a Run, or a dictionary that is JSON.
-    inputs: files and folders that decide the result, together with `content` and the code.
-    required: names of files and folders that the function must leave in the job's folder for this run. The names are no
-    part of the fingerprint: a finished job is called again if such a file is missing, and a run that wants fewer files
-    reuses the job.
-    published: by the name of a file or folder in the job's folder, the path of the same in an output of the stage.
-    work: how much a job computes in comparison with jobs of equally large inputs; large jobs start first.
+    Attributes:
+        name: the job in messages about progress and errors.
+        argument: the first argument of the function: a Run, or a dictionary that is JSON.
+        inputs: files and folders that decide the result, together with `content` and the code.
+        required: names of files and folders that the function must leave in the job's folder for this run. The names
+            are no
+            part of the fingerprint: a finished job that lacks such a file is called again, a run that wants fewer files
+            reuses the job.
+        published: name of a file or folder in the job's folder -> path in an output of the stage.
+        work: how much a job computes in comparison with jobs of equally large inputs; large jobs start first.
     """
 
     name: str

@@ -1,4 +1,4 @@
-"""What the server of worker processes (pool.py) imports first, and no other process: the server ends with the stage."""
+"""First import of the server from which workers are forked (pool.py): makes the server end with the stage."""
 
 from stages.runner.pool import end_with_parent
 

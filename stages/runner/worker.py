@@ -23,10 +23,12 @@ LAUNCHER = "run it with torchrun or accelerate, which set all such variables, or
 
 
 def find_rank(variable: str = "RANK", missing: str = "") -> int:
-    """Returns the number of this process among all `count_processes()`, from 0; 0 also without torchrun or accelerate.
+    """Returns the number of this process among the processes that share every job, from 0; 0 for a single process.
 
     Args:
-        variable: the environment variable that has the number; LOCAL_RANK counts the processes of a machine.
+        variable: the environment variable that has the number, set by torchrun or accelerate. RANK counts all
+            processes,
+            LOCAL_RANK the processes of a machine.
         missing: the number if the variable is not set.
 
     Raises:
@@ -45,8 +47,9 @@ def count_processes() -> int:
     """Returns how many processes `torchrun` or `accelerate launch` started to share every job; 1 without a launcher.
 
     Raises:
-        ValueError: the environment variable WORLD_SIZE is set, and is not a number of processes; or the processes have
-            no place to meet (MASTER_ADDR), so no launcher started them.
+        ValueError: WORLD_SIZE is set, and is not a number of processes; or MASTER_ADDR is missing, so no launcher
+            started
+            the processes.
     """
     text = os.environ.get("WORLD_SIZE") or "1"
     if not text.isdecimal() or int(text) == 0:
@@ -65,7 +68,7 @@ def do_job(
     identity: list,
     inputs: dict[Path, dict],
 ) -> str | None:
-    """Does a job, unless the job is finished; returns the text of an error, or `None` if the job is done.
+    """Does a job in a worker, unless the job is finished; returns the text of an error, or `None` if the job is done.
 
     Args:
         function: the job function.
@@ -73,12 +76,13 @@ def do_job(
         folder: the job's folder as an absolute path.
         directory: the working directory of the stage, to which all relative paths refer.
         devices: GPUs of which the worker takes the freest; empty without GPUs; `None` to look for GPUs.
-        identity: code and libraries behind the function when the jobs were planned. This process has imported the code
-            later or, on a cluster, perhaps long before.
-        inputs: by each input of the job, the versions of its files when the jobs were planned (`storage.read_states`).
+        identity: name, code digest and library versions of the function when the jobs were planned, which this process
+            may
+            have imported in another version.
+        inputs: for each input of the job, sizes and times of its files when the jobs were planned.
     """
     if identity != fingerprints.describe_identity(function, as_loaded=True):
-        found = "its worker has loaded other code, or has other versions of libraries, than the stage at its start"
+        found = "the worker has loaded other code or other versions of libraries than the stage"
         return f"  {found}; run the same command again, on a cluster after a restart of the workers"
     # workers of a cluster were started elsewhere
     os.chdir(directory)
@@ -103,7 +107,7 @@ def do_job(
 
 
 def read_finished(job: Job, folder: Path) -> dict | None:
-    """Returns the record of a job (`results.read`); `None` if the job is unfinished or a required file is missing."""
+    """Returns the checked record of a job; `None` if the job is unfinished or a required file is missing."""
     record = results.read(folder)
     complete = all((folder / name).exists() for name in job.required)
     return record if complete else None
@@ -125,7 +129,7 @@ def _call_job(function: Callable, job: Job, folder: Path, inputs: dict[Path, dic
 
 
 def _require_unchanged(inputs: dict[Path, dict]) -> None:
-    """Raises a ValueError if an input is not as it was when the jobs were planned, which the fingerprints stand for."""
+    """Raises a ValueError if an input has changed since the jobs were planned and their fingerprints computed."""
     for path, states in inputs.items():
         if read_states(path) != states:
             raise ValueError(f"{path} changed after the stage began; run the same command again")
@@ -142,7 +146,7 @@ def _describe_error(error: Exception) -> str:
 
 
 def _free_memory() -> None:
-    """Returns free memory to the system: a cluster replaces a worker whose memory grows, as if the worker leaked."""
+    """Returns free memory to the system, because a Dask cluster restarts a worker whose memory seems to leak."""
     # models refer to themselves in cycles
     gc.collect()
     # later collections need not look again at objects that survive, mostly libraries
