@@ -283,7 +283,7 @@ def share_jobs(monkeypatch, number: str, rank: str) -> None:
 
 def test_several_processes_are_refused_by_jobs_that_cannot_be_shared(monkeypatch):
     share_jobs(monkeypatch, "2", "0")
-    with pytest.raises(ValueError, match=r"squares: 2 processes \(WORLD_SIZE\) cannot share its jobs; run it without"):
+    with pytest.raises(ValueError, match=r"squares: 2 processes \(WORLD_SIZE\) cannot share the jobs; run the stage without"):
         jobs.run(square, make_jobs(1), "squares")
     assert jobs.run(square, make_jobs(1), "squares", shared=True)[0][1] == {"square": 1}
 

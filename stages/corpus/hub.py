@@ -28,12 +28,12 @@ METADATA = ("identification", "harmful_pp", "tlsh", "quality_warnings", "annotat
 
 
 def list_files(repository: str, revision: str, patterns: tuple[str, ...]) -> list[str]:
-    """Lists the paths in a repository that match some patterns, in the order of `text.match_files`.
+    """Lists the paths in a repository that match glob patterns, pattern by pattern, each path once.
 
     Args:
         repository: a name on the hub, or a folder of the same layout.
         revision: a commit; a folder has no revision.
-        patterns: glob patterns of paths in the repository.
+        patterns: glob patterns of paths in the repository, such as `en_meta/*.jsonl.zst`.
 
     Raises:
         ValueError: a pattern matches no file or a file of unknown form, or the hub cannot be reached.
@@ -62,16 +62,16 @@ def _fetch_file(
     name: str,
     above: Path | None = None,
 ) -> Iterator[tuple[Path, str]]:
-    """Fetches a file of a repository for as long as the body of the `with` runs.
-
-    Yields:
-        The path of the file, and the name for records and errors, such as `oscar-corpus/OSCAR-2301@1a2b3c/en.jsonl`.
+    """Fetches a file of a repository, and deletes the fetched file when the body of the `with` ends.
 
     Args:
         repository: a name on the hub, or a folder of the same layout.
         revision: a commit.
         name: the path in the repository.
         above: the folder for the fetched file; by default the temporary folder of the system.
+
+    Yields:
+        The path of the file, and the name for records and errors, such as `oscar-corpus/OSCAR-2301@1a2b3c/en.jsonl`.
 
     Raises:
         ValueError: the hub does not give the file, or the body raises an error, which then names the file.
@@ -93,16 +93,17 @@ def _fetch_file(
 
 
 def fetch_shard(settings: dict, folder: Path) -> dict:
-    """Job (runner/jobs.py): makes a shard of a file of the hub.
+    """Job (runner/jobs.py): fetches a file of the hub and writes all documents as a shard.
 
     Args:
-        settings: repository, revision and name of the file.
-        folder: the folder of the job.
+        settings: `repository`, `revision` and `name` of the file.
+        folder: the folder of the job, which gets shard.jsonl.zst.
 
     Returns:
-        file: name, bytes, documents and SHA-256 of the file.
-        documents: the number of documents.
-        origins: the file and line behind each run of lines in the shard; empty for text.
+        Three entries:
+        - `file`: name, bytes, documents and SHA-256 of the file
+        - `documents`: the number of documents
+        - `origins`: (line of the shard, file, line of the file) where consecutive lines start; empty for text
     """
     with _fetch_file(settings["repository"], settings["revision"], settings["name"], folder) as (file, name):
         # All documents of the file.
@@ -115,11 +116,11 @@ def fetch_shard(settings: dict, folder: Path) -> dict:
 def stream_documents(dataset: CorpusHub, files: list[dict]) -> Iterator[bytes]:
     """Yields the documents of a dataset as OSCAR records, each a line of JSON without line feed.
 
-    A dataset has documents in files, of which one at a time is on the disk, or in rows.
+    The documents are in files, of which only the current file is on the disk, or in rows.
 
     Args:
         dataset: an entry of corpus.hub, at a commit.
-        files: gets name, bytes, documents and SHA-256 of each file that is read.
+        files: a list, to which name, bytes, documents and SHA-256 of each file are appended.
 
     Raises:
         ValueError: a file or row cannot be fetched or read.
@@ -140,8 +141,12 @@ def _read_rows(dataset: CorpusHub) -> Iterator[bytes]:
     """Streams the rows of the split `train` as OSCAR records.
 
     The text is the column `content`, or else `text`. A dictionary in `metadata` (if not empty), or else `meta`, gives
-    METADATA and WARC headers; other rows become plain documents, with any `url` and `id`. A text of another type than a
-    string is left to the filter, which counts malformed records. ValueError for a row without a text column.
+    annotations and WARC headers; other rows become plain documents, with any `url` and `id`. A text of another type
+    than a
+    string is left to the filter, which counts malformed records.
+
+    Raises:
+        ValueError: a row has no text column, or the dataset cannot be read.
     """
     import datasets
 

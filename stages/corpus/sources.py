@@ -2,8 +2,8 @@
 
 JSON lines (.jsonl): OSCAR records (with the key `content`) pass byte for byte; plain documents (with the key `text`)
 become records without annotations; blank lines are left out. Text (.txt): a blank line ends a document, as in the
-corpora of the original BERT. WikiText (.raw): a document is an article, from a first-level heading to the next. Each
-may be compressed (.zst, .gz). Unsound documents of every form pass as unsound lines, which the filter counts.
+corpora of the original BERT. WikiText (.raw): a document is an article, from a first-level heading to the next. All
+files may be compressed (.zst, .gz). Unsound documents pass as unsound lines, which the filter counts.
 """
 
 import re
@@ -24,7 +24,7 @@ def count_documents(settings: dict, _folder: Path) -> dict:
     """Job (runner/jobs.py): counts the documents of a file, unsound documents too.
 
     Args:
-        settings: path of the file, and limit, the number at which counting stops (`None` for no limit).
+        settings: `path` of the file; `limit`, the number at which counting stops (`None` for no limit).
         _folder: the folder of the job, which stays empty.
 
     Returns:
@@ -36,20 +36,20 @@ def count_documents(settings: dict, _folder: Path) -> dict:
 
 
 def describe_file(path: Path, name: str, documents: int) -> dict:
-    """Describes a file under a name for the record of the run; `documents` of the file were read."""
+    """Returns name, number of documents read, bytes and SHA-256 of a file, for the record of the run."""
     return {"file": name, "documents": documents, "bytes": path.stat().st_size, "sha256": compute_sha256(path)}
 
 
 def check_digest(described: dict) -> None:
-    """Compares a file with the checksums that lie beside the file in releases of OSCAR 23.01.
+    """Compares a file with checksum.sha256, which lies beside the files in releases of OSCAR 23.01.
 
-    Only a checksum tells a file that was cut between two compressed frames from a whole file.
+    Without a checksum, a file that was cut between two compressed frames looks like a whole file.
 
     Args:
-        described: name and SHA-256 of the file.
+        described: name (`file`) and SHA-256 (`sha256`) of the file.
 
     Raises:
-        ValueError: another SHA-256 is stated for the file.
+        ValueError: checksum.sha256 states another SHA-256 for the file.
     """
     path = Path(described["file"])
     checksums = path.with_name("checksum.sha256")
@@ -65,12 +65,14 @@ def write_shard(settings: dict, folder: Path) -> dict:
     """Job (runner/jobs.py): makes a shard from parts of files.
 
     Args:
-        settings: parts, a list of [path, first, last]: documents [first, last) of a file, counted from 0, where `None`
-            as `last` means all further documents.
+        settings: `parts`, a list of [path, first, last]: documents [first, last) of a file, counted from 0; `None` as
+            `last` means all further documents.
         folder: the folder of the job, which gets shard.jsonl.zst.
 
     Returns:
-        The number of `documents`, and `origins`: (line, file, source_line) as in records/origins.py, empty for text.
+        `documents`, the number of documents, and `origins`: (line of the shard, file, line of the file) where
+        consecutive
+        lines start; empty for text.
     """
     documents = 0
     origins = []
@@ -88,19 +90,19 @@ def write_shard(settings: dict, folder: Path) -> dict:
 
 
 def read_records(path: Path) -> Iterator[bytes]:
-    """Yields the documents of a file as OSCAR records, each a line of JSON without line feed, or as unsound lines.
+    """Yields the documents of a file as OSCAR records, lines of JSON without line feed; unsound documents stay as read.
 
     Raises:
-        ValueError: the file is of no known form or cannot be read (`reading.read_lines`).
+        ValueError: the file is of no known form, or cannot be read.
     """
     for _, line in _read_records(path, 0, None):
         yield line
 
 
 def _read_records(path: Path, first: int, last: int | None) -> Iterator[tuple[int | None, bytes]]:
-    """Yields (number of the line, OSCAR record or unsound line) of documents [first, last).
+    """Yields (number of the line, OSCAR record or unsound line) of documents [first, last) of a file.
 
-    In .txt and .raw only unsound documents have a number, which is that of their first line; `None` otherwise.
+    In .txt and .raw only unsound documents have a number, the number of the first line; sound documents have `None`.
     """
     if find_form(path) != ".jsonl":
         for number, text in islice(_split_texts(path), first, last):
@@ -115,7 +117,10 @@ def _read_records(path: Path, first: int, last: int | None) -> Iterator[tuple[in
 
 
 def _convert_line(line: bytes) -> bytes:
-    """Returns the record of a plain document, or the line itself if the line is no sound document."""
+    """Returns the OSCAR record of a plain document; a line that is no sound document stays unchanged.
+
+    {"text": "Hi"} gives {"content":"Hi","warc_headers":{},"metadata":{}}.
+    """
     try:
         return records.write_record(records.read_plain_document(line))
     except ValueError:
@@ -123,14 +128,18 @@ def _convert_line(line: bytes) -> bytes:
 
 
 def _number_lines(path: Path) -> Iterator[tuple[int, bytes]]:
-    """Yields (number, line) of the lines that are not blank; numbers count all lines, from 1."""
+    """Yields (number, line) of the lines that are not blank; the numbers count all lines, from 1."""
     for number, line in enumerate(reading.read_lines(path), 1):
         if line.strip():
             yield number, line
 
 
 def _holds_oscar(path: Path) -> bool:
-    """Returns whether the first JSON object with `content` or `text` has `content`; ValueError if there is none."""
+    """Whether a file holds OSCAR records: the first JSON object with `content` or `text` has `content`.
+
+    Raises:
+        ValueError: no JSON object has either key.
+    """
     other = ""
     for number, line in _number_lines(path):
         try:
@@ -147,7 +156,7 @@ def _holds_oscar(path: Path) -> bool:
 
 
 def _number_texts(path: Path) -> Iterator[tuple[int, str]]:
-    """Yields (number, line), from 1; bytes that are not UTF-8 become lone surrogates, which no record can hold."""
+    """Yields (number, text) of each line, from 1; bytes that are not UTF-8 become lone surrogates, which no record holds."""
     for number, line in enumerate(reading.read_universal_lines(path), 1):
         # UTF-16 has a NUL at every other place of Latin text, and UTF-8 has no byte 255.
         unsound = line.replace(b"\0", b"\xff")
@@ -155,7 +164,10 @@ def _number_texts(path: Path) -> Iterator[tuple[int, str]]:
 
 
 def _split_texts(path: Path) -> Iterator[tuple[int, str]]:
-    """Yields (number of the first line, text) of documents: in .txt lines between blank lines, in .raw articles."""
+    r"""Yields (number of the first line, text) of documents: in .txt lines between blank lines, in .raw articles.
+
+    "One\ntwo\n\nThree\n" in .txt gives (1, "One\ntwo") and (4, "Three").
+    """
     if find_form(path) == ".raw":
         yield from _split_articles(path)
         return

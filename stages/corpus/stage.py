@@ -27,7 +27,8 @@ def main(settings: Settings) -> dict:
     """Writes data/corpus.
 
     Returns:
-        For the record of the run: `files`, with name, bytes, documents and SHA-256 of each file that was read, and the
+        For the record of the run: `files`, with name, bytes, documents and SHA-256 of each file that was read; `read`,
+        the
         datasets of the hub. Generated documents and rows of the hub have no files.
     """
     corpus = settings.corpus
@@ -47,10 +48,11 @@ def main(settings: Settings) -> dict:
 
 
 def write_files(folder: Path, settings: Settings) -> list[dict]:
-    """Writes documents of corpus.files, in shards of equal sizes.
+    """Writes the documents of corpus.files, in shards of equal sizes.
 
-    Files are read once to count, and from the start for every shard of a file: do not ask for more shards of few large
-    files than there are cores.
+    Files are read once to count, and again from the start for every shard. Do not ask for more shards of few large
+    files
+    than there are cores.
 
     Args:
         folder: gets the shards.
@@ -60,7 +62,7 @@ def write_files(folder: Path, settings: Settings) -> list[dict]:
         Name, bytes, documents and SHA-256 of each file.
 
     Raises:
-        ValueError: there is no file or no document, or a checksum differs.
+        ValueError: no file matches, no file has a document, or a checksum differs.
         RuntimeError: a file cannot be read.
     """
     corpus = settings.corpus
@@ -100,7 +102,10 @@ def _plan_parts(
     first: int,
     last: int,
 ) -> list[list]:
-    """Returns the parts of files that hold documents [first, last) of all files, for `sources.write_shard`."""
+    """Returns [file, start, stop] for each file that holds some of documents [first, last), counted through all files.
+
+    Documents [2, 5) of files a and b, with 3 and 5 documents, are [["a", 2, 3], ["b", 0, 2]].
+    """
     parts = []
     # The number of documents in the files before this file.
     before = 0
@@ -114,11 +119,11 @@ def _plan_parts(
 
 
 def _place_shards(folder: Path, results: list[tuple[Path, dict]]) -> None:
-    """Places the shards of jobs in `folder` as part_1, ..., and writes origins.csv.
+    """Places the shards of jobs in `folder` as part_1.jsonl.zst, ..., and writes origins.csv.
 
     Args:
         folder: gets the files.
-        results: the folder of each job, and the result of `write_shard` or `fetch_shard`.
+        results: the folder of each job, which holds shard.jsonl.zst, and the result, with `documents` and `origins`.
     """
     origins_of = {}
     for job_folder, result in results:
@@ -131,15 +136,16 @@ def _place_shards(folder: Path, results: list[tuple[Path, dict]]) -> None:
 
 
 def write_hub(folder: Path, settings: Settings) -> tuple[list[str], list[dict]]:
-    """Writes datasets of the hub, in their order: corpus.documents documents or, for `null`, all files, each a shard.
+    """Writes datasets of the hub, in order: corpus.documents documents or, for `null`, all files, each as a shard.
 
     Args:
         folder: gets the shards.
         settings: the settings of the run.
 
     Returns:
-        The name of each dataset with its commit, such as `oscar-corpus/OSCAR-2301@1a2b3c`; and name, bytes, documents
-        and SHA-256 of each file.
+        The name of each dataset with the commit, such as `oscar-corpus/OSCAR-2301@1a2b3c`; and name, bytes, documents
+        and
+        SHA-256 of each file.
 
     Raises:
         ValueError: corpus.documents is `null` and a dataset has no `files`, a dataset cannot be fetched, or a checksum
@@ -175,7 +181,7 @@ def write_hub(folder: Path, settings: Settings) -> tuple[list[str], list[dict]]:
 
 
 def _plan_fetching(dataset: CorpusHub) -> list[jobs.Job]:
-    """Returns a job for each of the `files` of a dataset."""
+    """Returns a job for each file of a dataset, which fetches the file."""
     fetching = []
     for name in hub.list_files(dataset.repository, dataset.revision, dataset.files):
         source = {"repository": dataset.repository, "revision": dataset.revision, "name": name}
@@ -191,7 +197,7 @@ def _write_stream(
     documents: int,
     shards: int,
 ) -> None:
-    """Writes records into files of equal sizes, fewer files if records run out.
+    """Writes records into files of equal sizes; if records run out, there are fewer files.
 
     Args:
         folder: gets the files.
@@ -200,7 +206,7 @@ def _write_stream(
         shards: number of files.
 
     Raises:
-        ValueError: there is no record.
+        ValueError: no record was read.
     """
     written = 0
     for number, (first, last) in enumerate(_plan_ranges(documents, shards), 1):

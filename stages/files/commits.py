@@ -25,7 +25,7 @@ REMEDY = (
 
 @cache
 def find_commit(repository: str, revision: str, key: str, kind: str = "dataset") -> str:
-    """Finds the commit that a branch or tag names; a process asks only once, so that all data are of the same commit.
+    """Finds the commit that a branch or tag names, once in a process, so that all data are of the same commit.
 
     Args:
         repository: a name on the hub, or a folder of the same layout.
@@ -49,13 +49,13 @@ def find_commit(repository: str, revision: str, key: str, kind: str = "dataset")
 
 
 def is_folder(repository: str) -> bool:
-    """Returns whether a repository is a folder here, and so not on the hub."""
+    """Whether a repository is a folder on this machine, and so not on the hub."""
     # Path.is_dir raises an error for a name that the file system finds too long
     return os.path.isdir(repository)  # noqa: PTH112
 
 
 def require_files(repository: str) -> None:
-    """Raises ValueError for a file that only points to its content (`stand_ins`), if a repository is a folder."""
+    """Raises a ValueError if a repository is a folder with a Git LFS or git-annex pointer in place of a file."""
     if is_folder(repository):
         for path in list_visible(Path(repository)):
             if not path.is_dir():
@@ -63,7 +63,7 @@ def require_files(repository: str) -> None:
 
 
 def name_source(repository: str, revision: str) -> str:
-    """Names a source in the record of a run, such as `glue@1a2b3c`, or by the path of a folder."""
+    """Names a source in the record of a run: `glue@1a2b3c` for a repository of the hub, the path of a folder."""
     return repository if is_folder(repository) else f"{repository}@{revision}"
 
 
@@ -81,7 +81,7 @@ def load_split(
         columns: the names of the columns that the dataset must have.
 
     Returns:
-        The rows, and the name of the source with its commit, for the record of the run.
+        The rows, and the name of the source with the commit, such as `glue@1a2b3c`, for the record of the run.
 
     Raises:
         ValueError: the dataset cannot be loaded, or lacks a column.
@@ -112,11 +112,11 @@ def load_split(
 
 @contextmanager
 def explain_errors(subject: str, repository: str = "") -> Iterator[None]:
-    """Turns errors of the hub's libraries into a ValueError.
+    """Turns errors of the hub's libraries into a ValueError that says how to fix the name or the access.
 
     Args:
         subject: the beginning of the message: a key and the value.
-        repository: OWNER/NAME, or a folder. In a folder, the message mentions pointers in place of files.
+        repository: OWNER/NAME, or a folder, which is then searched for pointers in place of files.
     """
     from datasets.exceptions import DatasetsError
 

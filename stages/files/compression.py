@@ -1,4 +1,4 @@
-"""Zstandard compression: the standard library's module from Python 3.14 on, for earlier versions the backport."""
+"""Zstandard compression: the standard library's module from Python 3.14 on, a backport for earlier versions."""
 
 import sys
 

@@ -28,12 +28,12 @@ FORMS = {
 
 
 class Loader(FAST):
-    """A safe loader of YAML 1.2 that refuses a key given twice, which YAML parsers let pass in silence."""
+    """A safe loader of YAML 1.2 that refuses a repeated key; other YAML parsers silently keep the last value."""
 
     yaml_implicit_resolvers: ClassVar[dict] = {}
 
     def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict:
-        """Makes a dictionary of a map."""
+        """Makes a dictionary of a map, and raises an error for a repeated key."""
         seen = []
         for key, _ in list(node.value):
             if key.value in seen:
@@ -48,11 +48,12 @@ for _type, _form in FORMS.items():
 
 
 def read_yaml(path: Path) -> object:
-    """Returns the content of a YAML file as dictionaries, lists and scalars; None for an empty file.
+    """Reads a YAML file as dictionaries, lists and scalars; None for an empty file.
 
     Raises:
-        ValueError: the file is not UTF-8 or not YAML, or gives a key twice; the message names the file and, if the
-            parser knows the line, the line.
+        ValueError: the file is not UTF-8 or not YAML, or gives a key twice; the message names the file and, if known,
+            the
+            line.
         FileNotFoundError: there is no such file.
     """
     try:

@@ -1,6 +1,6 @@
-"""Completes the folder of a model, which has weights and configuration, with its tokenizer and its card.
+"""Completes the folder of a model, which has weights and configuration, with tokenizer and model card.
 
-Such a folder is what Hugging Face's libraries load, and what `hf upload` takes as it is.
+Hugging Face's libraries load such a folder, and `hf upload` publishes it without changes.
 """
 
 import json

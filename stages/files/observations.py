@@ -1,8 +1,8 @@
 """The form in which every measurement is written.
 
-Every row is a number, in data/observations/STAGE.csv; the rows of models without pre-training, whose stage is
-`baselines`, stand in finetuning.csv. Every table and figure of the report is computed from such rows.
-The time and duration of a stage are no observations, and stand in data/runs/*.json.
+A stage writes data/observations/STAGE.csv, a measured number in every row; the rows of models without pre-training,
+whose stage is `baselines`, are in finetuning.csv. Every table and figure of the report is computed from such rows. The
+time and duration of a stage are no observations, and are in data/runs/*.json.
 """
 
 import math
@@ -26,14 +26,17 @@ NOT_PRETRAINED = "not_pretrained"
 class Observation:
     """A measurement. A column that does not apply stays `None`.
 
-    value: scores as fractions in [-1, 1], but BLEU from 0 to 100; losses in nats per masked token, or per sub-word of a
-    translation; times in seconds; parameters as counts; every other metric in the unit that name or stage states.
-    n: the number of examples (or masked tokens, or sub-words) behind the value.
-    protocol, task: the recipe of fine-tuning or translation, and the task.
-    pretraining_seed: of a model that translates, the seed of the training.
-    condition: a factor that was varied in addition to the seeds, such as `step=250`.
-    evaluated_on: the column of the papers' tables (`mnli_m`, `mnli_mm`; otherwise the task's name).
-    operator, size: names in params.yaml; a baseline has the name of the baseline as operator, and may have no size.
+    Attributes:
+        value: scores as fractions in [-1, 1], but BLEU from 0 to 100; losses in nats per masked token, or per sub-word
+            of a
+            translation; times in seconds; parameters as counts; every other metric in the unit that name or stage
+                states.
+        n: the number of examples (or masked tokens, or sub-words) behind the value.
+        protocol, task: the recipe of fine-tuning or translation, and the task.
+        pretraining_seed: for a model that translates, the seed of the training.
+        condition: a factor that was varied in addition to the seeds, such as `step=250`.
+        evaluated_on: the column of the papers' tables: `mnli_m`, `mnli_mm`, or the task's name.
+        operator, size: names in params.yaml; a baseline has the name of the baseline as operator, and may have no size.
     """
 
     stage: str
@@ -56,7 +59,7 @@ TYPES = {"value": "float64", "pretraining_seed": "Int64", "finetuning_seed": "In
 
 
 def write(path: Path, rows: Iterable[Observation]) -> None:
-    """Writes rows as CSV in the given order; floats with all digits, so that equal runs give equal bytes.
+    """Writes observations as CSV in the given order; floats with all digits, so that equal runs give equal bytes.
 
     Raises:
         ValueError: a value is not finite; the message holds the row.
@@ -70,7 +73,7 @@ def write(path: Path, rows: Iterable[Observation]) -> None:
 
 
 def read(paths: Iterable[Path]) -> pd.DataFrame:
-    """Reads all rows of the given files, in order, as one frame; empty cells are NaN or NA.
+    """Reads all observations of the given files, in order, as a single frame; empty cells are NaN or NA.
 
     Raises:
         ValueError: a file is missing, damaged or has other columns; the message names the file.
@@ -83,7 +86,7 @@ def read(paths: Iterable[Path]) -> pd.DataFrame:
 
 
 def _read_file(path: Path) -> pd.DataFrame:
-    """Reads a file of observations; raises the errors of `read`."""
+    """Reads a file of observations; a ValueError for a missing or damaged file says how to make the file again."""
     if not path.exists():
         raise ValueError(f"{path}: no such file of observations; run `dvc repro` to make it")
     remedy = "delete it, and `dvc repro` makes it again"

@@ -40,21 +40,21 @@ REPORTS = Path("reports")
 
 
 def find_pretrained(operator: str, size: str, seed: int) -> Path:
-    """Returns the folder of a pre-trained model.
-
-    Args:
-        operator: the operator's name in params.yaml.
-        size: the size's name in params.yaml.
-        seed: the seed of pre-training.
-    """
+    """Returns the folder of a pre-trained model, such as data/pretraining/original-tiny/seed-1."""
     return PRETRAINED / f"{operator}-{size}" / f"seed-{seed}"
 
 
 def find_model_after(operator: str, size: str, seed: int, step: int) -> Path:
-    """Returns the folder of the model of `find_pretrained` as saved after `step` updates of pre-training, from 0 on."""
+    """Returns the folder of the model saved after `step` updates of pre-training, from 0 on.
+
+    An example is data/checkpoints/original-tiny/seed-1/step-250.
+    """
     return EARLIER_MODELS / f"{operator}-{size}" / f"seed-{seed}" / f"step-{step}"
 
 
 def find_finetuned(model: tuple[str, str, str], task: str, pretraining_seed: int, seed: int) -> Path:
-    """Returns the folder of a model fine-tuned on `task` with `seed`; model: protocol, operator and size."""
+    """Returns the folder of a model fine-tuned on `task` with `seed`; model: protocol, operator and size.
+
+    An example is data/finetuning/courtois2024-original-tiny/sst2-pretraining-1-finetuning-2.
+    """
     return FINETUNED / "-".join(model) / f"{task}-pretraining-{pretraining_seed}-finetuning-{seed}"

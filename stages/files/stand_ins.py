@@ -1,4 +1,4 @@
-"""Recognises what stands in place of data: pointers of Git LFS and git-annex, web pages, links without a target."""
+"""Recognises files without their data: pointers of Git LFS and git-annex, web pages, links without a target."""
 
 import re
 from pathlib import Path
@@ -16,7 +16,7 @@ PAGE = {
 
 
 def require_target(path: Path) -> None:
-    """Raises ValueError for a link that leads nowhere."""
+    """Raises a ValueError for a link whose target is missing."""
     if path.is_symlink() and not path.exists():
         raise ValueError(
             f"{path}: a link to {path.readlink()}, which leads nowhere; fetch the target, as by `git annex get` or "
@@ -25,14 +25,15 @@ def require_target(path: Path) -> None:
 
 
 def require_data(path: Path, stand_ins: dict[bytes, str] = POINTERS | PAGE) -> None:
-    """Checks that a file holds data.
+    """Checks that a file holds data, and no pointer to the data or web page from a failed download.
 
     Args:
         path: the file.
-        stand_ins: what the file must not be; POINTERS for a text that may itself be a web page.
+        stand_ins: forbidden contents: a pattern of the first bytes -> the message. POINTERS alone allows web pages.
 
     Raises:
-        ValueError: the file is a stand-in, or a link that leads nowhere; the message says how to get the data.
+        ValueError: the file has a forbidden content, or is a link without a target; the message says how to get the
+            data.
         FileNotFoundError: there is no such file.
     """
     require_target(path)

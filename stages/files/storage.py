@@ -1,6 +1,7 @@
 """Reads, writes, links and hashes files.
 
-A file is written whole or not at all: to a temporary name in the same folder, then renamed; by one process at a time.
+A file is written whole or not at all, by a single process at a time: to a temporary name in the same folder, then
+renamed.
 """
 
 import errno
@@ -34,11 +35,12 @@ _warned: set[str] = set()
 
 @contextmanager
 def make_temporary_sibling(path: Path) -> Iterator[Path]:
-    """Yields a free path next to `path`; the file or folder that the body must make there then replaces `path`.
+    """Yields a free path next to `path`; the file or folder that the body makes there then replaces `path`.
 
-    If the body raises, the temporary file or folder is deleted and `path` stays as before. A process that was killed in
-    such a body leaves a temporary file, which the next process that writes the same path deletes; a process that still
-    writes is waited for. The temporary name begins with a dot, so that readers of the folder leave the file out.
+    If the body raises an error, the temporary file or folder is deleted and `path` stays as before. A process that was
+    killed leaves a temporary file, which the next process that writes the same path deletes; a process that still
+    writes is
+    waited for. The temporary name begins with a dot, so that readers of the folder leave the file out.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
     with _hold_lock(path):
@@ -58,7 +60,7 @@ def make_temporary_sibling(path: Path) -> Iterator[Path]:
 
 @contextmanager
 def _hold_lock(path: Path) -> Iterator[None]:
-    """Runs the body once no other living process writes `path`."""
+    """Runs the body when no other living process writes `path`."""
     file = path.with_name(f".{path.name}.lock")
     with acquire_lock(file):
         try:
@@ -72,11 +74,11 @@ def acquire_lock(path: Path, wait: bool = True) -> "AcquireReturnProxy":
     """Locks the file at `path`; prints a line after a second of waiting for another process.
 
     Args:
-        path: of an empty file, which is made if missing.
+        path: an empty file, which is made if missing.
         wait: whether to wait for another process that holds the lock.
 
     Returns:
-        The lock, which the end of a `with` over it, or of this process, releases.
+        The lock, released at the end of a `with` over the lock, or of this process.
 
     Raises:
         Timeout: another process holds the lock, and `wait` is false.
@@ -102,7 +104,7 @@ def acquire_lock(path: Path, wait: bool = True) -> "AcquireReturnProxy":
 
 @contextmanager
 def name_refused_writes(path: Path) -> Iterator[None]:
-    """Adds `path` to an error of the body that says that a write was refused; the system names no path."""
+    """Adds `path` to the error of a write that was refused in the body, as by a full disk; the system names no path."""
     try:
         yield
     except OSError as error:
@@ -112,7 +114,7 @@ def name_refused_writes(path: Path) -> Iterator[None]:
 
 
 def delete_path(path: Path) -> None:
-    """Deletes a file, folder or link, if the path exists; what a link leads to stays."""
+    """Deletes a file, folder or link, if the path exists; the target of a link stays."""
     if path.is_symlink() or not path.is_dir():
         path.unlink(missing_ok=True)
         return
@@ -125,23 +127,20 @@ def delete_path(path: Path) -> None:
 
 
 def list_visible(folder: Path) -> list[Path]:
-    """Lists all paths below a folder, sorted, without hidden files and folders.
-
-    Hidden files are temporary files of unfinished writes.
-    """
+    """Lists all paths below a folder, sorted, without hidden files and folders, such as files of unfinished writes."""
     return [path for path in sorted(folder.rglob("*")) if not is_hidden(path, folder)]
 
 
 def is_hidden(path: Path, folder: Path) -> bool:
-    """Checks whether the name of a path below a folder, or of a folder between the two, begins with a dot.
+    """Whether the name of a path below a folder, or of a folder between the two, begins with a dot.
 
-    Such files are left by editors, desktops and archives (.DS_Store, ._NAME, .NAME.swp), and are no data.
+    Editors, desktops and archives leave such files (.DS_Store, ._NAME, .NAME.swp), which are no data.
     """
     return any(part.startswith(".") and part != ".." for part in path.relative_to(folder).parts)
 
 
 def write_atomically(path: Path, content: str | bytes) -> None:
-    """Writes bytes, or text as UTF-8, to `path`, and makes the folders above `path`."""
+    """Writes bytes, or text as UTF-8, whole or not at all, and makes the folders above `path`."""
     data = content.encode() if isinstance(content, str) else content
     with make_temporary_sibling(path) as temporary, temporary.open("wb") as file:
         file.write(data)
@@ -165,19 +164,19 @@ def make_read_only(path: Path) -> None:
 
 
 def _warn_once(operation: str, text: str) -> None:
-    """Prints a warning on standard error, the first of each operation in this process."""
+    """Prints a warning on standard error, at most once for an operation, such as fsync, in this process."""
     if operation not in _warned:
         _warned.add(operation)
         print(f"warning: {text}", file=sys.stderr, flush=True)
 
 
 def write_table(path: Path, frame: "pd.DataFrame") -> None:
-    """Writes CSV without the frame's index, with ten significant digits: enough for any statement, equal everywhere."""
+    """Writes a frame as CSV, without index and with ten significant digits, so that all machines write equal bytes."""
     write_atomically(path, frame.to_csv(index=False, lineterminator="\n", float_format="%.10g"))
 
 
 def link_file(source: Path | str, target: Path | str) -> None:
-    """Gives a finished file a second name, a hard link, or copies it if no link is possible; replaces `target`."""
+    """Gives a finished file a second name: a hard link, or a copy if no link is possible; replaces `target`."""
     Path(target).unlink(missing_ok=True)
     try:
         os.link(source, target)
@@ -186,11 +185,13 @@ def link_file(source: Path | str, target: Path | str) -> None:
 
 
 def read_once(number: int) -> Callable[[Callable], Callable]:
-    """Returns a decorator that caches a function's results for as long as the files among the arguments do not change.
+    """Returns a decorator that caches results of a function until a file among the arguments changes.
 
     The function takes hashable, positional arguments, and every Path among the arguments must exist. The arguments
-    alone would be no key: the workers of a cluster outlive a stage and may serve several checkouts, in which the same
-    relative path names different files.
+    alone
+    would be no key: the workers of a cluster outlive a stage and may serve several checkouts, in which the same
+    relative
+    path names different files.
 
     Args:
         number: how many results are kept, the results used last; the jobs of a worker share these results.
@@ -218,9 +219,9 @@ def read_state(path: Path) -> tuple[Path, int, int, int]:
 
 
 def read_states(path: Path) -> dict[Path, tuple]:
-    """Reads size in bytes and time of modification in ns of a file, or of every file below a folder.
+    """Reads (size in bytes, time of modification in ns) by path, of a file or of every file below a folder.
 
-    Hidden files and compiled Python files are left out. All machines of a shared file system read the same.
+    Hidden files and compiled Python files are left out. All machines of a shared file system read the same values.
     """
     files = [path] if path.is_file() else list_visible(path)
     return {file: read_state(file)[2:] for file in files if file.is_file() and "__pycache__" not in file.parts}
@@ -234,9 +235,9 @@ def compute_digests(paths: Iterable[Path]) -> dict[Path, str]:
 
 
 def compute_sha256(path: Path) -> str:
-    """Computes the hexadecimal SHA-256 of a file, or of a folder: of all sorted relative names and digests of files.
+    """Computes the hexadecimal SHA-256 of a file, or of a folder: over the sorted relative names and digests of files.
 
-    Hidden and compiled Python files do not count, so that the digest of a source folder covers only its sources.
+    Hidden and compiled Python files do not count, so that the digest of a source folder covers only the sources.
     """
     if not path.is_dir():
         with path.open("rb") as file:

@@ -28,7 +28,7 @@ MOST = 0.5
 
 
 def find_quality_warnings(text: str) -> tuple[str, ...]:
-    """Returns a text's quality warnings, by the rules of OSCAR's producer (oscar-project/ungoliant, src/transformers).
+    """Returns a text's quality warnings by the rules of OSCAR's producer (oscar-project/ungoliant, src/transformers).
 
     OSCAR's documentation calls a line of `short_sentences` short below 400 bytes, but OSCAR's records follow 100 bytes,
     as for header and footer: these rules give the annotations of the 63 real records of OSCAR 22.01 that the tests
@@ -84,14 +84,11 @@ def load_kenlm(path: Path):
 
 
 def compute_harmful_perplexity(model, text: str) -> float:
-    """Computes the harmful perplexity of a whole document as OSCAR 23.01 does: the lower, the more harmful.
+    """Computes the harmful perplexity of a document as OSCAR 23.01 does, per word; the lower, the more harmful.
 
     Args:
         model: a kenlm.Model that was trained on harmful text.
-        text: the document.
-
-    Returns:
-        The perplexity per word; the end of the text counts as a word.
+        text: the document, whose end counts as a word.
     """
     # newlines become spaces, without any further normalisation (oscar-project/ungoliant, src/transformers/kenlm)
     return model.perplexity(text.replace("\n", " "))
@@ -115,15 +112,15 @@ def list_missing(document: Annotations) -> list[str]:
 class Annotator:
     """Computes the metadata that documents lack.
 
-    Missing metadata of a kind without a source (None, or False for quality_rules) stay unknown.
+    Metadata without a source (None, or False for quality_rules) stay unknown.
 
     Args:
-        blocklists_folder: the folder of compiled lists (`compile_lists`), the source of categories.
+        blocklists_folder: the folder of compiled blocklists, the source of categories.
         kenlm_model: the path of the model, the source of harmful_pp.
-        quality_rules: whether warnings are computed.
+        quality_rules: whether quality warnings are computed.
 
     Attributes:
-        unknown: the number of documents so far whose metadata stayed unknown, by kind.
+        unknown: the number of documents so far whose metadata stayed unknown, by name of the metadata.
         lookups: the number of addresses so far that were `looked_up` in the blocklists, and that were `found`.
 
     Raises:
@@ -138,14 +135,11 @@ class Annotator:
         self._quality_rules = quality_rules
 
     def __call__(self, line: bytes, document: Annotations) -> Annotations:
-        """Adds missing metadata of a record, and counts metadata that stay unknown.
+        """Returns the metadata of a record with all that can be added, and counts metadata that stay unknown.
 
         Args:
             line: the record.
             document: the metadata of the record.
-
-        Returns:
-            The metadata with all that could be added.
 
         Raises:
             ValueError: the text, or an address that is looked up, cannot be read.
@@ -164,7 +158,7 @@ class Annotator:
         return document
 
     def _compute(self, name: str, text: str, line: bytes) -> tuple[str, ...] | float | None:
-        """Computes one kind of metadata of a document; None if the kind stays unknown."""
+        """Computes `categories`, `harmful_pp` or `quality_warnings` of a document; None if unknown."""
         if name == "categories" and self._blocklist:
             address = records.read_address(line)
             if address is None:

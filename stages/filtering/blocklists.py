@@ -46,10 +46,10 @@ LONGEST_NAME = 253
 
 
 def find_folders(root: Path) -> dict[str, list[Path]]:
-    """Finds the categories below a folder: the files of the lists by category, sorted by name.
+    """Finds the categories below a folder of blocklists: the paths of the lists by category, sorted by name.
 
     Raises:
-        ValueError: there is no category, there are more than CATEGORIES, or a list is a broken link.
+        ValueError: there is no category, there are more than 256, or a list is a broken link.
     """
     categories = {}
     for folder in sorted(root.glob("[!.]*/")):
@@ -77,7 +77,7 @@ def find_folders(root: Path) -> dict[str, list[Path]]:
 
 
 def compile_lists(settings: dict, folder: Path) -> dict:
-    """Job (runner/jobs.py): compiles lists for `Blocklist`.
+    """Job (runner/jobs.py): compiles blocklists into sorted arrays of hashes, which `Blocklist` searches.
 
     Args:
         settings: `root`, the folder of the lists.
@@ -85,9 +85,10 @@ def compile_lists(settings: dict, folder: Path) -> dict:
             category of each entry) and names.json (the name of each category).
 
     Returns:
-        entries: the number of different entries by category.
-        no_entries: the number of lines that are no entries, blank lines and comments aside.
-        first_no_entries: the first QUOTED of these lines, each with file and number.
+        Three entries:
+        - `entries`: the number of different entries by category
+        - `no_entries`: the number of lines that are no entries, without blank lines and comments
+        - `first_no_entries`: the first five of these lines, each with file and number
 
     Raises:
         ValueError: a line is not UTF-8, or `domains` or, without this list, `urls` has no entry.
@@ -110,7 +111,7 @@ def compile_lists(settings: dict, folder: Path) -> dict:
 
 
 class Blocklist:
-    """The compiled lists that `compile_lists` left in a folder, memory-mapped."""
+    """The blocklists compiled in a folder (`compile_lists`), memory-mapped."""
 
     def __init__(self, folder: Path):
         self._hashes = np.load(folder / HASHES, mmap_mode="r")
@@ -130,11 +131,11 @@ class Blocklist:
 
 
 def list_forms(address: str) -> Iterator[str]:
-    """Yields the forms of an address that a list may have: host, parent domains, and host with path.
+    """Yields the forms under which a list may have an address: host, parent domains, and host with path.
 
-    Parent domains have at least two labels. Host with path, which is `/` for the front page, comes with and without
-    `www.`, and so may come twice.
-    "http://www.a.org/b" gives "www.a.org", "a.org", "www.a.org/b" and "a.org/b".
+    "http://www.a.org/b" gives "www.a.org", "a.org", "www.a.org/b" and "a.org/b". Parent domains have at least two
+    labels.
+    Host with path, which is `/` for the front page, comes with and without `www.`, and so may come twice.
     """
     host, path = normalise_address(address)
     yield host
@@ -152,8 +153,9 @@ def normalise_address(address: str) -> tuple[str, str]:
     """Splits an address into host and path: "http://me@A.org.:80/B/?c" gives "a.org" and "/B".
 
     Returns:
-        host: in lower case and ASCII, without user, port, trailing dot or brackets of IPv6.
-        path: empty, or with a slash at the begin, without query, fragment or trailing slashes; case is kept.
+        The host in lower case and ASCII, without user, port, trailing dot or brackets of IPv6; and the path, empty or
+        with
+        a leading slash, without query, fragment or trailing slashes, in unchanged case.
     """
     address = SCHEME.sub("", address.strip(), count=1).removeprefix("//")
     address = re.split(r"[?#]", address, maxsplit=1)[0]
@@ -178,12 +180,12 @@ def _is_ip(host: str) -> bool:
 
 
 def _read_entries(path: Path, rejected: dict, required: bool) -> Iterator[str]:
-    """Yields the normalised entries of a list, and counts lines that are none.
+    """Yields the normalised entries of a list, and counts other lines.
 
     Args:
         path: the list.
-        rejected: `no_entries` and `first_no_entries` of `compile_lists`, to which the counts are added.
-        required: whether the list needs an entry; UT1 itself has categories whose `urls` have none.
+        rejected: gets the counts: `no_entries`, a number of lines, and `first_no_entries`, the first five.
+        required: whether the list needs an entry; UT1 has categories whose `urls` are empty.
 
     Raises:
         ValueError: a line is not UTF-8, or no line of a required list is an entry.
@@ -208,7 +210,7 @@ def _read_entries(path: Path, rejected: dict, required: bool) -> Iterator[str]:
 
 
 def _read_entry(line: str) -> str:
-    """Normalises a line: "0.0.0.0 *.A.org" gives "a.org", "a.org/b?c" gives "a.org/b", no entry gives ""."""
+    """Normalises a line: "0.0.0.0 *.A.org" gives "a.org", "a.org/b?c" gives "a.org/b", "||bad.org^", no entry, gives ""."""
     # a star for every page stands for the site; prefixes of longer paths cannot be looked up
     host, path = normalise_address(PREFIX.sub("", line.removesuffix("/*")))
     if path and line.endswith("/*"):

@@ -24,21 +24,22 @@ def select_rules(settings: Filtering) -> dict:
     """Returns the keys of `filtering` that are rules, with values in JSON, as a job takes settings.
 
     Returns:
-        excluded_categories: names of categories.
-        harmful_pp: `above` and `below`, the bounds between which a perplexity passes.
-        missing_harmful_pp: `keep` or `drop` documents without a perplexity.
-        quality_warnings: `keep` or `drop` documents with a warning.
+        Four entries:
+        - `excluded_categories`: names of categories
+        - `harmful_pp`: `above` and `below`, the bounds between which a perplexity passes
+        - `missing_harmful_pp`: `keep` or `drop` documents without a perplexity
+        - `quality_warnings`: `keep` or `drop` documents with a warning
     """
     return settings.model_dump(include={"excluded_categories", "harmful_pp", "missing_harmful_pp", "quality_warnings"})
 
 
 def make_judge(rules: Mapping[str, Any]) -> Callable[[Annotations], tuple[Reason, ...]]:
-    """Makes the function that returns the reasons for which a document is dropped.
+    """Makes the function that returns the reasons for which a document is dropped, () for a document that is kept.
 
-    The function returns pairs of rule and reason, such as ("categories", "adult"), and () for a document that is kept.
-    The order of the rules is categories, harmful_pp, quality_warnings. The reasons of harmful_pp are `low`, `high` and
-    `missing`; a perplexity on a bound is out of bounds, and 0 is missing. The reasons of quality_warnings are the
-    warnings, or `other` for an unknown warning.
+    A reason is a pair (rule, detail), in this order of rules:
+    - ("categories", an excluded category)
+    - ("harmful_pp", `low`, `high` or `missing`); a perplexity on a bound is out of bounds, and 0 is missing
+    - ("quality_warnings", a warning, or `other` for an unknown warning)
 
     Args:
         rules: the keys of `filtering` in params.yaml that are rules.

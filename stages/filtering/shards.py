@@ -1,7 +1,7 @@
 """Filters shards of OSCAR records by the rules, and keeps a ledger of every document and byte.
 
-records/ledger.py describes the rows of the ledger. Bytes are those of the lines, decompressed, without line feeds.
-A document passes if no rule drops the document; stage.py then selects the documents that the ledger counts as kept.
+records/ledger.py describes the rows of the ledger. Bytes are counted in decompressed lines, without line feeds. A
+document passes if no rule drops the document; stage.py then selects the documents that the ledger counts as kept.
 """
 
 import csv
@@ -28,7 +28,7 @@ EMPTY = (("text", "empty"),)
 
 
 class Tally(NamedTuple):
-    """Counts of one fate, rule and reason; records/ledger.py explains the fields."""
+    """Numbers of documents and bytes with equal fate, rule and reason; records/ledger.py explains the fields."""
 
     fate: str
     rule: str
@@ -43,7 +43,8 @@ def filter_shard(settings: dict, folder: Path) -> dict:
     """Job (runner/jobs.py): filters a shard.
 
     Leaves passed.jsonl.zst, the lines that pass byte for byte, and malformed.csv: file, line (from 1) and reason of
-    each malformed line, without a header.
+    each
+    malformed line, without a header.
 
     Args:
         settings: `shard` (path), `rules` (the keys of `filtering` that are rules), and `annotation` (blocklists and
@@ -51,10 +52,11 @@ def filter_shard(settings: dict, folder: Path) -> dict:
         folder: the folder of the job.
 
     Returns:
-        rows: numbers of documents and bytes for each fate (`passed`, `malformed`, `dropped`), rule and reason.
-        unknown: the number of documents whose metadata stayed unknown, by `categories`, `harmful_pp` and
-            `quality_warnings`.
-        lookups: how many addresses were looked up in the blocklists, and how many are listed.
+        Three entries:
+        - `rows`: numbers of documents and bytes for each fate (`passed`, `malformed`, `dropped`), rule and reason
+        - `unknown`: the number of documents whose `categories`, `harmful_pp` or `quality_warnings` stayed unknown, by
+          name
+        - `lookups`: how many addresses were looked up in the blocklists, and how many are listed
     """
     find_reasons = make_judge(settings["rules"])
     annotate = Annotator(**settings["annotation"])
@@ -94,7 +96,10 @@ def filter_shard(settings: dict, folder: Path) -> dict:
 
 
 def _read_blocks(shard: Path) -> Iterator[tuple[bytes, list[int], list[int], list[Annotations | ValueError | None]]]:
-    """Yields blocks of lines: bytes; starts and ends of lines, without line feeds; `read_metadata` of the lines."""
+    """Yields blocks of lines: (bytes, starts of lines, ends without line feeds, metadata of each line).
+
+    The metadata are None for a document with blank text, a ValueError for a malformed line.
+    """
     for block in reading.read_line_blocks(shard):
         codes = np.frombuffer(block, dtype=np.uint8)
         feeds = np.flatnonzero(codes == ord("\n"))
@@ -105,14 +110,14 @@ def _read_blocks(shard: Path) -> Iterator[tuple[bytes, list[int], list[int], lis
 
 
 def _sum_fates(fates: dict[tuple | None, list[int]]) -> list[list]:
-    """Sums [documents, bytes] by reasons to the rows of `filter_shard`, sorted.
+    """Sums counts by reasons to sorted rows [fate, rule, reason, documents, bytes, all_documents, all_bytes].
 
-    `documents` and `bytes` of a row count the documents whose first reason is the reason of the row; `all_documents`
-    and `all_bytes` count all documents with that reason.
+    `documents` and `bytes` count documents whose first reason is the reason of the row; `all_documents` and `all_bytes`
+    count all documents with that reason.
 
     Args:
-        fates: [documents, bytes] by reasons, which are (rule, reason) pairs; () stands for documents that pass, None
-            for malformed lines.
+        fates: [documents, bytes] by reasons, (rule, reason) pairs; () for documents that pass, None for malformed
+            lines.
     """
     sums: dict[tuple, np.ndarray] = defaultdict(lambda: np.zeros(4, dtype=np.int64))
     for reasons, counts in fates.items():
@@ -155,7 +160,10 @@ def copy_chosen(passed: Path, target: Path, chosen: Iterable[int]) -> int:
 
 
 def sample_numbers(total: int, count: int, seed: int) -> np.ndarray:
-    """Draws `count` of [0, total), all sets equally likely, sorted [count]. Memory grows with `count`, not `total`."""
+    """Draws `count` of [0, total), all sets equally likely, sorted [count]. Memory grows with `count`, not `total`.
+
+    3 of 10 with seed 0: [5, 6, 8].
+    """
     random = np.random.default_rng(seed)
     # of a large share the rest is drawn: the fewer numbers are drawn, the fewer are drawn twice
     draws_rest = count > total / 2
@@ -172,16 +180,16 @@ def sample_numbers(total: int, count: int, seed: int) -> np.ndarray:
 def make_shard_rows(shard: str, tallies: list[list], selected: tuple[int, int] | None) -> list[tuple]:
     """Makes the rows of a shard in the ledger, which counts documents and bytes by fate.
 
-    The fates `in`, `kept` and `not_selected` have a row even if the number is 0.
-
     Args:
         shard: the name of the shard.
-        tallies: counts by fate, rule and reason, as lists.
+        tallies: [fate, rule, reason, documents, bytes, all_documents, all_bytes] for each fate, rule and reason.
         selected: documents and bytes that are selected among the documents that passed; None if all are selected.
 
     Returns:
-        Tuples (shard, fate, rule, reason, documents, bytes, all_documents, all_bytes). Documents and bytes count a
-        document under the first reason only; the last two numbers count a document under every reason.
+        Tuples (shard, fate, rule, reason, documents, bytes, all_documents, all_bytes); `in`, `kept` and `not_selected`
+        have
+        a row even if the number is 0. Documents and bytes count a document under the first reason only, the last two
+        numbers under every reason.
     """
     read = np.zeros(2, dtype=int)
     passed = np.zeros(2, dtype=int)

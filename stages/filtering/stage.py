@@ -50,7 +50,7 @@ def main(settings: Settings) -> dict:
 
 
 def build_filtered(corpus: Path, folder: Path, settings: Filtering, workers: int | str | None = None) -> dict:
-    """Filters a corpus.
+    """Filters a corpus by the rules.
 
     Args:
         corpus: the folder of shards, perhaps with origins.csv.
@@ -59,10 +59,11 @@ def build_filtered(corpus: Path, folder: Path, settings: Filtering, workers: int
         workers: the number of processes, None for a process per core, or the address of a Dask scheduler.
 
     Returns:
-        unknown: the number of documents without metadata for a rule, even after annotation, by the name of the rule.
-            The rule lets such documents pass, except that `filtering.missing_harmful_pp` may drop documents without a
-            perplexity.
-        blocklists: entries and ignored lines of the blocklists; empty without lists.
+        Two entries:
+        - `unknown`: the number of documents without metadata for a rule, even after annotation, by the name of the
+          rule.
+          Such documents pass, except that `filtering.missing_harmful_pp` may drop documents without a perplexity.
+        - `blocklists`: entries and ignored lines of the blocklists; empty without lists
 
     Raises:
         ValueError: too many lines are malformed, no line is kept, there is no shard, or lists or model cannot be
@@ -99,16 +100,13 @@ def build_filtered(corpus: Path, folder: Path, settings: Filtering, workers: int
 def _print_metadata(
     total: pd.DataFrame, results: list[tuple[Path, dict]], lists: dict, settings: Filtering
 ) -> dict[str, int]:
-    """Prints which metadata were found and which are unknown.
+    """Prints which metadata were found; returns the number of documents with unknown metadata, by rule.
 
     Args:
         total: the rows of all shards together in the ledger.
-        results: by shard the folder of the job and the counts of the job.
+        results: for each shard the folder of the job, and `unknown` and `lookups` of the job.
         lists: entries and ignored lines of the blocklists.
         settings: the section `filtering` of params.yaml.
-
-    Returns:
-        The number of documents with unknown metadata, by the name of the rule.
     """
     if lists:
         entries = sum(lists["entries"].values())
@@ -172,7 +170,7 @@ def _compile_blocklists(settings: Filtering, workers: int | str | None) -> tuple
 
 
 def _require_lists(categories: Iterable[str], lists: dict[str, list[Path]], root: Path) -> None:
-    """Checks that every excluded category has a list in `root` under one of the names of the category."""
+    """Raises a ValueError if an excluded category has no list in `root` under any name of the category."""
     missing = []
     for category in categories:
         names = (category, *rules.ALIASES.get(category, ()))
@@ -192,7 +190,8 @@ def _place_selected(
 
     Args:
         shards: the shards of the corpus.
-        results: by shard the folder of the job and the result of `filter_shard`.
+        results: for each shard the folder of the job, with passed.jsonl.zst, and `rows`, counts by fate, rule and
+            reason.
         folder: gets a file for every shard with a selected document, and an empty file for every shard whose documents
             were all dropped.
         settings: the section `filtering` of params.yaml.
@@ -221,12 +220,14 @@ def _place_selected(
 def choose_documents(passed: list[int], settings: Filtering) -> list[Sequence[int]]:
     """Chooses `filtering.documents` of the documents that passed: the first, or a random sample.
 
+    The first 4 of shards with 3 and 5 documents are [0, 1, 2] and [0].
+
     Args:
         passed: the number of documents of each shard that passed.
         settings: the section `filtering` of params.yaml.
 
     Returns:
-        For each shard the sorted numbers, from 0, of the chosen documents among those that passed.
+        For each shard the sorted numbers, from 0, of the chosen documents among the documents that passed.
     """
     total = sum(passed)
     limit = total if settings.documents is None else min(settings.documents, total)
@@ -241,7 +242,13 @@ def choose_documents(passed: list[int], settings: Filtering) -> list[Sequence[in
 
 
 def _gather_malformed(folders: list[Path], sources: dict[str, list[origins.Origin]], target: Path) -> None:
-    """Joins all malformed.csv under a header; a line is named by its place in the source, if `origins.read` knows."""
+    """Joins the malformed.csv of all shards under a header, and names each line by the place in the source, if known.
+
+    Args:
+        folders: the folders of the jobs.
+        sources: by shard, (line, file, source_line) for consecutive lines from a source.
+        target: the file to write.
+    """
     with make_temporary_sibling(target) as temporary, temporary.open("w", encoding="utf-8", newline="") as file:
         writer = csv.writer(file, lineterminator="\n")
         writer.writerow(("file", "line", "reason"))
@@ -258,7 +265,7 @@ def _check_counts(total: pd.DataFrame, counts: pd.Series, malformed: Path, setti
 
     Args:
         total: the rows of all shards together in the ledger.
-        counts: the number of documents by fate, and of those that are `empty`.
+        counts: the number of documents by fate, and of `empty` documents.
         malformed: the CSV of malformed lines.
         settings: the section `filtering` of params.yaml.
 

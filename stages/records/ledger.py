@@ -1,11 +1,15 @@
-"""The ledger of filtering, which accounts for every document and byte.
+"""The ledger of filtering: a table (ledger.csv) that accounts for every document and byte of a corpus.
 
-A row is (shard, fate, rule, reason, documents, bytes, all_documents, all_bytes). Fates: `in` = `kept` (selected)
-+ `not_selected` (sound, but beyond the limit on documents) + `malformed` + `dropped`, in documents and bytes, for each
-shard and for the shard `total`. Only `dropped` has a rule and a reason: a rule of stages/filtering/rules.py, or `text`
-with the reason `empty` for a document without text, which no other rule judges. A dropped document counts in
-`documents` and `bytes` under the first reason that applies, in `all_documents` and `all_bytes` under every reason that
-applies. The numbers are equal for all other fates.
+A row is (shard, fate, rule, reason, documents, bytes, all_documents, all_bytes). The fate is how documents ended:
+- `in`: all documents, the sum of the other fates
+- `kept`: selected
+- `not_selected`: sound, but beyond the limit on documents
+- `malformed`: no sound record
+- `dropped`: dropped by a rule of stages/filtering/rules.py, or by the rule `text` with the reason `empty` (no text)
+
+Only `dropped` has a rule and a reason. A dropped document counts in `documents` and `bytes` under the first reason that
+applies, in `all_documents` and `all_bytes` under every reason that applies. The numbers are equal for all other fates.
+The shard `total` has the sums over all shards.
 """
 
 from pathlib import Path
@@ -27,7 +31,11 @@ def add_total(rows: list[tuple]) -> pd.DataFrame:
 
 
 def read_ledger(path: Path) -> pd.DataFrame:
-    """Reads a ledger; a row without a rule has empty texts. ValueError when the file is missing or not a ledger."""
+    """Reads ledger.csv, which counts documents by shard, fate, rule and reason; a row without a rule has empty texts.
+
+    Raises:
+        ValueError: the file is missing or not a ledger.
+    """
     if not path.exists():
         raise ValueError(f"{path}: no such file; run `dvc repro filtering` to make it")
     header = ",".join(COLUMNS)

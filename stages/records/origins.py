@@ -1,9 +1,8 @@
 """Where the lines of a shard come from: data/corpus/origins.csv.
 
 A row says that the lines of `shard`, from `line` up to the next row of this shard, are the lines of `file` from
-`source_line`; both count from 1. Documents that were generated, streamed as rows or made of several lines have no row,
-because no line of a source is such a document. But a malformed document of several lines has a row, which names the
-first line and holds for this document only.
+`source_line`; both count from 1. Documents that were generated, streamed as rows or made of several lines have no row.
+But a malformed document of several lines has a row, which names the first line and holds for this document only.
 """
 
 from bisect import bisect_right
@@ -20,7 +19,12 @@ Origin = tuple[int, str, int]
 
 
 def write(folder: Path, origins: dict[str, list[Origin]]) -> None:
-    """Writes the table into a folder of shards; `origins` are by the file name of a shard, in the order of lines."""
+    """Writes origins.csv into a folder of shards.
+
+    Args:
+        folder: the folder.
+        origins: by file name of a shard, (line, file, source_line) in the order of lines.
+    """
     rows = []
     for shard, origins_of_shard in origins.items():
         for origin in origins_of_shard:
@@ -31,7 +35,7 @@ def write(folder: Path, origins: dict[str, list[Origin]]) -> None:
 
 
 def read(folder: Path) -> dict[str, list[Origin]]:
-    """Reads the table of a folder of shards; returns origins by shard, {} without a table."""
+    """Reads origins.csv of a folder of shards: (line, file, source_line) by shard; {} without a table."""
     path = folder / NAME
     if not path.exists():
         return {}
@@ -52,7 +56,7 @@ def locate_line(line: int, origins: list[Origin]) -> tuple[str, int] | None:
 
     Args:
         line: from 1.
-        origins: the origins of the shard, in order.
+        origins: (line, file, source_line) of the shard, in order.
     """
     place = bisect_right(origins, line, key=lambda origin: origin[0])
     if not place:

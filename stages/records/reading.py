@@ -36,7 +36,7 @@ def read_lines(path: Path) -> Iterator[bytes]:
     An empty file has no lines, and no empty line follows a last line feed: b"a\n\nb\n" gives b"a", b"", b"b".
 
     Raises:
-        ValueError: the file is truncated or corrupt, or stands in place of the data (`stand_ins.require_data`).
+        ValueError: the file is truncated or corrupt, or a pointer or web page in place of the data.
         FileNotFoundError: there is no such file.
     """
     for block in read_line_blocks(path):
@@ -89,7 +89,10 @@ def find_columns(path: Path, header: list[str], names: Iterable[str], remedy: st
 
 
 def read_line_blocks(path: Path) -> Iterator[bytes]:
-    """Yields blocks of whole lines, joined by line feeds. ValueError for a damaged file."""
+    """Yields blocks of whole lines, joined by line feeds, without a byte order mark. ValueError for a damaged file.
+
+    Blocks have about 256 KB, so that memory does not grow with the file.
+    """
     for number, block in enumerate(_read_whole_lines(path)):
         yield block if number else block.removeprefix(BYTE_ORDER_MARK)
 
@@ -172,7 +175,7 @@ def sort_naturally(paths: list[Path]) -> list[Path]:
 
 
 def _make_sort_key(path: Path) -> tuple[list[tuple[int, int, str]], str]:
-    """Returns a sort key with numbers before texts; equal numbers, as in part_2 and part_02, are sorted as texts."""
+    """Returns a sort key in which numbers count by value; part_2 and part_02, equal by value, are sorted as texts."""
     text = path.as_posix()
     parts = []
     # the brackets keep the numbers among the parts

@@ -1,8 +1,8 @@
 """OSCAR records, a JSON object per line: reads metadata and text, and turns plain documents into records.
 
-Versions 23.01 and 22.01 (oscar-project/documentation). Records are decoded by type, and only the fields named here are
-decoded. Decoded fields are never written back: filtering copies records byte for byte. The last value of a repeated key
-counts. `gc=False` saves time: structs without reference cycles need no tracking by Python's garbage collector.
+Versions 23.01 and 22.01 (oscar-project/documentation). Only the fields named here are decoded, by type, and never
+written back: filtering copies records byte for byte. The last value of a repeated key counts. `gc=False` saves time:
+structs without reference cycles need no tracking by Python's garbage collector.
 """
 
 import string
@@ -17,10 +17,11 @@ T = TypeVar("T")
 
 
 class Annotations(msgspec.Struct, frozen=True, gc=False):
-    """The metadata of a document that the rules read.
+    """The metadata of a document that the rules of filtering read.
 
     UNSET stands for a missing field, which was not measured. None, JSON's null, stands for no category and no warning,
-    and in `harmful_pp` for a missing perplexity, too. OSCAR 22.01 called `quality_warnings` `annotation`.
+    and
+    in `harmful_pp` also for a missing perplexity. OSCAR 22.01 called `quality_warnings` `annotation`.
     """
 
     categories: tuple[str, ...] | UnsetType | None = UNSET
@@ -49,7 +50,7 @@ class _Source(msgspec.Struct, gc=False):
 class PlainDocument(msgspec.Struct):
     """A line of a plain text corpus: a JSON object with `text` and, where known, `url` and `id`.
 
-    Types are not checked here, because the filter checks the record that is made of the document.
+    The filter checks the types, in the record that is made of the document.
     """
 
     text: Any = None
@@ -73,10 +74,9 @@ _encoder = msgspec.json.Encoder()
 
 
 def read_annotations(line: bytes) -> Annotations | None:
-    """Reads the metadata of a record, a line of JSON.
+    """Reads the metadata of a record, a line of JSON; None for a record whose text is blank.
 
-    Returns:
-        NO_ANNOTATIONS for a record without metadata, None for a record whose text is blank.
+    A record without metadata gives metadata in which every field is missing.
 
     Raises:
         ValueError: the line is not UTF-8, not JSON, without content, or with a field of a wrong type.
@@ -87,7 +87,7 @@ def read_annotations(line: bytes) -> Annotations | None:
 
 
 def _extract_metadata(record: _Record) -> Annotations | None:
-    """Returns what `read_annotations` returns for a decoded record."""
+    """Returns the metadata of a decoded record, None for a record whose text is blank."""
     # most texts begin with a letter after the quotation mark, and need no decoding
     if memoryview(record.content)[1] not in LETTERS and is_blank(_string.decode(record.content)):
         return None
@@ -95,7 +95,7 @@ def _extract_metadata(record: _Record) -> Annotations | None:
 
 
 def is_blank(text: str) -> bool:
-    r"""Whether a text has nothing but white space and characters that BERT deletes, as "", " \n" and "\u200b" have."""
+    r"""Whether a text has only white space and characters that BERT deletes, as "", " \n" and "\u200b"."""
     # U+FFFD is what decoding leaves of bytes in another encoding
     return not any(character.isprintable() and character not in " \ufffd" for character in text)
 
@@ -103,16 +103,17 @@ def is_blank(text: str) -> bool:
 def read_metadata(block: bytes, starts: np.ndarray, ends: np.ndarray) -> list[Annotations | ValueError | None]:
     """Reads the metadata of every record in a block of lines.
 
-    Sound lines are decoded together, which is faster than separately. A block with an unsound line is cut into parts,
+    Sound lines are decoded together, which is faster than separately. A block with an unsound line is cut into 16
+    parts,
     and so on until the unsound line is the only line of a part.
 
     Args:
         block: lines of JSON.
-        starts: [lines], the begin of each line in the block.
+        starts: [lines], the start of each line in the block.
         ends: [lines], the end of each line, without line feed.
 
     Returns:
-        For every line, in order: the metadata, None for an empty line, or a ValueError that says what is wrong.
+        For every line, in order: the metadata, None for a record with blank text, or a ValueError with the fault.
     """
     documents = _decode_together(block, starts, ends)
     if documents is not None:
@@ -130,7 +131,7 @@ def read_metadata(block: bytes, starts: np.ndarray, ends: np.ndarray) -> list[An
 
 
 def _decode_together(block: bytes, starts: np.ndarray, ends: np.ndarray) -> list[Annotations | None] | None:
-    """Returns what `read_annotations` returns for every line, or None unless every line is sound."""
+    """Reads the metadata of all lines at once, None for blank texts; returns None unless every line is sound."""
     codes = np.frombuffer(block, dtype=np.uint8)
     if (starts >= ends).any():
         return None
@@ -160,10 +161,7 @@ def _decode_together(block: bytes, starts: np.ndarray, ends: np.ndarray) -> list
 
 
 def _is_utf8(text: bytes) -> bool:
-    """Whether text is UTF-8, which the decoders do not check in undecoded content.
-
-    Arrow checks faster than `str(text, "utf-8")` makes the string.
-    """
+    """Whether bytes are UTF-8, which the decoders do not check in undecoded content; faster by Arrow than by `str`."""
     # an array of bytes whose only value is the text, without a copy
     ends = pa.py_buffer(np.array([0, len(text)], dtype=np.int64))
     array = pa.Array.from_buffers(pa.large_binary(), 1, [None, ends, pa.py_buffer(text)])
@@ -176,12 +174,15 @@ def _is_utf8(text: bytes) -> bool:
 
 
 def read_content(line: bytes) -> str:
-    """Reads the text of a record, and checks only the text. ValueError for a line that is no sound record."""
+    """Reads the text of a record, and checks only the text. ValueError for a line that is no sound record.
+
+    {"content": "Hi"} gives "Hi".
+    """
     return _string.decode(_decode_record(_text, line).content)
 
 
 def read_address(line: bytes) -> str | None:
-    """Reads the web address of a record, None if there is none. ValueError for an address that is not a string."""
+    """Reads the web address (`warc-target-uri`) of a record, None without an address. ValueError unless a string."""
     headers = _decode_line(_source, line).warc_headers
     return headers.target if headers else None
 
@@ -205,7 +206,10 @@ def read_columns(line: bytes) -> set[str]:
 
 
 def write_record(document: PlainDocument) -> bytes:
-    """Writes a plain document as an OSCAR record with empty metadata (not measured), as a line of JSON."""
+    """Writes a plain document as an OSCAR record with empty metadata (not measured), as a line of JSON.
+
+    A document with the text "Hi" gives {"content":"Hi","warc_headers":{},"metadata":{}}.
+    """
     headers: dict[str, Any] = {}
     if document.id is not None:
         headers["warc-record-id"] = str(document.id)

@@ -1,6 +1,6 @@
 """Stage `tokenization`: the filtered documents as sequences of token ids.
 
-Reads data/filtered, and a vocabulary (trained here, a file, or the hub's). Writes to data/tokens
+Reads data/filtered, and a vocabulary (trained here, from a file, or from the hub). Writes to data/tokens
 tokenizer/tokenizer.json, {train,validation}/part_N.bin (uint16 [sequences, sequence_length]) and index.json: for each
 split shards with checksums, documents, tokens, unknown and dropped tokens.
 """
@@ -29,7 +29,7 @@ LARGEST_UNKNOWN_SHARE = 0.5
 
 
 def main(settings: Settings) -> dict:
-    """Writes data/tokens. Returns for the run's record `read`, a list that says where the vocabulary is from."""
+    """Writes data/tokens; returns `read`, the source of the vocabulary, for the record of the run."""
     root = Path(settings.data.root) if settings.data.root else None
     vocabulary_source = build_tokens(FILTERED, TOKENS, settings.tokenization, root, settings.workers)
     return {"read": [vocabulary_source]}
@@ -48,7 +48,7 @@ def build_tokens(
         workers: the number of processes, None for a process per core, or the address of a Dask scheduler.
 
     Returns:
-        The source of the vocabulary, in words, such as data/filtered for a trained vocabulary.
+        The source of the vocabulary, in words, such as "trained on data/filtered".
 
     Raises:
         ValueError: there are too few documents or tokens, a shard has another number of documents than the ledger says,
@@ -82,14 +82,14 @@ def build_tokens(
 
 
 def _check_unknown(tokenized: list[tuple[Path, dict]], source: str) -> None:
-    """Prints the number of documents and tokens and the share of unknown tokens.
+    """Prints the numbers of documents and tokens and the share of unknown tokens.
 
     Args:
-        tokenized: by shard the folder of the job, and the counts of the job by split.
+        tokenized: for each shard (folder of the job, {split: {name of a count: number}}).
         source: the source of the vocabulary, for the message of an error.
 
     Raises:
-        ValueError: most tokens are unknown.
+        ValueError: most tokens are unknown, so the vocabulary is of another language.
     """
     totals = Counter()
     for _, counts in tokenized:
@@ -107,10 +107,10 @@ def _check_unknown(tokenized: list[tuple[Path, dict]], source: str) -> None:
 
 
 def pack_split(tokenized: list[tuple[Path, dict]], split: str, folder: Path, sequence_length: int) -> dict:
-    """Packs the streams of all shards of one split; returns the entry of the split in the index.
+    """Packs the tokens of all shards of a split into sequences; returns the entry of the split in the index.
 
     Args:
-        tokenized: by shard the folder of the job, and the counts of the job by split.
+        tokenized: for each shard (folder of the job, {split: {name of a count: number}}).
         split: `train` or `validation`.
         folder: the folder of the index; the sequences go into `folder`/SPLIT.
         sequence_length: tokens of a sequence.
@@ -141,15 +141,16 @@ def choose_tokenizer(
     Args:
         settings: the section `tokenization` of params.yaml.
         root: the folder below which a vocabulary file is looked for, or None.
-        workers: the number of processes, None for a process per core, or the address of a Dask scheduler.
         shards: the shards with the documents to train on.
+        workers: the number of processes, None for a process per core, or the address of a Dask scheduler.
 
     Returns:
-        The tokenizer, and the source of the vocabulary in words: data/filtered, the file, or a repository with its
-            commit.
+        The tokenizer, and the source of the vocabulary in words: "trained on data/filtered", the file, or a repository
+        with
+        the commit.
 
     Raises:
-        ValueError: the tokenizer cannot be loaded, or has more pieces than 16 bits can number.
+        ValueError: the tokenizer cannot be loaded, or has more word pieces than 16 bits can number.
     """
     name = settings.vocabulary
     if name is None:
@@ -192,7 +193,7 @@ def _tokenize_shards(
         workers: the number of processes, None for a process per core, or the address of a Dask scheduler.
 
     Returns:
-        In the order of the shards: the folder of the job, and the numbers of documents and tokens by split.
+        For each shard (folder of the job, {split: {name of a count: number}}).
 
     Raises:
         ValueError: a shard has another number of documents than the ledger says.
@@ -221,7 +222,9 @@ def _tokenize_shards(
 
 
 def hold_out(documents: list[int], count: int, seed: int) -> list[list[int]]:
-    """Draws held-out documents without replacement, for example [[0, 4], [1]] from shards of 5 and 3 documents.
+    """Draws the documents of the validation set, without replacement, from all shards.
+
+    3 of 5 and 3 documents with seed 0: [[4], [0, 2]].
 
     Args:
         documents: the number of documents of each shard.
@@ -232,7 +235,7 @@ def hold_out(documents: list[int], count: int, seed: int) -> list[list[int]]:
         For each shard the sorted numbers of the drawn documents, counted from 0 within the shard.
 
     Raises:
-        ValueError: no document would be left.
+        ValueError: no document would be left for training.
     """
     total = sum(documents)
     if count >= total:

@@ -28,7 +28,7 @@ COUNTS = ("documents", "tokens", "unknown_tokens", "dropped_tokens")
 
 
 class Piece(NamedTuple):
-    """A part of a document: the text, whether the part begins the document, and whether the part ends the document."""
+    """A part of a document: the text, and whether the part begins and ends the document."""
 
     text: str
     begins: bool
@@ -38,16 +38,22 @@ class Piece(NamedTuple):
 def tokenize_shard(settings: dict, folder: Path) -> dict:
     """Job (runner/jobs.py): encodes the documents of a shard as train.bin and validation.bin.
 
-    Both files are streams of token ids (uint16, little endian).
+    Both files are streams of token ids (uint16, little endian). The code of Courtois et al. drops the end of every
+    batch of
+    documents, which `cut` repeats.
 
     Args:
-        settings: `shard` and `tokenizer`, paths; `validation`, the numbers (from 0) of held-out documents; `cut`, a
-            number of tokens or None. With `cut`, every batch of 1,000 documents of a split, and the rest at the end, is
-            shortened to a multiple of `cut`, as the code of Courtois et al. does.
+        settings: a dictionary:
+            - `shard` and `tokenizer`: paths
+            - `validation`: the numbers (from 0) of held-out documents
+            - `cut`: a number of tokens, or None; every 1,000 documents of a split, and the rest at the end, are
+              shortened
+              to a multiple of `cut`
         folder: the folder of the job.
 
     Returns:
-        By split, the numbers of documents, tokens and dropped tokens; `tokens` includes the dropped tokens.
+        By split, the numbers of documents, tokens, unknown tokens and dropped tokens; `tokens` includes the dropped
+        tokens.
     """
     # the jobs are parallel already
     os.environ["TOKENIZERS_PARALLELISM"] = "false"
@@ -82,7 +88,7 @@ def tokenize_shard(settings: dict, folder: Path) -> dict:
 
 
 def shorten_file(file: BinaryIO, tokens: int) -> int:
-    """Removes the last tokens of a file so that a multiple of `tokens` is left; returns how many were removed.
+    """Removes tokens at the end of a file so that a multiple of `tokens` is left; returns how many were removed.
 
     A file of 1,000 ids with `tokens` = 128 keeps 896 ids, and 104 are removed.
     """
@@ -93,7 +99,10 @@ def shorten_file(file: BinaryIO, tokens: int) -> int:
 
 
 def encode_pieces(batch: list[Piece], tokenizer: Tokenizer) -> np.ndarray:
-    """Encodes pieces of documents as one stream of ids (uint16); every document is [CLS] text [SEP]."""
+    """Encodes parts of documents as a stream of ids (uint16); every document is [CLS] text [SEP].
+
+    Parts "Unknown" and " a" of a document may give [2, 5, 6, 7, 3], where 2 is [CLS] and 3 is [SEP].
+    """
     first = tokenizer.token_to_id("[CLS]")
     last = tokenizer.token_to_id("[SEP]")
     texts = [piece.text for piece in batch]
@@ -109,9 +118,9 @@ def encode_pieces(batch: list[Piece], tokenizer: Tokenizer) -> np.ndarray:
 
 
 def read_batches(shard: Path, validation: set[int]) -> Iterator[tuple[str, list[Piece]]]:
-    """Yields a split and pieces of documents of the split, in the order of the shard.
+    """Yields (split, parts of documents of the split) in the order of the shard, so that memory stays bounded.
 
-    A batch ends after a number of characters, and after a fixed number of documents of the split.
+    A batch ends after about a million characters, and after 1,000 documents of the split.
 
     Args:
         shard: documents as JSON lines, compressed.
@@ -137,7 +146,7 @@ def read_batches(shard: Path, validation: set[int]) -> Iterator[tuple[str, list[
 
 
 def cut_pieces(text: str, longest: int = LONGEST) -> Iterator[Piece]:
-    """Cuts a text at the first SPACE after every `longest` characters, where BERT's pre-tokenizer cuts anyway.
+    """Cuts a long text at the first space after every `longest` characters, where BERT's pre-tokenizer cuts anyway.
 
     "one two three" with longest=4 gives "one two" and " three".
     """

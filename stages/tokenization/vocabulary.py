@@ -2,7 +2,7 @@
 
 All are `tokenizers.Tokenizer` objects. Tokenizers that are made here have BERT's normalizer (lower case) and
 pre-tokenizer, and encode a pair as [CLS] A [SEP] B [SEP]. A tokenizer of the hub is used as published, cased or not, if
-the tokenizer has all tokens in SPECIAL.
+BERT's special tokens are present. A word piece is an entry of the vocabulary: a word, or a part of a word.
 """
 
 import string
@@ -35,11 +35,11 @@ def train_vocabulary(settings: dict, folder: Path) -> dict:
     """Job (runner/jobs.py): trains a tokenizer and leaves tokenizer.json in the folder of the job.
 
     Args:
-        settings: `shards`, the paths of the documents, and `size`, the largest number of pieces.
+        settings: `shards`, the paths of the documents, and `size`, the largest number of word pieces.
         folder: the folder of the job.
 
     Returns:
-        `size`: the number of pieces of the tokenizer.
+        `size`: the number of word pieces of the tokenizer.
     """
     tokenizer = train_tokenizer([Path(shard) for shard in settings["shards"]], settings["size"])
     write_tokenizer(folder / "tokenizer.json", tokenizer)
@@ -47,14 +47,16 @@ def train_vocabulary(settings: dict, folder: Path) -> dict:
 
 
 def write_tokenizer(path: Path, tokenizer: Tokenizer) -> None:
-    """Writes the file that `tokenizer.save` writes, but a full disk is an OSError and not the library's Exception."""
+    """Writes tokenizer.json as `tokenizer.save` does, but a full disk is an OSError and not the library's Exception."""
     write_atomically(path, tokenizer.to_str(pretty=True))
 
 
 def train_tokenizer(shards: list[Path], size: int) -> Tokenizer:
-    """Trains WordPiece of at most `size` pieces; the same documents give the same tokenizer, in any process.
+    """Trains WordPiece of at most `size` word pieces; the same documents give the same tokenizer, in any process.
 
-    A `size` up to 280 may be exceeded: SPECIAL and all characters, at the begin and inside of words, always are pieces.
+    A `size` up to 280 may be exceeded: the special tokens and all characters, at the start and inside of words, are
+    always
+    in the vocabulary.
     """
     limit = min(CHARACTERS, size // 4)
     characters, continuing = _find_alphabet(read_pieces(shards), limit)
@@ -78,7 +80,7 @@ def train_tokenizer(shards: list[Path], size: int) -> Tokenizer:
 
 
 def read_tokenizer(path: Path) -> Tokenizer:
-    """Makes the tokenizer of a vocabulary file: a piece per line, whose id is the number of the line, from 0.
+    """Makes the tokenizer of a vocabulary file: a word piece per line, whose id is the number of the line, from 0.
 
     A byte order mark and blank lines at the end are ignored.
 
@@ -118,7 +120,7 @@ def load_tokenizer(name: str, revision: str) -> tuple[Tokenizer, str]:
         revision: a commit, branch or tag.
 
     Returns:
-        The tokenizer, and the repository with its commit, or the folder.
+        The tokenizer, and the repository with the commit, or the folder.
 
     Raises:
         ValueError: the tokenizer cannot be loaded, or lacks a special token of BERT.
@@ -145,10 +147,10 @@ def load_tokenizer(name: str, revision: str) -> tuple[Tokenizer, str]:
 
 
 def make_tokenizer(vocabulary: dict[str, int]) -> Tokenizer:
-    """Makes BERT's uncased tokenizer of a vocabulary.
+    """Makes BERT's uncased tokenizer of a vocabulary: "Unknown A" gives [CLS] un ##known a [SEP].
 
     Args:
-        vocabulary: ids by piece; all special tokens of BERT, such as [MASK], under any ids.
+        vocabulary: ids by word piece; all special tokens of BERT, such as [MASK], under any ids.
     """
     # longer words are unknown, as in BERT
     model = models.WordPiece(vocabulary, unk_token="[UNK]", max_input_chars_per_word=100)
@@ -165,7 +167,7 @@ def make_tokenizer(vocabulary: dict[str, int]) -> Tokenizer:
 
 
 def _make_lower_case_tokenizer(model: models.Model) -> Tokenizer:
-    """Makes a tokenizer that puts text into lower case and splits it into words as BERT's does."""
+    """Makes a tokenizer that puts text into lower case and splits the text into words as BERT does."""
     tokenizer = Tokenizer(model)
     tokenizer.normalizer = normalizers.BertNormalizer(lowercase=True)
     tokenizer.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
@@ -178,7 +180,7 @@ def find_special_ids(tokenizer: Tokenizer) -> dict[str, int]:
 
 
 def read_pieces(shards: Iterable[Path]) -> Iterator[str]:
-    """Yields the text of every document of some shards, in order, in pieces that cut no word.
+    """Yields the text of every document of some shards, in order, in parts that cut no word.
 
     Raises:
         ValueError: a document has no sound text.
@@ -190,11 +192,15 @@ def read_pieces(shards: Iterable[Path]) -> Iterator[str]:
 
 
 def _find_alphabet(documents: Iterable[str], limit: int) -> tuple[list[str], list[str]]:
-    """Finds the alphabet of WordPiece: ALWAYS and the `limit` most frequent characters of the documents.
+    """Finds the characters of a vocabulary: ASCII letters, digits and punctuation, and frequent characters of texts.
+
+    Args:
+        documents: the texts.
+        limit: how many of the most frequent characters are taken.
 
     Returns:
-        characters: the alphabet, sorted.
-        continuing: the characters of the alphabet that continue a word in the documents or are ALPHANUMERIC, sorted.
+        Two sorted lists: all characters, and the characters that continue a word in the texts or are ASCII letters or
+        digits.
     """
     normalizer = normalizers.BertNormalizer(lowercase=True)
     splitter = pre_tokenizers.BertPreTokenizer()
