@@ -4,8 +4,8 @@
 recorded run again, and compares the bytes.
 
 A stage NAME is the function `main` of stages/NAME/stage.py. Arguments after the settings come from the command line; an
-argument that is left out is `None`. The dictionary that `main` returns goes into data/runs, together with times,
-versions and processor of the run. `None` leaves no record, as after a part of the jobs, `settings` and `report`.
+argument that is left out is `None`. The dictionary that `main` returns goes into data/runs, with times, versions and
+processor of the run. `None` leaves no record, as after a part of the jobs, `settings` and `report`.
 """
 
 import argparse
@@ -66,7 +66,7 @@ def run_stage(name: str, arguments: dict[str, str]) -> None:
     """
     settings = load_settings()
     inputs = handover.read_inputs(name, settings)
-    # workers are forked from a server, which imports their modules while this process goes on
+    # workers are forked from a server, which imports the modules of jobs while this process goes on
     jobs.prepare_server(FOLDER / name / "stage.py", settings.workers)
     for argument, value in arguments.items():
         require_argument(settings, name, argument, value)
@@ -121,7 +121,7 @@ def build_parser() -> argparse.ArgumentParser:
         prog="python -m stages", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     commands = parser.add_subparsers(dest="stage", metavar="NAME", required=True)
-    scale = commands.add_parser("scale", help="Writes params.yaml anew, of one of the scales; says what it replaced.")
+    scale = commands.add_parser("scale", help="Replaces params.yaml by a scale; prints the edits that were replaced.")
     scale.add_argument("scale", choices=scales.list_scales())
     _add_command(commands, "verify", FOLDER / "pretraining" / "verification.py")
     for source in sorted(FOLDER.glob("*/stage.py")):

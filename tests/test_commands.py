@@ -24,7 +24,7 @@ from stages.runner.provenance import describe_provenance
 
 ROOT = Path(__file__).parents[1]
 REFUSED = {
-    "a key given twice": ("a: 1\nb:\n  c: 1\n  c: 2\n", "line 4: not YAML: given twice, delete one: 'c'"),
+    "a key given twice": ("a: 1\nb:\n  c: 1\n  c: 2\n", "line 4: not YAML: key given twice, delete one: 'c'"),
     "a bracket left open": ("a: [1\n", "line [12]: not YAML"),
     "an object": ("a: !!python/name:os.system\n", "line 1: not YAML: could not determine a constructor"),
     "a control character": ("a: 1\nb: \x01\n", "not YAML"),
@@ -67,7 +67,7 @@ def test_an_output_that_must_not_be_written_is_named_whole_with_a_remedy_and_sta
     monkeypatch.setattr(os, "unlink", refused)
     with pytest.raises(SystemExit) as ended, clear_errors(), make_temporary_sibling(output) as folder:
         folder.mkdir()
-    assert re.search(rf"^error: .*'{output}'; make it, and the folder that holds it, writable", str(ended.value))
+    assert re.search(rf"^error: .*'{output}'; make the file and its folder writable", str(ended.value))
     assert [path.name for path in tmp_path.rglob("*")] == ["corpus", "part"]
 
 

@@ -279,8 +279,8 @@ def test_a_document_without_text_is_dropped_as_empty_before_all_other_reasons(te
 
 
 def test_an_empty_document_does_not_hide_that_no_document_has_a_perplexity():
-    write_shard([write_record(harmful_pp=None), write_record("two", harmful_pp=None), write_record("")])
-    with pytest.raises(ValueError, match="none of 2 documents has a harmful_pp score"):
+    write_shard([record(harmful_pp=None), record("two", harmful_pp=None), record("")])
+    with pytest.raises(ValueError, match="all 2 documents lack a harmful_pp score"):
         build()
 
 
@@ -300,7 +300,7 @@ CUT_OFF = b"(cut off below)"
             [write_record(harmful_pp=None)] * 3 + [write_record(harmful_pp=1)],
             {},
             ValueError,
-            r"none of 4 .*harmful_pp missing \(3\), harmful_pp low \(1\); relax",
+            r"all 4 .*harmful_pp missing \(3\), harmful_pp low \(1\); relax",
         ),
         ([CUT_OFF * 99], {}, RuntimeError, r"part_1\.jsonl\.zst: truncated"),
     ],
@@ -408,5 +408,5 @@ def test_real_records_of_oscar_22_are_judged_by_their_annotation(shared_data):
     assert 0 < len(unwarned) < 63
     assert read_kept_lines() == unwarned
     read_balanced_ledger()
-    with pytest.raises(ValueError, match="none of 63 documents has a harmful_pp score.*kenlm_model, or say .*: keep"):
+    with pytest.raises(ValueError, match="all 63 documents lack a harmful_pp score.*kenlm_model, or set .* to keep"):
         build(Path("again"))

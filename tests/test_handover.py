@@ -45,7 +45,7 @@ def test_a_stage_whose_input_or_record_is_missing_names_the_command_that_makes_i
     make(*made)
     for path in lost:
         Path(path).rmdir()
-    with pytest.raises(ValueError, match=f"^{missing}: not made yet; run `dvc repro {stage}` for .*before {stage}"):
+    with pytest.raises(ValueError, match=f"^{missing}: not made yet; run `dvc repro {stage}`, .* before {stage}"):
         require_inputs(stage)
 
 

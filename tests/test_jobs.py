@@ -283,7 +283,7 @@ def share_jobs(monkeypatch, number: str, rank: str) -> None:
 
 def test_several_processes_are_refused_by_jobs_that_cannot_be_shared(monkeypatch):
     share_jobs(monkeypatch, "2", "0")
-    with pytest.raises(ValueError, match=r"squares: 2 processes \(WORLD_SIZE\) cannot share the jobs; run the stage without"):
+    with pytest.raises(ValueError, match=r"squares: 2 processes \(WORLD_SIZE\) cannot share the jobs; run the stage"):
         jobs.run(square, make_jobs(1), "squares")
     assert jobs.run(square, make_jobs(1), "squares", shared=True)[0][1] == {"square": 1}
 
@@ -317,7 +317,7 @@ NOT_OF_A_LAUNCHER = {
 def test_variables_that_no_launcher_has_set_are_named_with_a_remedy(variables, said, monkeypatch):
     for name, value in variables.items():
         monkeypatch.setenv(name, value)
-    with pytest.raises(ValueError, match=rf"^{said}.*; run it with torchrun or .*`unset WORLD_SIZE RANK` before$"):
+    with pytest.raises(ValueError, match=rf"^{said}.*; use torchrun or .*`unset WORLD_SIZE RANK` first$"):
         jobs.run(square, make_jobs(1), "squares", shared=True)
 
 

@@ -175,7 +175,7 @@ def test_a_control_sign_that_is_written_in_a_sentence_is_text():
         ({"a_en": b"one\n"}, "a", r"a\.de: no such file"),
         ({"a_en": b""}, ".", r"\.en: no such file"),
         ({"a_tsv": b"en\tpt\n"}, "a.tsv", r"a\.tsv, line 1: no column de among \['en', 'pt'\]"),
-        ({"a_tsv": b"de\ten\tde\n"}, "a.tsv", r"a\.tsv, line 1: the column 'de' stands in the line twice"),
+        ({"a_tsv": b"de\ten\tde\n"}, "a.tsv", r"a\.tsv, line 1: the column 'de' occurs more than once"),
         ({"a_tsv": b""}, "a.tsv", r"a\.tsv, line 1: no column en, de among \[''\]"),
     ],
 )

@@ -73,7 +73,7 @@ def test_a_link_that_leads_nowhere_is_not_called_missing(tmp_path, name):
     path = tmp_path / name
     path.parent.mkdir(exist_ok=True)
     path.symlink_to("../.git/annex/objects/gone")
-    with pytest.raises(ValueError, match=f"{name}: a link to .*gone, which leads nowhere; .*git annex get"):
+    with pytest.raises(ValueError, match=f"{name}: a link to .*gone, which does not exist; .*git annex get"):
         READERS[name](path)
 
 

@@ -390,7 +390,7 @@ def test_a_vocabulary_file_gives_its_lines_in_order(end):
     ("content", "message"),
     [
         (["[PAD]", "[UNK]", "[CLS]", "[SEP]", "cat"], ": no line [MASK]"),
-        ([*vocabulary.SPECIAL, "cat", "dog", "cat"], ": the piece 'cat' stands in several of 8 lines"),
+        ([*vocabulary.SPECIAL, "cat", "dog", "cat"], ": the piece 'cat' occurs in several of 8 lines"),
         (["{", '"vocab": 1', "}"], ": no line [PAD]"),
         ([*vocabulary.SPECIAL, "", "cat"], ", line 6: blank"),
         ([*vocabulary.SPECIAL, "a", "B"], ": the piece 'B' is of a cased vocabulary"),

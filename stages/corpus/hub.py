@@ -2,8 +2,7 @@
 
 The files of a repository (OSCAR's `en_meta/*.jsonl.zst`) are fetched one by one and read like local files, so that
 metadata survive byte for byte. Other datasets are streamed as rows. Gated datasets need a token (HF_TOKEN, or `hf auth
-login`). The libraries of the hub load slowly, so functions import them. A `dataset` is an entry of corpus.hub in
-params.yaml.
+login`). The hub's libraries load slowly, so functions import them. A `dataset` is an entry of corpus.hub.
 """
 
 from collections.abc import Iterator
@@ -68,10 +67,10 @@ def _fetch_file(
         repository: a name on the hub, or a folder of the same layout.
         revision: a commit.
         name: the path in the repository.
-        above: the folder for the fetched file; by default the temporary folder of the system.
+        above: the folder for the fetched file; by default the system's temporary folder.
 
     Yields:
-        The path of the file, and the name for records and errors, such as `oscar-corpus/OSCAR-2301@1a2b3c/en.jsonl`.
+        The path, and the name for records and errors, such as `oscar-corpus/OSCAR-2301@1a2b3c/en.jsonl`.
 
     Raises:
         ValueError: the hub does not give the file, or the body raises an error, which then names the file.
@@ -101,7 +100,7 @@ def fetch_shard(settings: dict, folder: Path) -> dict:
 
     Returns:
         Three entries:
-        - `file`: name, bytes, documents and SHA-256 of the file
+        - `file`: name, bytes, documents and SHA-256
         - `documents`: the number of documents
         - `origins`: (line of the shard, file, line of the file) where consecutive lines start; empty for text
     """
@@ -116,7 +115,7 @@ def fetch_shard(settings: dict, folder: Path) -> dict:
 def stream_documents(dataset: CorpusHub, files: list[dict]) -> Iterator[bytes]:
     """Yields the documents of a dataset as OSCAR records, each a line of JSON without line feed.
 
-    The documents are in files, of which only the current file is on the disk, or in rows.
+    Files are fetched one at a time; a dataset without `files` is streamed as rows.
 
     Args:
         dataset: an entry of corpus.hub, at a commit.
@@ -141,9 +140,9 @@ def _read_rows(dataset: CorpusHub) -> Iterator[bytes]:
     """Streams the rows of the split `train` as OSCAR records.
 
     The text is the column `content`, or else `text`. A dictionary in `metadata` (if not empty), or else `meta`, gives
-    annotations and WARC headers; other rows become plain documents, with any `url` and `id`. A text of another type
-    than a
-    string is left to the filter, which counts malformed records.
+    annotations and WARC headers; other rows become plain documents, with any `url` and `id`. A text that is no string
+    is
+    left to the filter, which counts malformed records.
 
     Raises:
         ValueError: a row has no text column, or the dataset cannot be read.

@@ -2,8 +2,8 @@
 
 JSON lines (.jsonl): OSCAR records (with the key `content`) pass byte for byte; plain documents (with the key `text`)
 become records without annotations; blank lines are left out. Text (.txt): a blank line ends a document, as in the
-corpora of the original BERT. WikiText (.raw): a document is an article, from a first-level heading to the next. All
-files may be compressed (.zst, .gz). Unsound documents pass as unsound lines, which the filter counts.
+corpora of the original BERT. WikiText (.raw): a document is an article, from a first-level heading to the next. All may
+be compressed (.zst, .gz). Unsound documents pass as unsound lines, which the filter counts.
 """
 
 import re
@@ -32,7 +32,8 @@ def count_documents(settings: dict, _folder: Path) -> dict:
     """
     path = Path(settings["path"])
     documents = _number_lines(path) if find_form(path) == ".jsonl" else _split_texts(path)
-    return describe_file(path, str(path), sum(1 for _ in islice(documents, settings["limit"])))
+    counted = sum(1 for _ in islice(documents, settings["limit"]))
+    return describe_file(path, str(path), counted)
 
 
 def describe_file(path: Path, name: str, documents: int) -> dict:
@@ -58,7 +59,7 @@ def check_digest(described: dict) -> None:
         line = rf"^([0-9a-fA-F]{{64}}) [ *](?:.*/)?{re.escape(path.name)}$"
         stated = re.search(line, checksums.read_text(encoding="utf-8", errors="replace"), re.MULTILINE)
         if stated and stated[1].lower() != described["sha256"]:
-            raise ValueError(f"{path}: not the file whose SHA-256 {checksums} states; {reading.REMEDY}")
+            raise ValueError(f"{path}: the SHA-256 differs from the SHA-256 in {checksums}; {reading.REMEDY}")
 
 
 def write_shard(settings: dict, folder: Path) -> dict:
@@ -151,12 +152,12 @@ def _holds_oscar(path: Path) -> bool:
         other = other or f" (line {number} has the columns {quote_value(sorted(names))})"
     raise ValueError(
         f"{path}: no line is a JSON object with `content` (OSCAR) or `text` (plain){other}; save the file as UTF-8, "
-        "rename the column of the text, or take the file out of the list of inputs"
+        "rename the column of the text, or remove the file from the list of inputs"
     )
 
 
 def _number_texts(path: Path) -> Iterator[tuple[int, str]]:
-    """Yields (number, text) of each line, from 1; bytes that are not UTF-8 become lone surrogates, which no record holds."""
+    """Yields (number, text) of each line, from 1; bytes that are not UTF-8 become lone surrogates."""
     for number, line in enumerate(reading.read_universal_lines(path), 1):
         # UTF-16 has a NUL at every other place of Latin text, and UTF-8 has no byte 255.
         unsound = line.replace(b"\0", b"\xff")

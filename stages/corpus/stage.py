@@ -29,7 +29,7 @@ def main(settings: Settings) -> dict:
     Returns:
         For the record of the run: `files`, with name, bytes, documents and SHA-256 of each file that was read; `read`,
         the
-        datasets of the hub. Generated documents and rows of the hub have no files.
+        datasets of the hub.
     """
     corpus = settings.corpus
     record = {}
@@ -50,9 +50,8 @@ def main(settings: Settings) -> dict:
 def write_files(folder: Path, settings: Settings) -> list[dict]:
     """Writes the documents of corpus.files, in shards of equal sizes.
 
-    Files are read once to count, and again from the start for every shard. Do not ask for more shards of few large
-    files
-    than there are cores.
+    Files are read once to count, and from the start for every shard: do not ask for more shards of few large files than
+    there are cores.
 
     Args:
         folder: gets the shards.
@@ -78,7 +77,7 @@ def write_files(folder: Path, settings: Settings) -> list[dict]:
         counts.append(described["documents"])
     total = min(sum(counts), corpus.documents or sum(counts))
     if not total:
-        raise ValueError(f"corpus.files: no document in the {len(files)} files below {root}; name others")
+        raise ValueError(f"corpus.files: no document in the {len(files)} files below {root}; name other files")
     writing = []
     for first, last in _plan_ranges(total, corpus.shards):
         parts = _plan_parts(files, counts, first, last)
@@ -148,7 +147,7 @@ def write_hub(folder: Path, settings: Settings) -> tuple[list[str], list[dict]]:
         SHA-256 of each file.
 
     Raises:
-        ValueError: corpus.documents is `null` and a dataset has no `files`, a dataset cannot be fetched, or a checksum
+        ValueError: corpus.documents is `null` for a dataset without `files`, a dataset cannot be fetched, or a checksum
             differs.
         RuntimeError: a file cannot be fetched.
     """
@@ -215,7 +214,7 @@ def _write_stream(
         head = next(selected, None)
         if head is None:
             if number == 1:
-                raise ValueError("corpus.hub: no document in any of these datasets; name others")
+                raise ValueError("corpus.hub: no document in any of these datasets; name other datasets")
             break
         with reading.open_zstd_writer(folder / f"part_{number}.jsonl.zst") as file:
             for line in chain([head], selected):

@@ -30,7 +30,7 @@ def find_commit(repository: str, revision: str, key: str, kind: str = "dataset")
     Args:
         repository: a name on the hub, or a folder of the same layout.
         revision: a commit, branch or tag.
-        key: the key of params.yaml that names the repository, for the message of an error.
+        key: the key of params.yaml that names the repository, for errors.
         kind: `dataset` or `model`.
 
     Returns:
@@ -74,14 +74,14 @@ def load_split(
 
     Args:
         repository: OWNER/NAME on the hub, or the path of a folder.
-        configuration: the name of a configuration of the dataset; `None` if there is no choice.
+        configuration: the dataset's configuration; `None` if there is no choice.
         revision: a commit, branch or tag.
         split: the split's name.
         key: the key of params.yaml, for errors.
-        columns: the names of the columns that the dataset must have.
+        columns: the columns that the dataset must have.
 
     Returns:
-        The rows, and the name of the source with the commit, such as `glue@1a2b3c`, for the record of the run.
+        The rows, and the name of the source with the commit, such as `glue@1a2b3c`.
 
     Raises:
         ValueError: the dataset cannot be loaded, or lacks a column.
@@ -112,7 +112,7 @@ def load_split(
 
 @contextmanager
 def explain_errors(subject: str, repository: str = "") -> Iterator[None]:
-    """Turns errors of the hub's libraries into a ValueError that says how to fix the name or the access.
+    """Turns errors of the hub's libraries into a ValueError with a remedy.
 
     Args:
         subject: the beginning of the message: a key and the value.

@@ -11,10 +11,10 @@ from stages.files.quoting import quote_value
 # ten times as fast as SafeLoader, where PyYAML was built with libyaml
 FAST = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
-# What a word without quotation marks is, if not a text, by the core schema of YAML 1.2 (section 10.3.2), as in DVC. By
-# PyYAML's own YAML 1.1, `no` would be false, 010 would be 8, 1:30 would be 90, and 1e-4 would be a text. Beyond the
+# Words without quotation marks that are no text, by the core schema of YAML 1.2 (section 10.3.2), as in DVC. By the
+# YAML 1.1 of PyYAML, `no` would be false, 010 would be 8, 1:30 would be 90, and 1e-4 would be a text. Beyond the
 # schema, numbers may have underscores, and `<<` merges maps, as in YAML 1.1. A number with leading zeros stays a text,
-# because its value differs by version.
+# because the versions of YAML differ about the value.
 FORMS = {
     "null": "~|null|Null|NULL|",
     "bool": "true|True|TRUE|false|False|FALSE",
@@ -37,7 +37,7 @@ class Loader(FAST):
         seen = []
         for key, _ in list(node.value):
             if key.value in seen:
-                problem = f"given twice, delete one: {quote_value(key.value)}"
+                problem = f"key given twice, delete one: {quote_value(key.value)}"
                 raise yaml.constructor.ConstructorError(None, None, problem, key.start_mark)
             seen.append(key.value)
         return super().construct_mapping(node, deep)

@@ -8,7 +8,8 @@ from pathlib import Path
 
 from stages.files.storage import link_file, write_atomically
 
-SPECIAL = {  # "cls_token": "[CLS]" and so on
+# "cls_token": "[CLS]" and so on
+SPECIAL = {
     name: f"[{name[:-6].upper()}]" for name in ("cls_token", "mask_token", "pad_token", "sep_token", "unk_token")
 }
 CARD = """---
@@ -83,7 +84,7 @@ def render_card(
         folder: the final folder of the model, for the example in the card.
         title: the heading of the card.
         text: the description of the model, as Markdown.
-        operator: the name of the operator in params.yaml.
+        operator: the operator's name in params.yaml.
         variant: the settings of the operator, by name.
         task: the hub's name of the task, such as `fill-mask`.
         measured: values by (name of the data, part of the data, metric), rounded to six decimals in the card.
@@ -96,7 +97,8 @@ def render_card(
             # in place of a dataset's name on the hub
             dataset_type="own",
             dataset_name=data,
-            dataset_config=part,  # results that differ in nothing else would be taken for those of one part
+            # without the part, results of several parts would look like results of the same part
+            dataset_config=part,
             metric_type=metric,
             metric_value=round(value, 6),
         )
@@ -109,7 +111,8 @@ def render_card(
         library_name="transformers",
         pipeline_tag=task,
         tags=["bert", "attention", operator],
-        eval_results=results or None,  # an empty list would be written out
+        # an empty list would be written out
+        eval_results=results or None,
     )
     values = variant | {"title": title, "text": text, "task": task, "folder": folder.as_posix()}
     return str(ModelCard.from_template(data, template_str=CARD, **values))

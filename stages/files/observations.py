@@ -1,8 +1,8 @@
 """The form in which every measurement is written.
 
 A stage writes data/observations/STAGE.csv, a measured number in every row; the rows of models without pre-training,
-whose stage is `baselines`, are in finetuning.csv. Every table and figure of the report is computed from such rows. The
-time and duration of a stage are no observations, and are in data/runs/*.json.
+whose stage is `baselines`, are in finetuning.csv. The report is computed from such rows. Times of stages are no
+observations, and are in data/runs/*.json.
 """
 
 import math
@@ -36,7 +36,7 @@ class Observation:
         pretraining_seed: for a model that translates, the seed of the training.
         condition: a factor that was varied in addition to the seeds, such as `step=250`.
         evaluated_on: the column of the papers' tables: `mnli_m`, `mnli_mm`, or the task's name.
-        operator, size: names in params.yaml; a baseline has the name of the baseline as operator, and may have no size.
+        operator, size: names in params.yaml; a baseline has its name as operator, and may have no size.
     """
 
     stage: str
@@ -67,7 +67,7 @@ def write(path: Path, rows: Iterable[Observation]) -> None:
     rows = list(rows)
     for row in rows:
         if not math.isfinite(row.value):
-            raise ValueError(f"{path}: {row} is not finite; did the training diverge?")
+            raise ValueError(f"{path}: {row} is not finite; if the training diverged, lower the learning rate")
     frame = pd.DataFrame([asdict(row) for row in rows], columns=list(COLUMNS)).astype(TYPES)
     write_atomically(path, frame.to_csv(index=False, lineterminator="\n"))
 
@@ -79,7 +79,7 @@ def read(paths: Iterable[Path]) -> pd.DataFrame:
         ValueError: a file is missing, damaged or has other columns; the message names the file.
     """
     frames = [_read_file(path) for path in paths]
-    # pandas concatenates no empty list
+    # pandas raises an error for an empty list
     if not frames:
         return pd.DataFrame(columns=list(COLUMNS))
     return pd.concat(frames, ignore_index=True)
@@ -88,8 +88,8 @@ def read(paths: Iterable[Path]) -> pd.DataFrame:
 def _read_file(path: Path) -> pd.DataFrame:
     """Reads a file of observations; a ValueError for a missing or damaged file says how to make the file again."""
     if not path.exists():
-        raise ValueError(f"{path}: no such file of observations; run `dvc repro` to make it")
-    remedy = "delete it, and `dvc repro` makes it again"
+        raise ValueError(f"{path}: no such file of observations; run `dvc repro` to make the file")
+    remedy = "delete the file, and run `dvc repro` to make the file again"
     types = dict.fromkeys(COLUMNS, "str")
     types.update(TYPES)
     try:

@@ -7,9 +7,9 @@ LONGEST = 80
 def quote_value(value: object) -> str:
     r"""Formats a value for an error message as Python writes it, at most 80 characters: a tab gives `'\t'`.
 
-    The text of an exception is given without quotation marks and on a single line. A longer text loses the middle,
-    because
-    libraries say at the beginning what is wrong, and at the end where or why.
+    An exception's text is on a single line, without quotation marks. A longer text loses the middle, because libraries
+    say
+    at the beginning what is wrong, and at the end where or why.
     """
     text = repr(value)
     if isinstance(value, Exception):

@@ -3,15 +3,15 @@
 import re
 from pathlib import Path
 
-# what a stand-in begins with; its name, and how to get the data
+# the first bytes of a pointer; the name of the pointer, and how to get the data
 POINTERS = {
     rb"version https://git-lfs\.github\.com/spec/": (
-        "a Git LFS pointer in place of the data; run `git lfs pull` in its clone"
+        "a Git LFS pointer in place of the data; run `git lfs pull` in the clone"
     ),
-    rb"/annex/objects/[A-Z0-9_]+-s\d+-": "a git-annex pointer in place of the data; run `git annex get` in its clone",
+    rb"/annex/objects/[A-Z0-9_]+-s\d+-": "a git-annex pointer in place of the data; run `git annex get` in the clone",
 }
 PAGE = {
-    rb"(?i)\s*<(!doctype html|html)\b": "a web page in place of the data; fetch the file again, from its own address"
+    rb"(?i)\s*<(!doctype html|html)\b": "a web page in place of the data; fetch the file from the address of the data"
 }
 
 
@@ -19,7 +19,7 @@ def require_target(path: Path) -> None:
     """Raises a ValueError for a link whose target is missing."""
     if path.is_symlink() and not path.exists():
         raise ValueError(
-            f"{path}: a link to {path.readlink()}, which leads nowhere; fetch the target, as by `git annex get` or "
+            f"{path}: a link to {path.readlink()}, which does not exist; fetch the target, as by `git annex get` or "
             "`dvc pull`, or delete the link"
         )
 
@@ -32,8 +32,7 @@ def require_data(path: Path, stand_ins: dict[bytes, str] = POINTERS | PAGE) -> N
         stand_ins: forbidden contents: a pattern of the first bytes -> the message. POINTERS alone allows web pages.
 
     Raises:
-        ValueError: the file has a forbidden content, or is a link without a target; the message says how to get the
-            data.
+        ValueError: the content is forbidden, or the target of a link is missing; the message says how to get the data.
         FileNotFoundError: there is no such file.
     """
     require_target(path)

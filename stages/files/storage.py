@@ -38,9 +38,9 @@ def make_temporary_sibling(path: Path) -> Iterator[Path]:
     """Yields a free path next to `path`; the file or folder that the body makes there then replaces `path`.
 
     If the body raises an error, the temporary file or folder is deleted and `path` stays as before. A process that was
-    killed leaves a temporary file, which the next process that writes the same path deletes; a process that still
-    writes is
-    waited for. The temporary name begins with a dot, so that readers of the folder leave the file out.
+    killed leaves a temporary file, which the next writer of the same path deletes; a process that still writes is
+    waited
+    for. The temporary name begins with a dot, so that readers of the folder leave the file out.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
     with _hold_lock(path):
@@ -134,7 +134,7 @@ def list_visible(folder: Path) -> list[Path]:
 def is_hidden(path: Path, folder: Path) -> bool:
     """Whether the name of a path below a folder, or of a folder between the two, begins with a dot.
 
-    Editors, desktops and archives leave such files (.DS_Store, ._NAME, .NAME.swp), which are no data.
+    Editors, desktops and archives leave such files (.DS_Store, .NAME.swp), which are no data.
     """
     return any(part.startswith(".") and part != ".." for part in path.relative_to(folder).parts)
 
@@ -152,7 +152,7 @@ def write_atomically(path: Path, content: str | bytes) -> None:
             # any other error means that the content may be lost
             if error.errno not in UNKNOWN_TO_FILE_SYSTEM:
                 raise
-            _warn_once("fsync", f"{path}: a crash of the machine may damage it, without fsync ({error.strerror})")
+            _warn_once("fsync", f"{path}: no fsync ({error.strerror}), so a crash of the machine may damage the file")
 
 
 def make_read_only(path: Path) -> None:
@@ -160,7 +160,7 @@ def make_read_only(path: Path) -> None:
     try:
         path.chmod(0o444)
     except OSError as error:
-        _warn_once("chmod", f"{path}: cannot be made read-only ({error.strerror}), so do not edit it")
+        _warn_once("chmod", f"{path}: cannot be made read-only ({error.strerror}), so do not edit the file")
 
 
 def _warn_once(operation: str, text: str) -> None:
@@ -187,14 +187,12 @@ def link_file(source: Path | str, target: Path | str) -> None:
 def read_once(number: int) -> Callable[[Callable], Callable]:
     """Returns a decorator that caches results of a function until a file among the arguments changes.
 
-    The function takes hashable, positional arguments, and every Path among the arguments must exist. The arguments
-    alone
-    would be no key: the workers of a cluster outlive a stage and may serve several checkouts, in which the same
-    relative
-    path names different files.
+    The function takes hashable, positional arguments, and every Path among the arguments must exist. Paths alone would
+    be
+    no key: the workers of a cluster may serve several checkouts, in which the same relative path names different files.
 
     Args:
-        number: how many results are kept, the results used last; the jobs of a worker share these results.
+        number: how many results are kept, the results used last.
     """
 
     def decorate(function: Callable) -> Callable:

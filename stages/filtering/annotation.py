@@ -30,9 +30,9 @@ MOST = 0.5
 def find_quality_warnings(text: str) -> tuple[str, ...]:
     """Returns a text's quality warnings by the rules of OSCAR's producer (oscar-project/ungoliant, src/transformers).
 
-    OSCAR's documentation calls a line of `short_sentences` short below 400 bytes, but OSCAR's records follow 100 bytes,
-    as for header and footer: these rules give the annotations of the 63 real records of OSCAR 22.01 that the tests
-    read. "A short line." gives ("tiny", "short_sentences").
+    OSCAR's documentation calls a line of `short_sentences` short below 400 bytes, but OSCAR's records follow 100 bytes:
+    these rules give the annotations of the 63 real records of OSCAR 22.01 that the tests read. "A short line." gives
+    ("tiny", "short_sentences").
     """
     short = [len(line.encode()) < SHORT for line in text.split("\n")]
     lines = len(short)
@@ -110,13 +110,11 @@ def list_missing(document: Annotations) -> list[str]:
 
 
 class Annotator:
-    """Computes the metadata that documents lack.
-
-    Metadata without a source (None, or False for quality_rules) stay unknown.
+    """Computes the metadata that documents lack; metadata without a source stay unknown.
 
     Args:
-        blocklists_folder: the folder of compiled blocklists, the source of categories.
-        kenlm_model: the path of the model, the source of harmful_pp.
+        blocklists_folder: the folder of compiled blocklists, the source of categories, or None.
+        kenlm_model: the path of the model, the source of harmful_pp, or None.
         quality_rules: whether quality warnings are computed.
 
     Attributes:
@@ -142,7 +140,7 @@ class Annotator:
             document: the metadata of the record.
 
         Raises:
-            ValueError: the text, or an address that is looked up, cannot be read.
+            ValueError: the text or address cannot be read.
         """
         # without any source, the record need not be decoded again
         if not (self._blocklist or self._model or self._quality_rules):

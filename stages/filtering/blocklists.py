@@ -3,11 +3,11 @@
 A category is a folder with `domains` and `urls`, plain or compressed (.gz, .zst). An address has the categories of the
 host, of every parent domain, and of the address without query, as in OSCAR 23.01 (oscar-project/ut1-rs): the entry
 `bad.org/?q` stands for the front page `bad.org/`, the entry `bad.org` for the whole site. A line may also begin with
-`*.` or `.`, be a line of a hosts file (`0.0.0.0 bad.org`), or stand in quotation marks. Lines of another form, such as
-the rules of ad blockers (`||bad.org^`) and rows of several cells, are no entries, and are counted.
+`*.` or `.`, be a line of a hosts file (`0.0.0.0 bad.org`), or stand in quotation marks. Other lines, such as rules of
+ad blockers (`||bad.org^`), are counted and ignored.
 
-An entry is a 64-bit hash and the number of a category, 9 bytes, in sorted, memory-mapped arrays that all processes
-share. With a million entries, an unlisted address collides with an entry with a probability of 5e-14.
+An entry is a 64-bit hash and the number of a category, in sorted, memory-mapped arrays that all processes share. With a
+million entries, an unlisted address collides with an entry with a probability of 5e-14.
 """
 
 import hashlib
@@ -29,7 +29,8 @@ from stages.records import reading
 
 LISTS = ("domains", "urls")
 HASHES, NUMBERS, NAMES = "hashes.npy", "numbers.npy", "names.json"
-CATEGORIES = 256  # at most, because an entry keeps the number of the category in one byte
+# largest number of categories, because an entry keeps the number of the category in one byte
+CATEGORIES = 256
 SCHEME = re.compile(r"^[a-z][a-z0-9+.-]*://", re.IGNORECASE)
 # an IPv6 address without brackets has no port
 PORT = re.compile(r"^(\[.*]|[^:]*):\d*$")
@@ -82,7 +83,7 @@ def compile_lists(settings: dict, folder: Path) -> dict:
     Args:
         settings: `root`, the folder of the lists.
         folder: the folder of the job. Gets hashes.npy (uint64 [entries], sorted), numbers.npy (uint8 [entries], the
-            category of each entry) and names.json (the name of each category).
+            category of each entry) and names.json (the categories' names).
 
     Returns:
         Three entries:
@@ -91,7 +92,7 @@ def compile_lists(settings: dict, folder: Path) -> dict:
         - `first_no_entries`: the first five of these lines, each with file and number
 
     Raises:
-        ValueError: a line is not UTF-8, or `domains` or, without this list, `urls` has no entry.
+        ValueError: a line is not UTF-8, or a category's first list has no entry.
     """
     categories = find_folders(Path(settings["root"]))
     counts, hashes, numbers = {}, [], []
@@ -210,7 +211,7 @@ def _read_entries(path: Path, rejected: dict, required: bool) -> Iterator[str]:
 
 
 def _read_entry(line: str) -> str:
-    """Normalises a line: "0.0.0.0 *.A.org" gives "a.org", "a.org/b?c" gives "a.org/b", "||bad.org^", no entry, gives ""."""
+    """Normalises a line: "0.0.0.0 *.A.org" gives "a.org", "a.org/b?c" gives "a.org/b", "||bad.org^" gives ""."""
     # a star for every page stands for the site; prefixes of longer paths cannot be looked up
     host, path = normalise_address(PREFIX.sub("", line.removesuffix("/*")))
     if path and line.endswith("/*"):

@@ -54,8 +54,7 @@ def filter_shard(settings: dict, folder: Path) -> dict:
     Returns:
         Three entries:
         - `rows`: numbers of documents and bytes for each fate (`passed`, `malformed`, `dropped`), rule and reason
-        - `unknown`: the number of documents whose `categories`, `harmful_pp` or `quality_warnings` stayed unknown, by
-          name
+        - `unknown`: the number of documents whose metadata stayed unknown, by name of the metadata
         - `lookups`: how many addresses were looked up in the blocklists, and how many are listed
     """
     find_reasons = make_judge(settings["rules"])
@@ -186,16 +185,15 @@ def make_shard_rows(shard: str, tallies: list[list], selected: tuple[int, int] |
         selected: documents and bytes that are selected among the documents that passed; None if all are selected.
 
     Returns:
-        Tuples (shard, fate, rule, reason, documents, bytes, all_documents, all_bytes); `in`, `kept` and `not_selected`
-        have
-        a row even if the number is 0. Documents and bytes count a document under the first reason only, the last two
-        numbers under every reason.
+        Tuples (shard, fate, rule, reason, documents, bytes, all_documents, all_bytes), also of the fates `in`, `kept`
+        and
+        `not_selected`. The last two numbers count a document under every reason, the two before only under the first.
     """
     read = np.zeros(2, dtype=int)
     passed = np.zeros(2, dtype=int)
     others = []
     for tally in map(Tally._make, tallies):
-        # of all documents, each under its first reason only
+        # counts each document under the first reason only
         counts = (tally.documents, tally.bytes)
         read += counts
         if tally.fate == "passed":

@@ -60,9 +60,7 @@ def build_filtered(corpus: Path, folder: Path, settings: Filtering, workers: int
 
     Returns:
         Two entries:
-        - `unknown`: the number of documents without metadata for a rule, even after annotation, by the name of the
-          rule.
-          Such documents pass, except that `filtering.missing_harmful_pp` may drop documents without a perplexity.
+        - `unknown`: the number of documents without metadata for a rule, even after annotation, by the name of the rule
         - `blocklists`: entries and ignored lines of the blocklists; empty without lists
 
     Raises:
@@ -192,8 +190,8 @@ def _place_selected(
         shards: the shards of the corpus.
         results: for each shard the folder of the job, with passed.jsonl.zst, and `rows`, counts by fate, rule and
             reason.
-        folder: gets a file for every shard with a selected document, and an empty file for every shard whose documents
-            were all dropped.
+        folder: gets a file for every shard with a selected document, and an empty file if all documents of a shard were
+            dropped.
         settings: the section `filtering` of params.yaml.
     """
     passed = []
@@ -288,9 +286,8 @@ def _check_counts(total: pd.DataFrame, counts: pd.Series, malformed: Path, setti
     unscored = total.loc[total["reason"] == "missing", "all_documents"].sum()
     if 0 < unscored == counts["in"] - counts["malformed"] - counts["empty"]:
         raise ValueError(
-            f"none of {unscored} documents has a harmful_pp score, and filtering.missing_harmful_pp: drop drops these "
-            "documents; name a KenLM model in filtering.annotation.kenlm_model, "
-            "or set filtering.missing_harmful_pp to keep"
+            f"all {unscored} documents lack a harmful_pp score and are dropped; name a KenLM model in "
+            "filtering.annotation.kenlm_model, or set filtering.missing_harmful_pp to keep"
         )
     if not counts["kept"]:
         dropped = total[total["fate"] == "dropped"]
@@ -299,4 +296,4 @@ def _check_counts(total: pd.DataFrame, counts: pd.Series, malformed: Path, setti
         for row in commonest.itertuples():
             reasons.append(f"{row.rule} {row.reason} ({row.all_documents})")
         why = ", ".join(reasons) or "the corpus is empty"
-        raise ValueError(f"none of {counts['in']} documents passed the rules: {why}; relax the rules, or add documents")
+        raise ValueError(f"all {counts['in']} documents were dropped: {why}; relax the rules, or add documents")

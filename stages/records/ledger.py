@@ -8,8 +8,8 @@ A row is (shard, fate, rule, reason, documents, bytes, all_documents, all_bytes)
 - `dropped`: dropped by a rule of stages/filtering/rules.py, or by the rule `text` with the reason `empty` (no text)
 
 Only `dropped` has a rule and a reason. A dropped document counts in `documents` and `bytes` under the first reason that
-applies, in `all_documents` and `all_bytes` under every reason that applies. The numbers are equal for all other fates.
-The shard `total` has the sums over all shards.
+applies, in `all_documents` and `all_bytes` under every reason that applies. For all other fates, both are equal. The
+shard `total` sums over all shards.
 """
 
 from pathlib import Path

@@ -1,8 +1,8 @@
 """Where the lines of a shard come from: data/corpus/origins.csv.
 
 A row says that the lines of `shard`, from `line` up to the next row of this shard, are the lines of `file` from
-`source_line`; both count from 1. Documents that were generated, streamed as rows or made of several lines have no row.
-But a malformed document of several lines has a row, which names the first line and holds for this document only.
+`source_line`; both count from 1. Documents that were generated, streamed as rows or made of several lines have no row,
+except that malformed documents of several lines have a row, which names the first line.
 """
 
 from bisect import bisect_right

@@ -1,9 +1,8 @@
 """Lines of plain or compressed files, with memory bounded by the longest line, and a writer of zstd lines.
 
 The last suffix decides on the compression: .zst (windows up to 2 GiB, as of `zstd --long=31`; several frames), .gz, or
-uncompressed. A truncated or corrupt file is an error with the name of the file: no document may be lost because a
-download stopped. Memory: twice the longest line, BLOCK and the window of the file, for every size of the file before
-and after decompression. A shard is a file of a corpus, with a document in each line.
+uncompressed. A truncated or corrupt file is an error, because no document may be lost. Memory: twice the longest line,
+BLOCK and the window of the file. A shard is a file of a corpus, with a document in each line.
 """
 
 import gzip
@@ -27,7 +26,7 @@ BLOCK = 1 << 18
 # as a power of two, in bytes
 LARGEST_WINDOW = 31
 BYTE_ORDER_MARK = b"\xef\xbb\xbf"
-REMEDY = "fetch the file again, or take it out of the list of inputs"
+REMEDY = "fetch the file again, or remove the file from the list of inputs"
 
 
 def read_lines(path: Path) -> Iterator[bytes]:
@@ -66,8 +65,8 @@ def find_columns(path: Path, header: list[str], names: Iterable[str], remedy: st
     """Finds columns of a table by name.
 
     Args:
-        path: the table, for the message of an error.
-        header: the names of all columns, in order, which are the first line of the table.
+        path: the table, for errors.
+        header: the names of all columns, in order: the first line of the table.
         names: the names of the columns to find.
         remedy: the end of the message about a missing column.
 
@@ -83,16 +82,13 @@ def find_columns(path: Path, header: list[str], names: Iterable[str], remedy: st
     for name in names:
         if header.count(name) > 1:
             raise ValueError(
-                f"{path}, line 1: the column {quote_value(name)} stands in the line twice; delete or rename a column"
+                f"{path}, line 1: the column {quote_value(name)} occurs more than once; delete or rename a column"
             )
     return [header.index(name) for name in names]
 
 
 def read_line_blocks(path: Path) -> Iterator[bytes]:
-    """Yields blocks of whole lines, joined by line feeds, without a byte order mark. ValueError for a damaged file.
-
-    Blocks have about 256 KB, so that memory does not grow with the file.
-    """
+    """Yields blocks of whole lines, joined by line feeds, about 256 KB each. ValueError for a damaged file."""
     for number, block in enumerate(_read_whole_lines(path)):
         yield block if number else block.removeprefix(BYTE_ORDER_MARK)
 
@@ -126,7 +122,7 @@ def read_blocks(path: Path) -> Iterator[bytes]:
     require_data(path)
     with path.open("rb") as file:
         start = file.peek(4)
-        # decompression would take an empty file for one without content
+        # decompression would take an empty file for a compressed file without content
         if path.suffix in DECOMPRESSION and not start:
             raise ValueError(f"{path}: empty, not a compressed file; {REMEDY}")
         for suffix, signature in SIGNATURES.items():
@@ -163,7 +159,7 @@ def open_zstd_writer(path: Path, level: int = 3) -> Iterator[BinaryIO]:
         zstd.CompressionParameter.checksum_flag: 1,
     }
     with zstd.open(path, "wb", options=options) as file:
-        # begins a frame, so that a file without lines is a valid file and not an empty one
+        # begins a frame, so that a file without lines is a valid compressed file
         file.write(b"")
         with io.BufferedWriter(file, 1 << 20) as buffer:
             yield buffer
@@ -191,7 +187,7 @@ def list_shards(folder: Path) -> list[Path]:
     """Lists the files *.jsonl.zst of a folder, in natural order. ValueError for a folder without such a file."""
     paths = sort_naturally(list(folder.glob("[!.]*.jsonl.zst")))
     if not paths:
-        raise ValueError(f"{folder}: no shard *.jsonl.zst; run `dvc repro` to make them")
+        raise ValueError(f"{folder}: no shard *.jsonl.zst; run `dvc repro` to make the shards")
     return paths
 
 

@@ -1,8 +1,8 @@
 """OSCAR records, a JSON object per line: reads metadata and text, and turns plain documents into records.
 
-Versions 23.01 and 22.01 (oscar-project/documentation). Only the fields named here are decoded, by type, and never
-written back: filtering copies records byte for byte. The last value of a repeated key counts. `gc=False` saves time:
-structs without reference cycles need no tracking by Python's garbage collector.
+Versions 23.01 and 22.01 (oscar-project/documentation). Only the fields named here are decoded, and never written back:
+filtering copies records byte for byte. The last value of a repeated key counts. `gc=False` saves time: structs without
+reference cycles need no tracking by Python's garbage collector.
 """
 
 import string
@@ -48,10 +48,7 @@ class _Source(msgspec.Struct, gc=False):
 
 
 class PlainDocument(msgspec.Struct):
-    """A line of a plain text corpus: a JSON object with `text` and, where known, `url` and `id`.
-
-    The filter checks the types, in the record that is made of the document.
-    """
+    """A line of a plain text corpus: a JSON object with `text` and, where known, `url` and `id`, of any type."""
 
     text: Any = None
     url: Any = None
@@ -96,16 +93,16 @@ def _extract_metadata(record: _Record) -> Annotations | None:
 
 def is_blank(text: str) -> bool:
     r"""Whether a text has only white space and characters that BERT deletes, as "", " \n" and "\u200b"."""
-    # U+FFFD is what decoding leaves of bytes in another encoding
+    # decoding puts U+FFFD in place of bytes in another encoding
     return not any(character.isprintable() and character not in " \ufffd" for character in text)
 
 
 def read_metadata(block: bytes, starts: np.ndarray, ends: np.ndarray) -> list[Annotations | ValueError | None]:
     """Reads the metadata of every record in a block of lines.
 
-    Sound lines are decoded together, which is faster than separately. A block with an unsound line is cut into 16
-    parts,
-    and so on until the unsound line is the only line of a part.
+    Sound lines are decoded together, which is faster. A block with an unsound line is cut into 16 parts, and so on
+    until
+    the unsound line is the only line of a part.
 
     Args:
         block: lines of JSON.
@@ -113,7 +110,7 @@ def read_metadata(block: bytes, starts: np.ndarray, ends: np.ndarray) -> list[An
         ends: [lines], the end of each line, without line feed.
 
     Returns:
-        For every line, in order: the metadata, None for a record with blank text, or a ValueError with the fault.
+        For every line, in order: the metadata, None for blank text, or a ValueError with the fault.
     """
     documents = _decode_together(block, starts, ends)
     if documents is not None:

@@ -18,9 +18,9 @@ def run_on_cluster(call: Callable, work: list[tuple[str, tuple]], address: str) 
         address: the address of the scheduler, such as tcp://HOST:8786.
 
     Yields:
-        A pair (name of a job, return value of `call`) as each job ends, in any order. If a worker failed, the text of
+        (name of a job, return value of `call`) as jobs end, in any order; the text of an error replaces the value if
         the
-        error replaces the return value.
+        worker failed.
 
     Raises:
         ValueError: the package `distributed` is missing; the scheduler cannot be reached or has no workers; or some

@@ -5,7 +5,7 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-# the thread that libraries start to load weights is refused if the memory of a process is limited
+# libraries start a thread to load weights, which the system refuses if the memory of a process is limited
 NO_MEMORY = ("can't allocate memory", "can't start new thread")
 FREE_SPACE = "free some space and run the same command again"
 
@@ -25,14 +25,14 @@ def describe_error(error: BaseException) -> str:
     if disk_is_full and FREE_SPACE not in text:
         return f"{error}; {FREE_SPACE}"
     if number in (errno.EACCES, errno.EPERM, errno.EROFS):
-        return f"{error}; make it, and the folder that holds it, writable and run the same command again"
+        return f"{error}; make the file and its folder writable and run the same command again"
     if number == errno.EFBIG:
         return f"{error}; raise the limit (`ulimit -f`), or move to a file system that takes larger files"
     if number in (errno.EMFILE, errno.ENFILE):
         return f"{error}; raise the limit (`ulimit -n`), or lower `workers`"
     if isinstance(error, ImportError) and not _is_of_ours(error):
         return (
-            f"{error} ({sys.executable}); activate the environment of this repository, or install its packages as "
+            f"{error} ({sys.executable}); activate the environment of this repository, or install the packages as "
             "README.md says"
         )
     return text

@@ -2,7 +2,7 @@
 
 A fingerprint covers the job's content, the input files, the versions of the libraries that compute, and the code: the
 file of the job function, the files of this repository that the file imports, and so on. The packages `schema`,
-`runner` and `files` are left out: these packages check, schedule and write, and decide no value in a result.
+`runner` and `files`, which decide no value in a result, are left out.
 """
 
 import ast
@@ -54,7 +54,7 @@ def find_imported_files(source: Path) -> frozenset[Path]:
     for module in _list_imports(source):
         name = module.split(".")
         file = ROOT.joinpath(*name).with_suffix(".py")
-        # a name without a file is a function or a class, listed as if it were a module
+        # functions and classes are listed as modules, too, but have no file
         if name[0] == "stages" and file.exists() and file.parent not in LEFT_OUT:
             files.add(file)
     return frozenset(files)
@@ -110,8 +110,9 @@ def compute_code_digest(source: Path, as_loaded: bool = False) -> str:
 def _digest_loaded_file(file: Path) -> str:
     """Returns the SHA-256 of a file, with a mark if the file has changed since this process began to import.
 
-    Such a process may have imported either version, and the mark makes the digest differ from the digests of both. The
-    first call decides, because a change after the imports does not concern the process.
+    Such a process may have imported either version, and the mark makes the digest differ from both digests. Later
+    changes
+    do not concern the process, so the first call decides.
     """
     mark = " changed" if file.stat().st_ctime > IMPORTED else ""
     return compute_sha256(file) + mark

@@ -72,7 +72,7 @@ def bind_to_gpu(gpus: tuple[str, ...]) -> AcquireReturnProxy:
         The lock, which holds until the process ends.
 
     Raises:
-        ValueError: another user could write to the folder of the locks, or the path of the folder is taken.
+        ValueError: the folder of the locks is open to other users.
     """
     above = os.environ.get("XDG_RUNTIME_DIR") or tempfile.gettempdir()
     # all processes of this user on this machine share the folder

@@ -1,8 +1,8 @@
 """The inputs of the stages in dvc.yaml: must exist before a stage runs, and must not change while the stage runs.
 
-A stage that other stages read leaves a record in data/runs as the last output, which shows that the stage has ended.
-DVC compares inputs before a stage and writes dvc.lock after the stage, so an input that changes meanwhile would be
-locked although the stage has read another version.
+A stage that other stages read leaves a record in data/runs as the last output. DVC compares inputs before a stage and
+writes dvc.lock afterwards, so an input that changes meanwhile would be locked although the stage has read another
+version.
 """
 
 from functools import cache
@@ -38,8 +38,7 @@ def require_inputs(stage: str) -> None:
     """Checks that all inputs of a stage exist, and that the stages which make these inputs have ended.
 
     A stage that is not in dvc.yaml has no inputs. Folders to which several stages add (data/observations) are not
-    checked,
-    because a pipeline may leave some stages out.
+    checked.
 
     Raises:
         ValueError: an input was not made yet; the message names the input and the command that makes the input.
@@ -53,7 +52,7 @@ def require_inputs(stage: str) -> None:
         if path in makers and path not in optional:
             record = RUNS / f"{makers[path]}.json"
             if not record.exists() or not path.exists():
-                raise ValueError(f"{path}: not made yet; run `dvc repro {stage}` for {stage} and all stages before")
+                raise ValueError(f"{path}: not made yet; run `dvc repro {stage}`, with all stages before {stage}")
 
 
 def read_inputs(stage: str, settings: Settings) -> dict[str | Path, object]:

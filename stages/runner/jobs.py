@@ -4,15 +4,15 @@ A job function takes a job's argument and the job's own folder, and returns JSON
 data/jobs/FUNCTION/FINGERPRINT/, where any stage finds the result. The fingerprint covers everything that decides the
 result (fingerprints.py), so a killed or edited stage computes only jobs that are missing or have changed. A finished
 job is checked before use (results.py); a damaged job is computed again. A running job holds the lock of the folder, and
-may keep checkpoints there to resume from. data/jobs can be deleted at any time.
+may keep checkpoints there. data/jobs can be deleted at any time.
 
 A cluster (extra `cluster`): `dask scheduler`, and on every machine `dask worker tcp://HOST:8786 --nthreads 1
---nworkers N`, in an environment with the packages of the pipeline and PYTHONPATH naming the checkout, under the same
-path (a shared file system). When a worker dies, other workers do the unfinished jobs again.
+--nworkers N`, with the packages of the pipeline and PYTHONPATH naming the checkout, under the same path (a shared file
+system). When a worker dies, other workers do the unfinished jobs again.
 
-Several processes can instead share every job, one process per GPU, on several machines if need be: `torchrun
---nproc-per-node N -m stages pretraining ...`, or `accelerate launch`. The processes do the jobs one after another, and
-the first process writes, to a folder that all of the processes see.
+Several processes can instead share every job, one process per GPU, also on several machines: `torchrun
+--nproc-per-node N -m stages pretraining ...`, or `accelerate launch`. The first process writes, to a folder that all of
+the processes see.
 """
 
 import inspect
@@ -66,11 +66,10 @@ def run(
         (folder, result) of every job, in order. Of several processes, only the first returns; the rest exit.
 
     Raises:
-        RuntimeError: the folder of a job was deleted meanwhile, or jobs have failed: all failures together after the
-            other
-            jobs are done, in several processes only the first.
-        ValueError: several processes were started for jobs that cannot be shared; the Dask cluster cannot be used; or a
-            worker may not lock a GPU.
+        RuntimeError: jobs have failed, or a folder was deleted. Other jobs finish before; several processes stop at
+            once.
+        ValueError: several processes were started for jobs that cannot be shared, or the cluster or a GPU cannot be
+            used.
         FileNotFoundError: an input of a job is missing.
     """
     if not shared:
@@ -112,13 +111,10 @@ def run_again(function: Callable[[Any, Path], dict], job: Job, folder: Path, sta
         folder: an absolute path, which is made.
         stage: the name under which progress and errors are printed.
 
-    Returns:
-        The result of the job.
-
     Raises:
         RuntimeError: the worker failed or was killed.
         FileNotFoundError: an input of the job is missing.
-        ValueError: torchrun or accelerate started several processes, which cannot share a job.
+        ValueError: torchrun or accelerate started several processes.
     """
     _require_one_process(stage)
     identity = fingerprints.describe_identity(function)
@@ -133,16 +129,16 @@ def _require_one_process(stage: str) -> None:
     if count_processes() > 1:
         raise ValueError(
             f"{stage}: {count_processes()} processes (WORLD_SIZE) cannot share the jobs; run the stage without "
-            "torchrun or accelerate, or `unset WORLD_SIZE RANK` before"
+            "torchrun or accelerate, or run `unset WORLD_SIZE RANK` first"
         )
 
 
 def prepare_server(stage: Path, workers: int | str | None) -> None:
     """Starts the server from which workers are forked, which imports the jobs' modules while the stage still loads.
 
-    The imports take longer than all other work of a stage before the jobs. Nothing is done if no server is needed: in
-    one
-    of several processes, with a GPU, on a cluster, and for a stage without jobs.
+    Nothing is done if no server is needed: in one of several processes, with a GPU, on a cluster, and for a stage
+    without
+    jobs.
 
     Args:
         stage: the Python file of the stage; the file of a stage without jobs has no `jobs.run(`.
@@ -155,7 +151,7 @@ def prepare_server(stage: Path, workers: int | str | None) -> None:
 
 
 def _estimate_work(task: tuple[Job, Path]) -> float:
-    """Estimates how much a job computes, to sort jobs by size: `Job.work` times the bytes of all inputs."""
+    """Estimates how much a job computes: `Job.work` times the bytes of all inputs."""
     job, _ = task
     return job.work * (1 + sum(map(count_bytes, job.inputs)))
 
@@ -165,7 +161,7 @@ def _await_outcomes(outcomes: Iterator[tuple[str, str | None]], stage: str, tota
 
     Args:
         outcomes: (name of a job, text of the error or `None`), as the jobs end.
-        stage: the name under which progress is printed.
+        stage: the name for messages.
         total: number of all jobs.
         done: number of jobs that were finished before.
 
@@ -199,7 +195,7 @@ def _read_finished(jobs: list[Job], folders: list[Path], stage: str) -> list[dic
 
     def read_job(job: Job, folder: Path) -> dict | None:
         try:
-            # several processes would see the folder before, while and after it is restored
+            # several processes would see the folder in different states while one process restores the folder
             if count_processes() == 1:
                 _restore_job(job, folder)
             return worker.read_finished(job, folder)
@@ -238,7 +234,7 @@ def _compute_jobs(
         states: for each input, sizes and times of its files when the jobs were planned.
         work: jobs with folders, the largest first.
         workers: number of processes, `None`, or the address of a Dask scheduler.
-        on_gpu: whether the jobs compute on a GPU, if the machine has any.
+        on_gpu: whether the jobs compute on a GPU.
 
     Yields:
         (name of a job, text of the error or `None`) as jobs end, in any order.
@@ -267,7 +263,7 @@ def _compute_jobs(
 
 
 def _compute_here(calls: list[tuple[str, tuple]]) -> Iterator[tuple[str, str | None]]:
-    """Does jobs in this process, which shares every job with other processes; stops at the first failure."""
+    """Does jobs in this process, which shares every job with other processes, up to the first failure."""
     for name, arguments in calls:
         error = worker.do_job(*arguments)
         yield name, error

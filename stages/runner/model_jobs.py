@@ -28,16 +28,14 @@ def run(
         outputs: takes a list of (run, folder of the job, result of the job), in the order of the plan. Writes the
             further
             outputs of the stage; returns the observations, and the stage's own entries for its record in data/runs.
-        whole: whether the plan is all the work of the stage. For a part, only the jobs are done: no output is written.
+        whole: whether the plan is all the work of the stage; a part writes no output.
         shared: whether several processes (torchrun, accelerate) can do a job together.
 
     Returns:
         The stage's own entries for the record; `None` for a part.
 
     Raises:
-        RuntimeError: jobs have failed.
-        FileNotFoundError: an input of a job is missing.
-        ValueError: an observation is not finite, or the jobs cannot be started.
+        RuntimeError, FileNotFoundError, ValueError: jobs have failed or cannot start, or an observation is not finite.
     """
     plan_jobs = [run.job for run in plan]
     left = jobs.run(function, plan_jobs, stage, workers, on_gpu=True, shared=shared)

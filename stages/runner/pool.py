@@ -1,8 +1,8 @@
 """Computes jobs in processes of this machine.
 
 The processes are forked from a server: a process that has imported the modules of the jobs once for all workers, and
-has computed nothing, so that workers inherit no thread and no GPU. Without such a server (macOS, Windows), and for jobs
-on GPUs, every worker imports the modules itself.
+has computed nothing, so that workers inherit no thread and no GPU. Where no such server is possible (macOS, Windows,
+jobs on GPUs), every worker imports the modules.
 """
 
 import atexit
@@ -41,7 +41,7 @@ SERVER_KILLED = (
     "the process that starts the workers was killed; run the same command again, with fewer `workers` if memory ran out"
 )
 
-# name of a job; the value that its call has returned, or the text of its worker's error
+# name of a job; the return value of the job's call, or the text of the worker's error
 Outcome = tuple[str, Any]
 
 
@@ -61,18 +61,19 @@ def run_in_processes(
         modules: names of the modules that the jobs import; `None` if every process is to import for itself.
 
     Yields:
-        (name of a job, return value of `call`) as jobs end, in any order; for a killed process, a message replaces the
-        value.
+        (name of a job, return value of `call`) as jobs end, in any order; a message replaces the value if the process
+        was
+        killed.
 
     Raises:
-        RuntimeError: the server, from which workers are forked, was killed when a process had to start.
+        RuntimeError: the server, from which workers are forked, was killed.
     """
     served = modules is not None and sys.platform == "linux"
     if served:
         begin_server(modules)
     context = multiprocessing.get_context("forkserver" if served else "spawn")
 
-    # every executor has one process, because a killed process breaks its executor with all jobs that it has
+    # every executor has one process, because a killed process breaks the executor with all its jobs
     def begin_job() -> ProcessPoolExecutor:
         return executors.enter_context(_make_executor(context, number))
 
@@ -162,11 +163,11 @@ def begin_server(modules: list[str]) -> None:
     """
     if sys.platform != "linux":
         return
-    # the second module notes the time before the modules of jobs are imported (fingerprints.IMPORTED)
+    # stages.runner.worker notes the time before the modules of jobs are imported (fingerprints.IMPORTED)
     preload = ["stages.runner.server", "stages.runner.worker", *modules]
     multiprocessing.get_context("forkserver").set_forkserver_preload(preload)
     before = dict(os.environ)
-    # libraries read these variables when they are loaded, and then start no threads
+    # libraries that are loaded with these variables start no threads
     os.environ.update(ONE_THREAD)
     try:
         with _delay_interrupts():
@@ -191,7 +192,7 @@ def _end_server() -> None:
 
     A server that is still importing would afterwards start a process whose parent is gone. The library has no public
     way
-    to end the server at once; if a server is needed again, the library starts another.
+    to end the server at once.
     """
     server = multiprocessing.forkserver._forkserver._forkserver_pid
     if server is not None:
@@ -203,15 +204,13 @@ def _end_server() -> None:
 def _delay_interrupts() -> Iterator[None]:
     """Holds Ctrl-C back until the body ends, so that a process which starts in the body can be found and killed.
 
-    Such a process inherits the blocked signal, and never receives the signal. Blocking is not enough for this process:
-    a
-    thread of a library may receive the signal instead, and the main thread then still runs the handler. So the handler
-    only
-    notes the signal until the body ends.
+    Such a process inherits the blocked signal. Blocking is not enough for this process: a thread of a library may
+    receive
+    the signal instead, and the main thread then still runs the handler. So the handler only notes the signal.
     """
     heard: list[int] = []
     handler = signal.signal(signal.SIGINT, lambda number, _: heard.append(number))
-    # the tracker unblocks interrupts when it starts, so it starts before they are blocked
+    # the tracker unblocks interrupts when started, so it is started before interrupts are blocked
     multiprocessing.resource_tracker.ensure_running()
     # Windows has no mask
     has_mask = hasattr(signal, "pthread_sigmask")
@@ -230,9 +229,9 @@ def prepare_worker(number: int) -> None:
     """Sets up a worker process, which leaves Ctrl-C to the stage and ends when the stage ends.
 
     Args:
-        number: of worker processes. Without a terminal, each prints progress `number` times as rarely as a single
-            process
-            would. Each compiles GPU code with 1/`number` of the cores.
+        number: of worker processes. Without a terminal, each prints progress `number` times as rarely. Each compiles
+            GPU
+            code with 1/`number` of the cores.
     """
     bars.EVERY *= number
     # PyTorch takes as many threads as cores, and at most 32
@@ -250,7 +249,7 @@ def end_with_parent() -> None:
     """Asks the kernel of Linux to kill this process when the process that started this process ends.
 
     No thread could do so while native code holds the global interpreter lock. The kernel watches the thread that has
-    started this process: the main thread of the stage or, for a forked worker, of the server.
+    started this process: the main thread of the stage or of the server.
     """
     if sys.platform == "linux":
         ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)

@@ -36,9 +36,9 @@ def describe_provenance() -> dict:
 
 
 def _find_commit() -> str:
-    """Finds the commit of the working tree; `-modified` is appended if code was changed since the commit.
+    """Finds the commit of the working tree; `-modified` is appended if code was changed since.
 
-    If Git fails, or no commit contains the code, the function prints the reason and returns `unknown`.
+    If Git fails, or no commit contains the code, the reason is printed, and `unknown` returned.
     """
     try:
         # a repository around an unpacked archive, or in GIT_DIR, has commits without this code

@@ -1,9 +1,8 @@
 """The files of a finished job: `result.json` names every other file in the job's folder with a SHA-256.
 
-The result is written last and holds a checksum of its own content, so a job is finished, unfinished or damaged. A stage
-with jobs of several models (model_jobs.py) publishes results in data/results/STAGE/FINGERPRINT, an output that DVC
-keeps. A clone that has pulled this output, or an experiment of DVC in a separate folder, has no data/jobs, and takes
-finished jobs from there.
+The result is written last and holds a checksum of its own content, so a job is finished, unfinished or damaged. Stages
+with jobs of several models publish results in data/results/STAGE/FINGERPRINT, an output that DVC keeps. A clone that
+has pulled this output, or an experiment of DVC in a separate folder, takes finished jobs from there.
 """
 
 import hashlib
@@ -44,7 +43,7 @@ def write(folder: Path, name: str, settings: dict, result: dict, seconds: float)
         folder: the folder of the job.
         name: the name of the job.
         settings: the settings that decide the result, as JSON.
-        result: the value that the job function has returned, JSON.
+        result: the job function's return value, JSON.
         seconds: how long the function took.
 
     Raises:
@@ -93,8 +92,9 @@ def hand_on(stage: str, folders: dict[Path, Container[str]]) -> None:
 
     Args:
         stage: the name of the stage.
-        folders: the folder of each job -> names of files and folders in it to leave out, because another output of the
-            stage keeps these files.
+        folders: the folder of each job -> names in the folder to leave out, because another output of the stage keeps
+            these
+            files.
     """
     with make_temporary_sibling(RESULTS / stage) as output:
         output.mkdir()
@@ -105,7 +105,7 @@ def hand_on(stage: str, folders: dict[Path, Container[str]]) -> None:
 
 
 def bring_back(folder: Path, published: dict[str, Path]) -> None:
-    """Restores the folder of a job from data/results, if all files are there. The files are checked only when read.
+    """Restores the folder of a job from data/results, if all files are there. The files are not checked here.
 
     Args:
         folder: the folder of the job, in data/jobs, whose name is the fingerprint.
@@ -170,7 +170,7 @@ def _require_inside(names: Iterable, path: Path) -> None:
 def _require_finite(value: object, where: str) -> None:
     """Raises a ValueError for NaN or infinity anywhere in a result; `where` names the place of `value`."""
     if isinstance(value, float) and not math.isfinite(value):
-        raise ValueError(f"{where} is {value}, not a finite number; did the training diverge?")
+        raise ValueError(f"{where} is {value}, not a finite number; if the training diverged, lower the learning rate")
     parts = []
     if isinstance(value, dict):
         parts = value.items()

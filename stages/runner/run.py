@@ -16,7 +16,7 @@ class Run(Record):
     recipe: a validated section of params.yaml.
 
     Attributes:
-        beside: the fields that are no part of the content, in the form of pydantic's `exclude`: where results go, and
+        beside: the fields that are no part of the content, as pydantic's `exclude` names fields: where results go, and
             the
             recipe's list of seeds, because the run has a single seed.
     """
@@ -45,8 +45,7 @@ class Job:
         inputs: files and folders that decide the result, together with `content` and the code.
         required: names of files and folders that the function must leave in the job's folder for this run. The names
             are no
-            part of the fingerprint: a finished job that lacks such a file is called again, a run that wants fewer files
-            reuses the job.
+            part of the fingerprint: a finished job that lacks such a file is called again.
         published: name of a file or folder in the job's folder -> path in an output of the stage.
         work: how much a job computes in comparison with jobs of equally large inputs; large jobs start first.
     """

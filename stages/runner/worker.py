@@ -19,16 +19,16 @@ from stages.runner.run import Job
 
 # Errors that a user can fix, shown without a traceback. Writing weights to a full disk raises a SafetensorError.
 FIXABLE = (ValueError, OSError, MemoryError, SafetensorError)
-LAUNCHER = "run it with torchrun or accelerate, which set all such variables, or `unset WORLD_SIZE RANK` before"
+LAUNCHER = "use torchrun or accelerate, which set all such variables, or run `unset WORLD_SIZE RANK` first"
 
 
 def find_rank(variable: str = "RANK", missing: str = "") -> int:
     """Returns the number of this process among the processes that share every job, from 0; 0 for a single process.
 
     Args:
-        variable: the environment variable that has the number, set by torchrun or accelerate. RANK counts all
-            processes,
-            LOCAL_RANK the processes of a machine.
+        variable: the environment variable of torchrun or accelerate: RANK counts all processes, LOCAL_RANK the
+            processes of
+            a machine.
         missing: the number if the variable is not set.
 
     Raises:
@@ -47,9 +47,8 @@ def count_processes() -> int:
     """Returns how many processes `torchrun` or `accelerate launch` started to share every job; 1 without a launcher.
 
     Raises:
-        ValueError: WORLD_SIZE is set, and is not a number of processes; or MASTER_ADDR is missing, so no launcher
-            started
-            the processes.
+        ValueError: WORLD_SIZE is no number of processes, or MASTER_ADDR is missing, so no launcher started the
+            processes.
     """
     text = os.environ.get("WORLD_SIZE") or "1"
     if not text.isdecimal() or int(text) == 0:
@@ -76,9 +75,9 @@ def do_job(
         folder: the job's folder as an absolute path.
         directory: the working directory of the stage, to which all relative paths refer.
         devices: GPUs of which the worker takes the freest; empty without GPUs; `None` to look for GPUs.
-        identity: name, code digest and library versions of the function when the jobs were planned, which this process
-            may
-            have imported in another version.
+        identity: name, code digest and library versions of the function when the jobs were planned, for comparison with
+            the
+            code in this process.
         inputs: for each input of the job, sizes and times of its files when the jobs were planned.
     """
     if identity != fingerprints.describe_identity(function, as_loaded=True):
@@ -94,7 +93,7 @@ def do_job(
         gpus.bind_to_gpu(devices)
     folder.mkdir(parents=True, exist_ok=True)
     try:
-        # another stage that computes the job is waited for; of several processes that share the job, the first locks it
+        # waits for another stage that computes the job; of several processes that share the job, the first has the lock
         lock = nullcontext() if find_rank() else acquire_lock(folder.with_suffix(".lock"))
         with lock, name_refused_writes(folder):
             _call_job(function, job, folder, inputs)
@@ -121,7 +120,7 @@ def _call_job(function: Callable, job: Job, folder: Path, inputs: dict[Path, dic
     _require_unchanged(inputs)
     result = function(job.argument, folder)
     _require_unchanged(inputs)
-    # files that the function still held open are gone, and a result would not name them
+    # a result would lack the files that the function held open while the folder was deleted
     if not folder.exists():
         raise FileNotFoundError(folder)
     if find_rank() == 0:

@@ -51,8 +51,9 @@ def build_tokens(
         The source of the vocabulary, in words, such as "trained on data/filtered".
 
     Raises:
-        ValueError: there are too few documents or tokens, a shard has another number of documents than the ledger says,
-            most tokens are unknown, or ledger or vocabulary cannot be used.
+        ValueError: there are too few documents or tokens, a shard disagrees with the ledger, most tokens are unknown,
+            or
+            ledger or vocabulary cannot be used.
         RuntimeError: a shard cannot be read.
     """
     ledger = read_ledger(filtered / LEDGER.name)
@@ -145,9 +146,8 @@ def choose_tokenizer(
         workers: the number of processes, None for a process per core, or the address of a Dask scheduler.
 
     Returns:
-        The tokenizer, and the source of the vocabulary in words: "trained on data/filtered", the file, or a repository
-        with
-        the commit.
+        The tokenizer, and the source of the vocabulary: "trained on data/filtered", the file, or a repository with the
+        commit.
 
     Raises:
         ValueError: the tokenizer cannot be loaded, or has more word pieces than 16 bits can number.
@@ -190,7 +190,7 @@ def _tokenize_shards(
         documents: the number of documents of each shard by the ledger.
         tokenizer: the tokenizer.json.
         settings: the section `tokenization` of params.yaml.
-        workers: the number of processes, None for a process per core, or the address of a Dask scheduler.
+        workers: the number of processes, None, or the address of a Dask scheduler.
 
     Returns:
         For each shard (folder of the job, {split: {name of a count: number}}).

@@ -19,7 +19,7 @@ from stages.sequences.packing import ITEM
 BATCH = 1 << 20
 # characters that are encoded at once; a longer document is encoded in pieces
 LONGEST = 1 << 20
-# characters that BERT takes for a space, and no others: of the rest that Python calls white space, some are deleted
+# the characters that BERT takes for a space; BERT deletes some other characters that Python calls white space
 SPACE = re.compile(r"[ \t\n\r]")
 # the batch size of `datasets.map`, a default that the code of Courtois et al. keeps
 CUT_DOCUMENTS = 1000
@@ -46,14 +46,12 @@ def tokenize_shard(settings: dict, folder: Path) -> dict:
         settings: a dictionary:
             - `shard` and `tokenizer`: paths
             - `validation`: the numbers (from 0) of held-out documents
-            - `cut`: a number of tokens, or None; every 1,000 documents of a split, and the rest at the end, are
-              shortened
-              to a multiple of `cut`
+            - `cut`: a number of tokens, or None; every 1,000 documents of a split, and the rest, are shortened to a
+              multiple of `cut`
         folder: the folder of the job.
 
     Returns:
-        By split, the numbers of documents, tokens, unknown tokens and dropped tokens; `tokens` includes the dropped
-        tokens.
+        By split, the numbers of documents, tokens (dropped tokens included), unknown tokens and dropped tokens.
     """
     # the jobs are parallel already
     os.environ["TOKENIZERS_PARALLELISM"] = "false"

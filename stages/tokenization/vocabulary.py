@@ -1,8 +1,8 @@
 """Tokenizers: WordPiece trained on the filtered documents, made from a vocabulary file, or from the hub.
 
-All are `tokenizers.Tokenizer` objects. Tokenizers that are made here have BERT's normalizer (lower case) and
-pre-tokenizer, and encode a pair as [CLS] A [SEP] B [SEP]. A tokenizer of the hub is used as published, cased or not, if
-BERT's special tokens are present. A word piece is an entry of the vocabulary: a word, or a part of a word.
+Tokenizers that are made here have BERT's normalizer (lower case) and pre-tokenizer, and encode a pair as [CLS] A [SEP]
+B [SEP]. A tokenizer of the hub is used as published, cased or not. A word piece is an entry of the vocabulary: a word,
+or a part of a word.
 """
 
 import string
@@ -54,9 +54,9 @@ def write_tokenizer(path: Path, tokenizer: Tokenizer) -> None:
 def train_tokenizer(shards: list[Path], size: int) -> Tokenizer:
     """Trains WordPiece of at most `size` word pieces; the same documents give the same tokenizer, in any process.
 
-    A `size` up to 280 may be exceeded: the special tokens and all characters, at the start and inside of words, are
-    always
-    in the vocabulary.
+    A `size` up to 280 may be exceeded: special tokens and all characters, at the start and inside of words, are always
+    in
+    the vocabulary.
     """
     limit = min(CHARACTERS, size // 4)
     characters, continuing = _find_alphabet(read_pieces(shards), limit)
@@ -97,7 +97,7 @@ def read_tokenizer(path: Path) -> Tokenizer:
     if len(vocabulary) != len(pieces):
         [(double, _)] = Counter(pieces).most_common(1)
         raise ValueError(
-            f"{path}: the piece {quote_value(double)} stands in several of {len(pieces)} lines; keep one of the lines"
+            f"{path}: the piece {quote_value(double)} occurs in several of {len(pieces)} lines; keep one of the lines"
         )
     missing = [token for token in SPECIAL if token not in vocabulary]
     if missing:
@@ -107,7 +107,7 @@ def read_tokenizer(path: Path) -> Tokenizer:
         if letter in vocabulary:
             raise ValueError(
                 f"{path}: the piece {letter!r} is of a cased vocabulary, but text is put in lower case here; give an "
-                "uncased one, or the name of a cased model of the hub"
+                "uncased vocabulary, or the name of a cased model of the hub"
             )
     return make_tokenizer(vocabulary)
 

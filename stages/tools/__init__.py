@@ -1,1 +1,1 @@
-"""Tools outside the chain. Nothing imports them."""
+"""Tools outside the pipeline. No other package imports the tools."""

@@ -1,13 +1,13 @@
-"""Speed beside the usual way of doing the same: training, attention by operator, filtering and tokenization.
+"""Compares speed with common implementations of training, attention, filtering and tokenization.
 
-    python -m stages.tools.benchmarks training       # our steps and epochs beside Hugging Face's Trainer
-    python -m stages.tools.benchmarks attention      # blocks of attention beside stock BERT and PyTorch's own module
-    python -m stages.tools.benchmarks filtering      # beside the json module
-    python -m stages.tools.benchmarks tokenization   # beside datasets.map and group_texts
+    python -m stages.tools.benchmarks training       # our steps and epochs; Hugging Face's Trainer
+    python -m stages.tools.benchmarks attention      # blocks of attention; stock BERT and PyTorch's own module
+    python -m stages.tools.benchmarks filtering      # stage filtering; the json module
+    python -m stages.tools.benchmarks tokenization   # stage tokenization; datasets.map and group_texts
 
-All ways are timed in turn, round by round, so that a drift of the machine affects all ways. A ratio is the median over
-rounds of the ratio within a round. `training`, `filtering` and `tokenization` read params.yaml and the data of a
-finished run of `tokenization` and `tasks`.
+All implementations are timed in turn, round by round, so that a drift of the machine affects all equally. A ratio is
+the median over rounds of the ratio within a round. All but `attention` read params.yaml and the data of a finished run
+of `tokenization` and `tasks`.
 """
 
 import argparse
@@ -66,7 +66,7 @@ TOKENS = {"cpu": 2048, "cuda": 32_768}
 
 
 def time_training(rounds: int) -> None:
-    """Prints the speed of the operator `original` in both precisions, beside Trainer and the peak of the machine."""
+    """Prints the training speed of the operator `original` and of Trainer, and the share of the machine's peak."""
     settings = load_settings()
     timing = settings.timing.model_copy(update={"repeats": rounds})
     with open_new_process() as process:
@@ -93,7 +93,16 @@ def time_training(rounds: int) -> None:
 
 
 def compare_training(rows: list[Observation]) -> pd.DataFrame:
-    """Compares our speed with Trainer's: a row per metric, task and way, with ratios (above 1: faster than Trainer)."""
+    """Compares our training speed with Trainer's.
+
+    Args:
+        rows: observations of speed; `condition` names Trainer and its precision, or only the round for our training.
+
+    Returns:
+        A row for each metric, task and implementation (`way`): the median, and a column `x WAY` for each
+        implementation,
+        the speed-up over that implementation.
+    """
     values: dict[tuple, dict[str, list[float]]] = {}
     for row in rows:
         # these rows hold no time
@@ -121,11 +130,11 @@ def time_attention(rounds: int) -> None:
     """Prints the time of an attention block by operator, in both precisions and at two lengths.
 
     A block is self-attention with output projection, dropout, residual sum and LayerNorm, of the width of BERT-base; a
-    call is a forward and a backward pass in training mode. `allowed` is the speed-up that the number of floating-point
-    operations allows. All blocks have PyTorch's defaults, as stock BERT has them elsewhere.
+    call
+    is a forward and a backward pass in training mode, with PyTorch's default kernels.
     """
     if has_gpu():
-        # `find_device` has asked for deterministic kernels, and for none of cuDNN's attention
+        # `find_device` has asked for deterministic kernels, and switched cuDNN's attention off
         torch.use_deterministic_algorithms(False)
         torch.backends.cuda.enable_cudnn_sdp(True)
     for precision in PRECISIONS:
@@ -147,9 +156,11 @@ def compare_blocks(operators: list[str], size: dict[str, int], batch: int, preci
         rounds: how often each block is timed.
 
     Returns:
-        A row per block: operator, form, ms, speed-up over stock BERT, and allowed, the speed-up that the smaller number
-            of
-        operations allows.
+        A row per block, with the columns
+        - `operator` and `form` (`stock`, `torch` or `ours`)
+        - `ms`: the median time
+        - `speed-up` over stock BERT
+        - `allowed`: the speed-up that the smaller number of floating-point operations allows
     """
     X = torch.randn(batch, size["positions"], size["hidden"], device=find_device())
     blocks = build_blocks(operators, size)
@@ -177,7 +188,7 @@ def compare_blocks(operators: list[str], size: dict[str, int], batch: int, preci
 
 
 def build_blocks(operators: list[str], size: dict[str, int]) -> dict[tuple[str, str], nn.Module]:
-    """Builds blocks by (operator, form): stock BERT, PyTorch's nn.MultiheadAttention, and every operator of ours."""
+    """Builds attention blocks by (operator, form): stock BERT, PyTorch's nn.MultiheadAttention, and our operators."""
     settings = {"attention_probs_dropout_prob": DROPOUT, "attn_implementation": "sdpa"}
     stock = BertAttention(make_configuration("original", **size, **settings))
     attention = nn.MultiheadAttention(size["hidden"], size["heads"], DROPOUT, batch_first=True)
@@ -192,7 +203,7 @@ def build_blocks(operators: list[str], size: dict[str, int]) -> dict[tuple[str, 
 
 
 class TorchBlock(nn.Module):
-    """The block around nn.MultiheadAttention, with dropout and LayerNorm of the output layer of stock BERT."""
+    """An attention block with nn.MultiheadAttention, and dropout and LayerNorm copied from stock BERT."""
 
     def __init__(self, attention: nn.MultiheadAttention, output: nn.Module):
         super().__init__()
@@ -201,7 +212,7 @@ class TorchBlock(nn.Module):
         self.norm = copy.deepcopy(output.LayerNorm)
 
     def forward(self, hidden_states: Tensor) -> tuple[Tensor, None]:
-        """Returns hidden states [batch, n, h], and None in place of attention weights, as the block of stock BERT."""
+        """Returns hidden states [batch, n, h], and None in place of attention weights, as stock BERT's block does."""
         context, _ = self.attention(hidden_states, hidden_states, hidden_states, need_weights=False)
         return self.norm(self.dropout(context) + hidden_states), None
 
@@ -217,15 +228,16 @@ def run_block(block: nn.Module, X: Tensor, precision: str) -> None:
 
 
 def compare_ways(ways: dict[str, Callable[[], object]], amount: int, unit: str, rounds: int) -> pd.DataFrame:
-    """Times equivalent functions by CPU time; returns a row per way.
-
-    A row has the rate of the fastest round, and the median ratio to the baseline.
+    """Times equivalent functions by CPU time.
 
     Args:
         ways: functions by name; the first is the baseline.
         amount: number of units that a call processes.
         unit: `documents` or `tokens`.
         rounds: number of times that each function is timed.
+
+    Returns:
+        A row per function: name, units a second in the fastest round, and median ratio to the baseline.
     """
     calls = {name: partial(measure_cpu_seconds, way) for name, way in ways.items()}
     seconds = call_in_turn(calls, rounds)
@@ -245,7 +257,10 @@ def measure_cpu_seconds(call: Callable[[], object]) -> float:
 
 
 def repeat_documents(folder: Path, number: int) -> Path:
-    """Writes a shard of the documents of data/filtered, repeated to `number`; an eighth is without a warning."""
+    """Writes a shard of `number` documents, repeated from data/filtered; seven of eight have a quality warning.
+
+    Filtering drops most documents of real corpora, but data/filtered has only documents that were kept.
+    """
     path = folder / "shard.jsonl.zst"
     lines = []
     for shard in reading.list_shards(FILTERED):
@@ -262,7 +277,7 @@ def repeat_documents(folder: Path, number: int) -> Path:
 
 
 def time_filtering(rounds: int) -> None:
-    """Prints the speed of stage `filtering` beside the json module; both must keep the same documents."""
+    """Prints the speed of stage `filtering` and of the json module; both must keep the same documents."""
     with TemporaryDirectory() as name:
         folder = Path(name)
         shard = repeat_documents(folder, DOCUMENTS)
@@ -299,7 +314,7 @@ def filter_with_json(shard: Path, target: Path) -> None:
 
 
 def time_tokenization(rounds: int) -> None:
-    """Prints the speed of stage `tokenization` beside datasets.map; both must make the same sequences."""
+    """Prints the speed of stage `tokenization` and of datasets.map; both must make the same sequences."""
     # both ways use a single core
     os.environ["TOKENIZERS_PARALLELISM"] = "false"
     with TemporaryDirectory() as name:
@@ -331,7 +346,10 @@ def tokenize_with_datasets(shard: Path, cache: Path) -> np.ndarray:
 
 
 def group_texts(batch: dict[str, list[list[int]]]) -> dict[str, list[list[int]]]:
-    """Concatenates each column of a batch and cuts sequences; an incomplete last sequence is dropped."""
+    """Concatenates each column of a batch and cuts sequences of 512 tokens; an incomplete last sequence is dropped.
+
+    With sequences of two tokens, {"input_ids": [[1, 2], [3, 4, 5]]} gives {"input_ids": [[1, 2], [3, 4]]}.
+    """
     grouped = {}
     for name, column in batch.items():
         stream = list(chain.from_iterable(column))

@@ -1,4 +1,4 @@
-"""Numbers that the pages take from the example reports and that no table of the examples has in that form."""
+"""Computes numbers of the published pages that no table of the example reports has in that form."""
 
 from pathlib import Path
 
@@ -14,7 +14,7 @@ EXAMPLES = REPORTS / "examples"
 
 
 def read_glue_scores(example: str) -> pd.DataFrame:
-    """Reads the GLUE score of every run of an example, a fraction, with the columns of `scores.compute_mean_scores`.
+    """Reads the GLUE score of every run of an example report: `value`, a fraction, with columns that name the run.
 
     Runs that were fine-tuned from untrained weights have the operator `not_pretrained`.
     """
@@ -27,20 +27,20 @@ def read_glue_scores(example: str) -> pd.DataFrame:
 
 
 def list_glue_scores(example: str, operator: str) -> list[float]:
-    """Lists the GLUE scores of an operator in points, by pre-training seed."""
+    """Lists the GLUE scores of an operator, in points (0 to 100), sorted by pre-training seed."""
     runs = read_glue_scores(example)
     runs = runs[runs["operator"] == operator].sort_values("pretraining_seed")
     return (100 * runs["value"]).tolist()
 
 
 def compare_glue_scores(example: str, arm: str, reference: str) -> Estimate:
-    """Compares the GLUE scores of two operators, fractions, with a 95 % interval of this single comparison."""
+    """Compares the GLUE scores of two operators, as fractions, with a 95 % interval of this single comparison."""
     runs = read_glue_scores(example).set_index("operator")
     return compare_arms(runs.loc[arm], runs.loc[reference], confidence=0.95)
 
 
 def find_loss_range(example: str, *operators: str) -> tuple[float, float]:
-    """Finds the lowest and the highest final validation loss, in nats, over the runs of these operators, or of all."""
+    """Finds the lowest and the highest final validation loss, in nats, over the runs of some operators, or of all."""
     rows = observations.read(_find_observations(example, "pretraining"))
     losses = convergence.select_validation_loss(rows)
     final = losses[losses["step"] == losses["step"].max()]
@@ -50,7 +50,7 @@ def find_loss_range(example: str, *operators: str) -> tuple[float, float]:
 
 
 def list_columns_below(example: str, model: str, baseline: str) -> list[str]:
-    """Lists the GLUE columns at which the mean of a model is below a baseline, such as `["QQP", "MNLI-mm"]`.
+    """Lists the GLUE columns in which the mean of a model is below a baseline, such as `["MNLI-mm", "QQP"]`.
 
     Args:
         example: the folder of the report, such as `laptop`.
@@ -80,5 +80,4 @@ def count_claims(paper: str) -> dict[str, int]:
 
 
 def _find_observations(example: str, stage: str) -> list[Path]:
-    """Finds the files of observations of a stage of an example."""
     return sorted((EXAMPLES / example / "observations").glob(f"{stage}*.csv.gz"))

@@ -25,13 +25,17 @@ SEEDS = range(101, 109)
 
 
 def measure_self_weight(run: PretrainingRun, corpus: Corpus) -> float:
-    """Measures the self-weight of the untrained model of a run, in [0, 1], as the probes of pre-training do."""
+    """Measures the self-weight, in [0, 1], of the untrained model of a run: the mean attention of a token to itself."""
     model = build_model(run, corpus.vocabulary_size)
     return Probes(run, corpus).measure(model)["self_weight"]
 
 
 def measure_operators(settings: Settings, corpus: Corpus) -> pd.DataFrame:
-    """Measures every operator of the first size, with one untrained model per seed; a row for each operator."""
+    """Measures the self-weight of every operator of the first size, with an untrained model per seed.
+
+    Returns:
+        A row for each operator: `tokens` (of a sequence), `operator`, `self_weight`, `sd` over models, and `models`.
+    """
     rows = []
     for run in plan_runs(settings, settings.list_pretrained(size=settings.sizes[0])):
         # The plan has a run per seed; the seeds are replaced below.
@@ -51,7 +55,7 @@ def measure_operators(settings: Settings, corpus: Corpus) -> pd.DataFrame:
 
 
 def main() -> None:
-    """Writes the CSV."""
+    """Writes the table as CSV to the standard output."""
     frame = measure_operators(load_settings(), Corpus.open(TOKENS))
     sys.stdout.write(write_csv(frame))
 

@@ -1,10 +1,8 @@
 """Judges the studies by the ordinary analysis and renders their pages: `python -m stages.tools.pages`.
 
-The comparisons of a study (studies.py) go to `contrasts.csv` in its folder, as the stage `analysis` makes them, and the
-means of the arms to `means.csv`; the comparisons of the released results go to reports/examples/released.csv. The
-study of English also lists the runs at every learning rate, the study of self-attention compares two lengths, and
-benchmark/results.csv lists the entries of the open benchmark. FIGURES are drawn from the observations, and one more
-from the study on a GPU.
+The comparisons of a study (studies.py) go to `contrasts.csv` in its folder, the means of the operators to `means.csv`,
+and the comparisons of the released results to reports/examples/released.csv. Some studies have a further table, and
+figures that are drawn from the observations.
 
 A page is a Jinja template in reports/pages, where macros.md has the macros of several pages. The numbers come from
 these files and from the tables of the example reports.
@@ -58,7 +56,7 @@ FIGURES = {
 
 
 def draw_figure(folder: Path, curves: tuple[str, ...]) -> bytes:
-    """Draws the figure of a study, with the losses of the arms `curves`."""
+    """Draws the figure of a study as SVG, with the losses of the operators `curves`."""
     params = read_yaml(folder / "params.yaml")
     return study_figures.draw(
         studies.read_observations(folder), params["operators"], studies.read_first_level(folder), curves
@@ -66,7 +64,7 @@ def draw_figure(folder: Path, curves: tuple[str, ...]) -> bytes:
 
 
 def draw_gpu_figure() -> bytes:
-    """Draws the final losses of the study on a GPU: the fresh seeds of call 4 in h100/study.csv."""
+    """Draws the final losses of the study on a GPU as SVG: the fresh seeds of call 4 in h100/study.csv."""
     rows = pd.DataFrame(list_rows("h100/study.csv", call=4, phase="fresh"))
     final = rows[rows["step"] == rows["step"].max()].rename(columns={"validation_loss": "final_loss"})
     return study_figures.draw_final_losses(final, f"Validation loss after {final['step'].max():,} steps")
@@ -74,12 +72,11 @@ def draw_gpu_figure() -> bytes:
 
 @cache
 def _read_rows(path: str) -> pd.DataFrame:
-    """Reads a CSV file below reports/examples and keeps the rows for the next look-up."""
     return pd.read_csv(EXAMPLES / path)
 
 
 def look_up(path: str, **where: str | float) -> dict:
-    """Looks up the one row of a CSV file that has these values in these columns.
+    """Looks up the single row of a CSV file that has given values in given columns.
 
     Args:
         path: below reports/examples, such as `english/contrasts.csv`.
@@ -98,7 +95,7 @@ def look_up(path: str, **where: str | float) -> dict:
 
 
 def list_rows(path: str, **where: str | float) -> list[dict]:
-    """Lists the rows of a CSV file that have these values in these columns, as dictionaries by column.
+    """Lists the rows of a CSV file that have given values in given columns, as dictionaries by column.
 
     Args:
         path: below reports/examples, such as `english/contrasts.csv`.
@@ -111,13 +108,13 @@ def list_rows(path: str, **where: str | float) -> list[dict]:
 
 
 def look_up_contrast(folder: str, arm: str, at: str, reference: str = "original") -> dict:
-    """Looks up one comparison of a study: a row of contrasts.csv. `direction` is empty without a verdict.
+    """Looks up a comparison of a study: the row of contrasts.csv. `direction` is empty without a verdict.
 
     Args:
         folder: below reports/examples, such as `self_score/8_tokens`.
-        arm: as in contrasts.csv, such as `symmetric`.
-        at: `validation_loss`, or a milestone such as `loss=5.5`.
-        reference: as in contrasts.csv, such as `original`.
+        arm: the operator, such as `symmetric`.
+        at: `validation_loss`, or `loss=5.5` for the steps to that loss.
+        reference: the operator to compare with.
 
     Raises:
         ValueError: the study has no such comparison.
@@ -130,12 +127,12 @@ def look_up_contrast(folder: str, arm: str, at: str, reference: str = "original"
 
 
 def look_up_mean(folder: str, arm: str, at: str) -> dict:
-    """Looks up the mean of one arm over its seeds.
+    """Looks up the mean of an operator over the seeds of a study: the row of means.csv.
 
     Args:
         folder: below reports/examples, such as `self_score/8_tokens`.
-        arm: the arm, such as `symmetric`.
-        at: `validation_loss`, or a milestone such as `loss=5.5`.
+        arm: the operator, such as `symmetric`.
+        at: `validation_loss`, or `loss=5.5` for the steps to that loss.
 
     Raises:
         ValueError: the study has no such mean.
@@ -144,13 +141,13 @@ def look_up_mean(folder: str, arm: str, at: str) -> dict:
 
 
 def read_addresses() -> dict[str, str]:
-    """Reads the addresses of the repository and of the published pages, `[project.urls]` of pyproject.toml."""
+    """Reads the web addresses of the repository and of the published pages, `[project.urls]` of pyproject.toml."""
     project = tomllib.loads(Path("pyproject.toml").read_text(encoding="utf-8"))["project"]
     return project["urls"]
 
 
 def render(name: str) -> str:
-    """Renders a page, such as `english`, from the template and the CSV files of the studies."""
+    """Renders a page, such as `english`, as Markdown from the template and the CSV files of the studies."""
     environment = ENVIRONMENT.overlay(loader=jinja2.FileSystemLoader(TEMPLATES))
     facts = {
         "contrast": look_up_contrast,
@@ -187,7 +184,7 @@ def main() -> None:
         figure = EXAMPLES / path
         write_atomically(figure, draw_figure(figure.parent, curves))
     write_atomically(EXAMPLES / "h100/last_losses.svg", draw_gpu_figure())
-    # the pages look numbers up in the tables above, so they come last
+    # the pages look numbers up in the tables above, and so are rendered last
     for name, path in PAGES.items():
         write_atomically(path, render(name))
         print(f"{path}: written")

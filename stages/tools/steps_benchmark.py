@@ -1,7 +1,7 @@
 """The open benchmark of the steps to 5.5 nats: checks the entries, and lists every operator of every entry.
 
-An entry is a study below reports/examples with settings of training that equal those of scale `english`, except for
-operators and seeds. reports/examples/benchmark/entries.yaml lists the entries; pages.py renders the table.
+An entry is a study below reports/examples whose training settings equal scale `english`, except for operators and
+seeds. reports/examples/benchmark/entries.yaml lists the entries; pages.py renders the table.
 """
 
 from functools import cache
@@ -49,11 +49,15 @@ def list_results() -> pd.DataFrame:
     """Lists every operator of every entry of the benchmark, fewest steps first.
 
     Returns:
-        A row per operator and entry, with the columns
-        steps: the mean over the runs; a run that never falls below the level counts with its last step.
-        later, low, high: the difference from the original of equal seeds and its interval, in steps.
-        level: the confidence level of the interval, which is simultaneous over the comparisons of the entry.
-        page: the folder below reports/examples that has the README.md of the entry.
+        A row per operator and entry, with name, settings and source of the operator, the keys of the entry, and
+        - `steps` to a validation loss of 5.5 nats, the mean over `runs`; a run that never falls below counts with the
+          last
+          step, and in `never`
+        - `later`, `low`, `high`: the difference from the original of equal seeds and its interval, in steps;
+          `direction`,
+          the verdict
+        - `level`: the confidence level of the interval, simultaneous over the entry's comparisons
+        - `page`: the folder that has the README.md of the entry
 
     Raises:
         ValueError: an entry breaks a rule of the benchmark, or lacks a file or a key.
@@ -74,7 +78,7 @@ def list_results() -> pd.DataFrame:
 
 
 def select_fixed_settings(params: dict) -> dict[str, dict]:
-    """Selects the settings that every entry shares: text, tokens, recipe of training, and size.
+    """Selects the settings that every entry shares, by section: text, tokens, recipe of training, and size.
 
     Args:
         params: the content of a params.yaml.
@@ -88,7 +92,7 @@ def select_fixed_settings(params: dict) -> dict[str, dict]:
 
 @cache
 def read_fixed_settings() -> dict[str, dict]:
-    """Reads the settings that the benchmark fixes from scale `english`, by section."""
+    """Reads the settings that every entry must have, by section, from scale `english`."""
     return select_fixed_settings(yaml.load(scales.read("english"), Loader))
 
 
@@ -97,7 +101,8 @@ def require_settings(folder: Path) -> None:
 
     Raises:
         ValueError: a section is missing, a fixed setting differs, `original` or the size is missing, or there are too
-            few seeds.
+            few
+            seeds.
     """
     path = folder / "params.yaml"
     params = read_yaml(path)
@@ -128,7 +133,7 @@ def require_options(folder: Path) -> None:
         raise ValueError(f"{path}: alpha: {alpha}; set alpha to at most {HIGHEST_ALPHA}")
     # The benchmark counts the steps to this level of the loss.
     if LEVEL not in options["levels"]:
-        raise ValueError(f"{path}: levels: {options['levels']}; list {LEVEL}")
+        raise ValueError(f"{path}: levels: {options['levels']}; add {LEVEL}")
 
 
 def require_planned_runs(folder: Path) -> None:
@@ -143,12 +148,12 @@ def require_planned_runs(folder: Path) -> None:
         if sorted(seeds) != planned:
             raise ValueError(
                 f"{folder / 'observations'}: {operator} has finished runs of the seeds {sorted(seeds)}, and "
-                f"pretraining.seeds of params.yaml are {planned}; an entry has all planned runs"
+                f"pretraining.seeds of params.yaml are {planned}; add the missing runs"
             )
 
 
 def _list_entry(folder: Path, entry: dict[str, str]) -> list[dict]:
-    """Lists the operators of one entry, a dictionary for each operator."""
+    """Lists the operators of an entry: for each, a dictionary with the columns of the benchmark's table."""
     params = read_yaml(folder / "params.yaml")
     # Parts of a study share the page of the folder above.
     page = entry["folder"]
@@ -181,12 +186,12 @@ def _describe_operator(folder: Path, name: str, variants: dict[str, dict]) -> di
     operator = variant.pop("operator")
     known = operators.describe_operators(folder / "my_operators.py")
     if operator not in known:
-        raise ValueError(f"{folder}: operator {operator} is unknown; copy my_operators.py beside params.yaml")
+        raise ValueError(f"{folder}: operator {operator} is unknown; copy my_operators.py to the folder of params.yaml")
     settings = "; ".join(f"{key} {value}" for key, value in variant.items())
     return {"operator": name, "settings": settings, "source": known[operator].source}
 
 
 def _read_milestone(path: Path) -> pd.DataFrame:
-    """Reads the rows of means.csv or contrasts.csv that concern the milestone."""
+    """Reads the rows of means.csv or contrasts.csv about the steps to 5.5 nats."""
     rows = pd.read_csv(path)
     return rows[rows["at"] == MILESTONE]

@@ -41,9 +41,10 @@ def compute_study(folder: Path) -> dict[str, pd.DataFrame]:
     """Computes the comparisons and the means of a study.
 
     Returns:
-        Two tables. `contrasts` has the comparisons. `means` has the means over seeds of the final loss, in nats (`at`
-        is validation_loss), and of the steps to each level of the loss; a run that never reaches the level counts with
-        the last step at which all runs are known.
+        Two tables:
+        - `contrasts`: a row for each comparison of two operators
+        - `means`: a row per operator (`arm`) and quantity (`at`): the final validation loss, in nats, or the steps to a
+          level of the loss; a run that never reaches the level counts with the last step at which all runs are known
     """
     options = read_options(folder)
     confidence = options["confidence"]
@@ -77,7 +78,7 @@ def read_options(folder: Path) -> dict:
 
 
 def read_in_order(folder: Path) -> pd.DataFrame:
-    """Reads the observations of the operators in params.yaml of a study, in the order of params.yaml."""
+    """Reads the observations of a study, of the operators that params.yaml lists and in this order."""
     operators = read_yaml(folder / "params.yaml")["operators"]
     rows = read_observations(folder)
     rows = rows[rows["operator"].isin(operators)]
@@ -102,9 +103,10 @@ def list_english_runs() -> pd.DataFrame:
     The runs of original and symmetric at 1e-3 were trained for part 2 of the study of self-scores.
 
     Returns:
-        A row per run: learning rate, operator, seed, step (the first step below the first level of the study, or the
-            last
-        step), reached (whether the run fell below the level) and final_loss, in nats.
+        A row per run, with `learning_rate`, the operator (`arm`), `seed`, and
+        - `step`: the first step below the first level of the study, or the last step
+        - `reached`: whether the run fell below the level
+        - `final_loss`, in nats
     """
     level = read_first_level(ENGLISH)
     lists = []
@@ -123,15 +125,16 @@ def list_english_runs() -> pd.DataFrame:
 
 
 def read_first_level(folder: Path) -> float:
-    """Reads the first level of the validation loss in analysis.yaml of a study, in nats."""
+    """Reads the first level of the validation loss, in nats, in analysis.yaml of a study."""
     return read_options(folder)["levels"][0]
 
 
 def compute_step_ratios(folder: Path) -> np.ndarray:
-    """Computes the step ratio of every seed of a study: the relative delay of the plan in scale `self_score`.
+    """Computes the relative delay of the symmetric operator for every seed of a study, as scale `self_score` plans.
 
-    A step ratio is the step at which the symmetric run of a seed falls below the first level, divided by the step of
-    the original run. A run that never falls below the level counts with the last step of the run.
+    The ratio is the step at which the symmetric run falls below the first level, divided by the step of the original
+    run. A
+    run that never falls below the level counts with the last step.
     """
     runs = convergence.find_crossings(read_observations(folder), read_first_level(folder))
     steps = runs.pivot(index="pretraining_seed", columns="operator", values="step")
@@ -145,7 +148,8 @@ def compare_step_ratios() -> pd.DataFrame:
 
     Returns:
         Rows with `tokens` of `8` and `16` for the geometric means, and of `16 / 8` for the ratio of these two means,
-        with its p. low, high: intervals of a single comparison.
+        with
+        the p-value `p`; `low` and `high` are intervals of a single comparison.
     """
     confidence = read_yaml(SELF_SCORE / "16_tokens/analysis.yaml")["confidence"]
     logarithms = {}

@@ -1,4 +1,4 @@
-"""Draws the figure of a study of pre-training: curves of the validation loss, and the step of every run, by arm."""
+"""Draws the figure of a study of pre-training: curves of the validation loss, and a step for every run, by operator."""
 
 import pandas as pd
 from matplotlib.axes import Axes
@@ -20,9 +20,9 @@ def draw(rows: pd.DataFrame, arms: list[str], level: float, curves: tuple[str, .
 
     Args:
         rows: the observations of the study.
-        arms: all arms of the study, in the order of their rows.
-        level: of the validation loss, in nats, whose steps are drawn for all arms.
-        curves: the arms whose losses are drawn.
+        arms: all operators of the study, in the order of the rows of dots.
+        level: a validation loss, in nats; a dot is the step at which a run falls below the level.
+        curves: the operators whose losses are drawn.
     """
     losses = convergence.select_validation_loss(rows)
     times = convergence.find_crossings(rows, level)
@@ -45,7 +45,7 @@ def draw(rows: pd.DataFrame, arms: list[str], level: float, curves: tuple[str, .
 
 
 def draw_curves(axes: Axes, losses: pd.DataFrame, curves: tuple[str, ...]) -> None:
-    """Draws the mean loss of each arm over the runs, with a band from the lowest run to the highest."""
+    """Draws the mean loss of each operator over the runs, with a band from the lowest run to the highest."""
     for arm in curves:
         of_arm = losses[losses["operator"] == arm]
         draw_curve(axes, compute_bands(of_arm, ["step"]), arm)
@@ -53,11 +53,11 @@ def draw_curves(axes: Axes, losses: pd.DataFrame, curves: tuple[str, ...]) -> No
 
 
 def draw_dots(axes: Axes, runs: pd.DataFrame, column: str) -> None:
-    """Draws a dot for every run, in a row for each arm; a hollow dot is a run that never falls below the level.
+    """Draws a dot for every run, in a row for each operator; a hollow dot is a run that never falls below the level.
 
     Args:
         axes: the panel.
-        runs: the runs, by arm in the order of the rows: operator, reached, and the value to draw.
+        runs: the runs, by operator in the order of the rows: `operator`, `reached`, and the value to draw.
         column: the column of the value.
     """
     arms = runs["operator"].drop_duplicates().tolist()
@@ -77,10 +77,10 @@ def draw_dots(axes: Axes, runs: pd.DataFrame, column: str) -> None:
 
 
 def draw_final_losses(runs: pd.DataFrame, title: str) -> bytes:
-    """Draws the final loss of every run as SVG, the arms with the lowest losses on top.
+    """Draws the final loss of every run as SVG, the operators with the lowest losses on top.
 
     Args:
-        runs: operator and final_loss, in nats.
+        runs: `operator` and `final_loss`, in nats.
         title: the title of the figure.
     """
     means = runs.groupby("operator")["final_loss"].mean()
