@@ -117,7 +117,7 @@ def test_a_file_may_have_the_line_ends_of_any_system(tmp_path, end):
     [
         ("sst2", ["sentence\tlabel", "a\t1", "b"], r"train\.tsv, line 3: 1 columns, expected 2 \(\['sentence', "),
         ("sst2", ["sentence\tlabel", "a\t2"], r"line 2: label '2', allowed: 0, 1"),
-        ("sst2", ["label\tsentence\tlabel", "0\ta\t1"], r"train\.tsv, line 1: the column 'label' occurs more than once"),
+        ("sst2", ["label\tsentence\tlabel", "0\ta\t1"], r"train\.tsv, line 1: the column 'label' occurs more"),
         ("sst2", ["sentence,label", "a,1"], r"line 1: no column sentence, label among \['sentence,label'\]"),
         ("sst2", ["sentence\tlabel"], r"train\.tsv: no example"),
         ("sst2", ["sentence\tlabel", "\udce9\t1"], r"train\.tsv, line 2: not UTF-8"),
