@@ -279,7 +279,7 @@ def test_a_document_without_text_is_dropped_as_empty_before_all_other_reasons(te
 
 
 def test_an_empty_document_does_not_hide_that_no_document_has_a_perplexity():
-    write_shard([record(harmful_pp=None), record("two", harmful_pp=None), record("")])
+    write_shard([write_record(harmful_pp=None), write_record("two", harmful_pp=None), write_record("")])
     with pytest.raises(ValueError, match="all 2 documents lack a harmful_pp score"):
         build()
 

@@ -494,7 +494,7 @@ def test_a_file_that_was_cut_between_two_frames_is_refused_by_the_checksum_besid
     file = write(tmp_path / "source" / "a.jsonl.zst", write_plain(*"abc"))
     checksums = cut_between_frames(file)
     with pytest.raises(ValueError, match=rf"{file}: the SHA-256 differs from .* in {checksums}; fetch the file"):
-        corpus.write_files(output, settings(file.parent, ["*.zst"]))
+        corpus.write_files(output, make_settings(file.parent, ["*.zst"]))
     # the count is not computed again, the comparison is
     checksums.unlink()
     [read] = corpus.write_files(output, make_settings(file.parent, ["*.zst"]))
@@ -503,7 +503,7 @@ def test_a_file_that_was_cut_between_two_frames_is_refused_by_the_checksum_besid
     cut_between_frames(part)
     for documents in (None, 2):
         with pytest.raises(ValueError, match=f"{part}: the SHA-256 differs"):
-            corpus.write_hub(output, settings(documents=documents, hub=[(repository, PARTS)]))
+            corpus.write_hub(output, make_settings(documents=documents, hub=[(repository, PARTS)]))
 
 
 # as in the files, and as OSCAR's loader names the columns
