@@ -141,8 +141,7 @@ def _read_rows(dataset: CorpusHub) -> Iterator[bytes]:
 
     The text is the column `content`, or else `text`. A dictionary in `metadata` (if not empty), or else `meta`, gives
     annotations and WARC headers; other rows become plain documents, with any `url` and `id`. A text that is no string
-    is
-    left to the filter, which counts malformed records.
+    is left to the filter, which counts malformed records.
 
     Raises:
         ValueError: a row has no text column, or the dataset cannot be read.

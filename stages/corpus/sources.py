@@ -72,8 +72,7 @@ def write_shard(settings: dict, folder: Path) -> dict:
 
     Returns:
         `documents`, the number of documents, and `origins`: (line of the shard, file, line of the file) where
-        consecutive
-        lines start; empty for text.
+        consecutive lines start; empty for text.
     """
     documents = 0
     origins = []

@@ -28,8 +28,7 @@ def main(settings: Settings) -> dict:
 
     Returns:
         For the record of the run: `files`, with name, bytes, documents and SHA-256 of each file that was read; `read`,
-        the
-        datasets of the hub.
+        the datasets of the hub.
     """
     corpus = settings.corpus
     record = {}
@@ -143,8 +142,7 @@ def write_hub(folder: Path, settings: Settings) -> tuple[list[str], list[dict]]:
 
     Returns:
         The name of each dataset with the commit, such as `oscar-corpus/OSCAR-2301@1a2b3c`; and name, bytes, documents
-        and
-        SHA-256 of each file.
+        and SHA-256 of each file.
 
     Raises:
         ValueError: corpus.documents is `null` for a dataset without `files`, a dataset cannot be fetched, or a checksum

@@ -52,8 +52,7 @@ def read_yaml(path: Path) -> object:
 
     Raises:
         ValueError: the file is not UTF-8 or not YAML, or gives a key twice; the message names the file and, if known,
-            the
-            line.
+            the line.
         FileNotFoundError: there is no such file.
     """
     try:

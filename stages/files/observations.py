@@ -28,9 +28,8 @@ class Observation:
 
     Attributes:
         value: scores as fractions in [-1, 1], but BLEU from 0 to 100; losses in nats per masked token, or per sub-word
-            of a
-            translation; times in seconds; parameters as counts; every other metric in the unit that name or stage
-                states.
+            of a translation; times in seconds; parameters as counts; every other metric in the unit that name or stage
+            states.
         n: the number of examples (or masked tokens, or sub-words) behind the value.
         protocol, task: the recipe of fine-tuning or translation, and the task.
         pretraining_seed: for a model that translates, the seed of the training.

@@ -8,8 +8,7 @@ def quote_value(value: object) -> str:
     r"""Formats a value for an error message as Python writes it, at most 80 characters: a tab gives `'\t'`.
 
     An exception's text is on a single line, without quotation marks. A longer text loses the middle, because libraries
-    say
-    at the beginning what is wrong, and at the end where or why.
+    say at the beginning what is wrong, and at the end where or why.
     """
     text = repr(value)
     if isinstance(value, Exception):

@@ -39,8 +39,7 @@ def make_temporary_sibling(path: Path) -> Iterator[Path]:
 
     If the body raises an error, the temporary file or folder is deleted and `path` stays as before. A process that was
     killed leaves a temporary file, which the next writer of the same path deletes; a process that still writes is
-    waited
-    for. The temporary name begins with a dot, so that readers of the folder leave the file out.
+    waited for. The temporary name begins with a dot, so that readers of the folder leave the file out.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
     with _hold_lock(path):
@@ -188,8 +187,8 @@ def read_once(number: int) -> Callable[[Callable], Callable]:
     """Returns a decorator that caches results of a function until a file among the arguments changes.
 
     The function takes hashable, positional arguments, and every Path among the arguments must exist. Paths alone would
-    be
-    no key: the workers of a cluster may serve several checkouts, in which the same relative path names different files.
+    be no key: the workers of a cluster may serve several checkouts, in which the same relative path names different
+    files.
 
     Args:
         number: how many results are kept, the results used last.

@@ -135,8 +135,7 @@ def list_forms(address: str) -> Iterator[str]:
     """Yields the forms under which a list may have an address: host, parent domains, and host with path.
 
     "http://www.a.org/b" gives "www.a.org", "a.org", "www.a.org/b" and "a.org/b". Parent domains have at least two
-    labels.
-    Host with path, which is `/` for the front page, comes with and without `www.`, and so may come twice.
+    labels. Host with path, which is `/` for the front page, comes with and without `www.`, and so may come twice.
     """
     host, path = normalise_address(address)
     yield host
@@ -155,8 +154,7 @@ def normalise_address(address: str) -> tuple[str, str]:
 
     Returns:
         The host in lower case and ASCII, without user, port, trailing dot or brackets of IPv6; and the path, empty or
-        with
-        a leading slash, without query, fragment or trailing slashes, in unchanged case.
+        with a leading slash, without query, fragment or trailing slashes, in unchanged case.
     """
     address = SCHEME.sub("", address.strip(), count=1).removeprefix("//")
     address = re.split(r"[?#]", address, maxsplit=1)[0]

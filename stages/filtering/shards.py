@@ -43,8 +43,7 @@ def filter_shard(settings: dict, folder: Path) -> dict:
     """Job (runner/jobs.py): filters a shard.
 
     Leaves passed.jsonl.zst, the lines that pass byte for byte, and malformed.csv: file, line (from 1) and reason of
-    each
-    malformed line, without a header.
+    each malformed line, without a header.
 
     Args:
         settings: `shard` (path), `rules` (the keys of `filtering` that are rules), and `annotation` (blocklists and
@@ -186,8 +185,8 @@ def make_shard_rows(shard: str, tallies: list[list], selected: tuple[int, int] |
 
     Returns:
         Tuples (shard, fate, rule, reason, documents, bytes, all_documents, all_bytes), also of the fates `in`, `kept`
-        and
-        `not_selected`. The last two numbers count a document under every reason, the two before only under the first.
+        and `not_selected`. The last two numbers count a document under every reason, the two before only under the
+        first.
     """
     read = np.zeros(2, dtype=int)
     passed = np.zeros(2, dtype=int)

@@ -20,8 +20,7 @@ class Annotations(msgspec.Struct, frozen=True, gc=False):
     """The metadata of a document that the rules of filtering read.
 
     UNSET stands for a missing field, which was not measured. None, JSON's null, stands for no category and no warning,
-    and
-    in `harmful_pp` also for a missing perplexity. OSCAR 22.01 called `quality_warnings` `annotation`.
+    and in `harmful_pp` also for a missing perplexity. OSCAR 22.01 called `quality_warnings` `annotation`.
     """
 
     categories: tuple[str, ...] | UnsetType | None = UNSET
@@ -101,8 +100,7 @@ def read_metadata(block: bytes, starts: np.ndarray, ends: np.ndarray) -> list[An
     """Reads the metadata of every record in a block of lines.
 
     Sound lines are decoded together, which is faster. A block with an unsound line is cut into 16 parts, and so on
-    until
-    the unsound line is the only line of a part.
+    until the unsound line is the only line of a part.
 
     Args:
         block: lines of JSON.

@@ -14,8 +14,7 @@ class Bar(tqdm):
     """A progress bar of tqdm; without a terminal, a thread prints a line every EVERY seconds (60 by default) instead.
 
     The thread prints even while the count stands still, so that a log shows a long step at work. `silent` prints
-    nothing,
-    as in all but the first of several processes; the other arguments are passed to tqdm.
+    nothing, as in all but the first of several processes; the other arguments are passed to tqdm.
     """
 
     def __init__(self, *arguments, silent: bool = False, **options):

@@ -19,8 +19,7 @@ def run_on_cluster(call: Callable, work: list[tuple[str, tuple]], address: str) 
 
     Yields:
         (name of a job, return value of `call`) as jobs end, in any order; the text of an error replaces the value if
-        the
-        worker failed.
+        the worker failed.
 
     Raises:
         ValueError: the package `distributed` is missing; the scheduler cannot be reached or has no workers; or some

@@ -1,8 +1,8 @@
 """The fingerprint of a job: a hash over everything that decides the result of the job.
 
 A fingerprint covers the job's content, the input files, the versions of the libraries that compute, and the code: the
-file of the job function, the files of this repository that the file imports, and so on. The packages `schema`,
-`runner` and `files`, which decide no value in a result, are left out.
+file of the job function, the files of this repository that the file imports, and so on. The packages `schema`, `runner`
+and `files`, which decide no value in a result, are left out.
 """
 
 import ast
@@ -111,8 +111,7 @@ def _digest_loaded_file(file: Path) -> str:
     """Returns the SHA-256 of a file, with a mark if the file has changed since this process began to import.
 
     Such a process may have imported either version, and the mark makes the digest differ from both digests. Later
-    changes
-    do not concern the process, so the first call decides.
+    changes do not concern the process, so the first call decides.
     """
     mark = " changed" if file.stat().st_ctime > IMPORTED else ""
     return compute_sha256(file) + mark

@@ -33,6 +33,7 @@ def list_visible_gpus() -> tuple[str, ...]:
 
 
 def _is_name_of_gpu(name: str) -> bool:
+    """Whether an entry of CUDA_VISIBLE_DEVICES is the number or the UUID of a GPU."""
     return name.isdecimal() or name.startswith(("GPU-", "MIG-"))
 
 
@@ -62,8 +63,7 @@ def bind_to_gpu(gpus: tuple[str, ...]) -> AcquireReturnProxy:
     """Binds this worker process to the GPU with the fewest workers of this user, by setting CUDA_VISIBLE_DEVICES.
 
     CUDA reads the variable only once, so the call must come before any library is loaded that asks for a GPU. Every
-    worker
-    locks a numbered place on a GPU; place 0 of every GPU is tried first, then place 1.
+    worker locks a numbered place on a GPU; place 0 of every GPU is tried first, then place 1.
 
     Args:
         gpus: numbers or UUIDs of GPUs, not empty.

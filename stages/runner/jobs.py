@@ -6,13 +6,13 @@ result (fingerprints.py), so a killed or edited stage computes only jobs that ar
 job is checked before use (results.py); a damaged job is computed again. A running job holds the lock of the folder, and
 may keep checkpoints there. data/jobs can be deleted at any time.
 
-A cluster (extra `cluster`): `dask scheduler`, and on every machine `dask worker tcp://HOST:8786 --nthreads 1
---nworkers N`, with the packages of the pipeline and PYTHONPATH naming the checkout, under the same path (a shared file
-system). When a worker dies, other workers do the unfinished jobs again.
+A cluster (extra `cluster`) needs `dask scheduler` and, on every machine,
+`dask worker tcp://HOST:8786 --nthreads 1 --nworkers N`, with the packages of the pipeline and PYTHONPATH naming the
+checkout, under the same path (a shared file system). When a worker dies, other workers do the unfinished jobs again.
 
-Several processes can instead share every job, one process per GPU, also on several machines: `torchrun
---nproc-per-node N -m stages pretraining ...`, or `accelerate launch`. The first process writes, to a folder that all of
-the processes see.
+Several processes can instead share every job, one process per GPU, also on several machines:
+`torchrun --nproc-per-node N -m stages pretraining ...`, or `accelerate launch`. The first process writes, to a folder
+that all of the processes see.
 """
 
 import inspect
@@ -58,8 +58,7 @@ def run(
         stage: the name under which progress and errors are printed.
         workers: number of processes at a time; `None` for the number of cores; the address of a Dask scheduler.
         on_gpu: whether the jobs compute on a GPU, if the machine has any. `workers` `None` then means a process per
-            GPU;
-            more processes than GPUs share the GPUs.
+            GPU; more processes than GPUs share the GPUs.
         shared: whether several processes (torchrun, accelerate) can do a job together.
 
     Returns:
@@ -103,7 +102,7 @@ def run(
 
 
 def run_again(function: Callable[[Any, Path], dict], job: Job, folder: Path, stage: str) -> dict:
-    """Does a job again in a worker and another folder, to compare the result with the first, which stays unchanged.
+    """Does a job again in a worker and another folder, and returns the result, for comparison with the first.
 
     Args:
         function: the job function, called as `function(argument, folder)`.
@@ -137,8 +136,7 @@ def prepare_server(stage: Path, workers: int | str | None) -> None:
     """Starts the server from which workers are forked, which imports the jobs' modules while the stage still loads.
 
     Nothing is done if no server is needed: in one of several processes, with a GPU, on a cluster, and for a stage
-    without
-    jobs.
+    without jobs.
 
     Args:
         stage: the Python file of the stage; the file of a stage without jobs has no `jobs.run(`.
@@ -189,8 +187,7 @@ def _read_finished(jobs: list[Job], folders: list[Path], stage: str) -> list[dic
     """Reads the record of every finished job, `None` for every other job, in order.
 
     A damaged job is reported and its folder deleted, so that the job begins anew: the checkpoint in the folder is no
-    safer
-    than the rest, and other stages hold hard links to the files, which must not be overwritten in place.
+    safer than the rest, and other stages hold hard links to the files, which must not be overwritten in place.
     """
 
     def read_job(job: Job, folder: Path) -> dict | None:

@@ -26,8 +26,8 @@ def run(
         stage: the stage's name in dvc.yaml.
         workers: number of processes, `None` for the number of cores, or the address of a Dask scheduler.
         outputs: takes a list of (run, folder of the job, result of the job), in the order of the plan. Writes the
-            further
-            outputs of the stage; returns the observations, and the stage's own entries for its record in data/runs.
+            further outputs of the stage; returns the observations, and the stage's own entries for its record in
+            data/runs.
         whole: whether the plan is all the work of the stage; a part writes no output.
         shared: whether several processes (torchrun, accelerate) can do a job together.
 

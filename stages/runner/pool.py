@@ -51,8 +51,7 @@ def run_in_processes(
     """Calls `call(*arguments)` for every job in several processes of this machine.
 
     When a process is killed, only the current job fails, and another process starts. All processes end with this
-    process,
-    and are killed when `call` raises an error, which is raised again.
+    process, and are killed when `call` raises an error, which is raised again.
 
     Args:
         call: a function that can be imported.
@@ -62,8 +61,7 @@ def run_in_processes(
 
     Yields:
         (name of a job, return value of `call`) as jobs end, in any order; a message replaces the value if the process
-        was
-        killed.
+        was killed.
 
     Raises:
         RuntimeError: the server, from which workers are forked, was killed.
@@ -191,8 +189,7 @@ def _end_server() -> None:
     """Kills the server from which workers are forked, if a server runs.
 
     A server that is still importing would afterwards start a process whose parent is gone. The library has no public
-    way
-    to end the server at once.
+    way to end the server at once.
     """
     server = multiprocessing.forkserver._forkserver._forkserver_pid
     if server is not None:
@@ -205,8 +202,7 @@ def _delay_interrupts() -> Iterator[None]:
     """Holds Ctrl-C back until the body ends, so that a process which starts in the body can be found and killed.
 
     Such a process inherits the blocked signal. Blocking is not enough for this process: a thread of a library may
-    receive
-    the signal instead, and the main thread then still runs the handler. So the handler only notes the signal.
+    receive the signal instead, and the main thread then still runs the handler. So the handler only notes the signal.
     """
     heard: list[int] = []
     handler = signal.signal(signal.SIGINT, lambda number, _: heard.append(number))
@@ -230,8 +226,7 @@ def prepare_worker(number: int) -> None:
 
     Args:
         number: of worker processes. Without a terminal, each prints progress `number` times as rarely. Each compiles
-            GPU
-            code with 1/`number` of the cores.
+            GPU code with 1/`number` of the cores.
     """
     bars.EVERY *= number
     # PyTorch takes as many threads as cores, and at most 32

@@ -93,8 +93,7 @@ def hand_on(stage: str, folders: dict[Path, Container[str]]) -> None:
     Args:
         stage: the name of the stage.
         folders: the folder of each job -> names in the folder to leave out, because another output of the stage keeps
-            these
-            files.
+            these files.
     """
     with make_temporary_sibling(RESULTS / stage) as output:
         output.mkdir()
@@ -155,8 +154,7 @@ def _require_inside(names: Iterable, path: Path) -> None:
 
     Raises:
         ValueError: a name is absolute, contains `..`, is not in normal form (such as `a//b` or `./a`), is longer than
-            200
-            characters, or has a character that cannot be printed.
+            200 characters, or has a character that cannot be printed.
     """
     for name in names:
         relative = PurePath(name)

@@ -12,13 +12,11 @@ class Run(Record):
     """The training or evaluation of a model from a seed; a subclass adds the fields.
 
     The content decides the result, so that runs of equal content are the same job. The field `training` of a subclass
-    is a
-    recipe: a validated section of params.yaml.
+    is a recipe: a validated section of params.yaml.
 
     Attributes:
         beside: the fields that are no part of the content, as pydantic's `exclude` names fields: where results go, and
-            the
-            recipe's list of seeds, because the run has a single seed.
+            the recipe's list of seeds, because the run has a single seed.
     """
 
     beside: ClassVar[dict[str, Any]] = {"training": {"seeds"}}
@@ -44,8 +42,7 @@ class Job:
         argument: the first argument of the function: a Run, or a dictionary that is JSON.
         inputs: files and folders that decide the result, together with `content` and the code.
         required: names of files and folders that the function must leave in the job's folder for this run. The names
-            are no
-            part of the fingerprint: a finished job that lacks such a file is called again.
+            are no part of the fingerprint: a finished job that lacks such a file is called again.
         published: name of a file or folder in the job's folder -> path in an output of the stage.
         work: how much a job computes in comparison with jobs of equally large inputs; large jobs start first.
     """

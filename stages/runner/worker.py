@@ -27,8 +27,7 @@ def find_rank(variable: str = "RANK", missing: str = "") -> int:
 
     Args:
         variable: the environment variable of torchrun or accelerate: RANK counts all processes, LOCAL_RANK the
-            processes of
-            a machine.
+            processes of a machine.
         missing: the number if the variable is not set.
 
     Raises:
@@ -76,8 +75,7 @@ def do_job(
         directory: the working directory of the stage, to which all relative paths refer.
         devices: GPUs of which the worker takes the freest; empty without GPUs; `None` to look for GPUs.
         identity: name, code digest and library versions of the function when the jobs were planned, for comparison with
-            the
-            code in this process.
+            the code in this process.
         inputs: for each input of the job, sizes and times of its files when the jobs were planned.
     """
     if identity != fingerprints.describe_identity(function, as_loaded=True):

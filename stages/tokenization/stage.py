@@ -52,8 +52,7 @@ def build_tokens(
 
     Raises:
         ValueError: there are too few documents or tokens, a shard disagrees with the ledger, most tokens are unknown,
-            or
-            ledger or vocabulary cannot be used.
+            or ledger or vocabulary cannot be used.
         RuntimeError: a shard cannot be read.
     """
     ledger = read_ledger(filtered / LEDGER.name)

@@ -39,8 +39,7 @@ def tokenize_shard(settings: dict, folder: Path) -> dict:
     """Job (runner/jobs.py): encodes the documents of a shard as train.bin and validation.bin.
 
     Both files are streams of token ids (uint16, little endian). The code of Courtois et al. drops the end of every
-    batch of
-    documents, which `cut` repeats.
+    batch of documents, which `cut` repeats.
 
     Args:
         settings: a dictionary:

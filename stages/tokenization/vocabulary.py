@@ -55,8 +55,7 @@ def train_tokenizer(shards: list[Path], size: int) -> Tokenizer:
     """Trains WordPiece of at most `size` word pieces; the same documents give the same tokenizer, in any process.
 
     A `size` up to 280 may be exceeded: special tokens and all characters, at the start and inside of words, are always
-    in
-    the vocabulary.
+    in the vocabulary.
     """
     limit = min(CHARACTERS, size // 4)
     characters, continuing = _find_alphabet(read_pieces(shards), limit)

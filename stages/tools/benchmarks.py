@@ -100,8 +100,7 @@ def compare_training(rows: list[Observation]) -> pd.DataFrame:
 
     Returns:
         A row for each metric, task and implementation (`way`): the median, and a column `x WAY` for each
-        implementation,
-        the speed-up over that implementation.
+        implementation, the speed-up over that implementation.
     """
     values: dict[tuple, dict[str, list[float]]] = {}
     for row in rows:
@@ -130,8 +129,7 @@ def time_attention(rounds: int) -> None:
     """Prints the time of an attention block by operator, in both precisions and at two lengths.
 
     A block is self-attention with output projection, dropout, residual sum and LayerNorm, of the width of BERT-base; a
-    call
-    is a forward and a backward pass in training mode, with PyTorch's default kernels.
+    call is a forward and a backward pass in training mode, with PyTorch's default kernels.
     """
     if has_gpu():
         # `find_device` has asked for deterministic kernels, and switched cuDNN's attention off

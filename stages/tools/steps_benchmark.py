@@ -51,11 +51,9 @@ def list_results() -> pd.DataFrame:
     Returns:
         A row per operator and entry, with name, settings and source of the operator, the keys of the entry, and
         - `steps` to a validation loss of 5.5 nats, the mean over `runs`; a run that never falls below counts with the
-          last
-          step, and in `never`
+          last step, and in `never`
         - `later`, `low`, `high`: the difference from the original of equal seeds and its interval, in steps;
-          `direction`,
-          the verdict
+          `direction`, the verdict
         - `level`: the confidence level of the interval, simultaneous over the entry's comparisons
         - `page`: the folder that has the README.md of the entry
 
@@ -101,8 +99,7 @@ def require_settings(folder: Path) -> None:
 
     Raises:
         ValueError: a section is missing, a fixed setting differs, `original` or the size is missing, or there are too
-            few
-            seeds.
+            few seeds.
     """
     path = folder / "params.yaml"
     params = read_yaml(path)

@@ -133,8 +133,7 @@ def compute_step_ratios(folder: Path) -> np.ndarray:
     """Computes the relative delay of the symmetric operator for every seed of a study, as scale `self_score` plans.
 
     The ratio is the step at which the symmetric run falls below the first level, divided by the step of the original
-    run. A
-    run that never falls below the level counts with the last step.
+    run. A run that never falls below the level counts with the last step.
     """
     runs = convergence.find_crossings(read_observations(folder), read_first_level(folder))
     steps = runs.pivot(index="pretraining_seed", columns="operator", values="step")
@@ -148,8 +147,7 @@ def compare_step_ratios() -> pd.DataFrame:
 
     Returns:
         Rows with `tokens` of `8` and `16` for the geometric means, and of `16 / 8` for the ratio of these two means,
-        with
-        the p-value `p`; `low` and `high` are intervals of a single comparison.
+        with the p-value `p`; `low` and `high` are intervals of a single comparison.
     """
     confidence = read_yaml(SELF_SCORE / "16_tokens/analysis.yaml")["confidence"]
     logarithms = {}
