@@ -24,7 +24,7 @@ from stages.schema.settings import Settings
 
 
 def main(settings: Settings) -> dict:
-    """Writes data/corpus.
+    """Writes data/corpus: the documents of the data source as OSCAR records.
 
     Returns:
         For the record of the run: `files`, with name, bytes, documents and SHA-256 of each file that was read; `read`,

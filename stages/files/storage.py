@@ -37,12 +37,13 @@ _warned: set[str] = set()
 def make_temporary_sibling(path: Path) -> Iterator[Path]:
     """Yields a free path next to `path`; the file or folder that the body makes there then replaces `path`.
 
-    If the body raises an error, the temporary file or folder is deleted and `path` stays as before. A process that was
-    killed leaves a temporary file, which the next writer of the same path deletes; a process that still writes is
-    waited for. The temporary name begins with a dot, so that readers of the folder leave the file out.
+    If the body raises an error, the temporary file or folder is deleted and `path` stays as before. The temporary name
+    begins with a dot, so that readers of the folder leave the file out. Another process that writes `path` is waited
+    for.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
     with _hold_lock(path):
+        # left by processes that were killed while they wrote
         for abandoned in path.parent.glob(f".{glob.escape(path.name)}.{'[0-9a-f]' * 32}"):
             delete_path(abandoned)
         temporary = path.with_name(f".{path.name}.{uuid.uuid4().hex}")
@@ -186,14 +187,13 @@ def link_file(source: Path | str, target: Path | str) -> None:
 def read_once(number: int) -> Callable[[Callable], Callable]:
     """Returns a decorator that caches results of a function until a file among the arguments changes.
 
-    The function takes hashable, positional arguments, and every Path among the arguments must exist. Paths alone would
-    be no key: the workers of a cluster may serve several checkouts, in which the same relative path names different
-    files.
+    The function takes hashable, positional arguments, and every Path among the arguments must exist.
 
     Args:
         number: how many results are kept, the results used last.
     """
 
+    # Relative paths alone would be no key, because the workers of a cluster may serve several checkouts.
     def decorate(function: Callable) -> Callable:
         @lru_cache(maxsize=number)
         def read_cached(_states: tuple, *arguments: Any) -> Any:

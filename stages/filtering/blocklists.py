@@ -209,7 +209,7 @@ def _read_entries(path: Path, rejected: dict, required: bool) -> Iterator[str]:
 
 
 def _read_entry(line: str) -> str:
-    """Normalises a line: "0.0.0.0 *.A.org" gives "a.org", "a.org/b?c" gives "a.org/b", "||bad.org^" gives ""."""
+    """Normalises a line: "0.0.0.0 *.A.org" gives "a.org", "a.org/b?c" gives "a.org/b"; no entry gives ""."""
     # a star for every page stands for the site; prefixes of longer paths cannot be looked up
     host, path = normalise_address(PREFIX.sub("", line.removesuffix("/*")))
     if path and line.endswith("/*"):

@@ -54,7 +54,7 @@ def make_judge(rules: Mapping[str, Any]) -> Callable[[Annotations], tuple[Reason
     def combine_reasons(
         categories: tuple[str, ...], level: str | None, warnings: tuple[str, ...]
     ) -> tuple[Reason, ...]:
-        """Returns the reasons; `level` is the reason by perplexity, or None."""
+        """Returns the reasons to drop a document; `level` is the reason by perplexity, or None."""
         found = []
         for name in categories:
             if name in spellings:
@@ -78,7 +78,7 @@ def make_judge(rules: Mapping[str, Any]) -> Callable[[Annotations], tuple[Reason
 
 
 def find_level(perplexity: float | None, rules: Mapping[str, Any]) -> str | None:
-    """Returns the reason by perplexity: `low`, `high`, `missing` or None, which lets the document pass."""
+    """Returns the reason to drop a document by perplexity: `low`, `high` or `missing`; None lets the document pass."""
     if not perplexity:
         return "missing" if rules["missing_harmful_pp"] == "drop" else None
     if perplexity <= rules["harmful_pp"]["above"]:

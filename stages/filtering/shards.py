@@ -40,7 +40,7 @@ class Tally(NamedTuple):
 
 
 def filter_shard(settings: dict, folder: Path) -> dict:
-    """Job (runner/jobs.py): filters a shard.
+    """Job (runner/jobs.py): filters a shard, a file of documents, by the rules.
 
     Leaves passed.jsonl.zst, the lines that pass byte for byte, and malformed.csv: file, line (from 1) and reason of
     each malformed line, without a header.
@@ -176,7 +176,7 @@ def sample_numbers(total: int, count: int, seed: int) -> np.ndarray:
 
 
 def make_shard_rows(shard: str, tallies: list[list], selected: tuple[int, int] | None) -> list[tuple]:
-    """Makes the rows of a shard in the ledger, which counts documents and bytes by fate.
+    """Makes the rows of a shard in the ledger, which counts documents and bytes by fate (kept, dropped, ...).
 
     Args:
         shard: the name of the shard.

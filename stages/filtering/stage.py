@@ -38,7 +38,7 @@ SHOWN = 3
 
 
 def main(settings: Settings) -> dict:
-    """Writes data/filtered.
+    """Writes data/filtered: the documents of data/corpus that pass the rules, and the ledger.
 
     Returns:
         For the record of the run: `unknown`, the number of documents without metadata for a rule, by rule, and
@@ -130,7 +130,7 @@ def _print_metadata(
 
 
 def _compile_blocklists(settings: Filtering, workers: int | str | None) -> tuple[dict, tuple[Path, ...], dict]:
-    """Compiles the blocklists.
+    """Compiles the blocklists, web addresses by category, if params.yaml names the lists.
 
     Returns:
         The arguments of the annotator, the files on which annotations depend, and entries and ignored lines of the

@@ -22,7 +22,7 @@ COLUMNS = ["shard", "fate", "rule", "reason", *COUNTS]
 
 
 def add_total(rows: list[tuple]) -> pd.DataFrame:
-    """Makes a ledger of rows, and appends the sums over all shards as rows of the shard `total`."""
+    """Makes the ledger, counts of documents by fate (kept, dropped, ...), and appends sums as the shard `total`."""
     ledger = pd.DataFrame(rows, columns=COLUMNS)
     by_fate = ledger.groupby(["fate", "rule", "reason"], sort=False, as_index=False)
     total = by_fate[COUNTS].sum()

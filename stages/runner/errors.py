@@ -11,10 +11,8 @@ FREE_SPACE = "free some space and run the same command again"
 
 
 def describe_error(error: BaseException) -> str:
-    """Returns the message of an error, with a remedy for errors of memory, disk, file permissions and packages.
-
-    Errors of PyTorch and safetensors are recognised by name or message, because neither library is loaded here.
-    """
+    """Returns the message of an error, with a remedy for errors of memory, disk, file permissions and packages."""
+    # PyTorch and safetensors are not loaded here, so their errors are recognised by name or message
     text = str(error)
     cannot_allocate = any(words in text for words in NO_MEMORY)
     if isinstance(error, MemoryError) or type(error).__name__ == "OutOfMemoryError" or cannot_allocate:
@@ -39,7 +37,7 @@ def describe_error(error: BaseException) -> str:
 
 
 def _is_of_ours(error: ImportError) -> bool:
-    """Whether this repository lacks the module or name that an import asked for: a bug, and no fault of the user."""
+    """Whether this repository lacks the module or name of an import: a bug, and no fault of the user."""
     return (error.name or "").partition(".")[0] == "stages"
 
 

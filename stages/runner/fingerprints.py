@@ -110,9 +110,9 @@ def compute_code_digest(source: Path, as_loaded: bool = False) -> str:
 def _digest_loaded_file(file: Path) -> str:
     """Returns the SHA-256 of a file, with a mark if the file has changed since this process began to import.
 
-    Such a process may have imported either version, and the mark makes the digest differ from both digests. Later
-    changes do not concern the process, so the first call decides.
+    Such a process may have imported either version, and the mark makes the digest differ from both digests.
     """
+    # cached: changes after the first call do not concern the process
     mark = " changed" if file.stat().st_ctime > IMPORTED else ""
     return compute_sha256(file) + mark
 

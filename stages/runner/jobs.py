@@ -230,7 +230,7 @@ def _compute_jobs(
         identity: name, code digest and library versions of the function.
         states: for each input, sizes and times of its files when the jobs were planned.
         work: jobs with folders, the largest first.
-        workers: number of processes, `None`, or the address of a Dask scheduler.
+        workers: number of processes, `None`, or a Dask scheduler.
         on_gpu: whether the jobs compute on a GPU.
 
     Yields:

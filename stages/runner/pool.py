@@ -188,9 +188,9 @@ def begin_server(modules: list[str]) -> None:
 def _end_server() -> None:
     """Kills the server from which workers are forked, if a server runs.
 
-    A server that is still importing would afterwards start a process whose parent is gone. The library has no public
-    way to end the server at once.
+    A server that is still importing would afterwards start a process whose parent is gone.
     """
+    # the library has no public way to end the server at once, and starts another when needed
     server = multiprocessing.forkserver._forkserver._forkserver_pid
     if server is not None:
         with suppress(ProcessLookupError):
@@ -199,11 +199,9 @@ def _end_server() -> None:
 
 @contextmanager
 def _delay_interrupts() -> Iterator[None]:
-    """Holds Ctrl-C back until the body ends, so that a process which starts in the body can be found and killed.
-
-    Such a process inherits the blocked signal. Blocking is not enough for this process: a thread of a library may
-    receive the signal instead, and the main thread then still runs the handler. So the handler only notes the signal.
-    """
+    """Holds Ctrl-C back until the body ends, so that a process which starts in the body can be found and killed."""
+    # Blocking the signal is not enough: a thread of a library may receive the signal instead, and the main thread then
+    # still runs the handler. So the handler only notes the signal. A process that starts inherits the blocked signal.
     heard: list[int] = []
     handler = signal.signal(signal.SIGINT, lambda number, _: heard.append(number))
     # the tracker unblocks interrupts when started, so it is started before interrupts are blocked

@@ -182,7 +182,7 @@ def choose_tokenizer(
 def _tokenize_shards(
     shards: list[Path], documents: list[int], tokenizer: Path, settings: Tokenization, workers: int | str | None
 ) -> list[tuple[Path, dict]]:
-    """Encodes every shard in a job.
+    """Tokenizes every shard, a file of documents, in a separate job.
 
     Args:
         shards: the filtered shards.

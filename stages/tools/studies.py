@@ -100,8 +100,6 @@ def judge_released() -> pd.DataFrame:
 def list_english_runs() -> pd.DataFrame:
     """Lists all runs of the study of English, by learning rate.
 
-    The runs of original and symmetric at 1e-3 were trained for part 2 of the study of self-scores.
-
     Returns:
         A row per run, with `learning_rate`, the operator (`arm`), `seed`, and
         - `step`: the first step below the first level of the study, or the last step
@@ -120,7 +118,7 @@ def list_english_runs() -> pd.DataFrame:
         lists.append(runs.assign(learning_rate=learning_rate))
     runs = pd.concat(lists).rename(columns={"operator": "arm", "pretraining_seed": "seed"})[RUNS]
     keys = ["learning_rate", "arm", "seed"]
-    # Part 2 repeats runs of rates/1e-3.
+    # Part 2 of the study of self-scores repeats the runs of original and symmetric at 1e-3.
     return runs.drop_duplicates(keys).sort_values(keys)
 
 
