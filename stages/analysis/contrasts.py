@@ -180,7 +180,6 @@ def _collect_transfer(rows: pd.DataFrame) -> pd.DataFrame:
 
 
 def _list_operators(side: Arm) -> list[str]:
-    """Lists the operators of a side of a comparison: `"shared"` gives `["shared"]`."""
     return [side] if isinstance(side, str) else list(side)
 
 

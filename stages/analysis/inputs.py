@@ -102,7 +102,6 @@ def read_task_sizes() -> pd.DataFrame:
 
 
 def _read_files(names: Iterable[str]) -> pd.DataFrame:
-    """Reads the observations of stages; ValueError for a missing file."""
     return observations.read(list_files(names))
 
 

@@ -129,7 +129,6 @@ def _build_on_meta(model: type[WithOperator], variant: Variant, size: Size) -> W
 
 
 def _build_layer(variant: Variant, size: Size) -> BertLayer:
-    """Builds a layer of the masked-LM model on the meta device."""
     return _build_on_meta(OperatorBertForMaskedLM, variant, size).bert.encoder.layer[0]
 
 

@@ -108,7 +108,6 @@ def describe_example(first: list[str], second: list[str]) -> dict:
 
 
 def _find_first(text: list[str]) -> str:
-    """Returns the first word or mark, or "" for an empty text."""
     return text[0] if text else ""
 
 

@@ -95,19 +95,16 @@ def _draw_weighted(rng: Random, weights: dict[Event, int]) -> Event:
 
 
 def _change_agent(rng: Random, event: Event, scene: Scene) -> Event:
-    """Draws an event with another agent, who is not the patient."""
     present = (event.agent, event.patient)
     others = [person for person in scene.people if person not in present]
     return replace(event, agent=rng.choice(others))
 
 
 def _exchange_people(event: Event) -> Event:
-    """Returns the event with agent and patient, both people, exchanged."""
     return replace(event, agent=event.patient, patient=event.agent)
 
 
 def _draw_other_noun(rng: Random, event: Event, scene: Scene) -> str:
-    """Draws the noun of the other thing of the scene."""
     return rng.choice([thing.noun for thing in scene.things if thing.noun != event.patient.noun])
 
 

@@ -96,7 +96,6 @@ def _draw_record(
 
 
 def _draw_identification(rng: Random, least: float) -> dict:
-    """Draws an identification of a text as English, with a probability of at least `least`."""
     return {"label": "en", "prob": round(rng.uniform(least, 1.0), 6)}
 
 

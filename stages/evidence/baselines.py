@@ -81,7 +81,6 @@ def _compute_positive_share(f1: float) -> float:
 
 
 def _compute_wilson_interval(share: float, n: int, confidence: float) -> tuple[float, float]:
-    """Computes Wilson's interval, lower and upper end, of a share of n examples."""
     return proportion_confint(round(share * n), n, 1 - confidence, method="wilson")
 
 

@@ -149,5 +149,4 @@ def compare_paired(arm: np.ndarray, reference: np.ndarray, confidence: float) ->
 
 
 def _compute_p(value: float, error: float, freedom: float) -> float:
-    """Computes the two-sided p value of a t test."""
     return float(2 * stats.t.sf(abs(value / error), freedom))

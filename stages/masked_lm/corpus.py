@@ -67,6 +67,5 @@ def draw_batch_indices(seed: int, step: int, batch_size: int, sequences: int) ->
 # A batch needs two epochs at most, unless it has more sequences than an epoch.
 @lru_cache(maxsize=2)
 def _shuffle_indices(seed: int, epoch: int, sequences: int) -> np.ndarray:
-    """Returns the indices [sequences] of all training sequences in the random order of an epoch."""
     generator = np.random.default_rng(derive_seed(seed, ORDER, epoch))
     return generator.permutation(sequences)

@@ -131,7 +131,6 @@ class Trainer:
         return total
 
     def _compute_loss(self, part: tuple[Tensor, ...]) -> Tensor:
-        """Returns the summed loss of a part of a batch."""
         arguments = [tensor.to(find_device(), non_blocking=True) for tensor in part]
         with open_autocast(self.run.training.precision):
             return self._build_loss(*arguments)

@@ -217,7 +217,6 @@ class Loop:
         return Validation(self.trainer.corpus, self.trainer.run.training)
 
     def _begin_interval(self) -> None:
-        """Begins the interval over which speed is measured."""
         self._operations = 0.0
         self._first_step = self.progress["step"]
         self._first_second = time.perf_counter()

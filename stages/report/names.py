@@ -92,7 +92,6 @@ def write_names(text: str) -> str:
 
 
 def _replace_task(match: re.Match) -> str:
-    """Replaces the key of a task by the papers' name."""
     return TASKS[match[1]]
 
 

@@ -136,7 +136,6 @@ def _mark_sizes(keys: pd.Series, patterns: list[str], kept: pd.Series, sizes: se
 
 
 def _place_cells(by_edition: Editions) -> dict[str, dict]:
-    """Maps every edition to the cells, as named tuples, by the keys of row and column."""
     placed = {}
     for edition, cells in by_edition.items():
         placed[edition] = {(cell.row_key, cell.column_key): cell for cell in cells.itertuples()}

@@ -70,7 +70,6 @@ def describe_data(settings: Settings) -> str:
 
 @cache
 def _parse_template(template: str) -> jinja2.Template:
-    """Parses a template, once."""
     return ENVIRONMENT.from_string(template)
 
 

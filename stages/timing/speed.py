@@ -139,6 +139,5 @@ class Translation:
             self._make_update(indices)
 
     def _make_update(self, indices: np.ndarray) -> None:
-        """Makes an update of the weights on the sentence pairs at `indices`."""
         translation.make_update(self.model, self.adam, self.done, self.pairs, indices, self.run)
         self.done += 1

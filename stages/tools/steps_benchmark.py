@@ -189,6 +189,5 @@ def _describe_operator(folder: Path, name: str, variants: dict[str, dict]) -> di
 
 
 def _read_milestone(path: Path) -> pd.DataFrame:
-    """Reads the rows of means.csv or contrasts.csv about the steps to 5.5 nats."""
     rows = pd.read_csv(path)
     return rows[rows["at"] == MILESTONE]

@@ -44,7 +44,6 @@ def sort_into_batches(lengths: Sequence[int], size: int) -> list[np.ndarray]:
 
 
 def _cut_indices(indices: np.ndarray, size: int) -> list[np.ndarray]:
-    """Cuts indices [n] into parts of `size`; the last part may be shorter."""
     return [indices[start : start + size] for start in range(0, len(indices), size)]
 
 
