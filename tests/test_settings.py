@@ -77,7 +77,7 @@ MISTAKES = {
     "filtering.harmful_pp: {above: 9.0, below: 5.0}": r"filtering\.harmful_pp: no score is above 9\.0 and below 5\.0",
     "convergence.steps: [600, 1300]": r"convergence\.steps: 1300 exceeds pretraining\.steps: 1200",
     "cross_domain.positive_labels: {}": r"cross_domain: positive_labels: `mnli` is missing",
-    "noise.levels: [0.2, 0.0]": r"noise: levels: must rise, and begin with 0\.0",
+    "noise.levels: [0.2, 0.0]": r"noise: levels: must rise from 0\.0",
     "translation.operators: [original]": r"translation: protocols\.blog\.operators: 'hadamard' is not in operators",
     "translation.sequence_tasks.operators: [hadamard]": r"sequence_tasks: operators: every comparison .* `original`",
     "translation.sequence_tasks.warmup_steps: 250": r"sequence_tasks: warmup_steps: 250 leaves nothing of steps: 250",
