@@ -172,7 +172,7 @@ def test_a_file_system_that_cannot_protect_files_gets_a_warning_of_each_kind_and
         results.write(tmp_path / name, name, {}, {}, 1.0)
         assert results.read(tmp_path / name)["result"] == {}
     fsync, chmod = capsys.readouterr().err.splitlines()
-    assert re.match(rf"warning: {tmp_path}/a/job.json: a crash .*without fsync \({os.strerror(number)}\)", fsync)
+    assert re.match(rf"warning: {tmp_path}/a/job.json: no fsync \({os.strerror(number)}\), so a crash", fsync)
     assert re.match(rf"warning: {tmp_path}/a/model/weights: cannot be made read-only", chmod)
 
 

@@ -119,8 +119,8 @@ FAULTS = {
         "[31, 32, 33, 35]",
         "original has finished runs",
     ),
-    "a laxer test": ("english/analysis.yaml", "alpha: 0.025", "alpha: 0.2", "alpha: 0.2; set it to at most 0.05"),
-    "a text as alpha": ("english/analysis.yaml", "alpha: 0.025", "alpha: '0.025'", "set it to at most 0.05"),
+    "a laxer test": ("english/analysis.yaml", "alpha: 0.025", "alpha: 0.2", "alpha: 0.2; set alpha to at most 0.05"),
+    "a text as alpha": ("english/analysis.yaml", "alpha: 0.025", "alpha: '0.025'", "set alpha to at most 0.05"),
     "another level": ("english/analysis.yaml", "levels: [5.5, ", "levels: [", "add 5.5"),
     "no entry": (
         "entries.yaml",

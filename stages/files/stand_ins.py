@@ -11,7 +11,9 @@ POINTERS = {
     rb"/annex/objects/[A-Z0-9_]+-s\d+-": "a git-annex pointer in place of the data; run `git annex get` in the clone",
 }
 PAGE = {
-    rb"(?i)\s*<(!doctype html|html)\b": "a web page in place of the data; fetch the file from the address of the data"
+    rb"(?i)\s*<(!doctype html|html)\b": (
+        "a web page in place of the data; fetch the file again, from the address of the data"
+    )
 }
 
 

@@ -95,7 +95,7 @@ def read_fixed_settings() -> dict[str, dict]:
 
 
 def require_settings(folder: Path) -> None:
-    """Checks params.yaml of an entry.
+    """Checks params.yaml of a benchmark entry, the folder of a study.
 
     Raises:
         ValueError: a section is missing, a fixed setting differs, `original` or the size is missing, or there are too
@@ -122,7 +122,7 @@ def require_settings(folder: Path) -> None:
 
 
 def require_options(folder: Path) -> None:
-    """Checks alpha and levels in analysis.yaml of an entry; a ValueError names the key that breaks a rule."""
+    """Checks alpha and levels in analysis.yaml of a benchmark entry; a ValueError names the key that breaks a rule."""
     path = folder / "analysis.yaml"
     options = studies.read_options(folder)
     alpha = options["alpha"]
@@ -134,7 +134,7 @@ def require_options(folder: Path) -> None:
 
 
 def require_planned_runs(folder: Path) -> None:
-    """Checks that an entry has the last validation loss of every planned run; a ValueError names the operator."""
+    """Checks that a benchmark entry has the last loss of every planned run; a ValueError names the operator."""
     params = read_yaml(folder / "params.yaml")
     planned = sorted(params["pretraining"]["seeds"])
     losses = convergence.select_validation_loss(studies.read_observations(folder))
@@ -150,7 +150,7 @@ def require_planned_runs(folder: Path) -> None:
 
 
 def _list_entry(folder: Path, entry: dict[str, str]) -> list[dict]:
-    """Lists the operators of an entry: for each, a dictionary with the columns of the benchmark's table."""
+    """Lists the operators of a benchmark entry: for each, a dictionary with the columns of the results."""
     params = read_yaml(folder / "params.yaml")
     # Parts of a study share the page of the folder above.
     page = entry["folder"]

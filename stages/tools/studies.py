@@ -32,13 +32,13 @@ def find_studies() -> list[Path]:
 
 
 def read_observations(folder: Path) -> pd.DataFrame:
-    """Reads all observations of a study."""
+    """Reads all observations of a study, a folder below reports/examples."""
     files = sorted((folder / "observations").iterdir())
     return observations.read(files)
 
 
 def compute_study(folder: Path) -> dict[str, pd.DataFrame]:
-    """Computes the comparisons and the means of a study.
+    """Computes the comparisons and the means of a study of pre-training.
 
     Returns:
         Two tables:
