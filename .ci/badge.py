@@ -72,7 +72,7 @@ def write_rows(rows: list[dict[str, str]]) -> str:
 
 
 def read_rows(text: str) -> list[dict[str, str]]:
-    """Reads the rows of a CSV text; an empty text has none."""
+    """Reads the rows of a CSV text; an empty text has no rows."""
     return list(csv.DictReader(io.StringIO(text)))
 
 
@@ -92,7 +92,7 @@ def run_git(*words: str, text: str | None = None) -> str:
 
 
 def read_last_row(folder: Path) -> dict[str, str]:
-    """Reads the last row of a folder, or makes the row of an execution that left none."""
+    """Reads the last row of a folder, or makes a row for an execution that left no row."""
     table = folder / "executed.csv"
     if table.exists():
         return read_rows(table.read_text(encoding="utf-8"))[-1]

@@ -1,7 +1,7 @@
-"""Executes README's commands in a fresh clone: `python3 .ci/executed.py REPOSITORY FOLDER`.
+"""Executes the commands of README.md in a fresh clone: `python3 .ci/executed.py REPOSITORY FOLDER`.
 
-The commands are the first code block below the heading "Run it" in README.md of the clone. They are executed in
-order, in a fresh virtual environment, until a command fails. FOLDER then has a new row of `executed.csv` and the
+The commands are the first code block below the heading "Run it" in README.md of the clone. The commands are executed
+in order, in a fresh virtual environment, until a command fails. FOLDER then has a new row of `executed.csv` and the
 badge of this row, `executed.svg`. The minutes of a row are the sum over all commands: installing, `dvc repro` and
 tests. The exit status is 0, or the exit status of the command that failed.
 
@@ -51,17 +51,17 @@ def clone_repository(repository: str, folder: Path) -> str:
 
 
 def make_environment(folder: Path) -> dict[str, str]:
-    """Makes a virtual environment and returns the variables under which it is active."""
+    """Makes a virtual environment and returns the variables that activate the environment."""
     venv.create(folder, with_pip=True)
     path = f"{folder / 'bin'}{os.pathsep}{os.environ['PATH']}"
     return os.environ | {"VIRTUAL_ENV": str(folder), "PATH": path}
 
 
 def execute(commands: list[str], folder: Path, environment: dict[str, str]) -> tuple[dict[str, float], int]:
-    """Executes commands in a folder until one of them fails.
+    """Executes commands in a folder until a command fails.
 
     Returns:
-        The seconds of each command that was started, and the exit status of the last one.
+        The seconds of each started command, and the exit status of the last command.
     """
     seconds = {}
     for command in commands:
@@ -76,7 +76,7 @@ def execute(commands: list[str], folder: Path, environment: dict[str, str]) -> t
 
 
 def name_command(command: str) -> str:
-    """Names a command by its program: `pip install -e .` is `pip`."""
+    """Names a command by the program: `pip install -e .` is `pip`."""
     return command.split()[0]
 
 
