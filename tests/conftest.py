@@ -12,11 +12,11 @@ import torch
 
 from tests.toy import pack_tokens
 
-# a job that took these threads, and not one thread, would give other bits
+# Jobs must set one thread. A job that kept these two threads would compute other bits, and tests would fail.
 torch.set_num_threads(2)
 
 ROOT = Path(__file__).parents[1]
-# tests work in empty folders, where the server of worker processes would not find the modules to import for all of them
+# Tests work in empty folders, where the server of worker processes would not find the modules of the repository.
 os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, (str(ROOT), os.environ.get("PYTHONPATH"))))
 
 
@@ -58,7 +58,7 @@ def in_an_empty_folder(tmp_path, monkeypatch):
 
 @pytest.fixture
 def one_thread():
-    """One thread, as in a job; two threads wait for each other wherever all cores are busy."""
+    """Sets one thread, as in a job; two threads would wait for each other when all cores are busy."""
     threads = torch.get_num_threads()
     torch.set_num_threads(1)
     yield
@@ -67,13 +67,13 @@ def one_thread():
 
 @pytest.fixture
 def tokens(tmp_path) -> Path:
-    """A toy data/tokens."""
+    """Writes a toy data/tokens and returns the folder."""
     return pack_tokens(tmp_path / "tokens")
 
 
 @pytest.fixture(scope="session")
 def reports(tmp_path_factory) -> Path:
-    """The folder of reports of a run on made-up numbers, which is rendered once for all tests of a process."""
+    """Renders the reports of a run on made-up numbers, once for all tests of a process, and returns the folder."""
     from tests.toy_report import make
 
     with pytest.MonkeyPatch.context() as monkeypatch:
@@ -82,14 +82,15 @@ def reports(tmp_path_factory) -> Path:
 
 @pytest.fixture
 def cluster(tmp_path_factory):
-    """A Dask scheduler on this machine, by its `address`, with two `workers`, processes that a test may kill."""
+    """Starts a Dask scheduler with an `address` on this machine, and two `workers`, processes that a test may kill."""
     pytest.importorskip("distributed", reason="the extra `cluster` is not installed")
     folder = tmp_path_factory.mktemp("cluster")
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         address = f"tcp://127.0.0.1:{free.getsockname()[1]}"
     environment = os.environ | {"PYTHONPATH": f"{ROOT}:{ROOT / 'tests'}", "OMP_NUM_THREADS": "1"}
-    environment |= {"DASK_DISTRIBUTED__COMM__TIMEOUTS__CONNECT": "2s"}  # that a dead worker is waited for
+    # A test with a killed worker waits this long for a connection.
+    environment |= {"DASK_DISTRIBUTED__COMM__TIMEOUTS__CONNECT": "2s"}
 
     def start(*arguments: str) -> subprocess.Popen:
         command = [sys.executable, "-m", "dask", *arguments, "--no-dashboard"]
