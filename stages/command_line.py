@@ -118,11 +118,14 @@ def require_argument(settings: Settings, stage: str, argument: str, value: str) 
 def build_parser() -> argparse.ArgumentParser:
     """Builds the parser of the command line: a sub-command for every stage, and `scale` and `verify`."""
     parser = argparse.ArgumentParser(
-        prog="python -m stages", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+        prog="python -m stages",
+        description="Runs a stage of the pipeline, or the command `scale` or `verify`. `python -m stages NAME --help` "
+        "describes the inputs and outputs of NAME.",
     )
     commands = parser.add_subparsers(dest="stage", metavar="NAME", required=True)
-    scale = commands.add_parser("scale", help="Replaces params.yaml by a scale; prints the edits that were replaced.")
-    scale.add_argument("scale", choices=scales.list_scales())
+    replaces = "Replaces params.yaml with the settings of a scale, and prints your edits that are lost."
+    scale = commands.add_parser("scale", help=replaces, description=replaces)
+    scale.add_argument("scale", choices=scales.list_scales(), help="Name of the scale.")
     _add_command(commands, "verify", FOLDER / "pretraining" / "verification.py")
     for source in sorted(FOLDER.glob("*/stage.py")):
         _add_command(commands, source.parent.name, source)
@@ -146,5 +149,5 @@ def _add_command(commands: argparse._SubParsersAction, name: str, source: Path) 
     for node in tree.body:
         if isinstance(node, ast.FunctionDef) and node.name == "main":
             for argument in node.args.args[1:]:
-                of_list = f"one of `{LISTS[argument.arg]}` in params.yaml"
+                of_list = f"Only this {argument.arg}, which `{LISTS[argument.arg]}` in params.yaml lists."
                 command.add_argument(argument.arg, nargs="?", help=of_list)

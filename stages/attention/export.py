@@ -78,9 +78,9 @@ Tested with torch {torch} and transformers {transformers}.
 def main(arguments: list[str]) -> None:
     """Parses a command line and writes the exported model folder; exits with an error message on failure."""
     parser = argparse.ArgumentParser(prog="python -m fewer_attention.export", description=__doc__)
-    parser.add_argument("source", type=Path, help="a model folder, such as data/pretraining/shared-tiny/seed-1")
-    parser.add_argument("target", type=Path, help="the folder to write, new or empty")
-    parser.add_argument("--own", action="store_true", help="keep the operator, with its code in the folder")
+    parser.add_argument("source", type=Path, help="Model folder, such as data/pretraining/shared-tiny/seed-1.")
+    parser.add_argument("target", type=Path, help="Folder to write, new or empty.")
+    parser.add_argument("--own", action="store_true", help="Keep the operator, with code in the folder.")
     options = parser.parse_args(arguments)
     try:
         export(options.source, options.target, options.own)

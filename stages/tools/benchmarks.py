@@ -377,8 +377,8 @@ BENCHMARKS = {
 def main() -> None:
     """Runs the benchmark that the command line names."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("what", choices=BENCHMARKS)
-    parser.add_argument("--rounds", type=int, default=5, help="how often each way is timed (default: 5)")
+    parser.add_argument("what", choices=BENCHMARKS, help="Benchmark to run.")
+    parser.add_argument("--rounds", type=int, default=5, help="Number of timings of each implementation (default: 5).")
     options = parser.parse_args()
     torch.set_num_threads(1)
     with clear_errors():
