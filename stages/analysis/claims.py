@@ -137,9 +137,9 @@ def build_ledger(claims: list[dict], rules: dict, sources: ClaimSources) -> pd.D
 
 
 def decide_claim(findings: Sequence[Finding]) -> str:
-    """Decides a claim from the judgements of all numbers behind the claim.
+    """Decides a claim from the judgements of all numbers behind the claim (findings).
 
-    The obstacle of a finding, such as too few seeds, replaces the verdict of the finding.
+    The worst judgement decides. An obstacle, such as too few seeds, replaces the verdict of a finding.
 
     Returns:
         Fails if any finding fails, even if numbers are missing; else not tested if a number is missing; else an
@@ -218,10 +218,15 @@ def _judge_range(entry: dict, low: float, high: float) -> str:
 
 
 def _judge_numbers(entries: list[dict], rows: pd.DataFrame, ledger: str) -> dict:
-    """Judges a claim about numbers without error, which may hold in part.
+    """Judges a claim about numbers without error, such as counts or released results, which may hold in part.
+
+    Args:
+        entries: the rules of the claim in claims.yaml.
+        rows: measurements.
+        ledger: the kind of evidence, `counts` or `released`.
 
     Returns:
-        The columns `ledger` (the kind of evidence), `verdict`, `because` and `estimate`.
+        The columns `ledger`, `verdict`, `because` (the reason) and `estimate` (the numbers, in words).
     """
     findings = [judge_number(entry, rows) for entry in _expand_entries(entries)]
     verdict = decide_claim(findings)

@@ -147,7 +147,14 @@ def _collect_scores(measured: pd.DataFrame, without_model: baselines.WithoutMode
 
 
 def _collect_losses_to_noise(rows: pd.DataFrame, without_model: baselines.WithoutModel) -> pd.DataFrame:
-    """Computes the accuracy, in points, that the strongest noise of each kind takes from every run."""
+    """Computes the accuracy, in points, that the strongest noise of each kind takes from every run.
+
+    The loss is compared between operators, because the accuracy under noise would repeat the difference without noise.
+
+    Args:
+        rows: observations.
+        without_model: scores of baselines, which say whether the clean accuracy is at chance.
+    """
     # The score under noise would repeat the clean score, so the loss is compared.
     levels = robustness.select_noise_levels(rows)
     curve = [*robustness.CURVE, *robustness.RUN]
@@ -164,7 +171,7 @@ def _collect_losses_to_noise(rows: pd.DataFrame, without_model: baselines.Withou
 
 
 def _collect_transfer(rows: pd.DataFrame) -> pd.DataFrame:
-    """Averages the balanced accuracy of each run over all pairs of different tasks, in points."""
+    """Averages each run's balanced accuracy, in points, over all tests on another task than the trained one."""
     away = derived.select_elsewhere(select_rows(rows, stage="cross_domain"))
     runs = away.groupby(["protocol", "size", "operator", *robustness.RUN], sort=False, dropna=False)
     means = runs["value"].mean().reset_index()
@@ -215,7 +222,7 @@ def _select_runs(operators: list[str], runs: pd.DataFrame) -> pd.DataFrame:
 
 
 def _compare_sides(arm: list[str], reference: list[str], runs: pd.DataFrame, confidence: float) -> dict:
-    """Compares two sides of a comparison on a quantity.
+    """Compares two sides on a quantity, such as symmetric with the original on the final loss.
 
     Args:
         arm: the operator, or the two operators whose difference is compared.
@@ -224,7 +231,8 @@ def _compare_sides(arm: list[str], reference: list[str], runs: pd.DataFrame, con
         confidence: of the interval, such as 0.95.
 
     Returns:
-        The columns of contrasts.yaml that do not depend on other tests of the family.
+        The columns of contrasts.yaml that do not depend on other tests of the family: the difference, its interval and
+        p value, the numbers of runs, and whether scores are at chance or the machine was busy.
     """
     runs = runs[runs["operator"].isin([*arm, *reference])]
     quantity = runs["quantity"].iloc[0]
@@ -262,8 +270,8 @@ def _compare_sides(arm: list[str], reference: list[str], runs: pd.DataFrame, con
 def _name_family(row) -> str:
     """Names the family of tests that Holm's method adjusts together, such as `steps released base loss=5`.
 
-    The scores of an operator in single columns are a family, and so are the steps of all operators to a milestone. The
-    GLUE score and every other quantity have a family of all comparisons, over all tasks.
+    The scores of an operator on single tasks are a family, and so are the steps of all operators to a milestone (such
+    as a level of the loss). For the GLUE score and for every other quantity, all comparisons are a family.
 
     Args:
         row: a comparison: `quantity`, `source`, `protocol`, `size`, `at` and `arm`.

@@ -66,7 +66,11 @@ def read_observations(settings: Settings) -> pd.DataFrame:
 
 
 def list_further_stages() -> list[str]:
-    """Lists the stages whose observations are read by a common rule, in reading order: timing comes after noise."""
+    """Lists the stages whose observations are read by a common rule, in reading order.
+
+    dvc.yaml says which stages write observations. Stages with a rule of their own (APART) are left out; the stages in
+    FIRST come first, because the order decides the order of the tables.
+    """
     written = []
     for stage in handover.read_pipeline():
         for out in handover.list_outputs(stage):
@@ -129,10 +133,10 @@ def _read_models(stage: str, fields: list[str], models: list[tuple[str, ...]], s
 
 
 def _read_translation(settings: Settings) -> pd.DataFrame:
-    """Reads the stage translation, and the times of training steps by the stage timing.
+    """Reads the observations of stage translation, and the times of training steps of translation models.
 
-    The stages have operators and protocols of section `translation`; the protocol `sequences` has the generated
-    sequence tasks.
+    Operators and protocols of the section `translation` of params.yaml are selected; the protocol `sequences` has the
+    generated sequence tasks.
     """
     options = settings.translation
     rows = _read_existing(["translation", "timing"])

@@ -16,7 +16,10 @@ class SavedConfig(OperatorConfig):
 
     @classmethod
     def from_dict(cls, config_dict: dict[str, Any], **others: Any) -> OperatorConfig:
-        """Imports the model classes, then makes a configuration; AutoConfig calls this method for a saved config.json.
+        """Makes a configuration from a saved config.json, and registers the models with the Auto classes.
+
+        AutoConfig calls this method. The import of `bert` registers the models; an earlier import would cost every
+        program that imports this package some seconds.
 
         Args:
             config_dict: content of config.json.

@@ -110,7 +110,11 @@ class SelfAttention(nn.Module):
             self._initialise_all(deviation)
 
     def _check_settings(self) -> None:
-        """Raises ValueError if the operator does not support the given `start`, `score_rate` or `self_score`."""
+        """Raises ValueError if the operator does not support a setting.
+
+        The settings: `start`, the way to initialise; `score_rate`, a factor on the learning rate of the parameters that
+        only the scores use; `self_score`, a number added to the score of a token on itself.
+        """
         if self.start not in self.starts:
             raise ValueError(f"{self.name}: start {self.start!r}; allowed are {', '.join(self.starts)}")
         if self.score_rate is not None and not self.scores_alone:
@@ -199,9 +203,11 @@ class SelfAttention(nn.Module):
     # initialisation
 
     def initialise(self, deviation: float) -> None:
-        """Initialises the parameters outside Linear layers, and scales the first scores to `score_spread`, if set.
+        """Initialises the parameters outside Linear layers, and scales the scores to the setting `score_spread`.
 
-        Call once, under `torch.no_grad`, after the Linear layers were initialised.
+        Call once, under `torch.no_grad`, after the Linear layers were initialised. `score_spread` is the standard
+        deviation that the scores shall have before training; `None` scales nothing. The operator names the parameters
+        to scale in `score_factors`.
 
         Args:
             deviation: standard deviation of the weights of the Linear layers.
@@ -409,13 +415,17 @@ class SelfAttention(nn.Module):
         return None
 
     def build_projections(self) -> tuple[Projection, ...]:
-        """Builds the projections with which an ordinary BERT has equal outputs, for the export.
+        """Builds the projections with which an ordinary BERT gives the same outputs, for the export.
+
+        A diagonal of the operator goes into the query, a scale of the output into the value. A `self_score`, a number
+        added to the score of a token on itself, is left out.
 
         Returns:
-            Queries, keys and values, each a pair of weight [out, in] and bias [out], without `self_score`.
+            Queries, keys and values, each a pair of weight [out, in] and bias [out].
 
         Raises:
-            ValueError: the operator is not `exportable`, or has no `roles` and does not override this method.
+            ValueError: BERT cannot express the operator, or the operator has neither layers by role (query, key, value)
+                nor an own version of this method.
         """
         if not (self.exportable and self.roles):
             raise ValueError(f"{self.name}: {self.equation}; BERT cannot express it")

@@ -47,7 +47,9 @@ def read_content(name: str) -> dict:
 
 
 def make_finding(check: str, verdict: str, **values: object) -> Finding:
-    """Make a finding: fill the numbers into the words that statements.yaml has for the check.
+    """Makes a finding: a verdict on printed numbers, with the statement and the arithmetic in words.
+
+    statements.yaml has both texts for each check, with braces for values.
 
     Args:
         check: the identifier with braces, such as `C.GAIN.{size}`, a key of statements.yaml.

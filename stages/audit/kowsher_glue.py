@@ -100,7 +100,7 @@ def check_task_gains() -> Findings:
 
 
 def check_misplaced_gains() -> Findings:
-    """Check section 2.6 of the NAACL edition: a gain is misplaced if only other columns give the gain exactly."""
+    """Check whether gains that section 2.6 of the NAACL edition states are exactly the gains of other tasks."""
     text = read_table("K25", "text_and_figure_numbers")
     shared = read_row("K25", "shared")
     misplaced = []
@@ -142,7 +142,10 @@ def compare_sources() -> Findings:
 
 
 def check_stale_numbers() -> Findings:
-    """Check three numbers of the NAACL edition against cells of Table 1 that changed since the arXiv edition."""
+    """Check three numbers of the NAACL edition that depend on cells of Table 1 which changed since the arXiv edition.
+
+    A number that fits only the old cells was left unchanged.
+    """
     table = read_table("K25", "table1_glue")
     text = read_table("K25", "text_and_figure_numbers")
     shared, other = [average_columns(read_row("K25", name))["all nine columns"] for name in ("shared", "pairwise")]

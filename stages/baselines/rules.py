@@ -79,7 +79,7 @@ def _describe_all(frame: pd.DataFrame) -> pd.DataFrame:
 
 
 def describe_example(first: list[str], second: list[str]) -> dict:
-    """Returns the properties of an example by name, such as `number of shared words`, for rules on single properties.
+    """Describes an example by properties, such as `number of shared words`, for rules on a single property.
 
     First, last and question word are words of a single text; for a pair, whether both texts agree in the word.
 

@@ -60,9 +60,9 @@ def score_classification(task: str) -> Iterator[Observation]:
 
 
 def score_constant(task: str, train: np.ndarray, truth: np.ndarray) -> dict[str, float]:
-    """Scores the same answer to every example: the most frequent class of the training labels, or the mean label.
+    """Scores the constant answer: the most frequent class of the training labels or, in a regression, the mean label.
 
-    For F1, the constant answer is always the positive class.
+    For F1, the constant answer is always the positive class, because the negative class would give 0.
 
     Args:
         task: the name of a task of GLUE.

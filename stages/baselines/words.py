@@ -74,7 +74,7 @@ def extract_words(texts: Texts) -> list[str]:
 
 
 def extract_overlap(texts: Texts) -> list[str]:
-    """Returns the words of each text, shared words and differing words, as features of a linear model.
+    """Extracts the features of a linear model: the words of each text, shared words and differing words.
 
     ("a cat", "cat") gives "first a", "first cat", "second cat", "shared cat", "number of shared words", "differing a"
     and "number of differing words". The numbers come once per shared or differing word. A single text only has the

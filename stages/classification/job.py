@@ -48,7 +48,12 @@ def read_examples(table: Path) -> pd.DataFrame:
 
 
 def measure_run(run: FinetuningRun, folder: Path) -> list[Observation]:
-    """Observes every metric of a run on every validation split. folder: the folder of the job."""
+    """Computes every metric of a fine-tuned model on every validation split, as observations (rows of the results).
+
+    Args:
+        run: The run, which names task, model and seeds.
+        folder: The folder of the job, with the predictions.
+    """
     tables = list_validation_tables(run.task)
     rows = []
     for evaluated_on, predicted in read_predictions(folder).items():

@@ -12,14 +12,14 @@ AnyEvaluation = TypeVar("AnyEvaluation", bound=EvaluationRun)
 
 
 def find_kept_folder(settings: Settings, model: ModelNames, task: str, pretraining_seed: int, seed: int) -> Path | None:
-    """Returns the folder in which stage finetuning keeps a model; None if the stage keeps no such model.
+    """Returns the folder in which stage finetuning keeps a model; None if the stage does not keep the model.
 
-    The stage keeps the models trained on the tasks of the stages noise and cross_domain. Stage convergence may
-    train by protocols and from seeds that stage finetuning does not use.
+    Stages noise and cross_domain evaluate fine-tuned models, so models of the tasks of these stages are kept. Stage
+    convergence calls this function too, with protocols and seeds that stage finetuning may not use.
 
     Args:
         settings: All of params.yaml.
-        model: Protocol, operator and size.
+        model: Protocol (a fine-tuning recipe of params.yaml), operator and size.
         task: GLUE task of the fine-tuning.
         pretraining_seed: Seed of the pre-training.
         seed: Seed of the fine-tuning.

@@ -56,7 +56,7 @@ class ModelRun(Run):
         return f"{self.model_name} {self.task}, pre-training seed {self.pretraining_seed}, seed {self.seed}"
 
     def make_observation(self, evaluated_on: str, metric: str, value: float, n: int, **columns: str) -> Observation:
-        """Makes an observation of a measurement of the run.
+        """Makes an observation, which is a row of the stage's results, from a measurement of the run.
 
         Args:
             evaluated_on: Validation split, as the papers call it (`mnli_m`; usually the task's name).

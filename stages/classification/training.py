@@ -188,6 +188,7 @@ def train_model(model: WithOperator, examples: Encoded, run: TunedRun) -> None:
     """
 
     def compute_loss(indices: np.ndarray) -> torch.Tensor:
+        """Computes the mean loss of the examples at `indices`."""
         with open_autocast(run.training.precision):
             logits = compute_logits(model, examples, indices).float()
         labels = torch.from_numpy(examples.labels[indices]).to(find_device())

@@ -19,10 +19,13 @@ from stages.schema.settings import Settings
 
 
 def plan_runs(settings: Settings, models: list[tuple[str, str]]) -> list[FinetuningRun]:
-    """Plans a run for every model, task, pre-training seed, step and fine-tuning seed.
+    """Plans a fine-tuning from every saved step of pre-training, for every model, task and pair of seeds.
+
+    The last step is the model that stage finetuning starts from as well. A run that both stages ask for is computed
+    once.
 
     Args:
-        settings: All of params.yaml.
+        settings: All of params.yaml; `convergence.protocol` names the fine-tuning recipe.
         models: Operator and size of each.
     """
     section = settings.convergence
@@ -59,7 +62,10 @@ def plan_runs(settings: Settings, models: list[tuple[str, str]]) -> list[Finetun
 
 
 def write_outputs(done: list[tuple[FinetuningRun, Path, dict]]) -> tuple[list[Observation], dict]:
-    """Makes observations of all runs, given as (run, folder of the job, result).
+    """Computes the metrics of all runs, as observations.
+
+    Args:
+        done: Every run with the folder and the result of the job; the folder has the predictions.
 
     Returns:
         An observation for each run and metric; and {}, because the stage's record gets no entries.

@@ -61,19 +61,19 @@ def _fetch_file(
     name: str,
     above: Path | None = None,
 ) -> Iterator[tuple[Path, str]]:
-    """Fetches a file of a repository, and deletes the fetched file when the body of the `with` ends.
+    """Gives a file of a local folder, or a copy from the hub, which is deleted when the `with` block ends.
 
     Args:
         repository: a name on the hub, or a folder of the same layout.
         revision: a commit.
         name: the path in the repository.
-        above: the folder for the fetched file; by default the system's temporary folder.
+        above: the folder for the fetched copy; by default the system's temporary folder.
 
     Yields:
         The path, and the name for records and errors, such as `oscar-corpus/OSCAR-2301@1a2b3c/en.jsonl`.
 
     Raises:
-        ValueError: the hub does not give the file, or the body raises an error, which then names the file.
+        ValueError: the hub does not give the file, or the block raises an error, which then names the file.
     """
     source = f"{name_source(repository, revision)}/{name}"
     if is_folder(repository):

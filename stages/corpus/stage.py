@@ -194,7 +194,7 @@ def _write_stream(
     documents: int,
     shards: int,
 ) -> None:
-    """Writes records into files of equal sizes; if records run out, there are fewer files.
+    """Writes records into files part_1.jsonl.zst, ... of equal sizes; if records run out, there are fewer files.
 
     Args:
         folder: gets the files.

@@ -87,11 +87,11 @@ def compute_metrics(
 def write_outputs(
     positive: dict[str, set[int]], done: list[tuple[EvaluationRun, Path, dict]]
 ) -> tuple[list[Observation], dict]:
-    """Makes observations of all runs.
+    """Computes the metrics of all runs, as observations.
 
     Args:
         positive: By task, the indices of the classes that mean yes.
-        done: Every run with the folder and the result of the job.
+        done: Every run with the folder and the result of the job, the predictions of each validation split.
 
     Returns:
         An observation for each run, split and metric; and {}, because the stage's record gets no entries.

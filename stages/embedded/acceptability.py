@@ -109,8 +109,7 @@ def violate_rule(rng: Random, words: Words, rule: str) -> Words | None:
         rule: `voice`, `tense`, `agreement`, `determiner`, `form` or `order`.
 
     Returns:
-        The changed sentence, such as "The farmer hid cart a" for `order`, or `None` if no possible change breaks the
-        rule.
+        The changed sentence, such as "The farmer hid cart a" for `order`; `None` if no possible change breaks the rule.
     """
     candidates = []
     for change in _list_changes(words, rule):
@@ -122,7 +121,10 @@ def violate_rule(rng: Random, words: Words, rule: str) -> Words | None:
 
 @cache
 def _list_correct_neighbours() -> set[tuple[str, str]]:
-    """Lists the pairs of words that are neighbours in any of 5,000 correct sentences, always the same."""
+    """Lists the pairs of words that are neighbours in any of 5,000 correct sentences, always the same.
+
+    A sentence with a fault shall have no other pairs, or else the pair would give the fault away.
+    """
     rng = Random(0)
     neighbours = set()
     for _ in range(CORRECT):
@@ -138,7 +140,13 @@ def _pair_neighbours(words: Words) -> set[tuple[str, str]]:
 
 
 def _list_changes(words: Words, rule: str) -> list[Words]:
-    """Lists the sentences with one change that may break a rule; some changed sentences are still correct."""
+    """Lists the sentences with one change that may break a rule of grammar; some changed sentences are still correct.
+
+    Args:
+        words: a correct sentence, as words with roles.
+        rule: `order` (two neighbours change places), `voice` (a "by" or "was" too many or missing), or a rule that
+            REPLACEMENTS breaks by other forms of words, such as `tense`.
+    """
     if rule == "order":
         return _swap_neighbours(words)
     if rule == "voice":
@@ -162,7 +170,7 @@ def _swap_neighbours(words: Words) -> list[Words]:
 
 
 def _mix_voices(words: Words) -> list[Words]:
-    """Lists the sentences without a "by" or "was", and with an added "by" or "was" at the verb."""
+    """Lists the sentences that mix active and passive: without a "by" or "was", or with one added at the verb."""
     changes = []
     for position, word in enumerate(words):
         if word.role == "Y" or word.text == "was":

@@ -9,10 +9,15 @@ from stages.embedded.world import Scene, draw_quality
 
 
 def weaken_event(rng: Random, event: Event) -> Event:
-    """Draws an event that follows from a positive event: the same event, or an event that says less in one respect.
+    """Draws an event that follows from an event, for a hypothesis that a premise entails.
 
-    The new event may lack the place or the quality of the patient, name the class of the patient ("vehicle" for
-    "cart"), or replace a count above two by a bound ("more than two carts" for "three carts").
+    An event is the meaning of a sentence: an agent acts on a patient, as in "Anna hid three old carts in the barn". The
+    new event is the same or says less: no place, no quality ("old"), a class for the patient ("vehicle" for "cart"), or
+    a bound for the count ("more than two carts").
+
+    Args:
+        rng: source of all choices.
+        event: an event without negation.
     """
     patient = event.patient
     choices = [event]
@@ -32,7 +37,15 @@ def weaken_event(rng: Random, event: Event) -> Event:
 
 
 def oppose_event(rng: Random, event: Event) -> Event:
-    """Draws an event that contradicts a positive event: most often the opposite action, `sell` for `buy`."""
+    """Draws an event that contradicts an event, for a hypothesis that a premise excludes.
+
+    Most often the action becomes the opposite, `sell` for `buy`. Or the event is negated, or has another count or the
+    opposite quality of the patient (the thing or person that is acted on).
+
+    Args:
+        rng: source of all choices.
+        event: an event without negation.
+    """
     patient = event.patient
     weights = {
         replace(event, action=OPPOSITE[event.action]): 9,
@@ -48,9 +61,15 @@ def oppose_event(rng: Random, event: Event) -> Event:
 
 
 def divert_event(rng: Random, event: Event, scene: Scene) -> Event:
-    """Draws an event that neither follows from a positive event nor contradicts that event.
+    """Draws an event that neither follows from an event nor contradicts it, for a hypothesis that stays open.
 
-    The new event is of the same scene and most often has another action, or adds a place.
+    The new event most often has another action or adds a place. It may also have another agent (who acts) or patient
+    (who or what is acted on), or exchange two people.
+
+    Args:
+        rng: source of all choices.
+        event: an event without negation.
+        scene: people, things and places of the old event, from which the new parts are drawn.
     """
     patient = event.patient
     weights = {_change_agent(rng, event, scene): 1}
@@ -72,7 +91,11 @@ def divert_event(rng: Random, event: Event, scene: Scene) -> Event:
 
 
 def alter_event(rng: Random, event: Event, scene: Scene) -> Event:
-    """Draws an event with one change, most often the opposite action; the changed event may still follow."""
+    """Draws an event with one change, most often the opposite action, for a second sentence with another meaning.
+
+    The other changes concern the agent (who acts), the negation, and the patient (who or what is acted on). The changed
+    event may still follow from the old event.
+    """
     patient = event.patient
     weights = {
         replace(event, action=OPPOSITE[event.action]): 10,

@@ -67,7 +67,9 @@ def write_squad(
     validation_questions: int,
     seed: int,
 ) -> None:
-    """Writes generated questions in the JSON format of SQuAD; equal arguments give equal bytes.
+    """Writes generated questions on passages in the JSON format of SQuAD; equal arguments give equal bytes.
+
+    Version 2.0 has questions that the passage does not answer, one in UNANSWERABLE.
 
     Args:
         folder: gets squad/{train,dev}-{v1.1,v2.0}.json.
@@ -96,7 +98,16 @@ def _format_paragraph(
     version: str,
     split: str,
 ) -> dict:
-    """Returns an entry of a SQuAD file: a passage with questions, whose ids begin with `name`, such as `train-0`."""
+    """Formats a passage with questions as an entry of a SQuAD file.
+
+    A dev file gives each answer also without its article ("farmer" for "the farmer"), as annotators differ.
+
+    Args:
+        passage: the text and the questions.
+        name: the beginning of the questions' ids, such as `train-0`.
+        version: `1.1` or `2.0`, which marks questions without an answer.
+        split: `train` or `dev`.
+    """
     context, questions = passage
     entries = []
     for question in questions:
@@ -154,7 +165,13 @@ def write_triviaqa(
 
 
 def _draw_passages(rng: Random, number: int, unanswerable: float) -> list[Passage]:
-    """Draws passages with `number` questions in all, of which the share `unanswerable`, in [0, 1], has no answer."""
+    """Draws passages with questions, up to QUESTIONS for each passage.
+
+    Args:
+        rng: source of all choices.
+        number: the number of questions in all.
+        unanswerable: the share of questions, in [0, 1], that the passage does not answer.
+    """
     lacking = [place < round(number * unanswerable) for place in range(number)]
     rng.shuffle(lacking)
     passages = []
@@ -167,11 +184,14 @@ def _draw_passages(rng: Random, number: int, unanswerable: float) -> list[Passag
 
 
 def _draw_passage(rng: Random, lacking: list[bool]) -> Passage | None:
-    """Draws a passage with different questions, or returns `None` if a question is unsuitable.
+    """Draws a passage of two or three sentences with different questions.
 
     Args:
         rng: source of all choices.
         lacking: for each question, whether the passage must lack the answer.
+
+    Returns:
+        The text and the questions; `None` if a question fails or comes twice, after which the caller draws again.
     """
     scene = draw_scene(rng)
     number = rng.randint(2, 3)
@@ -188,10 +208,17 @@ def _draw_passage(rng: Random, lacking: list[bool]) -> Passage | None:
 def _draw_question(
     rng: Random, scene: Scene, statements: list[Statement], context: str, unanswerable: bool
 ) -> Question | None:
-    """Draws a question on a passage, given as `statements` (meaning and wording of each sentence) and as a text.
+    """Draws a question on a passage: who did something, where, or to how many things.
+
+    Args:
+        rng: source of all choices.
+        scene: people, things and places of the passage.
+        statements: meaning and wording of each sentence of the passage.
+        context: the text of the passage.
+        unanswerable: whether no sentence may answer the question; if false, exactly one sentence must.
 
     Returns:
-        A question that exactly one statement answers, or no statement if `unanswerable`; `None` if the draw fails.
+        The question; `None` if the draw fails.
     """
     asked, wording = rng.choice(statements)
     if unanswerable:

@@ -44,7 +44,15 @@ def write_corpus(
 
 
 def draw_lines(documents: int, seed: int) -> list[str]:
-    """Draws the lines of the corpus in random order: sound and defective records as JSON, and malformed lines."""
+    """Draws the lines of the corpus in random order.
+
+    Most lines are sound documents. The others have planted defects, such as a quality warning, a category to exclude,
+    or no JSON, so that every rule of the filter drops documents.
+
+    Args:
+        documents: number of lines.
+        seed: seed of all choices.
+    """
     rng = Random(f"{seed} corpus")
     slots = [(name, number) for name, count in defects.plan_defects(documents).items() for number in range(count)]
     rng.shuffle(slots)
@@ -100,7 +108,7 @@ def _draw_identification(rng: Random, least: float) -> dict:
 
 
 def _draw_malformed_line(rng: Random, name: str, position: int) -> str:
-    """Draws a line that is no record.
+    """Draws a line that is no record, which the filter must count as malformed.
 
     Args:
         rng: source of all choices.

@@ -9,9 +9,13 @@ from stages.embedded.world import Scene, draw_event, draw_wording
 
 
 def elaborate_event(rng: Random, scene: Scene) -> Words:
-    """Draws a correct sentence, as words with roles, about an event of a scene.
+    """Draws a correct sentence, longer than a plain statement, about an event (who does what) in a scene.
 
-    An example is "The chef near the pear will display a skillet tomorrow".
+    The tense varies, subjects may be plural, and modifiers, adverbs or words for the time may be added, as in "The chef
+    near the pear will display a skillet tomorrow".
+
+    Returns:
+        The sentence as words with roles.
     """
     event = draw_event(rng, scene, negated=0.15, place=0.2, social=0.4)
     event = replace(event, tense=rng.choice(("past", "past", "present", "future")))

@@ -120,7 +120,12 @@ def print_sentence(words: Words, end: str = ".") -> str:
 
 
 def say_event(event: Event, wording: Wording = PLAIN) -> Words:
-    """Words an event as a sentence of words with roles, without capital and full stop."""
+    """Words an event, such as a farmer who buys a cart, as a sentence: words with roles, without full stop.
+
+    Args:
+        event: the meaning: agent, action, patient, place, tense and negation.
+        wording: which names concepts have, whether the sentence is passive, and whether the place comes first.
+    """
     verb = choose_name(event.action, wording.swapped)
     agent = say_thing(event.agent, wording)
     patient = say_thing(event.patient, wording)

@@ -15,7 +15,14 @@ AGENT, ACTION, PATIENT, PLACE = 1.0, 3.5, 1.0, 0.5
 
 
 def find_relation(premise: Event, hypothesis: Event) -> str:
-    """Returns `entailment`, `contradiction` or `neutral`: how a hypothesis relates to a premise of the same tense."""
+    """Finds how a hypothesis relates to a premise: `entailment`, `contradiction` or `neutral`.
+
+    "Anna hid a vehicle" follows from "Anna hid a cart"; "Anna found a cart" contradicts the premise.
+
+    Args:
+        premise: the meaning of the first sentence.
+        hypothesis: the meaning of the second sentence, in the same tense.
+    """
     if premise.negated:
         # To deny a statement is to deny every statement from which it would follow.
         if _compare_events(hypothesis, premise) != {FOLLOWS}:
@@ -29,9 +36,10 @@ def find_relation(premise: Event, hypothesis: Event) -> str:
 
 
 def compute_similarity(first: Event, second: Event) -> float:
-    """Computes the similarity of two events on the scale of STS-B.
+    """Computes the similarity of two events (meanings of sentences) on the scale of STS-B.
 
-    Opposite actions count a fifth of equal actions. A negation in only one event multiplies the result by 0.6.
+    Equal agents, actions, patients (who or what is acted on) and places add up, by weights. Opposite actions count a
+    fifth of equal actions. A negation in only one event multiplies the result by 0.6.
 
     Returns:
         0.0 (nothing in common) to 5.0 (the same meaning except for tense), with three decimals.
@@ -98,7 +106,10 @@ def _compare_qualities(premise: str | None, hypothesis: str | None) -> str:
 
 
 def _compute_thing_similarity(first: Thing, second: Thing) -> float:
-    """Computes 1 for equal nouns or 0.4 for nouns of a class, less 0.15 for another number and for another quality."""
+    """Computes the similarity of two things, in [0, 1].
+
+    Equal nouns give 1, and nouns of the same class 0.4. Another number costs 0.15, and so does another quality.
+    """
     share = 0.0
     if first.noun == second.noun:
         share = 1.0

@@ -45,7 +45,9 @@ def say_pair(
     second: Event,
     passive: float = 0.05,
 ) -> Texts:
-    """Words two events differently, so that shared words hardly show whether the meanings are the same.
+    """Words two events (meanings) as sentences with few words in common, so that a model has to compare meanings.
+
+    The verbs differ even if both meanings are the same, as in "bought" and "purchased".
 
     Args:
         rng: source of all choices.
@@ -59,7 +61,13 @@ def say_pair(
 
 
 def draw_statements(rng: Random, scene: Scene, same: bool) -> tuple[Event, Event]:
-    """Draws two events of a scene, which are equal if `same` is true, or else differ by one change."""
+    """Draws the meanings of two sentences, which are the same or differ by one change, for a task such as MRPC.
+
+    Args:
+        rng: source of all choices.
+        scene: people, things and places of both events.
+        same: whether both events are the same.
+    """
     # Places are rare, because `alter_event` never changes a place. Meetings of two people are common, because
     # `alter_event` can exchange the two.
     first = draw_event(rng, scene, place=0.05, social=0.8)
@@ -69,10 +77,9 @@ def draw_statements(rng: Random, scene: Scene, same: bool) -> tuple[Event, Event
 
 
 def draw_inference(rng: Random, scene: Scene, wanted: str) -> tuple[Event, Event]:
-    """Draws the events of a premise and a hypothesis.
+    """Draws the events (meanings) of a premise and of a hypothesis with a given relation.
 
-    Some hypotheses are weakened or negated needlessly, so that a class, a bound or "not" does not give the relation
-    away.
+    Some hypotheses are weakened (say less) or negated needlessly, so that such words do not give the relation away.
 
     Args:
         rng: source of all choices.
@@ -92,7 +99,17 @@ def _draw_hypothesis(
     scene: Scene,
     wanted: str,
 ) -> Event:
-    """Draws a hypothesis that often, but not always, has the relation `wanted`, such as `neutral`, to the premise."""
+    """Draws a hypothesis that often, but not always, has a relation to the premise; the caller checks and draws again.
+
+    The premise is weakened (the hypothesis says less), opposed (contradicts) or diverted (says something else), and may
+    be negated.
+
+    Args:
+        rng: source of all choices.
+        premise: the event of the premise.
+        scene: people, things and places of both events.
+        wanted: the relation, such as "neutral".
+    """
     base = replace(premise, negated=False)
     negated = premise.negated
     change = rng.choice(CHANGES[wanted])
@@ -110,7 +127,13 @@ def _draw_hypothesis(
 
 
 def draw_question_and_statement(rng: Random, scene: Scene, answered: bool) -> Texts:
-    """Draws a question, and a sentence that answers the question if `answered` is true."""
+    """Draws a question on who, where or how many, and a sentence that answers the question or misses the point.
+
+    Args:
+        rng: source of all choices.
+        scene: people, things and places of both.
+        answered: whether the sentence must answer the question.
+    """
     while True:
         asked = draw_event(rng, scene, place=0.4, social=0.6)
         slot = rng.choices(SLOTS, (8, 1, 1))[0]
@@ -130,7 +153,14 @@ def _miss_the_point(
     slot: str,
     scene: Scene,
 ) -> Event:
-    """Draws an event close to the event `asked`, which most often leaves the question about the part `slot` open."""
+    """Draws the event of a sentence that is close to a question but most often does not answer the question.
+
+    Args:
+        rng: source of all choices.
+        asked: the event that the question is about.
+        slot: the requested part: `who`, `where` or `how many`.
+        scene: people, things and places.
+    """
     if slot == "where" and rng.random() < 0.5:
         return replace(asked, place=None)
     # "Some carts" states no number.
@@ -143,14 +173,14 @@ def _miss_the_point(
 
 
 def draw_questions(rng: Random, topics: Topics, same: bool) -> Texts:
-    """Draws two everyday questions, one in the short and one in the long form, which do not share a verb.
+    """Draws two everyday questions, such as "How can I buy a cart?", which ask the same or not, for the task QQP.
 
-    About half of the pairs that differ have one purpose, whose words therefore do not show whether both ask the same.
+    One question has a short and one a long form, and the verbs differ, so that shared words show little.
 
     Args:
         rng: source of all choices.
         topics: the topics of the questions.
-        same: whether both questions ask the same; different questions differ in purpose, action or thing.
+        same: whether both questions ask the same; different questions differ in purpose ("How can I"), action or thing.
     """
     first = draw_request(rng, topics)
     second = first

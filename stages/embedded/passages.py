@@ -59,9 +59,10 @@ def draw_story(rng: Random, scene: Scene) -> list[str]:
 
 
 def draw_exchange(rng: Random, scene: Scene) -> list[str]:
-    """Draws a statement or question and a reply, whose first word ("Yes", "No", "Perhaps") is the relation of both.
+    """Draws a sentence and a reply whose first word, "Yes", "No" or "Perhaps", tells how both relate.
 
-    An example of a reply is "No, Anna hid a cart". No pair of a validation file is drawn.
+    From such text a model can learn the relations of sentences that the tasks ask for. Pairs that validation files may
+    use are left out. An example of a reply is "No, Anna hid a cart".
     """
     kind = rng.choices(("statements", "inference", "answer", "questions"), (4, 3, 3, 2))[0]
     texts, relation_of_texts = _draw_compared(rng, scene, kind)

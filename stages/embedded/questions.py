@@ -26,10 +26,10 @@ class Request:
 
 
 def ask_question(event: Event, slot: str, wording: Wording) -> str:
-    """Words a question about a positive event of the past, such as "Where did the farmer buy three big carts?".
+    """Words a question about an event (who did what to whom), such as "Where did the farmer buy three big carts?".
 
     Args:
-        event: the subject of the question.
+        event: the subject of the question, positive and of the past.
         slot: the requested part of the event: `who`, `where` or `how many`.
         wording: the wording of the other parts.
     """
@@ -81,9 +81,9 @@ def say_request(request: Request, form: int, swapped: frozenset[str]) -> str:
     """Words an everyday question, such as "How can I buy a cart?".
 
     Args:
-        request: the meaning of the question.
-        form: 0 for the short form, 1 for the long form.
-        swapped: the concepts that are called by their second name.
+        request: the meaning of the question: purpose, action and thing.
+        form: 0 for the short form, 1 for the long form of the beginning.
+        swapped: the concepts that are called by their second name ("purchase" for "buy").
     """
     verb = choose_name(request.action, swapped)
     thing = say_thing(Thing(request.noun), Wording(swapped))

@@ -16,7 +16,14 @@ CONTRASTS = ("{0} but {1}", "although {0} , {1}", "{1} although {0}")
 
 
 def _draw_judgement(rng: Random, positive: bool) -> tuple[str, str, str]:
-    """Draws words of the given sentiment, such as `("not ", "very ", "good")`; the first two may be empty."""
+    """Draws words of praise or blame, such as `("not ", "very ", "good")`; the first two may be empty.
+
+    A negation turns the sentiment: "not good" is blame.
+
+    Args:
+        rng: source of all choices.
+        positive: whether the words together are praise.
+    """
     denied = rng.random() < DENIED
     word = rng.choice(PRAISE if positive != denied else BLAME)
     degree = rng.choice(DEGREES) if rng.random() < 0.2 else ""

@@ -131,7 +131,15 @@ def draw_examples(
 
 
 def _format_lines(columns: dict[str, str], examples: list[Example]) -> list[str]:
-    r"""Formats examples as lines of a TSV file, such as `0\tWho hid a cart?\tThe farmer hid a cart.\tentailment`."""
+    r"""Formats examples as lines of a TSV file in the layout of the original task.
+
+    A line of QNLI is `0\tWho hid a cart?\tThe farmer hid a cart.\tentailment`, for example.
+
+    Args:
+        columns: by column name a template, which may name the fields of an example, and `n`, `even`, `odd` (numbers of
+            the line) and `star`, the mark of CoLA for an incorrect sentence.
+        examples: the examples.
+    """
     lines = []
     for n, example in enumerate(examples):
         star = "*" if example.label == "0" else ""

@@ -75,14 +75,14 @@ def draw_event(
     place: float = 0.2,
     social: float = 0.5,
 ) -> Event:
-    """Draws an event of the past, such as `Anna hid a cart`, among the people and things of a scene.
+    """Draws an event of the past, `Anna hid a cart`: an agent acts on a patient (a person or a thing).
 
     Args:
         rng: source of all choices.
         scene: people, things and places of the event.
         negated: probability of a negation.
         place: probability that the place is stated.
-        social: probability that the patient, which is acted on, is a person and not a thing.
+        social: probability that the patient is a person and not a thing.
     """
     agent = rng.choice(scene.people)
     if rng.random() < social:
@@ -98,7 +98,9 @@ def draw_event(
 
 
 def draw_wording(rng: Random, event: Event, passive: float = 0.05) -> Wording:
-    """Draws a wording: all verbs plain or all formal, every other concept by either name, the place sometimes first.
+    """Draws how an event is worded: by which names, active or passive, and with the place first or last.
+
+    All verbs are plain ("bought") or all formal ("purchased"). Every other concept with two names has either name.
 
     Args:
         rng: source of all choices.
@@ -112,10 +114,12 @@ def draw_wording(rng: Random, event: Event, passive: float = 0.05) -> Wording:
 
 
 def draw_rewording(rng: Random, event: Event, wording: Wording) -> Wording:
-    """Draws the wording of a second sentence, which shares no verb with the first sentence.
+    """Draws the wording of the second sentence of a pair, which shares no verb with the first sentence.
 
-    Verbs change between plain and formal, whether or not the second sentence has the same meaning. About half of the
-    other concepts with two names change the name, too. Voice and position of the place change sometimes.
+    Verbs change between plain ("bought") and formal ("purchased"), whether or not the second sentence has the same
+    meaning.
+    About half of the other concepts with two names change the name, too. Voice and position of the place change
+    sometimes.
 
     Args:
         rng: source of all choices.

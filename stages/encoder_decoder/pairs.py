@@ -36,7 +36,11 @@ class Pairs:
         return [max(map(len, pair)) for pair in zip(self.source, self.target, strict=True)]
 
     def save(self, path: Path) -> None:
-        """Writes, for either side, all ids in one array, and the end of every sentence; ValueError without any pair."""
+        """Writes a safetensors file; ValueError without any pair.
+
+        For each side, all ids are joined into `SIDE_ids` (uint16), and `SIDE_ends` has the end of every sentence:
+        sentences [2, 3] and [4] give the ids [2, 3, 4] and the ends [2, 3].
+        """
         tensors = {}
         for side in SIDES:
             sentences = getattr(self, side)

@@ -51,7 +51,9 @@ WithoutModel = Mapping[tuple[str, str, str, str], tuple[float, float]]
 
 
 def compute_interval(metric: str, value: float, n: int, confidence: float) -> tuple[float, float]:
-    """Computes the confidence interval of a constant answer's score for a new draw of as many examples.
+    """Computes the confidence interval of a constant answer's score, for a new draw of as many examples.
+
+    A model has to exceed the upper end, because a constant answer reaches such scores by chance.
 
     Args:
         metric: `accuracy`, `f1`, `matthews_correlation`, `pearson` or `spearmanr`; for both metrics of question
@@ -85,7 +87,7 @@ def _compute_wilson_interval(share: float, n: int, confidence: float) -> tuple[f
 
 
 def collect_scores(rows: pd.DataFrame, confidence: float) -> pd.DataFrame:
-    """Collects the scores of all baselines for every quantity on which models are scored.
+    """Collects the scores of all baselines, such as a constant answer, on everything that models are scored on.
 
     Args:
         rows: observations (a row per measured number); stages `baselines` and `cross_domain` are used.
@@ -94,8 +96,8 @@ def collect_scores(rows: pd.DataFrame, confidence: float) -> pd.DataFrame:
     Returns:
         A row for every baseline, protocol, `evaluated_on` and metric: value, low and high. The interval is NaN except
         for the constant answer. Rows without a protocol have raw metrics: of GLUE, of both question sets and their mean
-        (`squad`), and of the splits of stage `cross_domain`. Rows with a protocol have the metric `score` of every
-        column of the papers' GLUE tables, and of means of columns.
+        (`squad`), and of the splits of stage `cross_domain`. Rows with a protocol, whose paper fixes the columns of the
+        GLUE tables, have the metric `score` of every column, and of means of columns.
     """
     transferred = _list_transferred(rows, confidence)
     rows = select_rows(rows, stage=STAGE)
@@ -166,7 +168,9 @@ def _combine_metrics(metrics: pd.DataFrame) -> pd.Series:
 
 
 def _average_columns(columns: pd.DataFrame, wanted: tuple[str, ...], name: str) -> pd.DataFrame:
-    """Averages columns of the GLUE tables for each baseline that has all columns; errors add in squares.
+    """Averages columns of the GLUE tables, for each baseline that has all of these columns.
+
+    The interval of the mean assumes independent columns: the distances of the ends from the scores add in squares.
 
     Args:
         columns: a row per baseline (`operator`) and column (`evaluated_on`): `value`, `low`, `high`.
@@ -208,7 +212,8 @@ def look_up_score(name: str, score: Mapping, baselines: WithoutModel) -> tuple[f
     Args:
         name: the baseline, such as `most_frequent`.
         score: `protocol`, `evaluated_on` and `metric` of the model's score; for `cross_domain` also `stage` and `task`,
-            the task of fine-tuning. The baseline of `raw_accuracy` and of `accuracy_under_noise` is `accuracy`.
+            the task of fine-tuning. The baseline of `raw_accuracy` and of `accuracy_under_noise` is `accuracy`; of a
+            model tested on another task than the task of fine-tuning, the more frequent of yes and no.
         baselines: the scores of all baselines, from `map_scores`.
 
     Returns:
@@ -246,13 +251,15 @@ def is_at_chance(score: float, high: float) -> bool | None:
 
 
 def score_too_low(arms: Iterable[pd.DataFrame], lost: bool) -> bool:
-    """Checks whether scores are too low for a comparison, because no mean beats a constant answer.
+    """Checks whether scores are at chance, so that a comparison of two arms (sides) means nothing.
+
+    A mean is at chance if it is not above the interval of a constant answer.
 
     Args:
         arms: the runs of each arm: `score`, and `most_frequent_high`, the upper end of the constant answer's interval,
             which is equal in all runs.
-        lost: whether the compared number is a loss of score. A loss is not compared if any arm scores too low; a score
-            is not compared only if all arms score too low.
+        lost: whether the compared number is a loss of score. A loss is not compared if any arm is at chance; a score is
+            not compared only if all arms are at chance.
     """
     chances = []
     for arm in arms:

@@ -40,7 +40,7 @@ TO_BE_TESTED = "to be tested"
 
 
 def judge_cell(printed, run: pd.DataFrame, tested: bool, comparable: bool, at_chance: bool | None) -> str:
-    """Judges whether this run agrees with the printed number of a cell, or leaves the decision to a test.
+    """Judges whether this run agrees with a number that a paper prints in a cell of a table, or asks for a test.
 
     Counts must give the printed digits. A published score counts as a single pre-training run, as the released results
     of Courtois et al. show, and is tested only against three or more pre-training runs here. A score at chance is no
@@ -77,9 +77,12 @@ def judge_cell(printed, run: pd.DataFrame, tested: bool, comparable: bool, at_ch
 
 
 def _judge_count(printed, count: float) -> str:
-    """Judges whether a count rounds to the printed number: `equal` or `different`.
+    """Judges whether a count rounds to the printed number, at the printed decimals: `equal` or `different`.
 
-    The text gives the decimals, such as two for `66. 67%`, as `printed.value` is a float.
+    Args:
+        printed: the published cell: the text `printed`, which shows the decimals (two in `66. 67%`), and the number
+            `value`.
+        count: the count of this run, in the printed unit.
     """
     digits = re.search(r"\.\s*(\d+)", printed.printed)
     decimals = len(digits[1]) if digits else 0

@@ -120,9 +120,10 @@ def fill_cells(table: Table, sources: CellSources) -> pd.DataFrame:
 
 
 def _fill_list(table: Table, paper: pd.DataFrame, sources: CellSources) -> list[dict]:
-    """Fills the cells of a list of single numbers, which have no common rows and columns.
+    """Fills the cells of a published table that is a list of single numbers, without common rows and columns.
 
-    Cells of the paper come first; then each cell of size small or base is repeated for other sizes of this run.
+    Cells of the paper come first. Then each cell on the papers' sizes, small or base, is repeated for every other size
+    of this run.
     """
     cells, more = [], []
     for printed in paper.itertuples():
@@ -167,7 +168,12 @@ def _find_row(table: Table, key: str) -> Row:
 
 
 def _make_row(table: Table, fields: dict[str, str]) -> Row:
-    """Makes the row of these fields: size base and operator shared give the key `base.shared`."""
+    """Makes a row of a table from values of fields: size base and operator shared give the key `base.shared`.
+
+    Args:
+        table: the specification; `row_key` and `row_label` are patterns such as `{size}.{operator}`.
+        fields: the values by field, which also select the row's results.
+    """
     return Row(
         key=table.row_key.format(**fields),
         label=table.row_label.format(**fields),
@@ -176,10 +182,11 @@ def _make_row(table: Table, fields: dict[str, str]) -> Row:
 
 
 def _list_own_rows(table: Table, columns: list[Column], sources: CellSources, in_paper: list[dict]) -> list[Row]:
-    """Lists the rows that this run has measurements for and the paper lacks, in the order of the run.
+    """Lists the rows that this run has measurements for and the paper lacks, such as the rows of further operators.
 
     Args:
-        table: the specification, with a pattern for the keys of rows.
+        table: the specification; its `row_key` is a pattern such as `{size}.{operator}`, and without fields there are
+            no further rows.
         columns: the columns of the table.
         sources: measurements, and the operators of the run.
         in_paper: the fields of the rows of the paper.
@@ -198,9 +205,10 @@ def _list_own_rows(table: Table, columns: list[Column], sources: CellSources, in
 
 
 def _expand_columns(table: Table, run: pd.DataFrame) -> list[Column]:
-    """Replaces each column whose key is a pattern by a column for every value in this run.
+    """Replaces each column whose key is a pattern by a column for every value that this run measured.
 
-    The key `counted.{size}` becomes `counted.small` and `counted.base` if the run has both sizes.
+    The key `counted.{size}` becomes `counted.small` and `counted.base` if the run has both sizes. A column that the
+    specification lists stays, also if a pattern gives the same key.
     """
     columns = {}
     for column in table.columns:
@@ -247,7 +255,7 @@ def _fill_baselines(table: Table, columns: list[Column], sources: CellSources) -
 
 
 def _start_cell(table: Table, row: Row, column: Column, verdict: str) -> dict:
-    """Makes a cell without any number."""
+    """Makes a cell with the names of row and column but without any number; the caller adds numbers."""
     return {
         "table": table.name,
         "row_key": row.key,
@@ -262,17 +270,18 @@ def _start_cell(table: Table, row: Row, column: Column, verdict: str) -> dict:
 
 
 def _fill_cell(table: Table, row: Row, column: Column, printed, sources: CellSources) -> dict:
-    """Fills a cell with the printed, released and reproduced numbers, and the verdict.
+    """Fills a cell with the number of the paper, of the released results and of this run, and the verdict.
 
     Args:
         table: the specification of the table.
-        row: the row of the cell.
-        column: the column of the cell.
+        row: the row of the cell; `select` names the fields of the measurements.
+        column: the column of the cell, as the row.
         printed: the published cell; None if the paper has no such cell.
         sources: measurements that match `select` of the table.
 
     Returns:
-        The cell; the p value is not adjusted.
+        The cell as a dictionary. The p value is not yet adjusted for the other cells. Runs that did not reach a
+        milestone (such as a level of the loss) have no mean, and their number becomes the verdict.
     """
     cell = _start_cell(table, row, column, NOT_MEASURED)
     if printed is not None:

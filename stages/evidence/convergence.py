@@ -120,9 +120,9 @@ def find_plateau_end(steps: np.ndarray, losses: np.ndarray) -> tuple[float, bool
         losses: in nats [evaluations].
 
     Returns:
-        The last step of the plateau and True, or the last step of the run and False if the run does not leave the
-            plateau. None if the run has fewer than twelve evaluations, or no plateau: the loss is below 5 nats where
-            the loss first falls slowly or, if the loss never falls slowly, at the end.
+        The last step of the plateau and True; the last step of the run and False if the run does not leave the plateau;
+        None if the run has fewer than twelve evaluations, or no plateau. Without a plateau, the loss is below 5 nats
+        when the loss first falls slowly (if never, at the last step).
     """
     if len(steps) < SHORTEST:
         return None
@@ -180,11 +180,13 @@ def measure_steps_to_scores(whole: pd.DataFrame) -> pd.DataFrame:
 def collect_events(measured: pd.DataFrame) -> pd.DataFrame:
     """Collects when every pre-training run reached each milestone, or up to which step the run did not.
 
-    If several fine-tuning runs measure the same pre-training run, the step is the mean of the steps if all reached the
-    milestone, or else the mean of the last steps of the runs that did not.
+    A milestone is a level of the loss, the end of the plateau, or a share of the final score. If several fine-tuning
+    runs measure the score of a pre-training run, the step is the mean of their steps if all reached the milestone, or
+    else the mean of the last steps of the runs that did not.
 
     Args:
-        measured: measurements; only times to milestones are used.
+        measured: measurements; only times to milestones are used. A run that did not get there has a metric that ends
+            in NOT_REACHED.
 
     Returns:
         A row per run and milestone (such as `loss=3`): `size`, `operator`, `milestone`, `pretraining_seed`, `step` and
@@ -205,7 +207,12 @@ def collect_events(measured: pd.DataFrame) -> pd.DataFrame:
 
 
 def select_milestone_events(measured: pd.DataFrame) -> pd.DataFrame:
-    """Collects when every pre-training run reached each milestone, without milestones that no run of a size reaches.
+    """Collects when every pre-training run reached each milestone, such as a level of the loss.
+
+    Milestones that no run of a size reaches are left out, because such runs cannot be compared.
+
+    Args:
+        measured: measurements, a row per number; only times to milestones are used.
 
     Returns:
         A row per run and milestone: `size`, `operator`, `milestone`, `pretraining_seed`, `step` and `reached`.
@@ -253,7 +260,7 @@ def find_crossings(rows: pd.DataFrame, level: float) -> pd.DataFrame:
 
 
 def estimate_milestones(measured: pd.DataFrame, by_step: pd.DataFrame, confidence: float) -> pd.DataFrame:
-    """Estimates when each operator reaches each milestone that some run of the size reaches.
+    """Estimates at which step each operator reaches each milestone, such as a level of the loss.
 
     Args:
         measured: measurements; only times to milestones are used.
@@ -261,9 +268,10 @@ def estimate_milestones(measured: pd.DataFrame, by_step: pd.DataFrame, confidenc
         confidence: of the intervals, such as 0.95.
 
     Returns:
-        A row for every size, operator and milestone that at least one run of the size reaches: the restricted mean over
-        pre-training seeds with its interval; after, the last evaluation before the earliest run reaches the milestone;
-        and before, the first evaluation at which all these runs have reached the milestone.
+        A row for every size, operator and milestone that at least one run of the size reaches: the restricted mean
+            (runs
+        cut at the last step that is known for all) over pre-training seeds, with its interval; `after` and `before`,
+        the evaluations between which the runs of the operator reach the milestone, missing if no run does.
     """
     reaching = select_milestone_events(measured)
     means = survival.estimate_restricted_means(reaching, ["size", "milestone"], confidence)

@@ -42,12 +42,13 @@ TIME_KEYS = ["size", "operator", "stock", "metric", "task"]
 
 
 def pair_with_reference(rows: pd.DataFrame, references: pd.DataFrame) -> pd.DataFrame:
-    """Adds a column `reference` to every row: the value of another operator under equal conditions.
+    """Adds to every row a column `reference`, the value of another operator under equal conditions.
+
+    Conditions are equal if all fields but `operator` and `value` are. Rows without a reference are left out.
 
     Args:
-        rows: observations or measurements; rows without a reference are left out.
-        references: rows of the other operator; a reference agrees with the row in all fields except `operator` and
-            `value`.
+        rows: observations or measurements.
+        references: rows of the other operator.
     """
     references = references.reindex(columns=FIELDS).rename(columns={"value": "reference"})
     return rows.reindex(columns=FIELDS).merge(
@@ -122,7 +123,9 @@ def select_question_answering(rows: pd.DataFrame) -> pd.DataFrame:
 
 
 def select_elsewhere(rows: pd.DataFrame) -> pd.DataFrame:
-    """Selects the balanced accuracies on tasks that the models were not trained on, MNLI only once.
+    """Selects the balanced accuracies of models on tasks that the models were not fine-tuned on.
+
+    MNLI has two validation splits; only the matched split is selected, so that MNLI counts once.
 
     Args:
         rows: of the stage `cross_domain`, with `task` (trained on), `evaluated_on` (tested on) and `metric`.
@@ -162,11 +165,11 @@ def measure_curves(rows: pd.DataFrame, keys: list[str]) -> pd.DataFrame:
 
 
 def measure_noise(rows: pd.DataFrame) -> pd.DataFrame:
-    """Measures the accuracy that a run loses from no noise to level 0.4, and the mean accuracy over these levels.
+    """Measures the accuracy that a run loses from no noise to level 0.4, and the mean over these levels.
 
     Args:
-        rows: accuracies under noise on the embeddings (condition `noise=0.05`); runs without level 0 or 0.4 are left
-            out.
+        rows: accuracies under noise on the embeddings (condition `noise=0.05`). Runs without level 0 or 0.4, the
+            highest level of the papers, are left out, because only curves over the same levels are comparable.
 
     Returns:
         Measurements `accuracy_lost` and `accuracy_under_noise`.
@@ -184,9 +187,10 @@ def measure_noise(rows: pd.DataFrame) -> pd.DataFrame:
 
 
 def measure_times(rows: pd.DataFrame) -> pd.DataFrame:
-    """Compares times with the times of the original in the same round, in per cent.
+    """Compares times with the times of the original operator in the same round, in per cent.
 
-    With t for the time of an operator and t0 for the original, the metrics are
+    A round times all operators one after another, so that a slow moment of the machine slows all. With t for the time
+    of an operator and t0 for the original, the metrics are
 
     - `time_saved_percent`: `100 (1 - t/t0)`, for an epoch of fine-tuning.
     - `faster_percent`: `100 (t0/t - 1)`, for an epoch of fine-tuning.

@@ -51,11 +51,9 @@ class Estimate:
 def compare_arms(arm: pd.DataFrame, reference: pd.DataFrame, confidence: float) -> Estimate:
     """Compares the runs of two sides, such as two operators (variants of attention), by the difference of the means.
 
-    Pre-training runs of equal seed share batches and masks, and times of one round share the state of the machine. Arms
-    with the same seeds or rounds are therefore compared by paired differences. Fine-tuning seeds of two checkpoints are
-    not
-    pairs: in the released results of Courtois et al. their mean correlation is 0.07 over 36 columns. Such arms, arms
-    with different seeds, and arms that do not vary are compared by Welch's test.
+    Arms (sides) with equal pre-training seeds share batches and masks, and times of one round share the state of the
+    machine: such arms are compared by paired differences. All other arms are compared by Welch's test. Fine-tuning
+    seeds are no pairs: in the released results of Courtois et al. their mean correlation is 0.07 over 36 columns.
 
     Args:
         arm: the runs of the first side: `value`, `pretraining_seed`, `finetuning_seed` and, if known, `stage` and

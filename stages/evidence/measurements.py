@@ -15,8 +15,11 @@ from stages.evidence.fields import FIELDS, TEXTS, select_rows, stack_frames
 def compute_measurements(rows: pd.DataFrame, levels: Sequence[float] = convergence.LEVELS) -> pd.DataFrame:
     """Computes all quantities of the papers that the observations allow, such as scores, savings and steps to a loss.
 
+    An observation is a number as a stage measured it, such as the accuracy on a split. A measurement is a quantity as
+    the papers report it, such as the GLUE score.
+
     Args:
-        rows: observations (a row per number that a stage measured), each run's in order of steps.
+        rows: observations, each run's in order of steps.
         levels: of the validation loss, in nats, at which steps are measured.
 
     Returns:

@@ -28,10 +28,10 @@ def compute_power(effect: float, error: float, freedom: float, alpha: float) -> 
 
 
 def compute_smallest_effect(error: float, freedom: float, alpha: float) -> float:
-    """Computes the effect that a t test finds in 80 % of repetitions; NaN without a standard error.
+    """Computes the effect that a t test finds in 80 % of repetitions, which says what a comparison could have detected.
 
     Args:
-        error: standard error, NaN or above 0.
+        error: standard error, above 0; NaN gives NaN.
         freedom: degrees of freedom of the t distribution.
         alpha: the level of the two-sided test.
     """

@@ -51,14 +51,14 @@ def list_metrics() -> pd.DataFrame:
 
 
 def compute_column_scores(rows: pd.DataFrame) -> pd.DataFrame:
-    """Computes a score, a fraction, for every run and column of the GLUE tables.
+    """Computes the score of every fine-tuned model in every column of the papers' GLUE tables.
 
     Args:
-        rows: observations; fine-tuned models are used.
+        rows: observations.
 
     Returns:
-        A row per run and column (`evaluated_on`), with `value`, the mean of the column's metrics, and `metric`, always
-        `score`.
+        A row per run and column (`evaluated_on`), with `value`, the mean of the column's metrics (a fraction), and
+        `metric`, always `score`.
     """
     rows = rows[rows["stage"].isin(STAGES)].merge(list_metrics())
     groups = rows.groupby([*RUN, "evaluated_on"], dropna=False, sort=False)

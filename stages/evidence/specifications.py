@@ -132,7 +132,17 @@ def _make_table(
     cells: dict[str, dict] | None = None,
     **entry,
 ) -> Table:
-    """Makes a table from an entry of tables.yaml; `scale` and `decimals` are defaults of columns and cells."""
+    """Makes a table from an entry of tables.yaml.
+
+    Args:
+        name: name of the table.
+        scale: factor from a measured to a printed number, for columns and cells without an own factor.
+        decimals: decimals of measured numbers, for columns and cells without an own value.
+        rows: further settings of rows, by key.
+        columns: the columns, for a table with rows and columns.
+        cells: the cells by place, for a list of single numbers.
+        entry: all other fields of Table.
+    """
     # Most tables have one unit for all cells.
     defaults = {"scale": scale, "decimals": decimals}
     columns_of_cells = None

@@ -64,10 +64,11 @@ class Summary:
 
 
 def find_units(rows: pd.DataFrame) -> tuple[np.ndarray, pd.Index, str]:
-    """Finds the units of inference (independent values) in the runs of an operator for a quantity.
+    """Finds the independent values (units of inference) among the runs of an operator.
 
-    With several pre-training seeds, or without fine-tuning, the mean of each pre-training seed is a unit. With a single
-    pre-training seed, each fine-tuning run is a unit. Without a pre-training seed, each value is a unit.
+    Runs that share a pre-training seed are not independent: each pre-training seed counts once, with its mean. With a
+    single pre-training seed, each fine-tuning run is a unit, and a comparison only concerns this checkpoint. Without a
+    pre-training seed, each value is a unit.
 
     Args:
         rows: the runs: `value`, `pretraining_seed`, `finetuning_seed` (NaN without fine-tuning), and `stage` for times
@@ -191,7 +192,10 @@ def _average_by_pretraining_seed(
 
 
 def explain_too_few(unit: str, *counts: int) -> str:
-    """Explains why there are too few units for a verdict, such as `too few seeds`; empty if there are enough.
+    """Explains why two sides cannot be judged, such as `too few seeds`; an empty text if they can.
+
+    A verdict on an operator needs three pre-training seeds (or rounds of a time). Any number of fine-tuning seeds is
+    too few, because these share one checkpoint.
 
     Args:
         unit: the unit of inference, such as `pre-training seeds`.

@@ -47,7 +47,10 @@ def find_crossing(steps: np.ndarray, values: np.ndarray, level: float, rising: b
 
 
 def find_horizon(steps: pd.Series, reached: pd.Series) -> float:
-    """Finds the last step up to which all runs are known: the end of the shortest censored run, or the last event.
+    """Finds the last step up to which every run is known.
+
+    Nothing is known of a run after its end. If runs end without the event (censored), the horizon is the end of the
+    shortest of these; else the last event.
 
     Args:
         steps: step of the event, or of the end of the run [runs].
@@ -61,10 +64,13 @@ def find_horizon(steps: pd.Series, reached: pd.Series) -> float:
 
 
 def restrict_times(runs: pd.DataFrame) -> tuple[pd.DataFrame, float]:
-    """Cuts times at the last step up to which all runs are known (the horizon), so that means are comparable.
+    """Cuts the steps of all runs at the horizon, the last step up to which all runs are known.
 
     Args:
-        runs: of all arms: `value`, the step, and `reached`, whether the run reached the event.
+        runs: of all operators compared: `value`, the step, and `reached`, whether the run reached the event.
+
+    Returns:
+        The runs with cut steps, whose means are comparable, and the horizon.
     """
     horizon = find_horizon(runs["value"], runs["reached"])
     return runs.assign(value=runs["value"].clip(upper=horizon)), horizon

@@ -30,9 +30,10 @@ MOST = 0.5
 def find_quality_warnings(text: str) -> tuple[str, ...]:
     """Returns a text's quality warnings by the rules of OSCAR's producer (oscar-project/ungoliant, src/transformers).
 
-    OSCAR's documentation calls a line of `short_sentences` short below 400 bytes, but OSCAR's records follow 100 bytes:
-    these rules give the annotations of the 63 real records of OSCAR 22.01 that the tests read. "A short line." gives
-    ("tiny", "short_sentences").
+    `tiny`: fewer than 5 lines. `short_sentences`: most lines are short. `header`, `footer`: most of the first or last
+    fifth of the lines are short. `noisy`: fewer than half of the characters are letters. OSCAR's documentation calls a
+    line short below 400 bytes, but OSCAR's records follow 100 bytes: these rules give the annotations of the 63 real
+    records that the tests read. "A short line." gives ("tiny", "short_sentences").
     """
     short = [len(line.encode()) < SHORT for line in text.split("\n")]
     lines = len(short)
@@ -156,7 +157,17 @@ class Annotator:
         return document
 
     def _compute(self, name: str, text: str, line: bytes) -> tuple[str, ...] | float | None:
-        """Computes `categories`, `harmful_pp` or `quality_warnings` of a document; None if unknown."""
+        """Computes `categories`, `harmful_pp` or `quality_warnings` of a document.
+
+        Args:
+            name: the name of the metadata.
+            text: the text of the document.
+            line: the record of the document, which has the web address.
+
+        Returns:
+            The value; None if the document has no address, or params.yaml names no blocklist, model or rules to compute
+            by.
+        """
         if name == "categories" and self._blocklist:
             address = records.read_address(line)
             if address is None:

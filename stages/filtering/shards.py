@@ -158,9 +158,9 @@ def copy_chosen(passed: Path, target: Path, chosen: Iterable[int]) -> int:
 
 
 def sample_numbers(total: int, count: int, seed: int) -> np.ndarray:
-    """Draws `count` of [0, total), all sets equally likely, sorted [count]. Memory grows with `count`, not `total`.
+    """Draws `count` of the numbers from 0 to `total` - 1 without repetition, all sets equally likely, sorted.
 
-    3 of 10 with seed 0: [5, 6, 8].
+    Memory grows with `count`, not `total`, unless more than half are drawn. 3 of 10 with seed 0: [5, 6, 8].
     """
     random = np.random.default_rng(seed)
     # of a large share the rest is drawn: the fewer numbers are drawn, the fewer are drawn twice
@@ -176,7 +176,7 @@ def sample_numbers(total: int, count: int, seed: int) -> np.ndarray:
 
 
 def make_shard_rows(shard: str, tallies: list[list], selected: tuple[int, int] | None) -> list[tuple]:
-    """Makes the rows of a shard in the ledger, which counts documents and bytes by fate (kept, dropped, ...).
+    """Makes the rows of a shard in the ledger, which counts every document and byte by fate (kept, dropped, ...).
 
     Args:
         shard: the name of the shard.

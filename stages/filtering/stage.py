@@ -259,7 +259,7 @@ def _gather_malformed(folders: list[Path], sources: dict[str, list[origins.Origi
 
 
 def _check_counts(total: pd.DataFrame, counts: pd.Series, malformed: Path, settings: Filtering) -> None:
-    """Checks that the corpus consists of sound documents, and that some are kept.
+    """Checks that most lines of the corpus are sound documents, and that some documents are kept.
 
     Args:
         total: the rows of all shards together in the ledger.
@@ -269,7 +269,7 @@ def _check_counts(total: pd.DataFrame, counts: pd.Series, malformed: Path, setti
 
     Raises:
         ValueError: too many lines are malformed, all documents lack a perplexity and are dropped, or no document is
-            kept.
+            kept. The message quotes the first malformed lines, or the commonest reasons.
     """
     share = settings.malformed_share
     if counts["malformed"] > share * counts["in"]:

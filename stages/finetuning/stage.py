@@ -35,7 +35,7 @@ def plan_runs(settings: Settings, models: list[ModelNames]) -> list[FinetuningRu
 
     Args:
         settings: All of params.yaml.
-        models: Protocol, operator and size of each.
+        models: Protocol (a fine-tuning recipe of params.yaml), operator and size of each.
     """
     plan = []
     for model in models:
@@ -48,7 +48,14 @@ def plan_runs(settings: Settings, models: list[ModelNames]) -> list[FinetuningRu
 
 
 def _plan_model(settings: Settings, stage: str, model: ModelNames) -> list[FinetuningRun]:
-    """Plans the runs of a model (protocol, operator, size), whose observations have the stage `stage`."""
+    """Plans the runs of a model: each task with each pair of pre-training seed and fine-tuning seed.
+
+    Args:
+        settings: All of params.yaml.
+        stage: Name of the stage in the observations of the runs.
+        model: Protocol, operator and size. The operator NOT_PRETRAINED means untrained weights of the reference
+            operator.
+    """
     protocol, operator, size = model
     recipe = settings.finetuning[protocol]
     plan = []

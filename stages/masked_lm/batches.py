@@ -100,7 +100,7 @@ class Ahead:
         return batch
 
     def _prepare(self, step: int) -> Batch:
-        """Draws a batch, for a GPU into pinned memory, from which the GPU copies while the host goes on."""
+        """Draws the batch of an update; for a GPU into pinned memory, so that the copy runs in parallel."""
         batch = self._draw(step)
         if not torch.cuda.is_available():
             return batch

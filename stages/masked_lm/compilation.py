@@ -9,16 +9,20 @@ RECOMPILATIONS = 128  # compiled models of one process; torch counts them togeth
 
 
 def compile_loss(loss_of: MaskedLMLoss) -> nn.Module:
-    """Compiles the loss of a model as two graphs: the encoder, and the head with the cross-entropy.
+    """Compiles the loss of a model in two parts: the encoder, and the head with the cross-entropy.
 
-    With several processes, PyTorch cuts these graphs further, at the groups of gradients that are exchanged together.
+    The cut lies after the embeddings, which stay uncompiled: compiled with deterministic kernels, their gradient would
+    add the rows of equal tokens one after another, a fifth of BERT-base's time on an H100 (reports/examples/h100). With
+    several processes, PyTorch cuts further, where gradients are exchanged.
 
-    The embeddings stay outside. Inside a graph, their gradient would be an accumulating `index_put_`, which with
-    deterministic kernels adds the gradients of equal tokens, such as all token types, one after another: a fifth of the
-    time of BERT-base on an H100 (reports/examples/h100).
+    Sizes are compiled as constants. PyTorch's default turns sizes that change into variables, so that the compiled
+    code, and its rounding, would depend on the runs that the process has trained before.
 
-    All sizes are compiled as constants. With PyTorch's default, sizes that have changed become variables, so that the
-    graph of a run, and its rounding, would depend on the runs that the process has trained before.
+    Two settings hold for the whole process: PyTorch may compile up to RECOMPILATIONS models, and raises an error
+    beyond, because a run must not go on uncompiled in silence.
+
+    Args:
+        loss_of: the model with the loss; the embeddings are changed in place.
     """
     torch._dynamo.config.recompile_limit = RECOMPILATIONS
     # An error is better than a run that goes on uncompiled.

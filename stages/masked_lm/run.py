@@ -42,7 +42,11 @@ class PretrainingRun(Run):
 
     @property
     def job(self) -> Job:
-        """The run as a job, which reads data/tokens and must leave the `saved_models`."""
+        """The run as a job of the runner, which trains missing runs in parallel.
+
+        The job reads data/tokens, and must leave the models named by `saved_models`. `published` says where the stage
+        copies these folders; `work` estimates the time, because the longest jobs start first.
+        """
         published = {
             "model": find_pretrained(self.operator, self.size, self.seed),
             "checkpoints": find_model_after(self.operator, self.size, self.seed, step=0).parent,

@@ -48,10 +48,10 @@ class Validation:
 
     @torch.no_grad()
     def measure(self, model: nn.Module) -> float:
-        """Returns the mean loss over all masked tokens, in nats; the model is set to evaluation mode.
+        """Returns the mean loss over all masked validation tokens, in nats; the model is set to evaluation mode.
 
-        The losses of the processes are added in the order of the batches, so the sum is equal to the sum of a single
-        process.
+        The batches are divided among the processes. Every process adds the losses of all batches in the same order, so
+        the sum has the same bits for any number of processes.
         """
         model.eval()
         loss_of = MaskedLMLoss(model)

@@ -97,7 +97,7 @@ def predict_under_text_noise(
 
 
 def find_noised_module(model: nn.Module, place: str) -> nn.Module:
-    """Returns the module of a BERT whose output takes the noise.
+    """Returns the module of a BERT to whose output noise is added.
 
     Args:
         model: A BERT with a head.
@@ -168,6 +168,7 @@ def add_noise(
         output: Tensor,
     ) -> Tensor:
         # BERT passes the ids to its embeddings by keyword.
+        """Adds noise to the output of the embeddings, except at spared tokens."""
         ids = arguments[0] if arguments else keywords["input_ids"]
         G = torch.randn(output.shape, generator=generator, device=output.device)
         noised = ~torch.isin(ids, spared)[..., None]

@@ -35,9 +35,8 @@ def measure_probes(model: nn.Module, examples: Encoded, seed: int) -> dict[str, 
         score_asymmetry: |A - A^T| / (2 |A|) of the scores A of all heads (Frobenius norms), in [0, 1]; 0 for A = 0.
         negative_diagonal_share: the share of negative entries of the diagonal between queries and keys, such as D_q D_k
             of `shared`, if the operator has a diagonal.
-        The probe of the model, sensitivity: the norm of an example's word embeddings, times the norm of the derivative
-            of
-        the logits along a random unit vector.
+        The probe of the model, sensitivity: how strongly the logits react to a small random change of the word
+        embeddings; the norm of the embeddings, times the norm of the logits' derivative along the change.
     """
     modules = list_operators(model)
     result = defaultdict(lambda: defaultdict(float))

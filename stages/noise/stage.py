@@ -91,10 +91,15 @@ def average_scores(task: str, drawn: list[np.ndarray], labels: np.ndarray) -> di
 
 
 def write_outputs(done: list[tuple[NoiseRun, Path, dict]]) -> tuple[list[Observation], dict]:
-    """Makes observations of all runs, given as (run, folder, result).
+    """Makes observations of all runs.
+
+    Args:
+        done: Every run with the folder and the result of the job. A result has, for each validation split, scores by
+            condition (such as `noise=0.1`) and probes, which are measurements inside the model, by layer.
 
     Returns:
-        An observation for each run, split, condition and metric; and {}, because the stage's record gets no entries.
+        An observation for each run, split, condition or layer, and metric; and {}, because the stage's record gets no
+        entries.
     """
     rows = []
     # Probes have conditions, too: a layer, or the model.

@@ -39,10 +39,16 @@ def perturb_frame(
 
 
 def make_typos(text: str, level: float, draw: random.Random) -> str:
-    """Leaves out, doubles, exchanges with the next character or replaces each letter, with probability `level`.
+    """Makes a typo at each letter with probability `level`: an omission, repetition, swap or replacement.
 
-    The four typos are equally likely. A character that changed places with a letter is not changed again. A replacement
-    is a random lower-case letter. With an exchange at every letter, `abcde` becomes `badce`.
+    The four typos are equally likely. A swap is with the next character, which is not changed again. A replacement is a
+    random lower-case letter. With a swap at every letter, `abcde` becomes `badce`. A text that would have only white
+    space left stays.
+
+    Args:
+        text: the text.
+        level: the probability, in [0, 1].
+        draw: source of the random numbers.
     """
     result = []
     place = 0

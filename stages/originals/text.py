@@ -25,6 +25,7 @@ def find_files(root: Path, patterns: Iterable[str], key: str = "corpus.files") -
     """
 
     def matches(pattern: str) -> list[Path]:
+        """Lists the files below `root` that match a pattern; ValueError for a broken link."""
         try:
             paths = set(root.glob(pattern))
         # Path.glob refuses absolute and empty patterns, which then match no file.

@@ -82,7 +82,10 @@ def count_operator(name: str, variant: dict, size: str, model: dict[str, int], d
 
 
 def count_small_sources() -> list[Observation]:
-    """Counts the layers whose sizes the blog post and the draft section print, to check the printed numbers.
+    """Counts the layers whose sizes the two small sources print, to check the printed numbers.
+
+    The sources are a blog post on Hadamard attention (BLOG has its sizes) and a draft section on attention over
+    parameters (BASE has its sizes, those of Vaswani et al. 2017).
 
     Returns:
         Rows of size `blog` with `attention_block_parameters`; rows of size `draft` with `feed_forward_weights` (of a
@@ -104,7 +107,14 @@ def count_small_sources() -> list[Observation]:
 
 
 def count_translation_models() -> list[Observation]:
-    """Counts the parameters of the models in the draft's table, with the vocabulary of Vaswani et al. 2017."""
+    """Counts the parameters of the translation models in the table of the draft on attention over parameters.
+
+    The models are the base model of Vaswani et al. 2017 and two models with attention over parameters in place of the
+    feed-forward network. Nothing is trained: the models are built without memory for weights.
+
+    Returns:
+        Observations `translation_parameters` of size `draft`.
+    """
     model = {"stage": "parameters", "size": "draft", "metric": "translation_parameters"}
     # `model_construct` takes a recipe that lacks the settings of training.
     training = TranslationProtocol.model_construct(**BASE)

@@ -96,9 +96,14 @@ def _save(model, folder: Path | None) -> None:
 
 
 def _compute_again(trainer: Trainer, missing: dict[int, Path]) -> None:
-    """Saves models of a run that is past the steps already. trainer: new, at step 0.
+    """Trains from step 0 again to save models of steps that a run has passed without saving.
 
-    Randomness depends on seed and step only, so these models are equal to the models of the first time.
+    This happens after an edit of params.yaml. Randomness depends on seed and step only, so these models are equal to
+    the models of the first training.
+
+    Args:
+        trainer: The run at step 0.
+        missing: The folder to write, by step.
     """
     _save(trainer.model, missing.get(0))
     steps = Bar(
@@ -233,7 +238,16 @@ class Loop:
         return per_token * recipe.batch_size * longest
 
     def _evaluate(self, update: Update) -> None:
-        """Adds an entry to the log, and starts new sums of the training loss. update: the last update."""
+        """Adds an entry to the log: mean training loss since the last entry, validation loss, speed and probes.
+
+        Probes are measurements of the attention. The sums of the training loss start anew.
+
+        Args:
+            update: The last update, which gives learning rate and gradient norm.
+
+        Raises:
+            ValueError: A value is not finite: the run has diverged.
+        """
         trainer, progress = self.trainer, self.progress
         run, corpus, model = trainer.run, trainer.corpus, trainer.model
         steps = progress["step"] - self._first_step
@@ -269,15 +283,16 @@ def show_curves(
     log: list[dict],
     last: bool,
 ) -> None:
-    """Writes the log of a run as a CSV file, and from time to time the logs of all runs as one table.
+    """Writes the log of a run as a CSV file, and joins the files of all runs into one live table.
 
-    `dvc plots` and readers watch the table during training.
+    `dvc plots` and readers watch the table. Runs train in parallel: a lock lets one run write, and the table is joined
+    again only when older than JOIN_SECONDS, or at the end of a run.
 
     Args:
         table: Table of all runs; the folder of the same name without `.csv` has the files of the runs.
         run: The run.
         log: The entries of the log: a dictionary per evaluation, with step, losses and probes.
-        last: Whether the run has ended; only then is the table written however recent it is.
+        last: Whether the run has ended.
     """
     folder = table.with_suffix("")
     folder.mkdir(parents=True, exist_ok=True)

@@ -57,8 +57,12 @@ def make_observations(run: PretrainingRun, log: list[dict]) -> list[Observation]
 def plan_runs(settings: Settings, models: list[tuple[str, str]]) -> list[PretrainingRun]:
     """Plans a run for every model and every seed of `pretraining.seeds`; the runs of a model stand together.
 
-    A run leaves the models after the steps of `convergence`. A run of the reference operator also leaves the initial
-    weights (step 0), from which fine-tuning computes a baseline. models: operator and size of each.
+    Every run saves the models after `convergence.steps`, from which stage convergence fine-tunes. The reference
+    operator also saves the untrained model (step 0), from which stage finetuning computes a baseline.
+
+    Args:
+        settings: All of params.yaml.
+        models: Operator and size of each model.
     """
     plan = []
     for operator, size in models:
@@ -111,9 +115,13 @@ def publish_model(run: PretrainingRun, log: list[dict], source: Path, step: int,
 
 
 def write_outputs(done: list[tuple[PretrainingRun, Path, dict]]) -> tuple[list[Observation], dict]:
-    """Writes data/pretraining and data/checkpoints; returns all observations, and nothing for the record of the stage.
+    """Copies the models of runs to data/pretraining and data/checkpoints, and makes observations of the logs.
 
-    done: every run with the folder and the result of the job.
+    Args:
+        done: every run with the folder and the result of the job.
+
+    Returns:
+        The observations; and {}, because the stage's record gets no entries.
     """
     rows = []
     with make_temporary_sibling(PRETRAINED) as models, make_temporary_sibling(EARLIER_MODELS) as earlier:

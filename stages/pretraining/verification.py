@@ -74,7 +74,11 @@ def main(
 
 
 def recompute(run: PretrainingRun, folder: Path) -> dict:
-    """Job: pre-trains a model again, with the curves in the folder of the job, so that data/live.csv stays as it is."""
+    """Job: pre-trains a model again, to be compared with the recorded model.
+
+    Returns:
+        The log and the seconds of training. The curves go to the folder of the job, and data/live.csv stays as it is.
+    """
     # torch is imported only in the worker
     from stages.pretraining.loop import train
 
@@ -92,7 +96,11 @@ def require_recorded(paths: list[Path]) -> None:
 
 
 def describe_inputs(run: PretrainingRun) -> str:
-    """Says whether data/results has a finished job with the fingerprint of this run."""
+    """Says in a clause whether this run has the same settings, data, code and libraries as the recorded run.
+
+    Differing inputs may explain differing weights. They are the same if data/results has a finished job with the run's
+    fingerprint, a hash of all inputs.
+    """
     [fingerprint] = fingerprints.compute_fingerprints(fingerprints.describe_identity(pretrain), [run.job])
     inputs = "settings, data/tokens, code and versions of libraries"
     if (FINISHED / fingerprint).exists():
@@ -146,7 +154,7 @@ def compare_rows(run: PretrainingRun, recorded: Path, recomputed: Path) -> str:
 
 
 def read_rows(run: PretrainingRun, path: Path) -> pd.DataFrame:
-    """Reads the rows of a run from a file of observations; every cell is the text in the file."""
+    """Reads the rows of a run from a file of observations, by operator, size and seed; every cell is text."""
     frame = pd.read_csv(path, dtype="str", keep_default_na=False)
     of_model = (frame["operator"] == run.operator) & (frame["size"] == run.size)
     of_run = of_model & (frame["pretraining_seed"] == str(run.seed))

@@ -50,6 +50,7 @@ def train_on_questions(
     longest = max(lengths)
 
     def compute_loss(indices: np.ndarray) -> torch.Tensor:
+        """Computes the mean loss of the windows at `indices`: of the first and of the last token of the answer."""
         batch = [windows[i] for i in indices]
         starts, ends, _ = _score_tokens(model, batch, longest, run.training.precision)
         spans = torch.tensor([window.span for window in batch], device=starts.device)
@@ -229,7 +230,13 @@ def _score_tokens(
     longest: int,
     precision: str,
 ) -> tuple[torch.Tensor, ...]:
-    """Scores every token of a batch of windows. longest: tokens of the longest window of the table.
+    """Scores every token of a batch of windows as the first and as the last token of an answer.
+
+    Args:
+        model: The model, in training or evaluation mode.
+        windows: The batch.
+        longest: Tokens of the longest window of the table, to which padding is limited.
+        precision: float32 or bfloat16.
 
     Returns:
         Three tensors [windows, n]: the scores as the first and as the last token of the answer, float32, minus

@@ -83,7 +83,11 @@ def finetune(run: AnsweringRun, folder: Path) -> dict:
 
 
 def plan_first_runs(settings: Settings, models: list[tuple[str, str]]) -> list[AnsweringRun]:
-    """Plans a run on TriviaQA for every (operator, size), pre-training seed and seed, if a task starts from it."""
+    """Plans the runs on TriviaQA that come before runs on SQuAD; none if no task of params.yaml asks for TriviaQA.
+
+    A task such as `squad1_triviaqa` fine-tunes on TriviaQA first, then on SQuAD. There is a run for every model
+    (operator, size), pre-training seed and fine-tuning seed.
+    """
     section = settings.question_answering
     plan = []
     if any(task.endswith(BEFORE) for task in section.tasks):
@@ -121,7 +125,16 @@ def _make_run(
     pretraining_seed: int,
     seed: int,
 ) -> AnsweringRun:
-    """Makes a run of a model (operator and size) and a task, such as squad1 or, after TriviaQA, squad1_triviaqa."""
+    """Makes the record of a run on a set of questions.
+
+    Args:
+        section: The section `question_answering` of params.yaml.
+        model: Operator and size.
+        task: The set of questions, such as `squad1`, or `squad1_triviaqa` after a training on TriviaQA.
+        weights: Folder of the weights to start from.
+        pretraining_seed: Seed of the pre-training.
+        seed: Seed of the fine-tuning.
+    """
     operator, size = model
     return AnsweringRun(
         task=task,
@@ -159,7 +172,12 @@ def write_outputs(done: list[tuple[AnsweringRun, Path, dict]]) -> tuple[list[Obs
 
 
 def _score_answers(run: AnsweringRun, folder: Path) -> tuple[pd.DataFrame, dict[str, float]]:
-    """Returns the answers of a run, a row each, with exact match and F1. folder: the folder of the job."""
+    """Returns the predicted answers of a run as a table with a row each, and exact match and F1 of all answers.
+
+    Args:
+        run: The run, which names the set of questions.
+        folder: The folder of the job, with answers.json.
+    """
     predicted = json.loads((folder / "answers.json").read_text())
     table = TASK_FOLDER / run.set / "validation.parquet"
     questions = pd.read_parquet(table, columns=["example_id", "answers"])

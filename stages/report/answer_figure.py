@@ -46,7 +46,17 @@ def draw_answers(cells: pd.DataFrame) -> Drawing:
 
 
 def list_answers(cells: pd.DataFrame) -> pd.DataFrame:
-    """Lists the numbers of the table as rows of `draw_intervals`, with the title of the panel. cells: as above."""
+    """Lists the numbers of the published table of questions as rows for `draw_intervals`.
+
+    Args:
+        cells: of all published tables: table, row_key, column_key, published, reproduced, interval_low and
+            interval_high, in per cent.
+
+    Returns:
+        A row per published number and per number of this run: estimate, low and high; operator; the label `row`; the
+            name
+        `mark` of the metric and source; and the title of the panel, a set of questions and a training.
+    """
     cells = select_rows(cells, table=TABLE)
     # averages and answers without a model are left out
     keys = cells["row_key"].str.extract(ROW_KEY).join(cells["column_key"].str.extract(COLUMN_KEY)).dropna()

@@ -10,13 +10,14 @@ from stages.schema.settings import Settings
 
 
 def gather_facts(settings: Settings, rows: list[dict]) -> dict[str, object]:
-    """Gathers the values, all but the first two as lists of rows.
+    """Gathers the values that the sentences of the report name, such as the answers of the sections.
 
     Args:
         settings: of the run.
         rows: the rows of the first screen.
 
     Returns:
+        By name a list of rows, or for the first two a dictionary of texts:
         operators: the operators of the papers, with what each does.
         quantities: what the columns of the first screen measure, in words.
         rows: as given.
@@ -24,8 +25,8 @@ def gather_facts(settings: Settings, rows: list[dict]) -> dict[str, object]:
         released: the comparisons of GLUE scores in the released results.
         squad: the F1 of this run on SQuAD 1.1, by operator.
         translated: the summaries of translation.
-        totals: the claims of every source by verdict.
-        audited: the printed facts of every source by verdict.
+        totals: the number of claims of every source by verdict.
+        audited: the number of printed facts of every source by verdict.
     """
     frames = {
         "studies": read_results.read_studies(),

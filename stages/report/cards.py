@@ -27,7 +27,7 @@ class Code(str):
 
 
 def escape(value: object) -> str:
-    r"""Escapes a value for Markdown, on one line: `a_b <i>` is `a\_b \<i\>`. Code stays as it is."""
+    r"""Escapes a value for Markdown, on one line: `a_b <i>` is `a\_b \<i\>`. Values of type Code stay."""
     if isinstance(value, Code):
         return value
     line = " ".join(str(value).split())
@@ -48,7 +48,7 @@ def make_environment(folder: Path) -> jinja2.Environment:
 
 
 def render_cards(settings: Settings) -> dict[str, str]:
-    """Renders the model cards of a run.
+    """Renders a model card (a README for a trained model) for every operator and size of a run.
 
     Returns:
         Markdown by model, such as `shared-tiny`, operator and size.

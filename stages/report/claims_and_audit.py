@@ -78,11 +78,14 @@ class Ledger(Grid):
 
 
 def build_claims(ledger: pd.DataFrame, checks: pd.DataFrame) -> Ledger:
-    """Builds the list of claims: verdicts, and the checks of the audit behind each verdict.
+    """Builds the page's list of claims: each claim with its verdicts, reasons and checks of the audit.
 
     Args:
         ledger: data/analysis/claims.csv: a row of texts per claim and kind of evidence.
         checks: data/audit/checks.csv: a row per check, with its name and verdict.
+
+    Returns:
+        A Ledger, the list as shown on the page: a group per claim, with menus by which a reader filters the groups.
     """
     word_of = checks["verdict"].replace(WORD_OF).set_axis(checks["check"]).to_dict()
     headings = [Heading("What it says")]
@@ -141,12 +144,15 @@ def name_column(word: str) -> str:
 
 
 def build_audit(checks: pd.DataFrame) -> Ledger:
-    """Builds the list of all checks of the published numbers.
+    """Builds the page's list of all checks of the published numbers: statement, verdict and arithmetic.
 
     Failing checks come first. Among checks of equal verdict, the `findings` of sections.yaml come first.
 
     Args:
         checks: data/audit/checks.csv: a row per check, with source, statement, verdict and arithmetic.
+
+    Returns:
+        A Ledger, the list as shown on the page: a group per check, with menus by which a reader filters the groups.
     """
     ranks = pd.DataFrame(
         {
@@ -185,6 +191,8 @@ def build_audit(checks: pd.DataFrame) -> Ledger:
 def count_facts(checks: pd.DataFrame) -> pd.DataFrame:
     """Counts the facts of every source by verdict. Checks that hold or fail for the same reason are one fact.
 
+    The worst verdict of its checks (first in WORST) is the verdict of a fact.
+
     Returns:
         A row per source, with the columns
         facts: decided by arithmetic; the sum of holds, truncated and fails.
@@ -216,12 +224,15 @@ def count_facts(checks: pd.DataFrame) -> pd.DataFrame:
 
 
 def _put_side_by_side(ledger: pd.DataFrame) -> pd.DataFrame:
-    """Puts all verdicts on a claim into a single row.
+    """Puts the verdicts on a claim, a row each in the ledger, into a single row.
+
+    Args:
+        ledger: data/analysis/claims.csv: a row of texts per claim and kind of evidence.
 
     Returns:
         A row per claim: id, paper, where, claim, audit_ids; and per kind of evidence (numbers, released, run) the
-        verdict and the reason, such as `run` and `run_because`. Both are empty if the evidence does not judge the
-        claim.
+            verdict
+        and the reason, such as `run` and `run_because`. Both are empty if the evidence does not judge the claim.
     """
     # the audit alone decides a claim of the ledger `counts` without a counted number
     judged = ledger[(ledger["ledger"] != "counts") | (ledger["estimate"] != "")]

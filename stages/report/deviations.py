@@ -92,7 +92,7 @@ def list_settings(section: dict, above: str = "") -> dict[str, Any]:
 
 
 def compare(params: dict, source: str, unknown: Mapping[str, int] | None = None) -> pd.DataFrame:
-    """Compares the settings of a run with the settings that a source states or leaves open.
+    """Compares the settings of a run with the settings that a source (a paper) states or leaves open.
 
     Args:
         params: the settings as nested dictionaries.
@@ -176,7 +176,11 @@ def _compare_row(row: dict, settings: dict[str, Any], same: dict[str, bool], unk
 
 
 def find_tested(key: str) -> str | None:
-    """Finds the list of tasks that a setting depends on: `noise.tasks` for `noise.levels`; None for most settings."""
+    """Finds the list of tasks without which a setting has no effect: `noise.tasks` for `noise.levels`.
+
+    Returns:
+        The dotted key of the list; None for most settings, which have an effect without any task.
+    """
     begins = [begin for begin in TESTED if key.startswith(begin)]
     if not begins:
         return None
@@ -184,7 +188,15 @@ def find_tested(key: str) -> str | None:
 
 
 def is_same(value: Any, stated: Any, comparison: str) -> bool:
-    """Compares the value of a run with a stated value in one of the ways that settings.csv names in `compare`."""
+    """Compares the value of a run with the value that a source states.
+
+    Args:
+        value: the value of the run.
+        stated: the value of the source.
+        comparison: the way to compare, from settings.csv: `covers` (all stated items are in the value), `among` (all
+            items are among the stated), `count` (the number of items), `contains` (as a part of the text); otherwise,
+            equality, for lists in any order.
+    """
     if isinstance(value, list) and value and isinstance(value[0], dict):
         # data sets on the hub: a source names repositories, no revisions
         value = [entry["repository"] for entry in value]
@@ -230,7 +242,7 @@ def describe_needs(needs: dict[str, list]) -> str:
 
 
 def count_differing(compared: pd.DataFrame) -> str:
-    """Counts the compared settings that differ, as `14 of 60`. Settings without a stated value are not counted."""
+    """Counts the settings that differ from a source, as in `14 of 60`, the settings whose value the source states."""
     different, total = 0, 0
     for as_stated, differs in VERDICTS.values():
         different += sum(compared["verdict"] == differs)

@@ -24,7 +24,9 @@ QUESTIONS = {"learns": "steps to learn", "score": "GLUE score", "loss": "final l
 
 
 def draw_differences(contrasts: pd.DataFrame) -> list[Drawing]:
-    """Draws a figure for every quantity that operators are compared in, those with no comparison empty.
+    """Draws the figures of differences from the original operator: scores, losses, accuracy lost to noise, and speed.
+
+    A figure without a comparison is empty.
 
     Args:
         contrasts: comparisons with the original, as stages/analysis/contrasts.yaml describes.
@@ -75,7 +77,7 @@ def draw_differences(contrasts: pd.DataFrame) -> list[Drawing]:
 
 
 def split_protocols(rows: pd.DataFrame) -> Groups:
-    """Splits rows into a panel per fine-tuning protocol, which the title names if there are several."""
+    """Splits rows into a panel per fine-tuning protocol (a paper's recipe), named in the title if several."""
     groups = []
     for protocol, of_protocol in rows.groupby("protocol", sort=False):
         title = names.name_protocol(protocol) if rows["protocol"].nunique() > 1 else ""
@@ -84,7 +86,12 @@ def split_protocols(rows: pd.DataFrame) -> Groups:
 
 
 def split_operators(rows: pd.DataFrame) -> Groups:
-    """Splits the scores of tasks into a panel per source and operator, with a row per task and a scale per source."""
+    """Splits the scores of tasks into a panel per source (this run or released results), protocol and operator.
+
+    Returns:
+        (title, rows) of each panel. `row`, the task, labels the rows, and `scale` gives the panels of a source the same
+        axis.
+    """
     rows = rows.sort_values("at", key=lambda tasks: tasks.map(COLUMNS.index), kind="stable")
     rows = rows.sort_values("source", key=lambda sources: sources.map(RANK), kind="stable")
     rows = rows.assign(row=rows["at"].map(names.name_task), scale=rows["source"])

@@ -72,9 +72,9 @@ def draw_figure(
         name: the name of the files.
         title: the caption.
         stage: the stage of the pipeline that computes the numbers.
-        groups: the panels; without panels the figure is empty.
-        painter: draws a panel.
-        kind: the template in `alternatives` of sentences.yaml that describes a panel.
+        groups: title and rows of each panel; without panels the figure is empty.
+        painter: a function that draws the rows of a panel into matplotlib axes.
+        kind: the template in `alternatives` of sentences.yaml that describes a panel in words, for blind readers.
         size: width and height of a panel, in inches.
         csv: the numbers drawn.
         more: further fields of Drawing.

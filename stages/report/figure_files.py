@@ -29,7 +29,11 @@ FILL = f"fill: {INK}"
 
 
 def save_figure(figure: Figure) -> dict[str, bytes]:
-    """Saves a figure. Returns the content by format, svg and pdf, without a date."""
+    """Saves a figure as SVG and PDF, with equal bytes for equal numbers: without a date, and coordinates shortened.
+
+    Returns:
+        The bytes by format, svg and pdf.
+    """
     files = {}
     for form, date in (("svg", "Date"), ("pdf", "CreationDate")):
         buffer = BytesIO()
@@ -46,7 +50,11 @@ def _shorten_digits(attribute: re.Match) -> bytes:
 
 
 def shrink_svg(svg: str) -> str:
-    """Leaves out what changes no pixel: indentation, identifiers that nothing refers to, and repeated fonts."""
+    """Makes an SVG smaller without changing a pixel.
+
+    Left out are indentation, identifiers that nothing refers to, groups that hold a single element, and the font of
+    each text, which the whole picture then states once.
+    """
     used = list(dict.fromkeys(REFERENCE.findall(svg)))
 
     def keep_used(identifier: re.Match) -> str:

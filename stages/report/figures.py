@@ -38,12 +38,17 @@ INSET = (0.45, 0.45, 0.53, 0.5)
 
 
 def draw_specified(figure: specifications.Figure, frame: pd.DataFrame) -> Drawing:
-    """Draws a specified figure: panels of published results, then a panel per size and recipe of this run.
+    """Draws a figure that tables.yaml specifies: panels of published results, then panels of this run.
+
+    All panels have the same scale.
 
     Args:
-        figure: the specification of the figure.
+        figure: the specification: the quantity, and `kind`, which is `curves`, `dots` or `bars`.
         frame: a row per point, dot or bar: source (published, released or this run), operator, quantity, size (empty
             for a panel without title), protocol if there are several, and the numbers to draw.
+
+    Returns:
+        The figure, with the drawn numbers as CSV; `measured` says whether any number is of this run or released.
     """
     frame = frame[frame["quantity"] == figure.quantity]
     if figure.operators:
@@ -57,6 +62,7 @@ def draw_specified(figure: specifications.Figure, frame: pd.DataFrame) -> Drawin
     limits = find_limits(csv[SHOWN[figure.kind]].stack()) if groups else (0.0, 1.0)
 
     def paint_panel(axes: Axes, rows: pd.DataFrame) -> None:
+        """Draws the rows of a panel as bars, dots or curves, with the scale of the whole figure."""
         if figure.kind == "bars":
             draw_bars(axes, rows, csv)
             axes.set_xlabel(figure.axis)
@@ -90,7 +96,15 @@ def draw_specified(figure: specifications.Figure, frame: pd.DataFrame) -> Drawin
 
 
 def split_panels(figure: specifications.Figure, frame: pd.DataFrame) -> Groups:
-    """Splits the rows of a figure into panels: the sources beside, then the sizes and recipes of this run."""
+    """Splits the rows of a figure into panels: published and released results, then the sizes and recipes of this run.
+
+    Args:
+        figure: the specification; `beside` lists source and size of the panels of published and released results.
+        frame: the rows, with source, size and, if a figure has several recipes, protocol.
+
+    Returns:
+        (title, rows) of each panel.
+    """
     run = frame.loc[frame["source"] == "reproduced", "size"].drop_duplicates()
     if "protocol" not in frame:
         frame = frame.assign(protocol="")
@@ -125,7 +139,10 @@ def draw_curves(axes: Axes, frame: pd.DataFrame) -> None:
 
 
 def draw_losses(axes: Axes, frame: pd.DataFrame) -> None:
-    """Draws curves of a loss, with an enlarged inset of the late steps if there is room."""
+    """Draws curves of a loss by step, with an enlarged inset of the late steps if there is room.
+
+    A loss known at the first and the last step only (a paper's text) is drawn as two dots per operator.
+    """
     if (frame.groupby("operator").size() == 2).all():
         # a text states beginning and end, and nothing is known between
         for operator, rows in frame.groupby("operator", sort=False):
@@ -146,7 +163,12 @@ def draw_losses(axes: Axes, frame: pd.DataFrame) -> None:
 
 
 def _has_room(axes: Axes, late: pd.DataFrame) -> bool:
-    """Whether an inset of several curves would hide no curve. late: the rows of the inset."""
+    """Says whether an inset of several curves would hide no curve of the panel.
+
+    Args:
+        axes: the panel.
+        late: the rows of the late steps, which the inset would enlarge.
+    """
     points = late.groupby("operator").size()
     low, high = axes.get_ylim()
     bottom = low + INSET[1] * (high - low)
@@ -218,7 +240,11 @@ def draw_bars(axes: Axes, frame: pd.DataFrame, everything: pd.DataFrame) -> None
 
 
 def list_drop_shares(corpus: pd.DataFrame) -> pd.DataFrame:
-    """Computes, as bars, the share of documents (%) that each reason is first to drop. corpus: of table_rows.py."""
+    """Computes, for a figure of bars, the share of documents (%) that each reason is first to drop.
+
+    Args:
+        corpus: totals of the filter's ledger: fate, rule, reason, and the number of documents.
+    """
     dropped = select_rows(corpus[corpus["documents"] > 0], fate="dropped")
     everything = select_rows(corpus, fate="in")["documents"].sum()
     labels = (dropped["rule"] + ": " + dropped["reason"]).str.replace("_", " ")

@@ -71,7 +71,7 @@ class Cell:
 
     @property
     def shown_by(self) -> str:
-        """The marks of the sources that show a direction, such as `○◆`; empty for any other verdict."""
+        """Signs for the sources that show the direction: `○` this run, `◆` a study; empty without a direction."""
         if self.verdict not in (HIGHER, LOWER):
             return ""
         sources = {mark.source for mark in self.marks if mark.verdict == self.verdict}
@@ -79,7 +79,7 @@ class Cell:
 
     @property
     def size(self) -> str:
-        """How large the shown differences are, such as `by 2.5` or `by 0.40 to 0.98`; empty for any other verdict."""
+        """The range of the significant differences, `by 2.5` or `by 0.40 to 0.98`; empty without a direction."""
         shown = [mark for mark in self.marks if mark.verdict == self.verdict and mark.source != RELEASED]
         if not self.shown_by:
             return ""
@@ -114,11 +114,14 @@ class Column:
 
 
 def build_rows(settings: Settings) -> list[dict]:
-    """Builds a row per operator: first the operators that sections.yaml describes, then further operators compared.
+    """Builds the table of the first screen: a row per operator, with the differences from the original in each column.
+
+    The numbers are of the released results at the papers' largest size, of this run at its last size, and of studies.
+    The operators that sections.yaml describes come first.
 
     Returns:
-        Dicts of `key` and `operator` (the name for readers), `colour`, and `cells`, a Cell for every column of
-        sections.yaml: saved, score, loss, noise, transfer and time.
+        Dicts of `key`, `operator` (the name for readers), `colour`, and `cells`: by column (saved, score, loss, noise,
+        transfer, time) a Cell of marks, each a difference with its interval, and a verdict.
     """
     size = settings.sizes[-1]
     # the first protocol of the run, or the empty protocol of pre-training
@@ -157,10 +160,10 @@ def build_rows(settings: Settings) -> list[dict]:
 
 
 def list_marks(rows: pd.DataFrame, decimals: int, by_task: bool = False) -> list[Mark]:
-    """Lists a mark for every row of contrasts.csv.
+    """Lists a mark, a difference with its interval and verdict, for every comparison of an operator in a quantity.
 
     Args:
-        rows: the comparisons of an operator in a quantity.
+        rows: rows of contrasts.csv.
         decimals: of the difference and the interval.
         by_task: whether the label names the task, not the model.
     """
@@ -180,7 +183,12 @@ def list_marks(rows: pd.DataFrame, decimals: int, by_task: bool = False) -> list
 
 
 def list_study_marks(rows: pd.DataFrame, decimals: int) -> list[Mark]:
-    """Lists a mark for every row of studies.csv. decimals: of the difference and the interval."""
+    """Lists a mark, a difference with its interval and verdict, for every result of a study.
+
+    Args:
+        rows: rows of studies.csv.
+        decimals: of the difference and the interval.
+    """
     marks = []
     for row in rows.to_dict("records"):
         verdict = row["verdict"] if row["verdict"] in (HIGHER, LOWER) else NOT_SHOWN
@@ -189,7 +197,16 @@ def list_study_marks(rows: pd.DataFrame, decimals: int) -> list[Mark]:
 
 
 def make_mark(source: str, label: str, name: str, row: dict, decimals: int, verdict: str) -> Mark:
-    """Makes a mark of a row with estimate, low and high; without an interval, low and high are NaN."""
+    """Makes a mark of the first screen: the numbers of a comparison, and the texts that show them.
+
+    Args:
+        source: the kind of result, such as released or study.
+        label: source and model, in words.
+        name: the name beside the mark in the picture; may be empty.
+        row: estimate, low and high; NaN for low and high without an interval.
+        decimals: of the numbers in the text; the size of the difference has one decimal less.
+        verdict: such as `higher` or `not tested`.
+    """
     text = format_signed(row["estimate"], decimals)
     if pd.notna(row["low"]):
         text += f" [{format_number(row['low'], decimals)}, {format_number(row['high'], decimals)}]"
@@ -198,7 +215,11 @@ def make_mark(source: str, label: str, name: str, row: dict, decimals: int, verd
 
 
 def count_saved(summaries: pd.DataFrame, operator: str, sizes: list[str]) -> list[Mark]:
-    """Gives the share of the parameters that an operator saves, at the first of `sizes` with a count."""
+    """Makes the mark of the share of the parameters that an operator saves, at the first of `sizes` with a count.
+
+    Returns:
+        A list of one mark; empty without a count.
+    """
     counted = select_rows(summaries, metric="saved_percent", operator=operator)
     for size in sizes:
         for share in select_rows(counted, size=size)["mean"]:
@@ -224,7 +245,10 @@ def judge_marks(marks: list[Mark]) -> str:
 
 
 def fit_columns(rows: list[dict]) -> dict[str, Column]:
-    """Fits one scale per column, which holds zero and every mark, but not the whole of an extremely long interval."""
+    """Fits a scale for each column of the first screen.
+
+    A scale holds zero and every mark, but may cut an extremely long interval.
+    """
     columns = {}
     for key in read_content("sections")["columns"]:
         marks = [mark for row in rows for mark in row["cells"][key].marks]

@@ -66,6 +66,7 @@ def draw_intervals(
     limits = {key: find_scale(rows, kind == "intervals") for key, rows in everything.groupby("scale")}
 
     def paint_panel(axes: Axes, rows: pd.DataFrame) -> None:
+        """Draws the rows of a panel, a line at zero for differences, and samples of the marks for the legend."""
         for label in chosen:
             axes.plot([], [], linestyle="none", label=label, **chosen[label].describe_look(INK))
         paint_rows(axes, rows, chosen, limits[rows["scale"].iloc[0]])
@@ -91,7 +92,14 @@ def draw_intervals(
 
 
 def choose_marks(rows: pd.DataFrame) -> dict[str, Mark]:
-    """Chooses the mark of every source and size; rows: in each source, the largest model comes last."""
+    """Chooses shape and size of the mark of every source and model size: the larger the model, the larger the mark.
+
+    Args:
+        rows: source, and mark (the name in the legend); in each source, the largest model comes last.
+
+    Returns:
+        The look of a mark by its name.
+    """
     marks = {}
     for source, of_source in rows.groupby("source", sort=False):
         found = list(dict.fromkeys(of_source["mark"]))
@@ -110,7 +118,7 @@ def find_height(groups: Groups) -> float:
 
 
 def find_scale(rows: pd.DataFrame, zero: bool) -> tuple[float, float]:
-    """Finds the limits of the axis, which has every mark but not the whole of an extremely long interval.
+    """Finds the limits of an axis, which holds every estimate but may cut an extremely long interval.
 
     Args:
         rows: estimate, low and high of all panels with this axis.
@@ -128,7 +136,14 @@ def find_scale(rows: pd.DataFrame, zero: bool) -> tuple[float, float]:
 
 
 def paint_rows(axes: Axes, rows: pd.DataFrame, marks: dict[str, Mark], limits: tuple[float, float]) -> None:
-    """Draws the marks of every row below each other, in the order of `marks`."""
+    """Draws the labelled rows of a panel, from the top, with the marks of each row below each other.
+
+    Args:
+        axes: the panel.
+        rows: the marks: row (the label), mark (the name in the legend), operator, estimate, low and high.
+        marks: the look by name of mark, in the order of drawing.
+        limits: the ends of the horizontal axis.
+    """
     labels = list(dict.fromkeys(rows["row"]))
     for place, label in enumerate(labels):
         of_row = rows[rows["row"] == label]

@@ -100,7 +100,7 @@ def is_printed(item: Grid | Drawing, opened: Sequence[str]) -> bool:
 
 
 def escape(value: object) -> Latex:
-    r"""Escapes a value: `50 %` is `50 \%`. A character that pdfLaTeX cannot set is a code point: `U+6F22`."""
+    r"""Escapes a value for LaTeX: `50 %` is `50 \%`; a character without glyph is `U+6F22`. Type Latex stays."""
     if isinstance(value, Latex):
         return value
     # a standard deviation stays on one line with the sign before it

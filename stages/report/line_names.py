@@ -38,7 +38,10 @@ def name_lines(figure: Figure) -> None:
 
 
 def name_ends(axes: Axes) -> None:
-    """Writes the name of every line right of the panel, at the height of the end of the line, in its colour."""
+    """Writes the name of every line beside the panel, at the right end of the line and in its colour.
+
+    Names that would overlap are moved apart.
+    """
     points = 72 / axes.figure.dpi
     ends = []
     for line, label in zip(*axes.get_legend_handles_labels(), strict=True):
@@ -66,7 +69,7 @@ def name_ends(axes: Axes) -> None:
 
 
 def push_apart(heights: list[float], needed: list[float]) -> list[float]:
-    """Moves names by as little as possible until no two overlap.
+    """Moves names that overlap apart, each pair of neighbours by equal amounts, in up to ROUNDS passes.
 
     Args:
         heights: the middle of every name, from the top.

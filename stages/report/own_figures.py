@@ -73,7 +73,10 @@ def draw_saved(summaries: pd.DataFrame, operators: list[str], sizes: list[str]) 
 
 
 def draw_waiting(frame: pd.DataFrame) -> list[Drawing]:
-    """Draws the step at which each run reaches a milestone, with a panel per source and size.
+    """Draws for every run the step at which the run reaches a milestone, such as a level of the loss.
+
+    There is a panel per source (released results or this run) and size, a row per milestone, and a triangle for runs
+    that never get there.
 
     Args:
         frame: a row per source, size, milestone, operator and step. at_risk is the number of runs that have not reached
@@ -147,7 +150,16 @@ def draw_translation(frame: pd.DataFrame) -> list[Drawing]:
 
 
 def _paint_waiting(axes: Axes, frame: pd.DataFrame) -> None:
-    """Draws a dot per run, a row per operator in every milestone, and a triangle for the runs that never get there."""
+    """Draws a panel: a row per milestone, in it a dot per run at the step at which the run reaches the milestone.
+
+    A triangle at the right end, with a number, stands for the runs that never get there. The dots of this run are
+    hollow.
+
+    Args:
+        axes: the panel.
+        frame: operator, milestone, step, `reached` (the number of runs at the step) and `never` (the number of runs
+            that never get there).
+    """
     milestones = list(dict.fromkeys(frame["milestone"]))
     operators = list(dict.fromkeys(frame["operator"]))
     end = 1.08 * frame["step"].max()
@@ -177,7 +189,15 @@ def _paint_waiting(axes: Axes, frame: pd.DataFrame) -> None:
 
 
 def _paint_accuracies(axes: Axes, frame: pd.DataFrame, limits: tuple[float, float]) -> None:
-    """Draws the accuracy `shown`, in per cent, as a line per operator; for training also the ceiling."""
+    """Draws a panel: the accuracy by epoch, in per cent, as a line per operator.
+
+    For the accuracy in training, a further line is the ceiling, the highest possible accuracy.
+
+    Args:
+        axes: the panel.
+        frame: the rows of two metrics, the accuracy that `shown` names and the ceiling; fractions.
+        limits: the ends of the vertical axis.
+    """
     metric = frame["shown"].iloc[0]
     frame = frame.copy()
     frame[["mean", "minimum", "maximum"]] *= 100

@@ -26,13 +26,19 @@ NOTHING = (Group("This run", (Line("", (), note=NOT_RUN),)),)
 
 
 def build_table(name: str, read: Callable[[str], pd.DataFrame], entry: dict | None = None, **facts: object) -> Grid:
-    """Builds a table from an entry of tables.yaml; a table without rows has a line with a remark.
+    """Builds a table that an entry of tables.yaml describes.
+
+    The entry names a frame, selects rows, and says which fields make a line and how the texts of the columns are
+    filled.
 
     Args:
         name: the name of the table and of the files.
         read: a function that returns a frame by name.
         entry: the description of the table; by default the entry `name` of tables.yaml.
         facts: the values that texts may name beside the fields of a row.
+
+    Returns:
+        The table; without rows, a single line with a remark.
     """
     entry = entry or read_content("tables")[name]
     csv = select_rows(_read_frames(entry["frame"], read), **entry.get("where", {}))
@@ -81,7 +87,16 @@ def _read_frames(named: str | list[str], read: Callable[[str], pd.DataFrame]) ->
 
 
 def _list_columns(entry: dict, rows: pd.DataFrame, facts: dict) -> list[dict]:
-    """Lists the columns of a table, `optional`, `form` and `each` resolved."""
+    """Lists the columns of a table, with all settings filled in.
+
+    A column with `optional` is left out if that field is empty in all rows. A `form` adds common settings. A column
+    with `each` becomes a column for every value of these fields, such as every task.
+
+    Args:
+        entry: the description of the table, from tables.yaml.
+        rows: the rows of the table.
+        facts: the values that texts may name.
+    """
     columns = []
     for column in entry["columns"]:
         if "optional" in column:
@@ -104,7 +119,12 @@ def _list_columns(entry: dict, rows: pd.DataFrame, facts: dict) -> list[dict]:
 
 
 def _fill_value(column: dict, line: pd.DataFrame) -> Value:
-    """Fills the texts of a column from the first row of a line that the column selects, if any."""
+    """Fills the texts of a cell.
+
+    Args:
+        column: the column: templates of texts, and `where`, which selects among the rows of the line.
+        line: the rows that make a line of the table; the first selected row fills the cell.
+    """
     rows = select_rows(line, **column["where"])
     if rows.empty:
         return Value(MISSING, kind=column["kind"])

@@ -11,8 +11,8 @@ WITH_REPORT = ("analysis", "report")
 def fill_pages(layout: dict, grids: dict[str, Grid], figures: dict[str, Drawing], facts: dict) -> list[dict]:
     """Fills the pages with their sections.
 
-    Our own tables and figures without a number of this run or of released results are left out, and so are figures with
-    nothing to draw, and sections without a table or figure.
+    Tables and figures of our own are shown only with a number of this run or of released results, figures only with
+    something to draw, and sections only with a table or figure.
 
     Args:
         layout: the content of sections.yaml; its `pages` have a name, `file`, and `sections`, each with a template
@@ -54,9 +54,10 @@ def find_items(section: dict, grids: dict[str, Grid], figures: dict[str, Drawing
 
 
 def list_not_run(layout: dict, grids: dict[str, Grid], figures: dict[str, Drawing]) -> list[dict]:
-    """Lists the tables and figures that have no number of this run or of released results.
+    """Lists the tables and figures without a number of this run or of released results.
 
-    Tables and figures that every run of the report fills are left out, because running a stage again would not help.
+    Readers thus see which stages to run. The stages analysis and report are left out, because running these again would
+    not help.
 
     Args:
         layout: the sections of the pages, as in sections.yaml.

@@ -105,7 +105,10 @@ def merge_name(name: str) -> str:
 
 
 def _drop_other_sizes(table: Table, cells: pd.DataFrame, sizes: Iterable[str]) -> pd.DataFrame:
-    """Leaves out the rows and columns of sizes that neither the paper nor this run has; BERT-base stays in columns."""
+    """Leaves out the rows and columns of model sizes that neither the paper nor this run has.
+
+    The analysis counts parameters at all sizes, which would fill the table. Columns of BERT-base always stay.
+    """
     printed = cells["printed"].notna()
     # the keys of baselines, `baseline.NAME`, read as if `baseline` were a size
     row_kept = printed | (cells["verdict"] == NO_MODEL)
@@ -116,11 +119,11 @@ def _drop_other_sizes(table: Table, cells: pd.DataFrame, sizes: Iterable[str]) -
 
 
 def _mark_sizes(keys: pd.Series, patterns: list[str], kept: pd.Series, sizes: set[str]) -> pd.Series:
-    """Marks the keys without a size, the keys of wanted sizes, and the keys that a kept cell has.
+    """Marks the keys of rows or columns that stay: without a size, of a wanted size, or of a kept cell.
 
     Args:
         keys: a key per cell.
-        patterns: how keys are read, such as `{size}.{operator}`.
+        patterns: how the size is read from a key, such as `{size}.{operator}`.
         kept: whether a cell is kept.
         sizes: the wanted sizes.
     """
@@ -169,7 +172,16 @@ def _build_groups(table: Table, by_edition: Editions) -> tuple[list[Heading], li
 
 
 def _build_group(table: Table, rows: dict[str, list]) -> Group:
-    """Builds the lines of a row: up to three, four if the editions differ. rows: cells by edition, the later last."""
+    """Builds the lines of a row: as published, recomputed from the released results, and reproduced by this run.
+
+    Args:
+        table: the specification of the table.
+        rows: by edition of the paper, the later last, the cells of the row; `None` for a missing cell.
+
+    Returns:
+        The lines with the label of the row: up to three, or four if the editions differ. A row that is not in the paper
+        has a remark and one line.
+    """
     latest = list(rows.values())[-1]
     present = [cell for cell in latest if cell]
     printed = False
@@ -190,7 +202,11 @@ def _build_group(table: Table, rows: dict[str, list]) -> Group:
 
 
 def _list_published(rows: dict[str, list]) -> list[Line]:
-    """Lists a line per edition, or a single line if all print the same. rows: cells by edition, the later last."""
+    """Lists the line of the published numbers; two lines if the editions of the paper differ.
+
+    Args:
+        rows: by edition, the later last, the cells of the row.
+    """
     printed = {edition: tuple(map(_format_printed, row)) for edition, row in rows.items()}
     different = set(printed.values())
     if len(different) == 1:
@@ -228,7 +244,13 @@ def _recompute_line(row: list) -> Line | None:
 
 
 def _reproduce_line(row: list) -> Line | None:
-    """Builds the line of this run, counted, measured or, for a baseline, computed; None without any number."""
+    """Builds the line of this run; None if no cell has a number.
+
+    The label says how the numbers came about: `counted`, `reproduced, n = 3` (trained), or `computed` (a baseline).
+
+    Args:
+        row: the cells; `None` for a missing cell.
+    """
     cells = [cell for cell in row if cell and pd.notna(cell.reproduced)]
     if not cells:
         return None
@@ -245,7 +267,10 @@ def _reproduce_line(row: list) -> Line | None:
 
 
 def _format_measured(cell) -> Value:
-    """Formats a cell of this run: mean and spread, and as a detail the interval, the runs and the verdict."""
+    """Formats the number of this run: mean and spread, and as a detail interval, runs and verdict.
+
+    A mark is added to scores at chance (no better than a constant answer).
+    """
     if cell is None or isnan(cell.reproduced):
         return Value(MISSING)
     text = format_number(cell.reproduced, cell.decimals)

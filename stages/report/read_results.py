@@ -78,7 +78,7 @@ def read_tasks() -> pd.DataFrame:
 
 
 def read_sentence_pairs() -> pd.DataFrame:
-    """Reads the ledger of sentence pairs; the frame is empty if this run has no sentence pairs."""
+    """Reads the ledger that counts sentence pairs of translation; the frame is empty if this run translates nothing."""
     path = SENTENCE_PAIRS / "ledger.csv"
     if path.exists():
         return pd.read_csv(path)

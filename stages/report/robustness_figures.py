@@ -54,7 +54,10 @@ TRANSFER_CSV = ["source", *MODEL, "operator", "trained", "evaluated_on", "mean",
 
 
 def draw_noise(curves: pd.DataFrame, cells: pd.DataFrame, constant: dict[str, float]) -> list[Drawing]:
-    """Draws accuracy under noise: a figure per protocol and size of the run, or one figure of the published numbers.
+    """Draws the accuracy under growing noise, a panel per task, kind of noise and size.
+
+    There is a figure for every protocol (fine-tuning recipe) and size of the run, with the published numbers beside;
+    without a run, a figure of the published numbers.
 
     Args:
         curves: a row per protocol, size, operator, evaluated_on (a split), kind of noise and level: mean, minimum and
@@ -86,7 +89,11 @@ def draw_noise(curves: pd.DataFrame, cells: pd.DataFrame, constant: dict[str, fl
 
 
 def draw_transfer(means: pd.DataFrame, cells: pd.DataFrame) -> list[Drawing]:
-    """Draws transfer between tasks: a figure per protocol and size of the run, or one figure of the published numbers.
+    """Draws the accuracy of models that are trained on one task and tested on another, as a matrix per operator.
+
+    There is a figure for every protocol (fine-tuning recipe) and size of the run, with the published matrices beside;
+    without a run, a figure of the published matrices. A further row has the accuracy of always giving the more frequent
+    answer.
 
     Args:
         means: a row per protocol, size, operator, task (trained on), evaluated_on and metric: mean, sd (fractions) and
@@ -115,9 +122,13 @@ def draw_transfer(means: pd.DataFrame, cells: pd.DataFrame) -> list[Drawing]:
 
 
 def split_runs(frame: pd.DataFrame) -> list[tuple[tuple[str, str] | None, pd.DataFrame]]:
-    """Splits a run by protocol and size: ((protocol, size), rows); without rows, an entry without a model.
+    """Splits the rows of a run by protocol (fine-tuning recipe) and size.
 
-    Rows of the mismatched split of MNLI are left out, because the papers have a single column for MNLI.
+    The mismatched split of MNLI is left out, because the papers have a single column for MNLI.
+
+    Returns:
+        A list of ((protocol, size), rows); without rows, one entry with `None` for the model, for a figure of published
+        numbers only.
     """
     frame = frame[frame["evaluated_on"] != MISMATCHED]
     if frame.empty:
@@ -185,7 +196,14 @@ def _title_noise(size: str, kind: str, evaluated_on: str, rows: pd.DataFrame) ->
 
 
 def _paint_noise(axes: Axes, frame: pd.DataFrame, constant: dict[str, float], scale: tuple[float, float]) -> None:
-    """Draws the score by level: reproduced as lines with a band, published as hollow marks; scale: limits of y."""
+    """Draws a panel: accuracy by level of noise, of this run as lines with a band, published as hollow marks.
+
+    Args:
+        axes: the panel.
+        frame: source, operator, level, and mean, minimum and maximum accuracy, in per cent.
+        constant: the accuracy of a constant answer by split, drawn as a further line beside results of this run.
+        scale: the ends of the vertical axis.
+    """
     for (source, operator), rows in frame.groupby(["source", "operator"], sort=False):
         if source == "reproduced":
             draw_curve(axes, rows, operator, "level", marker=".", clip_on=False)
@@ -212,7 +230,10 @@ def _paint_noise(axes: Axes, frame: pd.DataFrame, constant: dict[str, float], sc
 
 
 def _paint_matrix(axes: Axes, frame: pd.DataFrame) -> None:
-    """Draws the scores (%) of an operator as a matrix: rows are tasks of training, columns are tested splits."""
+    """Draws the accuracies (%) of an operator as a matrix: a row per task of training, a column per tested split.
+
+    A task tested on itself stands on the diagonal. The darker a field, the higher the number.
+    """
     tested = list(dict.fromkeys(frame["evaluated_on"]))
     places = {split: place for place, split in enumerate(tested)}
     matrix = frame.pivot(index="trained", columns="evaluated_on", values="mean")

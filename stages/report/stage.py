@@ -69,7 +69,10 @@ def build_tables(settings: Settings) -> dict[str, Grid]:
 
 
 def list_paper_tables() -> list[tuple[specifications.Table, ...]]:
-    """Lists the tables of the papers: each by itself, and the tables of two editions also as a pair."""
+    """Lists the tables of the papers, each as a tuple of one; tables that two editions print also as a pair.
+
+    A pair becomes one table with the lines of both editions.
+    """
     specified = specifications.load()[0]
     earlier_edition = next(iter(published.EDITIONS))
     listed = []
@@ -81,7 +84,11 @@ def list_paper_tables() -> list[tuple[specifications.Table, ...]]:
 
 
 def build_own_tables(settings: Settings) -> list[Grid]:
-    """Builds the tables of tables.yaml; `settings` and `open` are built once for every source."""
+    """Builds the tables that tables.yaml describes.
+
+    The entries `settings` and `open` (settings compared with a source, and points that a source leaves open) are built
+    once for every source.
+    """
     facts = {**gather_facts(settings), **gather_data()}
     read = table_rows.make_reader(settings)
     grids = []

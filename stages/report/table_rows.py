@@ -30,7 +30,11 @@ MODEL = ["protocol", "size", "operator"]
 
 
 def make_reader(settings: Settings) -> Callable[[str], pd.DataFrame]:
-    """Returns a function from the name of a frame to the frame: computed here, or a file of data/analysis."""
+    """Makes the function from which the tables of tables.yaml get their rows.
+
+    Returns:
+        A function from the name of a frame to the frame: computed by this module, or read from data/analysis.
+    """
     makers = {
         "overview": partial(build_overview, settings),
         "contrasts": read_results.read_contrasts,
@@ -74,12 +78,13 @@ def name_settings(source: str) -> str:
 
 
 def build_overview(settings: Settings) -> pd.DataFrame:
-    """Builds a row per size, protocol and operator of the run; missing measurements are NaN.
+    """Builds the rows of the overview of a run: per size, protocol and operator; missing measurements are NaN.
 
     Returns:
-        Parameters; losses in nats; the GLUE score and words_and_overlap, the score of a baseline, times 100; n, the
-        units behind the score; at_chance, of the score. estimate, low, high and detectable, in points, are of the
-        comparison with the original.
+        Parameters; losses in nats; the GLUE score and words_and_overlap, the score of a linear model of words, times
+        100;
+        n, the number of independent runs; at_chance, whether a constant answer scores as high. estimate, low, high and
+        detectable, in points, are of the comparison with the original.
     """
     rows = select_rows(read_results.read_summaries(), size=settings.sizes, operator=settings.operators)
     asked = product(settings.sizes, settings.protocols, settings.operators)
@@ -188,11 +193,15 @@ def average_elsewhere(rows: pd.DataFrame) -> pd.DataFrame:
 
 
 def complete_transfer(rows: pd.DataFrame) -> pd.DataFrame:
-    """Adds averages and answers without a model to the rows of `average_elsewhere`. All means are fractions.
+    """Adds averages and answers without a model to the results of transfer between tasks. All means are fractions.
+
+    Args:
+        rows: a row per protocol, size, operator, task (trained on), evaluated_on (tested on) and metric.
 
     Returns:
-        The rows; for each model and task trained on, a row of the metric `elsewhere`; for two answers without a model,
-        named under `operator`, rows of `accuracy` and `elsewhere` without protocol, size and task.
+        The rows; for each model and task trained on, a row of the metric `elsewhere`, the mean balanced accuracy on
+        other tasks; for two answers without a model, named under `operator`, rows of `accuracy` and `elsewhere` without
+        protocol, size and task.
     """
     elsewhere = average_elsewhere(rows).assign(metric="elsewhere")
     frequent = select_rows(rows, metric="majority_accuracy").drop_duplicates("evaluated_on")[["evaluated_on", "mean"]]
@@ -217,7 +226,10 @@ def sort_milestones(rows: pd.DataFrame) -> pd.DataFrame:
 
 
 def select_milestone_tests() -> pd.DataFrame:
-    """Selects tested comparisons of steps; milestones at which no operator of a size differs are left out."""
+    """Selects the tested differences in steps to milestones, such as a level of the loss.
+
+    Milestones at which no operator of a size differs are left out.
+    """
     tests = sort_milestones(read_results.read_contrasts(quantity="steps").rename(columns={"at": "milestone"}))
     tested = tests[tests["p"].notna()]
     # all runs may have got there at one evaluation

@@ -81,7 +81,7 @@ def _to_number(value: object) -> float:
 
 
 def make_scaling_filter(format_value: Callable[[float, int], str]) -> Callable[..., str]:
-    """Makes a filter of a function of tables.py: the value is multiplied by `scale` before it is formatted."""
+    """Makes a Jinja filter of a function that formats a number, with a factor `scale` for the number."""
 
     def format_scaled(value: object, decimals: int = 0, scale: float = 1) -> str:
         return format_value(_to_number(value) * scale, decimals)

@@ -36,7 +36,7 @@ class Bar(tqdm):
             super().display(*arguments, **options)
 
     def close(self) -> None:
-        """Ends the bar, or the printing of lines."""
+        """Ends the progress bar of tqdm, or the lines that are printed in its place without a terminal."""
         self._ended.set()
         # without this, tqdm ends the line of a bar that was never drawn
         if self._lines:

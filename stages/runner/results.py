@@ -88,7 +88,7 @@ def read(folder: Path) -> dict | None:
 
 
 def hand_on(stage: str, folders: dict[Path, Container[str]]) -> None:
-    """Replaces the results of a stage in data/results by the results of all its jobs, for use in other clones.
+    """Copies the results of a stage to data/results, from which `dvc pull` brings them into other clones.
 
     Args:
         stage: the name of the stage.
@@ -104,7 +104,9 @@ def hand_on(stage: str, folders: dict[Path, Container[str]]) -> None:
 
 
 def bring_back(folder: Path, published: dict[str, Path]) -> None:
-    """Restores the folder of a job from data/results, if all files are there. The files are not checked here.
+    """Restores the folder of a job from data/results, as after `dvc pull` in a new clone, if all files are there.
+
+    The caller checks the files.
 
     Args:
         folder: the folder of the job, in data/jobs, whose name is the fingerprint.

@@ -34,7 +34,10 @@ class Sized(Record):
         return self
 
     def require_room(self, operators: Collection[str]) -> None:
-        """Raises ValueError if one of the named operators would leave the feed-forward network no width."""
+        """Raises ValueError if an operator would leave the feed-forward network no width.
+
+        Operators in EXCEEDS take their weights from the feed-forward network, to have as many weights as another model.
+        """
         for operator, factor in EXCEEDS.items():
             least = factor * (self.hidden + 1)
             if operator in operators and self.intermediate < least:

@@ -113,10 +113,13 @@ def keep_sound_pairs(
 ) -> tuple[Texts, Counter]:
     """Keeps the pairs without a defect, and counts the defects of all other pairs.
 
+    Two defects make a pair malformed: a side without text, and bytes that are not UTF-8. Many of these mean damaged
+    files.
+
     Args:
         sides: unchecked pairs (source, target).
         limit: largest number of pairs to read, or `None` for all.
-        malformed_share: share of the pairs, in [0, 1], that may lack a text or not be UTF-8.
+        malformed_share: largest share of malformed pairs, in [0, 1].
         name: the name of the pairs in an error.
 
     Returns:
@@ -124,7 +127,7 @@ def keep_sound_pairs(
         counts: the number of all pairs by the key `in`, and of pairs by each defect, such as `empty`.
 
     Raises:
-        ValueError: too many pairs are malformed.
+        ValueError: more pairs are malformed.
     """
     kept = []
     counts = Counter()

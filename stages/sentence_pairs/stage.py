@@ -73,7 +73,16 @@ def read_texts(settings: Settings, protocol: TranslationProtocol) -> tuple[dict[
 def _read_sides(
     settings: Settings, protocol: TranslationProtocol, limits: dict[str, int]
 ) -> tuple[dict[str, Iterable[reading.Sides]], str]:
-    """Returns (source, target) of the unchecked pairs by split, and the name of the data."""
+    """Reads the unchecked sentence pairs of a protocol: generated, from files, or from the Hugging Face hub.
+
+    Args:
+        settings: all of params.yaml; `data.source` chooses one of the three.
+        protocol: a section of translation.protocols.
+        limits: largest number of pairs by split.
+
+    Returns:
+        By split the pairs (source, target); and the name of the data, for the record of the run.
+    """
     languages = protocol.source, protocol.target
     match settings.data.source:
         case "embedded":
@@ -112,10 +121,19 @@ def _cut_sentence(ids: np.ndarray, positions: int) -> np.ndarray:
 
 
 def _prepare_protocol(settings: Settings, name: str, folder: Path) -> tuple[list[tuple], str]:
-    """Writes tokenizers, token ids and texts of a protocol into `folder`.
+    """Prepares the data of a protocol of params.yaml (data, languages and recipe of a translation model) in `folder`.
+
+    The folder gets tokenizers, and for each split token ids and, if scored, texts. Training pairs longer than
+    `positions` tokens are dropped; held-out pairs are cut, because every one counts in the scores.
+
+    Args:
+        settings: the whole of params.yaml.
+        name: the protocol.
+        folder: gets the files.
 
     Returns:
-        The rows of ledger.csv, and the name of the data.
+        Rows (protocol, split, fate, reason, number of pairs) of ledger.csv, in which every pair is counted; and the
+        name of the data.
 
     Raises:
         ValueError: no training pair fits into `positions`, or a split has no sound pair or too many malformed pairs.

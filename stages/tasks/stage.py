@@ -91,7 +91,15 @@ def _sample_examples(
     number: int,
     settings: Settings,
 ) -> pd.DataFrame:
-    """Draws the examples of a split, up to the limit in params.yaml; the position `number` of the split is a seed."""
+    """Draws the examples of a split, up to the limit in params.yaml.
+
+    Args:
+        examples: all examples of the split.
+        name: the task.
+        split: the split.
+        number: the position of the split in the task, which makes the draws of splits independent.
+        settings: the whole of params.yaml.
+    """
     tasks = settings.tasks
     section = tasks if name in TASKS else tasks.questions
     limit = section.train_examples if split.name == "train" else section.validation_examples

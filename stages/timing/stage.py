@@ -48,7 +48,10 @@ Key = tuple[str, str]
 
 @cache
 def find_precisions() -> tuple[str, ...]:
-    """Finds the precisions in which stock BERT is timed: bfloat16 on a GPU; float32 and native bfloat16 on a CPU."""
+    """Finds the precisions in which stock BERT is timed: bfloat16 on a GPU; on a CPU float32, and bfloat16 if native.
+
+    On a CPU without bfloat16, matrix products in bfloat16 are emulated, and hardly faster than in float32.
+    """
     if has_gpu():
         return ("bfloat16",)
     if machine.measure_peak("bfloat16") > EMULATED * machine.measure_peak("float32"):
@@ -192,11 +195,11 @@ def time_translation(settings: Settings, protocol: str) -> list[Observation]:
 def make_kernel_rows(
     calls: dict[str, int], settings: Settings, operator: str, size: str, task: str | None = None
 ) -> list[Observation]:
-    """Makes an observation of `attention_calls` for each kernel of attention.
+    """Makes observations of `attention_calls`, which show by which kernels of PyTorch the attention was computed.
 
     Args:
         calls: number of calls in a forward pass by kernel, such as {"flash": 12}. Layers without a call count as the
-            kernel `written_out`.
+            kernel `written_out`: separate matrix products.
         settings: the whole of params.yaml.
         operator: name of the operator.
         size: a name in `models`.

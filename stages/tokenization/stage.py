@@ -82,14 +82,14 @@ def build_tokens(
 
 
 def _check_unknown(tokenized: list[tuple[Path, dict]], source: str) -> None:
-    """Prints the numbers of documents and tokens and the share of unknown tokens.
+    """Prints the numbers of documents and tokens and the share of unknown tokens, and checks the share.
 
     Args:
         tokenized: for each shard (folder of the job, {split: {name of a count: number}}).
         source: the source of the vocabulary, for the message of an error.
 
     Raises:
-        ValueError: most tokens are unknown, so the vocabulary is of another language.
+        ValueError: more than LARGEST_UNKNOWN_SHARE of the tokens are unknown: the vocabulary is of another language.
     """
     totals = Counter()
     for _, counts in tokenized:

@@ -115,9 +115,11 @@ def encode_pieces(batch: list[Piece], tokenizer: Tokenizer) -> np.ndarray:
 
 
 def read_batches(shard: Path, validation: set[int]) -> Iterator[tuple[str, list[Piece]]]:
-    """Yields (split, parts of documents of the split) in the order of the shard, so that memory stays bounded.
+    """Yields batches (split, parts of documents of the split) in the order of the shard, so that memory stays bounded.
 
-    A batch ends after about a million characters, and after 1,000 documents of the split.
+    Long documents are cut into parts; `ends` marks the last part of a document. A batch ends after about a million
+    characters, and after every 1,000th document of a split: there, the code of Courtois et al. drops a partial
+    sequence.
 
     Args:
         shard: documents as JSON lines, compressed.

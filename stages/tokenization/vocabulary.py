@@ -54,8 +54,9 @@ def write_tokenizer(path: Path, tokenizer: Tokenizer) -> None:
 def train_tokenizer(shards: list[Path], size: int) -> Tokenizer:
     """Trains WordPiece of at most `size` word pieces; the same documents give the same tokenizer, in any process.
 
-    A `size` up to 280 may be exceeded: special tokens and all characters, at the start and inside of words, are always
-    in the vocabulary.
+    The library numbers characters in the order of a hash table, which differs between processes. So the characters are
+    chosen here: ASCII letters, digits and punctuation, and the most frequent characters of the documents. They are
+    passed as special tokens, in a fixed order, and may exceed a `size` up to 280.
     """
     limit = min(CHARACTERS, size // 4)
     characters, continuing = _find_alphabet(read_pieces(shards), limit)

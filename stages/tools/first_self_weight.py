@@ -31,10 +31,12 @@ def measure_self_weight(run: PretrainingRun, corpus: Corpus) -> float:
 
 
 def measure_operators(settings: Settings, corpus: Corpus) -> pd.DataFrame:
-    """Measures the self-weight of every operator of the first size, with an untrained model per seed.
+    """Measures the self-weight (attention of a token on itself) of every operator of the first size, before training.
 
     Returns:
-        A row for each operator: `tokens` (of a sequence), `operator`, `self_weight`, `sd` over models, and `models`.
+        A row for each operator: `tokens` (of a sequence), `operator`, `self_weight`, `sd` over untrained models, one
+            for
+        each of SEEDS, and `models`, their number.
     """
     rows = []
     for run in plan_runs(settings, settings.list_pretrained(size=settings.sizes[0])):

@@ -147,7 +147,10 @@ def read_addresses() -> dict[str, str]:
 
 
 def render(name: str) -> str:
-    """Renders a page, such as `english`, as Markdown from the template and the CSV files of the studies."""
+    """Renders a documentation page, such as `english`, from a Markdown template.
+
+    The template looks numbers up in the CSV files of the studies, so that no page states an outdated number.
+    """
     environment = ENVIRONMENT.overlay(loader=jinja2.FileSystemLoader(TEMPLATES))
     facts = {
         "contrast": look_up_contrast,

@@ -76,10 +76,13 @@ def list_results() -> pd.DataFrame:
 
 
 def select_fixed_settings(params: dict) -> dict[str, dict]:
-    """Selects the settings that every entry shares, by section: text, tokens, recipe of training, and size.
+    """Selects the settings in which entries of the benchmark must not differ: text, tokens, recipe and size.
 
     Args:
         params: the content of a params.yaml.
+
+    Returns:
+        The settings by section, without the keys that FREE leaves open.
     """
     fixed = {"models": params["models"].get(SIZE, {})}
     for section, free in FREE.items():

@@ -90,7 +90,7 @@ def read_in_order(folder: Path) -> pd.DataFrame:
 
 
 def judge_released() -> pd.DataFrame:
-    """Compares the operators in the results that Courtois et al. released, by the options of scale `laptop`."""
+    """Compares the operators in the results that Courtois et al. released, with the default alpha and confidence."""
     options = read_yaml(scales.FOLDER / "laptop.yaml")["analysis"]
     rows = released.read_observations()
     quantities = contrasts.collect_quantities(rows, measurements.compute_measurements(rows), {})
@@ -98,7 +98,7 @@ def judge_released() -> pd.DataFrame:
 
 
 def list_english_runs() -> pd.DataFrame:
-    """Lists all runs of the study of English, by learning rate.
+    """Lists all runs of the study of English text, at every learning rate.
 
     Returns:
         A row per run, with `learning_rate`, the operator (`arm`), `seed`, and

@@ -16,7 +16,10 @@ POOL = 32
 
 
 def draw_batches(lengths: Sequence[int], size: int, seed: int) -> Iterator[np.ndarray]:
-    """Cuts an epoch into batches of examples of similar length, in random order.
+    """Cuts an epoch into batches of examples of similar length, which need little padding, in random order.
+
+    The shuffled examples are cut into pools of POOL batches, and each pool is sorted by length. Sorting the whole epoch
+    would give the same batches in every epoch.
 
     Args:
         lengths: Tokens of every example; every example is in a single batch.

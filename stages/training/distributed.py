@@ -76,7 +76,8 @@ def sum_on_all(values: Tensor) -> Tensor:
 def sum_on_first(value: float) -> float:
     """Returns the sum of `value` over all processes in the first process, and 0 in every other process.
 
-    Each process can add further values to the result, and the next call still gives the sum of all values.
+    Such results can be passed again, after each process has added more: the zeros keep the first sum from being counted
+    once per process.
     """
     total = sum_on_all(torch.tensor(value, dtype=torch.float64)).item()
     return total if find_rank() == 0 else 0.0

@@ -19,10 +19,14 @@ ENOUGH = 0.1
 
 
 def measure_peak(precision: str) -> float:
-    """Measures the floating-point operations per second of the fastest square matrix product in float32 or bfloat16.
+    """Measures a device's highest rate of matrix products, in floating-point operations per second.
 
-    The peak is a burst, the fastest of several products of each size. For a second, an H100 sustained 686 of 781
-    TFLOP/s in bfloat16 (reports/examples/h100/peaks.csv).
+    The speed of training is reported as a share of this rate. Square matrices of growing size are multiplied, PRODUCTS
+    times each, and the fastest product counts; the sizes end once a product takes ENOUGH seconds. The rate is a burst:
+    for a second, an H100 sustained 686 of 781 TFLOP/s in bfloat16 (reports/examples/h100/peaks.csv).
+
+    Args:
+        precision: `float32` or `bfloat16`.
     """
     # Random numbers, because a GPU multiplies zeros and ones some ten per cent faster: fewer of its bits switch.
     generator = torch.Generator(find_device()).manual_seed(0)
@@ -55,7 +59,15 @@ def synchronise_gpu() -> None:
 
 
 def call_in_turn(calls: dict[Hashable, Callable[[], float]], rounds: int) -> dict[Hashable, list[float]]:
-    """Makes every call once per round, in turn; returns, by key, the list [rounds] of returned values."""
+    """Calls every function once per round, in turn, so that a slow moment of the machine meets all of them alike.
+
+    Args:
+        calls: functions without arguments, by any key. Each returns a number, such as seconds.
+        rounds: number of calls of each function.
+
+    Returns:
+        By key, the list [rounds] of returned numbers.
+    """
     values = {key: [] for key in calls}
     for _ in range(rounds):
         for key, call in calls.items():

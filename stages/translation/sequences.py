@@ -175,7 +175,12 @@ TASKS = {"recurrence": Recurrence, "copy": Copy}
 
 
 def train(run: TranslationRun) -> dict:
-    """Trains on new sequences at every step; returns `{"error": error of the task on 1,000 held-out sequences}`.
+    """Trains a small model on new sequences at every step, and measures the error on HELD_OUT sequences.
+
+    Every batch is drawn from seed and step; the held-out batch has the step HELD_OUT_STEP, which no training reaches.
+
+    Returns:
+        `{"error": ...}`: the error of the task, such as the share of wrong values.
 
     Raises:
         ValueError: gradients are not finite.
@@ -204,7 +209,13 @@ def train(run: TranslationRun) -> dict:
 
 
 def draw_batch(run: TranslationRun, number: int, step: int) -> Batch:
-    """Draws inputs and expected outputs from the run's seed and the number of the step, on this process's device."""
+    """Draws `number` sequences of the run's task, which depend only on the run's seed and on `step`.
+
+    Numbers are drawn on the CPU, and so are the same on every device.
+
+    Returns:
+        Inputs and expected outputs, on this process's device.
+    """
     seed = derive_seed(run.seed, ORDER, step)
     generator = torch.Generator().manual_seed(seed)
     task = TASKS[run.task]

@@ -43,7 +43,15 @@ def train_and_evaluate(run: TranslationRun, folder: Path) -> dict:
 
 
 def plan_jobs(settings: Settings, operators: tuple[str, ...]) -> list[TranslationRun]:
-    """Plans a run for every operator and seed in each protocol and sequence task that names the operator."""
+    """Plans the runs of stage `translation`: every operator and seed, in each recipe that lists the operator.
+
+    A recipe is a protocol of `translation.protocols` (data and settings of a translation model) or the settings of the
+    two sequence tasks. The field `size` of a run is the name of the protocol, or `sequences`.
+
+    Args:
+        settings: All of params.yaml.
+        operators: The operators, in the order of the runs.
+    """
     section = settings.translation
     recipes = []
     for name, protocol in section.protocols.items():
@@ -68,10 +76,15 @@ def plan_jobs(settings: Settings, operators: tuple[str, ...]) -> list[Translatio
 
 
 def make_rows(run: TranslationRun, result: dict) -> list[Observation]:
-    """Converts the result of a run to observations.
+    """Converts the result of a run to observations: an error for a sequence task, or metrics by epoch and BLEU.
 
     The column `pretraining_seed` has the seed of the run; `size` and `protocol` both have the protocol's name, or
-    `sequences`.
+    `sequences`. Metrics on held-out pairs (HELD_OUT) state the number `n` of tokens. `copy_bleu` scores the source
+    texts as if these were translations.
+
+    Args:
+        run: the run.
+        result: the result of the job, with `error`, or with `log`, `greedy`, `beam` and their BLEU.
     """
     shared = {
         "stage": "translation",
