@@ -59,7 +59,11 @@ class AttentionOverParameters(nn.Module):
             T.normal_(std=self.hidden**-0.5)
 
     def forward(self, X: Tensor) -> Tensor:
-        """Attends from X [batch, n, h] to the learned pairs; returns the values of all heads [batch, n, heads d]."""
+        """Attends from X [batch, n, h] to the learned keys and values.
+
+        Returns:
+            The weighted sums of values of all heads, side by side, [batch, n, heads d].
+        """
         Q = split_heads(self.query(X), self.heads)
         d = self.K.shape[-1]
         # K sqrt(h) / sqrt(d): the draft's factor, and the division of the scores by the root of a head's width.

@@ -37,7 +37,10 @@ def record_inputs(modules: list[SelfAttention]) -> Iterator[list[Tensor]]:
 
 
 def complete_scores(module: SelfAttention, X: Tensor) -> Tensor:
-    """Computes the scores [batch, heads, n, n] that a module's softmax receives, the setting `self_score` included.
+    """Computes the scores [batch, heads, n, n] that a module's softmax receives, for measurements of the attention.
+
+    Nothing is masked. If the module has the setting `self_score`, this number is added to the score of every token on
+    itself.
 
     Args:
         module: a self-attention operator.

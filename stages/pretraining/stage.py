@@ -23,10 +23,16 @@ from stages.schema.settings import REFERENCE, Settings
 
 
 def pretrain(run: PretrainingRun, folder: Path) -> dict:
-    """Job: pre-trains a model in the folder of the job.
+    """Job: pre-trains the model of a run on data/tokens.
+
+    Args:
+        run: operator, size, seed and recipe.
+        folder: folder of the job, which gets the checkpoint to resume from and the trained models. The losses also go
+            to
+            data/live.csv (LIVE), which shows the training live.
 
     Returns:
-        The log (a dictionary per evaluation) and the seconds of training.
+        `log`, a dictionary per evaluation (step, losses, speed and probes), and `seconds` of training.
     """
     # torch is imported only in workers: planning does without torch
     from stages.pretraining.loop import train

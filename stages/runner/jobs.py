@@ -261,7 +261,11 @@ def _compute_jobs(
 
 
 def _compute_here(calls: list[tuple[str, tuple]]) -> Iterator[tuple[str, str | None]]:
-    """Does jobs in this process, which shares every job with other processes, up to the first failure."""
+    """Does jobs in this process, one of several that compute every job together (torchrun), up to the first failure.
+
+    Yields:
+        (name of a job, text of the error or `None`).
+    """
     for name, arguments in calls:
         error = worker.do_job(*arguments)
         yield name, error
