@@ -95,7 +95,13 @@ def _is_section(value: object) -> bool:
 
 
 def _replace_comment(whole: CommentedMap, changes: CommentedMap, key: str) -> None:
-    """Replaces the comment on the line of a key in `whole` by the comment in `changes`; lines below the key stay."""
+    """Replaces the comment on the line of a key by the comment of a scale, or removes it; lines above and below stay.
+
+    Args:
+        whole: the settings, changed in place.
+        changes: the changes of a scale, with the new comment, if any.
+        key: a key of both maps.
+    """
     # ruamel keeps four comments per key: the second is above the key, the third behind the value and below
     _, above, behind, _ = whole.ca.items.get(key, [None] * 4)
     comment = changes.ca.items.get(key, [None] * 4)[2]
