@@ -341,7 +341,7 @@ def test_every_specified_table_and_figure_is_in_both_forms(reports, pages):
 def test_every_page_names_scale_models_and_data(reports):
     for name in PAGES:
         text = (reports / f"{name}.html").read_text()
-        assert "This run (scale laptop) trains BERT-tiny (2 layers, width 128) on text and tasks generated" in text
+        assert "This run trains BERT-tiny (2 layers, width 128) on text and tasks generated" in text
 
 
 def test_published_recomputed_and_reproduced_stand_together(reports):

@@ -57,7 +57,7 @@ def describe_panel(kind: str, rows: pd.DataFrame) -> str:
 
 
 def describe_banner(settings: Settings) -> str:
-    """Describes scale, models and data of a run, such as `This run (scale laptop) trains ...`."""
+    """Describes scale, models and data of a run, such as `This run trains BERT-tiny ...`."""
     return fill_sentence("banner", settings=settings, data=settings.report.data or describe_data(settings))
 
 
