@@ -149,13 +149,13 @@ def _collect_scores(measured: pd.DataFrame, without_model: baselines.WithoutMode
 def _collect_losses_to_noise(rows: pd.DataFrame, without_model: baselines.WithoutModel) -> pd.DataFrame:
     """Computes the accuracy, in points, that the strongest noise of each kind takes from every run.
 
-    The loss is compared between operators, because the accuracy under noise would repeat the difference without noise.
+    This loss of accuracy is compared between operators, because the accuracy under noise would repeat the difference
+    without noise.
 
     Args:
         rows: observations.
         without_model: scores of baselines, which say whether the clean accuracy is at chance.
     """
-    # The score under noise would repeat the clean score, so the loss is compared.
     levels = robustness.select_noise_levels(rows)
     curve = [*robustness.CURVE, *robustness.RUN]
     clean = baselines.add_baselines(levels[levels["level"] == 0], without_model)
@@ -171,7 +171,7 @@ def _collect_losses_to_noise(rows: pd.DataFrame, without_model: baselines.Withou
 
 
 def _collect_transfer(rows: pd.DataFrame) -> pd.DataFrame:
-    """Averages each run's balanced accuracy, in points, over all tests on another task than the trained one."""
+    """Averages each run's balanced accuracy, in points, over all pairs of a task trained on and another tested on."""
     away = derived.select_elsewhere(select_rows(rows, stage="cross_domain"))
     runs = away.groupby(["protocol", "size", "operator", *robustness.RUN], sort=False, dropna=False)
     means = runs["value"].mean().reset_index()
@@ -231,8 +231,9 @@ def _compare_sides(arm: list[str], reference: list[str], runs: pd.DataFrame, con
         confidence: of the interval, such as 0.95.
 
     Returns:
-        The columns of contrasts.yaml that do not depend on other tests of the family: the difference, its interval and
-        p value, the numbers of runs, and whether scores are at chance or the machine was busy.
+        The columns of contrasts.yaml that do not depend on other tests of the family: among others the difference, its
+        unadjusted interval and p value, the numbers of independent values (units), and whether scores are at chance or
+        the machine was busy.
     """
     runs = runs[runs["operator"].isin([*arm, *reference])]
     quantity = runs["quantity"].iloc[0]
@@ -271,7 +272,8 @@ def _name_family(row) -> str:
     """Names the family of tests that Holm's method adjusts together, such as `steps released base loss=5`.
 
     The scores of an operator on single tasks are a family, and so are the steps of all operators to a milestone (such
-    as a level of the loss). For the GLUE score and for every other quantity, all comparisons are a family.
+    as a level of the loss). The GLUE score is a family of all comparisons, and so is every other quantity, over all
+    tasks. Sources, protocols and sizes are always separate families.
 
     Args:
         row: a comparison: `quantity`, `source`, `protocol`, `size`, `at` and `arm`.

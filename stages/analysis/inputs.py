@@ -69,7 +69,7 @@ def list_further_stages() -> list[str]:
     """Lists the stages whose observations are read by a common rule, in reading order.
 
     dvc.yaml says which stages write observations. Stages with a rule of their own (APART) are left out; the stages in
-    FIRST come first, because the order decides the order of the tables.
+    FIRST come first. This order is the order of the rows of an operator in the observations.
     """
     written = []
     for stage in handover.read_pipeline():

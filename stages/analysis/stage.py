@@ -179,11 +179,11 @@ def collect_metrics(means: pd.DataFrame, compared: pd.DataFrame, settings: Setti
 
 
 def write_plots(run: pd.DataFrame, curves: pd.DataFrame) -> None:
-    """Writes the CSV files that `dvc plots` shows: the mean loss by step, and the GLUE score of every fine-tuned model.
+    """Writes the CSV files that `dvc plots` shows: the mean loss by step, and the GLUE score of every run.
 
     Args:
         run: measurements of this run of the pipeline.
-        curves: mean, minimum and maximum over models, by `quantity`, `operator`, `size` and `step`.
+        curves: mean, minimum and maximum over runs, by `quantity`, `operator`, `size` and `step`.
     """
     loss = curves[curves["quantity"] == "loss"].rename(columns={"mean": "validation_loss"})
     write_table(PLOTS / "pretraining_loss.csv", loss[["operator", "size", "step", "validation_loss"]])

@@ -112,8 +112,9 @@ class SelfAttention(nn.Module):
     def _check_settings(self) -> None:
         """Raises ValueError if the operator does not support a setting.
 
-        The settings: `start`, the way to initialise; `score_rate`, a factor on the learning rate of the parameters that
-        only the scores use; `self_score`, a number added to the score of a token on itself.
+        The settings: `start`, the way to initialise; `score_rate`, a factor on the learning rate of the parameters
+        outside Linear layers that influence only the scores; `self_score`, a number added to the score of a token on
+        itself.
         """
         if self.start not in self.starts:
             raise ValueError(f"{self.name}: start {self.start!r}; allowed are {', '.join(self.starts)}")
@@ -415,17 +416,17 @@ class SelfAttention(nn.Module):
         return None
 
     def build_projections(self) -> tuple[Projection, ...]:
-        """Builds the projections with which an ordinary BERT gives the same outputs, for the export.
+        """Builds the projections with which an ordinary BERT gives the same outputs, apart from `self_score`.
 
-        A diagonal of the operator goes into the query, a scale of the output into the value. A `self_score`, a number
-        added to the score of a token on itself, is left out.
+        A diagonal of the operator goes into the query, a scale of the output into the value. A `self_score` is a number
+        added to the score of a token on itself, which BERT lacks.
 
         Returns:
             Queries, keys and values, each a pair of weight [out, in] and bias [out].
 
         Raises:
             ValueError: BERT cannot express the operator, or the operator has neither layers by role (query, key, value)
-                nor an own version of this method.
+                nor its own version of this method.
         """
         if not (self.exportable and self.roles):
             raise ValueError(f"{self.name}: {self.equation}; BERT cannot express it")

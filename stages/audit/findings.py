@@ -47,7 +47,7 @@ def read_content(name: str) -> dict:
 
 
 def make_finding(check: str, verdict: str, **values: object) -> Finding:
-    """Makes a finding: a verdict on printed numbers, with the statement and the arithmetic in words.
+    """Make a finding: a verdict on printed numbers, or a note, with the statement and the arithmetic in words.
 
     statements.yaml has both texts for each check, with braces for values.
 

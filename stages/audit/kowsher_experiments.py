@@ -152,12 +152,12 @@ def check_noise_in_text() -> Findings:
 
 
 def check_stale_noise() -> Findings:
-    """Check whether a cell of Table 5 was left unchanged when the NAACL edition changed the cell beside.
+    """Check whether a cell of Table 5 was left unchanged when the NAACL edition changed the cell beside it.
 
     The NAACL edition changed the accuracy of `shared` on SST-2 without noise only. A rise of the accuracy from no noise
-    to 10 % noise would show that the second cell belongs to the old number.
+    to 10 % noise would show that the second cell belongs to the old number, unless the column of standard attention
+    rises under noise, too.
     """
-    # The NAACL edition changed the score without noise only; a rise shows a cell that was not updated.
     shared = read_curve("K25", "sst2", "shared")
     standard = read_curve("K25", "sst2", "original")
     clean = shared[0]

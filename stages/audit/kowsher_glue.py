@@ -100,7 +100,7 @@ def check_task_gains() -> Findings:
 
 
 def check_misplaced_gains() -> Findings:
-    """Check whether gains that section 2.6 of the NAACL edition states are exactly the gains of other tasks."""
+    """Check whether a gain in section 2.6 of the NAACL edition is exactly that of another task, and not of its own."""
     text = read_table("K25", "text_and_figure_numbers")
     shared = read_row("K25", "shared")
     misplaced = []
@@ -144,7 +144,7 @@ def compare_sources() -> Findings:
 def check_stale_numbers() -> Findings:
     """Check three numbers of the NAACL edition that depend on cells of Table 1 which changed since the arXiv edition.
 
-    A number that fits only the old cells was left unchanged.
+    A number that does not follow from the new cells was probably left unchanged.
     """
     table = read_table("K25", "table1_glue")
     text = read_table("K25", "text_and_figure_numbers")

@@ -15,7 +15,7 @@ def find_kept_folder(settings: Settings, model: ModelNames, task: str, pretraini
     """Returns the folder in which stage finetuning keeps a model; None if the stage does not keep the model.
 
     Stages noise and cross_domain evaluate fine-tuned models, so models of the tasks of these stages are kept. Stage
-    convergence calls this function too, with protocols and seeds that stage finetuning may not use.
+    convergence calls this function too, with protocols and seeds that stage finetuning does not always use.
 
     Args:
         settings: All of params.yaml.

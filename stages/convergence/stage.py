@@ -19,10 +19,10 @@ from stages.schema.settings import Settings
 
 
 def plan_runs(settings: Settings, models: list[tuple[str, str]]) -> list[FinetuningRun]:
-    """Plans a fine-tuning from every saved step of pre-training, for every model, task and pair of seeds.
+    """Plans a fine-tuning from every step in `convergence.steps`, for every model, task and pair of seeds.
 
-    The last step is the model that stage finetuning starts from as well. A run that both stages ask for is computed
-    once.
+    After the last step of pre-training, the model is the one that stage finetuning starts from. A run that both stages
+    ask for is computed once.
 
     Args:
         settings: All of params.yaml; `convergence.protocol` names the fine-tuning recipe.

@@ -102,8 +102,9 @@ def read_records(path: Path) -> Iterator[bytes]:
 def _read_records(path: Path, first: int, last: int | None) -> Iterator[tuple[int | None, bytes]]:
     """Yields (number of the line, bytes of the OSCAR record) of documents [first, last) of a file.
 
-    An unsound document is yielded as read, for the filter to count. In text files (.txt, .raw) only unsound documents
-    have a number, the number of the first line; sound documents have `None`.
+    An unsound document is yielded as a line that is no record (a text joined into one line), for the filter to count.
+    In text files (.txt, .raw) only unsound documents have a number, the number of the first line; sound documents have
+    `None`.
     """
     if find_form(path) != ".jsonl":
         for number, text in islice(_split_texts(path), first, last):

@@ -123,7 +123,7 @@ def violate_rule(rng: Random, words: Words, rule: str) -> Words | None:
 def _list_correct_neighbours() -> set[tuple[str, str]]:
     """Lists the pairs of words that are neighbours in any of 5,000 correct sentences, always the same.
 
-    A sentence with a fault shall have no other pairs, or else the pair would give the fault away.
+    A sentence with a fault, except of order, shall have no other pairs, because the pair would give the fault away.
     """
     rng = Random(0)
     neighbours = set()
@@ -144,8 +144,8 @@ def _list_changes(words: Words, rule: str) -> list[Words]:
 
     Args:
         words: a correct sentence, as words with roles.
-        rule: `order` (two neighbours change places), `voice` (a "by" or "was" too many or missing), or a rule that
-            REPLACEMENTS breaks by other forms of words, such as `tense`.
+        rule: `order` (two neighbours change places), `voice` (a "by" or "was" too many or missing), or a rule for which
+            REPLACEMENTS has other words: times for `tense`, forms for `agreement`, `determiner` and `form`.
     """
     if rule == "order":
         return _swap_neighbours(words)

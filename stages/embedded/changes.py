@@ -9,15 +9,15 @@ from stages.embedded.world import Scene, draw_quality
 
 
 def weaken_event(rng: Random, event: Event) -> Event:
-    """Draws an event that follows from an event, for a hypothesis that a premise entails.
+    """Draws an event that says the same as an event or less, for a hypothesis that a premise entails.
 
     An event is the meaning of a sentence: an agent acts on a patient, as in "Anna hid three old carts in the barn". The
-    new event is the same or says less: no place, no quality ("old"), a class for the patient ("vehicle" for "cart"), or
-    a bound for the count ("more than two carts").
+    new event may have no place, no quality ("old"), a class for the patient ("vehicle" for "cart"), or a bound for a
+    count above two ("more than two carts").
 
     Args:
         rng: source of all choices.
-        event: an event without negation.
+        event: an event. From an event without negation, the new event follows.
     """
     patient = event.patient
     choices = [event]
@@ -39,8 +39,8 @@ def weaken_event(rng: Random, event: Event) -> Event:
 def oppose_event(rng: Random, event: Event) -> Event:
     """Draws an event that contradicts an event, for a hypothesis that a premise excludes.
 
-    Most often the action becomes the opposite, `sell` for `buy`. Or the event is negated, or has another count or the
-    opposite quality of the patient (the thing or person that is acted on).
+    Most often the action becomes the opposite, `sell` for `buy`. Or the event is negated, or the patient (the thing or
+    person that is acted on) has another count, the opposite quality or another colour.
 
     Args:
         rng: source of all choices.
@@ -63,13 +63,13 @@ def oppose_event(rng: Random, event: Event) -> Event:
 def divert_event(rng: Random, event: Event, scene: Scene) -> Event:
     """Draws an event that neither follows from an event nor contradicts it, for a hypothesis that stays open.
 
-    The new event most often has another action or adds a place. It may also have another agent (who acts) or patient
-    (who or what is acted on), or exchange two people.
+    The new event most often has another action or adds a place. It may also add a quality, have another agent (who
+    acts) or patient (who or what is acted on), or exchange two people.
 
     Args:
         rng: source of all choices.
         event: an event without negation.
-        scene: people, things and places of the old event, from which the new parts are drawn.
+        scene: people, things and places of the old event, from which a new agent, thing or place is drawn.
     """
     patient = event.patient
     weights = {_change_agent(rng, event, scene): 1}
@@ -93,8 +93,7 @@ def divert_event(rng: Random, event: Event, scene: Scene) -> Event:
 def alter_event(rng: Random, event: Event, scene: Scene) -> Event:
     """Draws an event with one change, most often the opposite action, for a second sentence with another meaning.
 
-    The other changes concern the agent (who acts), the negation, and the patient (who or what is acted on). The changed
-    event may still follow from the old event.
+    The other changes concern the agent (who acts), the negation, and the patient (who or what is acted on).
     """
     patient = event.patient
     weights = {

@@ -69,7 +69,7 @@ def write_squad(
 ) -> None:
     """Writes generated questions on passages in the JSON format of SQuAD; equal arguments give equal bytes.
 
-    Version 2.0 has questions that the passage does not answer, one in UNANSWERABLE.
+    Version 2.0 has questions that the passage does not answer, one in three (UNANSWERABLE).
 
     Args:
         folder: gets squad/{train,dev}-{v1.1,v2.0}.json.

@@ -47,7 +47,7 @@ def draw_lines(documents: int, seed: int) -> list[str]:
     """Draws the lines of the corpus in random order.
 
     Most lines are sound documents. The others have planted defects, such as a quality warning, a category to exclude,
-    or no JSON, so that every rule of the filter drops documents.
+    or a line that is not JSON, so that every rule of the filter drops documents.
 
     Args:
         documents: number of lines.

@@ -9,7 +9,7 @@ from stages.embedded.world import Scene, draw_event, draw_wording
 
 
 def elaborate_event(rng: Random, scene: Scene) -> Words:
-    """Draws a correct sentence, longer than a plain statement, about an event (who does what) in a scene.
+    """Draws a correct sentence, often longer than a plain statement, about an event (who does what) in a scene.
 
     The tense varies, subjects may be plural, and modifiers, adverbs or words for the time may be added, as in "The chef
     near the pear will display a skillet tomorrow".

@@ -120,7 +120,7 @@ def print_sentence(words: Words, end: str = ".") -> str:
 
 
 def say_event(event: Event, wording: Wording = PLAIN) -> Words:
-    """Words an event, such as a farmer who buys a cart, as a sentence: words with roles, without full stop.
+    """Words an event, such as a farmer who buys a cart, as words with roles, without capital and full stop.
 
     Args:
         event: the meaning: agent, action, patient, place, tense and negation.

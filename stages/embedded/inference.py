@@ -17,7 +17,7 @@ AGENT, ACTION, PATIENT, PLACE = 1.0, 3.5, 1.0, 0.5
 def find_relation(premise: Event, hypothesis: Event) -> str:
     """Finds how a hypothesis relates to a premise: `entailment`, `contradiction` or `neutral`.
 
-    "Anna hid a vehicle" follows from "Anna hid a cart"; "Anna found a cart" contradicts the premise.
+    "Anna hid a vehicle" follows from "Anna hid a cart"; "Anna showed a cart" contradicts the premise.
 
     Args:
         premise: the meaning of the first sentence.

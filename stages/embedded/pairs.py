@@ -45,7 +45,7 @@ def say_pair(
     second: Event,
     passive: float = 0.05,
 ) -> Texts:
-    """Words two events (meanings) as sentences with few words in common, so that a model has to compare meanings.
+    """Words two events (meanings) so that shared words hardly show whether the meanings are the same.
 
     The verbs differ even if both meanings are the same, as in "bought" and "purchased".
 
@@ -79,7 +79,8 @@ def draw_statements(rng: Random, scene: Scene, same: bool) -> tuple[Event, Event
 def draw_inference(rng: Random, scene: Scene, wanted: str) -> tuple[Event, Event]:
     """Draws the events (meanings) of a premise and of a hypothesis with a given relation.
 
-    Some hypotheses are weakened (say less) or negated needlessly, so that such words do not give the relation away.
+    Some hypotheses are weakened (say less) or negated needlessly, so that a class, a bound or "not" does not give the
+    relation away.
 
     Args:
         rng: source of all choices.
@@ -99,10 +100,10 @@ def _draw_hypothesis(
     scene: Scene,
     wanted: str,
 ) -> Event:
-    """Draws a hypothesis that often, but not always, has a relation to the premise; the caller checks and draws again.
+    """Draws a hypothesis that often has the relation `wanted` to the premise; the caller checks and draws again.
 
-    The premise is weakened (the hypothesis says less), opposed (contradicts) or diverted (says something else), and may
-    be negated.
+    The premise without negation is weakened (says less), opposed (contradicts) or diverted (says something else), and
+    the result may be negated.
 
     Args:
         rng: source of all choices.
@@ -175,12 +176,13 @@ def _miss_the_point(
 def draw_questions(rng: Random, topics: Topics, same: bool) -> Texts:
     """Draws two everyday questions, such as "How can I buy a cart?", which ask the same or not, for the task QQP.
 
-    One question has a short and one a long form, and the verbs differ, so that shared words show little.
+    One question has a short and one a long form, and the verbs differ. About half of the pairs that differ have one
+    purpose ("How can I"), so that the words of the purpose show little.
 
     Args:
         rng: source of all choices.
         topics: the topics of the questions.
-        same: whether both questions ask the same; different questions differ in purpose ("How can I"), action or thing.
+        same: whether both questions ask the same; different questions differ in purpose, action or thing.
     """
     first = draw_request(rng, topics)
     second = first

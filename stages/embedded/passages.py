@@ -59,7 +59,7 @@ def draw_story(rng: Random, scene: Scene) -> list[str]:
 
 
 def draw_exchange(rng: Random, scene: Scene) -> list[str]:
-    """Draws a sentence and a reply whose first word, "Yes", "No" or "Perhaps", tells how both relate.
+    """Draws a statement or question, and a reply whose first word ("Yes", "No", "Perhaps") tells how the two relate.
 
     From such text a model can learn the relations of sentences that the tasks ask for. Pairs that validation files may
     use are left out. An example of a reply is "No, Anna hid a cart".

@@ -136,8 +136,8 @@ def _format_lines(columns: dict[str, str], examples: list[Example]) -> list[str]
     A line of QNLI is `0\tWho hid a cart?\tThe farmer hid a cart.\tentailment`, for example.
 
     Args:
-        columns: by column name a template, which may name the fields of an example, and `n`, `even`, `odd` (numbers of
-            the line) and `star`, the mark of CoLA for an incorrect sentence.
+        columns: by column name a template, which may name the fields of an example, and `n` (the number of the example,
+            from 0), `even` and `odd` (numbers of the two texts) and `star`, the mark of CoLA for an incorrect sentence.
         examples: the examples.
     """
     lines = []

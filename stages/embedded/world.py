@@ -116,10 +116,8 @@ def draw_wording(rng: Random, event: Event, passive: float = 0.05) -> Wording:
 def draw_rewording(rng: Random, event: Event, wording: Wording) -> Wording:
     """Draws the wording of the second sentence of a pair, which shares no verb with the first sentence.
 
-    Verbs change between plain ("bought") and formal ("purchased"), whether or not the second sentence has the same
-    meaning.
-    About half of the other concepts with two names change the name, too. Voice and position of the place change
-    sometimes.
+    Verbs change between plain ("bought") and formal ("purchased"), whether the two meanings are the same or not. About
+    half of the other concepts with two names change the name, too. Voice and position of the place change sometimes.
 
     Args:
         rng: source of all choices.

@@ -53,7 +53,7 @@ WithoutModel = Mapping[tuple[str, str, str, str], tuple[float, float]]
 def compute_interval(metric: str, value: float, n: int, confidence: float) -> tuple[float, float]:
     """Computes the confidence interval of a constant answer's score, for a new draw of as many examples.
 
-    A model has to exceed the upper end, because a constant answer reaches such scores by chance.
+    A model has to exceed the upper end, because a constant answer may reach the upper end by chance.
 
     Args:
         metric: `accuracy`, `f1`, `matthews_correlation`, `pearson` or `spearmanr`; for both metrics of question
@@ -87,7 +87,7 @@ def _compute_wilson_interval(share: float, n: int, confidence: float) -> tuple[f
 
 
 def collect_scores(rows: pd.DataFrame, confidence: float) -> pd.DataFrame:
-    """Collects the scores of all baselines, such as a constant answer, on everything that models are scored on.
+    """Collects the scores of all baselines, such as a constant answer, for GLUE, questions and cross-task tests.
 
     Args:
         rows: observations (a row per measured number); stages `baselines` and `cross_domain` are used.
@@ -96,8 +96,8 @@ def collect_scores(rows: pd.DataFrame, confidence: float) -> pd.DataFrame:
     Returns:
         A row for every baseline, protocol, `evaluated_on` and metric: value, low and high. The interval is NaN except
         for the constant answer. Rows without a protocol have raw metrics: of GLUE, of both question sets and their mean
-        (`squad`), and of the splits of stage `cross_domain`. Rows with a protocol, whose paper fixes the columns of the
-        GLUE tables, have the metric `score` of every column, and of means of columns.
+        (`squad`), and of the splits of stage `cross_domain`. Rows with a protocol, whose paper fixes the metrics behind
+        each column, have the metric `score` of every column of the GLUE tables, and of means of columns.
     """
     transferred = _list_transferred(rows, confidence)
     rows = select_rows(rows, stage=STAGE)
@@ -168,7 +168,7 @@ def _combine_metrics(metrics: pd.DataFrame) -> pd.Series:
 
 
 def _average_columns(columns: pd.DataFrame, wanted: tuple[str, ...], name: str) -> pd.DataFrame:
-    """Averages columns of the GLUE tables, for each baseline that has all of these columns.
+    """Averages columns of the GLUE tables, or both question sets, for each baseline that has all of the columns.
 
     The interval of the mean assumes independent columns: the distances of the ends from the scores add in squares.
 
@@ -212,8 +212,9 @@ def look_up_score(name: str, score: Mapping, baselines: WithoutModel) -> tuple[f
     Args:
         name: the baseline, such as `most_frequent`.
         score: `protocol`, `evaluated_on` and `metric` of the model's score; for `cross_domain` also `stage` and `task`,
-            the task of fine-tuning. The baseline of `raw_accuracy` and of `accuracy_under_noise` is `accuracy`; of a
-            model tested on another task than the task of fine-tuning, the more frequent of yes and no.
+            the task of fine-tuning. The baseline of `raw_accuracy` and of `accuracy_under_noise` is `accuracy`. The
+            accuracy on another task than the task of fine-tuning has only the baseline `most_frequent`, the more
+            frequent of yes and no.
         baselines: the scores of all baselines, from `map_scores`.
 
     Returns:

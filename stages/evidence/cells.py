@@ -122,8 +122,8 @@ def fill_cells(table: Table, sources: CellSources) -> pd.DataFrame:
 def _fill_list(table: Table, paper: pd.DataFrame, sources: CellSources) -> list[dict]:
     """Fills the cells of a published table that is a list of single numbers, without common rows and columns.
 
-    Cells of the paper come first. Then each cell on the papers' sizes, small or base, is repeated for every other size
-    of this run.
+    Cells of the paper come first. Then each cell of the papers' sizes, small or base, is repeated for every other size
+    at which this run measured pre-trained models.
     """
     cells, more = [], []
     for printed in paper.itertuples():
@@ -182,7 +182,7 @@ def _make_row(table: Table, fields: dict[str, str]) -> Row:
 
 
 def _list_own_rows(table: Table, columns: list[Column], sources: CellSources, in_paper: list[dict]) -> list[Row]:
-    """Lists the rows that this run has measurements for and the paper lacks, such as the rows of further operators.
+    """Lists the rows that this run measured and the paper lacks, such as further operators, in the order of the run.
 
     Args:
         table: the specification; its `row_key` is a pattern such as `{size}.{operator}`, and without fields there are
@@ -208,7 +208,7 @@ def _expand_columns(table: Table, run: pd.DataFrame) -> list[Column]:
     """Replaces each column whose key is a pattern by a column for every value that this run measured.
 
     The key `counted.{size}` becomes `counted.small` and `counted.base` if the run has both sizes. A column that the
-    specification lists stays, also if a pattern gives the same key.
+    specification lists stays, even if a pattern gives the same key.
     """
     columns = {}
     for column in table.columns:
@@ -274,14 +274,15 @@ def _fill_cell(table: Table, row: Row, column: Column, printed, sources: CellSou
 
     Args:
         table: the specification of the table.
-        row: the row of the cell; `select` names the fields of the measurements.
-        column: the column of the cell, as the row.
+        row: the row of the cell; `select` has the values of fields that select measurements.
+        column: the column of the cell, also with `select`.
         printed: the published cell; None if the paper has no such cell.
         sources: measurements that match `select` of the table.
 
     Returns:
-        The cell as a dictionary. The p value is not yet adjusted for the other cells. Runs that did not reach a
-        milestone (such as a level of the loss) have no mean, and their number becomes the verdict.
+        The cell as a dictionary. The p value is not yet adjusted for the other cells. If any run did not reach a
+        milestone (such as a level of the loss), the cell has no mean of this run, and the verdict says how many runs
+        did not.
     """
     cell = _start_cell(table, row, column, NOT_MEASURED)
     if printed is not None:

@@ -113,7 +113,8 @@ def find_plateau_end(steps: np.ndarray, losses: np.ndarray) -> tuple[float, bool
 
     The plateau begins at the first evaluation from which the loss falls by 0.2 nats or less within four evaluations,
     and ends at the next evaluation from which the loss falls by more. Losses are smoothed by running medians of five
-    evaluations.
+    evaluations. There is no plateau if the loss is below 5 nats where the loss first falls slowly or, if the loss never
+    falls slowly, at the last step.
 
     Args:
         steps: in increasing order [evaluations].
@@ -121,8 +122,7 @@ def find_plateau_end(steps: np.ndarray, losses: np.ndarray) -> tuple[float, bool
 
     Returns:
         The last step of the plateau and True; the last step of the run and False if the run does not leave the plateau;
-        None if the run has fewer than twelve evaluations, or no plateau. Without a plateau, the loss is below 5 nats
-        when the loss first falls slowly (if never, at the last step).
+        None if the run has fewer than twelve evaluations, or no plateau.
     """
     if len(steps) < SHORTEST:
         return None
@@ -209,7 +209,7 @@ def collect_events(measured: pd.DataFrame) -> pd.DataFrame:
 def select_milestone_events(measured: pd.DataFrame) -> pd.DataFrame:
     """Collects when every pre-training run reached each milestone, such as a level of the loss.
 
-    Milestones that no run of a size reaches are left out, because such runs cannot be compared.
+    Milestones that no run of a size reaches are left out, because these milestones tell no operators apart.
 
     Args:
         measured: measurements, a row per number; only times to milestones are used.
@@ -268,10 +268,10 @@ def estimate_milestones(measured: pd.DataFrame, by_step: pd.DataFrame, confidenc
         confidence: of the intervals, such as 0.95.
 
     Returns:
-        A row for every size, operator and milestone that at least one run of the size reaches: the restricted mean
-            (runs
-        cut at the last step that is known for all) over pre-training seeds, with its interval; `after` and `before`,
-        the evaluations between which the runs of the operator reach the milestone, missing if no run does.
+        A row for every size, operator and milestone that at least one run of the size reaches. The mean over
+        pre-training seeds has an interval; steps are cut at the last step up to which all runs are known (restricted
+        mean). All runs of the operator that reach the milestone do so between the evaluations `after` and `before`,
+        which are missing if no run does.
     """
     reaching = select_milestone_events(measured)
     means = survival.estimate_restricted_means(reaching, ["size", "milestone"], confidence)

@@ -165,11 +165,11 @@ def measure_curves(rows: pd.DataFrame, keys: list[str]) -> pd.DataFrame:
 
 
 def measure_noise(rows: pd.DataFrame) -> pd.DataFrame:
-    """Measures the accuracy that a run loses from no noise to level 0.4, and the mean over these levels.
+    """Measures the accuracy that a run loses from no noise to level 0.4, and the mean accuracy over these levels.
 
     Args:
         rows: accuracies under noise on the embeddings (condition `noise=0.05`). Runs without level 0 or 0.4, the
-            highest level of the papers, are left out, because only curves over the same levels are comparable.
+            highest level of Kowsher et al., are left out, because only curves over the same levels are comparable.
 
     Returns:
         Measurements `accuracy_lost` and `accuracy_under_noise`.
@@ -189,8 +189,8 @@ def measure_noise(rows: pd.DataFrame) -> pd.DataFrame:
 def measure_times(rows: pd.DataFrame) -> pd.DataFrame:
     """Compares times with the times of the original operator in the same round, in per cent.
 
-    A round times all operators one after another, so that a slow moment of the machine slows all. With t for the time
-    of an operator and t0 for the original, the metrics are
+    A round times all operators one after another, so that a drift of the machine affects all operators alike. With t
+    for the time of an operator and t0 for the original, the metrics are
 
     - `time_saved_percent`: `100 (1 - t/t0)`, for an epoch of fine-tuning.
     - `faster_percent`: `100 (t0/t - 1)`, for an epoch of fine-tuning.

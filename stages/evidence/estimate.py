@@ -52,8 +52,9 @@ def compare_arms(arm: pd.DataFrame, reference: pd.DataFrame, confidence: float) 
     """Compares the runs of two sides, such as two operators (variants of attention), by the difference of the means.
 
     Arms (sides) with equal pre-training seeds share batches and masks, and times of one round share the state of the
-    machine: such arms are compared by paired differences. All other arms are compared by Welch's test. Fine-tuning
-    seeds are no pairs: in the released results of Courtois et al. their mean correlation is 0.07 over 36 columns.
+    machine: such arms are compared by paired differences if both arms vary. All other arms are compared by Welch's test
+    or, if an arm does not vary, by a permutation test. Fine-tuning seeds of two checkpoints are no pairs: in the
+    released results of Courtois et al., the mean correlation of scores of equal seed is 0.07 over 36 columns.
 
     Args:
         arm: the runs of the first side: `value`, `pretraining_seed`, `finetuning_seed` and, if known, `stage` and

@@ -28,10 +28,12 @@ def compute_power(effect: float, error: float, freedom: float, alpha: float) -> 
 
 
 def compute_smallest_effect(error: float, freedom: float, alpha: float) -> float:
-    """Computes the effect that a t test finds in 80 % of repetitions, which says what a comparison could have detected.
+    """Computes the smallest effect that a t test finds in 80 % of repetitions; NaN without a standard error.
+
+    This effect says what a comparison could have detected.
 
     Args:
-        error: standard error, above 0; NaN gives NaN.
+        error: standard error, above 0 or NaN.
         freedom: degrees of freedom of the t distribution.
         alpha: the level of the two-sided test.
     """

@@ -42,9 +42,10 @@ def read_checkpoints() -> pd.DataFrame:
 
 
 def _read_metrics(name: str) -> pd.DataFrame:
-    """Reads the metrics in a file of data/released as observations; losses and the task WNLI are left out.
+    """Reads the metrics in a file of data/released as observations.
 
-    A released accuracy `accuracy_mm` is of the mismatched split of MNLI.
+    Other values, such as losses, and the task WNLI are left out. A released accuracy `accuracy_mm` is of the mismatched
+    split of MNLI.
     """
     frame = pd.read_csv(FOLDER / name)
     frame = _sort_rows(frame[frame["metric"].isin(METRICS) & (frame["task"] != "wnli")])

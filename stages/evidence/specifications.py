@@ -136,11 +136,11 @@ def _make_table(
 
     Args:
         name: name of the table.
-        scale: factor from a measured to a printed number, for columns and cells without an own factor.
-        decimals: decimals of measured numbers, for columns and cells without an own value.
-        rows: further settings of rows, by key.
+        scale: factor from a measured to a printed number, for columns and cells without a factor of their own.
+        decimals: decimals of measured numbers, for columns and cells without decimals of their own.
+        rows: the rows of the paper whose key does not fit the pattern, by key.
         columns: the columns, for a table with rows and columns.
-        cells: the cells by place, for a list of single numbers.
+        cells: the cells by `ROW KEY / COLUMN KEY`, for a list of single numbers.
         entry: all other fields of Table.
     """
     # Most tables have one unit for all cells.

@@ -67,8 +67,8 @@ def find_units(rows: pd.DataFrame) -> tuple[np.ndarray, pd.Index, str]:
     """Finds the independent values (units of inference) among the runs of an operator.
 
     Runs that share a pre-training seed are not independent: each pre-training seed counts once, with its mean. With a
-    single pre-training seed, each fine-tuning run is a unit, and a comparison only concerns this checkpoint. Without a
-    pre-training seed, each value is a unit.
+    single pre-training seed and fine-tuning, each fine-tuning run is a unit, and a comparison only concerns this
+    checkpoint. Without a pre-training seed, each value is a unit.
 
     Args:
         rows: the runs: `value`, `pretraining_seed`, `finetuning_seed` (NaN without fine-tuning), and `stage` for times
@@ -192,9 +192,9 @@ def _average_by_pretraining_seed(
 
 
 def explain_too_few(unit: str, *counts: int) -> str:
-    """Explains why two sides cannot be judged, such as `too few seeds`; an empty text if they can.
+    """Explains why a comparison has no verdict, such as `too few seeds`; an empty text if there can be a verdict.
 
-    A verdict on an operator needs three pre-training seeds (or rounds of a time). Any number of fine-tuning seeds is
+    A verdict on an operator needs three pre-training seeds (or rounds of timing). Any number of fine-tuning seeds is
     too few, because these share one checkpoint.
 
     Args:

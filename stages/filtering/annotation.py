@@ -33,7 +33,7 @@ def find_quality_warnings(text: str) -> tuple[str, ...]:
     `tiny`: fewer than 5 lines. `short_sentences`: most lines are short. `header`, `footer`: most of the first or last
     fifth of the lines are short. `noisy`: fewer than half of the characters are letters. OSCAR's documentation calls a
     line short below 400 bytes, but OSCAR's records follow 100 bytes: these rules give the annotations of the 63 real
-    records that the tests read. "A short line." gives ("tiny", "short_sentences").
+    records of OSCAR 22.01 that the tests read. "A short line." gives ("tiny", "short_sentences").
     """
     short = [len(line.encode()) < SHORT for line in text.split("\n")]
     lines = len(short)
@@ -165,8 +165,8 @@ class Annotator:
             line: the record of the document, which has the web address.
 
         Returns:
-            The value; None if the document has no address, or params.yaml names no blocklist, model or rules to compute
-            by.
+            The value; None for `categories` of a document without an address, or if params.yaml names no blocklist,
+            model or rules to compute by.
         """
         if name == "categories" and self._blocklist:
             address = records.read_address(line)

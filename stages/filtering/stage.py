@@ -259,7 +259,7 @@ def _gather_malformed(folders: list[Path], sources: dict[str, list[origins.Origi
 
 
 def _check_counts(total: pd.DataFrame, counts: pd.Series, malformed: Path, settings: Filtering) -> None:
-    """Checks that most lines of the corpus are sound documents, and that some documents are kept.
+    """Checks that no more lines are malformed than the setting allows, and that some documents are kept.
 
     Args:
         total: the rows of all shards together in the ledger.
@@ -268,8 +268,8 @@ def _check_counts(total: pd.DataFrame, counts: pd.Series, malformed: Path, setti
         settings: the section `filtering` of params.yaml.
 
     Raises:
-        ValueError: too many lines are malformed, all documents lack a perplexity and are dropped, or no document is
-            kept. The message quotes the first malformed lines, or the commonest reasons.
+        ValueError: too many lines are malformed, or no document is kept (the message quotes the first lines, or the
+            commonest reasons); or all documents lack a perplexity and are dropped.
     """
     share = settings.malformed_share
     if counts["malformed"] > share * counts["in"]:

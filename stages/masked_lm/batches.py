@@ -100,7 +100,7 @@ class Ahead:
         return batch
 
     def _prepare(self, step: int) -> Batch:
-        """Draws the batch of an update; for a GPU into pinned memory, so that the copy runs in parallel."""
+        """Draws a batch, for a GPU into pinned memory, from which the GPU copies while the host goes on."""
         batch = self._draw(step)
         if not torch.cuda.is_available():
             return batch

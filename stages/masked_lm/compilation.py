@@ -11,9 +11,10 @@ RECOMPILATIONS = 128  # compiled models of one process; torch counts them togeth
 def compile_loss(loss_of: MaskedLMLoss) -> nn.Module:
     """Compiles the loss of a model in two parts: the encoder, and the head with the cross-entropy.
 
-    The cut lies after the embeddings, which stay uncompiled: compiled with deterministic kernels, their gradient would
-    add the rows of equal tokens one after another, a fifth of BERT-base's time on an H100 (reports/examples/h100). With
-    several processes, PyTorch cuts further, where gradients are exchanged.
+    The embeddings, before both parts, stay uncompiled. Inside a part, their gradient would be an accumulating
+    `index_put_`, which with deterministic kernels adds the gradients of equal tokens, such as all token types, one
+    after another: a fifth of BERT-base's time on an H100 (reports/examples/h100). With several processes, PyTorch cuts
+    further, where gradients are exchanged.
 
     Sizes are compiled as constants. PyTorch's default turns sizes that change into variables, so that the compiled
     code, and its rounding, would depend on the runs that the process has trained before.

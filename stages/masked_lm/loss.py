@@ -108,10 +108,10 @@ class SummedCrossEntropy(torch.autograd.Function):
 
     @staticmethod
     def forward(ctx, logits: Tensor, targets: Tensor) -> Tensor:
-        """Returns the sum of the losses of all rows, a scalar, and overwrites `logits` by the gradient of the sum.
+        """Returns the sum of the losses of all rows, a scalar, and overwrites `logits` with the gradient of the sum.
 
-        Overwriting saves memory, and ROWS rows at a time stay in a core's cache. Targets of -100 (IGNORED) count
-        nothing.
+        Overwriting saves memory, and ROWS rows at a time stay in a core's cache. Targets of -100 (IGNORED) do not
+        count.
 
         Args:
             ctx: PyTorch's store, in which the gradient waits for `backward`.

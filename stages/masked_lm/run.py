@@ -45,7 +45,8 @@ class PretrainingRun(Run):
         """The run as a job of the runner, which trains missing runs in parallel.
 
         The job reads data/tokens, and must leave the models named by `saved_models`. `published` says where the stage
-        copies these folders; `work` estimates the time, because the longest jobs start first.
+        copies the final model and the folder of the saved models; `work` estimates the time, because the longest jobs
+        start first.
         """
         published = {
             "model": find_pretrained(self.operator, self.size, self.seed),

@@ -167,8 +167,8 @@ def add_noise(
         keywords: dict,
         output: Tensor,
     ) -> Tensor:
-        # BERT passes the ids to its embeddings by keyword.
         """Adds noise to the output of the embeddings, except at spared tokens."""
+        # BERT passes the ids to its embeddings by keyword.
         ids = arguments[0] if arguments else keywords["input_ids"]
         G = torch.randn(output.shape, generator=generator, device=output.device)
         noised = ~torch.isin(ids, spared)[..., None]

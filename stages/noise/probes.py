@@ -36,7 +36,7 @@ def measure_probes(model: nn.Module, examples: Encoded, seed: int) -> dict[str, 
         negative_diagonal_share: the share of negative entries of the diagonal between queries and keys, such as D_q D_k
             of `shared`, if the operator has a diagonal.
         The probe of the model, sensitivity: how strongly the logits react to a small random change of the word
-        embeddings; the norm of the embeddings, times the norm of the logits' derivative along the change.
+        embeddings; the norm of the embeddings, times the norm of the logits' derivative along a random unit vector.
     """
     modules = list_operators(model)
     result = defaultdict(lambda: defaultdict(float))

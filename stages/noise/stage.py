@@ -95,7 +95,8 @@ def write_outputs(done: list[tuple[NoiseRun, Path, dict]]) -> tuple[list[Observa
 
     Args:
         done: Every run with the folder and the result of the job. A result has, for each validation split, scores by
-            condition (such as `noise=0.1`) and probes, which are measurements inside the model, by layer.
+            condition (such as `noise=0.1`) and probes, which are measurements inside the model, by layer or for the
+            model.
 
     Returns:
         An observation for each run, split, condition or layer, and metric; and {}, because the stage's record gets no

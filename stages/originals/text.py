@@ -25,7 +25,7 @@ def find_files(root: Path, patterns: Iterable[str], key: str = "corpus.files") -
     """
 
     def matches(pattern: str) -> list[Path]:
-        """Lists the files below `root` that match a pattern; ValueError for a broken link."""
+        """Lists the files below `root` that match a pattern, without hidden files; ValueError for no ordinary file."""
         try:
             paths = set(root.glob(pattern))
         # Path.glob refuses absolute and empty patterns, which then match no file.

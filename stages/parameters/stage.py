@@ -82,7 +82,7 @@ def count_operator(name: str, variant: dict, size: str, model: dict[str, int], d
 
 
 def count_small_sources() -> list[Observation]:
-    """Counts the layers whose sizes the two small sources print, to check the printed numbers.
+    """Counts the parameters whose numbers the two small sources print, to check the printed numbers.
 
     The sources are a blog post on Hadamard attention (BLOG has its sizes) and a draft section on attention over
     parameters (BASE has its sizes, those of Vaswani et al. 2017).
@@ -109,8 +109,9 @@ def count_small_sources() -> list[Observation]:
 def count_translation_models() -> list[Observation]:
     """Counts the parameters of the translation models in the table of the draft on attention over parameters.
 
-    The models are the base model of Vaswani et al. 2017 and two models with attention over parameters in place of the
-    feed-forward network. Nothing is trained: the models are built without memory for weights.
+    The models are the base model of Vaswani et al. 2017, with a vocabulary of SUB_WORDS sub-words, and two models with
+    attention over parameters in place of the feed-forward network. Nothing is trained: the models are built without
+    memory for weights.
 
     Returns:
         Observations `translation_parameters` of size `draft`.

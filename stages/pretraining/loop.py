@@ -238,9 +238,10 @@ class Loop:
         return per_token * recipe.batch_size * longest
 
     def _evaluate(self, update: Update) -> None:
-        """Adds an entry to the log: mean training loss since the last entry, validation loss, speed and probes.
+        """Adds an entry to the log: losses, speed, probes and others.
 
-        Probes are measurements of the attention. The sums of the training loss start anew.
+        The training loss is a mean since the last entry. Probes are measurements of the attention. The sums of the
+        training loss start anew.
 
         Args:
             update: The last update, which gives learning rate and gradient norm.
@@ -285,8 +286,9 @@ def show_curves(
 ) -> None:
     """Writes the log of a run as a CSV file, and joins the files of all runs into one live table.
 
-    `dvc plots` and readers watch the table. Runs train in parallel: a lock lets one run write, and the table is joined
-    again only when older than JOIN_SECONDS, or at the end of a run.
+    `dvc plots` and readers watch the table. Runs train in parallel: a lock lets one run at a time write the table
+    (others skip, a run that ends waits), and the table is joined again only when older than JOIN_SECONDS, or at the end
+    of a run.
 
     Args:
         table: Table of all runs; the folder of the same name without `.csv` has the files of the runs.

@@ -27,12 +27,11 @@ def pretrain(run: PretrainingRun, folder: Path) -> dict:
 
     Args:
         run: operator, size, seed and recipe.
-        folder: folder of the job, which gets the checkpoint to resume from and the trained models. The losses also go
-            to
-            data/live.csv (LIVE), which shows the training live.
+        folder: folder of the job, which gets the checkpoint to resume from and the trained models. During training, the
+            losses are also written to LIVE, the table data/live.csv.
 
     Returns:
-        `log`, a dictionary per evaluation (step, losses, speed and probes), and `seconds` of training.
+        `log`, a dictionary per evaluation (step, losses, speed and probes), and `seconds` of training and evaluation.
     """
     # torch is imported only in workers: planning does without torch
     from stages.pretraining.loop import train
@@ -63,8 +62,8 @@ def make_observations(run: PretrainingRun, log: list[dict]) -> list[Observation]
 def plan_runs(settings: Settings, models: list[tuple[str, str]]) -> list[PretrainingRun]:
     """Plans a run for every model and every seed of `pretraining.seeds`; the runs of a model stand together.
 
-    Every run saves the models after `convergence.steps`, from which stage convergence fine-tunes. The reference
-    operator also saves the untrained model (step 0), from which stage finetuning computes a baseline.
+    Every run saves the models after `convergence.steps`, from which stage convergence fine-tunes. A run of the
+    reference operator also saves the untrained model (step 0), from which stage finetuning computes a baseline.
 
     Args:
         settings: All of params.yaml.

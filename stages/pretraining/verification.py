@@ -98,8 +98,8 @@ def require_recorded(paths: list[Path]) -> None:
 def describe_inputs(run: PretrainingRun) -> str:
     """Says in a clause whether this run has the same settings, data, code and libraries as the recorded run.
 
-    Differing inputs may explain differing weights. They are the same if data/results has a finished job with the run's
-    fingerprint, a hash of all inputs.
+    Differing inputs may explain differing weights. The inputs are the same if data/results has a finished job with the
+    run's fingerprint, a hash of all inputs.
     """
     [fingerprint] = fingerprints.compute_fingerprints(fingerprints.describe_identity(pretrain), [run.job])
     inputs = "settings, data/tokens, code and versions of libraries"

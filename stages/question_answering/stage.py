@@ -125,7 +125,7 @@ def _make_run(
     pretraining_seed: int,
     seed: int,
 ) -> AnsweringRun:
-    """Makes the record of a run on a set of questions.
+    """Makes the run of a model on a set of questions.
 
     Args:
         section: The section `question_answering` of params.yaml.

@@ -85,7 +85,8 @@ def read_annotations(line: bytes) -> Annotations | None:
 def _extract_metadata(record: _Record) -> Annotations | None:
     """Returns the metadata of a decoded record; `None` for a record whose text is blank, which the filter drops.
 
-    To save time, the text is decoded only if it does not begin with a letter; `record.content` is the text as raw JSON.
+    To save time, only a text that does not begin with an ASCII letter is decoded; `record.content` is the text as raw
+    JSON.
     """
     # most texts begin with a letter after the quotation mark, and need no decoding
     if memoryview(record.content)[1] not in LETTERS and is_blank(_string.decode(record.content)):

@@ -46,16 +46,15 @@ def draw_answers(cells: pd.DataFrame) -> Drawing:
 
 
 def list_answers(cells: pd.DataFrame) -> pd.DataFrame:
-    """Lists the numbers of the published table of questions as rows for `draw_intervals`.
+    """Lists the scores in the published table of question answering, and those of this run, for `draw_intervals`.
 
     Args:
         cells: of all published tables: table, row_key, column_key, published, reproduced, interval_low and
             interval_high, in per cent.
 
     Returns:
-        A row per published number and per number of this run: estimate, low and high; operator; the label `row`; the
-            name
-        `mark` of the metric and source; and the title of the panel, a set of questions and a training.
+        A row per published number and per number of this run: estimate, low and high; operator; the label of the row
+        (`row`); metric and source in words (`mark`); and the title of the panel, a set of questions and a training.
     """
     cells = select_rows(cells, table=TABLE)
     # averages and answers without a model are left out

@@ -10,7 +10,7 @@ from stages.schema.settings import Settings
 
 
 def gather_facts(settings: Settings, rows: list[dict]) -> dict[str, object]:
-    """Gathers the values that the sentences of the report name, such as the answers of the sections.
+    """Gathers the values that the sentences of the report name, for example the sentences in sections.yaml.
 
     Args:
         settings: of the run.
@@ -25,7 +25,7 @@ def gather_facts(settings: Settings, rows: list[dict]) -> dict[str, object]:
         released: the comparisons of GLUE scores in the released results.
         squad: the F1 of this run on SQuAD 1.1, by operator.
         translated: the summaries of translation.
-        totals: the number of claims of every source by verdict.
+        totals: the number of claims of every source and kind of evidence, by verdict.
         audited: the number of printed facts of every source by verdict.
     """
     frames = {

@@ -78,7 +78,7 @@ class Ledger(Grid):
 
 
 def build_claims(ledger: pd.DataFrame, checks: pd.DataFrame) -> Ledger:
-    """Builds the page's list of claims: each claim with its verdicts, reasons and checks of the audit.
+    """Builds the list of claims for the page of claims: each with its verdicts, reasons and checks of the audit.
 
     Args:
         ledger: data/analysis/claims.csv: a row of texts per claim and kind of evidence.
@@ -144,7 +144,7 @@ def name_column(word: str) -> str:
 
 
 def build_audit(checks: pd.DataFrame) -> Ledger:
-    """Builds the page's list of all checks of the published numbers: statement, verdict and arithmetic.
+    """Builds the list of all checks for the page of the audit: statement, verdict and arithmetic.
 
     Failing checks come first. Among checks of equal verdict, the `findings` of sections.yaml come first.
 
@@ -191,7 +191,7 @@ def build_audit(checks: pd.DataFrame) -> Ledger:
 def count_facts(checks: pd.DataFrame) -> pd.DataFrame:
     """Counts the facts of every source by verdict. Checks that hold or fail for the same reason are one fact.
 
-    The worst verdict of its checks (first in WORST) is the verdict of a fact.
+    The verdict of a fact is the worst verdict of its checks (the first in WORST).
 
     Returns:
         A row per source, with the columns
@@ -230,9 +230,9 @@ def _put_side_by_side(ledger: pd.DataFrame) -> pd.DataFrame:
         ledger: data/analysis/claims.csv: a row of texts per claim and kind of evidence.
 
     Returns:
-        A row per claim: id, paper, where, claim, audit_ids; and per kind of evidence (numbers, released, run) the
-            verdict
-        and the reason, such as `run` and `run_because`. Both are empty if the evidence does not judge the claim.
+        A row per claim, with the columns id, paper, where, claim and audit_ids. Each kind of evidence (numbers,
+        released, run) has a column with the verdict and a column with the reason, such as `run` and `run_because`; both
+        are empty if the evidence does not judge the claim.
     """
     # the audit alone decides a claim of the ledger `counts` without a counted number
     judged = ledger[(ledger["ledger"] != "counts") | (ledger["estimate"] != "")]

@@ -92,7 +92,7 @@ def list_settings(section: dict, above: str = "") -> dict[str, Any]:
 
 
 def compare(params: dict, source: str, unknown: Mapping[str, int] | None = None) -> pd.DataFrame:
-    """Compares the settings of a run with the settings that a source (a paper) states or leaves open.
+    """Compares the settings of a run with the settings that a source, such as a paper, states or leaves open.
 
     Args:
         params: the settings as nested dictionaries.
@@ -179,7 +179,7 @@ def find_tested(key: str) -> str | None:
     """Finds the list of tasks without which a setting has no effect: `noise.tasks` for `noise.levels`.
 
     Returns:
-        The dotted key of the list; None for most settings, which have an effect without any task.
+        The dotted key of the list; None for settings that depend on no such list.
     """
     begins = [begin for begin in TESTED if key.startswith(begin)]
     if not begins:
@@ -242,7 +242,7 @@ def describe_needs(needs: dict[str, list]) -> str:
 
 
 def count_differing(compared: pd.DataFrame) -> str:
-    """Counts the settings that differ from a source, as in `14 of 60`, the settings whose value the source states."""
+    """Counts the settings that differ from a source, as in `14 of 60`: of 60 known values that have an effect."""
     different, total = 0, 0
     for as_stated, differs in VERDICTS.values():
         different += sum(compared["verdict"] == differs)

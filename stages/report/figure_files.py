@@ -29,7 +29,7 @@ FILL = f"fill: {INK}"
 
 
 def save_figure(figure: Figure) -> dict[str, bytes]:
-    """Saves a figure as SVG and PDF, with equal bytes for equal numbers: without a date, and coordinates shortened.
+    """Saves a figure as SVG and PDF, both without a date, so that bytes repeat; the SVG has shortened coordinates.
 
     Returns:
         The bytes by format, svg and pdf.
@@ -52,8 +52,8 @@ def _shorten_digits(attribute: re.Match) -> bytes:
 def shrink_svg(svg: str) -> str:
     """Makes an SVG smaller without changing a pixel.
 
-    Left out are indentation, identifiers that nothing refers to, groups that hold a single element, and the font of
-    each text, which the whole picture then states once.
+    Left out are indentation, identifiers that nothing refers to, groups around a single element, and the usual font and
+    colour of texts, which the whole picture then states once.
     """
     used = list(dict.fromkeys(REFERENCE.findall(svg)))
 

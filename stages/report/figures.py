@@ -38,7 +38,7 @@ INSET = (0.45, 0.45, 0.53, 0.5)
 
 
 def draw_specified(figure: specifications.Figure, frame: pd.DataFrame) -> Drawing:
-    """Draws a figure that tables.yaml specifies: panels of published results, then panels of this run.
+    """Draws a figure that tables.yaml specifies: panels of published or released results, then of this run.
 
     All panels have the same scale.
 

@@ -114,14 +114,15 @@ class Column:
 
 
 def build_rows(settings: Settings) -> list[dict]:
-    """Builds the table of the first screen: a row per operator, with the differences from the original in each column.
+    """Builds the rows of the first screen, one per operator, with the differences from the original by column.
 
     The numbers are of the released results at the papers' largest size, of this run at its last size, and of studies.
     The operators that sections.yaml describes come first.
 
     Returns:
         Dicts of `key`, `operator` (the name for readers), `colour`, and `cells`: by column (saved, score, loss, noise,
-        transfer, time) a Cell of marks, each a difference with its interval, and a verdict.
+        transfer, time) a Cell of marks, each a difference with its interval (for `saved`, a counted share), and a
+        verdict.
     """
     size = settings.sizes[-1]
     # the first protocol of the run, or the empty protocol of pre-training
@@ -201,7 +202,7 @@ def make_mark(source: str, label: str, name: str, row: dict, decimals: int, verd
 
     Args:
         source: the kind of result, such as released or study.
-        label: source and model, in words.
+        label: the source for readers, such as `released, BERT-base` or `study english`.
         name: the name beside the mark in the picture; may be empty.
         row: estimate, low and high; NaN for low and high without an interval.
         decimals: of the numbers in the text; the size of the difference has one decimal less.

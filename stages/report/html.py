@@ -42,7 +42,7 @@ def make_environment(folder: Path) -> jinja2.Environment:
 
 
 def embed_svg(svg: bytes, name: str) -> Markup:
-    """Prepares a figure for a page: makes identifiers unique, and colours follow the light or dark scheme.
+    """Prepares a figure for a page: makes identifiers unique, and lets colours follow the light or dark scheme.
 
     In figure `noise`, `id="axes_1"` becomes `id="noise-axes_1"`, and `fill: #24292f` becomes `fill: currentColor`.
 

@@ -100,7 +100,10 @@ def is_printed(item: Grid | Drawing, opened: Sequence[str]) -> bool:
 
 
 def escape(value: object) -> Latex:
-    r"""Escapes a value for LaTeX: `50 %` is `50 \%`; a character without glyph is `U+6F22`. Type Latex stays."""
+    r"""Escapes a value for LaTeX: `50 %` is `50 \%`. Values of type Latex stay.
+
+    A character that pdfLaTeX cannot set becomes its code point, such as `U+6F22`.
+    """
     if isinstance(value, Latex):
         return value
     # a standard deviation stays on one line with the sign before it

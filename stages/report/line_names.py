@@ -38,7 +38,7 @@ def name_lines(figure: Figure) -> None:
 
 
 def name_ends(axes: Axes) -> None:
-    """Writes the name of every line beside the panel, at the right end of the line and in its colour.
+    """Writes the name of every line right of the panel, at the height of the line's end and in the line's colour.
 
     Names that would overlap are moved apart.
     """
@@ -69,7 +69,7 @@ def name_ends(axes: Axes) -> None:
 
 
 def push_apart(heights: list[float], needed: list[float]) -> list[float]:
-    """Moves names that overlap apart, each pair of neighbours by equal amounts, in up to ROUNDS passes.
+    """Moves names that overlap apart, each pair of neighbours by equal amounts, in ROUNDS passes.
 
     Args:
         heights: the middle of every name, from the top.

@@ -89,8 +89,9 @@ def _read_frames(named: str | list[str], read: Callable[[str], pd.DataFrame]) ->
 def _list_columns(entry: dict, rows: pd.DataFrame, facts: dict) -> list[dict]:
     """Lists the columns of a table, with all settings filled in.
 
-    A column with `optional` is left out if that field is empty in all rows. A `form` adds common settings. A column
-    with `each` becomes a column for every value of these fields, such as every task.
+    A column is left out if the field that `optional` names is empty in all rows. A `form` adds common settings. A
+    column with `each` becomes a column for every combination of values of the fields that `each` names, such as every
+    task.
 
     Args:
         entry: the description of the table, from tables.yaml.

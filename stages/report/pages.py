@@ -56,8 +56,8 @@ def find_items(section: dict, grids: dict[str, Grid], figures: dict[str, Drawing
 def list_not_run(layout: dict, grids: dict[str, Grid], figures: dict[str, Drawing]) -> list[dict]:
     """Lists the tables and figures without a number of this run or of released results.
 
-    Readers thus see which stages to run. The stages analysis and report are left out, because running these again would
-    not help.
+    Readers thus see which stages to run. Tables and figures of the stages analysis and report are left out, because
+    running these again would not help.
 
     Args:
         layout: the sections of the pages, as in sections.yaml.

@@ -107,7 +107,8 @@ def merge_name(name: str) -> str:
 def _drop_other_sizes(table: Table, cells: pd.DataFrame, sizes: Iterable[str]) -> pd.DataFrame:
     """Leaves out the rows and columns of model sizes that neither the paper nor this run has.
 
-    The analysis counts parameters at all sizes, which would fill the table. Columns of BERT-base always stay.
+    The stage parameters counts all sizes in params.yaml, and these counts would fill the table. Columns of BERT-base
+    always stay.
     """
     printed = cells["printed"].notna()
     # the keys of baselines, `baseline.NAME`, read as if `baseline` were a size
@@ -180,7 +181,7 @@ def _build_group(table: Table, rows: dict[str, list]) -> Group:
 
     Returns:
         The lines with the label of the row: up to three, or four if the editions differ. A row that is not in the paper
-        has a remark and one line.
+        has a remark and at most one line.
     """
     latest = list(rows.values())[-1]
     present = [cell for cell in latest if cell]
@@ -246,7 +247,8 @@ def _recompute_line(row: list) -> Line | None:
 def _reproduce_line(row: list) -> Line | None:
     """Builds the line of this run; None if no cell has a number.
 
-    The label says how the numbers came about: `counted`, `reproduced, n = 3` (trained), or `computed` (a baseline).
+    The label says how the numbers came about: `counted`, `reproduced, n = 3` (trained or timed), both, or `computed` (a
+    baseline).
 
     Args:
         row: the cells; `None` for a missing cell.

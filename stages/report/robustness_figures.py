@@ -92,8 +92,8 @@ def draw_transfer(means: pd.DataFrame, cells: pd.DataFrame) -> list[Drawing]:
     """Draws the accuracy of models that are trained on one task and tested on another, as a matrix per operator.
 
     There is a figure for every protocol (fine-tuning recipe) and size of the run, with the published matrices beside;
-    without a run, a figure of the published matrices. A further row has the accuracy of always giving the more frequent
-    answer.
+    without a run, a figure of the published matrices. In matrices of this run, a last row has the accuracy of always
+    giving the more frequent answer.
 
     Args:
         means: a row per protocol, size, operator, task (trained on), evaluated_on and metric: mean, sd (fractions) and
@@ -196,11 +196,11 @@ def _title_noise(size: str, kind: str, evaluated_on: str, rows: pd.DataFrame) ->
 
 
 def _paint_noise(axes: Axes, frame: pd.DataFrame, constant: dict[str, float], scale: tuple[float, float]) -> None:
-    """Draws a panel: accuracy by level of noise, of this run as lines with a band, published as hollow marks.
+    """Draws a panel: accuracy by level of noise, this run as lines with a band, published as lines of hollow marks.
 
     Args:
         axes: the panel.
-        frame: source, operator, level, and mean, minimum and maximum accuracy, in per cent.
+        frame: source, operator, evaluated_on (one split), level, and mean, minimum and maximum accuracy, in per cent.
         constant: the accuracy of a constant answer by split, drawn as a further line beside results of this run.
         scale: the ends of the vertical axis.
     """

@@ -82,9 +82,9 @@ def build_overview(settings: Settings) -> pd.DataFrame:
 
     Returns:
         Parameters; losses in nats; the GLUE score and words_and_overlap, the score of a linear model of words, times
-        100;
-        n, the number of independent runs; at_chance, whether a constant answer scores as high. estimate, low, high and
-        detectable, in points, are of the comparison with the original.
+        100; the number of independent values (`n`); whether the score is within or below the interval of a constant
+        answer (`at_chance`). The columns estimate, low, high and detectable, in points, are of the comparison with the
+        original.
     """
     rows = select_rows(read_results.read_summaries(), size=settings.sizes, operator=settings.operators)
     asked = product(settings.sizes, settings.protocols, settings.operators)

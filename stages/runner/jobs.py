@@ -6,9 +6,9 @@ result (fingerprints.py), so a killed or edited stage computes only jobs that ar
 job is checked before use (results.py); a damaged job is computed again. A running job holds the lock of the folder, and
 may keep checkpoints there. data/jobs can be deleted at any time.
 
-A cluster (extra `cluster`) needs `dask scheduler` and, on every machine, `dask worker tcp://HOST:8786 --nthreads 1
---nworkers N`, with the packages of the pipeline and PYTHONPATH naming the checkout, under the same path (a shared file
-system). When a worker dies, other workers do the unfinished jobs again.
+A cluster (extra `cluster`) needs `dask scheduler` and, on every machine, with the packages of the pipeline,
+`dask worker tcp://HOST:8786 --nthreads 1 --nworkers N`. PYTHONPATH names the checkout, under the same path on every
+machine (a shared file system). When a worker dies, other workers do the unfinished jobs again.
 
 Several processes can instead share every job, one process per GPU, also on several machines:
 `torchrun --nproc-per-node N -m stages pretraining ...`, or `accelerate launch`. The first process writes, to a folder
@@ -191,7 +191,7 @@ def _read_finished(jobs: list[Job], folders: list[Path], stage: str) -> list[dic
     """
 
     def read_job(job: Job, folder: Path) -> dict | None:
-        """Reads the record of a job; `None` if the job is missing or damaged."""
+        """Reads the record of a job, restored if missing; `None` without one, and for a damaged job, then deleted."""
         try:
             # several processes would see the folder in different states while one process restores the folder
             if count_processes() == 1:

@@ -88,7 +88,7 @@ def read(folder: Path) -> dict | None:
 
 
 def hand_on(stage: str, folders: dict[Path, Container[str]]) -> None:
-    """Copies the results of a stage to data/results, from which `dvc pull` brings them into other clones.
+    """Replaces the results of a stage in data/results, which `dvc push` and `dvc pull` carry to other clones.
 
     Args:
         stage: the name of the stage.

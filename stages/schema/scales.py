@@ -95,11 +95,11 @@ def _is_section(value: object) -> bool:
 
 
 def _replace_comment(whole: CommentedMap, changes: CommentedMap, key: str) -> None:
-    """Replaces the comment on the line of a key by the comment of a scale, or removes it; lines above and below stay.
+    """Replaces the comment on the line of `key` by the comment in `changes`, or by none; lines above and below stay.
 
     Args:
         whole: the settings, changed in place.
-        changes: the changes of a scale, with the new comment, if any.
+        changes: the changes of a scale (a named set of settings), with the new comment, if any.
         key: a key of both maps.
     """
     # ruamel keeps four comments per key: the second is above the key, the third behind the value and below

@@ -36,7 +36,7 @@ class Sized(Record):
     def require_room(self, operators: Collection[str]) -> None:
         """Raises ValueError if an operator would leave the feed-forward network no width.
 
-        Operators in EXCEEDS take their weights from the feed-forward network, to have as many weights as another model.
+        Operators in EXCEEDS take width from the feed-forward network, so that the model has as many weights as another.
         """
         for operator, factor in EXCEEDS.items():
             least = factor * (self.hidden + 1)

@@ -113,8 +113,8 @@ def keep_sound_pairs(
 ) -> tuple[Texts, Counter]:
     """Keeps the pairs without a defect, and counts the defects of all other pairs.
 
-    Two defects make a pair malformed: a side without text, and bytes that are not UTF-8. Many of these mean damaged
-    files.
+    Two defects make a pair malformed: a missing side (null in a row, or a table's line with more or fewer cells than
+    the first), and bytes that are not UTF-8. Many of these mean damaged files.
 
     Args:
         sides: unchecked pairs (source, target).
@@ -127,7 +127,7 @@ def keep_sound_pairs(
         counts: the number of all pairs by the key `in`, and of pairs by each defect, such as `empty`.
 
     Raises:
-        ValueError: more pairs are malformed.
+        ValueError: more than `malformed_share` of the pairs are malformed.
     """
     kept = []
     counts = Counter()

@@ -70,7 +70,8 @@ class Clock(TrainerCallback):
 def time_steps(training: Training, steps: int) -> float:
     """Trains a new stock BERT for `steps` + 1 updates; returns the mean seconds of an update after the first.
 
-    The first update compiles. The time includes the collator, which runs between the updates, as in run_mlm.py.
+    On a GPU, the first update compiles. The time includes the collator, which runs between the updates, as in
+    run_mlm.py.
     Settings that this process inherits from our training are undone, and memory of a GPU is given back.
     """
     torch.set_num_threads(1)

@@ -50,7 +50,7 @@ Key = tuple[str, str]
 def find_precisions() -> tuple[str, ...]:
     """Finds the precisions in which stock BERT is timed: bfloat16 on a GPU; on a CPU float32, and bfloat16 if native.
 
-    On a CPU without bfloat16, matrix products in bfloat16 are emulated, and hardly faster than in float32.
+    A CPU without bfloat16 emulates the matrix products, at less than EMULATED of the speed of float32.
     """
     if has_gpu():
         return ("bfloat16",)

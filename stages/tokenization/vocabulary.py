@@ -54,9 +54,10 @@ def write_tokenizer(path: Path, tokenizer: Tokenizer) -> None:
 def train_tokenizer(shards: list[Path], size: int) -> Tokenizer:
     """Trains WordPiece of at most `size` word pieces; the same documents give the same tokenizer, in any process.
 
-    The library numbers characters in the order of a hash table, which differs between processes. So the characters are
-    chosen here: ASCII letters, digits and punctuation, and the most frequent characters of the documents. They are
-    passed as special tokens, in a fixed order, and may exceed a `size` up to 280.
+    The alphabet is the ASCII lower-case letters, digits and punctuation, and the most frequent characters of the
+    documents. The library would number characters inside words in the order of a hash table, which differs between
+    processes; so all characters are passed as special tokens in a fixed order. Special tokens and all characters, at
+    the start and inside of words, are always in the vocabulary, and may exceed a `size` up to 280.
     """
     limit = min(CHARACTERS, size // 4)
     characters, continuing = _find_alphabet(read_pieces(shards), limit)

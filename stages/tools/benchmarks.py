@@ -66,9 +66,10 @@ TOKENS = {"cpu": 2048, "cuda": 32_768}
 
 
 def time_training(rounds: int) -> None:
-    """Prints the speed of our training beside the speed of transformers' Trainer, with the operator `original`.
+    """Prints the speed of our training beside the speed of transformers' Trainer, and shares of the machine's peak.
 
-    Pre-training and fine-tuning are timed in turn with stock BERT, at every size and in both precisions.
+    Pre-training and fine-tuning with the operator `original` are each timed in turn with stock BERT, at every size; on
+    a CPU in float32 and bfloat16, on a GPU in bfloat16.
 
     Args:
         rounds: how often each training is timed.

@@ -31,12 +31,11 @@ def measure_self_weight(run: PretrainingRun, corpus: Corpus) -> float:
 
 
 def measure_operators(settings: Settings, corpus: Corpus) -> pd.DataFrame:
-    """Measures the self-weight (attention of a token on itself) of every operator of the first size, before training.
+    """Measures the self-weight (attention of a token to itself) of every operator at the first size, untrained.
 
     Returns:
-        A row for each operator: `tokens` (of a sequence), `operator`, `self_weight`, `sd` over untrained models, one
-            for
-        each of SEEDS, and `models`, their number.
+        A row for each operator: `tokens` (of a sequence), `operator`, `self_weight`, `sd` over the untrained models of
+        SEEDS, and the number of these (`models`).
     """
     rows = []
     for run in plan_runs(settings, settings.list_pretrained(size=settings.sizes[0])):

@@ -149,7 +149,7 @@ def read_addresses() -> dict[str, str]:
 def render(name: str) -> str:
     """Renders a documentation page, such as `english`, from a Markdown template.
 
-    The template looks numbers up in the CSV files of the studies, so that no page states an outdated number.
+    The template looks most numbers up in the CSV files of the studies and of the example reports.
     """
     environment = ENVIRONMENT.overlay(loader=jinja2.FileSystemLoader(TEMPLATES))
     facts = {

@@ -90,7 +90,7 @@ def read_in_order(folder: Path) -> pd.DataFrame:
 
 
 def judge_released() -> pd.DataFrame:
-    """Compares the operators in the results that Courtois et al. released, with the default alpha and confidence."""
+    """Compares the operators in the results of Courtois et al., with alpha and confidence of scale `laptop`."""
     options = read_yaml(scales.FOLDER / "laptop.yaml")["analysis"]
     rows = released.read_observations()
     quantities = contrasts.collect_quantities(rows, measurements.compute_measurements(rows), {})

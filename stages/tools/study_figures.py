@@ -30,8 +30,8 @@ def draw(rows: pd.DataFrame, arms: list[str], level: float, curves: tuple[str, .
     times = times.sort_values("operator", key=lambda operators: operators.map(arms.index))
 
     def draw_panel(axes: Axes, rows: pd.DataFrame) -> None:
-        # Only the frame of steps says whether a run reached the level.
         """Draws a panel: dots for steps, curves for losses."""
+        # Only the frame of steps says whether a run reached the level.
         if "reached" in rows:
             draw_dots(axes, rows, "step")
             axes.set_xlim(left=0)

@@ -22,8 +22,8 @@ def measure_peak(precision: str) -> float:
     """Measures a device's highest rate of matrix products, in floating-point operations per second.
 
     The speed of training is reported as a share of this rate. Square matrices of growing size are multiplied, PRODUCTS
-    times each, and the fastest product counts; the sizes end once a product takes ENOUGH seconds. The rate is a burst:
-    for a second, an H100 sustained 686 of 781 TFLOP/s in bfloat16 (reports/examples/h100/peaks.csv).
+    times each, and the fastest product counts; the sizes end once a product takes more than ENOUGH seconds. The rate is
+    a burst: for a second, an H100 sustained 686 of 781 TFLOP/s in bfloat16 (reports/examples/h100/peaks.csv).
 
     Args:
         precision: `float32` or `bfloat16`.

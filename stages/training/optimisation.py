@@ -62,13 +62,12 @@ def derive_seed(seed: int, purpose: int, step: int = 0) -> int:
 def seed_torch(seed: int, purpose: int, step: int = 0) -> None:
     """Seeds PyTorch's global generators for a step of a run, so that the step can be repeated without the steps before.
 
-    On a CPU only the generator of the CPU is seeded: `torch.manual_seed` takes 1.3 ms for generators that are not
-    there, a twelfth of a small model's step.
+    The seed is the `derive_seed` of the arguments. On a CPU only the generator of the CPU is seeded:
+    `torch.manual_seed` takes 1.3 ms for generators that are not there, a twelfth of a small model's step.
 
     Args:
         seed: the seed of the run.
-        purpose: the use of the random numbers, a constant of this module such as DROPOUT; uses never share random
-            numbers.
+        purpose: the use of the random numbers, a constant of this module such as DROPOUT; every use has its own seed.
         step: the step or epoch.
     """
     derived = derive_seed(seed, purpose, step)

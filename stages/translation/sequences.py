@@ -209,7 +209,7 @@ def train(run: TranslationRun) -> dict:
 
 
 def draw_batch(run: TranslationRun, number: int, step: int) -> Batch:
-    """Draws `number` sequences of the run's task, which depend only on the run's seed and on `step`.
+    """Draws `number` sequences of the run's task; equal seed, `step`, `number` and recipe give equal sequences.
 
     Numbers are drawn on the CPU, and so are the same on every device.
 
