@@ -178,7 +178,12 @@ def judge_contrast(entry: dict, rows: pd.DataFrame) -> Finding:
 
     Args:
         entry: a rule of claims.yaml without lists: the fields that select the comparison, and bounds of the difference.
-        rows: of contrasts.csv, from a single source.
+        rows: of contrasts.csv, from a single source; at most one matches.
+
+    Returns:
+        A Finding: the verdict on the claim (such as `holds`), and the difference with its interval in words. If the
+        comparison itself has no verdict (too few seeds, at chance), this obstacle and the reason stand beside the
+        verdict, and count in its place.
     """
     rows = select_rows(rows, **({"reference": REFERENCE} | _select_keys(entry)))
     if rows.empty:
@@ -266,7 +271,13 @@ def _judge_contrasts(entries: list[dict], sources: ClaimSources) -> list[dict]:
 
 
 def _describe_findings(ledger: str, verdict: str, findings: list[Finding]) -> dict:
-    """Joins the reasons and the estimates of findings into the columns `because` and `estimate` of a verdict."""
+    """Makes the columns of a verdict on a claim in claims.csv.
+
+    Args:
+        ledger: the kind of evidence: `counts`, `released` or `training`.
+        verdict: the verdict on the claim by this evidence.
+        findings: the judgements of single numbers, whose reasons and estimates (numbers in words) are joined.
+    """
     reasons = dict.fromkeys(finding.reason for finding in findings if finding.reason)
     estimates = [finding.estimate for finding in findings if finding.estimate]
     return {

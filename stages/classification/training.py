@@ -116,7 +116,7 @@ def train_and_predict(
 
 @read_once(8)
 def encode_table(table: Path, tokenizer: Path, maximum_length: int) -> Encoded:
-    """Reads and tokenises the table of a task; callers share the result.
+    """Reads and tokenises the table of a task. The result is cached and must not be changed.
 
     Args:
         table: File with columns text_a, text_b and label.

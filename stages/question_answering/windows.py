@@ -48,7 +48,7 @@ def encode_questions(
     question_length: int,
     stride: int,
 ) -> list[Window]:
-    """Reads a table of questions and tokenises the texts; callers share the result.
+    """Reads a table of questions and tokenises the texts. The result is cached and must not be changed.
 
     Args:
         table: Parquet file with columns context, question, answers (the list of right answers, empty for an

@@ -284,7 +284,7 @@ def _format_measured(cell) -> Value:
 
 
 def _write_notes(tables: tuple[Table, ...], latest: pd.DataFrame) -> tuple[str, ...]:
-    """Writes the notes below a published table: on the editions, on scores at chance, and on the number of runs.
+    """Writes the notes below a published table: its own, and on editions, scores at chance and numbers of runs.
 
     Args:
         tables: the specifications of the table, one per edition of the paper.

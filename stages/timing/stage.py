@@ -151,7 +151,9 @@ def time_finetuning(settings: Settings, size: str, task: str, process: ProcessPo
         process: trains stock BERT.
 
     Returns:
-        `attention_calls` by operator; and `seconds_per_epoch` by operator (and precision of stock BERT) and round.
+        Observations by operator: `attention_calls`, how often a forward pass calls each attention kernel of PyTorch,
+            which
+        shows whether a fused kernel was used; and `seconds_per_epoch` by round, for stock BERT also by precision.
     """
     recipe = settings.finetuning[settings.timing.protocol].model_copy(update={"epochs": 1})
     examples = finetuning.encode_table(TASK_FOLDER / task / "train.parquet", TOKENIZER, recipe.maximum_length)
