@@ -43,7 +43,7 @@ def read_predictions(folder: Path) -> dict[str, list]:
 # The eight tasks have nine tables that are scored.
 @read_once(16)
 def read_examples(table: Path) -> pd.DataFrame:
-    """Reads the columns example_id and label of the table of a task, into a frame that all callers share."""
+    """Reads the columns example_id and label of the table of a task; the frame is cached and must not be changed."""
     return pd.read_parquet(table, columns=["example_id", "label"])
 
 

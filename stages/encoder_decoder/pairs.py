@@ -54,7 +54,7 @@ class Pairs:
 # Eight cached files hold all splits of two protocols.
 @read_once(8)
 def load_pairs(path: Path) -> Pairs:
-    """Reads a safetensors file of sentence pairs, ids as uint16; all callers share the result."""
+    """Reads a safetensors file of sentence pairs, ids as uint16; the result is cached and must not be changed."""
     tensors = load_file(path)
     sides = [np.split(tensors[f"{side}_ids"], tensors[f"{side}_ends"][:-1]) for side in SIDES]
     return Pairs(*map(tuple, sides))
