@@ -71,8 +71,7 @@ def time_steps(training: Training, steps: int) -> float:
     """Trains a new stock BERT for `steps` + 1 updates; returns the mean seconds of an update after the first.
 
     On a GPU, the first update compiles. The time includes the collator, which runs between the updates, as in
-    run_mlm.py.
-    Settings that this process inherits from our training are undone, and memory of a GPU is given back.
+    run_mlm.py. Settings that this process inherits from our training are undone, and memory of a GPU is given back.
     """
     torch.set_num_threads(1)
     # This process inherits the variable, which our training sets for deterministic kernels.

@@ -151,9 +151,9 @@ def time_finetuning(settings: Settings, size: str, task: str, process: ProcessPo
         process: trains stock BERT.
 
     Returns:
-        Observations by operator: `attention_calls`, how often a forward pass calls each attention kernel of PyTorch,
-            which
-        shows whether a fused kernel was used; and `seconds_per_epoch` by round, for stock BERT also by precision.
+        Two kinds of observations by operator: the calls of each attention kernel of PyTorch in a forward pass
+        (`attention_calls`), and the seconds of an epoch (`seconds_per_epoch`) by round, for stock BERT also by
+        precision.
     """
     recipe = settings.finetuning[settings.timing.protocol].model_copy(update={"epochs": 1})
     examples = finetuning.encode_table(TASK_FOLDER / task / "train.parquet", TOKENIZER, recipe.maximum_length)

@@ -59,7 +59,7 @@ def synchronise_gpu() -> None:
 
 
 def call_in_turn(calls: dict[Hashable, Callable[[], float]], rounds: int) -> dict[Hashable, list[float]]:
-    """Calls every function once per round, in turn, so that a slow moment of the machine meets all of them alike.
+    """Calls every function once per round, in turn, so that a drift of the machine affects all functions alike.
 
     Args:
         calls: functions without arguments, by any key. Each returns a number, such as seconds.
