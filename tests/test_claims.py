@@ -8,13 +8,13 @@ import pandas as pd
 import pytest
 
 from stages.analysis import claims, contrasts
-from stages.analysis.claims import ClaimSources, Finding
+from stages.analysis.claims import UNDECIDED, ClaimSources, Finding
 from stages.evidence import measurements, published
 from stages.evidence.arithmetic import FAILS, HOLDS, TRUNCATED
 from stages.evidence.baselines import AT_CHANCE
 from stages.evidence.fields import FIELDS
 from stages.evidence.scores import METRICS
-from stages.evidence.statistics import INCONCLUSIVE, NOT_TESTED, ONE_CHECKPOINT
+from stages.evidence.statistics import NOT_TESTED, ONE_CHECKPOINT
 from stages.parameters import stage as parameters
 from stages.schema.settings import load_settings
 from tests.toy_evidence import ROOT, make_row, read_audit, select_released
@@ -106,7 +106,7 @@ def test_one_checkpoint_per_arm_decides_no_claim_about_an_operator(without_run):
     [
         ("base", False, 0.1, "reproduced"),
         ("base", False, -0.1, "contradicted"),
-        ("base", False, 0.0, INCONCLUSIVE),
+        ("base", False, 0.0, UNDECIDED),
         ("base", True, 0.1, NOT_TESTED),
         ("tiny", False, 0.1, NOT_TESTED),
     ],
@@ -128,7 +128,7 @@ def test_a_claim_about_the_sign_of_a_difference_has_the_verdict_of_the_contrast(
     for contrast in rows[rows["p"].notna()].to_dict("records"):
         entry = {name: contrast[name] for name in ("quantity", "protocol", "size", "at", "arm")}
         verdicts = [claims.judge_contrast(entry | {side: 0}, rows).verdict for side in ("above", "below")]
-        expected = {"higher": [HOLDS, FAILS], "lower": [FAILS, HOLDS], "": [INCONCLUSIVE, INCONCLUSIVE]}
+        expected = {"higher": [HOLDS, FAILS], "lower": [FAILS, HOLDS], "": [UNDECIDED, UNDECIDED]}
         assert verdicts == expected[contrast["direction"]]
 
 
@@ -136,7 +136,7 @@ def test_a_claim_about_the_sign_of_a_difference_has_the_verdict_of_the_contrast(
     ("bounds", "verdict"),
     [
         ({"above": 1.5}, HOLDS),
-        ({"above": 2.5}, INCONCLUSIVE),
+        ({"above": 2.5}, UNDECIDED),
         ({"above": 3.5}, FAILS),
         ({"above": 1.5, "below": 3.5}, HOLDS),
         ({"above": -1, "below": 1}, FAILS),
@@ -150,7 +150,7 @@ def test_a_claim_about_a_size_is_decided_by_the_simultaneous_interval(without_ru
     assert claims.judge_contrast(entry | bounds, rows).verdict == verdict
 
 
-@pytest.mark.parametrize(("n_reference", "verdict"), [(1, HOLDS), (3, INCONCLUSIVE)])
+@pytest.mark.parametrize(("n_reference", "verdict"), [(1, HOLDS), (3, UNDECIDED)])
 def test_only_two_single_runs_are_compared_by_their_values(without_run, n_reference, verdict):
     rows = without_run.contrasts.iloc[:1].assign(estimate=2.5, low=nan, high=nan, direction="", n=1)
     entry = {name: rows.iloc[0][name] for name in ("quantity", "protocol", "size", "at", "arm")}
@@ -165,7 +165,7 @@ MISSING, HOLDING, FAILING = Finding(NOT_TESTED), Finding(HOLDS), Finding(FAILS)
     [
         ([HOLDING, HOLDING], HOLDS),
         ([HOLDING, Finding(TRUNCATED)], TRUNCATED),
-        ([HOLDING, Finding(INCONCLUSIVE)], INCONCLUSIVE),
+        ([HOLDING, Finding(UNDECIDED)], UNDECIDED),
         ([HOLDING, FAILING, MISSING], FAILS),
         ([HOLDING, MISSING], NOT_TESTED),
         ([HOLDING, replace(FAILING, obstacle=ONE_CHECKPOINT)], ONE_CHECKPOINT),

@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from decimal import ROUND_HALF_UP, Decimal
 from itertools import product
+from math import nan
 from types import SimpleNamespace
 
 import numpy as np
@@ -173,7 +174,7 @@ def test_intervals_cover_all_true_differences_together_as_often_as_they_say():
     assert covered / rounds > 0.95 - 2 * (0.05 * 0.95 / rounds) ** 0.5
 
 
-def test_an_interval_that_excludes_zero_is_significant_after_holm_s_correction():
+def test_the_verdict_is_the_interval():
     draw = np.random.default_rng(1).normal
     effects = {"a": 0, "b": 0.005, "c": 0.01, "d": 0.02}
     for _ in range(20):
@@ -184,9 +185,21 @@ def test_an_interval_that_excludes_zero_is_significant_after_holm_s_correction()
                 5,
             )
         )
-        excluded = (frame["low"] > 0) | (frame["high"] < 0)
-        assert (frame.loc[excluded, "p_holm"] < 0.05).all()
+        words = np.select([frame["low"] > 0, frame["high"] < 0], ["higher", "lower"], "")
+        assert frame["direction"].tolist() == words.tolist()
+        assert ((frame["verdict"] == "different") == (frame["direction"] != "")).all()
         assert (frame["low"] < frame["low_unadjusted"]).all()
+        assert frame["p_flips"].isna().all()
+
+
+def test_from_six_seeds_on_sign_flips_check_the_interval_and_a_disagreement_is_said():
+    # One far seed widens the t interval beyond zero, but all six differences have the same sign.
+    shift = {"original": [0.0] * 6, "a": [0.01, 0.011, 0.012, 0.01, 0.011, 0.2]}
+    rows = score_runs(lambda _, arm, seed: 0.5 + 0.01 * seed + shift[arm][seed], "a", 6)
+    [row] = compare(rows).to_dict("records")
+    assert (row["verdict"], row["direction"]) == ("not significant", "")
+    assert row["p_flips"] == pytest.approx(2 / 64)
+    assert "joint sign flips disagree (p = 0.031)" in row["reason"]
 
 
 def test_a_further_pair_is_compared_by_seed_and_counts_in_the_family():
@@ -221,7 +234,7 @@ def test_every_column_of_the_contrasts_is_described(raw):
     assert list(compare(raw.iloc[:0])) == columns == list(compare(raw, "released"))
 
 
-def test_a_family_counts_the_columns_with_a_test_and_their_spread_gives_the_detectable_effect():
+def test_a_family_counts_all_columns_and_their_spread_gives_the_detectable_effect():
     draw = np.random.default_rng(0).normal
     rows = score_runs(
         lambda column, *_: 0.6 + (column != "cola") * draw(0, 0.01),
@@ -230,11 +243,11 @@ def test_a_family_counts_the_columns_with_a_test_and_their_spread_gives_the_dete
         ("cola", "mrpc", "rte"),
     )
     frame = compare(rows).set_index("at")
-    assert (frame["tests"] == 2).all()
+    assert (frame["tests"] == 3).all()
     assert list(frame.index[frame["p"].isna()]) == ["cola"]
     values = rows.pivot(index=["evaluated_on", "pretraining_seed"], columns="operator", values="value")
     error = 100 * (values["a"] - values["original"])["mrpc"].std() / np.sqrt(4)
-    assert frame.loc["mrpc", "detectable"] == pytest.approx(power.compute_smallest_effect(error, 3, 0.05 / 2))
+    assert frame.loc["mrpc", "detectable"] == pytest.approx(power.compute_smallest_effect(error, 3, 0.05 / 3))
 
 
 # Quantities, and the cells that they fill
@@ -378,23 +391,34 @@ def test_a_count_is_judged_by_the_printed_decimals(printed, value, count, verdic
 
 def test_the_cells_of_a_list_are_one_family_and_those_of_a_matrix_are_a_family_a_row(monkeypatch):
     asked = []
-    monkeypatch.setattr(
-        cell_verdicts, "adjust_families", lambda frame, one_family, _: asked.append(one_family) or frame
-    )
+    monkeypatch.setattr(cell_verdicts, "judge_families", lambda frame, one_family, _: asked.append(one_family) or frame)
     for name in ("kowsher2024_arxiv_text_and_figure_numbers", "courtois2024_table3_glue"):
         fill_table(name, [])
     assert asked == [True, False]
 
 
-@pytest.mark.parametrize(
-    ("one_family", "adjusted"),
-    [(False, [0.02, 0.02, 0.03, 0.03, 0.001]), (True, [0.04, 0.03, 0.03, 0.04, 0.001])],
-)
-def test_p_values_are_adjusted_in_a_row_or_in_a_list_and_never_for_a_mean_of_columns(one_family, adjusted):
-    rows = [("a", "rte", 0.02), ("a", "cola", 0.01), ("a", "average", 0.03), ("b", "rte", 0.03), ("b", "cola", 0.001)]
-    table = pd.DataFrame(rows, columns=["row_key", "column_key", "p_difference"])
+@pytest.mark.parametrize(("one_family", "tests"), [(False, [2, 2, 1, 1]), (True, [3, 3, 1, 3])])
+def test_intervals_cover_a_row_or_a_list_together_and_a_mean_of_columns_has_its_own(one_family, tests):
+    rows = [("a", "rte"), ("a", "cola"), ("a", "average"), ("b", "rte"), ("b", "cola")]
+    table = pd.DataFrame(rows, columns=["row_key", "column_key"])
+    table = table.assign(reproduced=[81.0, 90.0, 80.0, 70.0, nan], published=80.0, reproduced_n=4)
+    table = table.assign(difference_error=[1.0, 1.0, 1.0, 1.0, nan])
     table["verdict"] = [cell_verdicts.TO_BE_TESTED] * 4 + [cells.NOT_RUN]
-    made = cell_verdicts.adjust_families(table, one_family, alpha=0.025)
-    assert made["p_difference"].tolist() == pytest.approx(adjusted)
-    different = "inconclusive" if one_family else "different"
-    assert made["verdict"].tolist() == [different, different, "inconclusive", "inconclusive", cells.NOT_RUN]
+    made = cell_verdicts.judge_families(table, one_family, alpha=0.05)
+    expected = [stats.t.isf(0.05 / number / 2, 3) for number in tests]
+    half = (made["difference_high"] - made["difference_low"]) / 2
+    assert half[:4].tolist() == pytest.approx(expected)
+    assert made["verdict"].tolist() == [
+        "not significant",
+        "different",
+        "not significant",
+        "different",
+        cells.NOT_RUN,
+    ]
+
+
+def test_a_cell_whose_runs_are_all_equal_has_no_interval():
+    table = pd.DataFrame({"row_key": ["a"], "column_key": ["rte"], "reproduced": [81.0], "published": [80.0]})
+    table = table.assign(reproduced_n=3, difference_error=nan, verdict=cell_verdicts.TO_BE_TESTED)
+    made = cell_verdicts.judge_families(table, False, alpha=0.05)
+    assert made["verdict"].tolist() == ["no interval"]

@@ -11,7 +11,6 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
-import yaml
 
 from stages.analysis import inputs
 from stages.evidence import specifications
@@ -22,7 +21,6 @@ from stages.report.drawing import Drawing
 from stages.report.pages import find_shown
 from stages.report.paper_tables import merge_name
 from stages.report.tables import format_number, format_signed
-from stages.report.text_templates import fill_template, read_content
 from stages.schema.settings import load_settings
 from tests.toy_report import OPERATORS, make
 
@@ -166,14 +164,15 @@ def mark(source: str, verdict: str) -> first_screen.Mark:
     return first_screen.Mark(source, source, 1.0, 0.5, 2.0, "+1.0", "1", "", verdict)
 
 
-def test_a_cell_says_by_how_much_from_the_smallest_to_the_largest_shown_difference():
+def test_a_cell_says_by_how_much_this_run_differs_from_the_smallest_to_the_largest_shown_difference():
     marks = [
         replace(mark("reproduced", "lower"), estimate=-2.0, size="2.0"),
-        replace(mark("study", "lower"), size="1.0"),
+        replace(mark("reproduced", "lower"), size="1.0"),
+        replace(mark("study", "lower"), size="0.1"),
     ]
     cell = first_screen.Cell((*marks, replace(mark("released", "lower"), size="9.0")), "lower")
-    assert (cell.size, cell.shown_by) == ("by 1.0 to 2.0", "○◆")
-    assert first_screen.Cell(tuple(marks), "not shown").size == ""
+    assert cell.size == "by 1.0 to 2.0"
+    assert first_screen.Cell(tuple(marks), "not significant").size == ""
 
 
 @pytest.mark.parametrize(
@@ -181,13 +180,15 @@ def test_a_cell_says_by_how_much_from_the_smallest_to_the_largest_shown_differen
     [
         ([], "not tested"),
         ([("released", "lower")], "not tested"),
-        ([("released", "higher"), ("reproduced", "not shown")], "not shown"),
-        ([("reproduced", "not shown"), ("study", "lower")], "lower"),
-        ([("reproduced", "higher"), ("study", "lower")], "mixed"),
+        ([("released", "higher"), ("reproduced", "not significant")], "not significant"),
+        ([("reproduced", "not significant"), ("study", "lower")], "not significant"),
+        ([("reproduced", "higher"), ("study", "lower")], "higher"),
+        ([("reproduced", "at chance"), ("reproduced", "lower")], "lower"),
+        ([("reproduced", "too few seeds")], "too few seeds"),
         ([("counted", "")], ""),
     ],
 )
-def test_a_cell_has_the_verdict_of_this_run_and_the_studies_never_of_single_checkpoints(marks, verdict):
+def test_a_cell_has_the_verdict_of_this_run_and_never_of_studies_or_single_checkpoints(marks, verdict):
     assert first_screen.judge_marks([mark(*one) for one in marks]) == verdict
 
 
@@ -206,36 +207,14 @@ def test_a_scale_holds_zero_and_every_mark_of_its_column_and_ends_where_it_is_cu
 def test_the_differences_of_the_own_studies_are_those_of_their_tables():
     found = pd.read_csv(ROOT / "data/published/studies.csv")
     numbers = ["estimate", "low", "high"]
-    at = {("english", "learns"): "loss=5.5", ("files", "score"): GLUE_SCORE}
+    folders = {"own_score": "own_score/8_tokens", "files": "files"}
+    at = {"learns": "loss=5.5", "score": GLUE_SCORE, "loss": "validation_loss"}
     for (study, question), rows in found.groupby(["study", "question"]):
-        folder = ROOT / "reports/examples" / study
-        if study in ("english", "files"):
-            table = pd.read_csv(folder / "contrasts.csv").query("reference == 'original' and source == 'reproduced'")
-            table = table[table["at"] == at.get((study, question), "validation_loss")]
-        else:
-            table = pd.read_csv(folder / "tables/plateau_tests.csv").query("question == 'operator' and place.isna()")
-            table = table.rename(columns={"term": "arm", "difference": "estimate"})
+        table = pd.read_csv(ROOT / "reports/examples" / folders[study] / "contrasts.csv")
+        table = table.query("reference == 'original' and source == 'reproduced'")
+        table = table[table["at"] == at[question]]
         expected = table.set_index("arm").loc[rows["operator"], numbers]
         assert rows[numbers].to_numpy() == pytest.approx(expected.to_numpy())
-
-
-def test_the_note_on_the_studies_gives_the_levels_in_the_settings_of_the_studies():
-    note = read_content("sentences")["notes"]["studies"]
-    for study in pd.read_csv(ROOT / "data/published/studies.csv")["study"].unique():
-        settings = yaml.safe_load((ROOT / "reports/examples" / study / "params.yaml").read_text())
-        analysis = settings["analysis"]
-        # the plateau studies have single intervals
-        level = analysis["confidence"] if study.startswith("plateau") else 1 - analysis["alpha"]
-        assert re.search(rf"{study}( and \w+)? \({100 * level:g} %\)", note), study
-
-
-def test_the_first_screen_says_that_pre_training_does_not_help_only_if_the_studies_say_so():
-    studies = pd.read_csv(ROOT / "data/published/studies.csv")
-    facts = {"operators": ["shared"], "studies": studies.to_dict("records")}
-    sentence = fill_template(read_content("sentences")["sentences"]["studies"], **facts)
-    assert "no significant gain in GLUE score from pre-training" in sentence
-    facts["studies"] = studies.assign(design="").to_dict("records")
-    assert "pre-training" not in fill_template(read_content("sentences")["sentences"]["studies"], **facts)
 
 
 def test_claims_and_audit_open_with_their_totals_by_source(reports):

@@ -5,6 +5,7 @@ from itertools import product
 import numpy as np
 import pandas as pd
 import pytest
+from scipy import stats
 
 from stages.analysis import contrasts, robustness
 from stages.evidence import baselines, derived, measurements, published
@@ -121,22 +122,23 @@ def test_losses_are_compared_and_not_the_scores_under_noise():
     rows = observe(noisy, seeds=((0, 1), (1, 1), (2, 1)), spread=0.02)
     tests = make_contrasts(rows).set_index("operator")
     np.testing.assert_allclose(tests.loc[["shared", "pairwise"], "estimate"], [0.0, 2.0], atol=1e-10)
-    # all runs of an operator lose the same, so there is no spread to test with
+    # all runs of an operator lose the same, so there is no spread for an interval
     assert tests["low"].isna().all()
-    assert np.isnan(tests.loc["shared", "p"])
-    assert tests.loc["pairwise", "p"] == pytest.approx(2 / 20)
+    assert tests["p"].isna().all()
+    assert set(tests["verdict"]) == {"no interval"}
     assert set(tests["n"]) == {3}
 
 
-def test_holm_adjusts_over_operators_and_splits():
+def test_intervals_are_simultaneous_over_operators_and_splits():
     curves = {"original": LINE, "shared": LINE, "pairwise": LINE}
     rows = observe(curves, seeds=[(seed, 1) for seed in range(6)])
     rows["value"] += np.random.default_rng(0).normal(0, 0.01, len(rows))
     rows["value"] += 0.02 * (rows["operator"] == "shared")
     tests = make_contrasts(rows)
     assert set(tests["unit_of_inference"]) == {"pre-training seeds"}
-    assert (tests["p_holm"] >= tests["p"]).all()
-    assert tests["p_holm"].min() == pytest.approx(2 * tests["p"].min())
+    assert set(tests["tests"]) == {2}
+    widths = (tests["high"] - tests["low"]) / (tests["high_unadjusted"] - tests["low_unadjusted"])
+    np.testing.assert_allclose(widths, stats.t.isf(0.0125, 5) / stats.t.isf(0.025, 5))
 
 
 def test_fine_tuning_seeds_of_one_checkpoint_test_no_operator():

@@ -1,10 +1,11 @@
 """Times to an event that some runs never reach."""
 
-from math import isnan, nan
+from math import isnan, log, nan
 
 import numpy as np
 import pandas as pd
 import pytest
+from scipy import stats
 
 from stages.analysis import contrasts
 from stages.evidence import convergence, measurements, power, survival
@@ -22,7 +23,7 @@ def compare(**arms: list[float | None]) -> pd.DataFrame:
     for arm, steps in arms.items():
         for seed, step in enumerate(steps):
             reached = step is not None
-            rows.append((arm, seed, step if reached else END, reached))
+            rows.append((arm, seed, log(step if reached else END), reached))
     frame = pd.DataFrame(rows, columns=["operator", "pretraining_seed", "value", "reached"])
     frame = frame.assign(quantity="steps", at="loss=3", protocol=None, size="tiny", stage="pretraining")
     frame = frame.assign(finetuning_seed=None, score=nan, most_frequent_high=nan)
@@ -65,36 +66,55 @@ def test_a_level_is_crossed_between_the_evaluations_around_the_crossing(losses, 
     )
 
 
-@pytest.mark.parametrize(("third", "direction"), [(None, ""), (355, "lower")])
-def test_one_run_that_never_gets_there_turns_earlier_into_undecided(third, direction):
+def test_steps_are_compared_by_the_ratio_within_a_seed_in_per_cent_of_the_reference():
+    found = compare(original=[500, 520, 540], pairwise=[300, 310, 355]).loc["pairwise"]
+    logarithms = np.log(np.array([300, 310, 355]) / np.array([500, 520, 540]))
+    interval = stats.ttest_1samp(logarithms, 0).confidence_interval(0.95)
+    assert found["estimate"] == pytest.approx(100 * np.expm1(logarithms.mean()))
+    assert found[["low", "high"]].tolist() == pytest.approx(list(100 * np.expm1(interval)))
+    assert found["direction"] == "lower"
+
+
+@pytest.mark.parametrize("third", [None, 355])
+def test_an_arm_with_a_run_that_never_gets_there_has_counts_and_no_interval(third):
     row = compare(original=[500, 520, 540], pairwise=[300, 310, third]).loc["pairwise"]
-    assert row["direction"] == direction
-    assert (row["high"] < 0) == (direction == "lower")
-    assert row["never"] == (third is None)
-
-
-def test_an_arm_that_never_gets_there_has_a_mean_and_an_exact_test_and_no_interval():
-    row = compare(original=[500, 520, 540], symmetric=[None, None, None]).loc["symmetric"]
-    assert row[["never", "never_reference"]].tolist() == [3, 0]
-    assert row["p"] == pytest.approx(2 / 20)
-    assert isnan(row["low"])
-    assert not row["paired"]
+    assert row[["never", "never_reference"]].tolist() == [int(third is None), 0]
+    assert row[["estimate", "low", "p"]].isna().all() == (third is None)
+    assert (row["verdict"] == "no interval") == (third is None)
 
 
 def test_events_at_one_step_have_no_test():
     assert isnan(compare(original=[500] * 3, shared=[500] * 3).loc["shared", "p"])
 
 
-def test_p_values_are_adjusted_over_all_arms_and_power_is_for_the_first_step():
+def test_intervals_cover_all_arms_together_and_power_is_at_their_level():
     draw = np.random.default_rng(1).normal
     means = {"original": 500, "a": 450, "b": 500, "c": 500}
     frame = compare(**{arm: list(draw(mean, 20, 4)) for arm, mean in means.items()})
     assert set(frame["tests"]) == {3}
-    assert (frame["p_holm"] >= frame["p"]).all()
-    assert frame["p_holm"].min() == pytest.approx(3 * frame["p"].min())
     row = frame.loc["a"]
-    share = power.compute_power(row["detectable"], row["error"], row["freedom"], 0.05 / 3)
+    detectable = np.log1p(row["detectable"] / 100)
+    share = power.compute_power(detectable, row["error"], row["freedom"], 0.05 / 3)
     assert share == pytest.approx(0.8)
+
+
+@pytest.mark.parametrize(("stuck", "verdict"), [(0, "different"), (1, "no interval"), (3, "different")])
+def test_an_arm_of_which_only_some_runs_leave_the_plateau_has_no_interval_of_the_loss(stuck, verdict):
+    ends = {"original": [2.0, 2.1, 2.2], "shared": [3.0, 3.1, 3.21]}
+    ends["shared"][3 - stuck :] = [6.0, 6.1, 6.21][3 - stuck :]
+    rows = []
+    for operator, losses in ends.items():
+        for seed, end in enumerate(losses):
+            place = {"operator": operator, "size": "tiny", "stage": "pretraining", "pretraining_seed": seed}
+            place["metric"] = "validation_loss"
+            rows += [place | {"condition": "step=10", "value": 7.0}, place | {"condition": "step=20", "value": end}]
+    observed = pd.DataFrame(rows).reindex(columns=FIELDS)
+    measured = measurements.compute_measurements(observed, [5.0, 2.5])
+    losses = convergence.select_final_losses(measured).assign(quantity="loss", at="validation_loss")
+    losses = losses.reindex(columns=[*losses.columns, *contrasts.CHANCE])
+    [row] = contrasts.make_contrasts({"reproduced": losses}, 0.95, 0.05).to_dict("records")
+    assert row["verdict"] == verdict
+    assert row["never"] == stuck
 
 
 def test_a_run_that_some_fine_tuning_seeds_see_arrive_is_known_up_to_the_last_step_of_the_others():
@@ -106,15 +126,16 @@ def test_a_run_that_some_fine_tuning_seeds_see_arrive_is_known_up_to_the_last_st
         assert (found["step"], found["reached"]) == expected
 
 
-def test_the_restricted_mean_is_the_area_under_the_curve_of_kaplan_and_meier():
+def test_only_an_operator_all_of_whose_runs_get_there_has_a_mean_time():
     runs = pd.DataFrame({"step": [200, 400, 700, END, END], "reached": [True, True, True, False, False]})
     runs = runs.assign(milestone="loss=3", operator="original")
-    mean = survival.estimate_restricted_means(runs, ["milestone"], 0.95).iloc[0]
-    assert mean["mean"] == (200 + 400 + 700 + 2 * END) / 5
-    assert mean[["never", "runs", "horizon"]].tolist() == [2, 5, END]
+    all_there = runs[:3].assign(operator="shared")
+    means = survival.estimate_mean_times(pd.concat([runs, all_there]), ["milestone"], 0.95).set_index("operator")
+    assert isnan(means.loc["original", "mean"])
+    assert means.loc["original", ["never", "runs"]].tolist() == [2, 5]
+    assert means.loc["shared", "mean"] == pytest.approx(1300 / 3)
     curve = survival.compute_curves(runs, ["milestone", "operator"])
-    widths = np.diff([*curve["step"], END])
-    assert mean["mean"] == pytest.approx((widths * curve["waiting"]).sum())
+    assert curve["waiting"].tolist() == pytest.approx([1, 0.8, 0.6, 0.4])
     assert curve["at_risk"].tolist() == [5, 5, 4, 3]
 
 
@@ -154,10 +175,7 @@ def test_runs_that_do_not_leave_the_plateau_are_events_that_never_came():
     table = convergence.estimate_milestones(measured, convergence.summarise_curves(observed, measured), 0.95).set_index(
         "milestone"
     )
-    assert table.loc["plateau_end_step", ["mean", "never", "runs"]].tolist() == [
-        160,
-        1,
-        2,
-    ]
+    assert isnan(table.loc["plateau_end_step", "mean"])
+    assert table.loc["plateau_end_step", ["never", "runs"]].tolist() == [1, 2]
     assert table.loc["loss=5", "never"] == 1
     assert "loss=2" not in table.index

@@ -18,18 +18,19 @@ from stages.analysis import contrasts
 from stages.evidence.arithmetic import FAILS, HOLDS, TRUNCATED, judge_printed_number
 from stages.evidence.baselines import AT_CHANCE
 from stages.evidence.fields import select_rows
-from stages.evidence.statistics import INCONCLUSIVE, NOT_TESTED, ONE_CHECKPOINT, TOO_FEW
+from stages.evidence.statistics import NO_INTERVAL, NOT_TESTED, ONE_CHECKPOINT, TOO_FEW
 from stages.evidence.translation import name_model
 from stages.schema.settings import REFERENCE
 
 PATH = Path(__file__).with_name("claims.yaml")
 COUNTS, RELEASED, TRAINING = "counts", "released", "training"
-PARTLY, REPRODUCED, CONTRADICTED = "partly", "reproduced", "contradicted"
+PARTLY, REPRODUCED, CONTRADICTED, UNDECIDED = "partly", "reproduced", "contradicted", "undecided"
 # Reasons why a contrast allows no verdict on an operator.
 OBSTACLES = (
     AT_CHANCE,
     ONE_CHECKPOINT,
     TOO_FEW,
+    NO_INTERVAL,
 )
 # Names of verdicts in the ledger TRAINING.
 NAMES_OF_RUN = {
@@ -39,7 +40,7 @@ NAMES_OF_RUN = {
 READINGS = {
     HOLDS: "as claimed",
     FAILS: "not as claimed",
-    INCONCLUSIVE: "undecided",
+    UNDECIDED: "undecided",
 }
 BECAUSE = {
     COUNTS: "Counted on the built models.",
@@ -79,7 +80,7 @@ class Finding:
     """The judgement of a single number or comparison behind a claim.
 
     Attributes:
-        verdict: holds, truncated (the digits result only if cut off), fails, inconclusive, or not tested if the number
+        verdict: holds, truncated (the digits result only if cut off), fails, undecided, or not tested if the number
             is missing.
         estimate: the number with a label and the interval, in words.
         obstacle: why the number allows no verdict, such as too few seeds; empty without an obstacle.
@@ -143,10 +144,10 @@ def decide_claim(findings: Sequence[Finding]) -> str:
 
     Returns:
         Fails if any finding fails, even if numbers are missing; else not tested if a number is missing; else an
-        obstacle; else inconclusive or truncated if any finding is; else holds.
+        obstacle; else undecided or truncated if any finding is; else holds.
     """
     verdicts = {finding.obstacle or finding.verdict for finding in findings}
-    for verdict in (FAILS, NOT_TESTED, *OBSTACLES, INCONCLUSIVE, TRUNCATED):
+    for verdict in (FAILS, NOT_TESTED, *OBSTACLES, UNDECIDED, TRUNCATED):
         if verdict in verdicts:
             return verdict
     return HOLDS
@@ -197,11 +198,6 @@ def judge_contrast(entry: dict, rows: pd.DataFrame) -> Finding:
     elif row.n == row.n_reference == 1:
         # Two single runs have no interval. Their values show how these two runs compare.
         low = high = row.estimate
-    # Holm's method may show a direction although the simultaneous interval contains 0.
-    if row.direction == "higher":
-        low = max(low, 0.0)
-    elif row.direction == "lower":
-        high = min(high, 0.0)
     verdict = _judge_range(entry, low, high)
     if row.verdict in OBSTACLES:
         return Finding(verdict, estimate, row.verdict, f"{row.reason.capitalize()}.")
@@ -211,7 +207,7 @@ def judge_contrast(entry: dict, rows: pd.DataFrame) -> Finding:
 def _judge_range(entry: dict, low: float, high: float) -> str:
     """Judges whether an interval lies in the claimed range (`holds`), outside (`fails`), or across a bound.
 
-    With `above: 0`, the interval 1 to 2 holds, -2 to -1 fails, and -1 to 1 is inconclusive.
+    With `above: 0`, the interval 1 to 2 holds, -2 to -1 fails, and -1 to 1 is undecided.
     """
     above = entry.get("above", -inf)
     below = entry.get("below", inf)
@@ -219,7 +215,7 @@ def _judge_range(entry: dict, low: float, high: float) -> str:
         return HOLDS
     if high <= above or low >= below:
         return FAILS
-    return INCONCLUSIVE
+    return UNDECIDED
 
 
 def _judge_numbers(entries: list[dict], rows: pd.DataFrame, ledger: str) -> dict:

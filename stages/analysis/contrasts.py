@@ -1,34 +1,39 @@
 """Compares operators for every kind of measurement; each comparison is a row of contrasts.csv.
 
 Every operator is compared with the original, and the further pairs that `analysis.pairs` names with each other. A
-comparison is of runs of the same source (this run, or the released results), protocol and size. A run that never gets
-to a milestone counts with the last step at which all runs are known (stages.evidence.survival). Holm's method adjusts
-the p values of a family, and the intervals cover the family simultaneously. contrasts.yaml describes every column.
+comparison is of runs of the same source (this run, or the released results), protocol and size.
+
+The verdict is the interval: the intervals of a family cover all differences together (Bonferroni), and a difference is
+higher or lower if the interval excludes 0. An arm with a run that never gets to a milestone has no interval of steps,
+and an arm of which only some runs leave the plateau has no interval of the final loss. contrasts.yaml describes every
+column.
 """
 
 from collections.abc import Sequence
 from functools import cache
-from math import nan
+from math import isnan, nan
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import yaml
-from scipy import stats
 
 from stages.analysis import robustness
-from stages.evidence import baselines, convergence, derived, power, scores, speeds, survival
-from stages.evidence.estimate import compare_arms
+from stages.evidence import baselines, convergence, derived, power, scores, speeds
+from stages.evidence.estimate import Estimate, compare_arms
 from stages.evidence.fields import select_rows, stack_frames
 from stages.evidence.statistics import (
     DIFFERENT,
     FEWEST,
     FINETUNING,
-    INCONCLUSIVE,
-    TOO_FEW,
-    adjust_by_holm,
+    FLIPPED,
+    NO_INTERVAL,
+    NOT_SIGNIFICANT,
+    ONE_CHECKPOINT,
+    compute_critical_value,
     explain_too_few,
     find_units,
+    flip_signs_jointly,
 )
 from stages.schema.settings import REFERENCE
 
@@ -47,6 +52,8 @@ RUN = ["operator", "stage", "pretraining_seed", "finetuning_seed", "condition", 
 CHANCE = ["score", "most_frequent_high"]
 # Balanced accuracy of every constant answer, in points.
 CONSTANT = 50.0
+# Quantities whose logarithms are compared: a difference is a ratio, which contrasts.csv has in per cent.
+RATIOS = (STEPS, SPEED)
 # Columns that are in the unit of the quantity.
 IN_UNIT = ["estimate", "low", "high", "low_unadjusted", "high_unadjusted", "detectable"]
 # A side of a comparison: an operator, or a pair of operators, whose difference is compared.
@@ -72,17 +79,17 @@ def collect_quantities(
         A row per run, `quantity` (such as `score` or `loss`) and `at` (such as a task or a level of the loss), with
         further columns:
 
-        - `value`: in points, nats or steps, or the logarithm of a speed.
-        - `reached`: whether the run reached the milestone.
+        - `value`: in points or nats, or the logarithm of steps or of a speed.
+        - `reached`: whether the run reached the milestone; of a loss, whether the run left the plateau.
         - `condition`, `share_of_peak`: of a speed.
         - `score`, `most_frequent_high`: the score that has to exceed chance, and the upper end of chance; NaN for
           quantities that are no scores.
     """
     tuned = _collect_scores(measured, without_model)
-    losses = measured[measured["metric"] == "final_validation_loss"].assign(quantity=LOSS, at=FINAL_LOSS)
+    losses = convergence.select_final_losses(measured).assign(quantity=LOSS, at=FINAL_LOSS)
     lost = _collect_losses_to_noise(rows, without_model)
     steps = convergence.select_milestone_events(measured).rename(columns={"milestone": "at", "step": "value"})
-    steps = steps.assign(quantity=STEPS, stage="pretraining")
+    steps = steps.assign(quantity=STEPS, stage="pretraining", value=np.log(steps["value"].astype(float)))
     fast = speeds.collect_speeds(rows).assign(quantity=SPEED, at=PRETRAINING)
     transferred = _collect_transfer(rows)
     names = [*KEYS, *RUN, *CHANCE]
@@ -102,7 +109,7 @@ def make_contrasts(
         sources: the numbers that are compared, from `collect_quantities`, by source: `reproduced` (this run) or
             `released`.
         confidence: of the interval of a single comparison, such as 0.95.
-        alpha: of the tests of a family together.
+        alpha: 1 - alpha is the confidence of all intervals of a family together.
         pairs: further comparisons (arm, reference) of this run, except of speeds. An arm is an operator, or a pair of
             operators for the difference: `((symmetric, original), (shared, pairwise))` asks whether two differences
             differ.
@@ -128,7 +135,7 @@ def make_contrasts(
     frame = pd.DataFrame(contrasts)
     frame["family"] = [_name_family(row) for row in frame.itertuples()]
     families = [_add_verdicts(family, alpha) for _, family in frame.groupby("family", sort=False)]
-    return _convert_speeds(pd.concat(families)[columns])
+    return _convert_ratios(pd.concat(families)[columns])
 
 
 def _collect_scores(measured: pd.DataFrame, without_model: baselines.WithoutModel) -> pd.DataFrame:
@@ -237,15 +244,17 @@ def _compare_sides(arm: list[str], reference: list[str], runs: pd.DataFrame, con
     """
     runs = runs[runs["operator"].isin([*arm, *reference])]
     quantity = runs["quantity"].iloc[0]
-    horizon, never, never_reference = nan, nan, nan
-    if quantity == STEPS:
-        runs = runs.astype({"reached": bool})
-        runs, horizon = survival.restrict_times(runs)
-        waiting = runs.loc[~runs["reached"], "operator"]
-        never = waiting.isin(arm).sum()
-        never_reference = waiting.isin(reference).sum()
     by_operator = [rows for _, rows in runs.groupby("operator")]
     estimate = compare_arms(_select_runs(arm, runs), _select_runs(reference, runs), confidence)
+    missed = runs.loc[~runs["reached"].fillna(True).astype(bool), "operator"]
+    never, never_reference = missed.isin(arm).sum(), missed.isin(reference).sum()
+    # Times of runs that never get there are unknown, and a mean over both sides of the plateau describes no run.
+    if quantity == STEPS:
+        incomplete = len(missed) > 0
+    else:
+        incomplete = any(rows["reached"].nunique() > 1 for rows in by_operator)
+    if incomplete:
+        estimate = Estimate(nan, estimate.n, estimate.unit, paired=estimate.paired)
     n, n_reference = estimate.n
     return {
         "arm": " - ".join(arm),
@@ -260,16 +269,16 @@ def _compare_sides(arm: list[str], reference: list[str], runs: pd.DataFrame, con
         "p": estimate.p,
         "n": n,
         "n_reference": n_reference,
-        "never": never,
-        "never_reference": never_reference,
-        "horizon": horizon,
+        "never": never if quantity in (STEPS, LOSS) else nan,
+        "never_reference": never_reference if quantity in (STEPS, LOSS) else nan,
         "at_chance": baselines.score_too_low(by_operator, lost=quantity.startswith(LOST)),
         "busy": quantity == SPEED and speeds.is_busy(_select_runs(arm, runs), _select_runs(reference, runs)),
+        "differences": estimate.differences,
     }
 
 
 def _name_family(row) -> str:
-    """Names the family of tests that Holm's method adjusts together, such as `steps released base loss=5`.
+    """Names the family of comparisons whose intervals are simultaneous, such as `steps released base loss=5`.
 
     The scores of an operator on single tasks are a family, and so are the steps of all operators to a milestone (such
     as a level of the loss). The GLUE score is a family of all comparisons, and so is every other quantity, over all
@@ -288,63 +297,96 @@ def _name_family(row) -> str:
 
 
 def _add_verdicts(family: pd.DataFrame, alpha: float) -> pd.DataFrame:
-    """Adds the columns that depend on the whole family of tests, such as adjusted p values, intervals and verdicts.
-
-    The intervals cover all true differences of the family with `1 - alpha` together (Bonferroni). Holm's method may
-    also reject where the interval contains 0.
+    """Adds the columns that depend on the whole family, such as simultaneous intervals and verdicts.
 
     Args:
-        family: the comparisons of a family: estimate, error, degrees of freedom and p value.
-        alpha: the level of the tests of the family together.
+        family: the comparisons of a family: estimate, error, degrees of freedom and paired differences.
+        alpha: 1 - alpha is the confidence of all intervals together.
     """
-    tests = int(family["p"].notna().sum())
-    # The level of the first step of Holm's method: a difference whose interval excludes 0 is always significant.
+    # Comparisons without an interval count, too: which arms have an interval depends on the data.
+    tests = len(family) if family["error"].notna().any() else 0
+    critical = [compute_critical_value(alpha, tests, freedom) for freedom in family["freedom"]]
+    half = family["error"] * critical
     level = alpha / max(tests, 1)
-    half = stats.t.isf(level / 2, family["freedom"].astype(float)) * family["error"]
     family = family.assign(
         tests=tests,
-        p_holm=adjust_by_holm(family["p"].to_numpy(float)),
+        p_flips=_flip_signs(family),
         detectable=[power.compute_smallest_effect(row.error, row.freedom, level) for row in family.itertuples()],
         low=family["estimate"] - half,
         high=family["estimate"] + half,
     )
-    verdicts, directions = [], []
+    verdicts, directions, reasons = [], [], []
     for row in family.itertuples():
-        significant = row.p_holm < alpha
-        verdict = DIFFERENT if significant else INCONCLUSIVE
-        verdict = explain_too_few(row.unit_of_inference, row.n, row.n_reference) or verdict
-        if row.at_chance:
-            verdict = baselines.AT_CHANCE
-        if row.busy:
-            verdict = speeds.BUSY
-        direction = ""
-        # Single checkpoints have no verdict on an operator, but differ in a direction.
-        if significant and verdict not in (TOO_FEW, baselines.AT_CHANCE, speeds.BUSY):
-            direction = "higher" if row.estimate > 0 else "lower"
+        verdict, direction = _judge(row)
         verdicts.append(verdict)
         directions.append(direction)
-    reasons = _read_descriptions()["reasons"]
+        reasons.append(_explain(row, verdict, direction, alpha))
+    return family.assign(verdict=verdicts, direction=directions, reason=reasons)
+
+
+def _flip_signs(family: pd.DataFrame) -> np.ndarray:
+    """Computes the p values of joint sign flips; NaN for comparisons without pairs, or of too few or too many seeds."""
+    p_values = np.full(len(family), nan)
+    flipped = []
+    for place, differences in enumerate(family["differences"]):
+        if len(differences) in FLIPPED:
+            flipped.append(place)
+    together = [family["differences"].iloc[place] for place in flipped]
+    # Contrasts of different seeds cannot be flipped together.
+    if together and all(set(differences.index) == set(together[0].index) for differences in together):
+        aligned = np.column_stack([differences.loc[together[0].index] for differences in together])
+        p_values[flipped] = flip_signs_jointly(aligned)
+    return p_values
+
+
+def _judge(row) -> tuple[str, str]:
+    """Judges a comparison by the interval: the verdict, and `higher`, `lower` or an empty text.
+
+    Single checkpoints have no verdict on an operator, but differ in a direction.
+    """
+    direction = ""
+    if row.low > 0:
+        direction = "higher"
+    elif row.high < 0:
+        direction = "lower"
+    too_few = explain_too_few(row.unit_of_inference, row.n, row.n_reference)
+    if row.at_chance:
+        return baselines.AT_CHANCE, ""
+    if row.busy:
+        return speeds.BUSY, ""
+    if too_few and too_few != ONE_CHECKPOINT:
+        return too_few, ""
+    if isnan(row.low):
+        return too_few or NO_INTERVAL, ""
+    if too_few:
+        return too_few, direction
+    return DIFFERENT if direction else NOT_SIGNIFICANT, direction
+
+
+def _explain(row, verdict: str, direction: str, alpha: float) -> str:
+    """Explains a verdict in words; a check by joint sign flips that disagrees with the interval is added."""
+    descriptions = _read_descriptions()
     limits = {
         "fewest": FEWEST,
         "tolerance": f"{100 * (speeds.TOLERANCE - 1):.0f} %",
         "far_below": f"{100 * speeds.FAR_BELOW:.0f} %",
     }
-    return family.assign(
-        verdict=verdicts,
-        direction=directions,
-        reason=[reasons[verdict].format(**limits) for verdict in verdicts],
-    )
+    reason = descriptions["reasons"][verdict].format(**limits)
+    checked = verdict in (DIFFERENT, NOT_SIGNIFICANT) and not isnan(row.p_flips)
+    if checked and (row.p_flips < alpha) != bool(direction):
+        reason += descriptions["disagreement"].format(p=row.p_flips)
+    return reason
 
 
-def _convert_speeds(rows: pd.DataFrame) -> pd.DataFrame:
-    """Converts differences of speeds from logarithms of a ratio to per cent: 0.1 becomes 10.5 %."""
-    is_speed = rows["quantity"] == SPEED
+def _convert_ratios(rows: pd.DataFrame) -> pd.DataFrame:
+    """Converts differences of steps and speeds from logarithms of a ratio to per cent: 0.1 becomes 10.5 %."""
+    is_ratio = rows["quantity"].isin(RATIOS)
     converted = rows.copy()
-    converted.loc[is_speed, IN_UNIT] = 100 * np.expm1(rows.loc[is_speed, IN_UNIT].astype(float))
+    converted.loc[is_ratio, IN_UNIT] = 100 * np.expm1(rows.loc[is_ratio, IN_UNIT].astype(float))
     return converted
 
 
 @cache
 def _read_descriptions() -> dict[str, dict[str, str]]:
-    """Reads contrasts.yaml: `columns`, the meaning of each column, and `reasons`, each verdict in words."""
+    """Reads contrasts.yaml: `columns` (their meaning), `reasons` (verdicts in words) and `disagreement`."""
     return yaml.safe_load(DESCRIBED.read_text(encoding="utf-8"))

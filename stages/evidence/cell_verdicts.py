@@ -1,7 +1,6 @@
 """The verdict on a cell of a table: whether this run measured the number that the paper prints.
 
-Most cells get a verdict at once. For the other cells, the p values of a family of cells are adjusted together, and the
-adjusted p values decide.
+Most cells get a verdict at once. The other cells are judged together, by a family of simultaneous intervals.
 """
 
 import re
@@ -17,8 +16,9 @@ from stages.evidence.scores import GLUE_SCORE
 from stages.evidence.statistics import (
     DIFFERENT,
     EXACT,
-    INCONCLUSIVE,
-    adjust_by_holm,
+    NO_INTERVAL,
+    NOT_SIGNIFICANT,
+    compute_critical_value,
     explain_too_few,
     find_units,
 )
@@ -35,7 +35,7 @@ EQUAL = "equal"
 NO_MODEL = "no model"
 # Columns that are a mean of the other columns.
 WHOLE = (GLUE_SCORE, "average")
-# Stands for the verdict until the p values of the family are adjusted.
+# Stands for the verdict until the size of the family is known.
 TO_BE_TESTED = "to be tested"
 
 
@@ -93,24 +93,36 @@ def _judge_count(printed, count: float) -> str:
     return DIFFERENT
 
 
-def adjust_families(cells: pd.DataFrame, one_family: bool, alpha: float) -> pd.DataFrame:
-    """Adjusts the p values of tested cells by Holm's method, and sets the verdicts.
+def judge_families(cells: pd.DataFrame, one_family: bool, alpha: float) -> pd.DataFrame:
+    """Adds simultaneous intervals (Bonferroni) of the differences from printed numbers, and sets the verdicts.
 
     Args:
-        cells: the cells of a table with `row_key`, `column_key`, `verdict` and `p_difference`; the index is unique.
+        cells: the cells of a table with `row_key`, `column_key`, `reproduced`, `published`, `reproduced_n`,
+            `difference_error` and `verdict`.
         one_family: whether all tested cells are one family; if not, the tested cells of each row are a family. Cells in
-            columns that average other columns belong to no family, and keep unadjusted p values.
-        alpha: the level of the tests of a family together.
+            columns that average other columns belong to no family, and have single intervals.
+        alpha: 1 - alpha is the confidence of all intervals of a family together.
 
     Returns:
-        The cells with adjusted p values; `to be tested` becomes `different` (p < alpha) or `inconclusive`.
+        The cells with `difference_low` and `difference_high`. `to be tested` becomes `different` if the interval
+        excludes zero, `not significant` if the interval contains zero, and `no interval` if all runs are equal.
     """
     tested = cells["verdict"] == TO_BE_TESTED
-    p_values = cells["p_difference"].astype(float)
+    estimated = tested & cells["difference_error"].notna()
     families = cells["row_key"]
     if one_family:
         families = pd.Series("", cells.index)
-    members = p_values[tested & ~cells["column_key"].isin(WHOLE)]
-    p_values.loc[members.index] = members.groupby(families).transform(lambda family: adjust_by_holm(family.to_numpy()))
-    verdicts = np.where(p_values < alpha, DIFFERENT, INCONCLUSIVE)
-    return cells.assign(p_difference=p_values, verdict=cells["verdict"].mask(tested, verdicts))
+    members = estimated & ~cells["column_key"].isin(WHOLE)
+    sizes = members.groupby(families).transform("sum").where(members, 1)
+    freedom = cells["reproduced_n"].astype(float) - 1
+    critical = [compute_critical_value(alpha, *family) for family in zip(sizes, freedom, strict=True)]
+    difference = cells["reproduced"].astype(float) - cells["published"].astype(float)
+    half = cells["difference_error"].astype(float) * critical
+    low, high = difference - half, difference + half
+    verdicts = np.where((low > 0) | (high < 0), DIFFERENT, NOT_SIGNIFICANT)
+    verdicts = np.where(estimated, verdicts, NO_INTERVAL)
+    return cells.assign(
+        difference_low=low,
+        difference_high=high,
+        verdict=cells["verdict"].mask(tested, verdicts),
+    )

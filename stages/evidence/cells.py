@@ -14,7 +14,7 @@ from stages.evidence.cell_verdicts import NO_MODEL, NOT_MEASURED, NOT_RUN, TO_BE
 from stages.evidence.convergence import select_measurements
 from stages.evidence.fields import select_rows
 from stages.evidence.specifications import Column, Row, Table
-from stages.evidence.statistics import compute_p_of_difference, find_units, summarise_cell
+from stages.evidence.statistics import compute_error_of_difference, find_units, summarise_cell
 from stages.schema.sections import Analysis
 
 PAPER_SIZES = ("small", "base")
@@ -43,7 +43,9 @@ TYPES = {
     "unit_of_inference": "str",
     "runs": "Int64",
     "within_sd": "float64",
-    "p_difference": "float64",
+    "difference_error": "float64",
+    "difference_low": "float64",
+    "difference_high": "float64",
     "status": "str",
     "verdict": "str",
     "most_frequent": "float64",
@@ -91,11 +93,12 @@ def fill_cells(table: Table, sources: CellSources) -> pd.DataFrame:
         - `published`, `released`, `reproduced`: the mean printed, of the released results and of this run; with `_sd`
           the sample standard deviation, with `_n` the number of independent values.
         - `interval_low`, `interval_high`: of the mean of this run; `unit_of_inference`, `runs`, `within_sd`: see
-          statistics.Summary. The verdict counts the printed number as a further run, so a number outside the interval
-          may be inconclusive.
+          statistics.Summary.
+        - `difference_low`, `difference_high`: of this run's mean minus the printed number, which counts as a further
+          run; simultaneous over the tested cells of a family. `difference_error`: the standard error.
         - `most_frequent`, `words_and_overlap`: scores of baselines; `at_chance`: whether a constant answer is as good.
         - `status`: `measured`, `not run at this scale`, or an empty text if nothing measures the cell; `verdict`: in
-          words, or the number of runs that never reached a milestone; `p_difference`: adjusted for multiple tests.
+          words, or the number of runs that never reached a milestone.
     """
     paper = published.read_table(table.name)
     sources = replace(
@@ -109,7 +112,7 @@ def fill_cells(table: Table, sources: CellSources) -> pd.DataFrame:
         columns = _expand_columns(table, sources.run)
         cells = _fill_matrix(table, columns, paper, sources) + _fill_baselines(table, columns, sources)
     frame = pd.DataFrame(cells, columns=list(TYPES))
-    frame = cell_verdicts.adjust_families(frame, table.is_list, sources.options.alpha).astype(TYPES)
+    frame = cell_verdicts.judge_families(frame, table.is_list, sources.options.alpha).astype(TYPES)
     if table.edition:
         keys = ["row_key", "column_key"]
         other = published.read_table(table.edition)[[*keys, "printed"]]
@@ -280,9 +283,8 @@ def _fill_cell(table: Table, row: Row, column: Column, printed, sources: CellSou
         sources: measurements that match `select` of the table.
 
     Returns:
-        The cell as a dictionary. The p value is not yet adjusted for the other cells. If any run did not reach a
-        milestone (such as a level of the loss), the cell has no mean of this run, and the verdict says how many runs
-        did not.
+        The cell as a dictionary. A tested cell has no verdict yet. If any run did not reach a milestone (such as a
+        level of the loss), the cell has no mean of this run, and the verdict says how many runs did not.
     """
     cell = _start_cell(table, row, column, NOT_MEASURED)
     if printed is not None:
@@ -310,7 +312,7 @@ def _fill_cell(table: Table, row: Row, column: Column, printed, sources: CellSou
     at_chance = baselines.is_at_chance(summary.mean, scale * baseline["most_frequent_high"])
     verdict = cell_verdicts.judge_cell(printed, runs, column.tested, sources.comparable, at_chance)
     if verdict == TO_BE_TESTED:
-        cell["p_difference"] = compute_p_of_difference(find_units(runs)[0], printed.value)
+        cell["difference_error"] = compute_error_of_difference(find_units(runs)[0])
     cell.update(
         reproduced=summary.mean,
         reproduced_sd=summary.sd,

@@ -222,6 +222,22 @@ def select_milestone_events(measured: pd.DataFrame) -> pd.DataFrame:
     return every[reached.astype(bool)]
 
 
+def select_final_losses(measured: pd.DataFrame) -> pd.DataFrame:
+    """Selects the final loss of every run, with `reached`: whether the run left the plateau.
+
+    A run leaves the plateau when the loss falls below the highest level that was measured, such as 5 nats.
+
+    Args:
+        measured: measurements, a row per number.
+    """
+    losses = select_rows(measured, metric="final_validation_loss")
+    events = collect_events(measured)
+    events = events[events["milestone"].str.startswith("loss=")]
+    heights = events["milestone"].str.removeprefix("loss=").astype(float)
+    left = events[heights == heights.max()]
+    return losses.merge(left[[*RUN, "reached"]], on=RUN, how="left")
+
+
 def select_measurements(measured: pd.DataFrame, fields: dict[str, str]) -> pd.DataFrame:
     """Selects measurements by the values of fields, and adds `reached`: whether the value was really observed.
 
@@ -269,12 +285,12 @@ def estimate_milestones(measured: pd.DataFrame, by_step: pd.DataFrame, confidenc
 
     Returns:
         A row for every size, operator and milestone that at least one run of the size reaches. The mean over
-        pre-training seeds has an interval; steps are cut at the last step up to which all runs are known (restricted
-        mean). All runs of the operator that reach the milestone do so between the evaluations `after` and `before`,
-        which are missing if no run does.
+        pre-training seeds has an interval, and is missing if a run never reaches the milestone. All runs of the
+        operator that reach the milestone do so between the evaluations `after` and `before`, which are missing if no
+        run does.
     """
     reaching = select_milestone_events(measured)
-    means = survival.estimate_restricted_means(reaching, ["size", "milestone"], confidence)
+    means = survival.estimate_mean_times(reaching, ["size", "milestone"], confidence)
     brackets = []
     for row in means.itertuples():
         place = {"size": row.size, "operator": row.operator}

@@ -1,9 +1,9 @@
-"""Compares two arms by a difference with an interval and a test.
+"""Compares two arms by a difference with a standard error; the analysis makes simultaneous intervals of a family.
 
 An arm is a side of a comparison, such as all runs of an operator. statistics.py explains units of inference.
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from math import nan, sqrt
 
 import numpy as np
@@ -15,7 +15,6 @@ from stages.evidence.statistics import (
     FINETUNING,
     PRETRAINING,
     compute_mean_interval,
-    compute_permutation_p,
     find_units,
     varies,
 )
@@ -35,6 +34,7 @@ class Estimate:
         freedom: degrees of freedom of the t distribution.
         p: two-sided p value that the difference is not 0.
         paired: whether runs of equal seed, or times of equal rounds, were compared.
+        differences: the paired differences by seed; empty if not paired.
     """
 
     value: float
@@ -46,15 +46,16 @@ class Estimate:
     freedom: float = nan
     p: float = nan
     paired: bool = False
+    differences: pd.Series = field(default_factory=lambda: pd.Series(dtype=float))
 
 
 def compare_arms(arm: pd.DataFrame, reference: pd.DataFrame, confidence: float) -> Estimate:
     """Compares the runs of two sides, such as two operators (variants of attention), by the difference of the means.
 
     Arms (sides) with equal pre-training seeds share batches and masks, and times of one round share the state of the
-    machine: such arms are compared by paired differences if both arms vary. All other arms are compared by Welch's test
-    or, if an arm does not vary, by a permutation test. Fine-tuning seeds of two checkpoints are no pairs: in the
-    released results of Courtois et al., the mean correlation of scores of equal seed is 0.07 over 36 columns.
+    machine: such arms are compared by paired differences, all other arms by Welch's test. Fine-tuning seeds of two
+    checkpoints are no pairs: in the released results of Courtois et al., the mean correlation of scores of equal seed
+    is 0.07 over 36 columns.
 
     Args:
         arm: the runs of the first side: `value`, `pretraining_seed`, `finetuning_seed` and, if known, `stage` and
@@ -64,7 +65,8 @@ def compare_arms(arm: pd.DataFrame, reference: pd.DataFrame, confidence: float) 
 
     Returns:
         The difference with its interval and p value. If the units of the arms differ, an arm has a single checkpoint,
-        and the unit is a fine-tuning seed. With too few units, there is no interval and no test.
+        and the unit is a fine-tuning seed. With too few units, or if all runs of an arm are equal, there is no
+        interval.
     """
     values, draws, unit = find_units(arm)
     other_values, other_draws, other_unit = find_units(reference)
@@ -77,6 +79,8 @@ def compare_arms(arm: pd.DataFrame, reference: pd.DataFrame, confidence: float) 
     if unit != FINETUNING and same_draws and varies(values) and varies(other_values):
         order = other_draws.get_indexer(draws)
         effect = compare_paired(values, other_values[order], confidence)
+        differences = pd.Series(values - other_values[order], index=draws)
+        effect = replace(effect, differences=differences)
     else:
         effect = compare_by_welch(values, other_values, confidence)
     if min(effect.n) < FEWEST:
@@ -85,7 +89,7 @@ def compare_arms(arm: pd.DataFrame, reference: pd.DataFrame, confidence: float) 
 
 
 def compare_by_welch(arm: np.ndarray, reference: np.ndarray, confidence: float) -> Estimate:
-    """Compares two arms by Welch's t test or, if an arm does not vary, by an exact permutation test.
+    """Compares two arms by Welch's t test; without an interval and a test if the runs of an arm are all equal.
 
     Args:
         arm: a number for every unit of inference [n].
@@ -95,11 +99,8 @@ def compare_by_welch(arm: np.ndarray, reference: np.ndarray, confidence: float) 
     n = len(arm), len(reference)
     value = float(np.mean(arm) - np.mean(reference))
     # An arm whose runs are all equal, such as models that all give the same answer, would count as known without error.
-    # Such arms have no interval.
     if not (varies(arm) and varies(reference)):
-        p = 2 * min(compute_permutation_p(arm, reference), compute_permutation_p(reference, arm))
-        # Arms that overlap have no test.
-        return Estimate(value, n, p=p if p <= 1 else nan)
+        return Estimate(value, n)
     square = np.var(arm, ddof=1) / n[0]
     other_square = np.var(reference, ddof=1) / n[1]
     error = sqrt(square + other_square)

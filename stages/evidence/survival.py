@@ -1,11 +1,12 @@
 """Times that may never come: the step of an event that some runs do not reach before the last step.
 
 A run that ends before the event is right-censored: the time to the event is longer than the run. To leave such runs out
-would favour the operator that fails most often. An event table has a row for every run: `operator`, the `step` of the
-event, and whether the event was `reached`; if not, `step` is the last step of the run.
-
-A restricted mean is the mean of the times up to a common horizon, the last step up to which all runs are known.
+would favour the operator that fails most often, so an operator has a mean time only if all runs reach the event. An
+event table has a row for every run: `operator`, the `step` of the event, and whether the event was `reached`; if not,
+`step` is the last step of the run.
 """
+
+from math import nan
 
 import numpy as np
 import pandas as pd
@@ -14,7 +15,7 @@ from statsmodels.duration.survfunc import SurvfuncRight
 from stages.evidence.statistics import compute_mean_interval
 
 CURVE = ["step", "waiting", "at_risk", "reached"]
-MEANS = ["mean", "sd", "low", "high", "runs", "never", "horizon"]
+MEANS = ["mean", "sd", "low", "high", "runs", "never"]
 
 
 def find_crossing(steps: np.ndarray, values: np.ndarray, level: float, rising: bool = False) -> tuple[float, bool]:
@@ -46,36 +47,6 @@ def find_crossing(steps: np.ndarray, values: np.ndarray, level: float, rising: b
     return float(np.interp(level, values[around], steps[around])), True
 
 
-def find_horizon(steps: pd.Series, reached: pd.Series) -> float:
-    """Finds the last step up to which every run is known.
-
-    Nothing is known of a run after its end. If runs end without the event (censored), the horizon is the end of the
-    shortest of these; else the last event.
-
-    Args:
-        steps: step of the event, or of the end of the run [runs].
-        reached: whether each run reached the event [runs].
-    """
-    # Nothing is known of a censored run after the last step.
-    censored = steps[~reached]
-    if len(censored):
-        return float(censored.min())
-    return float(steps.max())
-
-
-def restrict_times(runs: pd.DataFrame) -> tuple[pd.DataFrame, float]:
-    """Cuts the steps of all runs at the horizon, the last step up to which all runs are known.
-
-    Args:
-        runs: of all operators compared: `value`, the step, and `reached`, whether the run reached the event.
-
-    Returns:
-        The runs with cut steps, whose means are comparable, and the horizon.
-    """
-    horizon = find_horizon(runs["value"], runs["reached"])
-    return runs.assign(value=runs["value"].clip(upper=horizon)), horizon
-
-
 def compute_curves(events: pd.DataFrame, by: list[str]) -> pd.DataFrame:
     """Computes Kaplan-Meier curves: the share of runs that still wait for the event after each step with an event.
 
@@ -99,10 +70,8 @@ def compute_curves(events: pd.DataFrame, by: list[str]) -> pd.DataFrame:
     return pd.DataFrame(points, columns=[*by, *CURVE])
 
 
-def estimate_restricted_means(events: pd.DataFrame, by: list[str], confidence: float) -> pd.DataFrame:
+def estimate_mean_times(events: pd.DataFrame, by: list[str], confidence: float) -> pd.DataFrame:
     """Estimates the mean time to the event of every operator, with a t interval.
-
-    Times are cut at the last step up to which all runs of a group are known (restricted mean).
 
     Args:
         events: a row per run: `operator`, `step`, and `reached` (whether the event happened at the step).
@@ -110,23 +79,14 @@ def estimate_restricted_means(events: pd.DataFrame, by: list[str], confidence: f
         confidence: of the intervals, such as 0.95.
 
     Returns:
-        A row per group and operator: `mean`, `sd`, `low` and `high` of the cut times, in steps; `runs`, the number of
-            runs; `never`, the number of runs that end before the event; `horizon`, the last step that counts.
+        A row per group and operator: `mean`, `sd`, `low` and `high`, in steps, NaN if a run ends before the event;
+            `runs`, the number of runs; `never`, the number of runs that end before the event.
     """
     means = []
-    for keys, group in events.groupby(by, sort=False):
-        group, horizon = restrict_times(group.rename(columns={"step": "value"}))
-        for operator, runs in group.groupby("operator", sort=False):
-            times = runs["value"].to_numpy(float)
-            never = int((~runs["reached"]).sum())
-            means.append(
-                (
-                    *keys,
-                    operator,
-                    *compute_mean_interval(times, confidence),
-                    len(runs),
-                    never,
-                    horizon,
-                )
-            )
+    for keys, runs in events.groupby([*by, "operator"], sort=False):
+        never = int((~runs["reached"]).sum())
+        estimate = (nan, nan, nan, nan)
+        if not never:
+            estimate = compute_mean_interval(runs["step"].to_numpy(float), confidence)
+        means.append((*keys, *estimate, len(runs), never))
     return pd.DataFrame(means, columns=[*by, "operator", *MEANS])

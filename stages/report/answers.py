@@ -4,6 +4,7 @@ import pandas as pd
 
 from stages.evidence.fields import select_rows
 from stages.evidence.scores import GLUE_SCORE
+from stages.evidence.statistics import FLIPPED
 from stages.report import answer_figure, claims_and_audit, read_results
 from stages.report.text_templates import read_content
 from stages.schema.settings import Settings
@@ -17,7 +18,7 @@ def gather_facts(settings: Settings, rows: list[dict]) -> dict[str, object]:
         rows: the rows of the first screen.
 
     Returns:
-        By name a list of rows, or for the first two a dictionary of texts:
+        By name a list of rows, except for the first two (dictionaries of texts), `detectable` and `enough`:
         operators: the operators of the papers, with what each does.
         quantities: what the columns of the first screen measure, in words.
         rows: as given.
@@ -25,6 +26,8 @@ def gather_facts(settings: Settings, rows: list[dict]) -> dict[str, object]:
         released: the comparisons of GLUE scores in the released results.
         squad: the F1 of this run on SQuAD 1.1, by operator.
         translated: the summaries of translation.
+        detectable: the differences in GLUE score, in points, that this run finds with 80 % power, by operator.
+        enough: the number of seeds from which on sign flips check the intervals.
         totals: the number of claims of every source and kind of evidence, by verdict.
         audited: the number of printed facts of every source by verdict.
     """
@@ -36,7 +39,10 @@ def gather_facts(settings: Settings, rows: list[dict]) -> dict[str, object]:
         "totals": claims_and_audit.count_verdicts(read_results.read_claims()),
         "audited": claims_and_audit.count_facts(read_results.read_audit()),
     }
+    compared = read_results.read_contrasts(source="reproduced", quantity="score", at=GLUE_SCORE)
     return {
+        "detectable": compared["detectable"].dropna().tolist(),
+        "enough": FLIPPED.start,
         "operators": read_content("sections")["operators"],
         "quantities": read_content("sentences")["quantities"],
         "rows": rows,

@@ -13,7 +13,7 @@ import pandas as pd
 from stages.evidence import published
 from stages.evidence.arithmetic import FAILS, HOLDS, NOT_DECIDED, TRUNCATED
 from stages.evidence.baselines import AT_CHANCE
-from stages.evidence.statistics import INCONCLUSIVE, NOT_TESTED, ONE_CHECKPOINT, TOO_FEW
+from stages.evidence.statistics import NO_INTERVAL, NOT_TESTED, ONE_CHECKPOINT, TOO_FEW
 from stages.report import names
 from stages.report.tables import Grid, Group, Heading, Line, Value
 from stages.report.text_templates import read_content
@@ -45,7 +45,8 @@ WORD_OF = {
     "contradicted": "fails",
     "not-checkable": "not checkable",
     NOT_DECIDED: "not decided",
-    INCONCLUSIVE: "not decided",
+    "undecided": "not decided",
+    NO_INTERVAL: "not decided",
     AT_CHANCE: "not decided",
     ONE_CHECKPOINT: "not decided",
     TOO_FEW: "not decided",

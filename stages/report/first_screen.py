@@ -9,11 +9,10 @@ from math import nan
 
 import pandas as pd
 
-from stages.evidence.baselines import AT_CHANCE
 from stages.evidence.cells import PAPER_SIZES
 from stages.evidence.fields import select_rows
 from stages.evidence.scores import GLUE_SCORE, MISMATCHED
-from stages.evidence.statistics import INCONCLUSIVE, NOT_TESTED, ONE_CHECKPOINT
+from stages.evidence.statistics import NOT_SIGNIFICANT, NOT_TESTED, ONE_CHECKPOINT
 from stages.report import names, read_results
 from stages.report.figures import SOURCES
 from stages.report.intervals import find_scale
@@ -26,10 +25,9 @@ from stages.schema.settings import Settings
 BIGGEST = PAPER_SIZES[-1]
 # sources of marks: this run, released results, studies of this repository, and counts
 RUN, RELEASED, STUDY, COUNTED = "reproduced", "released", "study", "counted"
-HIGHER, LOWER, NOT_SHOWN, MIXED = "higher", "lower", "not shown", "mixed"
-SYMBOLS = {HIGHER: "▲", LOWER: "▼", NOT_SHOWN: "○", NOT_TESTED: "–", MIXED: "◆"}
-# verdicts of contrasts.csv on a test without a direction; all other verdicts say why there is no test
-TESTED = (INCONCLUSIVE, ONE_CHECKPOINT)
+HIGHER, LOWER = "higher", "lower"
+# all other verdicts say why there is no interval
+SYMBOLS = {HIGHER: "▲", LOWER: "▼", NOT_SIGNIFICANT: "○"}
 # space beside the longest bar, a share of the scale
 MARGIN = 0.06
 
@@ -47,8 +45,8 @@ class Mark:
         text: the numbers, such as `+0.63 [−0.32, 1.57]`.
         size: the rounded size of the difference, such as `0.6`.
         name: the task or study, if several marks of the cell share a source; empty for a single mark.
-        verdict: such as `higher` or `not shown`; empty for a count. A verdict on released results is on the
-            checkpoints.
+        verdict: such as `higher` or `not significant`, by the interval; empty for a count. A verdict on released
+            results is on the checkpoints.
     """
 
     source: str
@@ -64,25 +62,17 @@ class Mark:
 
 @dataclass(frozen=True)
 class Cell:
-    """The intervals of one operator in one column, and the verdict on the operator; a count has an empty verdict."""
+    """The intervals of one operator in one column, and the verdict of this run; a count has an empty verdict."""
 
     marks: tuple[Mark, ...]
     verdict: str
 
     @property
-    def shown_by(self) -> str:
-        """Signs for the sources that show the direction: `○` this run, `◆` a study; empty without a direction."""
+    def size(self) -> str:
+        """The range of this run's significant differences, `by 2.5` or `by 0.40 to 0.98`; empty without a direction."""
         if self.verdict not in (HIGHER, LOWER):
             return ""
-        sources = {mark.source for mark in self.marks if mark.verdict == self.verdict}
-        return "".join(sign for source, sign in ((RUN, "○"), (STUDY, "◆")) if source in sources)
-
-    @property
-    def size(self) -> str:
-        """The range of the significant differences, `by 2.5` or `by 0.40 to 0.98`; empty without a direction."""
-        shown = [mark for mark in self.marks if mark.verdict == self.verdict and mark.source != RELEASED]
-        if not self.shown_by:
-            return ""
+        shown = [mark for mark in self.marks if mark.source == RUN and mark.verdict == self.verdict]
         shown.sort(key=lambda mark: abs(mark.estimate))
         sizes = dict.fromkeys([shown[0].size, shown[-1].size])
         return "by " + " to ".join(sizes)
@@ -90,7 +80,7 @@ class Cell:
     @property
     def symbol(self) -> str:
         """The sign that stands for the verdict."""
-        return SYMBOLS[self.verdict]
+        return SYMBOLS.get(self.verdict, "–")
 
 
 @dataclass(frozen=True)
@@ -171,13 +161,10 @@ def list_marks(rows: pd.DataFrame, decimals: int, by_task: bool = False) -> list
     marks = []
     for row in rows.to_dict("records"):
         place = names.name_task(row["at"]) if by_task else f"BERT-{row['size']}"
-        verdict = NOT_TESTED
-        if row["direction"]:
-            verdict = row["direction"]
-        elif row["verdict"] == AT_CHANCE:
-            verdict = AT_CHANCE
-        elif row["verdict"] in TESTED and pd.notna(row["p_holm"]):
-            verdict = NOT_SHOWN
+        # The verdict of a single checkpoint is the direction of its interval.
+        verdict = row["direction"] or row["verdict"]
+        if row["verdict"] == ONE_CHECKPOINT and not row["direction"]:
+            verdict = NOT_SIGNIFICANT if pd.notna(row["low"]) else NOT_TESTED
         label = f"{SOURCES[row['source']]}, {place}"
         marks.append(make_mark(row["source"], label, place if by_task else "", row, decimals, verdict))
     return marks
@@ -192,8 +179,7 @@ def list_study_marks(rows: pd.DataFrame, decimals: int) -> list[Mark]:
     """
     marks = []
     for row in rows.to_dict("records"):
-        verdict = row["verdict"] if row["verdict"] in (HIGHER, LOWER) else NOT_SHOWN
-        marks.append(make_mark(STUDY, f"study {row['study']}", row["study"], row, decimals, verdict))
+        marks.append(make_mark(STUDY, f"study {row['study']}", row["study"], row, decimals, row["verdict"]))
     return marks
 
 
@@ -230,16 +216,14 @@ def count_saved(summaries: pd.DataFrame, operator: str, sizes: list[str]) -> lis
 
 
 def judge_marks(marks: list[Mark]) -> str:
-    """Gives the verdict of a cell: the direction that this run or a study shows, or `mixed` for opposite directions.
+    """Gives the verdict of a cell: the direction that this run shows, or else why there is none; empty for a count.
 
-    Released results do not count, because a single checkpoint decides nothing about an operator.
+    Released results and studies do not count: their verdicts are on other models.
     """
     if any(mark.source == COUNTED for mark in marks):
         return ""
-    verdicts = {mark.verdict for mark in marks if mark.source != RELEASED}
-    if {HIGHER, LOWER} <= verdicts:
-        return MIXED
-    for verdict in (HIGHER, LOWER, NOT_SHOWN):
+    verdicts = [mark.verdict for mark in marks if mark.source == RUN]
+    for verdict in (HIGHER, LOWER, NOT_SIGNIFICANT, *verdicts):
         if verdict in verdicts:
             return verdict
     return NOT_TESTED

@@ -105,7 +105,7 @@ def build_overview(settings: Settings) -> pd.DataFrame:
     score[["mean", "sd", "words_and_overlap"]] *= 100
     score = score.rename(columns={"mean": "glue_score", "sd": "glue_score_sd"})
     contrasts = read_results.read_contrasts(source="reproduced", at=GLUE_SCORE).rename(columns={"arm": "operator"})
-    contrasts = contrasts[[*MODEL, "estimate", "low", "high", "detectable", "verdict", "direction"]]
+    contrasts = contrasts[[*MODEL, "estimate", "low", "high", "detectable", "verdict", "direction", "reason"]]
     return models.merge(score, on=MODEL, how="left").merge(contrasts, on=MODEL, how="left")
 
 
@@ -226,15 +226,9 @@ def sort_milestones(rows: pd.DataFrame) -> pd.DataFrame:
 
 
 def select_milestone_tests() -> pd.DataFrame:
-    """Selects the tested differences in steps to milestones, such as a level of the loss.
-
-    Milestones at which no operator of a size differs are left out.
-    """
+    """Selects the differences in steps to milestones, such as a level of the loss, that have an interval."""
     tests = sort_milestones(read_results.read_contrasts(quantity="steps").rename(columns={"at": "milestone"}))
-    tested = tests[tests["p"].notna()]
-    # all runs may have got there at one evaluation
-    farthest = tested["estimate"].abs().groupby([tested["size"], tested["milestone"]]).transform("max")
-    return tested[farthest > 0]
+    return tests[tests["low"].notna()]
 
 
 def read_corpus() -> pd.DataFrame:

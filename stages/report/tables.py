@@ -180,9 +180,7 @@ def describe_detectable(difference: float, unit: str = "points") -> str:
     """
     # the inner rounding undoes errors of floating point such as 11.000000000000002
     tenths = ceil(round(10 * difference, 6))
-    return (
-        f"{format_number(tenths / 10, 1)} {unit} would be detected with 80 % power, at the first step of Holm's method"
-    )
+    return f"{format_number(tenths / 10, 1)} {unit} would be detected with 80 % power"
 
 
 def format_signed(value: float, decimals: int) -> str:
