@@ -166,6 +166,18 @@ def test_a_self_score_changes_no_attention_to_another_sequence_and_no_first_weig
     assert not torch.allclose(scored(X), plain(X))
 
 
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
+@pytest.mark.parametrize("operator", ["original", *SYMMETRIC])
+def test_the_masked_score_of_a_token_with_itself_has_no_weight_however_well_the_token_matches(operator, dtype):
+    module = make_operator(operator, self_score=-1.0e4).to(dtype)
+    X = 3 * torch.randn(2, 4, 24, dtype=dtype)
+    weights = module.compute_weights(X)
+    assert (weights.diagonal(dim1=-2, dim2=-1) == 0).all()
+    # The other weights are those of a softmax without the token.
+    others = module.compute_scores(X).masked_fill(torch.eye(4, dtype=torch.bool), -torch.inf)
+    torch.testing.assert_close(weights, torch.softmax(others, dim=-1))
+
+
 # identities
 
 

@@ -49,6 +49,8 @@ from stages.training.machine import call_in_turn, compute_median_ratio, measure_
 from stages.training.optimisation import find_device, has_gpu, open_autocast
 
 DROPOUT = 0.1
+# added to the score of a token with itself: the softmax gives a weight of 0
+MASKED = -1.0e4
 # the rules of Courtois et al. for the metadata of OSCAR, with four of the categories
 EXCLUDED = ("agressif", "adult", "phishing", "warez")
 LOWEST, HIGHEST = 5.0, 100_000.0  # strict bounds of `harmful_pp`
@@ -162,7 +164,7 @@ def compare_blocks(operators: list[str], size: dict[str, int], batch: int, preci
 
     Returns:
         A row per block, with the columns
-        - `operator` and `form` (`stock`, `torch` or `ours`)
+        - `operator` and `form` (`stock`, `torch`, `ours` or `masked`)
         - `ms`: the median time
         - `speed-up` over stock BERT
         - `allowed`: the speed-up that the smaller number of floating-point operations allows
@@ -193,17 +195,23 @@ def compare_blocks(operators: list[str], size: dict[str, int], batch: int, preci
 
 
 def build_blocks(operators: list[str], size: dict[str, int]) -> dict[tuple[str, str], nn.Module]:
-    """Builds attention blocks by (operator, form): stock BERT, PyTorch's nn.MultiheadAttention, and our operators."""
+    """Builds attention blocks by (operator, form): stock BERT, PyTorch's nn.MultiheadAttention, and our operators.
+
+    The form `masked` is the original with a token's own score masked, which needs a mask where fused attention has
+    none.
+    """
     settings = {"attention_probs_dropout_prob": DROPOUT, "attn_implementation": "sdpa"}
     stock = BertAttention(make_configuration("original", **size, **settings))
     attention = nn.MultiheadAttention(size["hidden"], size["heads"], DROPOUT, batch_first=True)
     blocks = {("original", "stock"): stock, ("original", "torch"): TorchBlock(attention, stock.output)}
-    for operator in operators:
-        config = make_configuration(operator, **size, **settings)
+    forms = [(operator, "ours", None) for operator in operators]
+    forms.append(("original", "masked", MASKED))
+    for operator, form, self_score in forms:
+        config = make_configuration(operator, **size, **settings, self_score=self_score)
         block = Attention(config, copy.deepcopy(stock.output))
         with torch.no_grad():
             block.self.initialise(config.initializer_range)
-        blocks[operator, "ours"] = block
+        blocks[operator, form] = block
     return blocks
 
 
