@@ -12,14 +12,15 @@ import pytest
 from matplotlib.figure import Figure
 from scipy import stats
 
-from stages.evidence import convergence, published
+from stages.analysis import contrasts
+from stages.evidence import convergence, measurements, published
 from stages.files.documents import read_yaml
 from stages.masked_lm.corpus import Corpus
 from stages.report import names
 from stages.report.looks import PAPER
 from stages.report.tables import write_csv
 from stages.schema.settings import load_settings
-from stages.tools import example_numbers, first_self_weight, pages, steps_benchmark, studies, study_figures
+from stages.tools import example_numbers, first_self_weight, inference, pages, steps_benchmark, studies, study_figures
 from tests.toy import LENGTH, make_run, pack_tokens
 
 ROOT = Path(__file__).parents[1]
@@ -43,6 +44,7 @@ TABLES = {
     "english/runs.csv": studies.list_english_runs,
     "self_score/step_ratios.csv": studies.compare_step_ratios,
     "benchmark/results.csv": steps_benchmark.list_results,
+    "statistics/detectable.csv": inference.list_detectable,
 }
 
 
@@ -50,6 +52,37 @@ TABLES = {
 def test_a_table_of_a_page_follows_from_observations(path):
     committed = (EXAMPLES / path).read_text(encoding="utf-8")
     assert write_csv(TABLES[path]()) == committed
+
+
+def test_the_comparisons_of_own_score_follow_from_the_observations():
+    folder = EXAMPLES / "own_score/8_tokens"
+    options = read_yaml(folder / "params.yaml")["analysis"]
+    measured = measurements.compute_measurements(studies.read_in_order(folder), options["levels"])
+    quantities = contrasts.collect_quantities(studies.read_in_order(folder), measured, {})
+    frame = contrasts.make_contrasts(
+        {"reproduced": quantities}, options["confidence"], options["alpha"], options["pairs"]
+    )
+    keys = ["at", "arm", "reference"]
+    made = frame.set_index(keys)
+    committed = pd.read_csv(folder / "contrasts.csv").set_index(keys)
+    assert len(committed) == 26
+    numbers = ["estimate", "low", "high", "p_flips", "n", "tests"]
+    assert committed[numbers].to_numpy(float) == pytest.approx(
+        made.loc[committed.index, numbers].to_numpy(float), nan_ok=True
+    )
+    assert committed["direction"].fillna("").tolist() == made.loc[committed.index, "direction"].tolist()
+
+
+def test_the_simulated_error_rates_are_those_of_the_page():
+    made = inference.simulate_error_rates()
+    committed = pd.read_csv(EXAMPLES / "statistics/error_rates.csv")
+    for column in ("pooled", "paired"):
+        assert committed[column].tolist() == pytest.approx(made[column].tolist(), abs=0.002)
+
+
+@pytest.mark.parametrize(("operators", "freedom", "value"), [(3, 20, 2.54), (6, 30, 2.72), (1, 10, 2.228)])
+def test_dunnetts_value_is_the_value_of_his_table(operators, freedom, value):
+    assert inference.compute_dunnett_value(operators, freedom) == pytest.approx(value, abs=0.006)
 
 
 def test_step_ratios_are_geometric_means_by_seed_and_compared_by_welchs_test():

@@ -16,7 +16,7 @@ from pathlib import Path
 import jinja2
 import pandas as pd
 
-from stages.evidence import published
+from stages.evidence import convergence, published
 from stages.files.documents import read_yaml
 from stages.files.paths import REPORTS
 from stages.files.storage import write_atomically
@@ -32,6 +32,8 @@ PAGES = {
     "readme": Path("README.md"),
     "findings": EXAMPLES / "README.md",
     "related_work": EXAMPLES / "related_work.md",
+    "own_score": EXAMPLES / "own_score/README.md",
+    "statistics": EXAMPLES / "statistics/README.md",
     "english": EXAMPLES / "english/README.md",
     "self_score": EXAMPLES / "self_score/README.md",
     "plateau": EXAMPLES / "plateau/README.md",
@@ -54,6 +56,11 @@ FIGURES = {
     "self_score/16_tokens/curves.svg": ("original", "symmetric_centred", "symmetric"),
 }
 
+COSTS = (EXAMPLES / "own_score/8_tokens",)
+# nats; the level of the plan
+COST_LEVEL = 5.5
+SELF_WEIGHTS = ("original", "symmetric", "shared", "symmetric_masked", "identity_query", "shared_kv")
+
 
 def draw_figure(folder: Path, curves: tuple[str, ...]) -> bytes:
     """Draws the figure of a study as SVG, with the losses of the operators `curves`."""
@@ -61,6 +68,20 @@ def draw_figure(folder: Path, curves: tuple[str, ...]) -> bytes:
     return study_figures.draw(
         studies.read_observations(folder), params["operators"], studies.read_first_level(folder), curves
     )
+
+
+def draw_cost_figures(folder: Path) -> dict[str, bytes]:
+    """Draws the figures of study own_score as SVG: the cost of every operator, and self-weights by step."""
+    rows = studies.read_observations(folder)
+    runs = convergence.find_crossings(rows, COST_LEVEL)
+    name = folder.relative_to(EXAMPLES)
+    contrasts = pd.DataFrame(list_rows(f"{name}/contrasts.csv", at="validation_loss", reference="original"))
+    contrasts = contrasts[contrasts["source"] == "reproduced"]
+    saved = pd.read_csv(folder / "saved.csv").set_index("operator")["percent"]
+    return {
+        "costs": study_figures.draw_costs(runs, contrasts, saved.to_dict()),
+        "self_weight": study_figures.draw_self_weights(rows, SELF_WEIGHTS),
+    }
 
 
 def draw_gpu_figure() -> bytes:
@@ -119,7 +140,7 @@ def look_up_contrast(folder: str, arm: str, at: str, reference: str = "original"
     Raises:
         ValueError: the study has no such comparison.
     """
-    row = look_up(f"{folder}/contrasts.csv", arm=arm, reference=reference, at=at)
+    row = look_up(f"{folder}/contrasts.csv", arm=arm, reference=reference, at=at, source="reproduced")
     # An empty text in a CSV file is read as NaN.
     if not isinstance(row["direction"], str):
         row["direction"] = ""
@@ -186,6 +207,9 @@ def main() -> None:
     for path, curves in FIGURES.items():
         figure = EXAMPLES / path
         write_atomically(figure, draw_figure(figure.parent, curves))
+    for folder in COSTS:
+        for name, drawn in draw_cost_figures(folder).items():
+            write_atomically(folder / f"{name}.svg", drawn)
     write_atomically(EXAMPLES / "h100/last_losses.svg", draw_gpu_figure())
     # the pages look numbers up in the tables above, and so are rendered last
     for name, path in PAGES.items():

@@ -50,10 +50,10 @@ def list_results() -> pd.DataFrame:
 
     Returns:
         A row per operator and entry, with name, settings and source of the operator, the keys of the entry, and
-        - `steps` to a validation loss of 5.5 nats, the mean over `runs`; a run that never falls below counts with the
-          last step, and in `never`
-        - `later`, `low`, `high`: the difference from the original of equal seeds and its interval, in steps;
-          `direction`, the verdict
+        - `steps` to a validation loss of 5.5 nats, the mean over `runs`, missing if a run never falls below; `never`
+          counts these runs
+        - `later`, `low`, `high`: the difference from the original of equal seeds and its interval, in per cent of the
+          original's steps; `direction`, the verdict
         - `level`: the confidence level of the interval, simultaneous over the entry's comparisons
         - `page`: the folder that has the README.md of the entry
 

@@ -44,7 +44,7 @@ def compute_study(folder: Path) -> dict[str, pd.DataFrame]:
         Two tables:
         - `contrasts`: a row for each comparison of two operators
         - `means`: a row per operator (`arm`) and quantity (`at`): the final validation loss, in nats, or the steps to a
-          level of the loss; a run that never reaches the level counts with the last step at which all runs are known
+          level of the loss, without a mean if a run never reaches the level
     """
     options = read_options(folder)
     confidence = options["confidence"]
@@ -62,7 +62,7 @@ def compute_study(folder: Path) -> dict[str, pd.DataFrame]:
     # The final loss has no censored runs; steps to a level have.
     final = measured[measured["metric"] == "final_validation_loss"]
     losses = summarise_groups(final, ["operator"], confidence).assign(milestone=contrasts.FINAL_LOSS, never=0)
-    steps = survival.estimate_restricted_means(convergence.select_milestone_events(measured), ["milestone"], confidence)
+    steps = survival.estimate_mean_times(convergence.select_milestone_events(measured), ["milestone"], confidence)
     means = pd.concat([losses, steps]).rename(columns={"operator": "arm", "milestone": "at"})[MEANS]
     return {"contrasts": compared, "means": means}
 

@@ -1,5 +1,7 @@
 """Draws the figure of a study of pre-training: curves of the validation loss, and a step for every run, by operator."""
 
+import textwrap
+
 import pandas as pd
 from matplotlib.axes import Axes
 
@@ -7,10 +9,23 @@ from stages.evidence import convergence
 from stages.evidence.statistics import compute_bands
 from stages.report import names
 from stages.report.drawing import draw_curve, label_rows, label_steps_axis, render_panels, separate_rows
-from stages.report.looks import INK, PAPER, find_style
+from stages.report.looks import GRID, INK, PAPER, find_style
 
 # Width and height of a panel, in inches.
 SIZE = 5.8, 2.8
+# Of the figure of costs, which fills the width of a page and less than half of a screen.
+COST_SIZE = 8.7, 3.7
+# Short names below the figure of costs.
+COST_LABELS = {
+    "identity_query": "Q = I",
+    "shared_kv": "K = V",
+    "symmetric": "Q = K symmetric",
+    "symmetric_masked": "Q = K, masked",
+    "shared": "shared",
+    "shared_masked": "shared, masked",
+    "original_masked": "original, masked",
+    "pairwise_scaled": "pairwise, scaled",
+}
 # The axis leaves out the first fall of the loss, nats.
 HIGHEST = 7.0
 
@@ -92,3 +107,61 @@ def draw_final_losses(runs: pd.DataFrame, title: str) -> bytes:
         axes.set_xlabel("validation loss (nats)")
 
     return render_panels([(title, runs.assign(reached=True))], draw_panel, *SIZE)["svg"]
+
+
+def draw_costs(runs: pd.DataFrame, contrasts: pd.DataFrame, saved: dict[str, float]) -> bytes:
+    """Draws what each operator costs in final loss, by the share of attention weights that the operator saves, as SVG.
+
+    Args:
+        runs: `operator`, `pretraining_seed` and `final_loss`, in nats, of all runs.
+        contrasts: rows of contrasts.csv on the final loss against the original: `arm`, `estimate`, `low`, `high`.
+        saved: the share of the weights of BERT-base's attention that each operator saves, in per cent.
+    """
+    losses = runs.pivot(index="pretraining_seed", columns="operator", values="final_loss")
+    costs = losses.sub(losses["original"], axis=0)
+    compared = contrasts.assign(saved=contrasts["arm"].map(saved)).sort_values(["saved", "estimate"])
+
+    def draw_panel(axes: Axes, rows: pd.DataFrame) -> None:
+        for place, row in enumerate(rows.itertuples()):
+            colour, _ = find_style(row.arm)
+            fill = PAPER if row.arm.endswith("_masked") else colour
+            dots = costs[row.arm]
+            axes.plot([place - 0.12] * len(dots), dots, "o", markersize=5, color=colour, markerfacecolor=fill)
+            axes.plot([place + 0.12] * 2, [row.low, row.high], color=colour, linewidth=1.6)
+            axes.plot(place + 0.12, row.estimate, "_", markersize=9, color=colour)
+        labels = [textwrap.fill(COST_LABELS.get(arm, names.name_operator(arm)), 12) for arm in rows["arm"]]
+        axes.set_xticks(range(len(rows)), labels, linespacing=1)
+        axes.axhline(0, color=INK, linewidth=0.8)
+        axes.set_ylabel("nats above the original")
+        axes.set_xlim(-0.6, len(rows) - 0.4)
+        label_groups(axes, rows["saved"].tolist())
+
+    return render_panels([("", compared)], draw_panel, *COST_SIZE)["svg"]
+
+
+def label_groups(axes: Axes, saved: list[float]) -> None:
+    """Names the share of saved weights above the operators that have it, and separates the shares by lines."""
+    for share in dict.fromkeys(saved):
+        places = [place for place, other in enumerate(saved) if other == share]
+        middle = (places[0] + places[-1]) / 2
+        axes.text(middle, 1.02, f"saves {share:.0f} %", ha="center", transform=axes.get_xaxis_transform(), fontsize=8)
+        if places[0]:
+            axes.axvline(places[0] - 0.5, color=GRID, linewidth=0.8)
+
+
+def draw_self_weights(rows: pd.DataFrame, arms: tuple[str, ...]) -> bytes:
+    """Draws the weight of a token on itself by training step, as SVG: means over runs, with bands to the extremes.
+
+    Args:
+        rows: the observations of a study with `pretraining.probes`.
+        arms: the operators to draw.
+    """
+    probed = convergence.add_steps(rows[rows["metric"] == "self_weight"])
+
+    def draw_panel(axes: Axes, rows: pd.DataFrame) -> None:
+        for arm in arms:
+            draw_curve(axes, compute_bands(rows[rows["operator"] == arm], ["step"]), arm)
+        axes.set_ylabel("weight of a token on itself")
+        label_steps_axis(axes)
+
+    return render_panels([("", probed)], draw_panel, *SIZE)["svg"]
