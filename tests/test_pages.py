@@ -2,26 +2,19 @@
 
 import re
 import shutil
-import statistics
 from pathlib import Path
-from types import SimpleNamespace
 
-import numpy as np
 import pandas as pd
 import pytest
 from matplotlib.figure import Figure
-from scipy import stats
 
 from stages.analysis import contrasts
-from stages.evidence import convergence, measurements, published
+from stages.evidence import measurements, published
 from stages.files.documents import read_yaml
-from stages.masked_lm.corpus import Corpus
 from stages.report import names
 from stages.report.looks import PAPER
 from stages.report.tables import write_csv
-from stages.schema.settings import load_settings
-from stages.tools import example_numbers, first_self_weight, inference, pages, steps_benchmark, studies, study_figures
-from tests.toy import LENGTH, make_run, pack_tokens
+from stages.tools import example_numbers, inference, pages, steps_benchmark, studies, study_figures
 
 ROOT = Path(__file__).parents[1]
 EXAMPLES = ROOT / "reports/examples"
@@ -41,8 +34,6 @@ def test_the_comparisons_of_a_study_follow_from_the_observations(study):
 
 TABLES = {
     "released.csv": studies.judge_released,
-    "english/runs.csv": studies.list_english_runs,
-    "self_score/step_ratios.csv": studies.compare_step_ratios,
     "benchmark/results.csv": steps_benchmark.list_results,
     "statistics/detectable.csv": inference.list_detectable,
 }
@@ -83,23 +74,6 @@ def test_the_simulated_error_rates_are_those_of_the_page():
 @pytest.mark.parametrize(("operators", "freedom", "value"), [(3, 20, 2.54), (6, 30, 2.72), (1, 10, 2.228)])
 def test_dunnetts_value_is_the_value_of_his_table(operators, freedom, value):
     assert inference.compute_dunnett_value(operators, freedom) == pytest.approx(value, abs=0.006)
-
-
-def test_step_ratios_are_geometric_means_by_seed_and_compared_by_welchs_test():
-    logarithms = {}
-    for tokens in ("8", "16"):
-        rows = studies.read_observations(studies.SELF_SCORE / f"{tokens}_tokens")
-        steps = convergence.find_crossings(rows, 5.5).set_index(["operator", "pretraining_seed"])["step"]
-        logarithms[tokens] = np.log(steps["symmetric"] / steps["original"])
-    frame = studies.compare_step_ratios().set_index("tokens")
-    for tokens, values in logarithms.items():
-        bounds = stats.ttest_1samp(values, 0).confidence_interval(0.95)
-        expected = np.exp([values.mean(), *bounds])
-        assert frame.loc[tokens, ["ratio", "low", "high"]].tolist() == pytest.approx(expected)
-    change = frame.loc["16 / 8"]
-    assert change["ratio"] == pytest.approx(frame.loc["16", "ratio"] / frame.loc["8", "ratio"])
-    expected = stats.ttest_ind(logarithms["16"], logarithms["8"], equal_var=False)
-    assert change["p"] == pytest.approx(expected.pvalue)
 
 
 @pytest.fixture
@@ -263,30 +237,3 @@ def test_every_claim_is_counted_once_by_the_verdict_of_the_audit():
 def test_a_comparison_that_a_study_lacks_is_an_error_that_names_it():
     with pytest.raises(ValueError, match=r"english/contrasts\.csv: 0 rows with .*'nothing'"):
         pages.look_up_contrast("english", "nothing", "loss=5.5")
-
-
-def test_symmetric_attends_to_itself_before_training_unless_its_self_score_is_lowered(tmp_path):
-    corpus = Corpus.open(pack_tokens(tmp_path / "tokens"))
-    weights = []
-    for variant in (
-        {"operator": "original"},
-        {"operator": "symmetric"},
-        {"operator": "symmetric", "self_score": -1.7},
-    ):
-        run = make_run(initializer_range=0.3).model_copy(update={"variant": variant})
-        weights.append(first_self_weight.measure_self_weight(run, corpus))
-    original, symmetric, centred = weights
-    assert original == pytest.approx(1 / LENGTH, rel=0.3)
-    assert symmetric > 4 * original
-    assert centred < symmetric
-
-
-def test_first_self_weights_are_summarised_over_models_by_operator(monkeypatch):
-    monkeypatch.setattr(first_self_weight, "measure_self_weight", lambda run, corpus: run.seed / 1000)
-    corpus = SimpleNamespace(train=SimpleNamespace(sequence_length=LENGTH))
-    run = load_settings(ROOT / "stages/scales/laptop.yaml")
-    frame = first_self_weight.measure_operators(run, corpus).set_index("operator")
-    assert frame.index.tolist() == list(run.operators)
-    weights = [seed / 1000 for seed in first_self_weight.SEEDS]
-    expected = [LENGTH, statistics.mean(weights), statistics.stdev(weights), len(weights)]
-    assert frame.loc["original"].tolist() == pytest.approx(expected)

@@ -84,13 +84,6 @@ def draw_cost_figures(folder: Path) -> dict[str, bytes]:
     }
 
 
-def draw_gpu_figure() -> bytes:
-    """Draws the final losses of the study on a GPU as SVG: the fresh seeds of call 4 in h100/study.csv."""
-    rows = pd.DataFrame(list_rows("h100/study.csv", call=4, phase="fresh"))
-    final = rows[rows["step"] == rows["step"].max()].rename(columns={"validation_loss": "final_loss"})
-    return study_figures.draw_final_losses(final, f"Validation loss after {final['step'].max():,} steps")
-
-
 @cache
 def _read_rows(path: str) -> pd.DataFrame:
     return pd.read_csv(EXAMPLES / path)
@@ -200,9 +193,6 @@ def main() -> None:
         for name, frame in studies.compute_study(folder).items():
             write_atomically(folder / f"{name}.csv", write_csv(frame))
         print(f"{folder}: judged")
-    # tables that only one study has
-    write_atomically(studies.ENGLISH / "runs.csv", write_csv(studies.list_english_runs()))
-    write_atomically(studies.SELF_SCORE / "step_ratios.csv", write_csv(studies.compare_step_ratios()))
     write_atomically(EXAMPLES / "benchmark/results.csv", write_csv(steps_benchmark.list_results()))
     for path, curves in FIGURES.items():
         figure = EXAMPLES / path
@@ -210,7 +200,6 @@ def main() -> None:
     for folder in COSTS:
         for name, drawn in draw_cost_figures(folder).items():
             write_atomically(folder / f"{name}.svg", drawn)
-    write_atomically(EXAMPLES / "h100/last_losses.svg", draw_gpu_figure())
     # the pages look numbers up in the tables above, and so are rendered last
     for name, path in PAGES.items():
         write_atomically(path, render(name))

@@ -4,26 +4,19 @@ A study is a folder below reports/examples with `params.yaml` (the settings of t
 `analysis` that judges the study) and `observations`.
 """
 
-from math import exp
 from pathlib import Path
 
-import numpy as np
 import pandas as pd
 
 from stages.analysis import contrasts
 from stages.evidence import convergence, measurements, released, survival
-from stages.evidence.estimate import compare_by_welch
-from stages.evidence.statistics import compute_mean_interval, summarise_groups
+from stages.evidence.statistics import summarise_groups
 from stages.files import observations
 from stages.files.documents import read_yaml
 from stages.schema import scales
 from stages.tools.example_numbers import EXAMPLES
 
-ENGLISH = EXAMPLES / "english"
-SELF_SCORE = EXAMPLES / "self_score"
 MEANS = ["arm", "at", "mean", "sd", "low", "high", "runs", "never"]
-RUNS = ["learning_rate", "arm", "seed", "step", "reached", "final_loss"]
-STEP_RATIOS = ["tokens", "ratio", "low", "high", "p", "seeds"]
 
 
 def find_studies() -> list[Path]:
@@ -97,64 +90,6 @@ def judge_released() -> pd.DataFrame:
     return contrasts.make_contrasts({contrasts.RELEASED: quantities}, options["confidence"], options["alpha"])
 
 
-def list_english_runs() -> pd.DataFrame:
-    """Lists all runs of the study of English text, at every learning rate.
-
-    Returns:
-        A row per run, with `learning_rate`, the operator (`arm`), `seed`, and
-        - `step`: the first step below the first level of the study, or the last step
-        - `reached`: whether the run fell below the level
-        - `final_loss`, in nats
-    """
-    level = read_first_level(ENGLISH)
-    lists = []
-    for folder in (
-        ENGLISH,
-        *sorted((ENGLISH / "rates").iterdir()),
-        SELF_SCORE / "rate_1e-3",
-    ):
-        learning_rate = read_yaml(folder / "params.yaml")["pretraining"]["learning_rate"]
-        runs = convergence.find_crossings(read_observations(folder), level)
-        lists.append(runs.assign(learning_rate=learning_rate))
-    runs = pd.concat(lists).rename(columns={"operator": "arm", "pretraining_seed": "seed"})[RUNS]
-    keys = ["learning_rate", "arm", "seed"]
-    # Part 2 of the study of self-scores repeats the runs of original and symmetric at 1e-3.
-    return runs.drop_duplicates(keys).sort_values(keys)
-
-
 def read_first_level(folder: Path) -> float:
     """Reads the first level of the validation loss, in nats, in analysis.yaml of a study."""
     return read_options(folder)["levels"][0]
-
-
-def compute_step_ratios(folder: Path) -> np.ndarray:
-    """Computes the relative delay of the symmetric operator for every seed of a study, as scale `self_score` plans.
-
-    The ratio is the step at which the symmetric run falls below the first level, divided by the step of the original
-    run. A run that never falls below the level counts with the last step.
-    """
-    runs = convergence.find_crossings(read_observations(folder), read_first_level(folder))
-    steps = runs.pivot(index="pretraining_seed", columns="operator", values="step")
-    return (steps["symmetric"] / steps["original"]).to_numpy()
-
-
-def compare_step_ratios() -> pd.DataFrame:
-    """Compares the ratio of steps, symmetric to original, with 8 and with 16 tokens.
-
-    Welch's test compares the logarithms of the ratios over seeds.
-
-    Returns:
-        Rows with `tokens` of `8` and `16` for the geometric means, and of `16 / 8` for the ratio of these two means,
-        with the p-value `p`; `low` and `high` are intervals of a single comparison.
-    """
-    confidence = read_yaml(SELF_SCORE / "16_tokens/analysis.yaml")["confidence"]
-    logarithms = {}
-    rows = []
-    for tokens in ("8", "16"):
-        values = np.log(compute_step_ratios(SELF_SCORE / f"{tokens}_tokens"))
-        mean, _, low, high = compute_mean_interval(values, confidence)
-        rows.append((tokens, exp(mean), exp(low), exp(high), None, len(values)))
-        logarithms[tokens] = values
-    change = compare_by_welch(logarithms["16"], logarithms["8"], confidence)
-    rows.append(("16 / 8", exp(change.value), exp(change.low), exp(change.high), change.p, None))
-    return pd.DataFrame(rows, columns=STEP_RATIOS).astype({"seeds": "Int64"})

@@ -92,23 +92,6 @@ def draw_dots(axes: Axes, runs: pd.DataFrame, column: str) -> None:
     separate_rows(axes, len(arms))
 
 
-def draw_final_losses(runs: pd.DataFrame, title: str) -> bytes:
-    """Draws the final loss of every run as SVG, the operators with the lowest losses on top.
-
-    Args:
-        runs: `operator` and `final_loss`, in nats.
-        title: the title of the figure.
-    """
-    means = runs.groupby("operator")["final_loss"].mean()
-    runs = runs.sort_values("operator", key=lambda operators: operators.map(means))
-
-    def draw_panel(axes: Axes, rows: pd.DataFrame) -> None:
-        draw_dots(axes, rows, "final_loss")
-        axes.set_xlabel("validation loss (nats)")
-
-    return render_panels([(title, runs.assign(reached=True))], draw_panel, *SIZE)["svg"]
-
-
 def draw_costs(runs: pd.DataFrame, contrasts: pd.DataFrame, saved: dict[str, float]) -> bytes:
     """Draws what each operator costs in final loss, by the share of attention weights that the operator saves, as SVG.
 
