@@ -56,7 +56,7 @@ def test_the_comparisons_of_own_score_follow_from_the_observations():
     keys = ["at", "arm", "reference"]
     made = frame.set_index(keys)
     committed = pd.read_csv(folder / "contrasts.csv").set_index(keys)
-    assert len(committed) == 26
+    assert len(made) == len(committed) == 26
     numbers = ["estimate", "low", "high", "p_flips", "n", "tests"]
     assert committed[numbers].to_numpy(float) == pytest.approx(
         made.loc[committed.index, numbers].to_numpy(float), nan_ok=True

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
+import yaml
 
 from stages.analysis import inputs
 from stages.evidence import specifications
@@ -21,6 +22,7 @@ from stages.report.drawing import Drawing
 from stages.report.pages import find_shown
 from stages.report.paper_tables import merge_name
 from stages.report.tables import format_number, format_signed
+from stages.report.text_templates import read_content
 from stages.schema.settings import load_settings
 from tests.toy_report import OPERATORS, make
 
@@ -185,6 +187,7 @@ def test_a_cell_says_by_how_much_this_run_differs_from_the_smallest_to_the_large
         ([("reproduced", "higher"), ("study", "lower")], "higher"),
         ([("reproduced", "at chance"), ("reproduced", "lower")], "lower"),
         ([("reproduced", "too few seeds")], "too few seeds"),
+        ([("reproduced", "lower"), ("reproduced", "higher")], "mixed"),
         ([("counted", "")], ""),
     ],
 )
@@ -215,6 +218,14 @@ def test_the_differences_of_the_own_studies_are_those_of_their_tables():
         table = table[table["at"] == at[question]]
         expected = table.set_index("arm").loc[rows["operator"], numbers]
         assert rows[numbers].to_numpy() == pytest.approx(expected.to_numpy())
+
+
+def test_the_note_on_the_studies_gives_the_level_in_their_settings():
+    note = read_content("sentences")["notes"]["studies"]
+    folders = {"own_score": "own_score/8_tokens", "files": "files"}
+    for study in pd.read_csv(ROOT / "data/published/studies.csv")["study"].unique():
+        settings = yaml.safe_load((ROOT / "reports/examples" / folders[study] / "params.yaml").read_text())
+        assert f"Simultaneous {100 * (1 - settings['analysis']['alpha']):g} %" in note, study
 
 
 def test_claims_and_audit_open_with_their_totals_by_source(reports):

@@ -150,6 +150,15 @@ def test_runs_of_equal_seeds_are_paired_in_any_order(pairs):
     assert not compare_arms(own, other, 0.95).paired
 
 
+def test_an_arm_whose_runs_are_all_equal_is_compared_by_its_pairs_and_equal_differences_have_no_interval():
+    own, other = make_runs([1.0], [1.0], [1.0]), make_runs([2.0], [2.5], [4.0])
+    made = compare_arms(own, other, 0.95)
+    expected = stats.ttest_1samp([-1.0, -1.5, -3.0], 0).confidence_interval(0.95)
+    assert (made.low, made.high) == pytest.approx(tuple(expected))
+    equal = compare_arms(own, make_runs([2.0], [2.0], [2.0]), 0.95)
+    assert isnan(equal.low) and equal.differences.empty
+
+
 def test_a_spread_that_seeds_share_does_not_hide_a_difference():
     own, other = make_runs([1.0], [5.0], [9.0]), make_runs([0.9], [4.9], [8.88])
     assert compare_arms(own, other, 0.95).p < 0.05

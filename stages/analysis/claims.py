@@ -190,7 +190,11 @@ def judge_contrast(entry: dict, rows: pd.DataFrame) -> Finding:
     if rows.empty:
         return Finding(NOT_TESTED, reason=f"This run has no such comparison of {name_model(entry['size'])} models.")
     [row] = rows.itertuples()
-    estimate = f"{name_model(row.size)} {row.arm} − {row.reference}, {row.at}: {_format_number(row.estimate)}"
+    estimate = f"{name_model(row.size)} {row.arm} − {row.reference}, {row.at}: "
+    if isnan(row.estimate):
+        estimate += "no mean"
+    else:
+        estimate += _format_number(row.estimate) + (" %" if row.quantity in contrasts.RATIOS else "")
     low, high = -inf, inf
     if not isnan(row.low):
         low, high = row.low, row.high

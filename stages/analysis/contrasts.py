@@ -88,7 +88,10 @@ def collect_quantities(
     tuned = _collect_scores(measured, without_model)
     losses = convergence.select_final_losses(measured).assign(quantity=LOSS, at=FINAL_LOSS)
     lost = _collect_losses_to_noise(rows, without_model)
-    steps = convergence.select_milestone_events(measured).rename(columns={"milestone": "at", "step": "value"})
+    events = convergence.select_milestone_events(measured)
+    # Runs without a plateau have no end of a plateau, so the arms would be subsets of the runs.
+    events = events[events["milestone"] != "plateau_end_step"]
+    steps = events.rename(columns={"milestone": "at", "step": "value"})
     steps = steps.assign(quantity=STEPS, stage="pretraining", value=np.log(steps["value"].astype(float)))
     fast = speeds.collect_speeds(rows).assign(quantity=SPEED, at=PRETRAINING)
     transferred = _collect_transfer(rows)
@@ -325,7 +328,10 @@ def _add_verdicts(family: pd.DataFrame, alpha: float) -> pd.DataFrame:
 
 
 def _flip_signs(family: pd.DataFrame) -> np.ndarray:
-    """Computes the p values of joint sign flips; NaN for comparisons without pairs, or of too few or too many seeds."""
+    """Computes the p values of joint sign flips, over all paired comparisons of the family that have an interval.
+
+    The values are NaN without pairs, with too few or too many seeds, and if the comparisons have different seeds.
+    """
     p_values = np.full(len(family), nan)
     flipped = []
     for place, differences in enumerate(family["differences"]):
@@ -372,7 +378,11 @@ def _explain(row, verdict: str, direction: str, alpha: float) -> str:
         "far_below": f"{100 * speeds.FAR_BELOW:.0f} %",
     }
     reason = descriptions["reasons"][verdict].format(**limits)
-    checked = verdict in (DIFFERENT, NOT_SIGNIFICANT) and not isnan(row.p_flips)
+    if verdict == NO_INTERVAL and row.never + row.never_reference > 0:
+        reason = descriptions["censored"]
+    # The smallest p value of n seeds is 2 / 2^n.
+    can_decide = not isnan(row.p_flips) and 2.0 ** (1 - row.n) < alpha
+    checked = verdict in (DIFFERENT, NOT_SIGNIFICANT) and can_decide
     if checked and (row.p_flips < alpha) != bool(direction):
         reason += descriptions["disagreement"].format(p=row.p_flips)
     return reason
@@ -388,5 +398,5 @@ def _convert_ratios(rows: pd.DataFrame) -> pd.DataFrame:
 
 @cache
 def _read_descriptions() -> dict[str, dict[str, str]]:
-    """Reads contrasts.yaml: `columns` (their meaning), `reasons` (verdicts in words) and `disagreement`."""
+    """Reads contrasts.yaml: `columns` (their meaning), `reasons` (verdicts in words), `censored`, `disagreement`."""
     return yaml.safe_load(DESCRIBED.read_text(encoding="utf-8"))

@@ -112,7 +112,8 @@ def judge_families(cells: pd.DataFrame, one_family: bool, alpha: float) -> pd.Da
     families = cells["row_key"]
     if one_family:
         families = pd.Series("", cells.index)
-    members = estimated & ~cells["column_key"].isin(WHOLE)
+    # Cells whose runs are all equal count, too: which cells have an interval depends on the data.
+    members = tested & ~cells["column_key"].isin(WHOLE)
     sizes = members.groupby(families).transform("sum").where(members, 1)
     freedom = cells["reproduced_n"].astype(float) - 1
     critical = [compute_critical_value(alpha, *family) for family in zip(sizes, freedom, strict=True)]

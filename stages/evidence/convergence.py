@@ -225,16 +225,16 @@ def select_milestone_events(measured: pd.DataFrame) -> pd.DataFrame:
 def select_final_losses(measured: pd.DataFrame) -> pd.DataFrame:
     """Selects the final loss of every run, with `reached`: whether the run left the plateau.
 
-    A run leaves the plateau when the loss falls below the highest level that was measured, such as 5 nats.
+    A run leaves the plateau when the loss falls below the first level of `analysis.levels`, such as 5 nats.
 
     Args:
         measured: measurements, a row per number.
     """
     losses = select_rows(measured, metric="final_validation_loss")
     events = collect_events(measured)
-    events = events[events["milestone"].str.startswith("loss=")]
-    heights = events["milestone"].str.removeprefix("loss=").astype(float)
-    left = events[heights == heights.max()]
+    # Milestones have the order of the levels.
+    levels = events.loc[events["milestone"].str.startswith("loss="), "milestone"]
+    left = events[events["milestone"].isin(levels[:1])]
     return losses.merge(left[[*RUN, "reached"]], on=RUN, how="left")
 
 

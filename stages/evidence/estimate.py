@@ -4,7 +4,7 @@ An arm is a side of a comparison, such as all runs of an operator. statistics.py
 """
 
 from dataclasses import dataclass, field, replace
-from math import nan, sqrt
+from math import isnan, nan, sqrt
 
 import numpy as np
 import pandas as pd
@@ -34,7 +34,7 @@ class Estimate:
         freedom: degrees of freedom of the t distribution.
         p: two-sided p value that the difference is not 0.
         paired: whether runs of equal seed, or times of equal rounds, were compared.
-        differences: the paired differences by seed; empty if not paired.
+        differences: the paired differences by seed; empty without an interval of paired differences.
     """
 
     value: float
@@ -65,22 +65,20 @@ def compare_arms(arm: pd.DataFrame, reference: pd.DataFrame, confidence: float) 
 
     Returns:
         The difference with its interval and p value. If the units of the arms differ, an arm has a single checkpoint,
-        and the unit is a fine-tuning seed. With too few units, or if all runs of an arm are equal, there is no
-        interval.
+        and the unit is a fine-tuning seed. There is no interval with too few units, if all paired differences are
+        equal, or if all runs of an unpaired arm are equal.
     """
     values, draws, unit = find_units(arm)
     other_values, other_draws, other_unit = find_units(reference)
     if unit != other_unit:
         unit = FINETUNING
-    # Pre-training runs of equal seed share batches and masks, and times of a round share the state of the machine.
-    # Fine-tuning seeds of two checkpoints are no pairs: in the released results of Courtois et al., the mean
-    # correlation over 36 columns is 0.07.
     same_draws = draws.is_unique and sorted(draws) == sorted(other_draws)
-    if unit != FINETUNING and same_draws and varies(values) and varies(other_values):
+    if unit != FINETUNING and same_draws:
         order = other_draws.get_indexer(draws)
         effect = compare_paired(values, other_values[order], confidence)
-        differences = pd.Series(values - other_values[order], index=draws)
-        effect = replace(effect, differences=differences)
+        if not isnan(effect.error):
+            differences = pd.Series(values - other_values[order], index=draws)
+            effect = replace(effect, differences=differences)
     else:
         effect = compare_by_welch(values, other_values, confidence)
     if min(effect.n) < FEWEST:

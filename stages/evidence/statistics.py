@@ -155,7 +155,7 @@ def compute_mean_interval(values: np.ndarray, confidence: float) -> tuple[float,
     """Computes mean, sample standard deviation, lower and upper end of the t interval of values [n].
 
     Args:
-        values: independent values; a single value has a mean and three NaN.
+        values: independent values; the ends are NaN for fewer than three values, and all but the mean for one value.
         confidence: of the interval, such as 0.95.
     """
     n = len(values)
@@ -163,6 +163,8 @@ def compute_mean_interval(values: np.ndarray, confidence: float) -> tuple[float,
     if n == 1:
         return mean, nan, nan, nan
     sd = float(np.std(values, ddof=1))
+    if n < FEWEST:
+        return mean, sd, nan, nan
     half = float(stats.t.ppf((1 + confidence) / 2, n - 1)) * sd / np.sqrt(n)
     return mean, sd, mean - half, mean + half
 

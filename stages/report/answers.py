@@ -2,6 +2,7 @@
 
 import pandas as pd
 
+from stages.evidence.baselines import AT_CHANCE
 from stages.evidence.fields import select_rows
 from stages.evidence.scores import GLUE_SCORE
 from stages.evidence.statistics import FLIPPED
@@ -39,7 +40,10 @@ def gather_facts(settings: Settings, rows: list[dict]) -> dict[str, object]:
         "totals": claims_and_audit.count_verdicts(read_results.read_claims()),
         "audited": claims_and_audit.count_facts(read_results.read_audit()),
     }
-    compared = read_results.read_contrasts(source="reproduced", quantity="score", at=GLUE_SCORE)
+    compared = read_results.read_contrasts(
+        source="reproduced", quantity="score", at=GLUE_SCORE, size=settings.sizes[-1], protocol=settings.protocols[0]
+    )
+    compared = compared[compared["verdict"] != AT_CHANCE]
     return {
         "detectable": compared["detectable"].dropna().tolist(),
         "enough": FLIPPED.start,

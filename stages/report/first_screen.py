@@ -25,7 +25,7 @@ from stages.schema.settings import Settings
 BIGGEST = PAPER_SIZES[-1]
 # sources of marks: this run, released results, studies of this repository, and counts
 RUN, RELEASED, STUDY, COUNTED = "reproduced", "released", "study", "counted"
-HIGHER, LOWER = "higher", "lower"
+HIGHER, LOWER, MIXED = "higher", "lower", "mixed"
 # all other verdicts say why there is no interval
 SYMBOLS = {HIGHER: "▲", LOWER: "▼", NOT_SIGNIFICANT: "○"}
 # space beside the longest bar, a share of the scale
@@ -218,11 +218,14 @@ def count_saved(summaries: pd.DataFrame, operator: str, sizes: list[str]) -> lis
 def judge_marks(marks: list[Mark]) -> str:
     """Gives the verdict of a cell: the direction that this run shows, or else why there is none; empty for a count.
 
-    Released results and studies do not count: their verdicts are on other models.
+    Tasks with opposite directions make a cell `mixed`. Released results and studies do not count, because their
+    verdicts are on other models.
     """
     if any(mark.source == COUNTED for mark in marks):
         return ""
     verdicts = [mark.verdict for mark in marks if mark.source == RUN]
+    if {HIGHER, LOWER} <= set(verdicts):
+        return MIXED
     for verdict in (HIGHER, LOWER, NOT_SIGNIFICANT, *verdicts):
         if verdict in verdicts:
             return verdict

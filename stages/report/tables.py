@@ -213,15 +213,6 @@ def format_interval(low: float, high: float, decimals: int) -> str:
     return f"{format_number(low, decimals)} to {format_number(high, decimals)}"
 
 
-def format_probability(p: float) -> str:
-    """Formats a probability with three decimals: 0.0123 gives `0.012`, 0.0001 gives `< 0.001`, and NaN gives a dash."""
-    if isnan(p):
-        return MISSING
-    if p < 0.001:
-        return "< 0.001"
-    return f"{p:.3f}"
-
-
 def write_csv(frame: pd.DataFrame) -> str:
     """Writes a table as CSV; a text that a spreadsheet would compute, such as `=1+1`, gets an apostrophe: `'=1+1`."""
     return frame.map(_keep_text).to_csv(index=False, lineterminator="\n")

@@ -94,11 +94,6 @@ def format_interval(low: object, high: object, decimals: int = 0, scale: float =
     return tables.format_interval(_to_number(low) * scale, _to_number(high) * scale, decimals)
 
 
-def format_probability(value: object) -> str:
-    """Formats a probability, which a template may give as a text: 0.0123 gives `0.012`."""
-    return tables.format_probability(_to_number(value))
-
-
 def list_words(words: Sequence[str]) -> str:
     """Joins words as in running text: `a`, `a and b`, or `a, b and c`; no words are an empty text."""
     if not words:
@@ -114,7 +109,6 @@ FILTERS = {
     "spread": make_scaling_filter(tables.format_spread),
     "signed": make_scaling_filter(tables.format_signed),
     "to": format_interval,
-    "p": format_probability,
     "in_words": tables.format_in_words,
     "listed": list_words,
     "detectable": tables.describe_detectable,

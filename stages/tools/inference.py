@@ -51,7 +51,7 @@ def draw_runs(arms: int, seeds: int, wider: str, bimodal: bool, rng: np.random.G
     if wider == "none":
         return runs
     if bimodal:
-        # Two groups of equal probability: the standard deviation of their distance is WIDER.
+        # Two groups of equal probability, each WIDER from the mean.
         runs[:, place] += WIDER * rng.choice((-1.0, 1.0), size=(REPETITIONS, seeds))
     else:
         runs[:, place] *= WIDER

@@ -52,9 +52,12 @@ def compute_study(folder: Path) -> dict[str, pd.DataFrame]:
         options["alpha"],
         options["pairs"],
     )
-    # The final loss has no censored runs; steps to a level have.
-    final = measured[measured["metric"] == "final_validation_loss"]
-    losses = summarise_groups(final, ["operator"], confidence).assign(milestone=contrasts.FINAL_LOSS, never=0)
+    final = convergence.select_final_losses(measured)
+    losses = summarise_groups(final, ["operator"], confidence).assign(milestone=contrasts.FINAL_LOSS)
+    losses["never"] = losses["operator"].map((~final["reached"]).groupby(final["operator"]).sum())
+    # Runs on both sides of the plateau have no mean.
+    mixed = losses["never"].between(0, losses["runs"], inclusive="neither")
+    losses.loc[mixed, ["mean", "sd", "low", "high"]] = None
     steps = survival.estimate_mean_times(convergence.select_milestone_events(measured), ["milestone"], confidence)
     means = pd.concat([losses, steps]).rename(columns={"operator": "arm", "milestone": "at"})[MEANS]
     return {"contrasts": compared, "means": means}
