@@ -28,9 +28,9 @@ OPERATORS.update(
     pairwise_fast="pairwise with a larger learning rate for S",
     original_self="original with the self-score of symmetric",
     symmetric_centred="symmetric with the self-score of original",
-    original_masked="original, own score masked",
-    symmetric_masked="symmetric, own score masked",
-    shared_masked="shared, own score masked",
+    original_masked="masked original",
+    symmetric_masked="masked symmetric",
+    shared_masked="masked shared",
 )
 PROTOCOLS = {"courtois2024": "Courtois et al.", "kowsher2025": "Kowsher et al."}
 # milestones of the loss, and of the GLUE score: 95 % of the last score of pairwise, or of the operator itself

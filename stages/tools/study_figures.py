@@ -19,11 +19,7 @@ COST_SIZE = 8.7, 3.7
 COST_LABELS = {
     "identity_query": "Q = I",
     "shared_kv": "K = V",
-    "symmetric": "Q = K symmetric",
-    "symmetric_masked": "Q = K, masked",
-    "shared": "shared",
-    "shared_masked": "shared, masked",
-    "original_masked": "original, masked",
+    "symmetric": "symmetric, Q = K",
     "pairwise_scaled": "pairwise, scaled",
 }
 # The axis leaves out the first fall of the loss, nats.
