@@ -75,11 +75,10 @@ def draw_cost_figures(folder: Path) -> dict[str, bytes]:
     rows = studies.read_observations(folder)
     runs = convergence.find_crossings(rows, COST_LEVEL)
     name = folder.relative_to(EXAMPLES)
-    contrasts = pd.DataFrame(list_rows(f"{name}/contrasts.csv", at="validation_loss", reference="original"))
-    contrasts = contrasts[contrasts["source"] == "reproduced"]
+    costs = list_rows(f"{name}/contrasts.csv", at="validation_loss", reference="original", source="reproduced")
     saved = pd.read_csv(folder / "saved.csv").set_index("operator")["percent"]
     return {
-        "costs": study_figures.draw_costs(runs, contrasts, saved.to_dict()),
+        "costs": study_figures.draw_costs(runs, pd.DataFrame(costs), saved.to_dict()),
         "self_weight": study_figures.draw_self_weights(rows, SELF_WEIGHTS),
     }
 
