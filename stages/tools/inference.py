@@ -34,8 +34,8 @@ SCENARIOS = (
 WIDER = 4.0
 # By label: the file of comparisons, the column `at`, and the arm whose spread of paired differences is used.
 SPREADS = {
-    "final loss, 8 tokens, identity_query": ("self_score/8_tokens", "validation_loss", "identity_query"),
-    "final loss, 8 tokens, symmetric": ("self_score/8_tokens", "validation_loss", "symmetric"),
+    "final loss, 8 tokens, identity_query": ("own_score/8_tokens", "validation_loss", "identity_query"),
+    "final loss, 8 tokens, symmetric": ("own_score/8_tokens", "validation_loss", "symmetric"),
     "GLUE score, scale files, symmetric": ("files", "glue_score", "symmetric"),
     "GLUE score, scale files, tied_qkv": ("files", "glue_score", "tied_qkv"),
 }
