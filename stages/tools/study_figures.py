@@ -19,7 +19,7 @@ COST_SIZE = 8.7, 3.7
 COST_LABELS = {
     "identity_query": "Q = I",
     "shared_kv": "K = V",
-    "symmetric": "symmetric, Q = K",
+    "symmetric": "symmetric, Q\N{NO-BREAK SPACE}=\N{NO-BREAK SPACE}K",
     "pairwise_scaled": "pairwise, scaled",
 }
 # The axis leaves out the first fall of the loss, nats.
