@@ -180,7 +180,7 @@ def test_differences_are_drawn_with_all_their_numbers():
     drawn = difference_figures.draw_differences(make_comparisons())
     scores = find(drawn, "score_differences")
     assert scores.csv["estimate"].tolist() == [-3, -5, -8]
-    assert scores.alternative.startswith("released, BERT-base: symmetric −3.00 [−4.00, −2.00]; this run, BERT-tiny:")
+    assert scores.alternative.startswith("released, BERT-base: symmetric −3.00 [−4.00 to −2.00]; this run, BERT-tiny:")
     assert scores.notes[0].startswith("Simultaneous intervals")
     # pairwise has no interval
     assert scores.alternative.endswith("pairwise −8.00.")

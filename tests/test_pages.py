@@ -9,6 +9,7 @@ import pytest
 from matplotlib.figure import Figure
 
 from stages.analysis import contrasts
+from stages.attention import counts
 from stages.evidence import measurements, published
 from stages.files.documents import read_yaml
 from stages.report import names
@@ -45,8 +46,9 @@ def test_a_table_of_a_page_follows_from_observations(path):
     assert write_csv(TABLES[path]()) == committed
 
 
-def test_the_comparisons_of_own_score_follow_from_the_observations():
-    folder = EXAMPLES / "own_score/8_tokens"
+@pytest.mark.parametrize(("length", "comparisons"), [("8_tokens", 26)])
+def test_the_comparisons_of_own_score_follow_from_the_observations(length, comparisons):
+    folder = EXAMPLES / "own_score" / length
     options = read_yaml(folder / "params.yaml")["analysis"]
     measured = measurements.compute_measurements(studies.read_in_order(folder), options["levels"])
     quantities = contrasts.collect_quantities(studies.read_in_order(folder), measured, {})
@@ -56,12 +58,25 @@ def test_the_comparisons_of_own_score_follow_from_the_observations():
     keys = ["at", "arm", "reference"]
     made = frame.set_index(keys)
     committed = pd.read_csv(folder / "contrasts.csv", dtype={"direction": "str"}).set_index(keys)
-    assert len(made) == len(committed) == 26
+    assert len(made) == len(committed) == comparisons
     numbers = ["estimate", "low", "high", "p_flips", "n", "tests"]
     assert committed[numbers].to_numpy(float) == pytest.approx(
         made.loc[committed.index, numbers].to_numpy(float), nan_ok=True
     )
     assert committed["direction"].fillna("").tolist() == made.loc[committed.index, "direction"].tolist()
+
+
+def test_the_shares_of_own_score_are_counted_parameters_of_bert_base():
+    saved = pd.read_csv(EXAMPLES / "own_score/8_tokens/saved.csv").set_index("operator")["percent"]
+    variants = read_yaml(EXAMPLES / "own_score/8_tokens/params.yaml")["variants"]
+    base = {"hidden": 768, "heads": 12, "positions": 512}
+
+    def count(operator: str) -> int:
+        variant = variants.get(operator, {"operator": operator})
+        return counts.compute_attention_formulas(variant["operator"], base)["attention_block_parameters"]
+
+    for operator, share in saved.items():
+        assert share == round(100 * (1 - count(operator) / count("original")), 1)
 
 
 def test_the_simulated_error_rates_are_those_of_the_page():

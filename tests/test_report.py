@@ -21,7 +21,7 @@ from stages.report import cards, claims_and_audit, first_screen, own_figures, re
 from stages.report.drawing import Drawing
 from stages.report.pages import find_shown
 from stages.report.paper_tables import merge_name
-from stages.report.tables import format_number, format_signed
+from stages.report.tables import format_interval, format_signed
 from stages.report.text_templates import read_content
 from stages.schema.settings import load_settings
 from tests.toy_report import OPERATORS, make
@@ -149,7 +149,7 @@ def test_the_first_screen_has_the_numbers_and_verdicts_of_the_contrasts_as_text(
         cell = cells[row.arm, "GLUE score"]
         assert format_signed(row.estimate, 2) in cell
         if pd.notna(row.low):
-            assert f"[{format_number(row.low, 2)}, {format_number(row.high, 2)}]" in cell
+            assert f"[{format_interval(row.low, row.high, 2)}]" in cell
     assert cells["shared", "Speed"] == "– not tested"
 
 
@@ -187,12 +187,21 @@ def test_a_cell_says_by_how_much_this_run_differs_from_the_smallest_to_the_large
         ([("reproduced", "higher"), ("study", "lower")], "higher"),
         ([("reproduced", "at chance"), ("reproduced", "lower")], "lower"),
         ([("reproduced", "too few seeds")], "too few seeds"),
+        ([("released", "lower"), ("reproduced", "one checkpoint per arm")], "one checkpoint per arm"),
         ([("reproduced", "lower"), ("reproduced", "higher")], "mixed"),
         ([("counted", "")], ""),
     ],
 )
 def test_a_cell_has_the_verdict_of_this_run_and_never_of_studies_or_single_checkpoints(marks, verdict):
     assert first_screen.judge_marks([mark(*one) for one in marks]) == verdict
+
+
+@pytest.mark.parametrize(("source", "verdict"), [("released", "lower"), ("reproduced", "one checkpoint per arm")])
+def test_a_checkpoint_of_this_run_has_no_verdict_on_its_operator(source, verdict):
+    row = {"source": source, "size": "base", "at": GLUE_SCORE, "estimate": -3.9, "low": -4.9, "high": -3.0}
+    rows = pd.DataFrame([{**row, "verdict": "one checkpoint per arm", "direction": "lower"}])
+    [made] = first_screen.list_marks(rows, 2)
+    assert made.verdict == verdict
 
 
 def test_a_scale_holds_zero_and_every_mark_of_its_column_and_ends_where_it_is_cut():

@@ -59,6 +59,8 @@ def make_column(table, line, label: str):
         (format_in_words(3), "three"),
         (format_in_words(1200), "1,200"),
         (format_interval(-1, 2.25, 1), "−1.0 to 2.2"),
+        (format_interval(-0.036, 9.3, 1), "−0.0 to 9.3"),
+        (format_interval(-0.0, 0.036, 1), "0.0 to 0.0"),
         (format_interval(nan, nan, 1), "–"),
     ],
 )

@@ -49,8 +49,8 @@ def test_a_table_names_the_size_of_the_family_that_an_added_operator_enlarges(te
 
 # words of verdicts by the side of zero on which an interval lies
 SIDES = {
-    "above": {"higher", "later", "▲"},
-    "below": {"lower", "sooner", "▼"},
+    "above": {"higher"},
+    "below": {"lower"},
     "across": {"not significant"},
 }
 # verdicts that do not depend on the interval

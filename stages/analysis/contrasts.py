@@ -5,8 +5,8 @@ comparison is of runs of the same source (this run, or the released results), pr
 
 The verdict is the interval: the intervals of a family cover all differences together (Bonferroni), and a difference is
 higher or lower if the interval excludes 0. An arm with a run that never gets to a milestone has no interval of steps,
-and an arm of which only some runs leave the plateau has no interval of the final loss. contrasts.yaml describes every
-column.
+and an arm of which only some runs fall below the first of `analysis.levels` has no interval of the final loss.
+contrasts.yaml describes every column.
 """
 
 from collections.abc import Sequence
@@ -80,7 +80,7 @@ def collect_quantities(
         further columns:
 
         - `value`: in points or nats, or the logarithm of steps or of a speed.
-        - `reached`: whether the run reached the milestone; of a loss, whether the run left the plateau.
+        - `reached`: whether the run reached the milestone; of a loss, the first of `analysis.levels`.
         - `condition`, `share_of_peak`: of a speed.
         - `score`, `most_frequent_high`: the score that has to exceed chance, and the upper end of chance; NaN for
           quantities that are no scores.
@@ -251,7 +251,7 @@ def _compare_sides(arm: list[str], reference: list[str], runs: pd.DataFrame, con
     estimate = compare_arms(_select_runs(arm, runs), _select_runs(reference, runs), confidence)
     missed = runs.loc[~runs["reached"].fillna(True).astype(bool), "operator"]
     never, never_reference = missed.isin(arm).sum(), missed.isin(reference).sum()
-    # Times of runs that never get there are unknown, and a mean over both sides of the plateau describes no run.
+    # Times of runs that never get there are unknown, and a t interval of losses assumes one group of runs.
     if quantity == STEPS:
         incomplete = len(missed) > 0
     else:
@@ -330,7 +330,8 @@ def _add_verdicts(family: pd.DataFrame, alpha: float) -> pd.DataFrame:
 def _flip_signs(family: pd.DataFrame) -> np.ndarray:
     """Computes the p values of joint sign flips, over all paired comparisons of the family that have an interval.
 
-    The values are NaN without pairs, with too few or too many seeds, and if the comparisons have different seeds.
+    The values are NaN without pairs, with fewer than 6 or more than 14 seeds, and if the comparisons have different
+    seeds.
     """
     p_values = np.full(len(family), nan)
     flipped = []

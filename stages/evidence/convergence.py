@@ -223,9 +223,7 @@ def select_milestone_events(measured: pd.DataFrame) -> pd.DataFrame:
 
 
 def select_final_losses(measured: pd.DataFrame) -> pd.DataFrame:
-    """Selects the final loss of every run, with `reached`: whether the run left the plateau.
-
-    A run leaves the plateau when the loss falls below the first level of `analysis.levels`, such as 5 nats.
+    """Selects the final loss of every run, with `reached`: whether the loss falls below the first of `analysis.levels`.
 
     Args:
         measured: measurements, a row per number.

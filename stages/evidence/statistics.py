@@ -41,7 +41,9 @@ FLIPPED = range(6, 15)
 
 @dataclass(frozen=True)
 class Summary:
-    """Statistics over the units of inference (independent values); sd, low and high are NaN for a single unit.
+    """Statistics over the units of inference (independent values).
+
+    sd is NaN for a single unit, low and high are NaN below three units.
 
     Attributes:
         mean: mean over the units.

@@ -5,7 +5,7 @@ import pandas as pd
 from stages.evidence.baselines import AT_CHANCE
 from stages.evidence.fields import select_rows
 from stages.evidence.scores import GLUE_SCORE
-from stages.evidence.statistics import FLIPPED
+from stages.evidence.statistics import FLIPPED, ONE_CHECKPOINT
 from stages.report import answer_figure, claims_and_audit, read_results
 from stages.report.text_templates import read_content
 from stages.schema.settings import Settings
@@ -43,7 +43,7 @@ def gather_facts(settings: Settings, rows: list[dict]) -> dict[str, object]:
     compared = read_results.read_contrasts(
         source="reproduced", quantity="score", at=GLUE_SCORE, size=settings.sizes[-1], protocol=settings.protocols[0]
     )
-    compared = compared[compared["verdict"] != AT_CHANCE]
+    compared = compared[~compared["verdict"].isin((AT_CHANCE, ONE_CHECKPOINT))]
     return {
         "detectable": compared["detectable"].dropna().tolist(),
         "enough": FLIPPED.start,

@@ -17,7 +17,7 @@ from stages.report import names, read_results
 from stages.report.figures import SOURCES
 from stages.report.intervals import find_scale
 from stages.report.looks import find_style
-from stages.report.tables import Grid, Group, Heading, Line, Value, format_number, format_signed
+from stages.report.tables import Grid, Group, Heading, Line, Value, format_interval, format_number, format_signed
 from stages.report.text_templates import read_content
 from stages.schema.settings import Settings
 
@@ -27,7 +27,7 @@ BIGGEST = PAPER_SIZES[-1]
 RUN, RELEASED, STUDY, COUNTED = "reproduced", "released", "study", "counted"
 HIGHER, LOWER, MIXED = "higher", "lower", "mixed"
 # all other verdicts say why there is no interval
-SYMBOLS = {HIGHER: "▲", LOWER: "▼", NOT_SIGNIFICANT: "○"}
+SYMBOLS = {HIGHER: "▲", LOWER: "▼", NOT_SIGNIFICANT: "○", MIXED: "◆"}
 # space beside the longest bar, a share of the scale
 MARGIN = 0.06
 
@@ -42,7 +42,7 @@ class Mark:
         estimate: the difference from the original, in the unit of the column.
         low: the lower end of the interval, or NaN.
         high: the upper end of the interval, or NaN.
-        text: the numbers, such as `+0.63 [−0.32, 1.57]`.
+        text: the numbers, such as `+0.63 [−0.32 to 1.57]`.
         size: the rounded size of the difference, such as `0.6`.
         name: the task or study, if several marks of the cell share a source; empty for a single mark.
         verdict: such as `higher` or `not significant`, by the interval; empty for a count. A verdict on released
@@ -161,13 +161,25 @@ def list_marks(rows: pd.DataFrame, decimals: int, by_task: bool = False) -> list
     marks = []
     for row in rows.to_dict("records"):
         place = names.name_task(row["at"]) if by_task else f"BERT-{row['size']}"
-        # The verdict of a single checkpoint is the direction of its interval.
         verdict = row["direction"] or row["verdict"]
-        if row["verdict"] == ONE_CHECKPOINT and not row["direction"]:
-            verdict = NOT_SIGNIFICANT if pd.notna(row["low"]) else NOT_TESTED
+        if row["verdict"] == ONE_CHECKPOINT:
+            verdict = judge_checkpoint(row)
         label = f"{SOURCES[row['source']]}, {place}"
         marks.append(make_mark(row["source"], label, place if by_task else "", row, decimals, verdict))
     return marks
+
+
+def judge_checkpoint(row: dict) -> str:
+    """Gives the verdict on a single checkpoint: the side of the interval if released, none in this run.
+
+    Args:
+        row: a row of contrasts.csv.
+    """
+    if row["source"] == RUN:
+        return ONE_CHECKPOINT
+    if pd.isna(row["low"]):
+        return NOT_TESTED
+    return row["direction"] or NOT_SIGNIFICANT
 
 
 def list_study_marks(rows: pd.DataFrame, decimals: int) -> list[Mark]:
@@ -196,7 +208,7 @@ def make_mark(source: str, label: str, name: str, row: dict, decimals: int, verd
     """
     text = format_signed(row["estimate"], decimals)
     if pd.notna(row["low"]):
-        text += f" [{format_number(row['low'], decimals)}, {format_number(row['high'], decimals)}]"
+        text += f" [{format_interval(row['low'], row['high'], decimals)}]"
     size = format_number(abs(row["estimate"]), decimals - 1)
     return Mark(source, label, row["estimate"], row["low"], row["high"], text, size, name, verdict)
 

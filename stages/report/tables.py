@@ -209,8 +209,13 @@ def format_interval(low: float, high: float, decimals: int) -> str:
     if isnan(low):
         return MISSING
     if isinf(high):
-        return f"{format_number(low, decimals)} or more"
-    return f"{format_number(low, decimals)} to {format_number(high, decimals)}"
+        return f"{_format_end(low, decimals)} or more"
+    return f"{_format_end(low, decimals)} to {_format_end(high, decimals)}"
+
+
+def _format_end(value: float, decimals: int) -> str:
+    # an end that rounds to zero keeps its sign, on which the verdict depends; 0.0 turns an exact -0.0 into 0.0
+    return f"{value + 0.0:,.{decimals}f}".replace("-", "−")
 
 
 def write_csv(frame: pd.DataFrame) -> str:

@@ -1,8 +1,8 @@
 """Judges the studies by the ordinary analysis and renders their pages: `python -m stages.tools.pages`.
 
 The comparisons of a study (studies.py) go to `contrasts.csv` in its folder, the means of the operators to `means.csv`,
-and the comparisons of the released results to reports/examples/released.csv. Some studies have a further table, and
-figures that are drawn from the observations.
+and the comparisons of the released results to reports/examples/released.csv. The stage `analysis` judged study
+own_score. Some studies have figures that are drawn from the observations.
 
 A page is a Jinja template in reports/pages, where macros.md has the macros of several pages. The numbers come from
 these files and from the tables of the example reports.
@@ -17,6 +17,7 @@ import jinja2
 import pandas as pd
 
 from stages.evidence import convergence, published
+from stages.evidence.fields import select_rows
 from stages.files.documents import read_yaml
 from stages.files.paths import REPORTS
 from stages.files.storage import write_atomically
@@ -57,8 +58,6 @@ FIGURES = {
 }
 
 COSTS = (EXAMPLES / "own_score/8_tokens",)
-# nats; the level of the plan
-COST_LEVEL = 5.5
 SELF_WEIGHTS = ("original", "symmetric", "shared", "symmetric_masked", "identity_query", "shared_kv")
 
 
@@ -73,12 +72,12 @@ def draw_figure(folder: Path, curves: tuple[str, ...]) -> bytes:
 def draw_cost_figures(folder: Path) -> dict[str, bytes]:
     """Draws the figures of study own_score as SVG: the cost of every operator, and self-weights by step."""
     rows = studies.read_observations(folder)
-    runs = convergence.find_crossings(rows, COST_LEVEL)
+    losses = select_rows(convergence.measure_losses(rows), metric="final_validation_loss")
     name = folder.relative_to(EXAMPLES)
     costs = list_rows(f"{name}/contrasts.csv", at="validation_loss", reference="original", source="reproduced")
     saved = pd.read_csv(folder / "saved.csv").set_index("operator")["percent"]
     return {
-        "costs": study_figures.draw_costs(runs, pd.DataFrame(costs), saved.to_dict()),
+        "costs": study_figures.draw_costs(losses, pd.DataFrame(costs), saved.to_dict()),
         "self_weight": study_figures.draw_self_weights(rows, SELF_WEIGHTS),
     }
 

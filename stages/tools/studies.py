@@ -37,7 +37,7 @@ def compute_study(folder: Path) -> dict[str, pd.DataFrame]:
         Two tables:
         - `contrasts`: a row for each comparison of two operators
         - `means`: a row per operator (`arm`) and quantity (`at`): the final validation loss, in nats, or the steps to a
-          level of the loss, without a mean if a run never reaches the level
+          level of the loss; without a mean if a run never reaches the level, or some runs stay above the first level
     """
     options = read_options(folder)
     confidence = options["confidence"]
@@ -55,7 +55,7 @@ def compute_study(folder: Path) -> dict[str, pd.DataFrame]:
     final = convergence.select_final_losses(measured)
     losses = summarise_groups(final, ["operator"], confidence).assign(milestone=contrasts.FINAL_LOSS)
     losses["never"] = losses["operator"].map((~final["reached"]).groupby(final["operator"]).sum())
-    # Runs on both sides of the plateau have no mean.
+    # Runs on both sides of the first level are two groups.
     mixed = losses["never"].between(0, losses["runs"], inclusive="neither")
     losses.loc[mixed, ["mean", "sd", "low", "high"]] = None
     steps = survival.estimate_mean_times(convergence.select_milestone_events(measured), ["milestone"], confidence)

@@ -88,17 +88,17 @@ def draw_dots(axes: Axes, runs: pd.DataFrame, column: str) -> None:
     separate_rows(axes, len(arms))
 
 
-def draw_costs(runs: pd.DataFrame, contrasts: pd.DataFrame, saved: dict[str, float]) -> bytes:
+def draw_costs(finals: pd.DataFrame, contrasts: pd.DataFrame, saved: dict[str, float]) -> bytes:
     """Draws what each operator costs in final loss, by the share of attention weights that the operator saves, as SVG.
 
     Args:
-        runs: `operator`, `pretraining_seed` and `final_loss`, in nats, of all runs.
+        finals: the final loss of every run: `operator`, `pretraining_seed` and `value`, in nats.
         contrasts: rows of contrasts.csv on the final loss against the original: `arm`, `estimate`, `low`, `high`.
         saved: the share of the weights of BERT-base's attention that each operator saves, in per cent.
     """
-    losses = runs.pivot(index="pretraining_seed", columns="operator", values="final_loss")
+    losses = finals.pivot(index="pretraining_seed", columns="operator", values="value")
     costs = losses.sub(losses["original"], axis=0)
-    compared = contrasts.assign(saved=contrasts["arm"].map(saved)).sort_values(["saved", "estimate"])
+    compared = contrasts.assign(saved=[saved[arm] for arm in contrasts["arm"]]).sort_values(["saved", "estimate"])
 
     def draw_panel(axes: Axes, rows: pd.DataFrame) -> None:
         for place, row in enumerate(rows.itertuples()):
