@@ -46,7 +46,7 @@ def test_a_table_of_a_page_follows_from_observations(path):
     assert write_csv(TABLES[path]()) == committed
 
 
-@pytest.mark.parametrize(("length", "comparisons"), [("8_tokens", 26)])
+@pytest.mark.parametrize(("length", "comparisons"), [("8_tokens", 26), ("16_tokens", 14)])
 def test_the_comparisons_of_own_score_follow_from_the_observations(length, comparisons):
     folder = EXAMPLES / "own_score" / length
     options = read_yaml(folder / "params.yaml")["analysis"]
