@@ -66,17 +66,19 @@ def test_the_comparisons_of_own_score_follow_from_the_observations(length, compa
     assert committed["direction"].fillna("").tolist() == made.loc[committed.index, "direction"].tolist()
 
 
-def test_the_shares_of_own_score_are_counted_parameters_of_bert_base():
-    saved = pd.read_csv(EXAMPLES / "own_score/8_tokens/saved.csv").set_index("operator")["percent"]
-    variants = read_yaml(EXAMPLES / "own_score/8_tokens/params.yaml")["variants"]
-    base = {"hidden": 768, "heads": 12, "positions": 512}
+@pytest.mark.parametrize("size", ["base", "mini"])
+def test_the_shares_of_own_score_are_counted_parameters(size):
+    settings = read_yaml(EXAMPLES / "own_score/8_tokens/params.yaml")
+    shares = pages.list_rows("own_score/8_tokens/summaries.csv", metric="block_saved_percent", size=size)
+    assert len(shares) == 9
 
     def count(operator: str) -> int:
-        variant = variants.get(operator, {"operator": operator})
-        return counts.compute_attention_formulas(variant["operator"], base)["attention_block_parameters"]
+        variant = settings["variants"].get(operator, {"operator": operator})
+        formulas = counts.compute_attention_formulas(variant["operator"], settings["models"][size])
+        return formulas["attention_block_parameters"]
 
-    for operator, share in saved.items():
-        assert share == round(100 * (1 - count(operator) / count("original")), 1)
+    for row in shares:
+        assert row["mean"] == pytest.approx(100 * (1 - count(row["operator"]) / count("original")))
 
 
 def test_the_simulated_error_rates_are_those_of_the_page():

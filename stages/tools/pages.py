@@ -75,9 +75,10 @@ def draw_cost_figures(folder: Path) -> dict[str, bytes]:
     losses = select_rows(convergence.measure_losses(rows), metric="final_validation_loss")
     name = folder.relative_to(EXAMPLES)
     costs = list_rows(f"{name}/contrasts.csv", at="validation_loss", reference="original", source="reproduced")
-    saved = pd.read_csv(folder / "saved.csv").set_index("operator")["percent"]
+    shares = list_rows(f"{name}/summaries.csv", metric="block_saved_percent", size="base")
+    saved = {row["operator"]: row["mean"] for row in shares}
     return {
-        "costs": study_figures.draw_costs(losses, pd.DataFrame(costs), saved.to_dict()),
+        "costs": study_figures.draw_costs(losses, pd.DataFrame(costs), saved),
         "self_weight": study_figures.draw_self_weights(rows, SELF_WEIGHTS),
     }
 
