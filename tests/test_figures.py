@@ -209,8 +209,8 @@ def test_every_study_has_a_panel_with_its_unit():
         {
             "study": ["a", "b_c"],
             "operator": "shared",
-            "question": ["learns", "score"],
-            "unit": ["%", "points"],
+            "question": ["learns", "loss"],
+            "unit": ["%", "nats"],
             "estimate": 1.0,
             "low": 0.5,
             "high": 2.0,
@@ -219,7 +219,7 @@ def test_every_study_has_a_panel_with_its_unit():
     )
     drawn = difference_figures.draw_studies(studies)
     svg = drawn.files["svg"].decode()
-    for text in ("a: steps to learn", "b c: GLUE score", "% more steps; left is better"):
+    for text in ("a: steps to learn", "b c: final loss", "% more steps; left is better"):
         assert f">{text}</text>" in svg
     assert difference_figures.draw_studies(studies[:0]).empty
 

@@ -17,10 +17,10 @@ RANK = {"released": 0, "reproduced": 1}
 # units of the axes by quantity; quantities that start with NOISE share one
 AXES = {"score": "points; right is better", "loss": "nats; left is better", "speed": "%; right is better"}
 LOST = "points lost; left is better"
-UNITS = {"%": "% more steps; left is better", "points": AXES["score"], "nats": AXES["loss"]}
+UNITS = {"%": "% more steps; left is better", "nats": AXES["loss"]}
 STUDY = "study of this repository"
 # titles of panels by the question of a study
-QUESTIONS = {"learns": "steps to learn", "score": "GLUE score", "loss": "final loss"}
+QUESTIONS = {"learns": "steps to learn", "loss": "final loss"}
 
 
 def draw_differences(contrasts: pd.DataFrame) -> list[Drawing]:

@@ -44,7 +44,7 @@ class Mark:
         high: the upper end of the interval, or NaN.
         text: the numbers, such as `+0.63 [−0.32 to 1.57]`.
         size: the rounded size of the difference, such as `0.6`.
-        name: the task or study, if several marks of the cell share a source; empty for a single mark.
+        name: the task, if several marks of the cell share a source; empty for a single mark.
         verdict: such as `higher` or `not significant`, by the interval; empty for a count. A verdict on released
             results is on the checkpoints.
     """
@@ -132,13 +132,10 @@ def build_rows(settings: Settings) -> list[dict]:
         noise = select_rows(compared, quantity="lost_noise")
         marks = {
             "saved": count_saved(summaries, operator, [BIGGEST, size]),
-            "score": [
-                *list_marks(select_rows(compared, quantity="score", at=GLUE_SCORE), 2),
-                *list_study_marks(select_rows(studied, question="score"), 2),
-            ],
+            "score": list_marks(select_rows(compared, quantity="score", at=GLUE_SCORE), 2),
             "loss": [
                 *list_marks(select_rows(compared, quantity="loss"), 3),
-                *list_study_marks(select_rows(studied, question="loss"), 3),
+                *list_study_marks(select_rows(studied, question="loss")),
             ],
             "noise": list_marks(noise[noise["at"] != MISMATCHED], 1, by_task=True),
             "transfer": list_marks(select_rows(compared, quantity="transfer"), 1),
@@ -182,17 +179,13 @@ def judge_checkpoint(row: dict) -> str:
     return row["direction"] or NOT_SIGNIFICANT
 
 
-def list_study_marks(rows: pd.DataFrame, decimals: int) -> list[Mark]:
-    """Lists a mark, a difference with its interval and verdict, for every result of a study.
+def list_study_marks(rows: pd.DataFrame) -> list[Mark]:
+    """Lists a mark, a difference with its interval and verdict, for every final loss of a study.
 
     Args:
         rows: rows of studies.csv.
-        decimals: of the difference and the interval.
     """
-    marks = []
-    for row in rows.to_dict("records"):
-        marks.append(make_mark(STUDY, f"study {row['study']}", row["study"], row, decimals, row["verdict"]))
-    return marks
+    return [make_mark(STUDY, f"study {row['study']}", "", row, 3, row["verdict"]) for row in rows.to_dict("records")]
 
 
 def make_mark(source: str, label: str, name: str, row: dict, decimals: int, verdict: str) -> Mark:
@@ -200,8 +193,8 @@ def make_mark(source: str, label: str, name: str, row: dict, decimals: int, verd
 
     Args:
         source: the kind of result, such as released or study.
-        label: the source for readers, such as `released, BERT-base` or `study english`.
-        name: the name beside the mark in the picture; may be empty.
+        label: the source for readers, such as `released, BERT-base` or `study own_score`.
+        name: the task beside the mark in the picture; may be empty.
         row: estimate, low and high; NaN for low and high without an interval.
         decimals: of the numbers in the text; the size of the difference has one decimal less.
         verdict: such as `higher` or `not tested`.

@@ -57,7 +57,7 @@ FIGURES = {
     "self_score/16_tokens/curves.svg": ("original", "symmetric_centred", "symmetric"),
 }
 
-COSTS = (EXAMPLES / "own_score/8_tokens",)
+COSTS = (EXAMPLES / "own_score/8_tokens", EXAMPLES / "own_score/16_tokens")
 SELF_WEIGHTS = ("original", "symmetric", "shared", "symmetric_masked", "identity_query", "shared_kv")
 
 
@@ -70,16 +70,17 @@ def draw_figure(folder: Path, curves: tuple[str, ...]) -> bytes:
 
 
 def draw_cost_figures(folder: Path) -> dict[str, bytes]:
-    """Draws the figures of study own_score as SVG: the cost of every operator, and self-weights by step."""
+    """Draws the figures of a length of study own_score as SVG: the cost of every operator, and self-weights by step."""
     rows = studies.read_observations(folder)
     losses = select_rows(convergence.measure_losses(rows), metric="final_validation_loss")
     name = folder.relative_to(EXAMPLES)
     costs = list_rows(f"{name}/contrasts.csv", at="validation_loss", reference="original", source="reproduced")
-    shares = list_rows(f"{name}/summaries.csv", metric="block_saved_percent", size="base")
+    shares = list_rows("own_score/8_tokens/summaries.csv", metric="block_saved_percent", size="base")
     saved = {row["operator"]: row["mean"] for row in shares}
+    arms = set(rows["operator"])
     return {
         "costs": study_figures.draw_costs(losses, pd.DataFrame(costs), saved),
-        "self_weight": study_figures.draw_self_weights(rows, SELF_WEIGHTS),
+        "self_weight": study_figures.draw_self_weights(rows, [arm for arm in SELF_WEIGHTS if arm in arms]),
     }
 
 

@@ -128,7 +128,7 @@ def label_groups(axes: Axes, saved: list[float]) -> None:
             axes.axvline(places[0] - 0.5, color=GRID, linewidth=0.8)
 
 
-def draw_self_weights(rows: pd.DataFrame, arms: tuple[str, ...]) -> bytes:
+def draw_self_weights(rows: pd.DataFrame, arms: list[str]) -> bytes:
     """Draws the weight of a token on itself by training step, as SVG: means over runs, with bands to the extremes.
 
     Args:
