@@ -23,7 +23,7 @@ def test_a_ratio_above_one_is_faster_than_trainer_within_a_round(metric, ratio):
 
 def test_every_block_is_timed_beside_stock_bert():
     size = {"layers": 1, "hidden": 16, "heads": 2, "intermediate": 32, "positions": 8}
-    table = benchmarks.compare_blocks(["original", "shared"], size, 2, "float32", rounds=1)
+    table = benchmarks.compare_blocks(["original", "shared"], size, 0.1, 2, "float32", rounds=1)
     blocks = table["operator"] + " " + table["form"]
     assert blocks.tolist() == ["original stock", "original torch", "original ours", "shared ours", "original masked"]
     assert table["speed-up"][0] == table["allowed"][0] == 1.0

@@ -19,7 +19,7 @@ import statistics
 import time
 from collections.abc import Callable
 from functools import partial
-from itertools import chain, cycle, islice
+from itertools import chain, cycle, islice, product
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -48,7 +48,8 @@ from stages.tokenization import streams
 from stages.training.machine import call_in_turn, compute_median_ratio, measure_seconds
 from stages.training.optimisation import find_device, has_gpu, open_autocast
 
-DROPOUT = 0.1
+# rates of dropout on the attention weights: BERT's, and none
+DROPOUTS = (0.1, 0.0)
 # added to the score of a token with itself: the softmax gives a weight of 0
 MASKED = -1.0e4
 # the rules of Courtois et al. for the metadata of OSCAR, with four of the categories
@@ -135,7 +136,7 @@ def compare_training(rows: list[Observation]) -> pd.DataFrame:
 
 
 def time_attention(rounds: int) -> None:
-    """Prints the time of an attention block by operator, in both precisions and at two lengths.
+    """Prints the time of an attention block by operator, in both precisions, at two lengths, with and without dropout.
 
     A block is self-attention with output projection, dropout, residual sum and LayerNorm, of the width of BERT-base; a
     call is a forward and a backward pass in training mode, with PyTorch's default kernels.
@@ -144,20 +145,23 @@ def time_attention(rounds: int) -> None:
         # `find_device` has asked for deterministic kernels, and switched cuDNN's attention off
         torch.use_deterministic_algorithms(False)
         torch.backends.cuda.enable_cudnn_sdp(True)
-    for precision in PRECISIONS:
-        for length in (128, 512):
-            size = {"layers": 1, "hidden": 768, "heads": 12, "intermediate": 3072, "positions": length}
-            table = compare_blocks(list(SELF_ATTENTION), size, TOKENS[find_device().type] // length, precision, rounds)
-            print(f"\n{precision}, length {length}, {find_device().type}")
-            print(table.to_string(index=False))
+    device = find_device().type
+    for precision, length, dropout in product(PRECISIONS, (128, 512), DROPOUTS):
+        size = {"layers": 1, "hidden": 768, "heads": 12, "intermediate": 3072, "positions": length}
+        table = compare_blocks(list(SELF_ATTENTION), size, dropout, TOKENS[device] // length, precision, rounds)
+        print(f"\n{precision}, length {length}, dropout {dropout}, {device}")
+        print(table.to_string(index=False))
 
 
-def compare_blocks(operators: list[str], size: dict[str, int], batch: int, precision: str, rounds: int) -> pd.DataFrame:
+def compare_blocks(
+    operators: list[str], size: dict[str, int], dropout: float, batch: int, precision: str, rounds: int
+) -> pd.DataFrame:
     """Times the attention blocks of operators.
 
     Args:
         operators: names of operators, such as `shared`.
         size: layers, hidden, heads, intermediate and positions (the length of the sequences).
+        dropout: rate on the attention weights, in [0, 1).
         batch: number of sequences.
         precision: float32 or bfloat16.
         rounds: how often each block is timed.
@@ -170,7 +174,7 @@ def compare_blocks(operators: list[str], size: dict[str, int], batch: int, preci
         - `allowed`: the speed-up that the smaller number of floating-point operations allows
     """
     X = torch.randn(batch, size["positions"], size["hidden"], device=find_device())
-    blocks = build_blocks(operators, size)
+    blocks = build_blocks(operators, size, dropout)
     calls = {}
     for key, block in blocks.items():
         call = partial(run_block, block.to(find_device()).train(), X, precision)
@@ -194,15 +198,15 @@ def compare_blocks(operators: list[str], size: dict[str, int], batch: int, preci
     return pd.DataFrame(rows)
 
 
-def build_blocks(operators: list[str], size: dict[str, int]) -> dict[tuple[str, str], nn.Module]:
+def build_blocks(operators: list[str], size: dict[str, int], dropout: float) -> dict[tuple[str, str], nn.Module]:
     """Builds attention blocks by (operator, form): stock BERT, PyTorch's nn.MultiheadAttention, and our operators.
 
-    The form `masked` is the original with a token's own score masked, which needs a mask where fused attention has
-    none.
+    The form `masked` is the original with a token's own score masked: a sum with the scores, or a mask of fused
+    attention that has none otherwise.
     """
-    settings = {"attention_probs_dropout_prob": DROPOUT, "attn_implementation": "sdpa"}
+    settings = {"attention_probs_dropout_prob": dropout, "attn_implementation": "sdpa"}
     stock = BertAttention(make_configuration("original", **size, **settings))
-    attention = nn.MultiheadAttention(size["hidden"], size["heads"], DROPOUT, batch_first=True)
+    attention = nn.MultiheadAttention(size["hidden"], size["heads"], dropout, batch_first=True)
     blocks = {("original", "stock"): stock, ("original", "torch"): TorchBlock(attention, stock.output)}
     forms = [(operator, "ours", None) for operator in operators]
     forms.append(("original", "masked", MASKED))
