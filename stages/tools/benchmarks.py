@@ -201,8 +201,8 @@ def compare_blocks(
 def build_blocks(operators: list[str], size: dict[str, int], dropout: float) -> dict[tuple[str, str], nn.Module]:
     """Builds attention blocks by (operator, form): stock BERT, PyTorch's nn.MultiheadAttention, and our operators.
 
-    The form `masked` is the original with a token's own score masked: a sum with the scores, or a mask of fused
-    attention that has none otherwise.
+    The form `masked` is the original with a token's own score masked: fused attention gets a mask that it does not
+    need otherwise, and unfused attention adds a number to the scores.
     """
     settings = {"attention_probs_dropout_prob": dropout, "attn_implementation": "sdpa"}
     stock = BertAttention(make_configuration("original", **size, **settings))
