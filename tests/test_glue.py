@@ -17,7 +17,7 @@ from stages.schema.sections import GLUE, HubRepository
 from stages.tasks import glue
 from stages.tasks import stage as tasks
 from stages.tasks.examples import Examples
-from tests.toy_tasks import make_hub, make_settings
+from tests.toy_tasks import EMBEDDED, make_hub, make_settings
 
 REAL = {  # examples of every split in the shared data, and whether the file is a subset
     "cola": {"train": (8551, False), "validation": (1043, False)},
@@ -54,10 +54,10 @@ def read(root: Path, task: str, split: int = 0) -> Examples:
 
 
 def test_the_embedded_tasks_are_read_like_real_tasks(tmp_path):
-    tasks.build_tasks(tmp_path, make_settings("embedded", train=60, validation=20))
+    tasks.build_tasks(tmp_path, make_settings(root=EMBEDDED))
     statistics = read_statistics(tmp_path)
     assert list(statistics["task"].unique()) == GLUE
-    assert statistics["examples"].isin([60, 20]).all()
+    assert statistics["examples"].isin([2000, 400]).all()
     assert not statistics[["subset", "reduced"]].any().any()
     for name in GLUE:
         task = TASKS[name]
@@ -190,7 +190,7 @@ def test_a_sample_is_seeded_and_in_the_order_of_the_file(size, count):
 def test_every_split_of_every_task_is_drawn_from_a_separate_seed(tmp_path, monkeypatch):
     seeds = []
     monkeypatch.setattr(Examples, "sample", lambda self, count, seed: seeds.append(tuple(seed)) or self.frame)
-    tasks.build_tasks(tmp_path, make_settings("embedded", train=20, validation=20, seed=3))
+    tasks.build_tasks(tmp_path, make_settings(root=EMBEDDED, seed=3))
     assert len(set(seeds)) == len(seeds) == len(pd.read_csv(tmp_path / "statistics.csv"))
     assert {seed for seed, *_ in seeds} == {3}
 

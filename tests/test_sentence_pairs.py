@@ -1,4 +1,4 @@
-"""Stage sentence_pairs: the generated language, original files, and the handling of bad pairs."""
+"""Stage sentence_pairs: original files, and the handling of bad pairs."""
 
 import subprocess
 import sys
@@ -16,7 +16,7 @@ from stages.encoder_decoder.pairs import BEGIN, END, load_pairs
 from stages.schema import scales
 from stages.schema.sections import Hub
 from stages.schema.settings import Settings
-from stages.sentence_pairs import language, reading, stage, vocabulary
+from stages.sentence_pairs import reading, stage, vocabulary
 
 ROOT = Path(__file__).parents[1]
 
@@ -40,34 +40,6 @@ def test_without_a_protocol_nothing_is_prepared(tmp_path, monkeypatch, capsys):
     settings = make_settings(lambda params: params["translation"].update(protocols={}))
     assert stage.main(settings) == {"read": []}
     assert "sentence_pairs: 0 pairs" in capsys.readouterr().out
-
-
-def test_a_generated_sentence_has_a_single_translation_in_other_words():
-    pairs = language.draw_pairs(400, seed=1)
-    more = language.draw_pairs(900, seed=1)
-    assert pairs == more[:400] != language.draw_pairs(400, seed=2)
-    assert len(dict(more)) == 900
-    for source, target in pairs:
-        shared = set(source.split()).intersection(target.split())
-        assert shared <= {*language.NAMES, "."}
-
-
-def test_the_verb_agrees_with_its_subject_and_stands_last():
-    third_person, stems = zip(*language.VERBS.values(), strict=True)
-    for source, target in language.draw_pairs(200, seed=3):
-        verb, words = target.split()[-2], source.split()
-        assert verb[:-2] in stems
-        # names are singular
-        assert verb[-2] in ("e" if words[0] in language.NAMES else "eu")
-        assert set(words).intersection(third_person if verb[-2] == "e" else language.VERBS)
-    dogs = language.Phrase("dog", plural=True, adjective="big")
-    assert dogs.write_target("n") == ["kaldain", "gondai", "la"]
-    assert language.Phrase("house", definite=False).write_source() == ["a", "house"]
-
-
-def test_no_generated_pair_stands_in_two_splits():
-    made = stage.generate_pairs({"train": 50, "validation": 20, "test": 20}, seed=1)
-    assert len(set(chain.from_iterable(made.values()))) == 90
 
 
 def keep(sides, limit=None, malformed_share=1.0):
@@ -149,7 +121,7 @@ def test_a_training_pair_that_is_held_out_is_counted_and_left_out(tmp_path, monk
         for protocol in params["translation"]["protocols"].values():
             protocol["files"] = {split: f"{split}.tsv" for split in stage.SPLITS}
 
-    pairs = language.draw_pairs(62, seed=1)
+    pairs = [(f"a word number {number} .", f"ein wort nummer {number} .") for number in range(62)]
     splits = {"train": pairs[:60], "validation": pairs[59:61], "test": [pairs[0], pairs[61]]}
     for split, part in splits.items():
         pd.DataFrame(part, columns=list(LANGUAGES)).to_csv(tmp_path / f"{split}.tsv", sep="\t", index=False)
@@ -243,13 +215,20 @@ def test_sub_words_are_the_same_in_every_process_where_characters_are_equally_ra
     assert r"\u4e00" in made.pop().decode()
 
 
+def enter(folder: Path, monkeypatch) -> None:
+    """Makes a folder with the data of source `embedded` the working folder."""
+    (folder / "data").mkdir(parents=True)
+    (folder / "data/embedded").symlink_to(ROOT / "data/embedded")
+    monkeypatch.chdir(folder)
+
+
 def read_ledger(folder: Path) -> dict[tuple, int]:
     frame = pd.read_csv(folder / "data/sentence_pairs/ledger.csv", keep_default_na=False)
     return {tuple(row[:4]): row[4] for row in frame.itertuples(index=False)}
 
 
 def test_long_pairs_leave_training_and_are_cut_elsewhere(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
+    enter(tmp_path, monkeypatch)
     stage.main(make_settings(positions=12))
     fates = read_ledger(tmp_path)
     folder = tmp_path / "data/sentence_pairs/blog"
@@ -273,10 +252,9 @@ def test_equal_settings_give_equal_bytes(tmp_path, monkeypatch):
     contents = []
     for name in ("one", "two"):
         folder = tmp_path / name
-        folder.mkdir()
-        monkeypatch.chdir(folder)
+        enter(folder, monkeypatch)
         stage.main(make_settings())
-        files = sorted(path for path in folder.rglob("*") if path.is_file())
+        files = sorted(path for path in (folder / "data/sentence_pairs").rglob("*") if path.is_file())
         contents.append([(path.relative_to(folder), path.read_bytes()) for path in files])
     assert contents[0] == contents[1]
 

@@ -2,6 +2,7 @@
 
 import itertools
 import math
+from pathlib import Path
 from types import SimpleNamespace
 
 import numpy as np
@@ -19,11 +20,12 @@ from stages.encoder_decoder.run import TRANSLATION, TranslationRun
 from stages.encoder_decoder.steps import Counts, build_model, compute_rate, evaluate_held_out
 from stages.encoder_decoder.transformer import EPSILON, Transformer
 from stages.schema.translation_sections import SequenceTasks, TranslationProtocol
-from stages.sentence_pairs import language, vocabulary
+from stages.sentence_pairs import vocabulary
 from stages.training.batches import draw_batches
 from stages.training.optimisation import build_optimiser
 from stages.translation import decoding, loop, sequences, stage
 
+PAIRS = Path(__file__).parents[1] / "data/embedded/translation"
 WORDS = (23, 29)
 TRAINING = {
     "layers": 2, "hidden": 16, "heads": 2, "intermediate": 40, "positions": 12, "dropout": 0.0, "epochs": 3,
@@ -286,7 +288,9 @@ def test_one_beam_is_greedy_search():
 def prepared(tmp_path, monkeypatch) -> None:
     """A folder with the outputs of stage sentence_pairs."""
     monkeypatch.chdir(tmp_path)
-    folder, texts = make_run().data, language.draw_pairs(60, seed=1)
+    folder = make_run().data
+    lines = [(PAIRS / f"validation.{side}").read_text().splitlines()[:60] for side in ("en", "de")]
+    texts = list(zip(*lines, strict=True))
     words = vocabulary.train(texts[:40], TRAINING["vocabulary_size"], False, folder)
     for split, part in {"train": texts[:40], "validation": texts[40:50], "test": texts[50:]}.items():
         table = pd.DataFrame(part, columns=["source", "target"])

@@ -6,7 +6,9 @@ from types import SimpleNamespace
 from stages.schema.sections import GLUE, Data, Hub
 from stages.schema.settings import load_settings
 
-LAPTOP = load_settings(Path(__file__).parents[1] / "stages/scales/laptop.yaml")
+ROOT = Path(__file__).parents[1]
+EMBEDDED = ROOT / "data/embedded"
+LAPTOP = load_settings(ROOT / "stages/scales/laptop.yaml")
 CARD = """---
 configs:
 - config_name: {0}
@@ -23,7 +25,7 @@ def make_settings(source="files", root=None, names=tuple(GLUE), train=None, vali
     section = LAPTOP.tasks.questions.model_copy(update=sizes | (questions or {"names": ("squad1",)}))
     tasks = LAPTOP.tasks.model_copy(update=sizes | {"names": names, "seed": seed, "questions": section})
     data = Data(source=source, root=str(root) if root else None)
-    return SimpleNamespace(data=data, tasks=tasks, task_source=source, tasks_generated=source == "embedded")
+    return SimpleNamespace(data=data, tasks=tasks, task_source=source, task_folder=data.folder)
 
 
 def make_hub(folder: Path, rows: list[dict], configuration: str, features=None) -> Hub:

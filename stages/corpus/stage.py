@@ -1,6 +1,6 @@
 """Stage `corpus`: the documents of the data source as OSCAR 23.01 records.
 
-Reads the source (generated here; original files below data.root; datasets of the hub). Writes
+Reads the source (files of data/embedded or below data.root; datasets of the hub). Writes
 data/corpus/part_N.jsonl.zst: corpus.shards files of equal numbers of documents. Documents read from files keep their
 order, and each file of the hub that is read whole becomes a shard. Where whole files are read, origins.csv
 (records/origins.py) names the source of every line.
@@ -11,7 +11,6 @@ from itertools import chain, islice, pairwise
 from pathlib import Path
 
 from stages.corpus import hub, sources
-from stages.embedded.corpus import write_corpus
 from stages.files import commits
 from stages.files.paths import CORPUS
 from stages.files.storage import link_file, make_temporary_sibling
@@ -30,19 +29,14 @@ def main(settings: Settings) -> dict:
         For the record of the run: `files`, with name, bytes, documents and SHA-256 of each file that was read; `read`,
         the datasets of the hub.
     """
-    corpus = settings.corpus
     record = {}
     # The folder replaces CORPUS after all shards are written.
     with make_temporary_sibling(CORPUS) as folder:
         folder.mkdir()
-        match settings.data.source:
-            case "embedded":
-                write_corpus(folder, corpus.documents, corpus.shards, corpus.seed)
-                print(f"corpus: {corpus.documents} documents", flush=True)
-            case "files":
-                record["files"] = write_files(folder, settings)
-            case "hub":
-                record["read"], record["files"] = write_hub(folder, settings)
+        if settings.data.source == "hub":
+            record["read"], record["files"] = write_hub(folder, settings)
+        else:
+            record["files"] = write_files(folder, settings)
     return record
 
 
@@ -64,7 +58,7 @@ def write_files(folder: Path, settings: Settings) -> list[dict]:
         RuntimeError: a file cannot be read.
     """
     corpus = settings.corpus
-    root = Path(settings.data.root)
+    root = settings.data.folder
     files = text.find_files(root, corpus.files)
     counting = []
     for path in files:

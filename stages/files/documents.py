@@ -1,4 +1,4 @@
-"""Reads users' YAML files."""
+"""Reads users' YAML files, and the metadata of a folder of data."""
 
 import re
 from pathlib import Path
@@ -45,6 +45,13 @@ class Loader(FAST):
 
 for _type, _form in FORMS.items():
     Loader.add_implicit_resolver(f"tag:yaml.org,2002:{_type}", re.compile(f"({_form})$"), None)
+
+
+def is_generated(folder: Path) -> bool:
+    """Returns whether README.md in a folder of data has the metadata `generated: true`, between two lines `---`."""
+    path = folder / "README.md"
+    text = path.read_text(encoding="utf-8", errors="replace") if path.is_file() else ""
+    return re.match(r"---\n(?:(?!---\n).*\n)*generated: true\n", text) is not None
 
 
 def read_yaml(path: Path) -> object:

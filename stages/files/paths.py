@@ -2,6 +2,8 @@
 
 from pathlib import Path
 
+# original files of source `embedded`
+EMBEDDED = Path("data/embedded")
 # shows that params.yaml has been checked
 CHECKED = Path("data/settings.txt")
 # shards NAME.jsonl.zst

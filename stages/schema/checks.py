@@ -7,15 +7,12 @@ from typing import TYPE_CHECKING
 
 from stages.schema.names import require_listed
 from stages.schema.operators import describe_operators
-from stages.schema.sections import GLUE
 
 if TYPE_CHECKING:
     from stages.schema.settings import Settings
 
 # The operator that all other operators are compared with
 REFERENCE = "original"
-# Smallest split of a generated GLUE task: among 8 examples, a kind of pair of STS-B would be missing
-LEAST_EXAMPLES = 10
 
 
 def check_variants(settings: Settings) -> None:
@@ -116,46 +113,6 @@ def check_root(settings: Settings) -> None:
         raise ValueError("tasks.source: files needs data.root, the folder that holds the original files")
 
 
-def check_generated(settings: Settings) -> None:
-    """Checks that the numbers of documents and sentence pairs are given if text is generated."""
-    if not settings.data.generated:
-        return
-    amounts = {"corpus.documents": settings.corpus.documents}
-    for name, protocol in settings.translation.protocols.items():
-        amounts[f"translation.protocols.{name}.train_pairs"] = protocol.train_pairs
-        amounts[f"translation.protocols.{name}.held_out_pairs"] = protocol.held_out_pairs
-    _require_amounts(amounts, "data.source")
-
-
-def check_generated_tasks(settings: Settings) -> None:
-    """Checks that generated tasks have numbers of examples, and are tasks that the generator can make."""
-    if not settings.tasks_generated:
-        return
-    tasks = settings.tasks
-    source = "tasks.source" if tasks.source else "data.source"
-    for task in tasks.names:
-        require_listed(task, "tasks.names", GLUE, f"the tasks that {source}: embedded generates")
-    examples = {
-        "tasks.train_examples": tasks.train_examples,
-        "tasks.validation_examples": tasks.validation_examples,
-    }
-    questions = {
-        "tasks.questions.train_examples": tasks.questions.train_examples,
-        "tasks.questions.validation_examples": tasks.questions.validation_examples,
-    }
-    _require_amounts({**examples, **questions}, source)
-    for key, number in examples.items():
-        if number < LEAST_EXAMPLES:
-            raise ValueError(f"{key}: {number}; {source}: embedded needs at least {LEAST_EXAMPLES}")
-
-
-def _require_amounts(amounts: dict[str, int | None], source: str) -> None:
-    """Raises ValueError for a null among `amounts` (numbers by key); `source` is the key that asks to generate data."""
-    for key, amount in amounts.items():
-        if amount is None:
-            raise ValueError(f"{key}: null; {source}: embedded needs the number to generate")
-
-
 def check_tasks(settings: Settings) -> None:
     """Checks that section `tasks` lists every task on which another section tests models."""
     tested = {
@@ -182,7 +139,5 @@ CHECKS = (
     check_lengths,
     check_steps,
     check_root,
-    check_generated,
-    check_generated_tasks,
     check_tasks,
 )

@@ -10,6 +10,7 @@ from typing import Annotated, Literal, TypeVar
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 
+from stages.files.paths import EMBEDDED
 from stages.files.quoting import quote_value
 from stages.schema.names import require_text
 
@@ -109,14 +110,13 @@ class Data(Record):
     root: UsersPath | None
 
     @property
-    def generated(self) -> bool:
-        """Whether this repository generates text and sentence pairs."""
-        return self.source == "embedded"
-
-    @property
     def folder(self) -> Path:
-        """The folder of the original files: `root`, or the working directory if `root` is null."""
-        return Path(self.root or ".")
+        """The folder of the original files of text and sentence pairs."""
+        return self.find_folder(self.source)
+
+    def find_folder(self, source: str) -> Path:
+        """Returns the folder of files: data/embedded, `root`, or the working directory if `root` is null."""
+        return EMBEDDED if source == "embedded" else Path(self.root or ".")
 
     @model_validator(mode="after")
     def _check_root(self):
@@ -149,7 +149,6 @@ class Corpus(Record):
 
     documents: Count | None
     shards: Count
-    seed: Seed
     files: Several[str]
     hub: Several[CorpusHub]
 

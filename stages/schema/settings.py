@@ -9,7 +9,7 @@ from pathlib import Path
 
 from pydantic import ValidationError, model_validator
 
-from stages.files.documents import read_yaml
+from stages.files.documents import is_generated, read_yaml
 from stages.files.quoting import quote_bare, quote_value
 from stages.files.storage import compute_sha256
 from stages.schema.checks import CHECKS, REFERENCE
@@ -112,14 +112,24 @@ class Settings(Record):
         return bool(self.tasks.names or self.tasks.questions.names)
 
     @property
+    def task_folder(self) -> Path:
+        """The folder of the original files of tasks and questions."""
+        return self.data.find_folder(self.task_source)
+
+    @property
+    def text_generated(self) -> bool:
+        """Whether text and sentence pairs are artificial."""
+        return self.data.source != "hub" and is_generated(self.data.folder)
+
+    @property
     def tasks_generated(self) -> bool:
-        """Whether this repository generates the tasks and questions that the run has."""
-        return self.has_tasks and self.task_source == "embedded"
+        """Whether the tasks and questions that the run has are artificial."""
+        return self.has_tasks and self.task_source != "hub" and is_generated(self.task_folder)
 
     @property
     def generated(self) -> bool:
-        """Whether this repository generates text or tasks, so that no number of the run is compared with a paper's."""
-        return self.data.generated or self.tasks_generated
+        """Whether text or tasks are artificial, so that no number of the run is compared with a paper's."""
+        return self.text_generated or self.tasks_generated
 
     def select_variant(self, name: str) -> dict:
         """Collects the settings that decide the model of an operator or a variant, as a part of a job's fingerprint.

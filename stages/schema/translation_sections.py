@@ -93,7 +93,6 @@ class Translation(Record):
     """The recipes of all models that stage `translation` trains."""
 
     operators: Several[Name]
-    seed: Seed
     protocols: dict[Literal["blog", "draft"], TranslationProtocol]
     sequence_tasks: SequenceTasks
 

@@ -13,7 +13,6 @@ stage stops if the share of pairs that are not text exceeds filtering.malformed_
 
 from collections import Counter
 from collections.abc import Iterable
-from itertools import islice
 from pathlib import Path
 
 import numpy as np
@@ -25,7 +24,7 @@ from stages.files.paths import SENTENCE_PAIRS
 from stages.files.storage import make_temporary_sibling, write_table
 from stages.schema.settings import Settings
 from stages.schema.translation_sections import TranslationProtocol
-from stages.sentence_pairs import language, reading, vocabulary
+from stages.sentence_pairs import reading, vocabulary
 from stages.sentence_pairs.reading import Texts
 
 SPLITS = ("train", "validation", "test")
@@ -52,7 +51,7 @@ def read_texts(settings: Settings, protocol: TranslationProtocol) -> tuple[dict[
         "validation": protocol.held_out_pairs,
         "test": protocol.held_out_pairs,
     }
-    sides, read = _read_sides(settings, protocol, limits)
+    sides, read = _read_sides(settings, protocol)
     malformed_share = settings.filtering.malformed_share
     sound = {}
     for split, limit in limits.items():
@@ -70,47 +69,19 @@ def read_texts(settings: Settings, protocol: TranslationProtocol) -> tuple[dict[
     return sound, read
 
 
-def _read_sides(
-    settings: Settings, protocol: TranslationProtocol, limits: dict[str, int]
-) -> tuple[dict[str, Iterable[reading.Sides]], str]:
-    """Reads the unchecked sentence pairs of a protocol: generated, from files, or from the Hugging Face hub.
-
-    Args:
-        settings: all of params.yaml; `data.source` chooses one of the three.
-        protocol: a section of translation.protocols.
-        limits: largest number of pairs by split.
-
-    Returns:
-        By split the pairs (source, target); and the name of the data, for the record of the run.
-    """
+def _read_sides(settings: Settings, protocol: TranslationProtocol) -> tuple[dict[str, Iterable[reading.Sides]], str]:
+    """Reads the unchecked pairs (source, target) of a protocol by split; also returns the name of the data."""
     languages = protocol.source, protocol.target
-    match settings.data.source:
-        case "embedded":
-            sides = generate_pairs(limits, settings.translation.seed)
-            read = "embedded"
-        case "files":
-            root = Path(settings.data.root)
-            names = protocol.files.model_dump()
-            sides = {split: reading.read_files(root, name, languages) for split, name in names.items()}
-            read = ", ".join(names.values())
-        case _:
-            # A branch may move during the stage, so all splits are read at the same commit.
-            hub = protocol.hub
-            commit = commits.find_commit(hub.repository, hub.revision, "translation.protocols.*.hub")
-            pinned = hub.model_copy(update={"revision": commit})
-            sides = {split: reading.read_hub(pinned, split, languages) for split in SPLITS}
-            read = commits.name_source(hub.repository, commit)
-    return sides, read
-
-
-def generate_pairs(limits: dict[str, int], seed: int) -> dict[str, Texts]:
-    """Draws pairs of the generated language, all different: `limits` gives the number of pairs by split."""
-    total = sum(limits.values())
-    drawn = iter(language.draw_pairs(total, seed))
-    splits = {}
-    for split, number in limits.items():
-        splits[split] = list(islice(drawn, number))
-    return splits
+    if settings.data.source == "hub":
+        # A branch may move during the stage, so all splits are read at the same commit.
+        hub = protocol.hub
+        commit = commits.find_commit(hub.repository, hub.revision, "translation.protocols.*.hub")
+        pinned = hub.model_copy(update={"revision": commit})
+        sides = {split: reading.read_hub(pinned, split, languages) for split in SPLITS}
+        return sides, commits.name_source(hub.repository, commit)
+    names = protocol.files.model_dump()
+    sides = {split: reading.read_files(settings.data.folder, name, languages) for split, name in names.items()}
+    return sides, ", ".join(names.values())
 
 
 def _cut_sentence(ids: np.ndarray, positions: int) -> np.ndarray:

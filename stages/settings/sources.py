@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from pathlib import Path
 
+from stages.files.paths import EMBEDDED
 from stages.files.stand_ins import require_data
 from stages.originals.pairs import require_pairs
 from stages.originals.tasks import require_glue, require_questions
@@ -18,15 +19,15 @@ def require_sources(settings: Settings) -> None:
             kind of files with the first such file, the key and the remedy.
     """
     checks = [check_vocabulary, check_annotation]
-    if "files" in (settings.data.source, settings.task_source):
-        root = settings.data.folder
-        # Without the folder, all files would be missing, too.
-        if not root.is_dir():
-            raise ValueError(f"data.root: {root.absolute()}: no such folder; put the original files there")
-    # Text, tasks and sentence pairs below data.root are read only with the source `files`.
-    if settings.data.source == "files":
+    # Without the folder, all files would be missing, too.
+    for source in {settings.data.source, settings.task_source} - {"hub"}:
+        folder = settings.data.find_folder(source)
+        if not folder.is_dir():
+            remedy = "check out the folder with Git" if folder == EMBEDDED else "put the original files there"
+            raise ValueError(f"data.root: {folder.absolute()}: no such folder; {remedy}")
+    if settings.data.source != "hub":
         checks += [check_text, check_pairs]
-    if settings.task_source == "files":
+    if settings.task_source != "hub":
         checks += [check_tasks, check_questions]
     problems = list_problems(settings, checks)
     if problems:
@@ -59,12 +60,12 @@ def check_pairs(settings: Settings) -> None:
 
 def check_tasks(settings: Settings) -> None:
     """Checks that the files of the GLUE tasks exist and hold data."""
-    require_glue(settings.data.folder, settings.tasks.names)
+    require_glue(settings.task_folder, settings.tasks.names)
 
 
 def check_questions(settings: Settings) -> None:
     """Checks that the files of the sets of questions exist and hold data."""
-    require_questions(settings.data.folder, settings.tasks.questions)
+    require_questions(settings.task_folder, settings.tasks.questions)
 
 
 def check_vocabulary(settings: Settings) -> None:

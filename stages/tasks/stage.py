@@ -1,6 +1,6 @@
 """Stage `tasks`: converts the GLUE tasks, SQuAD and TriviaQA to a common form.
 
-Reads the source of tasks: generated here, original files below data.root, or the hub. Writes for each split of a task:
+Reads the source of tasks: files of data/embedded or below data.root, or the hub. Writes for each split of a task:
 
 - data/tasks/TASK/SPLIT.parquet, with the columns that glue.py and squad.py describe, without `article`.
 - a row of data/tasks/statistics.csv. Columns: `task`, `split`; `examples`, the number of written examples; `available`,
@@ -14,10 +14,8 @@ from pathlib import Path
 import pandas as pd
 
 from stages.benchmarks.glue import TASKS, Split
-from stages.embedded.comprehension import write_squad, write_triviaqa
-from stages.embedded.tasks import write_glue
 from stages.files.paths import STATISTICS, TASK_FOLDER
-from stages.files.storage import delete_path, make_temporary_sibling
+from stages.files.storage import make_temporary_sibling
 from stages.originals.tasks import STEMS, VERSIONS, is_derived
 from stages.schema.settings import Settings
 from stages.tasks import glue, squad, triviaqa
@@ -52,7 +50,7 @@ def build_tasks(folder: Path, settings: Settings) -> list[dict]:
     """Writes every split of the configured tasks, and statistics.csv.
 
     Args:
-        folder: an empty folder, which also holds generated original files for a while.
+        folder: an empty folder.
         settings: the whole of params.yaml.
 
     Returns:
@@ -62,11 +60,7 @@ def build_tasks(folder: Path, settings: Settings) -> list[dict]:
         ValueError: data are missing or have a fault.
     """
     tasks = settings.tasks
-    root = settings.data.folder
-    # Generated tasks are read like original files, which also tests the readers.
-    if settings.tasks_generated:
-        root = folder / "source"
-        _generate_files(root, settings)
+    root = settings.task_folder
     statistics = []
     for name in (*tasks.names, *tasks.questions.names):
         (folder / name).mkdir()
@@ -78,7 +72,6 @@ def build_tasks(folder: Path, settings: Settings) -> list[dict]:
             statistics.append(_describe_split(examples, frame, name, split))
     table = pd.DataFrame(statistics, columns=list(COLUMNS))
     table.to_csv(folder / STATISTICS.name, index=False, lineterminator="\n")
-    delete_path(folder / "source")
     counts = table[["examples", "available", "dropped"]].sum().astype(int)
     print(f"tasks: {counts['examples']} examples of {counts['available']}, {counts['dropped']} dropped", flush=True)
     return statistics
@@ -171,12 +164,3 @@ def _read_hub(name: str, split: Split, settings: Settings) -> Examples:
     if name == "triviaqa":
         return triviaqa.read_hub(questions.hub[name], split.name, questions.triviaqa_words)
     return squad.read_hub(questions.hub[name], name, split.name)
-
-
-def _generate_files(folder: Path, settings: Settings) -> None:
-    """Writes all generated tasks in the form of the original files."""
-    tasks = settings.tasks
-    questions = tasks.questions
-    write_glue(folder, tasks.train_examples, tasks.validation_examples, tasks.seed)
-    write_squad(folder, questions.train_examples, questions.validation_examples, tasks.seed)
-    write_triviaqa(folder, questions.train_examples, questions.validation_examples, tasks.seed)
