@@ -146,7 +146,7 @@ def test_nothing_that_a_user_sets_for_matplotlib_decides_a_figure(tmp_path):
 
 def test_every_figure_is_small_has_text_and_legible_fonts_and_no_reference_to_nothing(reports):
     files = list((reports / "figures").glob("*.svg"))
-    assert {file.stem for file in files} >= {"saved_parameters", "score_differences", "study_differences", "waiting"}
+    assert {file.stem for file in files} >= {"saved_parameters", "score_differences", "waiting"}
     for file in files:
         svg = file.read_text()
         assert len(svg) <= LARGEST, file.name
@@ -202,26 +202,6 @@ def test_the_mismatched_split_and_the_whole_score_are_no_task_of_noise_or_scores
         "sst2",
         "cola",
     }
-
-
-def test_every_study_has_a_panel_with_its_unit():
-    studies = pd.DataFrame(
-        {
-            "study": ["a", "b_c"],
-            "operator": "shared",
-            "question": ["learns", "loss"],
-            "unit": ["%", "nats"],
-            "estimate": 1.0,
-            "low": 0.5,
-            "high": 2.0,
-            "layers": 2,
-        }
-    )
-    drawn = difference_figures.draw_studies(studies)
-    svg = drawn.files["svg"].decode()
-    for text in ("a: steps to learn", "b c: final loss", "% more steps; left is better"):
-        assert f">{text}</text>" in svg
-    assert difference_figures.draw_studies(studies[:0]).empty
 
 
 def test_averages_and_answers_without_a_model_are_no_mark():

@@ -228,12 +228,6 @@ def test_the_differences_of_the_own_studies_are_those_of_their_tables():
         assert rows[numbers].to_numpy() == pytest.approx(expected.to_numpy())
 
 
-def test_the_note_on_the_studies_gives_the_level_in_their_settings():
-    note = read_content("sentences")["notes"]["studies"]
-    settings = yaml.safe_load((STUDY / "params.yaml").read_text())
-    assert f"Simultaneous {100 * (1 - settings['analysis']['alpha']):g} %" in note
-
-
 def test_the_legend_names_the_length_and_the_rate_of_the_study():
     settings = yaml.safe_load((STUDY / "params.yaml").read_text())
     legend = read_content("sections")["marks"]["study"]

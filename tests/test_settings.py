@@ -1,5 +1,6 @@
 """params.yaml: every mistake gives a single error with the key, the given value and the allowed values."""
 
+from itertools import product
 from pathlib import Path
 
 import pytest
@@ -9,6 +10,10 @@ from pandas._libs.parsers import STR_NA_VALUES
 from stages.attention.base import SelfAttention
 from stages.attention.operators import OPERATORS, SELF_ATTENTION, OverParameters
 from stages.files.documents import read_yaml
+from stages.files.paths import find_pretrained
+from stages.finetuning import stage as finetuning
+from stages.pretraining import stage as pretraining
+from stages.question_answering import stage as question_answering
 from stages.schema import scales
 from stages.schema.names import NO_TEXTS
 from stages.schema.settings import Settings, load_settings
@@ -248,3 +253,32 @@ def test_attention_weights_that_would_fill_a_gpu_are_named_with_the_micro_batch_
         assert len(notes) == number
         if not rows:
             assert "hadamard at size base stores 68 GB" in notes[0] and "micro_batch_size to 151 or less" in notes[0]
+
+
+# Jobs of pretraining, finetuning and question_answering after an edit: "." none is new, "+" some are new, "*" all are.
+EDITS = {
+    "pretraining.seeds: [1, 2, 3, 4]": "+++",
+    "finetuning.courtois2024.epochs: 5": ".*.",
+    "analysis.alpha: 0.01": "...",
+}
+
+
+def plan_jobs(settings: Settings) -> list[set[str]]:
+    """The settings of all jobs of three stages."""
+    models = settings.list_pretrained()
+    trained = {}
+    for model, number, seed in product(models, settings.pretraining.seeds, settings.question_answering.seeds):
+        trained[str(find_pretrained(*model, number)), seed] = Path(f"{model}-{number}-{seed}")
+    plans = (
+        pretraining.plan_runs(settings, models),
+        finetuning.plan_runs(settings, settings.list_finetuned()),
+        question_answering.plan_runs(settings, models, trained),
+    )
+    return [{job.text for job in jobs} for jobs in plans]
+
+
+@pytest.mark.parametrize(("edit", "expected"), EDITS.items())
+def test_an_edit_redoes_only_the_jobs_that_depend_on_the_key(edit, expected, tmp_path):
+    before, after = plan_jobs(load(tmp_path)), plan_jobs(load(tmp_path, edit))
+    marks = ["." if new <= old else "+" if new & old else "*" for old, new in zip(before, after, strict=True)]
+    assert "".join(marks) == expected

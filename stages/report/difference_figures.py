@@ -1,6 +1,4 @@
-"""The differences of operators from the original, as interval plots: scores, losses, noise, speed, and own studies."""
-
-from dataclasses import replace
+"""The differences of operators from the original, as interval plots: scores, losses, noise and speed."""
 
 import pandas as pd
 
@@ -9,7 +7,6 @@ from stages.evidence.scores import COLUMNS, GLUE_SCORE, MISMATCHED
 from stages.report import names
 from stages.report.drawing import Drawing, Groups
 from stages.report.intervals import draw_intervals, name_marks
-from stages.report.text_templates import read_content
 
 NOISE = "lost_"
 # released results stand first, and sizes in the order of the analysis
@@ -17,10 +14,6 @@ RANK = {"released": 0, "reproduced": 1}
 # units of the axes by quantity; quantities that start with NOISE share one
 AXES = {"score": "points; right is better", "loss": "nats; left is better", "speed": "%; right is better"}
 LOST = "points lost; left is better"
-UNITS = {"%": "% more steps; left is better", "nats": AXES["loss"]}
-STUDY = "study of this repository"
-# titles of panels by the question of a study
-QUESTIONS = {"learns": "steps to learn", "loss": "final loss"}
 
 
 def draw_differences(contrasts: pd.DataFrame) -> list[Drawing]:
@@ -118,24 +111,3 @@ def split_kinds(rows: pd.DataFrame) -> Groups:
 def _name_recipe(rows: pd.DataFrame, protocol: str) -> str:
     """The end of a panel's title: `, Courtois et al.` if the rows have several fine-tuning protocols, else empty."""
     return f", {names.name_protocol(protocol)}" if rows["protocol"].nunique() > 1 else ""
-
-
-def draw_studies(studies: pd.DataFrame) -> Drawing:
-    """Draws the differences that the finished studies found, a panel per study and unit, each with its own scale.
-
-    Args:
-        studies: study, operator, question, unit, estimate, low, high, layers.
-    """
-    rows = studies.assign(
-        source="study",
-        mark=STUDY,
-        at=studies["study"],
-        scale=studies["study"] + " " + studies["unit"],
-        row=studies["operator"].map(names.name_operator),
-        axis=studies["unit"].map(UNITS),
-    )
-    groups = []
-    for (study, question), of_study in rows.groupby(["study", "question"], sort=False):
-        groups.append((f"{study.replace('_', ' ')}: {QUESTIONS[question]}", of_study))
-    drawing = draw_intervals("study_differences", "What this repository's studies found", "report", groups)
-    return replace(drawing, notes=(read_content("sentences")["notes"]["studies"],))

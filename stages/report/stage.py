@@ -146,7 +146,6 @@ def draw_figures(settings: Settings) -> dict[str, Drawing]:
     drawings.append(own_figures.draw_saved(read_results.read_summaries(), operators, sizes))
     contrasts = read_results.read_contrasts()
     drawings += difference_figures.draw_differences(contrasts)
-    drawings.append(difference_figures.draw_studies(read_results.read_studies()))
     drawings.append(answer_figure.draw_answers(cells))
     drawings += own_figures.draw_waiting(read_results.read_table("waiting"))
     drawings += own_figures.draw_translation(read_results.read_table("translation_curves"))

@@ -15,7 +15,7 @@ from stages.evidence.statistics import compute_critical_value
 from stages.files.storage import write_atomically
 from stages.report.tables import write_csv
 from stages.runner.errors import clear_errors
-from stages.tools.example_numbers import EXAMPLES
+from stages.tools.pages import EXAMPLES
 
 FOLDER = EXAMPLES / "statistics"
 ALPHA = 0.05
