@@ -70,8 +70,8 @@ def test_the_pins_satisfy_the_requirements_and_are_the_installed_versions():
     pins = {}
     for line in (ROOT / "constraints.txt").read_text(encoding="utf-8").splitlines():
         if not line.startswith("#"):
-            name, _, version = line.partition("==")
-            pins[canonicalize_name(name)] = version
+            name, _, version = line.partition(";")[0].partition("==")
+            pins[canonicalize_name(name)] = version.strip()
     groups = [PROJECT["dependencies"], *PROJECT["optional-dependencies"].values()]
     for requirement in map(Requirement, chain(*groups)):
         if requirement.name == PROJECT["name"]:
