@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 from scipy import stats
 
-from stages.baselines import rules, stage, words
+from stages.baselines import stage, words
 from stages.benchmarks import metrics
 from stages.evidence import baselines, scores
 
@@ -86,27 +86,6 @@ def test_of_equally_frequent_answers_the_first_by_code_points_is_given_to_every_
 def test_a_linear_model_that_has_seen_one_class_gives_that_class():
     train = pd.DataFrame({"text_a": ["a", "b"], "text_b": None, "label": [1, 1]})
     assert words.predict_linear("sst2", train, train, "bigrams").tolist() == [1, 1]
-
-
-def test_the_best_rule_is_found_and_gives_the_constant_answer_where_training_has_seen_too_little():
-    asked = "How can I buy a cart?"
-    second = ["What is the best way to buy a cart?", "Why do people buy a cart?"] * 10
-    train = pd.DataFrame({"text_a": asked, "text_b": second, "label": [1, 0] * 10})
-    assert rules.predict_by_best_rule("qqp", train, train).tolist() == train["label"].tolist()
-    few = train[: 2 * rules.SEEN - 2]
-    assert len(set(rules.predict_by_best_rule("qqp", few, train))) == 1
-
-
-def test_of_equally_good_rules_the_first_predicts():
-    train = pd.DataFrame({"text_a": ["a x", "b y"] * 5, "text_b": None, "label": [1, 0] * 5})
-    examples = pd.DataFrame({"text_a": ["a y", "b x"], "text_b": None})
-    # By the first word, and not by the last.
-    assert rules.predict_by_best_rule("sst2", train, examples).tolist() == [1, 0]
-
-
-def test_the_best_rule_for_a_similarity_gives_means_of_labels():
-    train = pd.DataFrame({"text_a": ["a b"] * 10, "text_b": ["a b", "c"] * 5, "label": [5.0, 0.5] * 5})
-    assert rules.predict_by_best_rule("stsb", train, train).tolist() == train["label"].tolist()
 
 
 # The rule

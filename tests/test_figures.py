@@ -146,7 +146,7 @@ def test_nothing_that_a_user_sets_for_matplotlib_decides_a_figure(tmp_path):
 
 def test_every_figure_is_small_has_text_and_legible_fonts_and_no_reference_to_nothing(reports):
     files = list((reports / "figures").glob("*.svg"))
-    assert {file.stem for file in files} >= {"saved_parameters", "score_differences", "waiting"}
+    assert {file.stem for file in files} >= {"saved_parameters", "score_differences"}
     for file in files:
         svg = file.read_text()
         assert len(svg) <= LARGEST, file.name
@@ -194,7 +194,7 @@ def test_speed_is_drawn_from_comparisons():
 
 
 def test_the_mismatched_split_and_the_whole_score_are_no_task_of_noise_or_scores():
-    lost = make_comparisons(quantity="lost_typos", at=["sst2", "mnli_mm", "sst2"])
+    lost = make_comparisons(quantity="lost_noise", at=["sst2", "mnli_mm", "sst2"])
     noise = find(difference_figures.draw_differences(lost), "noise_differences")
     assert noise.csv["at"].tolist() == ["sst2", "sst2"]
     tasks = make_comparisons(at=["glue_score", "sst2", "cola"])

@@ -1,8 +1,5 @@
 """Noise of the stated size, the same for every operator; no noise at level 0."""
 
-import random
-from types import SimpleNamespace
-
 import numpy as np
 import pandas as pd
 import pytest
@@ -10,12 +7,10 @@ import torch
 
 from stages.attention.bert import OperatorBertForSequenceClassification
 from stages.attention.configuration import make_configuration
-from stages.attention.operators import OPERATORS
-from stages.classification.training import Encoded, encode_frame, predict_examples
+from stages.classification.training import Encoded, predict_examples
 from stages.finetuning import stage as finetuning
 from stages.noise import embeddings as noise
-from stages.noise import probes, stage
-from stages.noise.text import KINDS, perturb_frame
+from stages.noise import stage
 from stages.schema.settings import load_settings
 from stages.schema.testing_sections import Noise
 from tests.toy import TOY, write_word_tokenizer
@@ -54,8 +49,13 @@ def embed(model, place: str, ids: torch.Tensor) -> torch.Tensor:
 
 def make_settings(**changes) -> Noise:
     plain = {"levels": [0.0, 0.4], "kind": "expected_norm", "place": "word_embeddings", "seeds": [1, 2]}
-    plain |= {"tasks": ["sst2"], "special_tokens": True, "text": ["typos"], "probes": False}
+    plain |= {"tasks": ["sst2"], "special_tokens": True}
     return Noise.model_validate(plain | changes)
+
+
+@pytest.fixture
+def tokenizer(tmp_path):
+    return write_word_tokenizer(tmp_path / "tokenizer.json")
 
 
 BATCH = torch.tensor([[CLS, 7, 8, 9, SEP], [CLS, 7, SEP, PAD, PAD]])
@@ -147,91 +147,3 @@ def test_every_model_that_finetuning_keeps_is_evaluated_and_no_other():
 
 
 # noise in the text
-
-
-@pytest.mark.parametrize("kind", KINDS)
-def test_text_noise_repeats_itself_and_leaves_clean_text_at_level_zero(kind):
-    assert perturb_frame(FRAME, kind, 0.0, 1).equals(FRAME)
-    noised = perturb_frame(FRAME, kind, 0.4, 1)
-    assert noised.equals(perturb_frame(FRAME, kind, 0.4, 1))
-    assert not noised["text_a"].equals(FRAME["text_a"])
-    # every seed and every text has separate draws
-    assert not noised.equals(perturb_frame(FRAME, kind, 0.4, 2))
-    assert noised["text_a"].nunique() > 1
-    assert noised["text_b"].isna().equals(FRAME["text_b"].isna())
-    assert (noised["text_a"].str.strip() != "").all()
-    for text in ("a", "one", "?!", "x y"):
-        assert KINDS[kind](text, 1.0, random.Random(0)).strip()
-
-
-def test_words_are_dropped_at_the_stated_rate_and_none_is_lost_where_words_are_swapped():
-    text = " ".join(f"word{chr(97 + i % 26)}" for i in range(4000))
-    dropped = KINDS["dropped_words"](text, 0.3, random.Random(1)).split()
-    assert len(dropped) / 4000 == pytest.approx(0.7, abs=0.03)
-    swapped = KINDS["swapped_words"](text, 0.3, random.Random(1)).split()
-    assert sorted(swapped) == sorted(text.split())
-
-
-@pytest.fixture
-def tokenizer(tmp_path):
-    return write_word_tokenizer(tmp_path / "tokenizer.json")
-
-
-def test_noise_in_the_text_gives_predictions_by_kind_level_and_seed(tokenizer):
-    model, settings = make_model(), make_settings(text=["typos", "dropped_words"])
-    predictions = noise.predict_under_text_noise(
-        FRAME, settings, lambda frame: predict_examples(model, encode_frame(frame, tokenizer, 16), "float32")
-    )
-    assert list(predictions) == ["typos=0.4", "dropped_words=0.4"]
-    assert [len(drawn) for drawn in predictions.values()] == [2, 2]
-
-
-# probes
-
-
-@pytest.mark.parametrize("operator", OPERATORS)
-def test_probes_of_every_operator_are_in_their_range(operator):
-    result = probes.measure_probes(make_model(operator), make_examples(5), seed=1)
-    layer = result["layer=1"]
-    assert 0 < layer["attention_entropy"] <= 1
-    assert 0 < layer["self_weight"] < 1
-    assert 0 <= layer["score_asymmetry"] <= 1
-    assert result["model"]["sensitivity"] > 0
-    assert ("negative_diagonal_share" in layer) == (operator in ("shared", "partial_qk"))
-    if operator in ("symmetric", "partial_qk", "shared", "tied_qkv"):
-        assert layer["score_asymmetry"] == pytest.approx(0, abs=1e-6)
-
-
-def test_uniform_attention_has_full_entropy_and_a_peak_on_itself_none():
-    assert probes.measure_scores(torch.zeros(1, 8, 8))["attention_entropy"] == pytest.approx(1)
-    peaked = probes.measure_scores(100 * torch.eye(8)[None])
-    assert peaked["attention_entropy"] == pytest.approx(0, abs=1e-6)
-    assert peaked["self_weight"] == pytest.approx(1)
-
-
-def test_negative_entries_of_the_merged_diagonal_are_counted():
-    model = make_model("shared")
-    module = model.bert.encoder.layer[0].attention.self
-    with torch.no_grad():
-        module.D_q.fill_(1.0)
-        module.D_k.copy_(torch.tensor([-1.0] * 4 + [1.0] * 12))
-    assert probes.measure_diagonal(module) == {"negative_diagonal_share": 0.25}
-
-
-def test_sensitivity_is_the_norm_of_the_jacobian_vector_product():
-    model = make_model().double()
-    ids = torch.tensor([[CLS, 7, 8, SEP]])
-    E = model.bert.embeddings.word_embeddings(ids).detach()
-    V = torch.randn(E.shape, generator=torch.Generator().manual_seed(4)).double()
-    types = torch.tensor([[0, 0, 1, 1]])
-    jacobian = torch.autograd.functional.jacobian(lambda E: model(inputs_embeds=E, token_type_ids=types).logits, E)
-    expected = (jacobian * (V / V.norm() * E.norm())).sum((2, 3, 4)).norm().item()
-    with torch.no_grad():
-        got = probes.measure_sensitivity(model, ids, types, torch.Generator().manual_seed(4))
-    assert got == pytest.approx(expected, rel=1e-3)
-
-
-def test_a_letter_or_a_word_that_changes_places_with_the_next_moves_it_once():
-    draw = SimpleNamespace(random=lambda: 0.0, randrange=lambda number: 2)
-    assert KINDS["typos"]("abcde", 1.0, draw) == "badce"
-    assert KINDS["swapped_words"]("a b c d e", 1.0, draw) == "b a d c e"

@@ -67,10 +67,8 @@ def test_probes_are_logged_and_change_nothing(operator, tokens, tmp_path):
     assert weights == same_weights
     assert [entry | {"probes": {}} for entry in probed] == plain
     first, last = probed[0]["probes"], probed[-1]["probes"]
-    assert {"score_spread", "attention_entropy", "self_weight"} < set(first)
-    assert 0 < last["attention_entropy"] <= 1 and 0 < last["self_weight"] < 1
-    moved = [name for name in first if name.startswith("movement_")]
-    assert moved and all(0 < first[name] < last[name] for name in moved)
+    assert set(first) == {"score_spread", "self_weight"}
+    assert last["score_spread"] > 0 and 0 < last["self_weight"] < 1
 
 
 def test_the_curves_of_all_runs_stand_in_one_table_while_they_go_on(tmp_path):

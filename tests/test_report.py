@@ -17,7 +17,7 @@ from stages.analysis import inputs
 from stages.evidence import specifications
 from stages.evidence.scores import GLUE_SCORE
 from stages.files import observations
-from stages.report import cards, claims_and_audit, first_screen, own_figures, read_results
+from stages.report import cards, claims_and_audit, first_screen, read_results
 from stages.report.drawing import Drawing
 from stages.report.pages import find_shown
 from stages.report.paper_tables import merge_name
@@ -434,25 +434,6 @@ def test_the_schema_of_results_names_every_column():
         if line.startswith("| `"):
             columns += re.findall("`(.+?)`", line.split("|")[1])
     assert columns == list(observations.COLUMNS)
-
-
-def test_every_run_is_a_dot_and_runs_that_never_reach_a_level_are_counted():
-    rows = [
-        ("original", 0, 3, 0),
-        ("original", 100, 3, 2),
-        ("original", 300, 1, 1),
-        ("shared", 0, 2, 0),
-        ("shared", 200, 2, 1),
-    ]
-    frame = pd.DataFrame(rows, columns=["operator", "step", "at_risk", "reached"])
-    frame = frame.assign(source="reproduced", size="tiny", milestone="loss=2.5", waiting=0.0)
-    [figure] = own_figures.draw_waiting(frame)
-    assert (
-        figure.alternative == "BERT-tiny, this run: Loss 2.5: original 3 of 3 by step 300, shared 1 of 2 by step 200."
-    )
-    # the triangle of the run of shared that never gets there has its count
-    assert ">1</text>" in figure.files["svg"].decode()
-    assert own_figures.draw_waiting(frame[:0]) == []
 
 
 def test_the_environment_lists_every_value_once():

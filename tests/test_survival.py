@@ -134,48 +134,12 @@ def test_only_an_operator_all_of_whose_runs_get_there_has_a_mean_time():
     assert isnan(means.loc["original", "mean"])
     assert means.loc["original", ["never", "runs"]].tolist() == [2, 5]
     assert means.loc["shared", "mean"] == pytest.approx(1300 / 3)
-    curve = survival.compute_curves(runs, ["milestone", "operator"])
-    assert curve["waiting"].tolist() == pytest.approx([1, 0.8, 0.6, 0.4])
-    assert curve["at_risk"].tolist() == [5, 5, 4, 3]
 
 
-@pytest.mark.parametrize("every", [1, 10_000])
-@pytest.mark.parametrize(
-    ("losses", "expected"),
-    [
-        (LEAVING, (10, True)),
-        (STUCK, (22, False)),
-        (np.linspace(12, 6, 20), (20, False)),  # falls fast, but to no low level
-        (np.linspace(10, 1, 20), None),  # falls all the time
-        (LEAVING[:5], None),
-    ],
-)
-def test_the_end_of_a_plateau_follows_from_the_shape_of_the_loss_and_not_from_steps(losses, expected, every):
-    steps = every * np.arange(1, len(losses) + 1)
-    found = convergence.find_plateau_end(steps, np.array(losses))
-    if expected is None:
-        assert found is None
-    else:
-        evaluation, left = expected
-        assert found == (every * evaluation, left)
-
-
-def test_a_fall_of_just_the_limit_belongs_to_the_plateau(monkeypatch):
-    # Floats above 5 hold no fall of exactly 0.2.
-    monkeypatch.setattr(convergence, "PLATEAU_FALL", 0.25)
-    falls = [2.0] * 3 + [0.0625] * 12 + [2.0] * 4
-    losses = 16 - np.cumsum([0.0, *falls])
-    assert convergence.find_plateau_end(np.arange(20), losses) == (12, True)
-
-
-def test_runs_that_do_not_leave_the_plateau_are_events_that_never_came():
+def test_runs_that_do_not_reach_a_level_are_events_that_never_came():
     observed, measured = measure_losses(LEAVING, STUCK)
-    found = convergence.select_measurements(measured, {"metric": "plateau_end_step", "operator": "original"})
-    assert found[["value", "reached"]].values.tolist() == [[100, True], [220, False]]
-    table = convergence.estimate_milestones(measured, convergence.summarise_curves(observed, measured), 0.95).set_index(
-        "milestone"
-    )
-    assert isnan(table.loc["plateau_end_step", "mean"])
-    assert table.loc["plateau_end_step", ["never", "runs"]].tolist() == [1, 2]
-    assert table.loc["loss=5", "never"] == 1
+    curves = convergence.summarise_curves(observed, measured)
+    table = convergence.estimate_milestones(measured, curves, 0.95).set_index("milestone")
+    assert isnan(table.loc["loss=5", "mean"])
+    assert table.loc["loss=5", ["never", "runs"]].tolist() == [1, 2]
     assert "loss=2" not in table.index

@@ -74,9 +74,9 @@ def test_a_detectable_difference_is_rounded_up(difference, shown):
 
 
 def test_levels_of_the_loss_fall_and_other_milestones_follow_in_their_order():
-    milestones = ["loss=2.5", "plateau_end_step", "loss=10", "steps_to_95_percent", "loss=5"]
+    milestones = ["loss=2.5", "loss=10", "steps_to_95_percent", "loss=5"]
     ordered = table_rows.sort_milestones(pd.DataFrame({"milestone": milestones}))["milestone"]
-    assert ordered.tolist() == ["loss=10", "loss=5", "loss=2.5", "plateau_end_step", "steps_to_95_percent"]
+    assert ordered.tolist() == ["loss=10", "loss=5", "loss=2.5", "steps_to_95_percent"]
 
 
 def test_a_row_of_the_paper_that_was_not_run_has_no_line_for_this_run():

@@ -57,7 +57,7 @@ def shrink(params: dict) -> None:
     params["tasks"] |= {"names": ["stsb", "mnli", "qnli"], "train_examples": 64, "validation_examples": 32}
     params["tasks"]["questions"] |= {"train_examples": 32, "validation_examples": 16}
     params["question_answering"] |= {"seeds": [1], "epochs": 1, "tasks": ["squad1", "squad1_triviaqa"]}
-    params["noise"] |= {"tasks": ["mnli"], "levels": [0.0, 0.4], "seeds": [1], "text": ["typos"]}
+    params["noise"] |= {"tasks": ["mnli"], "levels": [0.0, 0.4], "seeds": [1]}
     params["cross_domain"]["tasks"] = ["mnli", "qnli"]
     params["models"]["tiny"] |= {"layers": 1, "hidden": 16, "heads": 4, "intermediate": 64}
     params["pretraining"] |= {"seeds": [1, 2], "steps": 12, "warmup_steps": 2, "batch_size": 8}

@@ -29,7 +29,7 @@ SEEDS = {
     "shared": (1, 2),
 }
 TASKS = {column: column.split("_")[0] for column in scores.COLUMNS}
-NOISE = ("noise=0", "noise=0.2", "noise=0.4", "typos=0.2", "typos=0.4")
+NOISE = ("noise=0", "noise=0.2", "noise=0.4")
 
 
 def write_observations(columns: tuple[str, ...], seed: int = 0) -> None:

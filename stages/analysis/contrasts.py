@@ -40,8 +40,8 @@ from stages.schema.settings import REFERENCE
 DESCRIBED = Path(__file__).with_name("contrasts.yaml")
 # The names of the sources in every CSV.
 THIS_RUN, RELEASED = "reproduced", "released"
-# Quantities; LOST is followed by the kind of noise.
-SCORE, LOSS, LOST, STEPS, SPEED, TRANSFER = "score", "loss", "lost_", "steps", "speed", "transfer"
+# Quantities; LOST is the accuracy lost to noise.
+SCORE, LOSS, LOST, STEPS, SPEED, TRANSFER = "score", "loss", "lost_noise", "steps", "speed", "transfer"
 FINAL_LOSS = "validation_loss"
 PRETRAINING = "pretraining"
 ELSEWHERE = "elsewhere"
@@ -89,8 +89,6 @@ def collect_quantities(
     losses = convergence.select_final_losses(measured).assign(quantity=LOSS, at=FINAL_LOSS)
     lost = _collect_losses_to_noise(rows, without_model)
     events = convergence.select_milestone_events(measured)
-    # Runs without a plateau have no end of a plateau, so the arms would be subsets of the runs.
-    events = events[events["milestone"] != "plateau_end_step"]
     steps = events.rename(columns={"milestone": "at", "step": "value"})
     steps = steps.assign(quantity=STEPS, stage="pretraining", value=np.log(steps["value"].astype(float)))
     fast = speeds.collect_speeds(rows).assign(quantity=SPEED, at=PRETRAINING)
@@ -157,7 +155,7 @@ def _collect_scores(measured: pd.DataFrame, without_model: baselines.WithoutMode
 
 
 def _collect_losses_to_noise(rows: pd.DataFrame, without_model: baselines.WithoutModel) -> pd.DataFrame:
-    """Computes the accuracy, in points, that the strongest noise of each kind takes from every run.
+    """Computes the accuracy, in points, that the strongest noise takes from every run.
 
     This loss of accuracy is compared between operators, because the accuracy under noise would repeat the difference
     without noise.
@@ -173,7 +171,7 @@ def _collect_losses_to_noise(rows: pd.DataFrame, without_model: baselines.Withou
     lost = derived.measure_curves(levels, curve)
     lost = lost[lost["measure"] == "lost"].merge(clean[[*curve, *CHANCE]], on=curve)
     return lost.assign(
-        quantity=LOST + lost["kind"],
+        quantity=LOST,
         at=lost["evaluated_on"],
         stage="noise",
         value=100 * lost["value"],

@@ -22,7 +22,6 @@ from stages.evidence import (
     released,
     scores,
     specifications,
-    survival,
     translation,
 )
 from stages.evidence.fields import select_rows, stack_frames
@@ -93,8 +92,6 @@ def build_tables(
         claims.load_rules(),
         claims.ClaimSources(checks, compared, run, raw, generated),
     )
-    # The table `waiting` has a curve for each combination of these columns.
-    arms = ["size", "milestone", "operator"]
     return {
         "cells": pd.concat(cells.fill_cells(table, of_cells) for table in specifications.load()[0].values()),
         "baselines": scores_of_baselines,
@@ -108,10 +105,6 @@ def build_tables(
         "milestones": join_sources(
             convergence.estimate_milestones(run, curves, confidence),
             convergence.estimate_milestones(raw, raw_curves, confidence),
-        ),
-        "waiting": join_sources(
-            survival.compute_curves(convergence.select_milestone_events(run), arms),
-            survival.compute_curves(convergence.select_milestone_events(raw), arms),
         ),
         "curves": pd.concat([join_sources(curves, raw_curves), published.read_shared_curve()]),
         "bars": published.read_times_saved(run),

@@ -1,10 +1,8 @@
-"""Measurements inside self-attention: the inputs of a model's operators, and how attention weights spread over keys."""
+"""Measurements inside self-attention: the inputs and the scores of a model's operators."""
 
-import math
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-import torch
 from torch import Tensor, nn
 
 from .base import SelfAttention
@@ -47,25 +45,3 @@ def complete_scores(module: SelfAttention, X: Tensor) -> Tensor:
         X: hidden states [batch, n, h] without padding.
     """
     return mask_scores(module.compute_scores(X), module.complete_mask(X))
-
-
-def measure_weights(A: Tensor) -> dict[str, float]:
-    """Measures how attention weights, the softmax of scores over keys, spread over keys.
-
-    Args:
-        A: scores [..., n, n] of n > 1 tokens without padding.
-
-    Returns:
-        Means over tokens and all leading dimensions, each in [0, 1]:
-        `attention_entropy`: entropy of a token's weights over keys, divided by log n, the entropy of uniform weights.
-        `self_weight`: weight of a token on itself.
-    """
-    weights = torch.softmax(A.float(), dim=-1)
-    # A weight of 0 adds 0 to the entropy, not NaN.
-    logarithms = weights.clamp_min(1e-30).log()
-    entropy = -(weights * logarithms).sum(-1).mean().item()
-    self_weights = weights.diagonal(dim1=-2, dim2=-1)
-    return {
-        "attention_entropy": entropy / math.log(A.shape[-1]),
-        "self_weight": self_weights.mean().item(),
-    }

@@ -3,7 +3,7 @@
 Reads data/tasks. Writes data/observations/baselines.csv: every metric of every validation split, under these operators:
 `most_frequent` gives every example the most frequent training answer, or the mean in a regression. For GLUE, further
 baselines are fitted to the training examples of the networks: `bag_of_words`, `words_and_overlap` and `bigrams` are
-linear models (words.py), `best_rule` uses the best rule on a property (rules.py).
+linear models (words.py).
 """
 
 from collections.abc import Iterator
@@ -11,7 +11,6 @@ from collections.abc import Iterator
 import numpy as np
 import pandas as pd
 
-from stages.baselines.rules import predict_by_best_rule
 from stages.baselines.words import FEATURES, predict_linear
 from stages.benchmarks import answers
 from stages.benchmarks.glue import TASKS, list_validation_tables
@@ -43,9 +42,7 @@ def score_classification(task: str) -> Iterator[Observation]:
     train = pd.read_parquet(TASK_FOLDER / task / "train.parquet")
     splits = {name: pd.read_parquet(table) for name, table in list_validation_tables(task).items()}
     examples = pd.concat(splits.values(), ignore_index=True)
-    predicted = {"best_rule": predict_by_best_rule(task, train, examples)}
-    for name in FEATURES:
-        predicted[name] = predict_linear(task, train, examples, name)
+    predicted = {name: predict_linear(task, train, examples, name) for name in FEATURES}
     # Predictions are in the order of the splits.
     start = 0
     for evaluated_on, split in splits.items():

@@ -51,39 +51,39 @@ def predict_linear(task: str, train: pd.DataFrame, examples: pd.DataFrame, featu
             return np.full(len(examples), labels.iloc[0])
         model = LogisticRegression(C=1 / PENALTY, max_iter=ITERATIONS)
     pipeline = make_pipeline(vectorizer(analyzer=extract), model)
-    pipeline.fit(list_texts(train), labels)
-    return pipeline.predict(list_texts(examples))
+    pipeline.fit(_list_texts(train), labels)
+    return pipeline.predict(_list_texts(examples))
 
 
-def split_words(text: str | None) -> list[str]:
+def _split_words(text: str | None) -> list[str]:
     """Returns the words and marks of a text in lower case: ["a", "cart", "."] for "A cart."; no words for `None`."""
     return WORD.findall((text or "").lower())
 
 
-def list_texts(frame: pd.DataFrame) -> list[Texts]:
+def _list_texts(frame: pd.DataFrame) -> list[Texts]:
     """Returns the two texts of every example; the second text of a single sentence is `None`."""
     second = frame["text_b"].astype(object)
     second = second.where(second.notna(), None)
     return list(zip(frame["text_a"], second, strict=True))
 
 
-def extract_words(texts: Texts) -> list[str]:
+def _extract_words(texts: Texts) -> list[str]:
     """Returns the words of both texts: ["a", "cat", "cats"] for ("A cat", "cats")."""
     first, second = texts
-    return split_words(first) + split_words(second)
+    return _split_words(first) + _split_words(second)
 
 
-def extract_overlap(texts: Texts) -> list[str]:
+def _extract_overlap(texts: Texts) -> list[str]:
     """Extracts the features of a linear model: the words of each text, shared words and differing words.
 
     ("a cat", "cat") gives "first a", "first cat", "second cat", "shared cat", "number of shared words", "differing a"
     and "number of differing words". The numbers come once per shared or differing word. A single text only has the
     words of the first text.
     """
-    first = set(split_words(texts[0]))
+    first = set(_split_words(texts[0]))
     features = [f"first {word}" for word in first]
     if texts[1] is not None:
-        second = set(split_words(texts[1]))
+        second = set(_split_words(texts[1]))
         features += [f"second {word}" for word in second]
         for word in first & second:
             features += [f"shared {word}", "number of shared words"]
@@ -92,7 +92,7 @@ def extract_overlap(texts: Texts) -> list[str]:
     return features
 
 
-def extract_neighbours(texts: Texts) -> list[str]:
+def _extract_neighbours(texts: Texts) -> list[str]:
     """Returns the words of each text and the pairs of neighbours, with empty words at both ends.
 
     ("a cat", None) gives "first a", "first cat", "first  a", "first a cat" and "first cat ".
@@ -100,7 +100,7 @@ def extract_neighbours(texts: Texts) -> list[str]:
     features = []
     for side, text in zip(("first", "second"), texts, strict=True):
         if text is not None:
-            words = split_words(text)
+            words = _split_words(text)
             features += [f"{side} {word}" for word in words]
             features += [f"{side} {word} {following}" for word, following in pairwise(["", *words, ""])]
     return features
@@ -108,7 +108,7 @@ def extract_neighbours(texts: Texts) -> list[str]:
 
 # By name of the baseline: the weighting of features, and the features of an example.
 FEATURES = {
-    "bag_of_words": (TfidfVectorizer, extract_words),
-    "words_and_overlap": (CountVectorizer, extract_overlap),
-    "bigrams": (CountVectorizer, extract_neighbours),
+    "bag_of_words": (TfidfVectorizer, _extract_words),
+    "words_and_overlap": (CountVectorizer, _extract_overlap),
+    "bigrams": (CountVectorizer, _extract_neighbours),
 }

@@ -34,7 +34,6 @@ WORDS_AND_OVERLAP = "words_and_overlap"
 # Labels in the report.
 LABELS = {
     MOST_FREQUENT: "constant answer",
-    "best_rule": "best rule on one property",
     "bag_of_words": "bag of words",
     "bigrams": "words and bigrams",
     WORDS_AND_OVERLAP: "words and their overlap",

@@ -18,21 +18,13 @@ from stages.evidence.statistics import compute_bands
 
 # Levels of `steps_to_loss` in the released results, nats.
 LEVELS = (5.0, 3.0, 2.5, 2.0, 1.9, 1.8, 1.7)
-# A loss that first falls slowly below this level is at no plateau, nats.
-PLATEAU_ABOVE = 5.0
 # The late loss is the mean of so many evaluations, as single evaluations are noisy.
 LAST = 10
 # Share of the final score (Courtois et al. 2024, section 4.3).
 SHARE = 0.95
-# A plateau falls by at most so many nats within so many evaluations: 1,000 steps in Courtois et al.
-PLATEAU_FALL = 0.2
-PLATEAU_EVALUATIONS = 4
-# Evaluations that a run must have for a plateau to be reported; chosen by us.
-SHORTEST = 12
 RUN = ["operator", "size", "pretraining_seed"]
 NOT_REACHED = "_not_reached"
 MILESTONES = (
-    "plateau_end_step",
     "steps_to_loss",
     "steps_to_95_percent",
     "steps_to_95_percent_of_own",
@@ -70,7 +62,7 @@ def measure_losses(rows: pd.DataFrame, levels: Sequence[float] = LEVELS) -> pd.D
         - `final_validation_loss`, `first_validation_loss`.
         - `late_loss`: mean of the last ten evaluations, for runs with ten evaluations in the second half of the steps;
           also differences from reference operators, such as `late_loss_over_original`.
-        - `steps_to_loss` for each level (condition `loss=LEVEL`), and `plateau_end_step` for runs with a plateau.
+        - `steps_to_loss` for each level (condition `loss=LEVEL`).
     """
     finals, firsts, lates, milestones = [], [], [], []
     for keys, run in select_validation_loss(rows).groupby(RUN, sort=False):
@@ -88,9 +80,6 @@ def measure_losses(rows: pd.DataFrame, levels: Sequence[float] = LEVELS) -> pd.D
             crossing = survival.find_crossing(steps, losses, level)
             milestone = _name_milestone("steps_to_loss", *crossing)
             milestones.append({**fields, **milestone, "condition": f"loss={level:g}"})
-        plateau_end = find_plateau_end(steps, losses)
-        if plateau_end is not None:
-            milestones.append({**fields, **_name_milestone("plateau_end_step", *plateau_end)})
     late = pd.DataFrame(lates, columns=FIELDS)
     return stack_frames(
         [
@@ -106,38 +95,6 @@ def _name_milestone(milestone: str, step: float, reached: bool) -> dict:
     """Makes metric and value of a milestone: `steps_to_loss`, or `steps_to_loss_not_reached` if not reached."""
     metric = milestone if reached else milestone + NOT_REACHED
     return {"metric": metric, "value": step}
-
-
-def find_plateau_end(steps: np.ndarray, losses: np.ndarray) -> tuple[float, bool] | None:
-    """Finds the end of the plateau that follows the first fall of the loss.
-
-    The plateau begins at the first evaluation from which the loss falls by 0.2 nats or less within four evaluations,
-    and ends at the next evaluation from which the loss falls by more. Losses are smoothed by running medians of five
-    evaluations. There is no plateau if the loss is below 5 nats where the loss first falls slowly or, if the loss never
-    falls slowly, at the last step.
-
-    Args:
-        steps: in increasing order [evaluations].
-        losses: in nats [evaluations].
-
-    Returns:
-        The last step of the plateau and True; the last step of the run and False if the run does not leave the plateau;
-        None if the run has fewer than twelve evaluations, or no plateau.
-    """
-    if len(steps) < SHORTEST:
-        return None
-    # Single evaluations are noisy. Evaluations are counted instead of steps, so that the definition is the same for
-    # runs of every length and learning rate.
-    smooth = pd.Series(losses).rolling(5, center=True, min_periods=1).median().to_numpy()
-    falls = smooth[:-PLATEAU_EVALUATIONS] - smooth[PLATEAU_EVALUATIONS:]
-    slow = np.flatnonzero(falls <= PLATEAU_FALL)
-    start = slow[0] if len(slow) else len(steps) - 1
-    if smooth[start] < PLATEAU_ABOVE:
-        return None
-    fast = np.flatnonzero(falls[start:] > PLATEAU_FALL)
-    if len(fast) == 0:
-        return float(steps[-1]), False
-    return float(steps[start + fast[0]]), True
 
 
 def measure_steps_to_scores(whole: pd.DataFrame) -> pd.DataFrame:
@@ -180,7 +137,7 @@ def measure_steps_to_scores(whole: pd.DataFrame) -> pd.DataFrame:
 def collect_events(measured: pd.DataFrame) -> pd.DataFrame:
     """Collects when every pre-training run reached each milestone, or up to which step the run did not.
 
-    A milestone is a level of the loss, the end of the plateau, or a share of the final score. If several fine-tuning
+    A milestone is a level of the loss, or a share of the final score. If several fine-tuning
     runs measure the score of a pre-training run, the step is the mean of their steps if all reached the milestone, or
     else the mean of the last steps of the runs that did not.
 
@@ -255,24 +212,6 @@ def select_measurements(measured: pd.DataFrame, fields: dict[str, str]) -> pd.Da
     return steps.reindex(columns=[*FIELDS, "reached"]).assign(stage="pretraining", metric=metric)
 
 
-def find_crossings(rows: pd.DataFrame, level: float) -> pd.DataFrame:
-    """Finds when every run first falls below a level of the loss, and the last loss of every run.
-
-    Args:
-        rows: observations, each run's in order of steps; the runs have the same size.
-        level: of the validation loss, in nats.
-
-    Returns:
-        A row per run: `operator`, `pretraining_seed`, `step`, `reached` (False if the run never fell below the level;
-            `step` is then the last step) and `final_loss`, in nats.
-    """
-    measured = measure_losses(rows, [level])
-    final = select_rows(measured, metric="final_validation_loss").rename(columns={"value": "final_loss"})
-    steps = select_rows(collect_events(measured), milestone=f"loss={level:g}")
-    runs = steps.merge(final, on=RUN).astype({"pretraining_seed": int})
-    return runs[["operator", "pretraining_seed", "step", "reached", "final_loss"]]
-
-
 def estimate_milestones(measured: pd.DataFrame, by_step: pd.DataFrame, confidence: float) -> pd.DataFrame:
     """Estimates at which step each operator reaches each milestone, such as a level of the loss.
 
@@ -293,7 +232,7 @@ def estimate_milestones(measured: pd.DataFrame, by_step: pd.DataFrame, confidenc
     for row in means.itertuples():
         place = {"size": row.size, "operator": row.operator}
         arrivals = select_rows(reaching, **place, milestone=row.milestone, reached=True)
-        of_loss = row.milestone.startswith(("loss=", "plateau"))
+        of_loss = row.milestone.startswith("loss=")
         quantity = "loss" if of_loss else "glue_score"
         evaluated = select_rows(by_step, **place, quantity=quantity)["step"]
         bracket = (None, None)

@@ -10,11 +10,9 @@ from math import nan
 
 import numpy as np
 import pandas as pd
-from statsmodels.duration.survfunc import SurvfuncRight
 
 from stages.evidence.statistics import compute_mean_interval
 
-CURVE = ["step", "waiting", "at_risk", "reached"]
 MEANS = ["mean", "sd", "low", "high", "runs", "never"]
 
 
@@ -45,29 +43,6 @@ def find_crossing(steps: np.ndarray, values: np.ndarray, level: float, rising: b
     # np.interp takes values in increasing order.
     around = around[np.argsort(values[around])]
     return float(np.interp(level, values[around], steps[around])), True
-
-
-def compute_curves(events: pd.DataFrame, by: list[str]) -> pd.DataFrame:
-    """Computes Kaplan-Meier curves: the share of runs that still wait for the event after each step with an event.
-
-    Args:
-        events: a row per run: `step`, and `reached` (whether the event happened at the step).
-        by: the columns that the runs of a curve agree in.
-
-    Returns:
-        The columns `by`, `step`, and
-        waiting: the share of runs, from 1 at step 0.
-        at_risk: the number of runs known to wait until the step.
-        reached: the number of runs with an event at the step.
-    """
-    points = []
-    for keys, runs in events.groupby(by, sort=False, dropna=False):
-        fit = SurvfuncRight(runs["step"].to_numpy(float), runs["reached"].to_numpy(int))
-        # statsmodels begins a curve at the first event.
-        points.append((*keys, 0.0, 1.0, len(runs), 0))
-        for point in zip(fit.surv_times, fit.surv_prob, fit.n_risk, fit.n_events, strict=True):
-            points.append((*keys, *point))
-    return pd.DataFrame(points, columns=[*by, *CURVE])
 
 
 def estimate_mean_times(events: pd.DataFrame, by: list[str], confidence: float) -> pd.DataFrame:

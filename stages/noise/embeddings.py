@@ -1,4 +1,4 @@
-"""Predictions of a fine-tuned model under noise on the embeddings, and under noise in the texts.
+"""Predictions of a fine-tuned model under noise on the embeddings.
 
 Kowsher et al. (section 3) compute the average L2 norm of the input embeddings and add spherical Gaussian noise "with a
 standard deviation of 1" of 0 to 40 % of that norm, which does not define the noise. The setting `kind` selects the
@@ -7,20 +7,17 @@ width of the model and kind of device, so every operator and level meets the sam
 """
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
-from itertools import product
 from pathlib import Path
 
 import numpy as np
-import pandas as pd
 import torch
 from tokenizers import Tokenizer
 from torch import Tensor, nn
 
 from stages.attention.bert import OperatorBertForSequenceClassification
 from stages.classification.training import EVALUATION_BATCH, Encoded, predict_examples
-from stages.noise.text import perturb_frame
 from stages.schema.testing_sections import Noise
 from stages.training.batches import pad_sequences, sort_into_batches
 from stages.training.optimisation import find_device
@@ -71,28 +68,6 @@ def predict_under_noise(
             )
             with noise:
                 drawn.append(predict_examples(model, examples, precision))
-    return predictions
-
-
-def predict_under_text_noise(
-    frame: pd.DataFrame, setting: Noise, predict_frame: Callable[[pd.DataFrame], np.ndarray]
-) -> dict[str, list[np.ndarray]]:
-    """Predicts examples with noise in the text.
-
-    Args:
-        frame: The examples, with columns `text_a` and `text_b` (null for an example of a single text).
-        setting: Section `noise` of params.yaml.
-        predict_frame: Takes a frame with noise in the texts and returns the predictions [examples].
-
-    Returns:
-        By kind and level above 0, such as "typos=0.1", an array of predictions [examples] for every noise seed.
-    """
-    # Level 0 is predicted once, with the noise on the embeddings.
-    levels = [level for level in setting.levels if level]
-    predictions = {}
-    for kind, level in product(setting.text, levels):
-        noisy = [perturb_frame(frame, kind, level, seed) for seed in setting.seeds]
-        predictions[f"{kind}={level:g}"] = [predict_frame(perturbed) for perturbed in noisy]
     return predictions
 
 

@@ -21,7 +21,7 @@ from stages.masked_lm.corpus import Corpus
 from stages.masked_lm.run import PretrainingRun, choose_length
 from stages.masked_lm.steps import Trainer, Update
 from stages.masked_lm.validation import Validation
-from stages.pretraining.probes import Probes
+from stages.pretraining.probes import measure_probes
 from stages.runner.bars import Bar
 from stages.runner.results import CHECKPOINT
 from stages.runner.worker import count_processes, find_rank
@@ -143,9 +143,6 @@ class Loop:
         self.live = live
         self.progress = {"step": 0, "log": [], "seconds": 0.0, "loss": 0.0, "masked": 0}
         self.updates = Updates(trainer.describe_update)
-        self.probes = None
-        if trainer.run.training.probes:
-            self.probes = Probes(trainer.run, trainer.corpus)
         # Operations per second of all processes; other jobs may use the device while the peak is measured.
         self.peak = measure_peak(trainer.run.training.precision) * count_processes()
 
@@ -272,7 +269,9 @@ class Loop:
             where = f"pre-training {run.name}, step {progress['step']}"
             listed = ", ".join(infinite)
             raise ValueError(f"{where}: {listed}: the run has diverged; lower the rate")
-        entry["probes"] = self.probes.measure(model) if self.probes else {}
+        entry["probes"] = {}
+        if self.trainer.run.training.probes:
+            entry["probes"] = measure_probes(model, self.trainer.corpus)
         progress["log"].append(entry)
         progress["loss"] = 0.0
         progress["masked"] = 0

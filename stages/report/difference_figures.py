@@ -8,12 +8,16 @@ from stages.report import names
 from stages.report.drawing import Drawing, Groups
 from stages.report.intervals import draw_intervals, name_marks
 
-NOISE = "lost_"
+NOISE = "lost_noise"
 # released results stand first, and sizes in the order of the analysis
 RANK = {"released": 0, "reproduced": 1}
-# units of the axes by quantity; quantities that start with NOISE share one
-AXES = {"score": "points; right is better", "loss": "nats; left is better", "speed": "%; right is better"}
-LOST = "points lost; left is better"
+# units of the axes by quantity
+AXES = {
+    "score": "points; right is better",
+    "loss": "nats; left is better",
+    "speed": "%; right is better",
+    NOISE: "points lost; left is better",
+}
 
 
 def draw_differences(contrasts: pd.DataFrame) -> list[Drawing]:
@@ -28,13 +32,13 @@ def draw_differences(contrasts: pd.DataFrame) -> list[Drawing]:
         operator=contrasts["arm"],
         row=contrasts["arm"].map(names.name_operator),
         mark=name_marks(contrasts),
-        axis=contrasts["quantity"].map(AXES).fillna(LOST),
+        axis=contrasts["quantity"].map(AXES).fillna(""),
         scale="",
     )
     rows = rows.sort_values("source", key=lambda sources: sources.map(RANK), kind="stable")
     scores = select_rows(rows, quantity="score")
     whole = scores["at"] == GLUE_SCORE
-    lost = rows[rows["quantity"].str.startswith(NOISE) & (rows["at"] != MISMATCHED)]
+    lost = rows[(rows["quantity"] == NOISE) & (rows["at"] != MISMATCHED)]
     return [
         draw_intervals(
             "score_differences",
@@ -58,7 +62,7 @@ def draw_differences(contrasts: pd.DataFrame) -> list[Drawing]:
             "noise_differences",
             "Accuracy lost to the strongest noise compared with the original",
             "noise",
-            split_kinds(lost),
+            split_noise(lost),
         ),
         draw_intervals(
             "speed_differences",
@@ -96,14 +100,11 @@ def split_operators(rows: pd.DataFrame) -> Groups:
     return groups
 
 
-def split_kinds(rows: pd.DataFrame) -> Groups:
-    """Splits the losses to noise into a panel per kind of noise and task."""
+def split_noise(rows: pd.DataFrame) -> Groups:
+    """Splits the losses to noise into a panel per task."""
     groups = []
-    keys = ["protocol", "quantity", "at"]
-    for (protocol, quantity, at), of_task in rows.groupby(keys, sort=False):
-        kind = quantity.removeprefix(NOISE).replace("_", " ")
-        place = "noise on embeddings" if kind == "noise" else kind
-        title = f"{names.name_task(at).removesuffix('-m')}, {place}"
+    for (protocol, at), of_task in rows.groupby(["protocol", "at"], sort=False):
+        title = f"{names.name_task(at).removesuffix('-m')}, noise on embeddings"
         groups.append((title + _name_recipe(rows, protocol), of_task))
     return groups
 

@@ -35,7 +35,6 @@ OPERATORS.update(
 PROTOCOLS = {"courtois2024": "Courtois et al.", "kowsher2025": "Kowsher et al."}
 # milestones of the loss, and of the GLUE score: 95 % of the last score of pairwise, or of the operator itself
 MILESTONES = {
-    "plateau_end_step": "Plateau ends",
     "steps_to_95_percent": "95 % of pairwise",
     "steps_to_95_percent_of_own": "95 % of its own",
 }

@@ -1,4 +1,4 @@
-"""Figures of our own beside the differences: parameters saved, steps to milestones, and translation."""
+"""Figures of our own beside the differences: parameters saved, and translation."""
 
 from functools import partial
 
@@ -17,13 +17,8 @@ from stages.report.drawing import (
     draw_figure,
     draw_reference,
     find_limits,
-    label_rows,
-    label_steps_axis,
-    separate_rows,
 )
-from stages.report.figures import SOURCES, draw_bars
-from stages.report.line_names import SMALL
-from stages.report.looks import PAPER, find_style
+from stages.report.figures import draw_bars
 from stages.report.text_templates import read_content
 from stages.schema.settings import REFERENCE
 
@@ -34,8 +29,8 @@ ACCURACIES = {
 }
 # the highest possible training accuracy, which counts padding as errors
 CEILING = "accuracy_ceiling"
-# inches of an operator in the figure of milestones, and of title and axis
-RUNS, FRAME = 0.1, 0.75
+# inches of title and axis
+FRAME = 0.75
 
 
 def draw_saved(summaries: pd.DataFrame, operators: list[str], sizes: list[str]) -> Drawing:
@@ -72,49 +67,6 @@ def draw_saved(summaries: pd.DataFrame, operators: list[str], sizes: list[str]) 
     )
 
 
-def draw_waiting(frame: pd.DataFrame) -> list[Drawing]:
-    """Draws for every run the step at which the run reaches a milestone, such as a level of the loss.
-
-    There is a panel per source (released results or this run) and size, a row per milestone, and a triangle for runs
-    that never get there.
-
-    Args:
-        frame: a row per source, size, milestone, operator and step. at_risk is the number of runs that have not reached
-            the milestone before the step, and reached the number of runs that reach the milestone at the step. Every
-            operator has a row for step 0.
-
-    Returns:
-        One figure, or an empty list for an empty frame.
-    """
-    if frame.empty:
-        return []
-    curves = frame.groupby(["source", "size", "milestone", "operator"])
-    runs = curves["at_risk"].transform("max")
-    counted = frame.assign(
-        runs=runs,
-        never=runs - curves["reached"].transform("sum"),
-        last=curves["step"].transform("max"),
-    )
-    groups = []
-    lines = []
-    for (source, size), rows in counted.groupby(["source", "size"], sort=False):
-        groups.append((f"BERT-{size}, {SOURCES[source]}", rows))
-        lines.append(rows["milestone"].nunique() * rows["operator"].nunique())
-    drawing = draw_figure(
-        "waiting",
-        "Training steps until each run reaches a milestone",
-        "analysis",
-        groups,
-        _paint_waiting,
-        "waiting",
-        # every operator has a row in every milestone
-        (WIDTH, FRAME + RUNS * max(lines)),
-        frame,
-        notes=tuple(read_content("sentences")["notes"]["waiting"]),
-    )
-    return [drawing]
-
-
 def draw_translation(frame: pd.DataFrame) -> list[Drawing]:
     """Draws the accuracy of translation models by epoch, with a panel per protocol and kind of accuracy.
 
@@ -147,45 +99,6 @@ def draw_translation(frame: pd.DataFrame) -> list[Drawing]:
         notes=tuple(read_content("sentences")["notes"]["translation_curves"]),
     )
     return [drawing]
-
-
-def _paint_waiting(axes: Axes, frame: pd.DataFrame) -> None:
-    """Draws a panel: a row per milestone, in it a line per operator with a dot per run at the step of the milestone.
-
-    A triangle at the right end, with a number, stands for the runs that never get there. The dots of this run are
-    hollow.
-
-    Args:
-        axes: the panel.
-        frame: source, operator, milestone, step, `reached` (the number of runs at the step) and `never` (the number of
-            runs that never get there).
-    """
-    milestones = list(dict.fromkeys(frame["milestone"]))
-    operators = list(dict.fromkeys(frame["operator"]))
-    end = 1.08 * frame["step"].max()
-    hollow = (frame["source"] == "reproduced").all()
-    for place, operator in enumerate(operators):
-        colour, _ = find_style(operator)
-        look = {"linestyle": "none", "color": colour, "markersize": 4.5}
-        axes.plot([], [], marker="o", label=names.name_operator(operator), **look)
-        rows = select_rows(frame, operator=operator)
-        shift = 0.85 * ((place + 0.5) / len(operators) - 0.5)
-        rows = rows.assign(height=rows["milestone"].map(milestones.index) + shift)
-        dots = rows.loc[rows.index.repeat(rows["reached"])]
-        fill = PAPER if hollow else colour
-        axes.plot(dots["step"], dots["height"], marker="o", markerfacecolor=fill, **look)
-        missing = rows[(rows["step"] == 0) & (rows["never"] > 0)]
-        axes.plot([end] * len(missing), missing["height"], marker=">", markerfacecolor=PAPER, **look)
-        for row in missing.itertuples():
-            place_right = {"textcoords": "offset points", "va": "center", "fontsize": SMALL}
-            axes.annotate(row.never, (end, row.height), (5, 0), **place_right)
-    label_rows(axes, [names.name_milestone(key) for key in milestones])
-    separate_rows(axes, len(milestones))
-    axes.set_ylabel("losses in nats")
-    label_steps_axis(axes)
-    axes.locator_params(axis="x", nbins=3)
-    # room for the number behind a triangle
-    axes.set_xlim(0, 1.1 * end)
 
 
 def _paint_accuracies(axes: Axes, frame: pd.DataFrame, limits: tuple[float, float]) -> None:

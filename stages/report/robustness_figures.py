@@ -49,18 +49,18 @@ MODEL = ["protocol", "size"]
 LOW, HIGH = 50.0, 150.0
 # the row of a heat map for the more frequent answer
 MAJORITY = "majority"
-NOISE_CSV = ["source", *MODEL, "operator", "evaluated_on", "kind", "level", "mean", "minimum", "maximum", "n"]
+NOISE_CSV = ["source", *MODEL, "operator", "evaluated_on", "level", "mean", "minimum", "maximum", "n"]
 TRANSFER_CSV = ["source", *MODEL, "operator", "trained", "evaluated_on", "mean", "sd", "n"]
 
 
 def draw_noise(curves: pd.DataFrame, cells: pd.DataFrame, constant: dict[str, float]) -> list[Drawing]:
-    """Draws the accuracy under growing noise, a panel per task, kind of noise and size.
+    """Draws the accuracy under growing noise, a panel per task and size.
 
     There is a figure for every protocol (fine-tuning recipe) and size of the run, with the published numbers beside;
     without a run, a figure of the published numbers.
 
     Args:
-        curves: a row per protocol, size, operator, evaluated_on (a split), kind of noise and level: mean, minimum and
+        curves: a row per protocol, size, operator, evaluated_on (a split) and level: mean, minimum and
             maximum accuracy over n units. Level and accuracies are fractions.
         cells: the cells of all published tables: table, row_key, column_key, published (a number or NaN).
         constant: the accuracy of a constant answer on the data of this run, in per cent, by split.
@@ -70,15 +70,12 @@ def draw_noise(curves: pd.DataFrame, cells: pd.DataFrame, constant: dict[str, fl
     printed = read_printed(cells, NOISE)
     printed["level"] = printed["row"].astype(float)
     printed["evaluated_on"] = printed["column"].replace(COLUMN_OF)
-    printed["kind"] = "noise"
     drawings = []
     for model, run in split_runs(curves):
         frame = pd.concat([printed, run]) if len(run) else printed
-        # by kind of noise in order of appearance, and then by level
-        frame["rank"] = pd.factorize(frame["kind"])[0]
-        frame = frame.sort_values(["rank", "level"]).drop(columns="rank")
+        frame = frame.sort_values("level", kind="stable")
         groups = []
-        for keys, rows in frame.groupby(["size", "kind", "evaluated_on"], sort=False):
+        for keys, rows in frame.groupby(["size", "evaluated_on"], sort=False):
             groups.append((_title_noise(*keys, rows), rows))
         numbers = frame.reindex(columns=["mean", "minimum", "maximum"]).astype(float)
         values = [*constant.values(), *numbers.stack()]
@@ -186,10 +183,9 @@ def _name_split(evaluated_on: str) -> str:
     return names.name_task(evaluated_on).removesuffix("-m")
 
 
-def _title_noise(size: str, kind: str, evaluated_on: str, rows: pd.DataFrame) -> str:
+def _title_noise(size: str, evaluated_on: str, rows: pd.DataFrame) -> str:
     """Titles a panel, as in `MNLI, embeddings, published, BERT-base`."""
-    place = "embeddings" if kind == "noise" else kind.replace("_", " ")
-    parts = [_name_split(evaluated_on), place]
+    parts = [_name_split(evaluated_on), "embeddings"]
     if (rows["source"] == "published").all():
         parts.append("published")
     return ", ".join([*parts, f"BERT-{size}"])

@@ -147,7 +147,6 @@ def draw_figures(settings: Settings) -> dict[str, Drawing]:
     contrasts = read_results.read_contrasts()
     drawings += difference_figures.draw_differences(contrasts)
     drawings.append(answer_figure.draw_answers(cells))
-    drawings += own_figures.draw_waiting(read_results.read_table("waiting"))
     drawings += own_figures.draw_translation(read_results.read_table("translation_curves"))
     return {figure.name: figure for figure in drawings}
 

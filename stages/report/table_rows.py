@@ -24,8 +24,8 @@ from stages.report import claims_and_audit, deviations, open_items, read_results
 from stages.report.text_templates import describe_data, fill_sentence, gather_facts, read_content
 from stages.schema.settings import Settings
 
-# kind: of noise; evaluated_on: a split
-CURVE = ["protocol", "size", "operator", "evaluated_on", "kind"]
+# evaluated_on: a split
+CURVE = ["protocol", "size", "operator", "evaluated_on"]
 MODEL = ["protocol", "size", "operator"]
 
 
@@ -145,10 +145,8 @@ def mark_chance(measured: pd.DataFrame, curves: pd.DataFrame) -> pd.DataFrame:
 
 def select_noise_tests() -> pd.DataFrame:
     """Selects the tests of the accuracy lost to noise, with the column names of the noise curves."""
-    rows = read_results.read_contrasts()
-    rows = rows[rows["quantity"].str.startswith("lost_")]
-    rows = rows.rename(columns={"arm": "operator", "at": "evaluated_on"})
-    return rows.assign(kind=rows["quantity"].str.removeprefix("lost_"))
+    rows = select_rows(read_results.read_contrasts(), quantity="lost_noise")
+    return rows.rename(columns={"arm": "operator", "at": "evaluated_on"})
 
 
 def select_speed_tests() -> pd.DataFrame:

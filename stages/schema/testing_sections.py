@@ -8,7 +8,7 @@ from stages.schema.sections import Count, Level, Possibly, Protocol, Record, See
 
 
 class Noise(Record):
-    """Tests of fine-tuned models under noise on embeddings and in the words."""
+    """Tests of fine-tuned models under noise on embeddings."""
 
     tasks: Possibly[Task]
     levels: Several[Level]
@@ -16,8 +16,6 @@ class Noise(Record):
     place: Literal["word_embeddings", "embedding_output"]
     special_tokens: bool
     seeds: Several[Seed]
-    text: Several[Literal["typos", "dropped_words", "swapped_words"]]
-    probes: bool
 
     @model_validator(mode="after")
     def _check_levels(self):
