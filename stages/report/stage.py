@@ -97,9 +97,6 @@ def build_own_tables(settings: Settings) -> list[Grid]:
             grids.append(own_tables.build_table(name, read, **facts))
     for source, paper in published.PAPERS.items():
         facts["paper"] = paper
-        facts["code_heading"] = "Setup that it follows"
-        if source == "courtois2024":
-            facts["code_heading"] = "Authors' code, where the paper is silent"
         names = {table_rows.name_settings(source): "settings", f"open_{source}": "open"}
         for name, entry in names.items():
             described = {**read_content("tables")[entry], "frame": name}

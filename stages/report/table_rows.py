@@ -20,13 +20,15 @@ from stages.evidence.fields import select_rows
 from stages.evidence.scores import COLUMNS, GLUE_SCORE
 from stages.files.paths import LEDGER, TOKENS
 from stages.records.ledger import TOTAL, read_ledger
-from stages.report import claims_and_audit, deviations, open_items, read_results
+from stages.report import claims_and_audit, deviations, read_results
 from stages.report.text_templates import describe_data, fill_sentence, gather_facts, read_content
 from stages.schema.settings import Settings
 
 # kind: of noise; evaluated_on: a split
 CURVE = ["protocol", "size", "operator", "evaluated_on", "kind"]
 MODEL = ["protocol", "size", "operator"]
+# fields of an open point of protocol.yaml
+OPEN = ["item", "candidates", "inferred", "released_code", "here"]
 
 
 def make_reader(settings: Settings) -> Callable[[str], pd.DataFrame]:
@@ -35,6 +37,7 @@ def make_reader(settings: Settings) -> Callable[[str], pd.DataFrame]:
     Returns:
         A function from the name of a frame to the frame: computed by this module, or read from data/analysis.
     """
+    params = settings.model_dump(mode="json")
     makers = {
         "overview": partial(build_overview, settings),
         "contrasts": read_results.read_contrasts,
@@ -53,14 +56,14 @@ def make_reader(settings: Settings) -> Callable[[str], pd.DataFrame]:
         "sentence_pairs": read_results.read_sentence_pairs,
         "tasks": read_results.read_tasks,
         "studies": read_studies,
-        "settings_own": lambda: deviations.list_without_counterpart(settings.model_dump(mode="json")),
+        "settings_own": partial(deviations.list_without_counterpart, params),
         "checklist": partial(fill_checklist, settings),
         "environment": list_environment,
         "stages": list_stages,
     }
     for source in published.PAPERS:
-        makers[name_settings(source)] = partial(compare_settings, settings, source)
-        makers[f"open_{source}"] = partial(list_unspecified, settings, source)
+        makers[name_settings(source)] = partial(deviations.compare, params, source)
+        makers[f"open_{source}"] = partial(list_unspecified, source)
 
     def read_rows(name: str) -> pd.DataFrame:
         if name in makers:
@@ -257,18 +260,10 @@ def read_tokens() -> pd.DataFrame:
     return pd.DataFrame.from_dict(splits, orient="index")[columns].rename_axis("split").reset_index()
 
 
-def compare_settings(settings: Settings, source: str) -> pd.DataFrame:
-    """Compares the settings with a source; columns: setting, key, paper, code, run, verdict."""
-    unknown = None
-    for record in read_results.read_records(["filtering"]):
-        # by kind of metadata, the number of documents without it
-        unknown = record.get("unknown")
-    return deviations.compare(settings.model_dump(mode="json"), source, unknown)
-
-
-def list_unspecified(settings: Settings, source: str) -> pd.DataFrame:
-    """Lists the points that a source leaves open; columns: item, candidates, inferred, code, chosen."""
-    return open_items.list_unspecified(settings.model_dump(mode="json"), published.read_protocol(), source)
+def list_unspecified(source: str) -> pd.DataFrame:
+    """Lists the points that a source leaves open, and our choices; columns: OPEN."""
+    rows = pd.DataFrame(published.read_protocol()[source]["unspecified"], columns=OPEN, dtype=object).fillna("")
+    return rows.assign(candidates=["; ".join(map(str, readings)) for readings in rows["candidates"]])
 
 
 def fill_checklist(settings: Settings) -> pd.DataFrame:
@@ -282,7 +277,10 @@ def fill_checklist(settings: Settings) -> pd.DataFrame:
 
 def gather_checklist_facts(settings: Settings) -> dict[str, object]:
     """Gathers the facts of this run that the `{names}` in the reproducibility checklist stand for, by name."""
-    differing = {source: deviations.count_differing(compare_settings(settings, source)) for source in published.PAPERS}
+    params = settings.model_dump(mode="json")
+    differing = {}
+    for source in published.PAPERS:
+        differing[source] = deviations.count_differing(deviations.compare(params, source))
     finetuning_seeds = [str(len(settings.finetuning[name].seeds)) for name in settings.protocols]
     return {
         **gather_facts(settings),
