@@ -50,7 +50,14 @@ def find_items(section: dict, grids: dict[str, Grid], figures: dict[str, Drawing
     items = []
     for name in section["figures"]:
         items += [drawing for key, drawing in figures.items() if key.split("-")[0] == name]
-    return items + [grids[name] for name in section["tables"]]
+    for name in section["tables"]:
+        if name not in grids:
+            raise ValueError(
+                f"reports/templates/sections.yaml: section {section['id']} lists an unknown table {name!r}; add an entry "
+                "to reports/templates/tables.yaml (our own table) or stages/evidence/tables.yaml (a published table)"
+            )
+        items.append(grids[name])
+    return items
 
 
 def list_not_run(layout: dict, grids: dict[str, Grid], figures: dict[str, Drawing]) -> list[dict]:
