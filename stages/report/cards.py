@@ -11,8 +11,8 @@ import jinja2
 from stages.evidence.fields import select_rows
 from stages.files.model_folders import render_card
 from stages.files.paths import find_pretrained
-from stages.report import names, read_results
-from stages.report.text_templates import FILTERS, TEMPLATES, describe_banner
+from stages.report import names, read_results, text_templates
+from stages.report.text_templates import TEMPLATES, describe_banner
 from stages.schema.operators import describe_operators
 from stages.schema.settings import Settings
 
@@ -36,14 +36,8 @@ def escape(value: object) -> str:
 
 def make_environment(folder: Path) -> jinja2.Environment:
     """Builds the Jinja environment of the Markdown templates of a folder."""
-    templates = jinja2.Environment(
-        loader=jinja2.FileSystemLoader(folder),
-        undefined=jinja2.StrictUndefined,
-        finalize=escape,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
-    templates.filters.update(FILTERS, code=Code)
+    templates = text_templates.make_environment(folder, finalize=escape)
+    templates.filters["code"] = Code
     return templates
 
 

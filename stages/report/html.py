@@ -9,10 +9,10 @@ from pathlib import Path
 import jinja2
 from markupsafe import Markup, escape
 
+from stages.report import text_templates
 from stages.report.claims_and_audit import WORDS, name_column
 from stages.report.looks import GRID, HEAT, INK, PAPER, STYLES
 from stages.report.tables import FORMULA
-from stages.report.text_templates import FILTERS
 
 # colours of figures, and the colours that stand for them inside a page; see style.css
 COLOURS = {
@@ -29,15 +29,9 @@ IDENTIFIER = re.compile(r'\bid="|url\(#|href="#')
 
 def make_environment(folder: Path) -> jinja2.Environment:
     """Builds the Jinja environment of the HTML templates of a folder."""
-    templates = jinja2.Environment(
-        loader=jinja2.FileSystemLoader(folder),
-        autoescape=True,
-        undefined=jinja2.StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
+    templates = text_templates.make_environment(folder, autoescape=True)
     templates.globals.update(computed=FORMULA.pattern, verdicts=WORDS)
-    templates.filters.update(FILTERS, column=name_column, formula=format_formula, inline=embed_svg)
+    templates.filters.update(column=name_column, formula=format_formula, inline=embed_svg)
     return templates
 
 

@@ -14,9 +14,9 @@ from pathlib import Path
 
 import jinja2
 
+from stages.report import text_templates
 from stages.report.drawing import Drawing
 from stages.report.tables import Grid
-from stages.report.text_templates import FILTERS
 
 ESCAPES = {
     "\\": r"\textbackslash{}",
@@ -73,23 +73,18 @@ class Latex(str):
 
 def make_environment(folder: Path) -> jinja2.Environment:
     """Builds the Jinja environment of the LaTeX templates of a folder; `escape` is applied to every value."""
-    templates = jinja2.Environment(
-        loader=jinja2.FileSystemLoader(folder),
+    templates = text_templates.make_environment(
+        folder,
         variable_start_string="<<",
         variable_end_string=">>",
         block_start_string="<%",
         block_end_string="%>",
         comment_start_string="<#",
         comment_end_string="#>",
-        undefined=jinja2.StrictUndefined,
         finalize=escape,
-        trim_blocks=True,
-        lstrip_blocks=True,
         keep_trailing_newline=True,
     )
-    templates.filters.update(
-        FILTERS, tex=Latex, breakable=make_breakable, formula=format_formula, columns=choose_columns
-    )
+    templates.filters.update(tex=Latex, breakable=make_breakable, formula=format_formula, columns=choose_columns)
     templates.tests["printed"] = is_printed
     return templates
 

@@ -53,8 +53,8 @@ def find_items(section: dict, grids: dict[str, Grid], figures: dict[str, Drawing
     for name in section["tables"]:
         if name not in grids:
             raise ValueError(
-                f"reports/templates/sections.yaml: section {section['id']} lists an unknown table {name!r}; add an entry "
-                "to reports/templates/tables.yaml (our own table) or stages/evidence/tables.yaml (a published table)"
+                f"reports/templates/sections.yaml: section {section['id']} lists an unknown table {name!r}; add an "
+                "entry to reports/templates/tables.yaml (own table) or stages/evidence/tables.yaml (published table)"
             )
         items.append(grids[name])
     return items

@@ -12,6 +12,7 @@ marks the rows of baselines, such as a constant answer.
 
 import re
 from collections.abc import Iterable
+from dataclasses import replace
 from itertools import product
 from math import isnan
 
@@ -139,16 +140,11 @@ def _mark_sizes(keys: pd.Series, patterns: list[str], kept: pd.Series, sizes: se
     return keys.isin(wanted)
 
 
-def _place_cells(by_edition: Editions) -> dict[str, dict]:
+def _build_groups(table: Table, by_edition: Editions) -> tuple[list[Heading], list[Group]]:
+    """Builds headings, which are of the last edition, and rows of a table; a row of a list has a single cell."""
     placed = {}
     for edition, cells in by_edition.items():
         placed[edition] = {(cell.row_key, cell.column_key): cell for cell in cells.itertuples()}
-    return placed
-
-
-def _build_groups(table: Table, by_edition: Editions) -> tuple[list[Heading], list[Group]]:
-    """Builds headings, which are of the last edition, and rows of a table; a row of a list has a single cell."""
-    placed = _place_cells(by_edition)
     everything = pd.concat(by_edition.values())
     latest_first = list(by_edition.values())[::-1]
     columns = pd.concat(latest_first).drop_duplicates("column_key")
@@ -185,13 +181,15 @@ def _build_group(table: Table, rows: dict[str, list]) -> Group:
     """
     latest = list(rows.values())[-1]
     present = [cell for cell in latest if cell]
-    printed = False
-    for row in rows.values():
-        printed = printed or any(cell and pd.notna(cell.printed) for cell in row)
+    printed = any(cell and pd.notna(cell.printed) for row in rows.values() for cell in row)
     lines = []
     remark = ""
     if printed:
-        lines = [*_list_published(rows), _recompute_line(latest)]
+        values = {edition: tuple(map(_format_printed, row)) for edition, row in rows.items()}
+        lines = [Line(f"published, {edition}", found) for edition, found in values.items()]
+        if len(set(values.values())) == 1:
+            lines = [replace(lines[0], label="published")]
+        lines.append(_recompute_line(latest))
     else:
         without_model = any(cell.verdict == NO_MODEL for cell in present)
         remark = NO_MODEL if without_model else NOT_IN_PAPER
@@ -200,19 +198,6 @@ def _build_group(table: Table, rows: dict[str, list]) -> Group:
     if table.is_list:
         label = names.write_names(f"{label}: {present[0].column}")
     return Group(label, tuple(line for line in lines if line), remark)
-
-
-def _list_published(rows: dict[str, list]) -> list[Line]:
-    """Lists the line of the published numbers; two lines if the editions of the paper differ.
-
-    Args:
-        rows: by edition, the later last, the cells of the row.
-    """
-    printed = {edition: tuple(map(_format_printed, row)) for edition, row in rows.items()}
-    different = set(printed.values())
-    if len(different) == 1:
-        return [Line("published", different.pop())]
-    return [Line(f"published, {edition}", values) for edition, values in printed.items()]
 
 
 def _format_printed(cell) -> Value:

@@ -59,28 +59,19 @@ def build_tables(settings: Settings) -> dict[str, Grid]:
     cells = read_results.read_cells().fillna({"status": "", "metric": ""})
     checks = read_results.read_audit()
     grids = []
-    for tables in list_paper_tables():
-        grids.append(paper_tables.build_paper_table(tables, cells, settings.sizes))
+    specified = specifications.load()[0]
+    earlier_edition = next(iter(published.EDITIONS))
+    for table in specified.values():
+        grids.append(paper_tables.build_paper_table((table,), cells, settings.sizes))
+        # two editions are one further table, with the lines of both
+        if table.edition and table.name.startswith(earlier_edition):
+            pair = (table, specified[table.edition])
+            grids.append(paper_tables.build_paper_table(pair, cells, settings.sizes))
     # claims and audit have pages of their own
     grids.append(claims_and_audit.build_claims(read_results.read_claims(), checks))
     grids.append(claims_and_audit.build_audit(checks))
     grids += build_own_tables(settings)
     return {grid.name: grid for grid in grids}
-
-
-def list_paper_tables() -> list[tuple[specifications.Table, ...]]:
-    """Lists the tables of the papers, each as a tuple of one; tables that two editions print also as a pair.
-
-    A pair becomes one table with the lines of both editions.
-    """
-    specified = specifications.load()[0]
-    earlier_edition = next(iter(published.EDITIONS))
-    listed = []
-    for table in specified.values():
-        listed.append((table,))
-        if table.edition and table.name.startswith(earlier_edition):
-            listed.append((table, specified[table.edition]))
-    return listed
 
 
 def build_own_tables(settings: Settings) -> list[Grid]:
@@ -97,8 +88,8 @@ def build_own_tables(settings: Settings) -> list[Grid]:
             grids.append(own_tables.build_table(name, read, **facts))
     for source, paper in published.PAPERS.items():
         facts["paper"] = paper
-        names = {table_rows.name_settings(source): "settings", f"open_{source}": "open"}
-        for name, entry in names.items():
+        for entry in ("settings", "open"):
+            name = f"{entry}_{source}"
             described = {**read_content("tables")[entry], "frame": name}
             grids.append(own_tables.build_table(name, read, described, **facts))
     return grids

@@ -62,7 +62,7 @@ def make_reader(settings: Settings) -> Callable[[str], pd.DataFrame]:
         "stages": list_stages,
     }
     for source in published.PAPERS:
-        makers[name_settings(source)] = partial(deviations.compare, params, source)
+        makers[f"settings_{source}"] = partial(deviations.compare, params, source)
         makers[f"open_{source}"] = partial(list_unspecified, source)
 
     def read_rows(name: str) -> pd.DataFrame:
@@ -71,13 +71,6 @@ def make_reader(settings: Settings) -> Callable[[str], pd.DataFrame]:
         return read_results.read_table(name)
 
     return read_rows
-
-
-def name_settings(source: str) -> str:
-    """Names the table that compares the settings with a source: `kowsher` gives `settings_kowsher`."""
-    if source == "courtois2024":
-        return "settings"
-    return f"settings_{source}"
 
 
 def build_overview(settings: Settings) -> pd.DataFrame:
@@ -180,21 +173,6 @@ def read_studies() -> pd.DataFrame:
     return rows.sort_values("operator", key=lambda names: names.map(operators.index), kind="stable")
 
 
-def average_elsewhere(rows: pd.DataFrame) -> pd.DataFrame:
-    """Averages the balanced accuracy (a fraction) of each model over the tasks that the model was not trained on.
-
-    The mismatched split of MNLI is left out.
-
-    Args:
-        rows: a row per protocol, size, operator, task (trained on), evaluated_on (tested on) and metric: mean.
-
-    Returns:
-        A row per protocol, size, operator and task: mean.
-    """
-    away = derived.select_elsewhere(rows)
-    return away.groupby([*MODEL, "task"], sort=False)["mean"].mean().reset_index()
-
-
 def complete_transfer(rows: pd.DataFrame) -> pd.DataFrame:
     """Adds averages and answers without a model to the results of transfer between tasks. All means are fractions.
 
@@ -206,7 +184,8 @@ def complete_transfer(rows: pd.DataFrame) -> pd.DataFrame:
         other tasks; for two answers without a model, named under `operator`, rows of `accuracy` and `elsewhere` without
         protocol, size and task.
     """
-    elsewhere = average_elsewhere(rows).assign(metric="elsewhere")
+    away = derived.select_elsewhere(rows).groupby([*MODEL, "task"], sort=False)
+    elsewhere = away["mean"].mean().reset_index().assign(metric="elsewhere")
     frequent = select_rows(rows, metric="majority_accuracy").drop_duplicates("evaluated_on")[["evaluated_on", "mean"]]
     frequent = frequent.assign(operator="the more frequent answer", metric="accuracy")
     chance = frequent.assign(operator="chance", mean=0.5)
@@ -267,22 +246,13 @@ def list_unspecified(source: str) -> pd.DataFrame:
 
 
 def fill_checklist(settings: Settings) -> pd.DataFrame:
-    """Fills the reproducibility checklist with facts of the run; columns: item, answer, where."""
-    facts = gather_checklist_facts(settings)
-    rows = []
-    for entry in read_content("checklist"):
-        rows.append({name: text.format(**facts) for name, text in entry.items()})
-    return pd.DataFrame(rows)
-
-
-def gather_checklist_facts(settings: Settings) -> dict[str, object]:
-    """Gathers the facts of this run that the `{names}` in the reproducibility checklist stand for, by name."""
+    """Fills the `{names}` in the reproducibility checklist with facts of the run; columns: item, answer, where."""
     params = settings.model_dump(mode="json")
     differing = {}
     for source in published.PAPERS:
         differing[source] = deviations.count_differing(deviations.compare(params, source))
     finetuning_seeds = [str(len(settings.finetuning[name].seeds)) for name in settings.protocols]
-    return {
+    facts = {
         **gather_facts(settings),
         "differences": fill_sentence("differences", papers=published.PAPERS, differing=differing),
         "generated": "yes" if settings.generated else "does not apply",
@@ -290,6 +260,10 @@ def gather_checklist_facts(settings: Settings) -> dict[str, object]:
         "pretraining_seeds": len(settings.pretraining.seeds),
         "finetuning_seeds": " and ".join(finetuning_seeds),
     }
+    rows = []
+    for entry in read_content("checklist"):
+        rows.append({name: text.format(**facts) for name, text in entry.items()})
+    return pd.DataFrame(rows)
 
 
 def list_environment() -> pd.DataFrame:
@@ -298,16 +272,13 @@ def list_environment() -> pd.DataFrame:
     lock = Path("dvc.lock")
     if not lock.exists():
         return rows
-    text = f"SHA-256 {digest_lock(lock)}, without the stage report"
+    stages = yaml.safe_load(lock.read_text(encoding="utf-8"))["stages"]
+    # DVC adds this stage after the report is written
+    stages.pop("report", None)
+    digest = hashlib.sha256(json.dumps(stages, sort_keys=True).encode()).hexdigest()
+    text = f"SHA-256 {digest}, without the stage report"
     first = pd.DataFrame([("dvc.lock", text)], columns=rows.columns)
     return pd.concat([first, rows])
-
-
-def digest_lock(lock: Path) -> str:
-    """Computes the SHA-256 of the stages in dvc.lock except this stage, which DVC adds after the report is written."""
-    stages = yaml.safe_load(lock.read_text(encoding="utf-8"))["stages"]
-    stages.pop("report", None)
-    return hashlib.sha256(json.dumps(stages, sort_keys=True).encode()).hexdigest()
 
 
 def list_stages() -> pd.DataFrame:
