@@ -129,7 +129,7 @@ def make_contrasts(
             operators = [name for name in runs["operator"].unique() if name != REFERENCE]
             against_original = [(operator, REFERENCE) for operator in operators]
             for sides in (*against_original, *further):
-                arm, reference = (_list_operators(side) for side in sides)
+                arm, reference = ([side] if isinstance(side, str) else list(side) for side in sides)
                 if _is_comparable(arm, runs) and _is_comparable(reference, runs):
                     contrasts.append(place | _compare_sides(arm, reference, runs, confidence))
     columns = list(describe_columns()["column"])
@@ -194,10 +194,6 @@ def _collect_transfer(rows: pd.DataFrame) -> pd.DataFrame:
         score=points,
         most_frequent_high=CONSTANT,
     )
-
-
-def _list_operators(side: Arm) -> list[str]:
-    return [side] if isinstance(side, str) else list(side)
 
 
 def _is_comparable(operators: list[str], runs: pd.DataFrame) -> bool:

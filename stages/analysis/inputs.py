@@ -47,13 +47,13 @@ def read_observations(settings: Settings) -> pd.DataFrame:
         ValueError: other observations are missing, or there is no fine-tuning of a model that params.yaml asks for.
     """
     parts = [
-        _read_files(["parameters"]),
+        observations.read(list_files(["parameters"])),
         _read_models("pretraining", ["operator", "size"], settings.list_pretrained(), settings),
     ]
     tuned = observations.FOLDER / f"{TUNED}.csv"
     # Without tasks, the file has no rows.
     if settings.tasks.names and tuned.exists():
-        parts.append(_read_files(["baselines"]))
+        parts.append(observations.read(list_files(["baselines"])))
         models = settings.list_finetuned()
         parts.append(_read_models(TUNED, ["protocol", "operator", "size"], models, settings))
     further = _select_asked(_read_existing(list_further_stages()), settings)
@@ -103,10 +103,6 @@ def read_task_sizes() -> pd.DataFrame:
         value=frame["available"],
     )
     return rows.reindex(columns=columns).astype(observations.TYPES)
-
-
-def _read_files(names: Iterable[str]) -> pd.DataFrame:
-    return observations.read(list_files(names))
 
 
 def _read_existing(names: Iterable[str]) -> pd.DataFrame:

@@ -174,7 +174,9 @@ def collect_metrics(means: pd.DataFrame, compared: pd.DataFrame, settings: Setti
         if row.quantity == contrasts.SCORE:
             entry = entry.get(row.protocol, {})
         if row.at in entry:
-            entry[f"{row.at}_against_original"] = _round_contrast(row)
+            numbers = {"difference": row.estimate, "low": row.low, "high": row.high}
+            known = {name: round(value, 4) for name, value in numbers.items() if pd.notna(value)}
+            entry[f"{row.at}_against_original"] = {**known, "verdict": row.verdict}
     return result
 
 
@@ -191,10 +193,3 @@ def write_plots(run: pd.DataFrame, curves: pd.DataFrame) -> None:
     whole = whole.assign(glue_score=100 * whole["value"])
     names = ["protocol", "operator", "size", "pretraining_seed", "finetuning_seed", "glue_score"]
     write_table(PLOTS / "glue.csv", whole[names])
-
-
-def _round_contrast(row) -> dict:
-    """Rounds the difference and the ends of the interval of a comparison, without unknown numbers; adds the verdict."""
-    numbers = {"difference": row.estimate, "low": row.low, "high": row.high}
-    rounded = {name: round(value, 4) for name, value in numbers.items() if pd.notna(value)}
-    return rounded | {"verdict": row.verdict}

@@ -1,7 +1,5 @@
 """The numbers that the sentences of the report name: the answers of sections.yaml, and the first screen."""
 
-import pandas as pd
-
 from stages.evidence.baselines import AT_CHANCE
 from stages.evidence.fields import select_rows
 from stages.evidence.scores import GLUE_SCORE
@@ -35,7 +33,14 @@ def gather_facts(settings: Settings, rows: list[dict]) -> dict[str, object]:
     frames = {
         "studies": read_results.read_studies(),
         "released": read_results.read_contrasts(source="released", quantity="score", at=GLUE_SCORE),
-        "squad": read_squad(settings),
+        "squad": select_rows(
+            answer_figure.list_answers(read_results.read_cells()),
+            source="reproduced",
+            size=settings.sizes[-1],
+            questions="squad1",
+            measure="f1",
+            trained="single",
+        ),
         "translated": read_results.read_table("translation"),
         "totals": claims_and_audit.count_verdicts(read_results.read_claims()),
         "audited": claims_and_audit.count_facts(read_results.read_audit()),
@@ -52,10 +57,3 @@ def gather_facts(settings: Settings, rows: list[dict]) -> dict[str, object]:
         "rows": rows,
         **{name: frame.to_dict("records") for name, frame in frames.items()},
     }
-
-
-def read_squad(settings: Settings) -> pd.DataFrame:
-    """Selects the F1 of this run's largest size on SQuAD 1.1, without TriviaQA before, by operator."""
-    rows = answer_figure.list_answers(read_results.read_cells())
-    of_run = {"source": "reproduced", "size": settings.sizes[-1]}
-    return select_rows(rows, questions="squad1", measure="f1", trained="single", **of_run)

@@ -10,7 +10,7 @@ import pandas as pd
 
 from stages.evidence import cells, published
 from stages.evidence.fields import select_rows
-from stages.files.paths import ANALYSIS, AUDIT, RUNS, SENTENCE_PAIRS, STATISTICS
+from stages.files.paths import ANALYSIS, AUDIT, RUNS, SENTENCE_PAIRS
 from stages.runner import handover
 from stages.schema.settings import REFERENCE
 
@@ -70,11 +70,6 @@ def read_contrasts(further: bool = False, **wanted: object) -> pd.DataFrame:
 def read_studies() -> pd.DataFrame:
     """Reads the differences from the original that finished studies of this repository found."""
     return pd.read_csv(published.FOLDER / "studies.csv")
-
-
-def read_tasks() -> pd.DataFrame:
-    """Reads the statistics of every split of every task: task, split, examples, subset (of the original data), ..."""
-    return pd.read_csv(STATISTICS)
 
 
 def read_sentence_pairs() -> pd.DataFrame:

@@ -168,6 +168,7 @@ def fill_context(settings: Settings, rows: list[dict], grids: dict[str, Grid], d
     layout = read_content("sections")
     facts = {**gather_facts(settings), **answers.gather_facts(settings, rows)}
     sentences = [fill_template(sentence, **facts) for sentence in read_content("sentences")["sentences"].values()]
+    filled, not_run = pages.fill_pages(layout, grids, drawings, facts)
     return {
         **layout,
         **facts,
@@ -177,8 +178,8 @@ def fill_context(settings: Settings, rows: list[dict], grids: dict[str, Grid], d
         "answer": fill_sentence("answer", **facts),
         "sentences": [sentence for sentence in sentences if sentence],
         "picture_note": fill_sentence("picture_note", **facts),
-        "pages": pages.fill_pages(layout, grids, drawings, facts),
-        "not_run": pages.list_not_run(layout, grids, drawings),
+        "pages": filled,
+        "not_run": not_run,
     }
 
 

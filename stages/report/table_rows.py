@@ -18,7 +18,7 @@ from stages.evidence import derived, published
 from stages.evidence.baselines import LABELS
 from stages.evidence.fields import select_rows
 from stages.evidence.scores import COLUMNS, GLUE_SCORE
-from stages.files.paths import LEDGER, TOKENS
+from stages.files.paths import LEDGER, STATISTICS, TOKENS
 from stages.records.ledger import TOTAL, read_ledger
 from stages.report import claims_and_audit, deviations, read_results
 from stages.report.text_templates import describe_data, fill_sentence, gather_facts, read_content
@@ -54,7 +54,7 @@ def make_reader(settings: Settings) -> Callable[[str], pd.DataFrame]:
         "corpus": read_corpus,
         "tokens": read_tokens,
         "sentence_pairs": read_results.read_sentence_pairs,
-        "tasks": read_results.read_tasks,
+        "tasks": partial(pd.read_csv, STATISTICS),
         "studies": read_studies,
         "settings_own": partial(deviations.list_without_counterpart, params),
         "checklist": partial(fill_checklist, settings),
