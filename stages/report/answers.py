@@ -10,25 +10,10 @@ from stages.schema.settings import Settings
 
 
 def gather_facts(settings: Settings, rows: list[dict]) -> dict[str, object]:
-    """Gathers the values that the sentences of the report name, for example the sentences in sections.yaml.
+    """Gathers the values that the sentences of the report name.
 
-    Args:
-        settings: of the run.
-        rows: the rows of the first screen.
-
-    Returns:
-        By name a list of rows, except for the first two (dictionaries of texts), `detectable` and `enough`:
-        operators: the operators of the papers, with what each does.
-        quantities: what the columns of the first screen measure, in words.
-        rows: as given.
-        studies: data/published/studies.csv.
-        released: the comparisons of GLUE scores in the released results.
-        squad: the F1 of this run on SQuAD 1.1, by operator.
-        translated: the summaries of translation.
-        detectable: the differences in GLUE score, in points, that this run finds with 80 % power, by operator.
-        enough: the number of seeds from which on sign flips check the intervals.
-        totals: the number of claims of every source and kind of evidence, by verdict.
-        audited: the number of printed facts of every source by verdict.
+    Rows are dictionaries; `detectable` has the differences in GLUE score, in points, that this run finds with 80 %
+    power, and `enough` is the number of seeds from which on sign flips check the intervals.
     """
     frames = {
         "studies": read_results.read_studies(),

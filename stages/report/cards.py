@@ -42,11 +42,7 @@ def make_environment(folder: Path) -> jinja2.Environment:
 
 
 def render_cards(settings: Settings) -> dict[str, str]:
-    """Renders a model card (a README for a trained model) for every operator and size of a run.
-
-    Returns:
-        Markdown by model, such as `shared-tiny`, operator and size.
-    """
+    """Renders a model card in Markdown for every operator and size of a run, by name, such as `shared-tiny`."""
     template = make_environment(TEMPLATES).get_template("model_card.md")
     operators = describe_operators(Path(settings.operators_file))
     summaries = select_rows(read_results.read_summaries(), metric=MEASURES)

@@ -13,12 +13,8 @@ AS_STATED, DIFFERS, NOT_STATED = "as stated", "differs", "not stated"
 def compare(params: dict, source: str) -> pd.DataFrame:
     """Compares the settings of a run with the settings that a source, such as `courtois2024`, states.
 
-    Args:
-        params: the settings as nested dictionaries.
-        source: the source; a row of settings.csv without a key is a difference that no setting changes.
-
-    Returns:
-        The rows of settings.csv on the source with two further columns: `run`, the value of this run, and `verdict`.
+    Returns the rows of settings.csv on the source, with `run`, the value of this run, and `verdict`. A row without a
+    key is a difference that no setting changes.
     """
     stated = published.read_texts("settings")
     rows = stated[stated["source"] == source].merge(list_settings(params), on="key", how="left").fillna("")

@@ -36,13 +36,9 @@ def make_environment(folder: Path) -> jinja2.Environment:
 
 
 def embed_svg(svg: bytes, name: str) -> Markup:
-    """Prepares a figure for a page: makes identifiers unique, and lets colours follow the light or dark scheme.
+    """Prepares a figure for a page: unique identifiers, and colours that follow the light or dark scheme.
 
     In figure `noise`, `id="axes_1"` becomes `id="noise-axes_1"`, and `fill: #24292f` becomes `fill: currentColor`.
-
-    Args:
-        svg: a figure that matplotlib saved.
-        name: the name of the figure.
     """
     _, start, rest = svg.decode().partition("<svg ")
     text = METADATA.sub("", rest)

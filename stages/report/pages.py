@@ -13,19 +13,12 @@ def fill_pages(
 ) -> tuple[list[dict], list[dict]]:
     """Fills the pages with their sections, and lists the tables and figures that this run lacks.
 
-    Tables and figures of our own are shown only with a number of this run or of released results, figures only with
-    something to draw, and sections only with a table or figure.
-
-    Args:
-        layout: the content of sections.yaml.
-        grids: every table by name.
-        figures: every figure by name.
-        facts: the values that the templates in `answer` and `text` may name.
+    Tables and figures of our own are shown only with a number of this run or of released results, sections only with a
+    table or figure. `layout` is sections.yaml, and templates may name `facts`.
 
     Returns:
-        The pages of `layout`, whose sections have filled paragraphs `text`, and `shown`, the figures and tables; and
-        dictionaries of `item`, a table or figure without a number of this run, and `link`, its address, such as
-        `appendix.html#tokens`, empty if no page shows the item.
+        The pages, whose sections have filled paragraphs `text`, and `shown`, the figures and tables; and dictionaries
+        of `item`, without a number of this run, and `link`, its address, empty if no page shows the item.
     """
     filled, not_run = [], {}
     for page in layout["pages"]:

@@ -56,15 +56,10 @@ Editions = dict[str, pd.DataFrame]
 
 
 def build_paper_table(tables: tuple[Table, ...], cells: pd.DataFrame, sizes: Iterable[str]) -> Grid:
-    """Builds a published table from the cells; the tables of two editions become one.
+    """Builds a published table from the cells; the tables of two editions, the earlier first, become one.
 
-    Args:
-        tables: the table, or the table of each edition, the earlier first.
-        cells: of these tables, and maybe further tables; columns as in stages/evidence/cells.py.
-        sizes: the sizes of this run; counts of sizes that neither this run nor the paper has are left out.
-
-    Returns:
-        The table; the table of both editions is named without the edition, and the CSV has a column `edition`.
+    Counts of `sizes` that neither this run nor the paper has are left out. The CSV of both editions has a column
+    `edition`.
     """
     merged = len(tables) > 1
     table = tables[-1]
@@ -106,11 +101,7 @@ def merge_name(name: str) -> str:
 
 
 def _drop_other_sizes(table: Table, cells: pd.DataFrame, sizes: Iterable[str]) -> pd.DataFrame:
-    """Leaves out the rows and columns of model sizes that neither the paper nor this run has.
-
-    The stage parameters counts all sizes in params.yaml, and these counts would fill the table. Columns of BERT-base
-    always stay.
-    """
+    """Leaves out rows and columns of sizes that neither the paper nor this run has; BERT-base always stays."""
     printed = cells["printed"].notna()
     # the keys of baselines, `baseline.NAME`, read as if `baseline` were a size
     row_kept = printed | (cells["verdict"] == NO_MODEL)
@@ -121,14 +112,7 @@ def _drop_other_sizes(table: Table, cells: pd.DataFrame, sizes: Iterable[str]) -
 
 
 def _mark_sizes(keys: pd.Series, patterns: list[str], kept: pd.Series, sizes: set[str]) -> pd.Series:
-    """Marks the keys of rows or columns that stay: without a size, of a wanted size, or of a kept cell.
-
-    Args:
-        keys: a key per cell.
-        patterns: how the size is read from a key, such as `{size}.{operator}`.
-        kept: whether a cell is kept.
-        sizes: the wanted sizes.
-    """
+    """Marks the keys that stay: without a size (read by `patterns`), of a wanted size, or of a kept cell."""
     wanted = set(keys[kept])
     for key in keys.unique():
         size = ""
@@ -169,16 +153,7 @@ def _build_groups(table: Table, by_edition: Editions) -> tuple[list[Heading], li
 
 
 def _build_group(table: Table, rows: dict[str, list]) -> Group:
-    """Builds the lines of a row: as published, recomputed from the released results, and reproduced by this run.
-
-    Args:
-        table: the specification of the table.
-        rows: by edition of the paper, the later last, the cells of the row; `None` for a missing cell.
-
-    Returns:
-        The lines with the label of the row: up to three, or four if the editions differ. A row that is not in the paper
-        has a remark and at most one line.
-    """
+    """Builds the lines of a row: as published (two if the editions differ), recomputed, and reproduced."""
     latest = list(rows.values())[-1]
     present = [cell for cell in latest if cell]
     printed = any(cell and pd.notna(cell.printed) for row in rows.values() for cell in row)
@@ -230,14 +205,7 @@ def _recompute_line(row: list) -> Line | None:
 
 
 def _reproduce_line(row: list) -> Line | None:
-    """Builds the line of this run; None if no cell has a number.
-
-    The label says how the numbers came about: `counted`, `reproduced, n = 3` (trained or timed), both, or `computed` (a
-    baseline).
-
-    Args:
-        row: the cells; `None` for a missing cell.
-    """
+    """Builds the line of this run, labelled `counted`, `reproduced, n = 3` or `computed`; None without a number."""
     cells = [cell for cell in row if cell and pd.notna(cell.reproduced)]
     if not cells:
         return None
@@ -254,10 +222,7 @@ def _reproduce_line(row: list) -> Line | None:
 
 
 def _format_measured(cell) -> Value:
-    """Formats the number of this run: mean and spread, and as a detail interval, runs and verdict.
-
-    A mark is added to scores at chance (no better than a constant answer).
-    """
+    """Formats the number of this run: mean and spread; as a detail interval, runs and verdict."""
     if cell is None or isnan(cell.reproduced):
         return Value(MISSING)
     text = format_number(cell.reproduced, cell.decimals)
@@ -269,12 +234,7 @@ def _format_measured(cell) -> Value:
 
 
 def _write_notes(tables: tuple[Table, ...], latest: pd.DataFrame) -> tuple[str, ...]:
-    """Writes the notes below a published table: its own, and on editions, scores at chance and numbers of runs.
-
-    Args:
-        tables: the specifications of the table, one per edition of the paper.
-        latest: the cells of the last edition.
-    """
+    """Writes the notes below a published table: its own, and on editions, scores at chance and numbers of runs."""
     notes = []
     for table in tables:
         notes += table.notes

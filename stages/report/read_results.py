@@ -27,13 +27,9 @@ def read_table(name: str, **options) -> pd.DataFrame:
 
 
 def read_summaries() -> pd.DataFrame:
-    """Reads the summaries of the counts, losses and scores of this run.
+    """Reads the summaries of the counts, losses and scores (fractions) of this run, a row per quantity.
 
-    Returns:
-        A row per quantity. Fields that do not apply are empty texts, and scores are fractions. Further columns:
-        mean, sd, low, high: over n units (`unit`, such as pre-training seeds).
-        at_chance: whether a score is no better than the score of a constant answer.
-        words_and_overlap: the score of a linear model of words.
+    Fields that do not apply are empty texts. `unit` names the n units, such as pre-training seeds.
     """
     return read_table("summaries", dtype=KEYS).fillna(dict.fromkeys(KEYS, ""))
 
@@ -56,9 +52,8 @@ def read_audit() -> pd.DataFrame:
 def read_contrasts(further: bool = False, **wanted: object) -> pd.DataFrame:
     """Selects comparisons of two operators; stages/analysis/contrasts.yaml describes the columns.
 
-    Args:
-        further: True selects the pairs of `analysis.pairs`; False selects the comparisons with the original.
-        wanted: the wanted value, or list of values, by column, such as `quantity="loss"`.
+    `further` selects the pairs of `analysis.pairs` in place of the comparisons with the original; `wanted` has the
+    wanted value, or list of values, by column.
     """
     rows = read_table("contrasts", dtype=TEXTS).fillna(dict.fromkeys(TEXTS, ""))
     # an arm such as `symmetric - original` is a difference of two arms
@@ -81,12 +76,9 @@ def read_sentence_pairs() -> pd.DataFrame:
 
 
 def read_baseline_scores(name: str, metric: str, protocol: str = "") -> dict[str, float]:
-    """Selects the scores of a baseline, in per cent, by column or split.
+    """Selects the scores of a baseline, such as `most_frequent`, in per cent, by column or split.
 
-    Args:
-        name: the baseline, such as `most_frequent`.
-        metric: `score`, which depends on the protocol, or a raw metric such as `accuracy`, which has no protocol.
-        protocol: the fine-tuning protocol of the score.
+    The metric `score` depends on the protocol; a raw metric such as `accuracy` has none.
     """
     rows = read_table("baselines").fillna({"protocol": ""})
     rows = select_rows(rows, operator=name, metric=metric, protocol=protocol)
@@ -109,14 +101,7 @@ def read_records(names: Iterable[str]) -> list[dict]:
 
 
 def list_environment(runs: list[dict]) -> pd.DataFrame:
-    """Lists commit, machine, versions and inputs of a run.
-
-    Args:
-        runs: records of stages.
-
-    Returns:
-        A row (fact, value) for every fact that is known; values that differ between stages are joined by "; ".
-    """
+    """Lists commit, machine, versions and inputs from records of stages; differing values are joined by "; "."""
     facts = []
     for run in runs:
         known = {key.capitalize(): run[key] for key in FACTS if key in run}

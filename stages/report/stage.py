@@ -75,11 +75,7 @@ def build_tables(settings: Settings) -> dict[str, Grid]:
 
 
 def build_own_tables(settings: Settings) -> list[Grid]:
-    """Builds the tables that tables.yaml describes.
-
-    The entries `settings` and `open` (settings compared with a source, and points that a source leaves open) are built
-    once for every source.
-    """
+    """Builds the tables that tables.yaml describes; the entries `settings` and `open` once for every source."""
     facts = {**gather_facts(settings), **gather_data()}
     read = table_rows.make_reader(settings)
     grids = []
@@ -157,14 +153,7 @@ def read_dots(settings: Settings) -> pd.DataFrame:
 
 
 def fill_context(settings: Settings, rows: list[dict], grids: dict[str, Grid], drawings: dict[str, Drawing]) -> dict:
-    """Gathers the values that the templates name.
-
-    Args:
-        settings: of the run.
-        rows: the rows of the first screen.
-        grids: every table by name.
-        drawings: every figure by name.
-    """
+    """Gathers the values that the templates name; `rows` are those of the first screen."""
     layout = read_content("sections")
     facts = {**gather_facts(settings), **answers.gather_facts(settings, rows)}
     sentences = [fill_template(sentence, **facts) for sentence in read_content("sentences")["sentences"].values()]
@@ -184,14 +173,7 @@ def fill_context(settings: Settings, rows: list[dict], grids: dict[str, Grid], d
 
 
 def write_report(settings: Settings, context: dict, grids: dict[str, Grid], drawings: dict[str, Drawing]) -> None:
-    """Writes all files of the report. Old tables, figures and cards are deleted.
-
-    Args:
-        settings: the settings of the run.
-        context: the values that the templates of the pages need.
-        grids: every table by name.
-        drawings: every figure by name.
-    """
+    """Writes all files of the report. Old tables, figures and cards are deleted."""
     tex = latex.make_environment(TEMPLATES)
     with make_temporary_sibling(REPORTS / "tables") as folder:
         for name, grid in grids.items():

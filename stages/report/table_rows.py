@@ -32,11 +32,7 @@ OPEN = ["item", "candidates", "inferred", "released_code", "here"]
 
 
 def make_reader(settings: Settings) -> Callable[[str], pd.DataFrame]:
-    """Makes the function from which the tables of tables.yaml get their rows.
-
-    Returns:
-        A function from the name of a frame to the frame: computed by this module, or read from data/analysis.
-    """
+    """Makes a function from the name of a frame to the frame: computed here, or read from data/analysis."""
     params = settings.model_dump(mode="json")
     makers = {
         "overview": partial(build_overview, settings),
@@ -74,13 +70,9 @@ def make_reader(settings: Settings) -> Callable[[str], pd.DataFrame]:
 
 
 def build_overview(settings: Settings) -> pd.DataFrame:
-    """Builds the rows of the overview of a run: per size, protocol and operator; missing measurements are NaN.
+    """Builds the rows of the overview, per size, protocol and operator; missing measurements are NaN.
 
-    Returns:
-        Parameters; losses in nats; the GLUE score and words_and_overlap, the score of a linear model of words, times
-        100; the number of independent values (`n`); whether the score is within or below the interval of a constant
-        answer (`at_chance`). The columns estimate, low, high and detectable, in points, are of the comparison with the
-        original.
+    Scores and words_and_overlap (a linear model of words) are times 100; estimate, low, high and detectable are points.
     """
     rows = select_rows(read_results.read_summaries(), size=settings.sizes, operator=settings.operators)
     asked = product(settings.sizes, settings.protocols, settings.operators)
@@ -106,12 +98,7 @@ def build_overview(settings: Settings) -> pd.DataFrame:
 
 
 def select_baselines(protocol: str) -> pd.DataFrame:
-    """Selects the scores of the baselines for a fine-tuning protocol.
-
-    Returns:
-        A row per baseline (`operator`) and column of the GLUE tables: `value`, and `best`, the highest score of the
-        column, in per cent. The GLUE score is the last column.
-    """
+    """Selects the baselines' scores for a fine-tuning protocol, in per cent; `best` is the highest of the column."""
     columns = [*COLUMNS, GLUE_SCORE]
     operators = list(LABELS)
     rows = select_rows(
@@ -148,9 +135,9 @@ def select_noise_tests() -> pd.DataFrame:
 
 
 def select_speed_tests() -> pd.DataFrame:
-    """Selects the comparisons of the speed of pre-training, with the metric `speed`, and adds `allowed`.
+    """Selects the comparisons of the speed of pre-training, with the metric `speed`.
 
-    allowed: how much faster an operator would be, in per cent, if it and the original had the same share of the peak.
+    `allowed`: how much faster (%) an operator would be, if it and the original had the same share of the peak.
     """
     tests = read_results.read_contrasts(quantity="speed").rename(columns={"arm": "operator"})
     if tests.empty:
@@ -176,13 +163,7 @@ def read_studies() -> pd.DataFrame:
 def complete_transfer(rows: pd.DataFrame) -> pd.DataFrame:
     """Adds averages and answers without a model to the results of transfer between tasks. All means are fractions.
 
-    Args:
-        rows: a row per protocol, size, operator, task (trained on), evaluated_on (tested on) and metric.
-
-    Returns:
-        The rows; for each model and task trained on, a row of the metric `elsewhere`, the mean balanced accuracy on
-        other tasks; for two answers without a model, named under `operator`, rows of `accuracy` and `elsewhere` without
-        protocol, size and task.
+    The metric `elsewhere` is the mean balanced accuracy on the tasks that a model was not trained on.
     """
     away = derived.select_elsewhere(rows).groupby([*MODEL, "task"], sort=False)
     elsewhere = away["mean"].mean().reset_index().assign(metric="elsewhere")
@@ -214,12 +195,10 @@ def select_milestone_tests() -> pd.DataFrame:
 
 
 def read_corpus() -> pd.DataFrame:
-    """Selects the totals of the ledger of the filter: documents read, kept, not selected, malformed and dropped.
+    """Selects the totals of the filter's ledger: documents read, kept, not selected, malformed and dropped.
 
-    Returns:
-        Dropped documents have a row per rule and reason, the most frequent first. documents counts the documents whose
-        first reason it is, all_documents all documents to which the reason applies; bytes and all_bytes likewise. Rows
-        with zero in both counts are left out.
+    Dropped documents have a row per rule and reason, the most frequent first; all_documents counts every document to
+    which a reason applies. Rows with zero in both counts are left out.
     """
     total = select_rows(read_ledger(LEDGER), shard=TOTAL)
     dropped = select_rows(total, fate="dropped").sort_values(

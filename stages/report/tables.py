@@ -64,7 +64,7 @@ class Group:
         lines: the lines of the row.
         remark: a property of the row, such as `not in the paper`.
         anchor: a name that links can lead to.
-        words: choices by which a reader may filter the rows, each as (menu, choice).
+        words: choices to filter the rows by, each as (menu, choice).
     """
 
     label: str
@@ -88,7 +88,7 @@ class Shown:
 
     Args:
         name: the name of the files.
-        place: the place in a paper, such as `Courtois et al. 2024, Table 2`; empty for our own tables and figures.
+        place: the place in a paper, such as `Courtois et al. 2024, Table 2`; empty for our own.
         title: the caption.
         stage: the stage of the pipeline that computes the numbers.
         notes: paragraphs below.
@@ -172,12 +172,7 @@ def format_in_words(count: int) -> str:
 
 
 def describe_detectable(difference: float, unit: str = "points") -> str:
-    """Describes the difference that is detected with 80 % power, such as `2.1 points would be detected ...`.
-
-    Args:
-        difference: the difference, rounded up to a tenth.
-        unit: the unit of the difference.
-    """
+    """Describes the difference found with 80 % power, rounded up: `2.1 points would be detected ...`."""
     # the inner rounding undoes errors of floating point such as 11.000000000000002
     tenths = ceil(round(10 * difference, 6))
     return f"{format_number(tenths / 10, 1)} {unit} would be detected with 80 % power"
@@ -199,13 +194,7 @@ def format_spread(value: float, decimals: int) -> str:
 
 
 def format_interval(low: float, high: float, decimals: int) -> str:
-    """Formats an interval, such as `1.20 to 3.40` or, without an upper end, `1.20 or more`.
-
-    Args:
-        low: the lower end; NaN, which is shown as a dash, if there is no interval.
-        high: the upper end; infinite if there is no upper end.
-        decimals: the decimals of both ends.
-    """
+    """Formats an interval: `1.20 to 3.40`, `1.20 or more` (infinite upper end), or a dash (NaN)."""
     if isnan(low):
         return MISSING
     if isinf(high):
@@ -219,7 +208,7 @@ def _format_end(value: float, decimals: int) -> str:
 
 
 def write_csv(frame: pd.DataFrame) -> str:
-    """Writes a table as CSV; a text that a spreadsheet would compute, such as `=1+1`, gets an apostrophe: `'=1+1`."""
+    """Writes a table as CSV; a text that a spreadsheet would compute, such as `=1+1`, gets an apostrophe."""
     return frame.map(_keep_text).to_csv(index=False, lineterminator="\n")
 
 
