@@ -61,18 +61,10 @@ def draw_figure(
     csv: pd.DataFrame,
     **more,
 ) -> Drawing:
-    """Draws a figure with a panel for each group of rows.
+    """Draws a figure with a panel, drawn by `painter`, for each (title, rows) of `groups`; without groups it is empty.
 
-    Args:
-        name: the name of the files.
-        title: the caption.
-        stage: the stage of the pipeline that computes the numbers.
-        groups: title and rows of each panel; without panels the figure is empty.
-        painter: draws the rows of a panel into axes.
-        kind: the template in `alternatives` of sentences.yaml that describes a panel, for blind readers.
-        size: width and height of a panel, in inches.
-        csv: the numbers drawn.
-        more: further fields of Drawing.
+    `size` of a panel is in inches, and the template `kind` in `alternatives` of sentences.yaml describes a panel in
+    words. `more` has further fields of Drawing.
     """
     files = render_panels(groups, painter, *size) if groups else {}
     sentences = []
@@ -116,7 +108,7 @@ def draw_reference(axes: Axes, height: float, label: str) -> None:
 
 
 def write_figures(folder: Path, drawings: Iterable[Drawing]) -> None:
-    """Writes the numbers and the files of all figures into a folder, which is replaced as a whole."""
+    """Writes numbers and files of all figures into a folder, which is replaced."""
     with make_temporary_sibling(folder) as new:
         # also without any figure
         new.mkdir()
@@ -136,7 +128,7 @@ def draw_curve(axes: Axes, rows: pd.DataFrame, operator: str, across: str = "ste
 
 
 def label_steps_axis(axes: Axes) -> None:
-    """Labels the horizontal axis as training steps, with few ticks and thousands separated."""
+    """Labels the horizontal axis as training steps."""
     axes.set_xlabel("training step")
     axes.xaxis.set_major_locator(mpl.ticker.MaxNLocator(3))
     axes.xaxis.set_major_formatter(mpl.ticker.StrMethodFormatter("{x:,.0f}"))

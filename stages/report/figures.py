@@ -117,7 +117,7 @@ def _choose_size(kind: str, groups: Groups) -> tuple[float, float]:
 
 
 def draw_curves(axes: Axes, frame: pd.DataFrame) -> None:
-    """Draws a curve per operator; frame: operator, step (increasing), mean, minimum, maximum and n (number of runs)."""
+    """Draws a curve per operator; steps increase."""
     for operator, rows in frame.groupby("operator", sort=False):
         draw_curve(axes, rows, operator)
     label_steps_axis(axes)

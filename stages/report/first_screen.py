@@ -1,7 +1,7 @@
 """The picture of the first screen: for every operator, intervals of the differences from the original.
 
-Every number is a row of contrasts.csv or of data/published/studies.csv; the parameters are counted. The macros of
-reports/templates/picture.html and of picture.tex draw the rows, and the table below the picture lists them.
+Every number is a row of contrasts.csv or of studies.csv; the parameters are counted. Templates picture.html and
+picture.tex draw the rows.
 """
 
 from dataclasses import dataclass
@@ -34,18 +34,11 @@ MARGIN = 0.06
 
 @dataclass(frozen=True)
 class Mark:
-    """One interval in a cell of the first screen.
+    """One interval in a cell: a difference from the original with its interval (or NaN), in the unit of the column.
 
-    Args:
-        source: the kind of evidence: this run, released results, a study or a count.
-        label: the source for readers, such as `released, BERT-base`.
-        estimate: the difference from the original, in the unit of the column.
-        low: the lower end of the interval, or NaN.
-        high: the upper end of the interval, or NaN.
-        text: the numbers, such as `+0.63 [−0.32 to 1.57]`.
-        size: the rounded size of the difference, such as `0.6`.
-        name: the task, if several marks of the cell share a source.
-        verdict: by the interval, such as `higher`, of released results on the checkpoints; empty for a count.
+    `source` is the kind of evidence, `label` the source for readers, such as `released, BERT-base`; `text` has the
+    numbers, `size` the rounded size, and `name` the task, if several marks share a source. `verdict` is by the
+    interval, of released results on the checkpoints, and empty for a count.
     """
 
     source: str

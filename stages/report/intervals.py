@@ -47,17 +47,11 @@ def draw_intervals(
     marks: dict[str, Mark] | None = None,
     **more,
 ) -> Drawing:
-    """Draws an interval plot with a panel per group.
+    """Draws an interval plot with a panel per (title, rows) of `groups`.
 
-    Args:
-        name: the name of the files.
-        title: the caption.
-        stage: the stage that computes the numbers.
-        groups: the panels. Rows have operator (the colour), row (the label), mark (the name in the legend), estimate,
-            low and high (NaN: no interval), axis (the label), scale (equal scales, equal axes), and other CSV columns.
-        kind: of the alternative in words and of the note; `intervals` has a line at zero.
-        marks: by the column mark; if None, chosen by source and size.
-        more: further fields of Drawing.
+    Rows have operator (the colour), row (the label), mark (the name in the legend), estimate, low and high (NaN: no
+    interval), axis (the label), scale (equal scales, equal axes), and other columns of CSV. The kind `intervals` has a
+    line at zero; `marks` are by default chosen by source and size.
     """
     nothing = pd.DataFrame(columns=[*CSV, "mark", "scale"])
     everything = pd.concat([rows for _, rows in groups]) if groups else nothing

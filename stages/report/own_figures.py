@@ -136,16 +136,7 @@ def draw_translation(frame: pd.DataFrame) -> list[Drawing]:
 
 
 def _paint_waiting(axes: Axes, frame: pd.DataFrame) -> None:
-    """Draws a panel: a row per milestone, in it a line per operator with a dot per run at the step of the milestone.
-
-    A triangle at the right end, with a number, stands for the runs that never get there. The dots of this run are
-    hollow.
-
-    Args:
-        axes: the panel.
-        frame: source, operator, milestone, step, `reached` (the number of runs at the step) and `never` (the number of
-            runs that never get there).
-    """
+    """Draws a panel: a row per milestone, a dot per run; a triangle counts the runs that never get there."""
     milestones = list(dict.fromkeys(frame["milestone"]))
     operators = list(dict.fromkeys(frame["operator"]))
     end = 1.08 * frame["step"].max()

@@ -1,12 +1,10 @@
 """Our own tables: each is an entry of reports/templates/tables.yaml that selects from a frame.
 
-An entry names its `frame` (or several frames, which are joined one below the other), the values that rows must have
-(`where`), the fields that tell lines apart (`line`; without these fields every row is a line) and the columns. A
-column shows the first row of each line that has the values of its own `where`. `each` repeats a column for every
-combination of values of some fields. An `optional` column stands only if the field named there has a value. `form`
-names an entry of `forms` whose keys the column inherits. Texts are templates over the row, the keys of the column,
-and facts of the run. With `wide`, the CSV has a row per line, too, with the values of the field `across` side by
-side.
+An entry names its `frame` (or several, joined one below the other), the values that rows must have (`where`), the
+fields that tell lines apart (`line`; by default every row is a line) and the columns. A column shows the first row of
+each line that its own `where` selects. `each` repeats a column for every combination of values of some fields,
+`optional` names a field that must have a value, and `form` an entry of `forms` whose keys the column inherits. Texts
+are templates over the row, the keys of the column, and facts of the run. With `wide`, the CSV has a row per line.
 """
 
 from collections.abc import Callable
@@ -26,13 +24,9 @@ NOTHING = (Group("This run", (Line("", (), note=NOT_RUN),)),)
 
 
 def build_table(name: str, read: Callable[[str], pd.DataFrame], entry: dict | None = None, **facts: object) -> Grid:
-    """Builds a table that an entry of tables.yaml describes; without rows, a single line with a remark.
+    """Builds a table by its entry of tables.yaml, or by `entry`; without rows, a single line with a remark.
 
-    Args:
-        name: the name of the table and of the files.
-        read: a function that returns a frame by name.
-        entry: the description of the table; by default the entry `name` of tables.yaml.
-        facts: the values that texts may name beside the fields of a row.
+    `read` returns a frame by name; texts may name `facts` beside the fields of a row.
     """
     entry = entry or read_content("tables")[name]
     csv = select_rows(_read_frames(entry["frame"], read), **entry.get("where", {}))

@@ -1,13 +1,11 @@
 """The papers' tables. A row has up to three lines: published, recomputed from the released raw results, reproduced.
 
 The tables are made from the cells that analysis filled (stages/evidence/cells.py). The two editions of a paper's table
-are one table here: one published line if both print the same, otherwise two lines with the differences marked.
+are one table: one published line if both print the same, otherwise two lines with the differences marked. The verdict
+on a cell is shown on hover, and in the CSV.
 
-The verdict on a cell is the text that appears on hover over the reproduced number, and a column of the CSV.
-
-A row in this file is a list of cells, one for every column of the table, None for a missing cell. A cell is a named
-tuple with the fields that stages/evidence/cells.py describes; missing values are NaN or None. The verdict NO_MODEL
-marks the rows of baselines, such as a constant answer.
+A row in this file is a list of cells, one for every column, None for a missing cell. The verdict NO_MODEL marks rows of
+baselines.
 """
 
 import re

@@ -1,7 +1,4 @@
-"""Reads the files that earlier stages left: results of the analysis, checks of the audit, records of the run.
-
-A frame that is read as it is belongs here; a frame that is computed for a table belongs into table_rows.py.
-"""
+"""Reads the files that earlier stages left, as they are; table_rows.py has the frames that are computed for a table."""
 
 import json
 from collections.abc import Iterable
@@ -22,7 +19,7 @@ FACTS = ("commit", "python", "system", "processor", "cores", "device")
 
 
 def read_table(name: str, **options) -> pd.DataFrame:
-    """Reads one table that the stage analysis left. name: of the file; options: of pandas.read_csv."""
+    """Reads one table that the stage analysis left."""
     return pd.read_csv(ANALYSIS / f"{name}.csv", **options)
 
 
@@ -40,12 +37,12 @@ def read_cells() -> pd.DataFrame:
 
 
 def read_claims() -> pd.DataFrame:
-    """Reads the judged claims, all texts; an empty text is no gap here."""
+    """Reads the judged claims, all texts."""
     return read_table("claims").fillna("")
 
 
 def read_audit() -> pd.DataFrame:
-    """Reads the checks of the published numbers: check (its name), source, statement, verdict, arithmetic, by, fact."""
+    """Reads the checks of the published numbers, all texts."""
     return pd.read_csv(AUDIT, keep_default_na=False)
 
 
@@ -68,7 +65,7 @@ def read_studies() -> pd.DataFrame:
 
 
 def read_sentence_pairs() -> pd.DataFrame:
-    """Reads the ledger that counts sentence pairs of translation; the frame is empty if this run translates nothing."""
+    """Reads the ledger that counts sentence pairs; empty if this run translates nothing."""
     path = SENTENCE_PAIRS / "ledger.csv"
     if path.exists():
         return pd.read_csv(path)
@@ -91,7 +88,7 @@ def read_run_records() -> list[dict]:
 
 
 def read_records(names: Iterable[str]) -> list[dict]:
-    """Reads the records of data/runs with these names, such as `corpus`, in order. Missing records are left out."""
+    """Reads the records of data/runs with these names, in order. Missing records are left out."""
     found = []
     for name in names:
         path = RUNS / f"{name}.json"

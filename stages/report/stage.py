@@ -92,7 +92,7 @@ def build_own_tables(settings: Settings) -> list[Grid]:
 
 
 def gather_data() -> dict[str, object]:
-    """Gathers values that the texts of our own tables name beside the fields of a row."""
+    """Gathers values that our own tables' texts name beside the fields of a row."""
     index = json.loads((TOKENS / "index.json").read_text(encoding="utf-8"))
     documents = select_rows(table_rows.read_corpus(), fate="in")["documents"].sum()
     signatures = set()
@@ -138,7 +138,7 @@ def draw_figures(settings: Settings) -> dict[str, Drawing]:
 
 
 def read_dots(settings: Settings) -> pd.DataFrame:
-    """Reads the GLUE scores (times 100) of single runs, with the score of a constant answer beside this run's."""
+    """Reads the GLUE scores (times 100) of single runs; `constant` is the score of a constant answer."""
     runs = read_results.read_table("runs")
     runs = runs[runs["evaluated_on"] == scores.GLUE_SCORE]
     runs = runs.assign(score=100 * runs["value"], quantity=scores.GLUE_SCORE)

@@ -1,7 +1,6 @@
 """The rows that our own tables select from: frames that are computed for a table from the files of earlier stages.
 
-A new column of a table is added to the function that makes the frame here; `make_reader` lists the functions. A frame
-without an entry in `make_reader` is a file of data/analysis.
+`make_reader` lists the functions. A frame without an entry there is a file of data/analysis.
 """
 
 import hashlib
@@ -120,14 +119,14 @@ def read_noise_measures() -> pd.DataFrame:
 
 
 def mark_chance(measured: pd.DataFrame, curves: pd.DataFrame) -> pd.DataFrame:
-    """Adds, to the measure `lost` only, whether a model is `at_chance` without noise, at level 0 of `curves`."""
+    """Adds, to the measure `lost` only, whether a model is `at_chance` at level 0 of `curves`."""
     clean = select_rows(curves, level=0)[[*CURVE, "at_chance"]]
     rows = measured.merge(clean, on=CURVE, how="left")
     return rows.assign(at_chance=rows["at_chance"].where(rows["measure"] == "lost"))
 
 
 def select_noise_tests() -> pd.DataFrame:
-    """Selects the tests of the accuracy lost to noise, with the column names of the noise curves."""
+    """Selects the tests of the accuracy lost to noise, named as the noise curves."""
     rows = read_results.read_contrasts()
     rows = rows[rows["quantity"].str.startswith("lost_")]
     rows = rows.rename(columns={"arm": "operator", "at": "evaluated_on"})
@@ -154,7 +153,7 @@ def select_speed_tests() -> pd.DataFrame:
 
 
 def read_studies() -> pd.DataFrame:
-    """Reads the differences that the studies of this repository found, sorted by operator, each in the file's order."""
+    """Reads the differences that our studies found, sorted by operator."""
     rows = read_results.read_studies()
     operators = list(rows["operator"].unique())
     return rows.sort_values("operator", key=lambda names: names.map(operators.index), kind="stable")
@@ -182,14 +181,14 @@ def read_milestones() -> pd.DataFrame:
 
 
 def sort_milestones(rows: pd.DataFrame) -> pd.DataFrame:
-    """Sorts rows by `milestone`: levels of the loss (`loss=3`) from the highest on, then the rest in file order."""
+    """Sorts rows by `milestone`: losses (`loss=3`) from the highest on, then the rest in file order."""
     is_loss = rows["milestone"].str.startswith("loss=")
     level = rows["milestone"].str.removeprefix("loss=").where(is_loss, "-1").astype(float)
     return rows.iloc[(-level).argsort(kind="stable")]
 
 
 def select_milestone_tests() -> pd.DataFrame:
-    """Selects the differences in steps to milestones, such as a level of the loss, that have an interval."""
+    """Selects the differences in steps to milestones that have an interval."""
     tests = sort_milestones(read_results.read_contrasts(quantity="steps").rename(columns={"at": "milestone"}))
     return tests[tests["low"].notna()]
 
@@ -261,7 +260,7 @@ def list_environment() -> pd.DataFrame:
 
 
 def list_stages() -> pd.DataFrame:
-    """Selects stage, seconds, seconds_of_jobs (NaN if not recorded) and started (a text) of every record of the run."""
+    """Selects stage, seconds, seconds_of_jobs (NaN if not recorded) and started of every record."""
     columns = ["stage", "seconds", "seconds_of_jobs", "started"]
     rows = pd.DataFrame(read_results.read_run_records(), columns=columns)
     return rows.astype({"seconds": float, "seconds_of_jobs": float})
