@@ -25,7 +25,7 @@ TABLES = specifications.load()[0]
 
 def make_grid(name: str, run: list[dict]):
     table = TABLES[name]
-    return build_paper_table((table,), fill_table(name, run), ["tiny"])
+    return build_paper_table((table,), fill_table(name, run), set())
 
 
 def make_scored_runs(operator: str, size: str, *values: float) -> list[dict]:
@@ -93,9 +93,19 @@ def test_a_score_at_chance_is_marked(value, text):
     constant = {("most_frequent", "courtois2024", "rte", "score"): (0.55, 0.6)}
     name = "courtois2024_table3_glue"
     table = build_paper_table(
-        (TABLES[name],), fill_table(name, make_scored_runs("pairwise", "base", value), without_model=constant), []
+        (TABLES[name],), fill_table(name, make_scored_runs("pairwise", "base", value), without_model=constant), set()
     )
     assert make_column(table, list_lines(table, "BERT-base pairwise")["reproduced"], "RTE").text == text
+
+
+def test_counts_of_other_sizes_are_left_out_unless_the_paper_prints_them():
+    run = []
+    for size in ("base", "mini", "tiny"):
+        run.append(make_row(stage="parameters", protocol=None, metric="masked_lm_parameters", size=size, value=9.0))
+    name = "courtois2024_table2_model_parameters"
+    table = build_paper_table((TABLES[name],), fill_table(name, run), {"base", "mini"})
+    shown = set(table.csv["row"].str.partition(".")[0])
+    assert shown == {"small", "base", "tiny"}
 
 
 def test_counts_are_called_counted_and_formulas_are_formulas():
@@ -115,7 +125,7 @@ def test_the_csv_has_one_line_a_cell_with_published_and_reproduced_values():
 def make_both_editions(end: str):
     pair = tuple(TABLES[f"{edition}_{end}"] for edition in ("kowsher2024_arxiv", "kowsher2025_naacl"))
     return build_paper_table(
-        pair, pd.concat([cells.fill_cells(table, make_cell_sources([])) for table in pair]), ["tiny"]
+        pair, pd.concat([cells.fill_cells(table, make_cell_sources([])) for table in pair]), set()
     )
 
 

@@ -9,14 +9,12 @@ baselines.
 """
 
 import re
-from collections.abc import Iterable
 from dataclasses import replace
 from itertools import product
 from math import isnan
 
 import pandas as pd
 
-from stages.evidence import specifications
 from stages.evidence.cell_verdicts import NO_MODEL, NOT_IN_PAPER, NOT_JUDGED, NOT_MEASURED, NOT_RUN
 from stages.evidence.cells import MEASURED, PAPER_SIZES
 from stages.evidence.published import EDITIONS
@@ -53,10 +51,10 @@ FORMULA = re.compile(r"[\w()+\-/^=., ]+")
 Editions = dict[str, pd.DataFrame]
 
 
-def build_paper_table(tables: tuple[Table, ...], cells: pd.DataFrame, sizes: Iterable[str]) -> Grid:
+def build_paper_table(tables: tuple[Table, ...], cells: pd.DataFrame, left_out: set[str]) -> Grid:
     """Builds a published table from the cells; the tables of two editions, the earlier first, become one.
 
-    Counts of `sizes` that neither this run nor the paper has are left out. The CSV of both editions has a column
+    Counts of the sizes `left_out` are not shown, unless the paper prints them. The CSV of both editions has a column
     `edition`.
     """
     merged = len(tables) > 1
@@ -64,7 +62,7 @@ def build_paper_table(tables: tuple[Table, ...], cells: pd.DataFrame, sizes: Ite
     labels = list(EDITIONS.values()) if merged else [""]
     by_edition = {}
     for label, part in zip(labels, tables, strict=True):
-        by_edition[label] = _drop_other_sizes(part, cells[cells["table"] == part.name], sizes)
+        by_edition[label] = _drop_sizes(cells[cells["table"] == part.name], left_out)
     everything = pd.concat([part.assign(edition=edition) for edition, part in by_edition.items()])
     headings, groups = _build_groups(table, by_edition)
     csv = everything[list(CSV)].rename(columns=CSV).assign(command=write_command(table.stage))
@@ -98,28 +96,16 @@ def merge_name(name: str) -> str:
     return name
 
 
-def _drop_other_sizes(table: Table, cells: pd.DataFrame, sizes: Iterable[str]) -> pd.DataFrame:
-    """Leaves out rows and columns of sizes that neither the paper nor this run has; BERT-base always stays."""
+def _drop_sizes(cells: pd.DataFrame, sizes: set[str]) -> pd.DataFrame:
+    """Leaves out rows and columns of sizes, unless the paper prints them; columns of BERT-base always stay."""
     printed = cells["printed"].notna()
-    # the keys of baselines, `baseline.NAME`, read as if `baseline` were a size
-    row_kept = printed | (cells["verdict"] == NO_MODEL)
-    rows = _mark_sizes(cells["row_key"], [table.row_key], row_kept, {*sizes})
-    patterns = [column.key for column in table.columns if "{size}" in column.key]
-    columns = _mark_sizes(cells["column_key"], patterns, printed, {*sizes, PAPER_SIZES[-1]})
-    return cells[rows & columns]
-
-
-def _mark_sizes(keys: pd.Series, patterns: list[str], kept: pd.Series, sizes: set[str]) -> pd.Series:
-    """Marks the keys that stay: without a size (read by `patterns`), of a wanted size, or of a kept cell."""
-    wanted = set(keys[kept])
-    for key in keys.unique():
-        size = ""
-        for pattern in filter(None, patterns):
-            fields = specifications.match_fields(pattern, key) or {}
-            size = size or fields.get("size", "")
-        if not size or size in sizes:
-            wanted.add(key)
-    return keys.isin(wanted)
+    for axis, dropped in (("row_key", sizes), ("column_key", sizes - {PAPER_SIZES[-1]})):
+        keys = cells[axis]
+        # a size is a part of a key, such as `base.shared`
+        of_size = [not dropped.isdisjoint(key.split(".")) for key in keys]
+        kept = keys.isin(keys[printed]) | ~pd.Series(of_size, index=cells.index, dtype=bool)
+        cells, printed = cells[kept], printed[kept]
+    return cells
 
 
 def _build_groups(table: Table, by_edition: Editions) -> tuple[list[Heading], list[Group]]:

@@ -60,13 +60,15 @@ def build_tables(settings: Settings) -> dict[str, Grid]:
     checks = read_results.read_audit()
     grids = []
     specified = specifications.load()[0]
+    # the stage parameters counts every size of params.yaml
+    left_out = set(settings.models) - set(settings.sizes)
     earlier_edition = next(iter(published.EDITIONS))
     for table in specified.values():
-        grids.append(paper_tables.build_paper_table((table,), cells, settings.sizes))
+        grids.append(paper_tables.build_paper_table((table,), cells, left_out))
         # two editions are one further table, with the lines of both
         if table.edition and table.name.startswith(earlier_edition):
             pair = (table, specified[table.edition])
-            grids.append(paper_tables.build_paper_table(pair, cells, settings.sizes))
+            grids.append(paper_tables.build_paper_table(pair, cells, left_out))
     # claims and audit have pages of their own
     grids.append(claims_and_audit.build_claims(read_results.read_claims(), checks))
     grids.append(claims_and_audit.build_audit(checks))
