@@ -99,11 +99,10 @@ def merge_name(name: str) -> str:
 def _drop_sizes(cells: pd.DataFrame, sizes: set[str]) -> pd.DataFrame:
     """Leaves out rows and columns of sizes, unless the paper prints them; columns of BERT-base always stay."""
     printed = cells["printed"].notna()
-    for axis, dropped in (("row_key", sizes), ("column_key", sizes - {PAPER_SIZES[-1]})):
+    # a row begins with the size, as in `base.shared`, and a column ends with the size, as in `counted.base`
+    for axis, place, dropped in (("row_key", 0, sizes), ("column_key", -1, sizes - {PAPER_SIZES[-1]})):
         keys = cells[axis]
-        # a size is a part of a key, such as `base.shared`
-        of_size = [not dropped.isdisjoint(key.split(".")) for key in keys]
-        kept = keys.isin(keys[printed]) | ~pd.Series(of_size, index=cells.index, dtype=bool)
+        kept = keys.isin(keys[printed]) | ~keys.str.split(".").str[place].isin(dropped)
         cells, printed = cells[kept], printed[kept]
     return cells
 
