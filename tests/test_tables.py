@@ -124,9 +124,7 @@ def test_the_csv_has_one_line_a_cell_with_published_and_reproduced_values():
 
 def make_both_editions(end: str):
     pair = tuple(TABLES[f"{edition}_{end}"] for edition in ("kowsher2024_arxiv", "kowsher2025_naacl"))
-    return build_paper_table(
-        pair, pd.concat([cells.fill_cells(table, make_cell_sources([])) for table in pair]), set()
-    )
+    return build_paper_table(pair, pd.concat([cells.fill_cells(table, make_cell_sources([])) for table in pair]), set())
 
 
 HOSTILE = (

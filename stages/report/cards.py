@@ -6,8 +6,6 @@ The template is Markdown: every value, such as `report.data`, is escaped, so tha
 import re
 from pathlib import Path
 
-import jinja2
-
 from stages.evidence.fields import select_rows
 from stages.files.model_folders import render_card
 from stages.files.paths import find_pretrained
@@ -34,16 +32,11 @@ def escape(value: object) -> str:
     return SPECIAL.sub(r"\\\g<0>", line)
 
 
-def make_environment(folder: Path) -> jinja2.Environment:
-    """Builds the Jinja environment of the Markdown templates of a folder."""
-    templates = text_templates.make_environment(folder, finalize=escape)
-    templates.filters["code"] = Code
-    return templates
-
-
 def render_cards(settings: Settings) -> dict[str, str]:
     """Renders a model card in Markdown for every operator and size of a run, by name, such as `shared-tiny`."""
-    template = make_environment(TEMPLATES).get_template("model_card.md")
+    templates = text_templates.make_environment(TEMPLATES, finalize=escape)
+    templates.filters["code"] = Code
+    template = templates.get_template("model_card.md")
     operators = describe_operators(Path(settings.operators_file))
     summaries = select_rows(read_results.read_summaries(), metric=MEASURES)
     texts = {}
