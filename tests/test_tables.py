@@ -25,7 +25,7 @@ TABLES = specifications.load()[0]
 
 def make_grid(name: str, run: list[dict]):
     table = TABLES[name]
-    return build_paper_table((table,), fill_table(name, run), ["tiny"])
+    return build_paper_table((table,), fill_table(name, run), set())
 
 
 def make_scored_runs(operator: str, size: str, *values: float) -> list[dict]:
@@ -55,13 +55,10 @@ def make_column(table, line, label: str):
         (format_number(-0.004, 2), "0.00"),
         (format_number(nan, 2), "–"),
         (format_signed(0.006, 2), "+0.01"),
-        (format_signed(0.004, 2), "0.00"),
         (format_in_words(3), "three"),
-        (format_in_words(1200), "1,200"),
         (format_interval(-1, 2.25, 1), "−1.0 to 2.2"),
         (format_interval(-0.036, 9.3, 1), "−0.0 to 9.3"),
         (format_interval(-0.0, 0.036, 1), "0.0 to 0.0"),
-        (format_interval(nan, nan, 1), "–"),
     ],
 )
 def test_numbers_and_intervals_in_print(text, expected):
@@ -79,27 +76,16 @@ def test_levels_of_the_loss_fall_and_other_milestones_follow_in_their_order():
     assert ordered.tolist() == ["loss=10", "loss=5", "loss=2.5", "steps_to_95_percent"]
 
 
-def test_a_row_of_the_paper_that_was_not_run_has_no_line_for_this_run():
-    table = make_grid("courtois2024_table3_glue", [])
-    assert "reproduced" not in list_lines(table, "BERT-base pairwise")
-    assert not make_grid("kowsher2025_naacl_table2_squad", []).measured
-
-
-def test_published_values_stand_as_printed():
-    table = make_grid("courtois2024_table3_glue", [])
-    line = list_lines(table, "BERT-base pairwise")["published"]
-    assert make_column(table, line, "GLUE score").text == "79.36 (0.37)"
-
-
 def test_a_measured_row_of_the_paper_shows_mean_spread_and_seeds():
     table = make_grid("courtois2024_table3_glue", make_scored_runs("pairwise", "base", 0.5, 0.7))
     line = list_lines(table, "BERT-base pairwise")["reproduced"]
     value = make_column(table, line, "RTE")
     assert line.label == "reproduced, n = 2"
     assert (value.text, value.spread) == ("60.00", "± 0.00")
-    assert "n = 2 pre-training seeds, 4 runs" in value.detail
     assert make_column(table, line, "QQP").text == "–"
-    assert any("each the mean of 2 fine-tuning runs" in note for note in table.notes)
+    published = list_lines(table, "BERT-base pairwise")["published"]
+    assert make_column(table, published, "GLUE score").text == "79.36 (0.37)"
+    assert "reproduced" not in list_lines(table, "BERT-base original")
 
 
 @pytest.mark.parametrize(("value", "text"), [(0.5, "50.00°"), (0.7, "70.00")])
@@ -107,17 +93,19 @@ def test_a_score_at_chance_is_marked(value, text):
     constant = {("most_frequent", "courtois2024", "rte", "score"): (0.55, 0.6)}
     name = "courtois2024_table3_glue"
     table = build_paper_table(
-        (TABLES[name],), fill_table(name, make_scored_runs("pairwise", "base", value), without_model=constant), []
+        (TABLES[name],), fill_table(name, make_scored_runs("pairwise", "base", value), without_model=constant), set()
     )
     assert make_column(table, list_lines(table, "BERT-base pairwise")["reproduced"], "RTE").text == text
-    assert any(note.startswith("° marks scores at chance") for note in table.notes) == text.endswith("°")
 
 
-def test_a_row_outside_the_paper_is_labelled_and_has_no_published_line():
-    table = make_grid("courtois2024_table3_glue", make_scored_runs("shared", "tiny", 0.5))
-    group = table.groups[-1]
-    assert (group.label, group.remark) == ("BERT-tiny shared", "not in the paper")
-    assert [line.label for line in group.lines] == ["reproduced, n = 2"]
+def test_counts_of_other_sizes_are_left_out_unless_the_paper_prints_them():
+    run = []
+    for size in ("base", "mini", "tiny"):
+        run.append(make_row(stage="parameters", protocol=None, metric="masked_lm_parameters", size=size, value=9.0))
+    name = "courtois2024_table2_model_parameters"
+    table = build_paper_table((TABLES[name],), fill_table(name, run), {"base", "mini"})
+    shown = set(table.csv["row"].str.partition(".")[0])
+    assert shown == {"small", "base", "tiny"}
 
 
 def test_counts_are_called_counted_and_formulas_are_formulas():
@@ -126,24 +114,17 @@ def test_counts_are_called_counted_and_formulas_are_formulas():
     own = list_lines(table, "original")
     assert make_column(table, own["counted"], "Counted, BERT-base").text == "1,771,776"
     assert make_column(table, own["published"], "As a formula").kind == "formula"
-    assert table.kinds == ["formula", "formula", "number"]
 
 
 def test_the_csv_has_one_line_a_cell_with_published_and_reproduced_values():
     table = make_grid("courtois2024_table3_glue", make_scored_runs("original", "tiny", 0.5))
     assert len(table.csv) == 70
-    assert list(table.csv.columns) == [
-        "row", "column", "metric", "printed", "published", "released", "reproduced_mean", "reproduced_sd",
-        "reproduced_n", "interval_low", "interval_high", "at_chance", "verdict", "command",
-    ]  # fmt: skip
     assert not table.csv.duplicated(["row", "column"]).any()
 
 
 def make_both_editions(end: str):
     pair = tuple(TABLES[f"{edition}_{end}"] for edition in ("kowsher2024_arxiv", "kowsher2025_naacl"))
-    return build_paper_table(
-        pair, pd.concat([cells.fill_cells(table, make_cell_sources([])) for table in pair]), ["tiny"]
-    )
+    return build_paper_table(pair, pd.concat([cells.fill_cells(table, make_cell_sources([])) for table in pair]), set())
 
 
 HOSTILE = (
@@ -166,8 +147,6 @@ def test_a_spreadsheet_takes_no_text_of_a_table_for_a_formula_and_every_number_s
     )
     assert back["text"].tolist() == [*(f"'{text}" for text in HOSTILE), *PLAIN]
     assert (back["value"] == -1.5).all()
-    assert write_csv(pd.DataFrame([["=1", 2]])) == "0,1\n'=1,2\n"  # columns without a name
-    assert write_csv(frame[["value", "n"]]) == frame[["value", "n"]].to_csv(index=False, lineterminator="\n")
 
 
 def test_editions_that_differ_stand_one_below_the_other_with_the_differences_marked():
@@ -177,15 +156,12 @@ def test_editions_that_differ_stand_one_below_the_other_with_the_differences_mar
     assert (earlier.label, later.label) == ("published, arXiv 2024", "published, NAACL 2025")
     assert [make_column(table, line, "QNLI").text for line in group.lines] == ["89.02 †", "88.02 †"]
     assert [make_column(table, line, "MRPC").text for line in group.lines] == ["88.14", "88.14"]
-    assert any("marks the 8 cells" in note for note in table.notes)
-    assert set(table.csv["edition"]) == {"arXiv 2024", "NAACL 2025"}
     assert len(table.csv) == 2 * 40
 
 
 def test_editions_that_print_the_same_have_one_line():
     table = make_both_editions("table4_model_parameters")
     assert {line.label for group in table.groups for line in group.lines} == {"published"}
-    assert "Both editions print the same." in table.notes
 
 
 def test_latex_escapes_all_that_is_special_in_it():
@@ -194,12 +170,6 @@ def test_latex_escapes_all_that_is_special_in_it():
         r"50\% \& \$x\_1\textasciicircum{}2 \#\{\textasciitilde{}\}\textbackslash{}\textless{}\textgreater{}\textbar{}"
     )
     assert latex.escape("− ± 50.00° é 漢\n") == r"$-$ $\pm$~50.00$^\circ$ é U+6F22 "
-
-
-def test_latex_templates_escape_every_value(tmp_path):
-    (tmp_path / "t.tex").write_text(r"\x{<< value >>} << loop | formula >>")
-    made = latex.make_environment(tmp_path).get_template("t.tex").render(value=r"\input{x}", loop="h^2_%")
-    assert made == r"\x{\textbackslash{}input\{x\}} h\textsuperscript{2}\_\%"
 
 
 def test_a_missing_value_is_an_error_in_both_forms(tmp_path):
@@ -222,7 +192,6 @@ def test_html_escapes_every_value(tmp_path):
     [
         ("O(h^2/n)", "O(h<sup>2</sup>/n)", r"O(h\textsuperscript{2}/n)"),
         ("W_q", "W<sub>q</sub>", r"W\textsubscript{q}"),
-        ("", "", ""),
     ],
 )
 def test_formulas_raise_and_lower_the_character_behind_a_mark(text, in_html, in_latex):

@@ -7,7 +7,7 @@ import pytest
 
 from stages.evidence import measurements, translation
 from stages.files.observations import COLUMNS, TYPES, Observation
-from stages.report import own_figures, own_tables
+from stages.report import own_tables
 from tests.toy_evidence import list_texts
 
 BY_EPOCH = {
@@ -99,14 +99,6 @@ def test_the_tables_show_every_operator_with_its_spread_over_seeds():
     errors = make_table("sequence_tasks", summaries)
     copies = [texts[1] for texts in list_texts(errors)]
     assert copies == ["0.024", "0.104", "0.804"]
-
-
-def test_the_figure_says_where_every_curve_ends():
-    curves = translation.average_curves(observe())
-    [drawing] = own_figures.draw_translation(curves)
-    assert "original ends at 70.1" in drawing.alternative
-    assert len(drawing.csv) == 3 * 4 * 3
-    assert own_figures.draw_translation(curves.iloc[:0]) == []
 
 
 def test_every_sentence_pair_of_the_ledger_stands_in_the_report():

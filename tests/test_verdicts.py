@@ -3,10 +3,8 @@
 from pathlib import Path
 
 import pandas as pd
-import pytest
 
-from stages.report import own_tables, read_results, table_rows
-from tests.toy_evidence import list_texts
+from stages.report import own_tables
 
 ROOT = Path(__file__).parents[1]
 ROW = {
@@ -23,28 +21,20 @@ ROW = {
 }
 
 
-def build_losses(*changes: dict) -> tuple[list[str], str]:
-    """Builds the table of losses from rows with `changes`; returns the cells of verdicts, and all notes."""
+def build_losses(*changes: dict) -> list[str]:
+    """Builds the table of losses from rows with `changes`; returns the cells of verdicts."""
     frame = pd.DataFrame([ROW | change for change in changes])
     grid = own_tables.build_table("loss_differences", lambda _: frame, simultaneous="simultaneous 95 %")
     [place] = [number for number, heading in enumerate(grid.headings) if heading.label == "Verdict"]
-    return [group.lines[0].values[place].whole for group in grid.groups], " ".join(grid.notes)
+    return [group.lines[0].values[place].whole for group in grid.groups]
 
 
 def test_the_verdict_is_the_direction_of_the_interval_and_a_check_that_disagrees_stands_beside_it():
     higher = {"low": 0.1, "high": 0.5, "verdict": "different", "direction": "higher", "tests": 2}
     within = higher | {"low": -0.1, "verdict": "not significant", "direction": ""}
-    verdicts, _ = build_losses(higher, within, higher | {"reason": "joint sign flips disagree (p = 0.063)"})
+    verdicts = build_losses(higher, within, higher | {"reason": "joint sign flips disagree (p = 0.063)"})
     assert verdicts[:2] == ["higher", "not significant"]
     assert "disagree (p = 0.063)" in verdicts[2]
-
-
-@pytest.mark.parametrize(("tests", "words"), [(1, "cover 1 comparison "), (4, "cover 4 comparisons "), (0, "")])
-def test_a_table_names_the_size_of_the_family_that_an_added_operator_enlarges(tests, words):
-    row = {"low": 0.1, "high": 0.5, "verdict": "different", "direction": "higher", "tests": tests}
-    _, notes = build_losses(row)
-    assert words in notes
-    assert ("added operator" in notes) == bool(words)
 
 
 # words of verdicts by the side of zero on which an interval lies
@@ -86,14 +76,3 @@ def test_no_csv_of_the_examples_has_a_verdict_that_its_interval_contradicts():
             assert row.word in SIDES[find_side(row)], (path, row)
             checked += 1
     assert checked > 300
-
-
-def test_every_study_of_an_operator_has_its_verdict_and_stands_beside_the_others():
-    studies = read_results.read_studies()
-    grid = own_tables.build_table("studies", lambda _: table_rows.read_studies())
-    assert len(grid.groups) == len(studies)
-    labels = [group.label for group in grid.groups]
-    # every operator is one block of rows
-    assert len(list(dict.fromkeys(labels))) == sum(a != b for a, b in zip(labels, ["", *labels], strict=False))
-    rows = table_rows.read_studies()
-    assert all(texts[1].endswith(verdict) for texts, verdict in zip(list_texts(grid), rows["verdict"], strict=True))

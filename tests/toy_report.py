@@ -29,63 +29,53 @@ SEEDS = {
     "shared": (1, 2),
 }
 TASKS = {column: column.split("_")[0] for column in scores.COLUMNS}
+TRANSFERRED = ("accuracy", "balanced_accuracy", "majority_accuracy")
+ANSWERED = ("squad1", "squad2", "squad1_triviaqa", "squad2_triviaqa")
 NOISE = ("noise=0", "noise=0.2", "noise=0.4")
 
 
-def write_observations(columns: tuple[str, ...], seed: int = 0) -> None:
+def write_observations(columns: tuple[str, ...]) -> None:
     """Writes counts, losses and scores of four operators at the size `tiny`."""
-    generator = np.random.default_rng(seed)
-    rows = {
-        "parameters": list_counts(),
-        "pretraining": [],
-        "baselines": list_baselines(columns),
-        "finetuning": [],
-        "noise": [],
-        "cross_domain": [],
-        "question_answering": [],
-    }
+    generator = np.random.default_rng(0)
+    scored = list_columns(columns)
+    noisy = [{"task": "sst2", "evaluated_on": "sst2", "condition": level, "metric": "accuracy"} for level in NOISE]
+    transferred = []
+    for task, split, metric in product(("qqp", "mrpc"), ("qqp", "mrpc"), TRANSFERRED):
+        transferred.append({"task": task, "evaluated_on": split, "metric": metric})
+    measured = {"finetuning": (scored, (1, 2, 3)), "noise": (noisy, (1,)), "cross_domain": (transferred, (1,))}
+    rows = {"parameters": list_counts(), "baselines": list_baselines(scored), "pretraining": []}
+    rows |= {"question_answering": [], **{stage: [] for stage in measured}}
     for operator in OPERATORS:
-        rows["pretraining"] += list_losses(operator, generator)
-        rows["finetuning"] += list_scores(operator, columns, generator)
-        noisy = [("sst2", "sst2", condition, "accuracy") for condition in NOISE]
-        rows["noise"] += list_robustness("noise", operator, noisy, generator)
-        metrics = ("accuracy", "balanced_accuracy", "majority_accuracy")
-        transferred = product(("qqp", "mrpc"), ("qqp", "mrpc"), (None,), metrics)
-        rows["cross_domain"] += list_robustness("cross_domain", operator, list(transferred), generator)
-        rows["question_answering"] += list_answers(operator)
+        for seed, step in product(SEEDS[operator], (0, 400, 800)):
+            loss = {"metric": "validation_loss", "condition": f"step={step}"}
+            value = 7.0 - step / 200 + generator.normal() / 50
+            rows["pretraining"].append(make_row("pretraining", operator, value, pretraining_seed=seed, **loss))
+        for stage, (cells, tuned) in measured.items():
+            for seed, again, cell in product(SEEDS[operator], tuned, cells):
+                run = {"protocol": "courtois2024", "pretraining_seed": seed, "finetuning_seed": again, "n": 200}
+                rows[stage].append(make_row(stage, operator, 0.6 + generator.normal() / 50, **run, **cell))
+        for task, seed, metric in product(ANSWERED, (1, 2), ("exact_match", "f1")):
+            run = {"protocol": "kowsher2025", "pretraining_seed": seed, "finetuning_seed": 1, "n": 200}
+            cell = {"task": task, "evaluated_on": task[:6], "metric": metric}
+            rows["question_answering"].append(make_row("question_answering", operator, 0.5 + seed / 100, **run, **cell))
     for name, listed in rows.items():
         observations.write(observations.FOLDER / f"{name}.csv", listed)
 
 
+def make_row(stage: str, operator: str, value: float, size: str | None = "tiny", **fields) -> Observation:
+    """Makes an observation, by default of the size `tiny`."""
+    return Observation(stage=stage, operator=operator, value=value, size=size, **fields)
+
+
 def list_counts() -> list[Observation]:
     """Lists the parameters of `tiny` and of BERT-base."""
-    counts = []
+    rows = []
     for place, operator in enumerate(OPERATORS):
         for metric, value in (("attention_parameters", 12480), ("masked_lm_parameters", 2092538)):
-            counts.append(("tiny", operator, metric, value - 100 * place))
+            rows.append(make_row("parameters", operator, value - 100 * place, metric=metric))
     for operator, (whole, share) in BASE.items():
-        counts.append(("base", operator, "masked_lm_parameters", whole))
-        counts.append(("base", operator, "saved_percent", share))
-    rows = []
-    for size, operator, metric, value in counts:
-        rows.append(Observation(stage="parameters", operator=operator, size=size, metric=metric, value=value))
-    return rows
-
-
-def list_losses(operator: str, generator: np.random.Generator) -> list[Observation]:
-    """Lists losses that fall from 7 to 3 nats, of every seed."""
-    rows = []
-    for seed, step in product(SEEDS[operator], (0, 400, 800)):
-        row = Observation(
-            stage="pretraining",
-            operator=operator,
-            size="tiny",
-            pretraining_seed=seed,
-            condition=f"step={step}",
-            metric="validation_loss",
-            value=7.0 - step / 200 + generator.normal() / 50,
-        )
-        rows.append(row)
+        rows.append(make_row("parameters", operator, whole, "base", metric="masked_lm_parameters"))
+        rows.append(make_row("parameters", operator, share, "base", metric="saved_percent"))
     return rows
 
 
@@ -94,78 +84,15 @@ def list_columns(columns: tuple[str, ...]) -> list[dict]:
     fields = []
     for column in columns:
         for metric in scores.METRICS["courtois2024"][column]:
-            fields.append({"task": TASKS[column], "evaluated_on": column, "metric": metric, "n": 200})
+            fields.append({"task": TASKS[column], "evaluated_on": column, "metric": metric})
     return fields
 
 
-def list_scores(operator: str, columns: tuple[str, ...], generator: np.random.Generator) -> list[Observation]:
-    """Lists the scores of an operator after fine-tuning with three seeds."""
+def list_baselines(cells: list[dict]) -> list[Observation]:
+    """Lists the scores of two answers without a model."""
     rows = []
-    for pretraining, finetuning, fields in product(SEEDS[operator], (1, 2, 3), list_columns(columns)):
-        row = Observation(
-            stage="finetuning",
-            protocol="courtois2024",
-            operator=operator,
-            size="tiny",
-            pretraining_seed=pretraining,
-            finetuning_seed=finetuning,
-            value=0.6 + generator.normal() / 50,
-            **fields,
-        )
-        rows.append(row)
-    return rows
-
-
-def list_baselines(columns: tuple[str, ...]) -> list[Observation]:
-    """Lists the scores of two answers without a model, on the same columns."""
-    rows = []
-    for operator, value in (("most_frequent", 0.5), ("words_and_overlap", 0.7)):
-        for fields in list_columns(columns):
-            rows.append(Observation(stage="baselines", operator=operator, size=None, value=value, **fields))
-    return rows
-
-
-def list_answers(operator: str) -> list[Observation]:
-    """Lists both metrics of an operator on every task of question answering."""
-    rows = []
-    tasks = ("squad1", "squad2", "squad1_triviaqa", "squad2_triviaqa")
-    for task, seed, metric in product(tasks, (1, 2), ("exact_match", "f1")):
-        row = Observation(
-            stage="question_answering",
-            protocol="kowsher2025",
-            operator=operator,
-            size="tiny",
-            task=task,
-            evaluated_on=task[:6],
-            metric=metric,
-            pretraining_seed=seed,
-            finetuning_seed=1,
-            value=0.5 + seed / 100,
-            n=200,
-        )
-        rows.append(row)
-    return rows
-
-
-def list_robustness(stage: str, operator: str, cells: list[tuple], generator: np.random.Generator) -> list[Observation]:
-    """Lists accuracies of every seed. cells: task, split, condition and metric."""
-    rows = []
-    for seed, (task, split, condition, metric) in product(SEEDS[operator], cells):
-        row = Observation(
-            stage=stage,
-            protocol="courtois2024",
-            operator=operator,
-            size="tiny",
-            task=task,
-            evaluated_on=split,
-            condition=condition,
-            metric=metric,
-            pretraining_seed=seed,
-            finetuning_seed=1,
-            value=0.6 + generator.normal() / 50,
-            n=200,
-        )
-        rows.append(row)
+    for (operator, value), cell in product((("most_frequent", 0.5), ("words_and_overlap", 0.7)), cells):
+        rows.append(make_row("baselines", operator, value, None, n=200, **cell))
     return rows
 
 

@@ -61,8 +61,8 @@ class ClaimSources:
     """The data by which claims are judged.
 
     Attributes:
-        checks: data/audit/checks.csv: a row per check of the published numbers.
-        contrasts: comparisons of operators; stages/analysis/contrasts.yaml describes the columns.
+        checks: data/audit/checks.csv.
+        contrasts: comparisons of operators, as contrasts.yaml describes.
         run: measurements of this run, a row per number.
         released: measurements of the results that Courtois et al. released.
         generated: whether text or tasks are generated, so that the run tests no claim about scores or losses.
@@ -80,10 +80,9 @@ class Finding:
     """The judgement of a single number or comparison behind a claim.
 
     Attributes:
-        verdict: holds, truncated (the digits result only if cut off), fails, undecided, or not tested if the number
-            is missing.
+        verdict: holds, truncated (the digits result only if cut off), fails, undecided, or not tested (no number).
         estimate: the number with a label and the interval, in words.
-        obstacle: why the number allows no verdict, such as too few seeds; empty without an obstacle.
+        obstacle: why the number allows no verdict, such as too few seeds.
         reason: why the number is missing, or the obstacle, as a sentence.
     """
 
@@ -102,18 +101,13 @@ def build_ledger(claims: list[dict], rules: dict, sources: ClaimSources) -> pd.D
     """Judges every claim of the papers by each kind of evidence: counts, released results and training.
 
     Args:
-        claims: the entries of data/published/claims.yaml; `published_audit` holds the verdict on the printed numbers.
+        claims: the entries of data/published/claims.yaml.
         rules: the content of claims.yaml in this folder.
         sources: the data of this run and of the papers.
 
     Returns:
-        A row of texts per claim and kind of evidence, with the columns
-        `id`, `paper`, `where`, `kind`, `claim`: the claim, in words, and the place.
-        `numbers`, `numbers_because`: the verdict on the printed numbers, and the reason.
-        `audit_ids`: names of checks, joined by ", ".
-        `ledger`, `verdict`, `because`: the kind of evidence, the verdict and the reason.
-        `estimate`: the numbers behind the verdict, joined by "; ".
-        `reading`: for released results only, the verdict by the numbers of the single checkpoints.
+        A row of texts per claim and kind of evidence (`ledger`). `numbers` is the verdict on the printed numbers;
+        `reading` is, for released results only, the verdict by the numbers of the single checkpoints.
     """
     reasons = {name: group["reason"] for group in rules["untested"] for name in group["claims"]}
     rows = []
@@ -138,13 +132,9 @@ def build_ledger(claims: list[dict], rules: dict, sources: ClaimSources) -> pd.D
 
 
 def decide_claim(findings: Sequence[Finding]) -> str:
-    """Decides a claim from the judgements of all numbers behind the claim (findings).
+    """Decides a claim from the judgements of all its numbers: fails, not tested, obstacle, undecided, truncated, holds.
 
-    The worst judgement decides. An obstacle, such as too few seeds, replaces the verdict of a finding.
-
-    Returns:
-        Fails if any finding fails, even if numbers are missing; else not tested if a number is missing; else an
-        obstacle; else undecided or truncated if any finding is; else holds.
+    The first of these that any finding has decides. An obstacle replaces the verdict of a finding.
     """
     verdicts = {finding.obstacle or finding.verdict for finding in findings}
     for verdict in (FAILS, NOT_TESTED, *OBSTACLES, UNDECIDED, TRUNCATED):
@@ -154,12 +144,7 @@ def decide_claim(findings: Sequence[Finding]) -> str:
 
 
 def judge_number(entry: dict, rows: pd.DataFrame) -> Finding:
-    """Judges a number that is known without error, such as a count, by the rule for a claim.
-
-    Args:
-        entry: a rule of claims.yaml without lists: the fields that select the number, and the printed digits or bounds.
-        rows: measurements. Several runs with the number are averaged.
-    """
+    """Judges the mean of a number without error, such as a count, by the printed digits or bounds of `entry`."""
     runs = select_rows(rows, **({"condition": None} | _select_keys(entry)))
     if runs.empty:
         return Finding(NOT_TESTED)
@@ -175,16 +160,10 @@ def judge_number(entry: dict, rows: pd.DataFrame) -> Finding:
 
 
 def judge_contrast(entry: dict, rows: pd.DataFrame) -> Finding:
-    """Judges a claim by all differences that a comparison of operators leaves possible.
+    """Judges a claim by all differences that the interval of a comparison leaves possible.
 
-    Args:
-        entry: a rule of claims.yaml without lists: the fields that select the comparison, and bounds of the difference.
-        rows: of contrasts.csv, from a single source; at most one matches.
-
-    Returns:
-        A Finding: the verdict on the claim (such as `holds`), and the difference with its interval in words. If the
-        comparison itself has no verdict (too few seeds, at chance), this obstacle and the reason stand beside the
-        verdict, and count in its place.
+    `entry` is a rule without lists; at most one of `rows`, contrasts of one source, matches. An obstacle of the
+    comparison, such as too few seeds, stands beside the verdict and counts in its place.
     """
     rows = select_rows(rows, **({"reference": REFERENCE} | _select_keys(entry)))
     if rows.empty:
@@ -209,10 +188,7 @@ def judge_contrast(entry: dict, rows: pd.DataFrame) -> Finding:
 
 
 def _judge_range(entry: dict, low: float, high: float) -> str:
-    """Judges whether an interval lies in the claimed range (`holds`), outside (`fails`), or across a bound.
-
-    With `above: 0`, the interval 1 to 2 holds, -2 to -1 fails, and -1 to 1 is undecided.
-    """
+    """Judges whether an interval is in the claimed range: `above: 0` with -1 to 1 is undecided."""
     above = entry.get("above", -inf)
     below = entry.get("below", inf)
     if above <= low and high <= below:
@@ -223,16 +199,7 @@ def _judge_range(entry: dict, low: float, high: float) -> str:
 
 
 def _judge_numbers(entries: list[dict], rows: pd.DataFrame, ledger: str) -> dict:
-    """Judges a claim about numbers without error, such as counts or released results, which may hold in part.
-
-    Args:
-        entries: the rules of the claim in claims.yaml.
-        rows: measurements.
-        ledger: the kind of evidence, `counts` or `released`.
-
-    Returns:
-        The columns `ledger`, `verdict`, `because` (the reason) and `estimate` (the numbers, in words).
-    """
+    """Judges a claim about numbers without error, such as counts, which may hold in part."""
     findings = [judge_number(entry, rows) for entry in _expand_entries(entries)]
     verdict = decide_claim(findings)
     verdicts = {finding.verdict for finding in findings}
@@ -245,12 +212,7 @@ def _judge_numbers(entries: list[dict], rows: pd.DataFrame, ledger: str) -> dict
 
 
 def _judge_contrasts(entries: list[dict], sources: ClaimSources) -> list[dict]:
-    """Judges a claim about operators by this run and, if the comparisons exist, by the released results.
-
-    Returns:
-        The columns `ledger` (the kind of evidence), `verdict`, `because`, `estimate` and, for the released results,
-        `reading`.
-    """
+    """Judges a claim about operators by this run and, if the comparisons exist, by the released results."""
     findings = {}
     for source in (contrasts.THIS_RUN, contrasts.RELEASED):
         rows = sources.contrasts[sources.contrasts["source"] == source]
@@ -271,13 +233,7 @@ def _judge_contrasts(entries: list[dict], sources: ClaimSources) -> list[dict]:
 
 
 def _describe_findings(ledger: str, verdict: str, findings: list[Finding]) -> dict:
-    """Makes the columns of a verdict on a claim in claims.csv.
-
-    Args:
-        ledger: the kind of evidence: `counts`, `released` or `training`.
-        verdict: the verdict on the claim by this evidence.
-        findings: the judgements of single numbers, whose reasons and estimates (numbers in words) are joined.
-    """
+    """Makes the columns of a verdict: reasons and estimates of the findings are joined."""
     reasons = dict.fromkeys(finding.reason for finding in findings if finding.reason)
     estimates = [finding.estimate for finding in findings if finding.estimate]
     return {
@@ -289,7 +245,7 @@ def _describe_findings(ledger: str, verdict: str, findings: list[Finding]) -> di
 
 
 def _describe_claim(claim: dict, checks: pd.DataFrame) -> dict:
-    """Makes the columns of a claim that are the same for every kind of evidence."""
+    """Makes the columns that are the same for every kind of evidence."""
     source = claim["source"]
     audit = claim["published_audit"]
     where = source["section"]
@@ -312,7 +268,7 @@ def _describe_claim(claim: dict, checks: pd.DataFrame) -> dict:
 
 
 def _expand_entries(entries: list[dict]) -> list[dict]:
-    """Expands entries with lists of values, `{size: [small, base]}`, into an entry for each value, `{size: small}`."""
+    """Expands lists of values: `{size: [small, base]}` gives `{size: small}` and `{size: base}`."""
     expanded = []
     for entry in entries:
         choices = [values if isinstance(values, list) else [values] for values in entry.values()]

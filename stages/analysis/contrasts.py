@@ -1,12 +1,9 @@
 """Compares operators for every kind of measurement; each comparison is a row of contrasts.csv.
 
-Every operator is compared with the original, and the further pairs that `analysis.pairs` names with each other. A
-comparison is of runs of the same source (this run, or the released results), protocol and size.
-
-The verdict is the interval: the intervals of a family cover all differences together (Bonferroni), and a difference is
-higher or lower if the interval excludes 0. An arm with a run that never gets to a milestone has no interval of steps,
-and an arm of which only some runs fall below the first of `analysis.levels` has no interval of the final loss.
-contrasts.yaml describes every column.
+Every operator is compared with the original, and the pairs of `analysis.pairs` with each other, within a source (this
+run, or the released results), protocol and size. The verdict is the interval: the intervals of a family cover all
+differences together (Bonferroni). An arm with a run that never gets to a milestone has no interval of steps, and an arm
+of which only some runs fall below the first of `analysis.levels` has no interval of the final loss.
 """
 
 from collections.abc import Sequence
@@ -68,22 +65,17 @@ def describe_columns() -> pd.DataFrame:
 def collect_quantities(
     rows: pd.DataFrame, measured: pd.DataFrame, without_model: baselines.WithoutModel
 ) -> pd.DataFrame:
-    """Collects the numbers that are compared between operators: scores, losses, steps, speeds and transfer.
+    """Collects the numbers that are compared between operators, a row per run, `quantity` and `at`.
 
     Args:
-        rows: observations: a row per measured number.
+        rows: observations.
         measured: the measurements (papers' quantities) made of the observations.
-        without_model: the scores of answers without a model, such as a constant answer; may be empty.
+        without_model: the scores of answers without a model; may be empty.
 
     Returns:
-        A row per run, `quantity` (such as `score` or `loss`) and `at` (such as a task or a level of the loss), with
-        further columns:
-
-        - `value`: in points or nats, or the logarithm of steps or of a speed.
-        - `reached`: whether the run reached the milestone; of a loss, the first of `analysis.levels`.
-        - `condition`, `share_of_peak`: of a speed.
-        - `score`, `most_frequent_high`: the score that has to exceed chance, and the upper end of chance; NaN for
-          quantities that are no scores.
+        `value` is in points or nats, or the logarithm of steps or of a speed. `reached`: whether the run reached the
+        milestone; of a loss, the first of `analysis.levels`. `score` has to exceed `most_frequent_high`, the upper end
+        of chance; both are NaN for quantities that are no scores.
     """
     tuned = _collect_scores(measured, without_model)
     losses = convergence.select_final_losses(measured).assign(quantity=LOSS, at=FINAL_LOSS)
@@ -107,13 +99,11 @@ def make_contrasts(
     """Compares every operator with the original, and each further pair of arms.
 
     Args:
-        sources: the numbers that are compared, from `collect_quantities`, by source: `reproduced` (this run) or
-            `released`.
+        sources: the rows of `collect_quantities` by source: `reproduced` (this run) or `released`.
         confidence: of the interval of a single comparison, such as 0.95.
         alpha: 1 - alpha is the confidence of all intervals of a family together.
         pairs: further comparisons (arm, reference) of this run, except of speeds. An arm is an operator, or a pair of
-            operators for the difference: `((symmetric, original), (shared, pairwise))` asks whether two differences
-            differ.
+            operators for the difference: `((symmetric, original), (shared, pairwise))` compares two differences.
 
     Returns:
         A row for each comparison with runs of both arms; contrasts.yaml describes the columns.
@@ -127,7 +117,7 @@ def make_contrasts(
             operators = [name for name in runs["operator"].unique() if name != REFERENCE]
             against_original = [(operator, REFERENCE) for operator in operators]
             for sides in (*against_original, *further):
-                arm, reference = (_list_operators(side) for side in sides)
+                arm, reference = ([side] if isinstance(side, str) else list(side) for side in sides)
                 if _is_comparable(arm, runs) and _is_comparable(reference, runs):
                     contrasts.append(place | _compare_sides(arm, reference, runs, confidence))
     columns = list(describe_columns()["column"])
@@ -155,15 +145,7 @@ def _collect_scores(measured: pd.DataFrame, without_model: baselines.WithoutMode
 
 
 def _collect_losses_to_noise(rows: pd.DataFrame, without_model: baselines.WithoutModel) -> pd.DataFrame:
-    """Computes the accuracy, in points, that the strongest noise takes from every run.
-
-    This loss of accuracy is compared between operators, because the accuracy under noise would repeat the difference
-    without noise.
-
-    Args:
-        rows: observations.
-        without_model: scores of baselines, which say whether the clean accuracy is at chance.
-    """
+    """Computes the accuracy, in points, that the strongest noise takes from every run."""
     levels = robustness.select_noise_levels(rows)
     curve = [*robustness.CURVE, *robustness.RUN]
     clean = baselines.add_baselines(levels[levels["level"] == 0], without_model)
@@ -194,22 +176,15 @@ def _collect_transfer(rows: pd.DataFrame) -> pd.DataFrame:
     )
 
 
-def _list_operators(side: Arm) -> list[str]:
-    return [side] if isinstance(side, str) else list(side)
-
-
 def _is_comparable(operators: list[str], runs: pd.DataFrame) -> bool:
-    """Checks whether a side of a comparison has runs; a difference of operators needs common pre-training seeds."""
+    """Checks whether a side has runs; a difference of operators needs common pre-training seeds."""
     if not set(operators) <= set(runs["operator"]):
         return False
     return not _select_runs(operators, runs).empty
 
 
 def _select_runs(operators: list[str], runs: pd.DataFrame) -> pd.DataFrame:
-    """Selects the runs of a single operator, or computes the differences of two operators by pre-training seed.
-
-    A difference needs more than a single checkpoint per operator; if not, the frame is empty.
-    """
+    """Selects the runs of an operator, or computes differences of two by seed (empty for single checkpoints)."""
     if len(operators) == 1:
         return runs[runs["operator"] == operators[0]]
     first, second = (runs[runs["operator"] == operator] for operator in operators)
@@ -230,19 +205,7 @@ def _select_runs(operators: list[str], runs: pd.DataFrame) -> pd.DataFrame:
 
 
 def _compare_sides(arm: list[str], reference: list[str], runs: pd.DataFrame, confidence: float) -> dict:
-    """Compares two sides on a quantity, such as symmetric with the original on the final loss.
-
-    Args:
-        arm: the operator, or the two operators whose difference is compared.
-        reference: the operator or operators on the other side.
-        runs: the runs of all operators for a quantity, source and size.
-        confidence: of the interval, such as 0.95.
-
-    Returns:
-        The columns of contrasts.yaml that do not depend on other tests of the family: among others the difference, its
-        unadjusted interval and p value, the numbers of independent values (units), and whether scores are at chance or
-        the machine was busy.
-    """
+    """Compares two sides, each one or two operators, on a quantity: the columns that need no family."""
     runs = runs[runs["operator"].isin([*arm, *reference])]
     quantity = runs["quantity"].iloc[0]
     by_operator = [rows for _, rows in runs.groupby("operator")]
@@ -279,15 +242,7 @@ def _compare_sides(arm: list[str], reference: list[str], runs: pd.DataFrame, con
 
 
 def _name_family(row) -> str:
-    """Names the family of comparisons whose intervals are simultaneous, such as `steps released base loss=5`.
-
-    The scores of an operator on single tasks are a family, and so are the steps of all operators to a milestone (such
-    as a level of the loss). The GLUE score is a family of all comparisons, and so is every other quantity, over all
-    tasks. Sources, protocols and sizes are always separate families.
-
-    Args:
-        row: a comparison: `quantity`, `source`, `protocol`, `size`, `at` and `arm`.
-    """
+    """Names the family of comparisons whose intervals are simultaneous, such as `steps released base loss=5`."""
     names = [row.quantity, row.source, row.protocol, row.size]
     if row.quantity == SCORE and row.at != scores.GLUE_SCORE:
         names.append(row.arm)
@@ -298,12 +253,7 @@ def _name_family(row) -> str:
 
 
 def _add_verdicts(family: pd.DataFrame, alpha: float) -> pd.DataFrame:
-    """Adds the columns that depend on the whole family, such as simultaneous intervals and verdicts.
-
-    Args:
-        family: the comparisons of a family: estimate, error, degrees of freedom and paired differences.
-        alpha: 1 - alpha is the confidence of all intervals together.
-    """
+    """Adds the columns that depend on the whole family, such as simultaneous intervals and verdicts."""
     # Comparisons without an interval count, too: which arms have an interval depends on the data.
     tests = len(family) if family["error"].notna().any() else 0
     critical = [compute_critical_value(alpha, tests, freedom) for freedom in family["freedom"]]
@@ -326,11 +276,7 @@ def _add_verdicts(family: pd.DataFrame, alpha: float) -> pd.DataFrame:
 
 
 def _flip_signs(family: pd.DataFrame) -> np.ndarray:
-    """Computes the p values of joint sign flips, over all paired comparisons of the family that have an interval.
-
-    The values are NaN without pairs, with fewer than 6 or more than 14 seeds, and if the comparisons have different
-    seeds.
-    """
+    """Computes the p values of joint sign flips; NaN without pairs of equal seeds or outside 6 to 14 seeds."""
     p_values = np.full(len(family), nan)
     flipped = []
     for place, differences in enumerate(family["differences"]):
@@ -345,10 +291,7 @@ def _flip_signs(family: pd.DataFrame) -> np.ndarray:
 
 
 def _judge(row) -> tuple[str, str]:
-    """Judges a comparison by the interval: the verdict, and `higher`, `lower` or an empty text.
-
-    Single checkpoints have no verdict on an operator, but differ in a direction.
-    """
+    """Judges a comparison by the interval: the verdict, and `higher`, `lower` or an empty text."""
     direction = ""
     if row.low > 0:
         direction = "higher"

@@ -37,23 +37,20 @@ FIRST = (
 def read_observations(settings: Settings) -> pd.DataFrame:
     """Reads the observations of all runs that params.yaml asks for, and the sizes of the tasks.
 
-    Fine-tuning and baselines may be missing, as in a study of pre-training, and so may translation and the stages of
-    `list_further_stages`.
-
-    Returns:
-        A row per measured number, with operators in the order of params.yaml within each part.
+    Fine-tuning, baselines, translation and the stages of `list_further_stages` may be missing, as in a study of
+    pre-training.
 
     Raises:
         ValueError: other observations are missing, or there is no fine-tuning of a model that params.yaml asks for.
     """
     parts = [
-        _read_files(["parameters"]),
+        observations.read(list_files(["parameters"])),
         _read_models("pretraining", ["operator", "size"], settings.list_pretrained(), settings),
     ]
     tuned = observations.FOLDER / f"{TUNED}.csv"
     # Without tasks, the file has no rows.
     if settings.tasks.names and tuned.exists():
-        parts.append(_read_files(["baselines"]))
+        parts.append(observations.read(list_files(["baselines"])))
         models = settings.list_finetuned()
         parts.append(_read_models(TUNED, ["protocol", "operator", "size"], models, settings))
     further = _select_asked(_read_existing(list_further_stages()), settings)
@@ -66,11 +63,7 @@ def read_observations(settings: Settings) -> pd.DataFrame:
 
 
 def list_further_stages() -> list[str]:
-    """Lists the stages whose observations are read by a common rule, in reading order.
-
-    dvc.yaml says which stages write observations. Stages with a rule of their own (APART) are left out; the stages in
-    FIRST come first. This order is the order of the rows of an operator in the observations.
-    """
+    """Lists the stages, by dvc.yaml, whose observations are read by a common rule, in order: FIRST first."""
     written = []
     for stage in handover.read_pipeline():
         for out in handover.list_outputs(stage):
@@ -105,24 +98,13 @@ def read_task_sizes() -> pd.DataFrame:
     return rows.reindex(columns=columns).astype(observations.TYPES)
 
 
-def _read_files(names: Iterable[str]) -> pd.DataFrame:
-    return observations.read(list_files(names))
-
-
 def _read_existing(names: Iterable[str]) -> pd.DataFrame:
     """Reads the observations of stages, as far as the files exist."""
     return observations.read(path for path in list_files(names) if path.exists())
 
 
 def _read_models(stage: str, fields: list[str], models: list[tuple[str, ...]], settings: Settings) -> pd.DataFrame:
-    """Reads the observations of a stage; ValueError if there is no observation of a model.
-
-    Args:
-        stage: the name of the stage, such as `finetuning`.
-        fields: the columns that name a model, such as operator and size.
-        models: the values of `fields` of every model that params.yaml asks for.
-        settings: all of params.yaml.
-    """
+    """Reads the observations of a stage; ValueError if there are none of a model, named by `fields`."""
     [path] = list_files([stage])
     rows = _select_asked(observations.read([path]), settings)
     found = set(rows[fields].itertuples(index=False, name=None))
@@ -133,11 +115,7 @@ def _read_models(stage: str, fields: list[str], models: list[tuple[str, ...]], s
 
 
 def _read_translation(settings: Settings) -> pd.DataFrame:
-    """Reads the observations of stage translation, and the times of training steps of translation models.
-
-    Operators and protocols of the section `translation` of params.yaml are selected; the protocol `sequences` has the
-    generated sequence tasks.
-    """
+    """Reads the observations of translation, and the times of training steps of translation models."""
     options = settings.translation
     rows = _read_existing(["translation", "timing"])
     rows = rows[rows["protocol"].isin([*options.protocols, "sequences"])]

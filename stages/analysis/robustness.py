@@ -1,8 +1,4 @@
-"""Robustness under noise, and transfer between tasks: statistics over the observations of both stages.
-
-Noise: the accuracy by level, and for each run the accuracy lost from clean input to the strongest noise, the area under
-the curve and the slope.
-"""
+"""Robustness under noise, and transfer between tasks: statistics over the observations of both stages."""
 
 import pandas as pd
 

@@ -55,16 +55,9 @@ def main(settings: Settings) -> dict:
 def build_tables(
     rows: pd.DataFrame, run: pd.DataFrame, curves: pd.DataFrame, settings: Settings
 ) -> dict[str, pd.DataFrame]:
-    """Builds all tables, by the name of the CSV file.
+    """Builds all tables, by the name of the CSV file, from observations, measurements and curves of this run.
 
-    Two tables have verdicts on numbers: `contrasts` compares an operator with the original, for the first screen;
-    `cells` compares this run with the printed numbers, for the tables of the papers.
-
-    Args:
-        rows: observations: a row per measured number.
-        run: measurements of this run (the papers' quantities, a row per number).
-        curves: mean, minimum and maximum over runs, by `quantity`, `operator`, `size` and `step`.
-        settings: the content of params.yaml.
+    `contrasts` compares operators with the original; `cells` compares this run with the printed numbers.
     """
     options = settings.analysis
     confidence = options.confidence
@@ -123,12 +116,7 @@ def join_sources(run: pd.DataFrame, raw: pd.DataFrame) -> pd.DataFrame:
 
 
 def summarise_run(run: pd.DataFrame, confidence: float) -> pd.DataFrame:
-    """Summarises parameters, losses and scores (fractions) over runs.
-
-    Returns:
-        A row per `stage`, `metric`, `protocol`, `evaluated_on`, `operator` and `size`, with `mean`, `sd`, `n`, interval
-        and further fields of statistics.Summary.
-    """
+    """Summarises parameters, losses and scores (fractions) over runs, with the fields of statistics.Summary."""
     keys = ["stage", "metric", "protocol", "evaluated_on", "operator", "size"]
     rows = run[run["stage"].isin(("parameters", "pretraining", "finetuning"))]
     # Without counts that are further split by condition, and without times to milestones that some runs never reach.
@@ -138,17 +126,10 @@ def summarise_run(run: pd.DataFrame, confidence: float) -> pd.DataFrame:
 
 
 def collect_metrics(means: pd.DataFrame, compared: pd.DataFrame, settings: Settings) -> dict:
-    """Collects the numbers that `dvc metrics show` shows.
+    """Collects the numbers that `dvc metrics show` shows: operator, size, then loss, parameters and scores by protocol.
 
-    Args:
-        means: means of the measurements over runs.
-        compared: comparisons with the original, with the columns of contrasts.yaml.
-        settings: operators and sizes of the run.
-
-    Returns:
-        Nested dictionaries: operator, size, and then `validation_loss`, `parameters`, and a score per protocol
-        (`glue_score`, times 100). A run of fewer than all tasks has the scores of the tasks in place of the GLUE score.
-        Next to a mean NAME stands NAME_against_original: the `verdict`, and `difference`, `low` and `high` if known.
+    Without all tasks, the scores of the tasks stand in place of the GLUE score (times 100). Next to a mean NAME stands
+    NAME_against_original: the `verdict`, and `difference`, `low` and `high` if known.
     """
     result: dict = {}
     with_glue_score = set(means.loc[means["evaluated_on"] == scores.GLUE_SCORE, "protocol"])
@@ -167,27 +148,17 @@ def collect_metrics(means: pd.DataFrame, compared: pd.DataFrame, settings: Setti
         if row.quantity == contrasts.SCORE:
             entry = entry.get(row.protocol, {})
         if row.at in entry:
-            entry[f"{row.at}_against_original"] = _round_contrast(row)
+            numbers = {"difference": row.estimate, "low": row.low, "high": row.high}
+            known = {name: round(value, 4) for name, value in numbers.items() if pd.notna(value)}
+            entry[f"{row.at}_against_original"] = {**known, "verdict": row.verdict}
     return result
 
 
 def write_plots(run: pd.DataFrame, curves: pd.DataFrame) -> None:
-    """Writes the CSV files that `dvc plots` shows: the mean loss by step, and the GLUE score of every run.
-
-    Args:
-        run: measurements of this run of the pipeline.
-        curves: mean, minimum and maximum over runs, by `quantity`, `operator`, `size` and `step`.
-    """
+    """Writes the CSV files that `dvc plots` shows: the mean loss by step, and the GLUE score of every run."""
     loss = curves[curves["quantity"] == "loss"].rename(columns={"mean": "validation_loss"})
     write_table(PLOTS / "pretraining_loss.csv", loss[["operator", "size", "step", "validation_loss"]])
     whole = select_rows(run, **FINETUNED_SCORES | {"evaluated_on": scores.GLUE_SCORE})
     whole = whole.assign(glue_score=100 * whole["value"])
     names = ["protocol", "operator", "size", "pretraining_seed", "finetuning_seed", "glue_score"]
     write_table(PLOTS / "glue.csv", whole[names])
-
-
-def _round_contrast(row) -> dict:
-    """Rounds the difference and the ends of the interval of a comparison, without unknown numbers; adds the verdict."""
-    numbers = {"difference": row.estimate, "low": row.low, "high": row.high}
-    rounded = {name: round(value, 4) for name, value in numbers.items() if pd.notna(value)}
-    return rounded | {"verdict": row.verdict}

@@ -16,7 +16,7 @@ LOSS_PER_TOKEN = 1.1786
 
 
 def check_layer() -> Findings:
-    """Check the numbers of weights in an attention layer of the blog post, and the saving."""
+    """Check the weights of an attention layer of the blog post, and the saving."""
     table = read_numbers("hadamard_blog_results")
     dot = int(table["original", "params"])
     hadamard = int(table["hadamard", "params"])
@@ -30,10 +30,7 @@ def check_layer() -> Findings:
 
 
 def note_ceiling() -> Findings:
-    """Note the highest accuracy that the tutorial's measure can reach, and how much of this ceiling was reached.
-
-    Padding counts as errors in the tutorial, so the ceiling is the share of real tokens.
-    """
+    """Note the highest accuracy of the tutorial's measure, where padding counts as errors, and the share reached."""
     table = read_numbers("hadamard_blog_results")
     high = float(table["original", "peak_accuracy"])
     low = float(table["hadamard", "peak_accuracy"])
@@ -54,7 +51,7 @@ def note_ceiling() -> Findings:
 
 
 def compare_lengths() -> Findings:
-    """Note the length n at which a Hadamard layer has as many parameters as a dot-product layer."""
+    """Note the length at which a Hadamard layer has as many parameters as a dot-product layer."""
     lengths = []
     for _, h, _, heads in SIZES.values():
         # The solution of 2 (h^2 + h) + heads n^2 + 1 = 4 (h^2 + h), the parameters of both layers.
@@ -64,7 +61,7 @@ def compare_lengths() -> Findings:
 
 
 def check_weights() -> Findings:
-    """Check whether attention over parameters has as many weights as the feed-forward network that it replaces."""
+    """Check whether attention over parameters has the weights of the feed-forward network."""
     feed_forward = int(read_numbers("aop_text_numbers")["aop1", "sublayer_params"])
     yield check_equal("AOP.FFN", feed_forward, 2 * 512 * 2048)
     for check, heads, pairs in (("AOP.1", 8, 1536), ("AOP.2.table", 16, 512), ("AOP.2.text", 8, 512)):
@@ -73,7 +70,7 @@ def check_weights() -> Findings:
 
 
 def check_training() -> Findings:
-    """Check the times and the results of both variants of attention over parameters against the text of the draft."""
+    """Check the times and the results of both variants of attention over parameters against the draft's text."""
     table = read_numbers("aop_table_parameter_attention")
     base, first, second = [table.read_row(row) for row in ("base", "aop1", "aop2")]
     # The text says that steps take 30 % longer; times are printed in whole hours.

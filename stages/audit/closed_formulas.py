@@ -12,19 +12,10 @@ SIZES = {"small": (4, 512, 2048, 8), "base": (12, 768, 3072, 12)}
 
 
 def count_bert(operator: str, size: str) -> dict[str, int]:
-    """Count the parameters of a BERT by closed formula, to check the printed counts.
+    """Count the parameters of a BERT with `original`, `symmetric`, `pairwise` or `shared` attention by closed formula.
 
-    Args:
-        operator: the kind of attention: `original`, `symmetric`, `pairwise` or `shared`.
-        size: `small` or `base`.
-
-    Returns:
-        Numbers of parameters, by part of the model:
-        projections: Q, K and V of a layer, with the matrices of pairwise or the diagonals of shared.
-        block: the attention block of a layer, with the output projection.
-        layer: a whole layer.
-        masked_lm: the model with a linear map, a norm, and the bias of a decoder tied to the embedding.
-        classifier: the model with a pooler and a linear map to two labels.
+    The parts are projections (Q, K, V of a layer, with matrices or diagonals), block (with the output projection),
+    layer, masked_lm (decoder tied to the embedding) and classifier (pooler and two labels).
     """
     layers, h, inner, heads = SIZES[size]
     linear = h * h + h
@@ -49,11 +40,7 @@ def count_bert(operator: str, size: str) -> dict[str, int]:
 
 
 def save_percent(operator: str, size: str) -> dict[str, Fraction]:
-    """Compute the per cent of parameters that an operator saves against `original`, exactly.
-
-    Returns:
-        The per cent by part of the model: `projections`, `block`, `layer`, `masked_lm` and `classifier`.
-    """
+    """Compute the per cent of parameters that an operator saves against `original`, exactly, by part."""
     whole = count_bert("original", size)
     reduced = count_bert(operator, size)
     return {part: 100 * (1 - Fraction(reduced[part], whole[part])) for part in whole}

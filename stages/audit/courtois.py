@@ -13,7 +13,7 @@ from stages.evidence.scores import GLUE_SCORE
 
 
 def check_counts() -> Findings:
-    """Check Table 2: the parameters of every model, and the per cent that a model saves against `original`."""
+    """Check Table 2: the parameters of every model, and the per cent saved."""
     table = read_numbers("courtois2024_table2_model_parameters")
     for size, operator in product(SIZES, COURTOIS):
         row = f"{size}.{operator}"
@@ -35,7 +35,7 @@ def check_counts() -> Findings:
 
 
 def check_averages() -> Findings:
-    """Check the GLUE scores of Table 3 against the mean of all nine columns; the mean of eight tasks is shown."""
+    """Check the GLUE scores of Table 3 against the mean of all nine columns."""
     table = read_numbers(TABLE3)
     for size, operator in product(SIZES, COURTOIS):
         row = f"{size}.{operator}"
@@ -51,7 +51,7 @@ def check_averages() -> Findings:
 
 
 def check_shares() -> Findings:
-    """Check the shares of parameters that the abstract, section 3 and section 7 state as saved."""
+    """Check the shares of parameters that the text states as saved."""
     symmetric = save_percent("symmetric", "base")
     yield note_numbers("C.THIRD.base.symmetric", **symmetric)
     layer = symmetric["layer"]
@@ -66,7 +66,7 @@ def check_shares() -> Findings:
 
 
 def check_bold() -> Findings:
-    """Check that Table 3 prints in bold the best score of every column and size (all that tie), and no other score."""
+    """Check that Table 3 prints in bold the best scores of every column and size, and no other score."""
     scores = pd.Series(read_numbers(TABLE3), dtype=float).unstack()
     bold = pd.Series(read_numbers(TABLE3, "bold")).unstack()
     for size in SIZES:
@@ -77,7 +77,7 @@ def check_bold() -> Findings:
 
 
 def check_differences() -> Findings:
-    """Check the gain of `pairwise`, the drop of `symmetric` and the deviations in the text against Table 3."""
+    """Check the gain of `pairwise`, the drop of `symmetric` and the deviations in the text."""
     table = read_numbers(TABLE3)
     spread = read_numbers(TABLE3, "std")
     text = read_numbers(TEXT)
@@ -95,7 +95,7 @@ def check_differences() -> Findings:
 
 
 def check_training() -> Findings:
-    """Check the amounts of data, steps and scores that the text states about pre-training."""
+    """Check the amounts of data, steps and scores that the text states."""
     text = read_numbers(TEXT)
     # A run reads 200,000 batches of 256 sequences of 512 tokens.
     read = 256 * 200_000

@@ -1,6 +1,7 @@
 """A finding of the audit, and functions that make a finding: by printed digits, as a whole statement, or as a note.
 
-The words of every computed check are in statements.yaml: a statement, and a sentence that takes the numbers.
+The words of every computed check are in statements.yaml. `check` is a key there, such as `C.GAIN.{size}`, and `values`
+are the values for the braces of the key and of both texts (statement and arithmetic).
 """
 
 from collections.abc import Iterable, Iterator
@@ -47,16 +48,7 @@ def read_content(name: str) -> dict:
 
 
 def make_finding(check: str, verdict: str, **values: object) -> Finding:
-    """Make a finding: a verdict on printed numbers, or a note, with the statement and the arithmetic in words.
-
-    statements.yaml has both texts for each check, with braces for values.
-
-    Args:
-        check: the identifier with braces, such as `C.GAIN.{size}`, a key of statements.yaml.
-        verdict: `holds`, `truncated`, `fails`, `not decided` or `informative`.
-        values: the values for the braces of the identifier and of both texts, such as `size="base"`; fractions are
-            formatted as floats.
-    """
+    """Make a finding with the statement and the arithmetic in words; fractions are formatted as floats."""
     shown = {name: float(value) if isinstance(value, Fraction) else value for name, value in values.items()}
     statement, arithmetic = read_content("statements")[check]
     return Finding(
@@ -68,53 +60,29 @@ def make_finding(check: str, verdict: str, **values: object) -> Finding:
 
 
 def judge_printed(check: str, printed: str, exact: Fraction, word: str = "", **values: object) -> Finding:
-    """Make a finding on a printed number: does the exact number round to the printed digits?
+    """Make a finding on a printed number: does the exact number, in the same unit, round to the printed digits?
 
-    The verdict is `holds`, `truncated` (the digits result only if further digits are cut off) or `fails`.
-
-    Args:
-        check: the identifier with braces, such as `C.GAIN.{size}`.
-        printed: the printed number, such as `12.94`.
-        exact: the number that should be printed, in the same unit.
-        word: the word before the printed number, such as `about` or `up to`; or an empty text.
-        values: further values for the braces.
+    The verdict is `truncated` if the digits result only by cutting off. `word` stands before the number, such as
+    `about`.
     """
     return make_finding(check, judge_printed_number(printed, exact, word), printed=printed, exact=exact, **values)
 
 
 def check_equal(check: str, printed: object, other: object, **values: object) -> Finding:
-    """Make a finding that holds if two numbers are equal, and fails if not.
-
-    Args:
-        check: the identifier with braces, such as `C.PARAM.{size}.{operator}`.
-        printed: the printed number.
-        other: the number from elsewhere.
-        values: further values for the braces.
-    """
+    """Make a finding that holds if the printed number and the number from elsewhere are equal."""
     return check_statement(check, printed == other, printed=printed, other=other, **values)
 
 
 def check_statement(check: str, holds: bool, **values: object) -> Finding:
-    """Make a finding on a statement that holds or fails as a whole.
-
-    Args:
-        check: the identifier with braces, such as `C.BOLD.{size}`.
-        holds: whether the statement is true.
-        values: the values for the braces.
-    """
+    """Make a finding on a statement that holds or fails as a whole."""
     return make_finding(check, HOLDS if holds else FAILS, **values)
 
 
 def note_numbers(check: str, **values: object) -> Finding:
-    """Make a finding that states numbers without a verdict, for the judgement of a claim.
-
-    Args:
-        check: the identifier with braces, such as `C.REL.SEEDNOISE.{operator}`.
-        values: the values for the braces.
-    """
+    """Make a finding that states numbers without a verdict, for the judgement of a claim."""
     return make_finding(check, NOTE, **values)
 
 
 def pick_best(verdicts: Iterable[str]) -> str:
-    """Return the most favourable verdict: `holds` before `truncated` before `fails`."""
+    """Return the most favourable verdict: holds, truncated, fails."""
     return min(verdicts, key=(HOLDS, TRUNCATED, FAILS).index)

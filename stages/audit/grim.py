@@ -1,7 +1,6 @@
 """GRIM (Brown and Heathers 2017): can whole numbers of right answers give a printed mean accuracy?
 
-Only RTE, SST-2 and MRPC are checked. The development sets of these tasks are small enough that five runs leave gaps
-between the possible means; on QNLI and MNLI a mean of five runs can give every percentage of two decimals.
+Only RTE, SST-2 and MRPC are small enough that five runs leave gaps between the possible means.
 """
 
 import math
@@ -15,16 +14,9 @@ from stages.evidence.arithmetic import FAILS, HOLDS, NOT_DECIDED, judge_printed_
 
 
 def judge_mean(printed: str, examples: int, runs: int) -> str:
-    """Judge whether a printed percentage can be the mean accuracy of several runs (the GRIM test).
+    """Judge whether a printed percentage can be the mean accuracy of several runs on as many examples (the GRIM test).
 
-    Args:
-        printed: the percentage, such as `59.57`.
-        examples: the number of examples on which every run was tested.
-        runs: the number of runs whose accuracies were averaged.
-
-    Returns:
-        HOLDS if some number of right answers rounds to `printed`; TRUNCATED if some number gives the printed digits
-        only after cutting off further digits; FAILS in all other cases.
+    HOLDS if some number of right answers rounds to `printed`, TRUNCATED if digits have to be cut off, or else FAILS.
     """
     total = examples * runs
     # Only the neighbours of the nearest number of right answers can round to the printed digits.
@@ -34,7 +26,7 @@ def judge_mean(printed: str, examples: int, runs: int) -> str:
 
 
 def measure_chance(examples: int, runs: int) -> float:
-    """Measure how weak the GRIM test is: the per cent of all percentages from 50.00 to 100.00 that pass."""
+    """Measure how weak the GRIM test is: the per cent of 50.00 to 100.00 that pass."""
     verdicts = [judge_mean(f"{hundredths / 100:.2f}", examples, runs) for hundredths in range(5000, 10001)]
     return 100 * verdicts.count(HOLDS) / len(verdicts)
 
@@ -45,7 +37,7 @@ def count_examples(task: str) -> int:
 
 
 def check_courtois() -> Findings:
-    """Check whether all cells of a column of Table 3 of Courtois et al. can be means of five fine-tuning runs."""
+    """Check whether all cells of a column of Table 3 can be means of five runs."""
     table = read_numbers(TABLE3)
     for column in ("rte", "sst2"):
         examples = count_examples(column)
@@ -62,10 +54,7 @@ def check_courtois() -> Findings:
 
 
 def check_kowsher() -> Findings:
-    """Check whether each score in Table 1 of Kowsher et al. can be a single run, or the mean of five runs.
-
-    A score that several operators or editions print is checked once.
-    """
+    """Check whether each score in Table 1 can be a single run, or the mean of five runs; each text once."""
     for column in ("rte", "sst2", "mrpc"):
         examples = count_examples(column)
         places = {}

@@ -1,7 +1,4 @@
-"""Table 1 of Kowsher et al. (GLUE), checked against the averages, the text, Courtois et al., and between editions.
-
-`shared` is the authors' attention operator. Editions: `K24` is arXiv 2024, `K25` is NAACL 2025, and `K` is both.
-"""
+"""Table 1 of Kowsher et al. (GLUE), checked against averages, text, Courtois et al., and between editions."""
 
 from fractions import Fraction
 from itertools import product
@@ -32,12 +29,12 @@ TASK_GAINS = {
 
 
 def read_row(edition: str, operator: str) -> pd.Series:
-    """Read the row of an operator in Table 1 (GLUE): exact scores, in per cent, by column, and `average`."""
+    """Read the row of an operator in Table 1: exact scores, in per cent, by column, and `average`."""
     return read_table(edition, "table1_glue").read_row(f"base.{operator}")
 
 
 def check_averages() -> Findings:
-    """Check the column `average` of Table 1: a cell holds if any of three definitions gives the printed digits."""
+    """Check the column `average` of Table 1, by any of three definitions."""
     for edition, operator in product(EDITIONS, KOWSHER):
         printed = read_table(edition, "table1_glue")[f"base.{operator}", "average"]
         verdicts = []
@@ -57,7 +54,7 @@ def check_averages() -> Findings:
 
 
 def check_mean_gains() -> Findings:
-    """Check the mean gains of `shared` in the abstract, by the two definitions that fit the printed averages."""
+    """Check the mean gains of `shared` in the abstract, by the two definitions that fit."""
     for edition, other in product(EDITIONS, GAINS):
         printed = read_table(edition, "text_and_figure_numbers")["glue", GAINS[other]]
         exact = average_columns(read_row(edition, "shared") - read_row(edition, other))
@@ -75,7 +72,7 @@ def check_mean_gains() -> Findings:
 
 
 def check_task_gains() -> Findings:
-    """Check the gains of `shared` on single tasks in section 2.6, in points or in per cent of the other score."""
+    """Check the gains of `shared` in section 2.6, in points or in per cent of the other score."""
     # The gain on CoLA in the arXiv edition is over the score of symmetric in Courtois et al.
     source = read_numbers(TABLE3).read_value("base.symmetric", "cola")
     for edition, task in product(EDITIONS, TASK_GAINS):
@@ -100,7 +97,7 @@ def check_task_gains() -> Findings:
 
 
 def check_misplaced_gains() -> Findings:
-    """Check whether a gain in section 2.6 of the NAACL edition is exactly that of another task, and not of its own."""
+    """Check whether a gain in section 2.6 (NAACL) is exactly that of another task, and not of its own."""
     text = read_table("K25", "text_and_figure_numbers")
     shared = read_row("K25", "shared")
     misplaced = []
@@ -117,7 +114,7 @@ def check_misplaced_gains() -> Findings:
 
 
 def compare_best_cells() -> Findings:
-    """Note the operator with the best cell of every column in Table 1; of a tie, the first operator counts."""
+    """Note the operator with the best cell of every column in Table 1; of a tie, the first."""
     for edition in EDITIONS:
         rows = pd.DataFrame({operator: read_row(edition, operator) for operator in KOWSHER}, dtype=float)
         best = rows.drop("average").idxmax(axis="columns")
@@ -126,7 +123,7 @@ def compare_best_cells() -> Findings:
 
 
 def compare_sources() -> Findings:
-    """Note baseline cells of Table 1 that differ from Courtois et al., and check that row `standard` copies no cell."""
+    """Note baseline cells of Table 1 that differ from Courtois et al.; row `standard` should copy none."""
     source = read_numbers(TABLE3)
     for edition in EDITIONS:
         copy = read_table(edition, "table1_glue")
@@ -142,10 +139,7 @@ def compare_sources() -> Findings:
 
 
 def check_stale_numbers() -> Findings:
-    """Check three numbers of the NAACL edition that depend on cells of Table 1 which changed since the arXiv edition.
-
-    A number that does not follow from the new cells was probably left unchanged.
-    """
+    """Check three numbers of the NAACL edition that depend on cells of Table 1 which changed since arXiv."""
     table = read_table("K25", "table1_glue")
     text = read_table("K25", "text_and_figure_numbers")
     shared, other = [average_columns(read_row("K25", name))["all nine columns"] for name in ("shared", "pairwise")]

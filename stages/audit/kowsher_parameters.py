@@ -1,4 +1,4 @@
-"""Numbers of parameters in Kowsher et al., checked. `K24` is arXiv 2024, `K25` is NAACL 2025, and `K` is both."""
+"""Numbers of parameters in Kowsher et al., checked."""
 
 from fractions import Fraction
 from itertools import product
@@ -14,7 +14,7 @@ SHARED_SAVES = 100 * (1 - Fraction(H + 3, 3 * H))
 
 
 def check_counts() -> Findings:
-    """Check Table 4: the count of every model, and the per cent that `shared` saves against `original`."""
+    """Check Table 4: the count of every model, and the per cent that `shared` saves."""
     for edition, operator in product(EDITIONS, KOWSHER):
         yield check_equal(
             "{edition}.PARAM.{operator}",
@@ -41,7 +41,7 @@ def check_shares() -> Findings:
 
 
 def check_comparison() -> Findings:
-    """Check Table 7 of the NAACL edition: the per cent of Q, K and V that each operator saves, without biases."""
+    """Check Table 7 (NAACL): the per cent of Q, K and V that each operator saves, without biases."""
     table = read_table("K25", "table7_method_comparison")
     saved = {
         "symmetric": Fraction(100, 3),

@@ -1,7 +1,4 @@
-"""Times, steps and sizes of data sets in Kowsher et al., checked.
-
-Editions: `K24` is arXiv 2024, `K25` is NAACL 2025, and `K` is both.
-"""
+"""Times, steps and sizes of data sets in Kowsher et al., checked."""
 
 from fractions import Fraction
 from statistics import mean, median
@@ -13,7 +10,7 @@ from stages.evidence.arithmetic import FAILS, HOLDS, NOT_DECIDED, judge_printed_
 
 
 def check_cola() -> Findings:
-    """Check the per cent saved and the per cent faster on CoLA against the printed seconds."""
+    """Check the per cent saved and the per cent faster on CoLA."""
     cola = read_table("K24", "text_and_figure_numbers").read_row("time.cola")
     ratio = cola["standard_seconds"] / cola["shared_seconds"]
     yield judge_printed("K.TIME.cola", str(cola["time_reduction"]), 100 * (1 - 1 / ratio))
@@ -21,10 +18,7 @@ def check_cola() -> Findings:
 
 
 def check_savings() -> Findings:
-    """Check the savings of time that both editions state against Figure 3.
-
-    Figure 3 has the per cent of the time of a fine-tuning epoch that `shared` saves on six tasks.
-    """
+    """Check the savings of time that both editions state against Figure 3 (per cent of an epoch, six tasks)."""
     text = read_table("K24", "text_and_figure_numbers")
     tasks = ("cola", "mnli", "mrpc", "qnli", "rte", "qqp")
     saved = {task: int(text[f"time.{task}", "time_reduction"]) for task in tasks}
@@ -64,7 +58,7 @@ def check_savings() -> Findings:
 
 
 def check_pretraining() -> Findings:
-    """Check steps, epochs, tokens and words of pre-training against each other."""
+    """Check steps, epochs, tokens and words of pre-training."""
     text = read_table("K24", "text_and_figure_numbers").read_row("pretrain")
     # One step takes 4 (GPUs) x 132 sequences of 512 tokens.
     steps = text["tokens"] * text["epochs"] / (4 * 132 * 512)
@@ -77,7 +71,7 @@ def check_pretraining() -> Findings:
 
 
 def check_dataset_sizes() -> Findings:
-    """Check whether the printed sizes of the data sets, such as `87.6k`, are the sizes of the public releases."""
+    """Check whether the printed sizes, such as `87.6k`, are the sizes of the public releases."""
     printed = read_numbers("kowsher2024_arxiv_table7_dataset_statistics", "printed")
     compared, off = 0, []
     for name, sizes in read_content("checks")["releases"].items():

@@ -1,4 +1,8 @@
-"""The printed tables as exact numbers by row and column, in both editions of Kowsher et al."""
+"""The printed tables as exact numbers by row and column, in both editions of Kowsher et al.
+
+Checks and functions call the editions `K24` (arXiv 2024), `K25` (NAACL 2025) and, for both, `K`; `shared` is the
+authors' operator.
+"""
 
 from fractions import Fraction
 from functools import cache
@@ -23,11 +27,11 @@ class Numbers(dict[tuple[str, str], str]):
     """The printed digits of a table, without commas and units, by row and column key: (`base.original`, `mrpc`)."""
 
     def read_value(self, row: str, column: str) -> Fraction:
-        """Return the exact value of a cell: the text `12.94` gives 647/50."""
+        """Return the exact value of a cell: `12.94` gives 647/50."""
         return Fraction(self[row, column])
 
     def read_row(self, row: str) -> pd.Series:
-        """Return the exact values of a row, fractions by column key."""
+        """Return the exact values of a row by column key."""
         return pd.Series({column: Fraction(text) for (key, column), text in self.items() if key == row})
 
 
@@ -35,34 +39,21 @@ class Numbers(dict[tuple[str, str], str]):
 def read_numbers(name: str, part: str = "value") -> Numbers:
     """Read the texts in a column of a table in data/published, by row and column key, without empty cells.
 
-    Args:
-        name: the table, such as `courtois2024_table3_glue`.
-        part: `value`, `std` (the number in brackets), `bold` (`yes` or `no`) or `printed` (all characters).
+    `part` is `value`, `std` (the number in brackets), `bold` (`yes` or `no`) or `printed` (all characters).
     """
     cells = published.read_texts(name).set_index(["row_key", "column_key"])[part]
     return Numbers(cells[cells != ""])
 
 
 def read_table(edition: str, name: str) -> Numbers:
-    """Read the printed digits of a table of Kowsher et al., by row and column key.
-
-    Args:
-        edition: `K24` for arXiv, or `K25` for NAACL.
-        name: the table, such as `table1_glue`.
-    """
+    """Read the printed digits of a table of Kowsher et al., edition `K24` or `K25`, by row and column key."""
     return read_numbers(f"{EDITIONS[edition]}_{name}")
 
 
 def average_columns(cells: pd.Series) -> dict[str, Fraction]:
     """Average a row of a GLUE table by three definitions, because the papers print an average without a definition.
 
-    MNLI has two columns, so a reader may count both columns, the mean, or only the first column.
-
-    Args:
-        cells: exact scores, or differences of scores, by column key.
-
-    Returns:
-        The averages by definition: `all nine columns`, `eight tasks` and `without MNLI-mm`.
+    A reader may count both columns of MNLI, the mean, or only the first.
     """
     total = sum(cells[column] for column in COLUMNS)
     matched = cells["mnli_m"]

@@ -1,7 +1,7 @@
 """The raw results that Courtois et al. released, against the printed Table 3, Figures 2 and 3, and the text.
 
-Input of all checks: `raw`, measurements of data/released/ (see evidence/fields.py), a pre-training run for each size
-and operator, with five fine-tuning seeds. Scores are fractions; `evaluated_on` is a column of Table 3.
+`raw` is measurements of data/released/: a pre-training run per size and operator, with five fine-tuning seeds. Scores
+are fractions; `evaluated_on` is a column of Table 3.
 """
 
 from fractions import Fraction
@@ -24,11 +24,7 @@ ROWS = [f"{size}.{operator}" for size, operator in product(SIZES, COURTOIS)]
 
 
 def summarise_runs(raw: pd.DataFrame, metric: str) -> tuple[pd.Series, pd.Series]:
-    """Compute mean and standard deviation of a metric, such as `score`, over fine-tuning seeds, per cent.
-
-    Returns:
-        Means and deviations, by row (`base.original`) and column (`mrpc`) of Table 3.
-    """
+    """Compute mean and standard deviation of a metric over fine-tuning seeds, per cent, as in Table 3."""
     runs = select_rows(raw, stage="finetuning", metric=metric)
     rows = runs["size"] + "." + runs["operator"]
     groups = (100 * runs["value"]).groupby([rows, runs["evaluated_on"]])
@@ -36,10 +32,7 @@ def summarise_runs(raw: pd.DataFrame, metric: str) -> tuple[pd.Series, pd.Series
 
 
 def select_values(raw: pd.DataFrame, metric: str, size: str, condition: str | None = None) -> pd.Series:
-    """Return a metric, such as `steps_to_loss`, by operator for a size, without runs that lack the metric.
-
-    For `steps_to_loss`, the condition names the level, such as `loss=2.5`.
-    """
+    """Return a metric by operator for a size; for `steps_to_loss`, the condition is the level, `loss=2.5`."""
     found = select_rows(raw, metric=metric, size=size, condition=condition)
     return found.set_index("operator")["value"]
 
@@ -50,12 +43,12 @@ def rounds_to(printed: str, value: float) -> bool:
 
 
 def count_equal(printed: Numbers, exact: pd.Series, *columns: str) -> int:
-    """Count the cells of Table 3 whose printed digits the exact values give, in columns such as `qqp`."""
+    """Count the cells of Table 3 whose printed digits the exact values give."""
     return sum(rounds_to(printed[place], exact[place]) for place in product(ROWS, columns))
 
 
 def check_scores(raw: pd.DataFrame) -> Findings:
-    """Check whether the released fine-tuning runs give Table 3, and whether the column QQP is an accuracy."""
+    """Check whether the released runs give Table 3, and whether the column QQP is an accuracy."""
     table = read_numbers(TABLE3)
     means, deviations = summarise_runs(raw, "score")
     equal = count_equal(table, means, *COLUMNS)
@@ -73,7 +66,7 @@ def check_scores(raw: pd.DataFrame) -> Findings:
 
 
 def check_copied_cells(raw: pd.DataFrame) -> Findings:
-    """Check whether cells that Kowsher et al. copied from Table 3, and call accuracy, are released accuracies."""
+    """Check whether cells that Kowsher et al. copied, and call accuracy, are released accuracies."""
     table = read_numbers(TABLE3)
     copy = read_table("K24", "table1_glue")
     accuracies, _ = summarise_runs(raw, "raw_accuracy")
@@ -97,7 +90,7 @@ def check_copied_cells(raw: pd.DataFrame) -> Findings:
 
 
 def check_losses(raw: pd.DataFrame) -> Findings:
-    """Check Figure 2, and the statements about losses in the text, against the released losses."""
+    """Check Figure 2 and the text against the released losses."""
     reached = select_values(raw, "steps_to_loss", "small", "loss=2.5")
     yield check_statement("C.REL.FIG2.small", reached["symmetric"] < reached["original"], **reached)
     base = select_values(raw, "late_loss", "base")
@@ -119,7 +112,7 @@ def check_losses(raw: pd.DataFrame) -> Findings:
 
 
 def check_checkpoints(raw: pd.DataFrame) -> Findings:
-    """Check Figure 3: GLUE scores of base models that were fine-tuned, with a single seed, from 18 checkpoints."""
+    """Check Figure 3: GLUE scores, with a single seed, from 18 checkpoints of base models."""
     scores = 100 * select_scores_by_step(raw).pivot(index="step", columns="operator", values="value").sort_index()
     checkpoints = scores.index
     text = read_numbers(TEXT)

@@ -47,11 +47,7 @@ PARTS = (
 def name_facts(frame: pd.DataFrame) -> pd.Series:
     """Name the fact behind every check: checks that hold or fail for the same reason share a fact.
 
-    Facts are listed in checks.yaml, or are the first of the checks with equal words and verdict, as in both editions of
-    a paper.
-
-    Args:
-        frame: a row per check: `check`, `statement`, `verdict`, `arithmetic`.
+    Facts are listed in checks.yaml, or are the first of the checks with equal words and verdict, as in both editions.
     """
     listed = read_content("checks")["facts"]
     first = frame.groupby(["statement", "verdict", "arithmetic"], sort=False)["check"].transform("first")
@@ -59,15 +55,7 @@ def name_facts(frame: pd.DataFrame) -> pd.Series:
 
 
 def make_checks(raw: pd.DataFrame) -> pd.DataFrame:
-    """Make all checks of the audit.
-
-    Args:
-        raw: measurements of the results that Courtois et al. released.
-
-    Returns:
-        A row of texts per check, sorted by source: `check`, `source`, `statement`, `verdict`, `arithmetic`, `by`, and
-            `fact`, equal for checks that test the same fact.
-    """
+    """Make all checks, texts sorted by source, from measurements of the results that Courtois et al. released."""
     findings = [Finding(**entry, by="reading") for entry in read_content("checks")["readings"]]
     for part in PARTS:
         for check in part.CHECKS:
@@ -82,6 +70,6 @@ def make_checks(raw: pd.DataFrame) -> pd.DataFrame:
 
 
 def main(settings: Settings) -> dict:
-    """Write checks.csv; no setting matters, and nothing is added to the record of the stage."""
+    """Write checks.csv; no setting matters."""
     write_table(AUDIT, make_checks(measurements.compute_measurements(read_observations())))
     return {}

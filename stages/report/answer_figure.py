@@ -20,12 +20,7 @@ TRAINED = {"single": "", "triviaqa": " after TriviaQA"}
 
 
 def draw_answers(cells: pd.DataFrame) -> Drawing:
-    """Draws F1 and exact match, a panel per set of questions and training.
-
-    Args:
-        cells: of all published tables: table, row_key, column_key, published, reproduced, interval_low and
-            interval_high, in per cent.
-    """
+    """Draws F1 and exact match, a panel per set of questions and training."""
     rows = list_answers(cells)
     groups = list(rows.groupby("title", sort=False))
     marks = {}
@@ -46,15 +41,10 @@ def draw_answers(cells: pd.DataFrame) -> Drawing:
 
 
 def list_answers(cells: pd.DataFrame) -> pd.DataFrame:
-    """Lists the scores in the published table of question answering, and those of this run, for `draw_intervals`.
+    """Lists the published scores of question answering and those of this run, for `draw_intervals`.
 
     Args:
-        cells: of all published tables: table, row_key, column_key, published, reproduced, interval_low and
-            interval_high, in per cent.
-
-    Returns:
-        A row per published number and per number of this run: estimate, low and high; operator; the label of the row
-        (`row`); metric and source in words (`mark`); and the title of the panel, a set of questions and a training.
+        cells: of all published tables, as in stages/evidence/cells.py; in per cent.
     """
     cells = select_rows(cells, table=TABLE)
     # averages and answers without a model are left out

@@ -1,7 +1,5 @@
 """The numbers that the sentences of the report name: the answers of sections.yaml, and the first screen."""
 
-import pandas as pd
-
 from stages.evidence.baselines import AT_CHANCE
 from stages.evidence.fields import select_rows
 from stages.evidence.scores import GLUE_SCORE
@@ -12,30 +10,22 @@ from stages.schema.settings import Settings
 
 
 def gather_facts(settings: Settings, rows: list[dict]) -> dict[str, object]:
-    """Gathers the values that the sentences of the report name, for example the sentences in sections.yaml.
+    """Gathers the values that the sentences of the report name.
 
-    Args:
-        settings: of the run.
-        rows: the rows of the first screen.
-
-    Returns:
-        By name a list of rows, except for the first two (dictionaries of texts), `detectable` and `enough`:
-        operators: the operators of the papers, with what each does.
-        quantities: what the columns of the first screen measure, in words.
-        rows: as given.
-        studies: data/published/studies.csv.
-        released: the comparisons of GLUE scores in the released results.
-        squad: the F1 of this run on SQuAD 1.1, by operator.
-        translated: the summaries of translation.
-        detectable: the differences in GLUE score, in points, that this run finds with 80 % power, by operator.
-        enough: the number of seeds from which on sign flips check the intervals.
-        totals: the number of claims of every source and kind of evidence, by verdict.
-        audited: the number of printed facts of every source by verdict.
+    Rows are dictionaries; `detectable` has the differences in GLUE score, in points, that this run finds with 80 %
+    power, and `enough` is the number of seeds from which on sign flips check the intervals.
     """
     frames = {
         "studies": read_results.read_studies(),
         "released": read_results.read_contrasts(source="released", quantity="score", at=GLUE_SCORE),
-        "squad": read_squad(settings),
+        "squad": select_rows(
+            answer_figure.list_answers(read_results.read_cells()),
+            source="reproduced",
+            size=settings.sizes[-1],
+            questions="squad1",
+            measure="f1",
+            trained="single",
+        ),
         "translated": read_results.read_table("translation"),
         "totals": claims_and_audit.count_verdicts(read_results.read_claims()),
         "audited": claims_and_audit.count_facts(read_results.read_audit()),
@@ -52,10 +42,3 @@ def gather_facts(settings: Settings, rows: list[dict]) -> dict[str, object]:
         "rows": rows,
         **{name: frame.to_dict("records") for name, frame in frames.items()},
     }
-
-
-def read_squad(settings: Settings) -> pd.DataFrame:
-    """Selects the F1 of this run's largest size on SQuAD 1.1, without TriviaQA before, by operator."""
-    rows = answer_figure.list_answers(read_results.read_cells())
-    of_run = {"source": "reproduced", "size": settings.sizes[-1]}
-    return select_rows(rows, questions="squad1", measure="f1", trained="single", **of_run)

@@ -6,13 +6,11 @@ The template is Markdown: every value, such as `report.data`, is escaped, so tha
 import re
 from pathlib import Path
 
-import jinja2
-
 from stages.evidence.fields import select_rows
 from stages.files.model_folders import render_card
 from stages.files.paths import find_pretrained
-from stages.report import names, read_results
-from stages.report.text_templates import FILTERS, TEMPLATES, describe_banner
+from stages.report import names, read_results, text_templates
+from stages.report.text_templates import TEMPLATES, describe_banner
 from stages.schema.operators import describe_operators
 from stages.schema.settings import Settings
 
@@ -34,26 +32,11 @@ def escape(value: object) -> str:
     return SPECIAL.sub(r"\\\g<0>", line)
 
 
-def make_environment(folder: Path) -> jinja2.Environment:
-    """Builds the Jinja environment of the Markdown templates of a folder."""
-    templates = jinja2.Environment(
-        loader=jinja2.FileSystemLoader(folder),
-        undefined=jinja2.StrictUndefined,
-        finalize=escape,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
-    templates.filters.update(FILTERS, code=Code)
-    return templates
-
-
 def render_cards(settings: Settings) -> dict[str, str]:
-    """Renders a model card (a README for a trained model) for every operator and size of a run.
-
-    Returns:
-        Markdown by model, such as `shared-tiny`, operator and size.
-    """
-    template = make_environment(TEMPLATES).get_template("model_card.md")
+    """Renders a model card in Markdown for every operator and size of a run, by name, such as `shared-tiny`."""
+    templates = text_templates.make_environment(TEMPLATES, finalize=escape)
+    templates.filters["code"] = Code
+    template = templates.get_template("model_card.md")
     operators = describe_operators(Path(settings.operators_file))
     summaries = select_rows(read_results.read_summaries(), metric=MEASURES)
     texts = {}

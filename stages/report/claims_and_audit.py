@@ -1,7 +1,8 @@
 """The ledgers: every claim and every check of the published numbers, and how many of each source hold.
 
 A claim is a statement of a paper. A check of the audit, such as `C.AVG.base`, compares a printed number or sentence
-with numbers from elsewhere; a fact is a group of checks that hold or fail for the same reason.
+with numbers from elsewhere; a fact is a group of checks that hold or fail for the same reason. A `ledger` argument is
+data/analysis/claims.csv, and `checks` is data/audit/checks.csv; both have texts only.
 """
 
 from collections.abc import Sequence
@@ -70,7 +71,7 @@ COLUMNS = {
 
 @dataclass(frozen=True, kw_only=True)
 class Ledger(Grid):
-    """A table whose page shows a line per row: the statement and its verdicts, which unfolds to the reasons.
+    """A table whose page unfolds each row to the reasons.
 
     The first value of a row is the statement, with its place as the reason; the other values are verdicts.
     """
@@ -79,15 +80,7 @@ class Ledger(Grid):
 
 
 def build_claims(ledger: pd.DataFrame, checks: pd.DataFrame) -> Ledger:
-    """Builds the list of claims for the page of claims: each with its verdicts, reasons and checks of the audit.
-
-    Args:
-        ledger: data/analysis/claims.csv: a row of texts per claim and kind of evidence.
-        checks: data/audit/checks.csv: a row per check, with its name and verdict.
-
-    Returns:
-        A Ledger, the list as shown on the page: a group per claim, with menus by which a reader filters the groups.
-    """
+    """Builds the list of claims: each with its verdicts, reasons, checks of the audit, and menus to filter by."""
     word_of = checks["verdict"].replace(WORD_OF).set_axis(checks["check"]).to_dict()
     headings = [Heading("What it says")]
     headings += [Heading(*texts) for texts in COLUMNS.values()]
@@ -115,15 +108,7 @@ def build_claims(ledger: pd.DataFrame, checks: pd.DataFrame) -> Ledger:
 
 
 def count_verdicts(ledger: pd.DataFrame) -> pd.DataFrame:
-    """Counts the claims by verdict, for every kind of evidence and every source.
-
-    Args:
-        ledger: data/analysis/claims.csv: a row of texts per claim and kind of evidence.
-
-    Returns:
-        A row per kind of evidence (Audit, Released results, This run) and source. Columns: source, ledger (the kind of
-        evidence), claims (the number of judged claims), and the number of claims of each verdict, such as `not_tested`.
-    """
+    """Counts the claims by verdict: a row per kind of evidence (`ledger`) and source; `claims` is the sum."""
     side_by_side = _put_side_by_side(ledger)
     totals = []
     for column, (heading, _) in COLUMNS.items():
@@ -145,16 +130,7 @@ def name_column(word: str) -> str:
 
 
 def build_audit(checks: pd.DataFrame) -> Ledger:
-    """Builds the list of all checks for the page of the audit: statement, verdict and arithmetic.
-
-    Failing checks come first. Among checks of equal verdict, the `findings` of sections.yaml come first.
-
-    Args:
-        checks: data/audit/checks.csv: a row per check, with source, statement, verdict and arithmetic.
-
-    Returns:
-        A Ledger, the list as shown on the page: a group per check, with menus by which a reader filters the groups.
-    """
+    """Builds the list of all checks: failing checks first; among equal verdicts, the `findings` of sections.yaml."""
     ranks = pd.DataFrame(
         {
             "verdict": checks["verdict"].map(_number_values(WORST)),
@@ -190,16 +166,10 @@ def build_audit(checks: pd.DataFrame) -> Ledger:
 
 
 def count_facts(checks: pd.DataFrame) -> pd.DataFrame:
-    """Counts the facts of every source by verdict. Checks that hold or fail for the same reason are one fact.
+    """Counts the facts of every source by verdict; the worst verdict of its checks decides a fact.
 
-    The verdict of a fact is the worst verdict of its checks (the first in WORST).
-
-    Returns:
-        A row per source, with the columns
-        facts: decided by arithmetic; the sum of holds, truncated and fails.
-        failing_checks: checks behind the failing facts.
-        not_decided: further facts, without a decision.
-        by_reading: checks that fail by reading the text; these checks are no facts.
+    `facts` is the sum of holds, truncated and fails. `by_reading` counts checks that fail by reading, which are no
+    facts.
     """
     totals = []
     sources = checks["check"].str.partition(".")[0].map(PAPER_OF)
@@ -225,16 +195,7 @@ def count_facts(checks: pd.DataFrame) -> pd.DataFrame:
 
 
 def _put_side_by_side(ledger: pd.DataFrame) -> pd.DataFrame:
-    """Puts the verdicts on a claim, a row each in the ledger, into a single row.
-
-    Args:
-        ledger: data/analysis/claims.csv: a row of texts per claim and kind of evidence.
-
-    Returns:
-        A row per claim, with the columns id, paper, where, claim and audit_ids. Each kind of evidence (numbers,
-        released, run) has a column with the verdict and a column with the reason, such as `run` and `run_because`; both
-        are empty if the evidence does not judge the claim.
-    """
+    """Puts the verdicts on a claim into one row: columns such as `run` and `run_because`, empty if not judged."""
     # the audit alone decides a claim of the ledger `counts` without a counted number
     judged = ledger[(ledger["ledger"] != "counts") | (ledger["estimate"] != "")]
     words = judged["verdict"].map(WORD_OF.__getitem__)
@@ -256,5 +217,5 @@ def _put_side_by_side(ledger: pd.DataFrame) -> pd.DataFrame:
 
 
 def _number_values(values: Sequence[str]) -> dict[str, int]:
-    """Numbers the values in order, from 0: `["holds", "fails"]` gives `{"holds": 0, "fails": 1}`."""
+    """Numbers values from 0: `["holds", "fails"]` gives `{"holds": 0, "fails": 1}`."""
     return {value: place for place, value in enumerate(values)}

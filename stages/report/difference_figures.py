@@ -21,13 +21,7 @@ AXES = {
 
 
 def draw_differences(contrasts: pd.DataFrame) -> list[Drawing]:
-    """Draws the figures of differences from the original operator: scores, losses, accuracy lost to noise, and speed.
-
-    A figure without a comparison is empty.
-
-    Args:
-        contrasts: comparisons with the original, as stages/analysis/contrasts.yaml describes.
-    """
+    """Draws the differences from the original (rows of contrasts.csv): scores, losses, noise and speed."""
     rows = contrasts.assign(
         operator=contrasts["arm"],
         row=contrasts["arm"].map(names.name_operator),
@@ -83,12 +77,7 @@ def split_protocols(rows: pd.DataFrame) -> Groups:
 
 
 def split_operators(rows: pd.DataFrame) -> Groups:
-    """Splits the scores of tasks into a panel per source (this run or released results), protocol and operator.
-
-    Returns:
-        (title, rows) of each panel. `row`, the task, labels the rows, and `scale` gives the panels of a source the same
-        axis.
-    """
+    """Splits the scores of tasks into a panel per source, protocol and operator; a row per task."""
     rows = rows.sort_values("at", key=lambda tasks: tasks.map(COLUMNS.index), kind="stable")
     rows = rows.sort_values("source", key=lambda sources: sources.map(RANK), kind="stable")
     rows = rows.assign(row=rows["at"].map(names.name_task), scale=rows["source"])
@@ -110,5 +99,5 @@ def split_noise(rows: pd.DataFrame) -> Groups:
 
 
 def _name_recipe(rows: pd.DataFrame, protocol: str) -> str:
-    """The end of a panel's title: `, Courtois et al.` if the rows have several fine-tuning protocols, else empty."""
+    """Ends a panel's title: `, Courtois et al.` if the rows have several fine-tuning protocols."""
     return f", {names.name_protocol(protocol)}" if rows["protocol"].nunique() > 1 else ""

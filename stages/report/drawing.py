@@ -38,12 +38,7 @@ Painter = Callable[[Axes, pd.DataFrame], None]
 
 @dataclass(frozen=True, kw_only=True)
 class Drawing(Shown):
-    """A figure.
-
-    Args:
-        alternative: the figure in words.
-        files: by format, svg and pdf; none without panels.
-    """
+    """A figure: `alternative` is the figure in words, and `files` has the bytes by format, empty without panels."""
 
     alternative: str
     files: dict[str, bytes]
@@ -66,18 +61,10 @@ def draw_figure(
     csv: pd.DataFrame,
     **more,
 ) -> Drawing:
-    """Draws a figure with a panel for each group of rows.
+    """Draws a figure with a panel, drawn by `painter`, for each (title, rows) of `groups`; without groups it is empty.
 
-    Args:
-        name: the name of the files.
-        title: the caption.
-        stage: the stage of the pipeline that computes the numbers.
-        groups: title and rows of each panel; without panels the figure is empty.
-        painter: a function that draws the rows of a panel into matplotlib axes.
-        kind: the template in `alternatives` of sentences.yaml that describes a panel in words, for blind readers.
-        size: width and height of a panel, in inches.
-        csv: the numbers drawn.
-        more: further fields of Drawing.
+    `size` of a panel is in inches, and the template `kind` in `alternatives` of sentences.yaml describes a panel in
+    words. `more` has further fields of Drawing.
     """
     files = render_panels(groups, painter, *size) if groups else {}
     sentences = []
@@ -89,17 +76,7 @@ def draw_figure(
 
 @mpl.rc_context(SETTINGS)
 def render_panels(groups: Groups, draw: Painter, width: float, height: float) -> dict[str, bytes]:
-    """Draws a panel per group. All panels have one size, and as many as fit stand side by side.
-
-    Args:
-        groups: title and rows of each panel.
-        draw: draws the rows of a panel into axes.
-        width: of a panel, in inches.
-        height: of a panel, in inches.
-
-    Returns:
-        The bytes of the figure, by format (svg and pdf).
-    """
+    """Draws panels of one size (inches), as many side by side as fit; returns the bytes by format, svg and pdf."""
     columns = min(ROW, len(groups), round(FULL / width))
     # rounded up
     rows = -(-len(groups) // columns)
@@ -131,7 +108,7 @@ def draw_reference(axes: Axes, height: float, label: str) -> None:
 
 
 def write_figures(folder: Path, drawings: Iterable[Drawing]) -> None:
-    """Writes the numbers and the files of all figures into a folder, which is replaced as a whole."""
+    """Writes numbers and files of all figures into a folder, which is replaced."""
     with make_temporary_sibling(folder) as new:
         # also without any figure
         new.mkdir()
@@ -142,15 +119,7 @@ def write_figures(folder: Path, drawings: Iterable[Drawing]) -> None:
 
 
 def draw_curve(axes: Axes, rows: pd.DataFrame, operator: str, across: str = "step", **look) -> None:
-    """Draws the mean over an operator's runs as a line, and a band between the extremes of several runs.
-
-    Args:
-        axes: the panel.
-        rows: mean, minimum, maximum and n (the number of runs), in increasing order of `across`.
-        operator: the operator, whose colour, stroke and name the line has.
-        across: the column of the horizontal axis.
-        look: further properties of the line.
-    """
+    """Draws the mean over an operator's runs as a line, and a band between the extremes of several runs."""
     colour, stroke = find_style(operator)
     if (rows["n"] > 1).any():
         axes.fill_between(rows[across], rows["minimum"], rows["maximum"], color=colour, alpha=0.18, linewidth=0)
@@ -159,7 +128,7 @@ def draw_curve(axes: Axes, rows: pd.DataFrame, operator: str, across: str = "ste
 
 
 def label_steps_axis(axes: Axes) -> None:
-    """Labels the horizontal axis as training steps, with few ticks and thousands separated."""
+    """Labels the horizontal axis as training steps."""
     axes.set_xlabel("training step")
     axes.xaxis.set_major_locator(mpl.ticker.MaxNLocator(3))
     axes.xaxis.set_major_formatter(mpl.ticker.StrMethodFormatter("{x:,.0f}"))

@@ -29,11 +29,7 @@ FILL = f"fill: {INK}"
 
 
 def save_figure(figure: Figure) -> dict[str, bytes]:
-    """Saves a figure as SVG and PDF, both without a date, so that bytes repeat; the SVG has shortened coordinates.
-
-    Returns:
-        The bytes by format, svg and pdf.
-    """
+    """Saves a figure as SVG and PDF, by format; both have no date, so that bytes repeat."""
     files = {}
     for form, date in (("svg", "Date"), ("pdf", "CreationDate")):
         buffer = BytesIO()
@@ -50,11 +46,7 @@ def _shorten_digits(attribute: re.Match) -> bytes:
 
 
 def shrink_svg(svg: str) -> str:
-    """Makes an SVG smaller without changing a pixel.
-
-    Left out are indentation, identifiers that nothing refers to, groups around a single element, and the usual font and
-    colour of texts, which the whole picture then states once.
-    """
+    """Makes an SVG smaller without changing a pixel: drops unused parts, and declares the usual font once."""
     used = list(dict.fromkeys(REFERENCE.findall(svg)))
 
     def keep_used(identifier: re.Match) -> str:

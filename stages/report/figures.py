@@ -38,17 +38,10 @@ INSET = (0.45, 0.45, 0.53, 0.5)
 
 
 def draw_specified(figure: specifications.Figure, frame: pd.DataFrame) -> Drawing:
-    """Draws a figure that tables.yaml specifies: panels of published or released results, then of this run.
+    """Draws a figure that tables.yaml specifies: panels of the papers' results, then of this run, on one scale.
 
-    All panels have the same scale.
-
-    Args:
-        figure: the specification: the quantity, and `kind`, which is `curves`, `dots` or `bars`.
-        frame: a row per point, dot or bar: source (published, released or this run), operator, quantity, size (empty
-            for a panel without title), protocol if there are several, and the numbers to draw.
-
-    Returns:
-        The figure, with the drawn numbers as CSV; `measured` says whether any number is of this run or released.
+    `frame` has a row per point, dot or bar: source, operator, quantity, size (empty for a panel without title),
+    protocol if there are several, and the numbers to draw.
     """
     frame = frame[frame["quantity"] == figure.quantity]
     if figure.operators:
@@ -96,15 +89,7 @@ def draw_specified(figure: specifications.Figure, frame: pd.DataFrame) -> Drawin
 
 
 def split_panels(figure: specifications.Figure, frame: pd.DataFrame) -> Groups:
-    """Splits the rows of a figure into panels: published and released results, then the sizes and recipes of this run.
-
-    Args:
-        figure: the specification; `beside` lists source and size of the panels of published and released results.
-        frame: the rows, with source, size and, if a figure has several recipes, protocol.
-
-    Returns:
-        (title, rows) of each panel.
-    """
+    """Splits the rows into panels: published and released results (`beside`), then sizes and recipes of this run."""
     run = frame.loc[frame["source"] == "reproduced", "size"].drop_duplicates()
     if "protocol" not in frame:
         frame = frame.assign(protocol="")
@@ -132,17 +117,14 @@ def _choose_size(kind: str, groups: Groups) -> tuple[float, float]:
 
 
 def draw_curves(axes: Axes, frame: pd.DataFrame) -> None:
-    """Draws a curve per operator; frame: operator, step (increasing), mean, minimum, maximum and n (number of runs)."""
+    """Draws a curve per operator; steps increase."""
     for operator, rows in frame.groupby("operator", sort=False):
         draw_curve(axes, rows, operator)
     label_steps_axis(axes)
 
 
 def draw_losses(axes: Axes, frame: pd.DataFrame) -> None:
-    """Draws curves of a loss by step, with an enlarged inset of the late steps if there is room.
-
-    A loss known at the first and the last step only (a paper's text) is drawn as two dots per operator.
-    """
+    """Draws curves of a loss by step, with an inset of late steps if there is room; two points (a text) are dots."""
     if (frame.groupby("operator").size() == 2).all():
         # a text states beginning and end, and nothing is known between
         for operator, rows in frame.groupby("operator", sort=False):
@@ -163,12 +145,7 @@ def draw_losses(axes: Axes, frame: pd.DataFrame) -> None:
 
 
 def _has_room(axes: Axes, late: pd.DataFrame) -> bool:
-    """Says whether an inset of several curves would hide no curve of the panel.
-
-    Args:
-        axes: the panel.
-        late: the rows of the late steps, which the inset would enlarge.
-    """
+    """Says whether an inset of several late curves would hide no curve of the panel."""
     points = late.groupby("operator").size()
     low, high = axes.get_ylim()
     bottom = low + INSET[1] * (high - low)
@@ -183,13 +160,7 @@ def draw_goal(axes: Axes, frame: pd.DataFrame) -> None:
 
 
 def draw_dots(axes: Axes, frame: pd.DataFrame) -> None:
-    """Draws runs as dots, a line of dots per pre-training seed, and a bar at the mean over the means of these seeds.
-
-    Args:
-        axes: the panel.
-        frame: source, operator, pretraining_seed and score of every run, and constant, the score of a constant answer
-            or NaN.
-    """
+    """Draws runs as dots, a line of dots per pre-training seed, and a bar at the mean over the means of seeds."""
     operators = list(dict.fromkeys(frame["operator"]))
     for place, operator in enumerate(operators):
         colour, _ = find_style(operator)
@@ -211,12 +182,9 @@ def draw_dots(axes: Axes, frame: pd.DataFrame) -> None:
 
 
 def draw_bars(axes: Axes, frame: pd.DataFrame, everything: pd.DataFrame) -> None:
-    """Draws a bar of `value` per row, by `label`, in the colour of `operator`; the legend has operators with a name.
+    """Draws a bar of `value` per row of a panel, by `label`, in the colour of `operator`.
 
-    Args:
-        axes: the panel.
-        frame: the rows of the panel.
-        everything: the rows of all panels, whose bars have one scale, which includes zero, and one thickness.
+    The bars of all panels (`everything`) have one scale, which includes zero, and one thickness.
     """
     labels = list(dict.fromkeys(frame["label"]))
     for place, label in enumerate(labels):
@@ -240,11 +208,7 @@ def draw_bars(axes: Axes, frame: pd.DataFrame, everything: pd.DataFrame) -> None
 
 
 def list_drop_shares(corpus: pd.DataFrame) -> pd.DataFrame:
-    """Computes, for a figure of bars, the share of documents (%) that each reason is first to drop.
-
-    Args:
-        corpus: totals of the filter's ledger: fate, rule, reason, and the number of documents.
-    """
+    """Computes the share of documents (%) that each reason is first to drop, from totals of the filter's ledger."""
     dropped = select_rows(corpus[corpus["documents"] > 0], fate="dropped")
     everything = select_rows(corpus, fate="in")["documents"].sum()
     labels = (dropped["rule"] + ": " + dropped["reason"]).str.replace("_", " ")

@@ -1,7 +1,7 @@
 """The picture of the first screen: for every operator, intervals of the differences from the original.
 
-Every number is a row of contrasts.csv or of data/published/studies.csv; the parameters are counted. The macros of
-reports/templates/picture.html and of picture.tex draw the rows, and the table below the picture lists them.
+Every number is a row of contrasts.csv or of studies.csv; the parameters are counted. Templates picture.html and
+picture.tex draw the rows.
 """
 
 from dataclasses import dataclass
@@ -34,19 +34,11 @@ MARGIN = 0.06
 
 @dataclass(frozen=True)
 class Mark:
-    """One interval in a cell of the first screen.
+    """One interval in a cell: a difference from the original with its interval (or NaN), in the unit of the column.
 
-    Args:
-        source: the kind of evidence: this run, released results, a study or a count.
-        label: the source for readers, such as `released, BERT-base`.
-        estimate: the difference from the original, in the unit of the column.
-        low: the lower end of the interval, or NaN.
-        high: the upper end of the interval, or NaN.
-        text: the numbers, such as `+0.63 [−0.32 to 1.57]`.
-        size: the rounded size of the difference, such as `0.6`.
-        name: the task, if several marks of the cell share a source; empty for a single mark.
-        verdict: such as `higher` or `not significant`, by the interval; empty for a count. A verdict on released
-            results is on the checkpoints.
+    `source` is the kind of evidence, `label` the source for readers, such as `released, BERT-base`; `text` has the
+    numbers, `size` the rounded size, and `name` the task, if several marks share a source. `verdict` is by the
+    interval, of released results on the checkpoints, and empty for a count.
     """
 
     source: str
@@ -69,7 +61,7 @@ class Cell:
 
     @property
     def size(self) -> str:
-        """The range of this run's significant differences, `by 2.5` or `by 0.40 to 0.98`; empty without a direction."""
+        """The range of this run's significant differences, such as `by 0.40 to 0.98`; empty without a direction."""
         if self.verdict not in (HIGHER, LOWER):
             return ""
         shown = [mark for mark in self.marks if mark.source == RUN and mark.verdict == self.verdict]
@@ -104,15 +96,11 @@ class Column:
 
 
 def build_rows(settings: Settings) -> list[dict]:
-    """Builds the rows of the first screen, one per operator, with the differences from the original by column.
+    """Builds the rows of the first screen, one per operator, those that sections.yaml describes first.
 
-    The numbers are of the released results at the papers' largest size, of this run at its last size, and of studies.
-    The operators that sections.yaml describes come first.
-
-    Returns:
-        Dicts of `key`, `operator` (the name for readers), `colour`, and `cells`: by column (saved, score, loss, noise,
-        transfer, time) a Cell of marks, each a difference with its interval (for `saved`, a counted share), and a
-        verdict.
+    The numbers are of the released results at the papers' largest size, of this run at its last size, and of studies. A
+    row has `key`, `operator` (the name), `colour`, and `cells`, a Cell by column (saved, score, loss, noise, transfer,
+    time).
     """
     size = settings.sizes[-1]
     # the first protocol of the run, or the empty protocol of pre-training
@@ -148,13 +136,7 @@ def build_rows(settings: Settings) -> list[dict]:
 
 
 def list_marks(rows: pd.DataFrame, decimals: int, by_task: bool = False) -> list[Mark]:
-    """Lists a mark, a difference with its interval and verdict, for every comparison of an operator in a quantity.
-
-    Args:
-        rows: rows of contrasts.csv.
-        decimals: of the difference and the interval.
-        by_task: whether the label names the task, not the model.
-    """
+    """Lists a mark for every row of contrasts.csv of an operator and quantity; `by_task` labels tasks, not models."""
     marks = []
     for row in rows.to_dict("records"):
         place = names.name_task(row["at"]) if by_task else f"BERT-{row['size']}"
@@ -167,11 +149,7 @@ def list_marks(rows: pd.DataFrame, decimals: int, by_task: bool = False) -> list
 
 
 def judge_checkpoint(row: dict) -> str:
-    """Gives the verdict on a single checkpoint: the side of the interval if released, none in this run.
-
-    Args:
-        row: a row of contrasts.csv.
-    """
+    """Gives the verdict on a single checkpoint: the side of the interval if released, none in this run."""
     if row["source"] == RUN:
         return ONE_CHECKPOINT
     if pd.isna(row["low"]):
@@ -180,25 +158,12 @@ def judge_checkpoint(row: dict) -> str:
 
 
 def list_study_marks(rows: pd.DataFrame) -> list[Mark]:
-    """Lists a mark, a difference with its interval and verdict, for every final loss of a study.
-
-    Args:
-        rows: rows of studies.csv.
-    """
+    """Lists a mark for every final loss in rows of studies.csv."""
     return [make_mark(STUDY, f"study {row['study']}", "", row, 3, row["verdict"]) for row in rows.to_dict("records")]
 
 
 def make_mark(source: str, label: str, name: str, row: dict, decimals: int, verdict: str) -> Mark:
-    """Makes a mark of the first screen: the numbers of a comparison, and the texts that show them.
-
-    Args:
-        source: the kind of result, such as released or study.
-        label: the source for readers, such as `released, BERT-base` or `study own_score`.
-        name: the task beside the mark in the picture; may be empty.
-        row: estimate, low and high; NaN for low and high without an interval.
-        decimals: of the numbers in the text; the size of the difference has one decimal less.
-        verdict: such as `higher` or `not tested`.
-    """
+    """Makes a mark from a row with estimate, low and high; the size of the difference has one decimal less."""
     text = format_signed(row["estimate"], decimals)
     if pd.notna(row["low"]):
         text += f" [{format_interval(row['low'], row['high'], decimals)}]"
@@ -207,11 +172,7 @@ def make_mark(source: str, label: str, name: str, row: dict, decimals: int, verd
 
 
 def count_saved(summaries: pd.DataFrame, operator: str, sizes: list[str]) -> list[Mark]:
-    """Makes the mark of the share of the parameters that an operator saves, at the first of `sizes` with a count.
-
-    Returns:
-        A list of one mark; empty without a count.
-    """
+    """Makes the mark of the share of parameters that an operator saves, at the first of `sizes` with a count."""
     counted = select_rows(summaries, metric="saved_percent", operator=operator)
     for size in sizes:
         for share in select_rows(counted, size=size)["mean"]:
@@ -223,8 +184,8 @@ def count_saved(summaries: pd.DataFrame, operator: str, sizes: list[str]) -> lis
 def judge_marks(marks: list[Mark]) -> str:
     """Gives the verdict of a cell: the direction that this run shows, or else why there is none; empty for a count.
 
-    Tasks with opposite directions make a cell `mixed`. Released results and studies do not count, because their
-    verdicts are on other models.
+    Tasks with opposite directions are `mixed`. Released results and studies do not count: their verdicts are on other
+    models.
     """
     if any(mark.source == COUNTED for mark in marks):
         return ""
@@ -238,10 +199,7 @@ def judge_marks(marks: list[Mark]) -> str:
 
 
 def fit_columns(rows: list[dict]) -> dict[str, Column]:
-    """Fits a scale for each column of the first screen.
-
-    A scale holds zero and every mark, but may cut an extremely long interval.
-    """
+    """Fits a scale for each column, which holds zero and every mark, but may cut an extremely long interval."""
     columns = {}
     for key in read_content("sections")["columns"]:
         marks = [mark for row in rows for mark in row["cells"][key].marks]

@@ -9,10 +9,10 @@ from pathlib import Path
 import jinja2
 from markupsafe import Markup, escape
 
+from stages.report import text_templates
 from stages.report.claims_and_audit import WORDS, name_column
 from stages.report.looks import GRID, HEAT, INK, PAPER, STYLES
 from stages.report.tables import FORMULA
-from stages.report.text_templates import FILTERS
 
 # colours of figures, and the colours that stand for them inside a page; see style.css
 COLOURS = {
@@ -29,26 +29,16 @@ IDENTIFIER = re.compile(r'\bid="|url\(#|href="#')
 
 def make_environment(folder: Path) -> jinja2.Environment:
     """Builds the Jinja environment of the HTML templates of a folder."""
-    templates = jinja2.Environment(
-        loader=jinja2.FileSystemLoader(folder),
-        autoescape=True,
-        undefined=jinja2.StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
+    templates = text_templates.make_environment(folder, autoescape=True)
     templates.globals.update(computed=FORMULA.pattern, verdicts=WORDS)
-    templates.filters.update(FILTERS, column=name_column, formula=format_formula, inline=embed_svg)
+    templates.filters.update(column=name_column, formula=format_formula, inline=embed_svg)
     return templates
 
 
 def embed_svg(svg: bytes, name: str) -> Markup:
-    """Prepares a figure for a page: makes identifiers unique, and lets colours follow the light or dark scheme.
+    """Prepares a figure for a page: unique identifiers, and colours that follow the light or dark scheme.
 
     In figure `noise`, `id="axes_1"` becomes `id="noise-axes_1"`, and `fill: #24292f` becomes `fill: currentColor`.
-
-    Args:
-        svg: a figure that matplotlib saved.
-        name: the name of the figure.
     """
     _, start, rest = svg.decode().partition("<svg ")
     text = METADATA.sub("", rest)

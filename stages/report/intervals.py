@@ -25,7 +25,7 @@ CSV = ["source", "protocol", "size", "at", "operator", "estimate", "low", "high"
 
 @dataclass(frozen=True)
 class Mark:
-    """The mark of a source: the shape, as matplotlib names it, the size in points, and whether the mark is hollow."""
+    """The mark of a source: shape, as matplotlib names it, size in points, and whether the mark is hollow."""
 
     shape: str
     size: float
@@ -47,18 +47,11 @@ def draw_intervals(
     marks: dict[str, Mark] | None = None,
     **more,
 ) -> Drawing:
-    """Draws an interval plot with a panel per group.
+    """Draws an interval plot with a panel per (title, rows) of `groups`.
 
-    Args:
-        name: the name of the files.
-        title: the caption.
-        stage: the stage that computes the numbers.
-        groups: the panels. Rows have source, operator (the colour), row (the label), mark (the name in the legend),
-            estimate, low and high (NaN without an interval), axis (the label, with the unit), scale (panels of one
-            scale have equal axes), and any other columns of CSV.
-        kind: of the alternative in words and of the note; `intervals` has a line at zero.
-        marks: by the column mark; if None, chosen by source and size.
-        more: further fields of Drawing.
+    Rows have operator (the colour), row (the label), mark (the name in the legend), estimate, low and high (NaN: no
+    interval), axis (the label), scale (equal scales, equal axes), and other columns of CSV. The kind `intervals` has a
+    line at zero; `marks` are by default chosen by source and size.
     """
     nothing = pd.DataFrame(columns=[*CSV, "mark", "scale"])
     everything = pd.concat([rows for _, rows in groups]) if groups else nothing
@@ -92,14 +85,7 @@ def draw_intervals(
 
 
 def choose_marks(rows: pd.DataFrame) -> dict[str, Mark]:
-    """Chooses shape and size of the mark of every source and model size: the larger the model, the larger the mark.
-
-    Args:
-        rows: source, and mark (the name in the legend); in each source, the largest model comes last.
-
-    Returns:
-        The look of a mark by its name.
-    """
+    """Chooses the mark of every source and size; in each source, the largest model, the last, has the largest."""
     marks = {}
     for source, of_source in rows.groupby("source", sort=False):
         found = list(dict.fromkeys(of_source["mark"]))
@@ -118,12 +104,7 @@ def find_height(groups: Groups) -> float:
 
 
 def find_scale(rows: pd.DataFrame, zero: bool) -> tuple[float, float]:
-    """Finds the limits of an axis, which holds every estimate but may cut an extremely long interval.
-
-    Args:
-        rows: estimate, low and high of all panels with this axis.
-        zero: whether the axis includes zero.
-    """
+    """Finds the limits of an axis, which holds every estimate, and zero if asked, but may cut a long interval."""
     estimates = [*rows["estimate"], 0.0] if zero else list(rows["estimate"])
     first, last = min(estimates), max(estimates)
     half = ((rows["high"] - rows["low"]) / 2).fillna(0).median()
@@ -136,14 +117,7 @@ def find_scale(rows: pd.DataFrame, zero: bool) -> tuple[float, float]:
 
 
 def paint_rows(axes: Axes, rows: pd.DataFrame, marks: dict[str, Mark], limits: tuple[float, float]) -> None:
-    """Draws the labelled rows of a panel, from the top, with the marks of each row below each other.
-
-    Args:
-        axes: the panel.
-        rows: the marks: row (the label), mark (the name in the legend), operator, estimate, low and high.
-        marks: the look by name of mark, in the order of drawing.
-        limits: the ends of the horizontal axis.
-    """
+    """Draws the labelled rows of a panel, from the top, with the marks of each row below each other."""
     labels = list(dict.fromkeys(rows["row"]))
     for place, label in enumerate(labels):
         of_row = rows[rows["row"] == label]

@@ -14,9 +14,9 @@ from pathlib import Path
 
 import jinja2
 
+from stages.report import text_templates
 from stages.report.drawing import Drawing
 from stages.report.tables import Grid
-from stages.report.text_templates import FILTERS
 
 ESCAPES = {
     "\\": r"\textbackslash{}",
@@ -73,23 +73,18 @@ class Latex(str):
 
 def make_environment(folder: Path) -> jinja2.Environment:
     """Builds the Jinja environment of the LaTeX templates of a folder; `escape` is applied to every value."""
-    templates = jinja2.Environment(
-        loader=jinja2.FileSystemLoader(folder),
+    templates = text_templates.make_environment(
+        folder,
         variable_start_string="<<",
         variable_end_string=">>",
         block_start_string="<%",
         block_end_string="%>",
         comment_start_string="<#",
         comment_end_string="#>",
-        undefined=jinja2.StrictUndefined,
         finalize=escape,
-        trim_blocks=True,
-        lstrip_blocks=True,
         keep_trailing_newline=True,
     )
-    templates.filters.update(
-        FILTERS, tex=Latex, breakable=make_breakable, formula=format_formula, columns=choose_columns
-    )
+    templates.filters.update(tex=Latex, breakable=make_breakable, formula=format_formula, columns=choose_columns)
     templates.tests["printed"] = is_printed
     return templates
 
@@ -123,10 +118,7 @@ def make_breakable(text: str) -> Latex:
 
 
 def choose_columns(grid: Grid) -> Latex:
-    """Chooses the column types of a LaTeX table: numbers are flush right, and columns of text fill the line together.
-
-    The width of a column of text follows from the longest word and the mean length of the cells.
-    """
+    """Chooses the column types of a table: numbers are flush right, and widths follow the lengths of the cells."""
     columns = [[grid.first, *(group.label for group in grid.groups)]]
     if grid.labelled:
         columns.append([line.label for group in grid.groups for line in group.lines])
@@ -148,7 +140,7 @@ def choose_columns(grid: Grid) -> Latex:
 
 
 def _escape_character(character: str) -> str:
-    r"""Escapes a character for LaTeX: `%` gives `\%`. A character that a font may lack is printed as a code point."""
+    """Escapes a character for LaTeX; a character that a font may lack is printed as a code point."""
     if character in ESCAPES:
         return ESCAPES[character]
     if character.isspace():
@@ -163,11 +155,7 @@ def _escape_character(character: str) -> str:
 
 
 def compile_pdf(folder: Path, name: str) -> None:
-    """Compiles a LaTeX document to PDF, such as report.tex to report.pdf.
-
-    Args:
-        folder: the folder of the document, with tables and figures.
-        name: the name of the document without ending, such as `report`.
+    """Compiles a LaTeX document, such as report.tex (`name` without ending), to PDF beside its tables and figures.
 
     Raises:
         ValueError: pdflatex is missing or ends with an error.

@@ -38,10 +38,7 @@ def name_lines(figure: Figure) -> None:
 
 
 def name_ends(axes: Axes) -> None:
-    """Writes the name of every line right of the panel, at the height of the line's end and in the line's colour.
-
-    Names that would overlap are moved apart.
-    """
+    """Writes the name of every line right of the panel, at the line's end and in its colour, moved apart if needed."""
     points = 72 / axes.figure.dpi
     ends = []
     for line, label in zip(*axes.get_legend_handles_labels(), strict=True):
@@ -69,15 +66,7 @@ def name_ends(axes: Axes) -> None:
 
 
 def push_apart(heights: list[float], needed: list[float]) -> list[float]:
-    """Moves names that overlap apart, each pair of neighbours by equal amounts, in ROUNDS passes.
-
-    Args:
-        heights: the middle of every name, from the top.
-        needed: the height of every name.
-
-    Returns:
-        The new heights; [10, 9] with names of height 4 gives [11.5, 7.5].
-    """
+    """Moves names (middle and height of each, from the top) apart: [10, 9] of height 4 gives [11.5, 7.5]."""
     moved = list(heights)
     for _ in range(ROUNDS):
         for upper in range(len(moved) - 1):

@@ -35,10 +35,7 @@ FURTHER = ("#aa4466", "#6b7f1f", "#4b5fc0", "#8a6d3b")
 
 
 def find_style(operator: str) -> tuple:
-    """Finds colour and line style of an operator, equal in all figures.
-
-    A variant such as `pairwise_scaled` has the colour of its operator and a line style of its own.
-    """
+    """Finds colour and stroke of an operator; a variant such as `pairwise_scaled` has its operator's colour."""
     if operator in STYLES:
         return STYLES[operator]
     # a checksum, because `hash` differs between processes

@@ -75,8 +75,7 @@ def name_model(size: str, key: str) -> str:
 def replace_keys(text: str) -> str:
     """Replaces keys among the words of a row's label: `BERT-base partial_qk` is `BERT-base partial QK`.
 
-    Keys are tasks, protocols, and operators with an underscore, because other operators are called by the key. Any
-    other word stays, with spaces for underscores.
+    Keys are tasks, protocols, and operators with an underscore; other words have spaces for underscores.
     """
     parts = []
     # the separators stay

@@ -34,13 +34,7 @@ FRAME = 0.75
 
 
 def draw_saved(summaries: pd.DataFrame, operators: list[str], sizes: list[str]) -> Drawing:
-    """Draws the share of the parameters that operators save, as bars, a panel per size.
-
-    Args:
-        summaries: summaries of analysis, which count every operator at every size.
-        operators: the operators shown.
-        sizes: the sizes shown.
-    """
+    """Draws the share of the parameters that operators save, as bars, a panel per size."""
     counted = select_rows(summaries, metric="saved_percent", size=sizes, operator=operators)
     rows = counted[counted["operator"] != REFERENCE].rename(columns={"mean": "value"})
     rows = rows.assign(source="reproduced", label=rows["operator"].map(names.name_operator))
@@ -68,15 +62,7 @@ def draw_saved(summaries: pd.DataFrame, operators: list[str], sizes: list[str]) 
 
 
 def draw_translation(frame: pd.DataFrame) -> list[Drawing]:
-    """Draws the accuracy of translation models by epoch, with a panel per protocol and kind of accuracy.
-
-    Args:
-        frame: protocol, operator, metric, epoch, n (number of runs), and mean, minimum and maximum over the runs, as
-            fractions.
-
-    Returns:
-        One figure, or an empty list for an empty frame.
-    """
+    """Draws the accuracy (fractions) of translation by epoch, a panel per protocol and kind; a list of one, or none."""
     groups = []
     for protocol, rows in frame.groupby("protocol", sort=False):
         for metric, (label, _) in ACCURACIES.items():
@@ -102,15 +88,7 @@ def draw_translation(frame: pd.DataFrame) -> list[Drawing]:
 
 
 def _paint_accuracies(axes: Axes, frame: pd.DataFrame, limits: tuple[float, float]) -> None:
-    """Draws a panel: the accuracy by epoch, in per cent, as a line per operator.
-
-    For the accuracy in training, a further line is the ceiling, the highest possible accuracy.
-
-    Args:
-        axes: the panel.
-        frame: the rows of two metrics, the accuracy that `shown` names and the ceiling; fractions.
-        limits: the ends of the vertical axis.
-    """
+    """Draws a panel: accuracy by epoch, in per cent; in training, with the highest possible accuracy."""
     metric = frame["shown"].iloc[0]
     frame = frame.copy()
     frame[["mean", "minimum", "maximum"]] *= 100

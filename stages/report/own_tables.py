@@ -1,12 +1,10 @@
 """Our own tables: each is an entry of reports/templates/tables.yaml that selects from a frame.
 
-An entry names its `frame` (or several frames, which are joined one below the other), the values that rows must have
-(`where`), the fields that tell lines apart (`line`; without these fields every row is a line) and the columns. A
-column shows the first row of each line that has the values of its own `where`. `each` repeats a column for every
-combination of values of some fields. An `optional` column stands only if the field named there has a value. `form`
-names an entry of `forms` whose keys the column inherits. Texts are templates over the row, the keys of the column,
-and facts of the run. With `wide`, the CSV has a row per line, too, with the values of the field `across` side by
-side.
+An entry names its `frame` (or several, joined one below the other), the values that rows must have (`where`), the
+fields that tell lines apart (`line`; by default every row is a line) and the columns. A column shows the first row of
+each line that its own `where` selects. `each` repeats a column for every combination of values of some fields,
+`optional` names a field that must have a value, and `form` an entry of `forms` whose keys the column inherits. Texts
+are templates over the row, the keys of the column, and facts of the run. With `wide`, the CSV has a row per line.
 """
 
 from collections.abc import Callable
@@ -26,19 +24,9 @@ NOTHING = (Group("This run", (Line("", (), note=NOT_RUN),)),)
 
 
 def build_table(name: str, read: Callable[[str], pd.DataFrame], entry: dict | None = None, **facts: object) -> Grid:
-    """Builds a table that an entry of tables.yaml describes.
+    """Builds a table by its entry of tables.yaml, or by `entry`; without rows, a single line with a remark.
 
-    The entry names a frame, selects rows, and says which fields make a line and how the texts of the columns are
-    filled.
-
-    Args:
-        name: the name of the table and of the files.
-        read: a function that returns a frame by name.
-        entry: the description of the table; by default the entry `name` of tables.yaml.
-        facts: the values that texts may name beside the fields of a row.
-
-    Returns:
-        The table; without rows, a single line with a remark.
+    `read` returns a frame by name; texts may name `facts` beside the fields of a row.
     """
     entry = entry or read_content("tables")[name]
     csv = select_rows(_read_frames(entry["frame"], read), **entry.get("where", {}))
@@ -87,17 +75,7 @@ def _read_frames(named: str | list[str], read: Callable[[str], pd.DataFrame]) ->
 
 
 def _list_columns(entry: dict, rows: pd.DataFrame, facts: dict) -> list[dict]:
-    """Lists the columns of a table, with all settings filled in.
-
-    A column is left out if the field that `optional` names is empty in all rows. A `form` adds common settings. A
-    column with `each` becomes a column for every combination of values of the fields that `each` names, such as every
-    task.
-
-    Args:
-        entry: the description of the table, from tables.yaml.
-        rows: the rows of the table.
-        facts: the values that texts may name.
-    """
+    """Lists the columns with all settings filled in: `optional`, `form` and `each` are resolved."""
     columns = []
     for column in entry["columns"]:
         if "optional" in column:
@@ -120,12 +98,7 @@ def _list_columns(entry: dict, rows: pd.DataFrame, facts: dict) -> list[dict]:
 
 
 def _fill_value(column: dict, line: pd.DataFrame) -> Value:
-    """Fills the texts of a cell.
-
-    Args:
-        column: the column: templates of texts, and `where`, which selects among the rows of the line.
-        line: the rows that make a line of the table; the first selected row fills the cell.
-    """
+    """Fills the texts of a cell from the first row of the line that `where` of the column selects."""
     rows = select_rows(line, **column["where"])
     if rows.empty:
         return Value(MISSING, kind=column["kind"])
@@ -136,15 +109,7 @@ def _fill_value(column: dict, line: pd.DataFrame) -> Value:
 
 
 def _spread_columns(rows: pd.DataFrame, line: list[str], across: str, of: list[str]) -> pd.DataFrame:
-    """Reshapes a long table: one row per line, and one column for every value of a field.
-
-    Args:
-        rows: the rows of the long table.
-        line: the fields that identify a line.
-        across: the field whose values become columns.
-        of: the fields with numbers. With `across` = `task`, the first field gives columns such as `rte`, and a further
-            field `sd` gives columns such as `rte_sd`.
-    """
+    """Reshapes a long table to one row per line: `task` across gives `rte`, and further fields `rte_sd`."""
     parts = []
     for field in of:
         part = rows.pivot_table(field, line, across, sort=False)

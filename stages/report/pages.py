@@ -8,27 +8,29 @@ from stages.report.text_templates import fill_template
 WITH_REPORT = ("analysis", "report")
 
 
-def fill_pages(layout: dict, grids: dict[str, Grid], figures: dict[str, Drawing], facts: dict) -> list[dict]:
-    """Fills the pages with their sections.
+def fill_pages(
+    layout: dict, grids: dict[str, Grid], figures: dict[str, Drawing], facts: dict
+) -> tuple[list[dict], list[dict]]:
+    """Fills the pages with their sections, and lists the tables and figures that this run lacks.
 
-    Tables and figures of our own are shown only with a number of this run or of released results, figures only with
-    something to draw, and sections only with a table or figure.
-
-    Args:
-        layout: the content of sections.yaml; its `pages` have a name, `file`, and `sections`, each with a template
-            `answer`, a list `text` of templates, and lists `tables` and `figures` of names.
-        grids: every table by name.
-        figures: every figure by name.
-        facts: the values that the templates in `answer` and `text` may name.
+    Tables and figures of our own are shown only with a number of this run or of released results, sections only with a
+    table or figure. `layout` is sections.yaml, and templates may name `facts`.
 
     Returns:
-        The pages of `layout`; of each section, `text` has the paragraphs and `shown` the figures and tables in order.
+        The pages, whose sections have filled paragraphs `text`, and `shown`, the figures and tables; and dictionaries
+        of `item`, without a number of this run, and `link`, its address, empty if no page shows the item.
     """
-    filled = []
+    filled, not_run = [], {}
     for page in layout["pages"]:
         sections = []
         for section in page["sections"]:
             shown = find_shown(section, grids, figures)
+            names = [item.name for item in shown]
+            for item in find_items(section, grids, figures):
+                # running analysis or report again would not help
+                if not item.measured and item.stage not in WITH_REPORT:
+                    link = f"{page['file']}.html#{item.name}" if item.name in names else ""
+                    not_run[item.name] = {"item": item, "link": link}
             # a section without numbers says nothing
             if shown:
                 paragraphs = [fill_template(template, **facts) for template in section["text"]]
@@ -36,7 +38,7 @@ def fill_pages(layout: dict, grids: dict[str, Grid], figures: dict[str, Drawing]
                 text = [paragraph for paragraph in paragraphs if paragraph]
                 sections.append({**section, "answer": answer, "text": text, "shown": shown})
         filled.append({**page, "sections": sections})
-    return filled
+    return filled, list(not_run.values())
 
 
 def find_shown(section: dict, grids: dict[str, Grid], figures: dict[str, Drawing]) -> list[Grid | Drawing]:
@@ -50,30 +52,11 @@ def find_items(section: dict, grids: dict[str, Grid], figures: dict[str, Drawing
     items = []
     for name in section["figures"]:
         items += [drawing for key, drawing in figures.items() if key.split("-")[0] == name]
-    return items + [grids[name] for name in section["tables"]]
-
-
-def list_not_run(layout: dict, grids: dict[str, Grid], figures: dict[str, Drawing]) -> list[dict]:
-    """Lists the tables and figures without a number of this run or of released results.
-
-    Readers thus see which stages to run. Tables and figures of the stages analysis and report are left out, because
-    running these again would not help.
-
-    Args:
-        layout: the sections of the pages, as in sections.yaml.
-        grids: every table by name.
-        figures: every figure by name.
-
-    Returns:
-        Dictionaries with `item`, the table or figure, and `link`, its address, such as `appendix.html#tokens`; the
-        address is empty if no page shows the item.
-    """
-    listed = {}
-    for page in layout["pages"]:
-        for section in page["sections"]:
-            shown = [item.name for item in find_shown(section, grids, figures)]
-            for item in find_items(section, grids, figures):
-                link = f"{page['file']}.html#{item.name}" if item.name in shown else ""
-                if not item.measured and item.stage not in WITH_REPORT:
-                    listed[item.name] = {"item": item, "link": link}
-    return list(listed.values())
+    for name in section["tables"]:
+        if name not in grids:
+            raise ValueError(
+                f"reports/templates/sections.yaml: section {section['id']} lists an unknown table {name!r}; add an "
+                "entry to reports/templates/tables.yaml (own table) or stages/evidence/tables.yaml (published table)"
+            )
+        items.append(grids[name])
+    return items

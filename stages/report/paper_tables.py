@@ -1,23 +1,20 @@
 """The papers' tables. A row has up to three lines: published, recomputed from the released raw results, reproduced.
 
 The tables are made from the cells that analysis filled (stages/evidence/cells.py). The two editions of a paper's table
-are one table here: one published line if both print the same, otherwise two lines with the differences marked.
+are one table: one published line if both print the same, otherwise two lines with the differences marked. The verdict
+on a cell is shown on hover, and in the CSV.
 
-The verdict on a cell is the text that appears on hover over the reproduced number, and a column of the CSV.
-
-A row in this file is a list of cells, one for every column of the table, None for a missing cell. A cell is a named
-tuple with the fields that stages/evidence/cells.py describes; missing values are NaN or None. The verdict NO_MODEL
-marks the rows of baselines, such as a constant answer.
+A row in this file is a list of cells, one for every column, None for a missing cell. The verdict NO_MODEL marks rows of
+baselines.
 """
 
 import re
-from collections.abc import Iterable
+from dataclasses import replace
 from itertools import product
 from math import isnan
 
 import pandas as pd
 
-from stages.evidence import specifications
 from stages.evidence.cell_verdicts import NO_MODEL, NOT_IN_PAPER, NOT_JUDGED, NOT_MEASURED, NOT_RUN
 from stages.evidence.cells import MEASURED, PAPER_SIZES
 from stages.evidence.published import EDITIONS
@@ -54,23 +51,18 @@ FORMULA = re.compile(r"[\w()+\-/^=., ]+")
 Editions = dict[str, pd.DataFrame]
 
 
-def build_paper_table(tables: tuple[Table, ...], cells: pd.DataFrame, sizes: Iterable[str]) -> Grid:
-    """Builds a published table from the cells; the tables of two editions become one.
+def build_paper_table(tables: tuple[Table, ...], cells: pd.DataFrame, left_out: set[str]) -> Grid:
+    """Builds a published table from the cells; the tables of two editions, the earlier first, become one.
 
-    Args:
-        tables: the table, or the table of each edition, the earlier first.
-        cells: of these tables, and maybe further tables; columns as in stages/evidence/cells.py.
-        sizes: the sizes of this run; counts of sizes that neither this run nor the paper has are left out.
-
-    Returns:
-        The table; the table of both editions is named without the edition, and the CSV has a column `edition`.
+    Counts of the sizes `left_out` are not shown, unless the paper prints them. The CSV of both editions has a column
+    `edition`.
     """
     merged = len(tables) > 1
     table = tables[-1]
     labels = list(EDITIONS.values()) if merged else [""]
     by_edition = {}
     for label, part in zip(labels, tables, strict=True):
-        by_edition[label] = _drop_other_sizes(part, cells[cells["table"] == part.name], sizes)
+        by_edition[label] = _drop_sizes(cells[cells["table"] == part.name], left_out)
     everything = pd.concat([part.assign(edition=edition) for edition, part in by_edition.items()])
     headings, groups = _build_groups(table, by_edition)
     csv = everything[list(CSV)].rename(columns=CSV).assign(command=write_command(table.stage))
@@ -104,51 +96,22 @@ def merge_name(name: str) -> str:
     return name
 
 
-def _drop_other_sizes(table: Table, cells: pd.DataFrame, sizes: Iterable[str]) -> pd.DataFrame:
-    """Leaves out the rows and columns of model sizes that neither the paper nor this run has.
-
-    The stage parameters counts all sizes in params.yaml, and these counts would fill the table. Columns of BERT-base
-    always stay.
-    """
+def _drop_sizes(cells: pd.DataFrame, sizes: set[str]) -> pd.DataFrame:
+    """Leaves out rows and columns of sizes, unless the paper prints them; columns of BERT-base always stay."""
     printed = cells["printed"].notna()
-    # the keys of baselines, `baseline.NAME`, read as if `baseline` were a size
-    row_kept = printed | (cells["verdict"] == NO_MODEL)
-    rows = _mark_sizes(cells["row_key"], [table.row_key], row_kept, {*sizes})
-    patterns = [column.key for column in table.columns if "{size}" in column.key]
-    columns = _mark_sizes(cells["column_key"], patterns, printed, {*sizes, PAPER_SIZES[-1]})
-    return cells[rows & columns]
-
-
-def _mark_sizes(keys: pd.Series, patterns: list[str], kept: pd.Series, sizes: set[str]) -> pd.Series:
-    """Marks the keys of rows or columns that stay: without a size, of a wanted size, or of a kept cell.
-
-    Args:
-        keys: a key per cell.
-        patterns: how the size is read from a key, such as `{size}.{operator}`.
-        kept: whether a cell is kept.
-        sizes: the wanted sizes.
-    """
-    wanted = set(keys[kept])
-    for key in keys.unique():
-        size = ""
-        for pattern in filter(None, patterns):
-            fields = specifications.match_fields(pattern, key) or {}
-            size = size or fields.get("size", "")
-        if not size or size in sizes:
-            wanted.add(key)
-    return keys.isin(wanted)
-
-
-def _place_cells(by_edition: Editions) -> dict[str, dict]:
-    placed = {}
-    for edition, cells in by_edition.items():
-        placed[edition] = {(cell.row_key, cell.column_key): cell for cell in cells.itertuples()}
-    return placed
+    # a row begins with the size, as in `base.shared`, and a column ends with the size, as in `counted.base`
+    for axis, place, dropped in (("row_key", 0, sizes), ("column_key", -1, sizes - {PAPER_SIZES[-1]})):
+        keys = cells[axis]
+        kept = keys.isin(keys[printed]) | ~keys.str.split(".").str[place].isin(dropped)
+        cells, printed = cells[kept], printed[kept]
+    return cells
 
 
 def _build_groups(table: Table, by_edition: Editions) -> tuple[list[Heading], list[Group]]:
     """Builds headings, which are of the last edition, and rows of a table; a row of a list has a single cell."""
-    placed = _place_cells(by_edition)
+    placed = {}
+    for edition, cells in by_edition.items():
+        placed[edition] = {(cell.row_key, cell.column_key): cell for cell in cells.itertuples()}
     everything = pd.concat(by_edition.values())
     latest_first = list(by_edition.values())[::-1]
     columns = pd.concat(latest_first).drop_duplicates("column_key")
@@ -173,25 +136,18 @@ def _build_groups(table: Table, by_edition: Editions) -> tuple[list[Heading], li
 
 
 def _build_group(table: Table, rows: dict[str, list]) -> Group:
-    """Builds the lines of a row: as published, recomputed from the released results, and reproduced by this run.
-
-    Args:
-        table: the specification of the table.
-        rows: by edition of the paper, the later last, the cells of the row; `None` for a missing cell.
-
-    Returns:
-        The lines with the label of the row: up to three, or four if the editions differ. A row that is not in the paper
-        has a remark and at most one line.
-    """
+    """Builds the lines of a row: as published (two if the editions differ), recomputed, and reproduced."""
     latest = list(rows.values())[-1]
     present = [cell for cell in latest if cell]
-    printed = False
-    for row in rows.values():
-        printed = printed or any(cell and pd.notna(cell.printed) for cell in row)
+    printed = any(cell and pd.notna(cell.printed) for row in rows.values() for cell in row)
     lines = []
     remark = ""
     if printed:
-        lines = [*_list_published(rows), _recompute_line(latest)]
+        values = {edition: tuple(map(_format_printed, row)) for edition, row in rows.items()}
+        lines = [Line(f"published, {edition}", found) for edition, found in values.items()]
+        if len(set(values.values())) == 1:
+            lines = [replace(lines[0], label="published")]
+        lines.append(_recompute_line(latest))
     else:
         without_model = any(cell.verdict == NO_MODEL for cell in present)
         remark = NO_MODEL if without_model else NOT_IN_PAPER
@@ -200,19 +156,6 @@ def _build_group(table: Table, rows: dict[str, list]) -> Group:
     if table.is_list:
         label = names.write_names(f"{label}: {present[0].column}")
     return Group(label, tuple(line for line in lines if line), remark)
-
-
-def _list_published(rows: dict[str, list]) -> list[Line]:
-    """Lists the line of the published numbers; two lines if the editions of the paper differ.
-
-    Args:
-        rows: by edition, the later last, the cells of the row.
-    """
-    printed = {edition: tuple(map(_format_printed, row)) for edition, row in rows.items()}
-    different = set(printed.values())
-    if len(different) == 1:
-        return [Line("published", different.pop())]
-    return [Line(f"published, {edition}", values) for edition, values in printed.items()]
 
 
 def _format_printed(cell) -> Value:
@@ -245,14 +188,7 @@ def _recompute_line(row: list) -> Line | None:
 
 
 def _reproduce_line(row: list) -> Line | None:
-    """Builds the line of this run; None if no cell has a number.
-
-    The label says how the numbers came about: `counted`, `reproduced, n = 3` (trained or timed), both, or `computed` (a
-    baseline).
-
-    Args:
-        row: the cells; `None` for a missing cell.
-    """
+    """Builds the line of this run, labelled `counted`, `reproduced, n = 3` or `computed`; None without a number."""
     cells = [cell for cell in row if cell and pd.notna(cell.reproduced)]
     if not cells:
         return None
@@ -269,10 +205,7 @@ def _reproduce_line(row: list) -> Line | None:
 
 
 def _format_measured(cell) -> Value:
-    """Formats the number of this run: mean and spread, and as a detail interval, runs and verdict.
-
-    A mark is added to scores at chance (no better than a constant answer).
-    """
+    """Formats the number of this run: mean and spread; as a detail interval, runs and verdict."""
     if cell is None or isnan(cell.reproduced):
         return Value(MISSING)
     text = format_number(cell.reproduced, cell.decimals)
@@ -284,12 +217,7 @@ def _format_measured(cell) -> Value:
 
 
 def _write_notes(tables: tuple[Table, ...], latest: pd.DataFrame) -> tuple[str, ...]:
-    """Writes the notes below a published table: its own, and on editions, scores at chance and numbers of runs.
-
-    Args:
-        tables: the specifications of the table, one per edition of the paper.
-        latest: the cells of the last edition.
-    """
+    """Writes the notes below a published table: its own, and on editions, scores at chance and numbers of runs."""
     notes = []
     for table in tables:
         notes += table.notes

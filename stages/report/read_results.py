@@ -1,7 +1,4 @@
-"""Reads the files that earlier stages left: results of the analysis, checks of the audit, records of the run.
-
-A frame that is read as it is belongs here; a frame that is computed for a table belongs into table_rows.py.
-"""
+"""Reads the files that earlier stages left, as they are; table_rows.py has the frames that are computed for a table."""
 
 import json
 from collections.abc import Iterable
@@ -10,7 +7,7 @@ import pandas as pd
 
 from stages.evidence import cells, published
 from stages.evidence.fields import select_rows
-from stages.files.paths import ANALYSIS, AUDIT, RUNS, SENTENCE_PAIRS, STATISTICS
+from stages.files.paths import ANALYSIS, AUDIT, RUNS, SENTENCE_PAIRS
 from stages.runner import handover
 from stages.schema.settings import REFERENCE
 
@@ -22,18 +19,14 @@ FACTS = ("commit", "python", "system", "processor", "cores", "device")
 
 
 def read_table(name: str, **options) -> pd.DataFrame:
-    """Reads one table that the stage analysis left. name: of the file; options: of pandas.read_csv."""
+    """Reads one table that the stage analysis left."""
     return pd.read_csv(ANALYSIS / f"{name}.csv", **options)
 
 
 def read_summaries() -> pd.DataFrame:
-    """Reads the summaries of the counts, losses and scores of this run.
+    """Reads the summaries of the counts, losses and scores (fractions) of this run, a row per quantity.
 
-    Returns:
-        A row per quantity. Fields that do not apply are empty texts, and scores are fractions. Further columns:
-        mean, sd, low, high: over n units (`unit`, such as pre-training seeds).
-        at_chance: whether a score is no better than the score of a constant answer.
-        words_and_overlap: the score of a linear model of words.
+    Fields that do not apply are empty texts. `unit` names the n units, such as pre-training seeds.
     """
     return read_table("summaries", dtype=KEYS).fillna(dict.fromkeys(KEYS, ""))
 
@@ -44,21 +37,20 @@ def read_cells() -> pd.DataFrame:
 
 
 def read_claims() -> pd.DataFrame:
-    """Reads the judged claims, all texts; an empty text is no gap here."""
+    """Reads the judged claims, all texts."""
     return read_table("claims").fillna("")
 
 
 def read_audit() -> pd.DataFrame:
-    """Reads the checks of the published numbers: check (its name), source, statement, verdict, arithmetic, by, fact."""
+    """Reads the checks of the published numbers, all texts."""
     return pd.read_csv(AUDIT, keep_default_na=False)
 
 
 def read_contrasts(further: bool = False, **wanted: object) -> pd.DataFrame:
     """Selects comparisons of two operators; stages/analysis/contrasts.yaml describes the columns.
 
-    Args:
-        further: True selects the pairs of `analysis.pairs`; False selects the comparisons with the original.
-        wanted: the wanted value, or list of values, by column, such as `quantity="loss"`.
+    `further` selects the pairs of `analysis.pairs` in place of the comparisons with the original; `wanted` has the
+    wanted value, or list of values, by column.
     """
     rows = read_table("contrasts", dtype=TEXTS).fillna(dict.fromkeys(TEXTS, ""))
     # an arm such as `symmetric - original` is a difference of two arms
@@ -72,13 +64,8 @@ def read_studies() -> pd.DataFrame:
     return pd.read_csv(published.FOLDER / "studies.csv")
 
 
-def read_tasks() -> pd.DataFrame:
-    """Reads the statistics of every split of every task: task, split, examples, subset (of the original data), ..."""
-    return pd.read_csv(STATISTICS)
-
-
 def read_sentence_pairs() -> pd.DataFrame:
-    """Reads the ledger that counts sentence pairs of translation; the frame is empty if this run translates nothing."""
+    """Reads the ledger that counts sentence pairs; empty if this run translates nothing."""
     path = SENTENCE_PAIRS / "ledger.csv"
     if path.exists():
         return pd.read_csv(path)
@@ -86,12 +73,9 @@ def read_sentence_pairs() -> pd.DataFrame:
 
 
 def read_baseline_scores(name: str, metric: str, protocol: str = "") -> dict[str, float]:
-    """Selects the scores of a baseline, in per cent, by column or split.
+    """Selects the scores of a baseline, such as `most_frequent`, in per cent, by column or split.
 
-    Args:
-        name: the baseline, such as `most_frequent`.
-        metric: `score`, which depends on the protocol, or a raw metric such as `accuracy`, which has no protocol.
-        protocol: the fine-tuning protocol of the score.
+    The metric `score` depends on the protocol; a raw metric such as `accuracy` has none.
     """
     rows = read_table("baselines").fillna({"protocol": ""})
     rows = select_rows(rows, operator=name, metric=metric, protocol=protocol)
@@ -104,7 +88,7 @@ def read_run_records() -> list[dict]:
 
 
 def read_records(names: Iterable[str]) -> list[dict]:
-    """Reads the records of data/runs with these names, such as `corpus`, in order. Missing records are left out."""
+    """Reads the records of data/runs with these names, in order. Missing records are left out."""
     found = []
     for name in names:
         path = RUNS / f"{name}.json"
@@ -114,14 +98,7 @@ def read_records(names: Iterable[str]) -> list[dict]:
 
 
 def list_environment(runs: list[dict]) -> pd.DataFrame:
-    """Lists commit, machine, versions and inputs of a run.
-
-    Args:
-        runs: records of stages.
-
-    Returns:
-        A row (fact, value) for every fact that is known; values that differ between stages are joined by "; ".
-    """
+    """Lists commit, machine, versions and inputs from records of stages; differing values are joined by "; "."""
     facts = []
     for run in runs:
         known = {key.capitalize(): run[key] for key in FACTS if key in run}

@@ -59,8 +59,16 @@ def build_tables(settings: Settings) -> dict[str, Grid]:
     cells = read_results.read_cells().fillna({"status": "", "metric": ""})
     checks = read_results.read_audit()
     grids = []
-    for tables in list_paper_tables():
-        grids.append(paper_tables.build_paper_table(tables, cells, settings.sizes))
+    specified = specifications.load()[0]
+    # the stage parameters counts every size of params.yaml
+    left_out = set(settings.models) - set(settings.sizes)
+    earlier_edition = next(iter(published.EDITIONS))
+    for table in specified.values():
+        grids.append(paper_tables.build_paper_table((table,), cells, left_out))
+        # two editions are one further table, with the lines of both
+        if table.edition and table.name.startswith(earlier_edition):
+            pair = (table, specified[table.edition])
+            grids.append(paper_tables.build_paper_table(pair, cells, left_out))
     # claims and audit have pages of their own
     grids.append(claims_and_audit.build_claims(read_results.read_claims(), checks))
     grids.append(claims_and_audit.build_audit(checks))
@@ -68,27 +76,8 @@ def build_tables(settings: Settings) -> dict[str, Grid]:
     return {grid.name: grid for grid in grids}
 
 
-def list_paper_tables() -> list[tuple[specifications.Table, ...]]:
-    """Lists the tables of the papers, each as a tuple of one; tables that two editions print also as a pair.
-
-    A pair becomes one table with the lines of both editions.
-    """
-    specified = specifications.load()[0]
-    earlier_edition = next(iter(published.EDITIONS))
-    listed = []
-    for table in specified.values():
-        listed.append((table,))
-        if table.edition and table.name.startswith(earlier_edition):
-            listed.append((table, specified[table.edition]))
-    return listed
-
-
 def build_own_tables(settings: Settings) -> list[Grid]:
-    """Builds the tables that tables.yaml describes.
-
-    The entries `settings` and `open` (settings compared with a source, and points that a source leaves open) are built
-    once for every source.
-    """
+    """Builds the tables that tables.yaml describes; the entries `settings` and `open` once for every source."""
     facts = {**gather_facts(settings), **gather_data()}
     read = table_rows.make_reader(settings)
     grids = []
@@ -97,18 +86,15 @@ def build_own_tables(settings: Settings) -> list[Grid]:
             grids.append(own_tables.build_table(name, read, **facts))
     for source, paper in published.PAPERS.items():
         facts["paper"] = paper
-        facts["code_heading"] = "Setup that it follows"
-        if source == "courtois2024":
-            facts["code_heading"] = "Authors' code, where the paper is silent"
-        names = {table_rows.name_settings(source): "settings", f"open_{source}": "open"}
-        for name, entry in names.items():
+        for entry in ("settings", "open"):
+            name = f"{entry}_{source}"
             described = {**read_content("tables")[entry], "frame": name}
             grids.append(own_tables.build_table(name, read, described, **facts))
     return grids
 
 
 def gather_data() -> dict[str, object]:
-    """Gathers values that the texts of our own tables name beside the fields of a row."""
+    """Gathers values that our own tables' texts name beside the fields of a row."""
     index = json.loads((TOKENS / "index.json").read_text(encoding="utf-8"))
     documents = select_rows(table_rows.read_corpus(), fate="in")["documents"].sum()
     signatures = set()
@@ -152,7 +138,7 @@ def draw_figures(settings: Settings) -> dict[str, Drawing]:
 
 
 def read_dots(settings: Settings) -> pd.DataFrame:
-    """Reads the GLUE scores (times 100) of single runs, with the score of a constant answer beside this run's."""
+    """Reads the GLUE scores (times 100) of single runs; `constant` is the score of a constant answer."""
     runs = read_results.read_table("runs")
     runs = runs[runs["evaluated_on"] == scores.GLUE_SCORE]
     runs = runs.assign(score=100 * runs["value"], quantity=scores.GLUE_SCORE)
@@ -167,17 +153,11 @@ def read_dots(settings: Settings) -> pd.DataFrame:
 
 
 def fill_context(settings: Settings, rows: list[dict], grids: dict[str, Grid], drawings: dict[str, Drawing]) -> dict:
-    """Gathers the values that the templates name.
-
-    Args:
-        settings: of the run.
-        rows: the rows of the first screen.
-        grids: every table by name.
-        drawings: every figure by name.
-    """
+    """Gathers the values that the templates name; `rows` are those of the first screen."""
     layout = read_content("sections")
     facts = {**gather_facts(settings), **answers.gather_facts(settings, rows)}
     sentences = [fill_template(sentence, **facts) for sentence in read_content("sentences")["sentences"].values()]
+    filled, not_run = pages.fill_pages(layout, grids, drawings, facts)
     return {
         **layout,
         **facts,
@@ -187,20 +167,13 @@ def fill_context(settings: Settings, rows: list[dict], grids: dict[str, Grid], d
         "answer": fill_sentence("answer", **facts),
         "sentences": [sentence for sentence in sentences if sentence],
         "picture_note": fill_sentence("picture_note", **facts),
-        "pages": pages.fill_pages(layout, grids, drawings, facts),
-        "not_run": pages.list_not_run(layout, grids, drawings),
+        "pages": filled,
+        "not_run": not_run,
     }
 
 
 def write_report(settings: Settings, context: dict, grids: dict[str, Grid], drawings: dict[str, Drawing]) -> None:
-    """Writes all files of the report. Old tables, figures and cards are deleted.
-
-    Args:
-        settings: the settings of the run.
-        context: the values that the templates of the pages need.
-        grids: every table by name.
-        drawings: every figure by name.
-    """
+    """Writes all files of the report. Old tables, figures and cards are deleted."""
     tex = latex.make_environment(TEMPLATES)
     with make_temporary_sibling(REPORTS / "tables") as folder:
         for name, grid in grids.items():

@@ -1,7 +1,6 @@
 """The rows that our own tables select from: frames that are computed for a table from the files of earlier stages.
 
-A new column of a table is added to the function that makes the frame here; `make_reader` lists the functions. A frame
-without an entry in `make_reader` is a file of data/analysis.
+`make_reader` lists the functions. A frame without an entry there is a file of data/analysis.
 """
 
 import hashlib
@@ -18,23 +17,22 @@ from stages.evidence import derived, published
 from stages.evidence.baselines import LABELS
 from stages.evidence.fields import select_rows
 from stages.evidence.scores import COLUMNS, GLUE_SCORE
-from stages.files.paths import LEDGER, TOKENS
+from stages.files.paths import LEDGER, STATISTICS, TOKENS
 from stages.records.ledger import TOTAL, read_ledger
-from stages.report import claims_and_audit, deviations, open_items, read_results
+from stages.report import claims_and_audit, deviations, read_results
 from stages.report.text_templates import describe_data, fill_sentence, gather_facts, read_content
 from stages.schema.settings import Settings
 
 # evaluated_on: a split
 CURVE = ["protocol", "size", "operator", "evaluated_on"]
 MODEL = ["protocol", "size", "operator"]
+# fields of an open point of protocol.yaml
+OPEN = ["item", "candidates", "inferred", "released_code", "here"]
 
 
 def make_reader(settings: Settings) -> Callable[[str], pd.DataFrame]:
-    """Makes the function from which the tables of tables.yaml get their rows.
-
-    Returns:
-        A function from the name of a frame to the frame: computed by this module, or read from data/analysis.
-    """
+    """Makes a function from the name of a frame to the frame: computed here, or read from data/analysis."""
+    params = settings.model_dump(mode="json")
     makers = {
         "overview": partial(build_overview, settings),
         "contrasts": read_results.read_contrasts,
@@ -51,16 +49,16 @@ def make_reader(settings: Settings) -> Callable[[str], pd.DataFrame]:
         "corpus": read_corpus,
         "tokens": read_tokens,
         "sentence_pairs": read_results.read_sentence_pairs,
-        "tasks": read_results.read_tasks,
+        "tasks": partial(pd.read_csv, STATISTICS),
         "studies": read_studies,
-        "settings_own": lambda: deviations.list_without_counterpart(settings.model_dump(mode="json")),
+        "settings_own": partial(deviations.list_without_counterpart, params),
         "checklist": partial(fill_checklist, settings),
         "environment": list_environment,
         "stages": list_stages,
     }
     for source in published.PAPERS:
-        makers[name_settings(source)] = partial(compare_settings, settings, source)
-        makers[f"open_{source}"] = partial(list_unspecified, settings, source)
+        makers[f"settings_{source}"] = partial(deviations.compare, params, source)
+        makers[f"open_{source}"] = partial(list_unspecified, source)
 
     def read_rows(name: str) -> pd.DataFrame:
         if name in makers:
@@ -70,21 +68,10 @@ def make_reader(settings: Settings) -> Callable[[str], pd.DataFrame]:
     return read_rows
 
 
-def name_settings(source: str) -> str:
-    """Names the table that compares the settings with a source: `kowsher` gives `settings_kowsher`."""
-    if source == "courtois2024":
-        return "settings"
-    return f"settings_{source}"
-
-
 def build_overview(settings: Settings) -> pd.DataFrame:
-    """Builds the rows of the overview of a run: per size, protocol and operator; missing measurements are NaN.
+    """Builds the rows of the overview, per size, protocol and operator; missing measurements are NaN.
 
-    Returns:
-        Parameters; losses in nats; the GLUE score and words_and_overlap, the score of a linear model of words, times
-        100; the number of independent values (`n`); whether the score is within or below the interval of a constant
-        answer (`at_chance`). The columns estimate, low, high and detectable, in points, are of the comparison with the
-        original.
+    Scores and words_and_overlap (a linear model of words) are times 100; estimate, low, high and detectable are points.
     """
     rows = select_rows(read_results.read_summaries(), size=settings.sizes, operator=settings.operators)
     asked = product(settings.sizes, settings.protocols, settings.operators)
@@ -110,12 +97,7 @@ def build_overview(settings: Settings) -> pd.DataFrame:
 
 
 def select_baselines(protocol: str) -> pd.DataFrame:
-    """Selects the scores of the baselines for a fine-tuning protocol.
-
-    Returns:
-        A row per baseline (`operator`) and column of the GLUE tables: `value`, and `best`, the highest score of the
-        column, in per cent. The GLUE score is the last column.
-    """
+    """Selects the baselines' scores for a fine-tuning protocol, in per cent; `best` is the highest of the column."""
     columns = [*COLUMNS, GLUE_SCORE]
     operators = list(LABELS)
     rows = select_rows(
@@ -137,22 +119,22 @@ def read_noise_measures() -> pd.DataFrame:
 
 
 def mark_chance(measured: pd.DataFrame, curves: pd.DataFrame) -> pd.DataFrame:
-    """Adds, to the measure `lost` only, whether a model is `at_chance` without noise, at level 0 of `curves`."""
+    """Adds, to the measure `lost` only, whether a model is `at_chance` at level 0 of `curves`."""
     clean = select_rows(curves, level=0)[[*CURVE, "at_chance"]]
     rows = measured.merge(clean, on=CURVE, how="left")
     return rows.assign(at_chance=rows["at_chance"].where(rows["measure"] == "lost"))
 
 
 def select_noise_tests() -> pd.DataFrame:
-    """Selects the tests of the accuracy lost to noise, with the column names of the noise curves."""
+    """Selects the tests of the accuracy lost to noise, named as the noise curves."""
     rows = select_rows(read_results.read_contrasts(), quantity="lost_noise")
     return rows.rename(columns={"arm": "operator", "at": "evaluated_on"})
 
 
 def select_speed_tests() -> pd.DataFrame:
-    """Selects the comparisons of the speed of pre-training, with the metric `speed`, and adds `allowed`.
+    """Selects the comparisons of the speed of pre-training, with the metric `speed`.
 
-    allowed: how much faster an operator would be, in per cent, if it and the original had the same share of the peak.
+    `allowed`: how much faster (%) an operator would be, if it and the original had the same share of the peak.
     """
     tests = read_results.read_contrasts(quantity="speed").rename(columns={"arm": "operator"})
     if tests.empty:
@@ -169,39 +151,19 @@ def select_speed_tests() -> pd.DataFrame:
 
 
 def read_studies() -> pd.DataFrame:
-    """Reads the differences that the studies of this repository found, sorted by operator, each in the file's order."""
+    """Reads the differences that our studies found, sorted by operator."""
     rows = read_results.read_studies()
     operators = list(rows["operator"].unique())
     return rows.sort_values("operator", key=lambda names: names.map(operators.index), kind="stable")
 
 
-def average_elsewhere(rows: pd.DataFrame) -> pd.DataFrame:
-    """Averages the balanced accuracy (a fraction) of each model over the tasks that the model was not trained on.
-
-    The mismatched split of MNLI is left out.
-
-    Args:
-        rows: a row per protocol, size, operator, task (trained on), evaluated_on (tested on) and metric: mean.
-
-    Returns:
-        A row per protocol, size, operator and task: mean.
-    """
-    away = derived.select_elsewhere(rows)
-    return away.groupby([*MODEL, "task"], sort=False)["mean"].mean().reset_index()
-
-
 def complete_transfer(rows: pd.DataFrame) -> pd.DataFrame:
     """Adds averages and answers without a model to the results of transfer between tasks. All means are fractions.
 
-    Args:
-        rows: a row per protocol, size, operator, task (trained on), evaluated_on (tested on) and metric.
-
-    Returns:
-        The rows; for each model and task trained on, a row of the metric `elsewhere`, the mean balanced accuracy on
-        other tasks; for two answers without a model, named under `operator`, rows of `accuracy` and `elsewhere` without
-        protocol, size and task.
+    The metric `elsewhere` is the mean balanced accuracy on the tasks that a model was not trained on.
     """
-    elsewhere = average_elsewhere(rows).assign(metric="elsewhere")
+    away = derived.select_elsewhere(rows).groupby([*MODEL, "task"], sort=False)
+    elsewhere = away["mean"].mean().reset_index().assign(metric="elsewhere")
     frequent = select_rows(rows, metric="majority_accuracy").drop_duplicates("evaluated_on")[["evaluated_on", "mean"]]
     frequent = frequent.assign(operator="the more frequent answer", metric="accuracy")
     chance = frequent.assign(operator="chance", mean=0.5)
@@ -217,25 +179,23 @@ def read_milestones() -> pd.DataFrame:
 
 
 def sort_milestones(rows: pd.DataFrame) -> pd.DataFrame:
-    """Sorts rows by `milestone`: levels of the loss (`loss=3`) from the highest on, then the rest in file order."""
+    """Sorts rows by `milestone`: losses (`loss=3`) from the highest on, then the rest in file order."""
     is_loss = rows["milestone"].str.startswith("loss=")
     level = rows["milestone"].str.removeprefix("loss=").where(is_loss, "-1").astype(float)
     return rows.iloc[(-level).argsort(kind="stable")]
 
 
 def select_milestone_tests() -> pd.DataFrame:
-    """Selects the differences in steps to milestones, such as a level of the loss, that have an interval."""
+    """Selects the differences in steps to milestones that have an interval."""
     tests = sort_milestones(read_results.read_contrasts(quantity="steps").rename(columns={"at": "milestone"}))
     return tests[tests["low"].notna()]
 
 
 def read_corpus() -> pd.DataFrame:
-    """Selects the totals of the ledger of the filter: documents read, kept, not selected, malformed and dropped.
+    """Selects the totals of the filter's ledger: documents read, kept, not selected, malformed and dropped.
 
-    Returns:
-        Dropped documents have a row per rule and reason, the most frequent first. documents counts the documents whose
-        first reason it is, all_documents all documents to which the reason applies; bytes and all_bytes likewise. Rows
-        with zero in both counts are left out.
+    Dropped documents have a row per rule and reason, the most frequent first; all_documents counts every document to
+    which a reason applies. Rows with zero in both counts are left out.
     """
     total = select_rows(read_ledger(LEDGER), shard=TOTAL)
     dropped = select_rows(total, fate="dropped").sort_values(
@@ -255,34 +215,20 @@ def read_tokens() -> pd.DataFrame:
     return pd.DataFrame.from_dict(splits, orient="index")[columns].rename_axis("split").reset_index()
 
 
-def compare_settings(settings: Settings, source: str) -> pd.DataFrame:
-    """Compares the settings with a source; columns: setting, key, paper, code, run, verdict."""
-    unknown = None
-    for record in read_results.read_records(["filtering"]):
-        # by kind of metadata, the number of documents without it
-        unknown = record.get("unknown")
-    return deviations.compare(settings.model_dump(mode="json"), source, unknown)
-
-
-def list_unspecified(settings: Settings, source: str) -> pd.DataFrame:
-    """Lists the points that a source leaves open; columns: item, candidates, inferred, code, chosen."""
-    return open_items.list_unspecified(settings.model_dump(mode="json"), published.read_protocol(), source)
+def list_unspecified(source: str) -> pd.DataFrame:
+    """Lists the points that a source leaves open, and our choices; columns: OPEN."""
+    rows = pd.DataFrame(published.read_protocol()[source]["unspecified"], columns=OPEN, dtype=object).fillna("")
+    return rows.assign(candidates=["; ".join(map(str, readings)) for readings in rows["candidates"]])
 
 
 def fill_checklist(settings: Settings) -> pd.DataFrame:
-    """Fills the reproducibility checklist with facts of the run; columns: item, answer, where."""
-    facts = gather_checklist_facts(settings)
-    rows = []
-    for entry in read_content("checklist"):
-        rows.append({name: text.format(**facts) for name, text in entry.items()})
-    return pd.DataFrame(rows)
-
-
-def gather_checklist_facts(settings: Settings) -> dict[str, object]:
-    """Gathers the facts of this run that the `{names}` in the reproducibility checklist stand for, by name."""
-    differing = {source: deviations.count_differing(compare_settings(settings, source)) for source in published.PAPERS}
+    """Fills the `{names}` in the reproducibility checklist with facts of the run; columns: item, answer, where."""
+    params = settings.model_dump(mode="json")
+    differing = {}
+    for source in published.PAPERS:
+        differing[source] = deviations.count_differing(deviations.compare(params, source))
     finetuning_seeds = [str(len(settings.finetuning[name].seeds)) for name in settings.protocols]
-    return {
+    facts = {
         **gather_facts(settings),
         "differences": fill_sentence("differences", papers=published.PAPERS, differing=differing),
         "generated": "yes" if settings.generated else "does not apply",
@@ -290,6 +236,10 @@ def gather_checklist_facts(settings: Settings) -> dict[str, object]:
         "pretraining_seeds": len(settings.pretraining.seeds),
         "finetuning_seeds": " and ".join(finetuning_seeds),
     }
+    rows = []
+    for entry in read_content("checklist"):
+        rows.append({name: text.format(**facts) for name, text in entry.items()})
+    return pd.DataFrame(rows)
 
 
 def list_environment() -> pd.DataFrame:
@@ -298,20 +248,17 @@ def list_environment() -> pd.DataFrame:
     lock = Path("dvc.lock")
     if not lock.exists():
         return rows
-    text = f"SHA-256 {digest_lock(lock)}, without the stage report"
+    stages = yaml.safe_load(lock.read_text(encoding="utf-8"))["stages"]
+    # DVC adds this stage after the report is written
+    stages.pop("report", None)
+    digest = hashlib.sha256(json.dumps(stages, sort_keys=True).encode()).hexdigest()
+    text = f"SHA-256 {digest}, without the stage report"
     first = pd.DataFrame([("dvc.lock", text)], columns=rows.columns)
     return pd.concat([first, rows])
 
 
-def digest_lock(lock: Path) -> str:
-    """Computes the SHA-256 of the stages in dvc.lock except this stage, which DVC adds after the report is written."""
-    stages = yaml.safe_load(lock.read_text(encoding="utf-8"))["stages"]
-    stages.pop("report", None)
-    return hashlib.sha256(json.dumps(stages, sort_keys=True).encode()).hexdigest()
-
-
 def list_stages() -> pd.DataFrame:
-    """Selects stage, seconds, seconds_of_jobs (NaN if not recorded) and started (a text) of every record of the run."""
+    """Selects stage, seconds, seconds_of_jobs (NaN if not recorded) and started of every record."""
     columns = ["stage", "seconds", "seconds_of_jobs", "started"]
     rows = pd.DataFrame(read_results.read_run_records(), columns=columns)
     return rows.astype({"seconds": float, "seconds_of_jobs": float})

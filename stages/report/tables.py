@@ -20,15 +20,9 @@ FORMULA = re.compile(rf"^(?!({NUMBER})$)[=+@\t\r-]")
 
 @dataclass(frozen=True)
 class Value:
-    """One cell.
+    """One cell: the number or words, `spread` behind (`± 0.37`), `detail` on hover, and the reason for a verdict.
 
-    Args:
-        text: the number or words.
-        spread: the standard deviation or interval behind the text, such as `± 0.37`.
-        detail: more about the number, shown on hover.
-        kind: number, text, formula or verdict.
-        because: the reason for a verdict, a sentence.
-        checks: checks of the audit behind the verdict, each as (name, verdict).
+    `kind` is number, text, formula or verdict; `checks` are checks of the audit, each as (name, verdict).
     """
 
     text: str
@@ -59,12 +53,8 @@ class Line:
 class Group:
     """One row of a table, of one or more lines.
 
-    Args:
-        label: the name of the row.
-        lines: the lines of the row.
-        remark: a property of the row, such as `not in the paper`.
-        anchor: a name that links can lead to.
-        words: choices by which a reader may filter the rows, each as (menu, choice).
+    `remark` is a property, such as `not in the paper`; links lead to `anchor`; readers filter by `words`, (menu,
+    choice).
     """
 
     label: str
@@ -86,14 +76,8 @@ class Heading:
 class Shown:
     """The fields that tables and figures share.
 
-    Args:
-        name: the name of the files.
-        place: the place in a paper, such as `Courtois et al. 2024, Table 2`; empty for our own tables and figures.
-        title: the caption.
-        stage: the stage of the pipeline that computes the numbers.
-        notes: paragraphs below.
-        csv: the numbers shown.
-        measured: whether this run or the released results have a number here.
+    `place` is the place in a paper, empty for our own, and `stage` computes the numbers of `csv`. `measured`: whether
+    this run or the released results have a number here.
     """
 
     name: str
@@ -112,14 +96,9 @@ class Shown:
 
 @dataclass(frozen=True, kw_only=True)
 class Grid(Shown):
-    """A table.
+    """A table: `first` is the heading of the labels of groups, and `headings` are those of the columns of values.
 
-    Args:
-        first: the heading of the column with the labels of groups.
-        headings: the headings of the columns of values.
-        groups: the rows.
-        labelled: whether lines have labels.
-        parts: names of the tables that hold one edition each.
+    `labelled`: whether lines have labels. `parts`: names of the tables that hold one edition each.
     """
 
     first: str
@@ -151,7 +130,7 @@ class Grid(Shown):
 
 
 def write_command(stage: str) -> str:
-    """Returns the command that computes the numbers of a stage and the report again."""
+    """Returns the command that computes a stage and the report again."""
     if stage == "report":
         return "dvc repro report"
     return f"dvc repro {stage} report"
@@ -172,12 +151,7 @@ def format_in_words(count: int) -> str:
 
 
 def describe_detectable(difference: float, unit: str = "points") -> str:
-    """Describes the difference that is detected with 80 % power, such as `2.1 points would be detected ...`.
-
-    Args:
-        difference: the difference, rounded up to a tenth.
-        unit: the unit of the difference.
-    """
+    """Describes the difference found with 80 % power, rounded up: `2.1 points would be detected ...`."""
     # the inner rounding undoes errors of floating point such as 11.000000000000002
     tenths = ceil(round(10 * difference, 6))
     return f"{format_number(tenths / 10, 1)} {unit} would be detected with 80 % power"
@@ -192,20 +166,14 @@ def format_signed(value: float, decimals: int) -> str:
 
 
 def format_spread(value: float, decimals: int) -> str:
-    """Formats the standard deviation behind a mean, such as `± 0.37`; NaN is an empty text."""
+    """Formats a standard deviation, such as `± 0.37`; NaN is an empty text."""
     if isnan(value):
         return ""
     return f"± {format_number(value, decimals)}"
 
 
 def format_interval(low: float, high: float, decimals: int) -> str:
-    """Formats an interval, such as `1.20 to 3.40` or, without an upper end, `1.20 or more`.
-
-    Args:
-        low: the lower end; NaN, which is shown as a dash, if there is no interval.
-        high: the upper end; infinite if there is no upper end.
-        decimals: the decimals of both ends.
-    """
+    """Formats an interval: `1.20 to 3.40`, `1.20 or more` (infinite upper end), or a dash (NaN)."""
     if isnan(low):
         return MISSING
     if isinf(high):
@@ -219,7 +187,7 @@ def _format_end(value: float, decimals: int) -> str:
 
 
 def write_csv(frame: pd.DataFrame) -> str:
-    """Writes a table as CSV; a text that a spreadsheet would compute, such as `=1+1`, gets an apostrophe: `'=1+1`."""
+    """Writes a table as CSV; a text that a spreadsheet would compute, such as `=1+1`, gets an apostrophe."""
     return frame.map(_keep_text).to_csv(index=False, lineterminator="\n")
 
 

@@ -6,6 +6,7 @@ The texts are plain; HTML and LaTeX templates escape the texts where they are sh
 from collections.abc import Callable, Sequence
 from functools import cache
 from math import nan
+from pathlib import Path
 
 import jinja2
 import pandas as pd
@@ -118,7 +119,22 @@ FILTERS = {
     "protocol": names.name_protocol,
     "milestone": names.name_milestone,
 }
-# templates make text and no markup, so nothing is escaped here
+
+
+def make_environment(folder: Path, **options) -> jinja2.Environment:
+    """Builds the Jinja environment, with FILTERS, of the templates of a folder; a missing value is an error."""
+    templates = jinja2.Environment(
+        loader=jinja2.FileSystemLoader(folder),
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        **options,
+    )
+    templates.filters.update(FILTERS)
+    return templates
+
+
+# sentences are text and no markup, so nothing is escaped; an end of line stays a space
 ENVIRONMENT = jinja2.Environment(undefined=jinja2.StrictUndefined)
 ENVIRONMENT.filters.update(FILTERS)
 ENVIRONMENT.globals.update(fewest=FEWEST, model=names.name_model)
