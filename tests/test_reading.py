@@ -168,7 +168,7 @@ PEAK = """
 import sys
 from pathlib import Path
 from stages.filtering import shards as filtering
-none = {"blocklists_folder": None, "kenlm_model": None, "quality_rules": False}
+none = {"blocklists": None, "kenlm_model": None, "quality_rules": False}
 rules = {"excluded_categories": [], "harmful_pp": {"above": 5, "below": 9}}
 rules |= {"missing_harmful_pp": "drop", "quality_warnings": "drop"}
 settings = {"shard": sys.argv[1], "rules": rules, "annotation": none}
