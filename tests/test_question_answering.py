@@ -14,10 +14,8 @@ from stages.__main__ import main as run_stage
 from stages.attention.bert import OperatorBertForMaskedLM
 from stages.attention.configuration import make_configuration
 from stages.benchmarks.answers import compute_scores
-from stages.embedded.comprehension import write_squad
 from stages.files import observations
 from stages.files.storage import compute_sha256
-from stages.originals.tasks import VERSIONS
 from stages.question_answering import spans as learning
 from stages.question_answering import stage as question_answering
 from stages.question_answering.windows import Window, cut_context, encode_questions, find_token_span, pad_windows
@@ -142,18 +140,6 @@ def test_the_tokens_of_an_answer_are_those_that_reach_into_it(start, end, expect
     places = np.array([[0, 3], [4, 8], [8, 9], [10, 12]])
     assert find_token_span(places, start, end) == expected
     assert find_token_span(places[:0], start, end) is None
-
-
-@pytest.mark.parametrize("name", VERSIONS)
-def test_embedded_answers_are_the_texts_of_their_spans(tmp_path, tokenizer, name):
-    write_squad(tmp_path, 80, 40, 1)
-    frame = squad.read_original(tmp_path, name, "train").frame
-    path = tmp_path / "train.parquet"
-    frame.to_parquet(path)
-    recipe = make_recipe(maximum_length=256, question_length=60, stride=64)
-    spans = dict(read_spans(path, encode_questions(path, tokenizer, recipe)))
-    answers = frame["answers"].explode().dropna()
-    assert spans == answers.to_dict()
 
 
 # prediction
@@ -320,25 +306,6 @@ def test_padding_changes_no_score_and_a_context_without_tokens_is_left_unanswere
     assert found[0] == pytest.approx(found[1], abs=1e-4)
     answers = learning.answer_questions(model, together, tokenizer, make_recipe(), unanswerable=False)
     assert [answer == "" for answer in answers] == [False] * 5 + [True]
-
-
-def test_only_a_batch_with_padding_has_a_mask():
-    masks = []
-
-    def model(ids, attention_mask, token_type_ids):
-        masks.append(attention_mask)
-        score = torch.zeros(ids.shape)
-        return SimpleNamespace(start_logits=score, end_logits=score)
-
-    model.training = True
-    long, short = (
-        Window(np.arange(8), 3, np.zeros((4, 2)), 0, (0, 0)),
-        Window(np.arange(6), 3, np.zeros((2, 2)), 1, (0, 0)),
-    )
-    learning._score_tokens(model, [long, long], 8, "float32")
-    learning._score_tokens(model, [long, short], 8, "float32")
-    assert masks[0] is None
-    assert masks[1].tolist() == [[1] * 8, [1] * 6 + [0] * 2]
 
 
 # the stage
