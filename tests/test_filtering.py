@@ -119,7 +119,7 @@ def is_kept(line: bytes) -> bool:
     return found is not None and not PAPER(found)
 
 
-@hypothesis.settings(deadline=None, max_examples=8)
+@hypothesis.settings(deadline=None, max_examples=5)
 @given(
     shards=st.lists(st.lists(LINES, min_size=1, max_size=6), min_size=1, max_size=3),
     limit=st.none() | st.integers(1, 9),
@@ -218,7 +218,7 @@ JSON_PARTS = [
 ]
 
 
-@hypothesis.settings(deadline=None, max_examples=500)
+@hypothesis.settings(deadline=None, max_examples=200)
 @given(st.lists(st.sampled_from(JSON_PARTS), max_size=14).map(b"".join))
 def test_lines_decoded_together_are_judged_as_each_alone(block):
     lines = block.split(b"\n")
@@ -236,7 +236,7 @@ def test_lines_decoded_together_are_judged_as_each_alone(block):
 TEXT_PARTS = [b"a", b'"', b"\\", b"\\u00e9", b"\\ud83d", b"\\ude00", b"\\n", b"\\x", b"\x1f", b"\xc3\xa9"]
 
 
-@hypothesis.settings(deadline=None, max_examples=300)
+@hypothesis.settings(deadline=None, max_examples=150)
 @given(st.lists(st.sampled_from(TEXT_PARTS)))
 def test_text_is_checked_as_strictly_as_if_it_were_decoded(parts):
     line = b'{"content":"' + b"".join(parts) + b'"}'
@@ -269,7 +269,7 @@ def test_strange_but_sound_records_are_kept_byte_for_byte():
     assert read_kept_lines() == list(STRANGE.values())
 
 
-@pytest.mark.parametrize("text", ["", " \r\n\t", "\u00a0\u3000", "\u200b", "\ufeff", "\u0000", "\ufffd \ufffd"])
+@pytest.mark.parametrize("text", [" \r\n\t\u00a0\u3000", "\u200b\ufeff\u0000", "\ufffd \ufffd"])
 def test_a_document_without_text_is_dropped_as_empty_before_all_other_reasons(text, capsys):
     kept = [write_record(" begins with a space"), write_record("\u4e2d")]
     empty = write_record(text, categories=["adult"])
@@ -296,12 +296,6 @@ CUT_OFF = b"(cut off below)"
     ("lines", "changes", "error", "message"),
     [
         (
-            [write_record()] * 98 + [b"one", b"two"],
-            {"malformed_share": 0.01},
-            ValueError,
-            r"2 of 100 .*malformed_share \(0\.01\)(.|\n)*part_1.*, line 99: JSON",
-        ),
-        (
             [write_record(harmful_pp=None)] * 3 + [write_record(harmful_pp=1)],
             {},
             ValueError,
@@ -322,7 +316,9 @@ def test_malformed_lines_up_to_the_share_are_allowed_and_of_more_the_first_three
     write_shard([write_record()] * 96 + [b"bad"] * 4)
     build(malformed_share=0.04)
     assert len(read_kept_lines()) == 96
-    with pytest.raises(ValueError, match="4 of 100 documents are malformed") as error:
+    with pytest.raises(
+        ValueError, match=r"4 of 100 .*malformed_share \(0\.03\)(.|\n)*part_1.*, line 97: JSON"
+    ) as error:
         build(Path("again"), malformed_share=0.03)
     assert re.findall(r"line (\d+):", str(error.value)) == ["97", "98", "99"]
 
@@ -339,10 +335,8 @@ def test_a_file_that_is_not_a_ledger_is_refused(content):
 @pytest.mark.parametrize(
     ("selection", "limit", "seed"),
     [
-        ("first", 1, 1),
         ("first", 4, 1),
         ("first", None, 1),
-        ("sample", 4, 1),
         ("sample", 8, 2),
         ("sample", 20, 1),
     ],
@@ -367,12 +361,12 @@ def test_documents_are_selected_over_all_shards(selection, limit, seed):
 @pytest.mark.parametrize("count", [3, 7])
 def test_each_document_is_as_likely_to_be_drawn(count):
     drawn = Counter()
-    for seed in range(3000):
+    for seed in range(1000):
         chosen = filters.sample_numbers(10, count, seed).tolist()
         assert chosen == sorted(set(chosen))
         drawn.update(chosen)
     for number in range(10):
-        assert drawn[number] / 3000 == pytest.approx(count / 10, abs=0.04)
+        assert drawn[number] / 1000 == pytest.approx(count / 10, abs=0.06)
 
 
 def test_samples_of_all_and_of_a_trillion_documents_are_drawn():

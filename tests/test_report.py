@@ -199,14 +199,6 @@ def test_the_differences_of_the_own_studies_are_those_of_their_tables():
         assert rows[numbers].to_numpy() == pytest.approx(expected.to_numpy())
 
 
-def test_the_legend_names_the_length_and_the_rate_of_the_study():
-    settings = yaml.safe_load((STUDY / "params.yaml").read_text())
-    legend = read_content("sections")["marks"]["study"]
-    tokens, rate = re.fullmatch(r"our study own_score \((\d+) tokens, rate (.+)\)", legend).groups()
-    assert int(tokens) == settings["tokenization"]["sequence_length"]
-    assert float(rate) == settings["pretraining"]["learning_rate"]
-
-
 def test_claims_and_audit_open_with_their_totals_by_source(reports):
     for page, totals, ledger in (("claims", "claim_totals", "claims"), ("audit", "audit_totals", "audit")):
         text = (reports / f"{page}.html").read_text()

@@ -19,7 +19,6 @@ from tokenizers import Tokenizer, normalizers
 from transformers import BertTokenizer, PreTrainedTokenizerFast
 
 from stages.corpus import sources
-from stages.files import storage
 from stages.files.model_folders import SPECIAL
 from stages.records import reading, records
 from stages.records.records import PlainDocument
@@ -90,8 +89,11 @@ def bert(shared_data) -> Tokenizer:
     return vocabulary.read_tokenizer(shared_data / "vocab" / "bert-base-uncased-vocab.txt")
 
 
-@pytest.mark.parametrize(("shards", "length"), [(1, 8), (4, 33)])
-def test_sequences_are_the_documents_concatenated_and_cut(shards, length):
+@pytest.mark.parametrize(("shards", "length", "batch"), [(1, 8, 1 << 20), (4, 33, 1)])
+def test_sequences_are_the_documents_concatenated_and_cut_whatever_shards_and_batches(
+    shards, length, batch, monkeypatch
+):
+    monkeypatch.setattr(tokens, "BATCH", batch)
     texts = write_documents(100)
     write_shards(texts, shards)
     build(sequence_length=length)
@@ -111,20 +113,7 @@ def test_sequences_are_the_documents_concatenated_and_cut(shards, length):
         assert counts == [len(stream), dropped, sequences, stream.count(tokenizer.token_to_id("[UNK]"))]
 
 
-def test_shards_and_batches_do_not_show_in_the_sequences(monkeypatch, tmp_path):
-    found = set()
-    for shards, batch in ((1, 1 << 20), (3, 1)):
-        folder = tmp_path / f"{shards} shards"
-        folder.mkdir()
-        monkeypatch.chdir(folder)
-        monkeypatch.setattr(tokens, "BATCH", batch)
-        write_shards(write_documents(60), shards)
-        build()
-        found.add((read_sequences().tobytes(), (TOKENS / "index.json").read_text()))
-    assert len(found) == 1
-
-
-@hypothesis.settings(deadline=None)
+@hypothesis.settings(deadline=None, max_examples=40)
 @given(
     sizes=st.lists(st.integers(0, 40), max_size=5),
     length=st.integers(1, 7),
@@ -265,13 +254,6 @@ def test_a_vocabulary_that_knows_less_than_half_of_the_tokens_is_refused(words, 
     assert f"tokenization: 30 documents, {tokens_in_all} tokens, " in capsys.readouterr().out
 
 
-def test_a_vocabulary_that_stays_below_its_size_is_announced(capsys):
-    write_shards(["cat dog"] * 30)
-    build(vocabulary_size=5000)
-    size = json.loads((TOKENS / "index.json").read_text())["vocabulary_size"]
-    assert f"have {size} word pieces, fewer than tokenization.vocabulary_size (5000)" in capsys.readouterr().out
-
-
 def test_a_shard_that_its_ledger_contradicts_is_named():
     write_shards(write_documents(20), 2)
     path = Path("filtered/part_2.jsonl.zst")
@@ -310,13 +292,6 @@ def test_a_full_disk_is_reported_where_sequences_are_packed(monkeypatch, tmp_pat
     monkeypatch.setattr(packing, "make_temporary_sibling", lambda _: nullcontext(Path("/dev/full")))
     with pytest.raises(OSError, match="No space left"):
         packing.pack([tmp_path / "stream.bin"], tmp_path / "train", 5)
-
-
-def test_a_full_disk_is_reported_where_a_vocabulary_is_trained(monkeypatch, tmp_path):
-    write_shards(write_documents(5))
-    monkeypatch.setattr(storage, "make_temporary_sibling", lambda _: nullcontext(Path("/dev/full")))
-    with pytest.raises(OSError, match="No space left"):
-        vocabulary.train_vocabulary({"shards": ["filtered/part_1.jsonl.zst"], "size": 150}, tmp_path)
 
 
 def test_a_full_disk_is_reported_where_documents_are_encoded(tmp_path):
@@ -371,7 +346,7 @@ def test_a_trained_vocabulary_is_the_same_in_every_process(shared_data):
     )
     command = [sys.executable, "-c", script]
     environment = {"PYTHONPATH": str(ROOT)}
-    made = {subprocess.run(command, capture_output=True, check=True, env=environment).stdout for _ in range(3)}
+    made = {subprocess.run(command, capture_output=True, check=True, env=environment).stdout for _ in range(2)}
     assert len(made) == 1
     assert json.loads(made.pop())["model"]["vocab"]["[MASK]"] == 4
 
@@ -427,19 +402,12 @@ def test_more_pieces_than_sixteen_bits_number_are_refused():
         tokenization.choose_tokenizer(make_settings(vocabulary="vocab.txt"), Path(), [], 1)
 
 
-def test_a_tokenizer_in_the_layout_of_the_hub_gives_the_same_ids(bert):
-    PreTrainedTokenizerFast(tokenizer_object=bert, **SPECIAL).save_pretrained("model")
-    loaded, source = vocabulary.load_tokenizer("model", "main")
-    assert source == "model"
-    text = "Señor Müller's 東京 trip cost $3,000."
-    assert loaded.encode(text).ids == bert.encode(text).ids
-
-
 def test_a_cased_tokenizer_in_the_layout_of_the_hub_keeps_capitals_apart():
     cased = make_tokenizer("cat", "Cat")
     cased.normalizer = normalizers.BertNormalizer(lowercase=False)
     PreTrainedTokenizerFast(tokenizer_object=cased, **SPECIAL).save_pretrained("model")
-    loaded, _ = vocabulary.load_tokenizer("model", "main")
+    loaded, source = vocabulary.load_tokenizer("model", "main")
+    assert source == "model"
     assert loaded.encode("Cat cat").ids == [2, 6, 5, 3]
 
 
@@ -459,7 +427,7 @@ def test_a_vocabulary_of_the_hub_is_read_at_a_recorded_commit(monkeypatch):
 
 def test_the_real_vocabulary_tokenizes_as_hugging_face_does(bert, shared_data):
     assert bert.get_vocab_size() == 30_522
-    assert list(vocabulary.find_special_ids(bert).values()) == [0, 100, 101, 102, 103]
+    assert [bert.token_to_id(token) for token in vocabulary.SPECIAL] == [0, 100, 101, 102, 103]
     theirs = BertTokenizer(vocab=bert.get_vocab())
     assert len(theirs) == 30_522
     lines = islice(sources.read_records(shared_data / "text" / "enwiki_sample.jsonl.zst"), 30)

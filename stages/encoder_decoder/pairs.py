@@ -17,12 +17,7 @@ SIDES = ("source", "target")
 
 @dataclass(frozen=True)
 class Pairs:
-    """Sentence pairs of a split.
-
-    Attributes:
-        source: an array of token ids per sentence, begin and end token included.
-        target: the same, of the target language.
-    """
+    """Sentence pairs of a split: per sentence an array of token ids, begin and end token included."""
 
     source: tuple[np.ndarray, ...]
     target: tuple[np.ndarray, ...]
@@ -38,8 +33,8 @@ class Pairs:
     def save(self, path: Path) -> None:
         """Writes a safetensors file; ValueError without any pair.
 
-        For each side, all ids are joined into `SIDE_ids` (uint16), and `SIDE_ends` has the end of every sentence:
-        sentences [2, 3] and [4] give the ids [2, 3, 4] and the ends [2, 3].
+        For each side, `SIDE_ids` (uint16) joins all ids, and `SIDE_ends` has the end of every sentence: [2, 3] and [4]
+        give the ids [2, 3, 4] and the ends [2, 3].
         """
         tensors = {}
         for side in SIDES:
@@ -54,16 +49,12 @@ class Pairs:
 # Eight cached files hold all splits of two protocols.
 @read_once(8)
 def load_pairs(path: Path) -> Pairs:
-    """Reads a safetensors file of sentence pairs, ids as uint16; the result is cached and must not be changed."""
+    """Reads a file of `Pairs.save`; the result is cached and must not be changed."""
     tensors = load_file(path)
     sides = [np.split(tensors[f"{side}_ids"], tensors[f"{side}_ends"][:-1]) for side in SIDES]
     return Pairs(*map(tuple, sides))
 
 
 def read_vocabulary_sizes(data: Path) -> tuple[int, ...]:
-    """Returns the sizes of the source and the target vocabulary.
-
-    Args:
-        data: the folder with the tokenizers source.json and target.json.
-    """
+    """Returns the sizes of the source and the target vocabulary from the tokenizers of a folder."""
     return tuple(Tokenizer.from_file(str(data / f"{side}.json")).get_vocab_size() for side in SIDES)

@@ -16,11 +16,8 @@ TRANSLATION = "translation"
 class TranslationRun(Run):
     """A Transformer with one operator, trained on a single task from a single seed.
 
-    Attributes:
-        operator: name of the operator.
-        task: `translation`, or the sequence tasks `recurrence` and `copy`.
-        size: size in observations; in translation the name of the protocol.
-        training: the section of params.yaml on that protocol, or on the sequence tasks.
+    The task is `translation`, `recurrence` or `copy`; `size`, for observations, is the name of the protocol; `training`
+    is the section of params.yaml on the protocol, or on the sequence tasks.
     """
 
     # These lists do not influence the result of a single run, so runs of equal content share a job.
@@ -38,11 +35,11 @@ class TranslationRun(Run):
 
     @property
     def data(self) -> Path:
-        """The folder of the protocol's sentence pairs, which only translation runs have."""
+        """The folder of the protocol's sentence pairs."""
         return SENTENCE_PAIRS / self.size
 
     @property
     def job(self) -> Job:
-        """The run as a job, whose input is the folder of sentence pairs; sequence tasks are drawn and have no input."""
+        """The run as a job; sequence tasks have no input."""
         inputs = (self.data,) if self.task == TRANSLATION else ()
         return Job(self.name, self, inputs)

@@ -1,4 +1,7 @@
-"""The steps of training for translation: building a model, one update, and the evaluation of held-out pairs."""
+"""The steps of training for translation: building a model, one update, and the evaluation of held-out pairs.
+
+`words` are the sizes of source and target vocabulary; `indices` are positions of a batch's pairs in a split.
+"""
 
 import math
 from dataclasses import dataclass
@@ -52,23 +55,13 @@ class Counts:
 
 
 def build_model(run: TranslationRun, words: tuple[int, int]) -> Transformer:
-    """Builds a run's model from the seed, on this process's device.
-
-    Args:
-        run: the operator, the recipe and the seed.
-        words: sizes of source and target vocabulary.
-    """
+    """Builds a run's model from the seed, on this process's device."""
     seed_torch(run.seed, INITIALISATION)
     return assemble_model(run, words).to(find_device())
 
 
 def assemble_model(run: TranslationRun, words: tuple[int, int]) -> Transformer:
-    """Builds the model of a run with weights from the global generator; device `meta` builds shapes without memory.
-
-    Args:
-        run: the operator and the recipe.
-        words: sizes of source and target vocabulary.
-    """
+    """Builds the model of a run with weights from the global generator; device `meta` builds shapes without memory."""
     recipe = run.training
     layers = range(recipe.layers)
     # The order of the constructors decides which random numbers each layer draws.
@@ -86,7 +79,7 @@ def assemble_model(run: TranslationRun, words: tuple[int, int]) -> Transformer:
 
 
 def configure_operator(run: TranslationRun) -> OperatorConfig:
-    """Makes the configuration of a run's operator, without dropout on the attention weights, as in both sources."""
+    """Configures a run's operator without dropout on the attention weights, as in both sources."""
     # The fields of Sized are layers, hidden, heads, intermediate and positions.
     sizes = run.training.model_dump(include={*Sized.model_fields})
     return make_configuration(run.operator, **sizes, attention_probs_dropout_prob=0.0)
@@ -121,21 +114,10 @@ def make_update(
     indices: np.ndarray,
     run: TranslationRun,
 ) -> Counts:
-    """Makes one update by the mean loss of the real target tokens.
+    """Makes update number `step`, from 0, by the mean loss of the real target tokens.
 
-    Args:
-        model: the model, which is trained in place.
-        adam: the optimiser.
-        step: the number of the update, from 0.
-        pairs: the training split.
-        indices: positions of the batch's pairs in the split.
-        run: `training` is the recipe; `seed` and `step` together seed the dropout.
-
-    Returns:
-        Sums over the batch before the update, with dropout (as in the tutorial's accuracy) and a label-smoothed loss.
-
-    Raises:
-        ValueError: the gradients are not finite.
+    Returns sums over the batch before the update, with dropout and a label-smoothed loss. ValueError if the gradients
+    are not finite.
     """
     recipe = run.training
     seed_torch(run.seed, DROPOUT, step)
@@ -145,6 +127,7 @@ def make_update(
     loss = functional.cross_entropy(scores.float(), labels, label_smoothing=recipe.label_smoothing)
     learning_rate = compute_rate(step, recipe.hidden, recipe.warmup_steps)
     norm = update_weights(model, adam, loss, learning_rate, NO_CLIPPING)
+    # As in the tutorial's accuracy, dropout is on.
     before = loss.item()
     require_finite_gradient(norm.item(), f"{run.name}, step {step + 1}: loss {before}")
     right = int((scores.argmax(-1) == labels).sum())
@@ -153,7 +136,7 @@ def make_update(
 
 @torch.no_grad()
 def evaluate_held_out(model: Transformer, pairs: Pairs, precision: str) -> Counts:
-    """Evaluates held-out pairs in float32 or bfloat16, without label smoothing; sets the model to evaluation mode."""
+    """Evaluates held-out pairs without label smoothing; sets the model to evaluation mode."""
     model.eval()
     total = Counts()
     lengths = [len(sentence) for sentence in pairs.target]
@@ -167,25 +150,16 @@ def evaluate_held_out(model: Transformer, pairs: Pairs, precision: str) -> Count
 
 
 def score_pairs(model: Transformer, pairs: Pairs, indices: np.ndarray) -> tuple[Tensor, Tensor]:
-    """Scores the real target tokens of some pairs.
+    """Scores the real target tokens of some pairs, given the source and the earlier tokens.
 
-    Padding needs no scores: the loss leaves padding out, and the accuracy of the TensorFlow tutorial counts every
-    padded position as wrong for any prediction.
-
-    Args:
-        model: the model, in training or evaluation mode.
-        pairs: the pairs of a split.
-        indices: positions of the batch's pairs in the split.
-
-    Returns:
-        scores: `[tokens, words]`, before the softmax, for each real target token after the begin token, given the
-            source and the earlier tokens.
-        labels: `[tokens]`, the ids of the right words.
+    Returns scores `[tokens, words]`, before the softmax, and the right ids `[tokens]`.
     """
     memory, seen = model.encode(pad_sequences(pairs.source, indices))
     target = pad_sequences(pairs.target, indices)
     labels = target[:, 1:]
     # The prefix of a label is every token before the label.
     hidden = model.decode(target[:, :-1], memory, seen)
+    # Padding needs no scores: the loss leaves padding out, and the accuracy of the TensorFlow tutorial counts every
+    # padded position as wrong for any prediction.
     real = labels != PAD
     return model.output(hidden[real]), labels[real]

@@ -2,12 +2,12 @@
 
 As in the paper, and in the TensorFlow tutorial that the blog post on Hadamard attention follows: embeddings times
 sqrt(h), sinusoidal positions, dropout on the sum of both and on the output of every sublayer, LayerNorm after every
-residual sum and no LayerNorm at the end, ReLU in the feed-forward networks. The operator stands in all three places:
-encoder self-attention, masked decoder self-attention and cross-attention, where queries come from the decoder and keys
-and values from the encoder. Attention over parameters stands in place of every feed-forward network.
+residual sum and no LayerNorm at the end, ReLU in the feed-forward networks. The operator stands in encoder
+self-attention, masked decoder self-attention and cross-attention, attention over parameters in place of every
+feed-forward network.
 
-As in the tutorial (Keras), because the draft section on attention over parameters does not say: Linear weights start
-Glorot-uniform, biases at 0; LayerNorm's epsilon is 1e-6. Embeddings start at N(0, 1 / h): of unit variance once scaled.
+Hidden states of the source, such as `memory`, are `[batch, n, h]`, and of the target `[batch, m, h]`. A mask is True
+for seen tokens, and broadcasts to `[batch, heads, queries, keys]`.
 """
 
 import math
@@ -38,23 +38,13 @@ class Attention(nn.Module):
         memory: Tensor | None = None,
         causal: bool = False,
     ) -> Tensor:
-        """Computes hidden states `[batch, n, h]`.
-
-        Args:
-            X: queries `[batch, n, h]`.
-            mask: True = seen, broadcasts to `[batch, heads, n, m]`.
-            memory: hidden states `[batch, m, h]` that give keys and values; `None`: X.
-            causal: whether a token sees only the same and earlier tokens.
-        """
+        """Computes hidden states; `memory` gives keys and values (`None`: X); `causal`: a token sees no later token."""
         attended = self.operator(X, mask, memory, causal)
         return self.norm(X + self.dropout(attended))
 
 
 class FeedForward(nn.Module):
-    """A network for every position separately, then dropout, residual sum and LayerNorm.
-
-    The network is `inner`, `[batch, n, h] -> [batch, n, width]`, and a Linear layer back to `hidden`, which is h.
-    """
+    """A network `inner` for every position, and a Linear layer back; then dropout, residual sum and LayerNorm."""
 
     def __init__(self, inner: nn.Module, width: int, hidden: int, dropout: float):
         super().__init__()
@@ -64,7 +54,7 @@ class FeedForward(nn.Module):
         self.norm = nn.LayerNorm(hidden, eps=EPSILON)
 
     def forward(self, X: Tensor) -> Tensor:
-        """Computes hidden states `[batch, n, h]` from X `[batch, n, h]`."""
+        """Computes hidden states."""
         return self.norm(X + self.dropout(self.output(self.inner(X))))
 
 
@@ -77,10 +67,7 @@ class EncoderLayer(nn.Module):
         self.feed_forward = feed_forward
 
     def forward(self, X: Tensor, mask: Tensor) -> Tensor:
-        """Computes hidden states `[batch, n, h]` from X `[batch, n, h]`.
-
-        The mask is True for seen tokens, and broadcasts to `[batch, heads, n, n]`.
-        """
+        """Computes hidden states."""
         return self.feed_forward(self.attention(X, mask))
 
 
@@ -100,14 +87,7 @@ class DecoderLayer(nn.Module):
         memory: Tensor,
         memory_mask: Tensor,
     ) -> Tensor:
-        """Computes hidden states `[batch, m, h]` of the target.
-
-        Args:
-            X: hidden states of the target `[batch, m, h]`.
-            mask: True = seen, broadcasts to `[batch, heads, m, m]`; the causal mask is added.
-            memory: the encoder's output `[batch, n, h]`.
-            memory_mask: True = seen, broadcasts to `[batch, heads, m, n]`.
-        """
+        """Computes hidden states; the causal mask is added to `mask`."""
         attended = self.attention(X, mask, causal=True)
         return self.feed_forward(self.cross(attended, memory_mask, memory))
 
@@ -115,15 +95,9 @@ class DecoderLayer(nn.Module):
 class Transformer(nn.Module):
     """Encodes source ids, and decodes a target prefix to hidden states whose `output` scores the next target token.
 
-    Args:
-        encoder: the encoder's layers.
-        decoder: the decoder's layers.
-        words: sizes of the source and the target vocabulary, which are equal if `shared` is true.
-        hidden: width h.
-        positions: longest sequence, in tokens.
-        dropout: rate on the sum of embeddings and positions, in [0, 1).
-        shared: a single matrix serves as both embeddings and, transposed, as the output (Vaswani et al., section 3.4);
-            otherwise there are three matrices, and the output has a bias (the tutorial).
+    `words` are the sizes of the source and the target vocabulary; `positions` is the longest sequence, in tokens. If
+    `shared`, a single matrix serves as both embeddings and, transposed, as the output (Vaswani et al., section 3.4);
+    otherwise there are three matrices, and the output has a bias (the tutorial).
     """
 
     def __init__(
@@ -150,15 +124,7 @@ class Transformer(nn.Module):
             self.output.weight = self.source.weight
 
     def encode(self, source: Tensor) -> tuple[Tensor, Tensor]:
-        """Encodes source sentences.
-
-        Args:
-            source: token ids `[batch, n]`, padded.
-
-        Returns:
-            memory: hidden states `[batch, n, h]`.
-            seen: mask `[batch, 1, 1, n]`, False at padding.
-        """
+        """Encodes padded token ids `[batch, n]` to hidden states and the mask `[batch, 1, 1, n]`, False at padding."""
         seen = (source != PAD)[:, None, None]
         X = self._embed(self.source, source)
         for layer in self.encoder:
@@ -166,15 +132,7 @@ class Transformer(nn.Module):
         return X, seen
 
     def decode(self, target: Tensor, memory: Tensor, seen: Tensor) -> Tensor:
-        """Computes hidden states `[batch, m, h]` of a target prefix.
-
-        A token sees the same and earlier tokens, and no padding.
-
-        Args:
-            target: token ids `[batch, m]`.
-            memory: hidden states of the source `[batch, n, h]`.
-            seen: mask of the source `[batch, 1, 1, n]`, False at padding.
-        """
+        """Computes hidden states of a target prefix, ids `[batch, m]`; a token sees no later token and no padding."""
         mask = (target != PAD)[:, None, None]
         X = self._embed(self.target, target)
         for layer in self.decoder:
@@ -182,7 +140,7 @@ class Transformer(nn.Module):
         return X
 
     def _embed(self, embedding: nn.Embedding, ids: Tensor) -> Tensor:
-        """Computes the first layer's input `[batch, n, h]` for ids `[batch, n]`; n is at most `positions`."""
+        # ids are [batch, n], with n at most `positions`.
         scaled = embedding(ids) * math.sqrt(embedding.embedding_dim)
         return self.dropout(scaled + self.places[: ids.shape[1]])
 
@@ -190,9 +148,9 @@ class Transformer(nn.Module):
 def compute_sinusoids(positions: int, hidden: int) -> Tensor:
     """Computes the position encodings `[positions, h]` (Vaswani et al. 2017, section 3.5).
 
-    Even channels 2 i are the sine and odd channels 2 i + 1 the cosine of `position * 10,000^(-2 i / h)`, in float64, as
-    float32 rounds large angles. For h = 2, row p is (sin p, cos p).
+    Channels 2 i and 2 i + 1 are sine and cosine of `position * 10,000^(-2 i / h)`. For h = 2, row p is (sin p, cos p).
     """
+    # Float32 would round large angles.
     channels = torch.arange(0, hidden, 2, dtype=torch.float64)
     rates = 10_000.0 ** (-channels / hidden)
     angles = torch.arange(positions, dtype=torch.float64)[:, None] * rates
@@ -202,6 +160,8 @@ def compute_sinusoids(positions: int, hidden: int) -> Tensor:
 @torch.no_grad()
 def initialise(module: nn.Module, hidden: int) -> None:
     """Initialises Linear layers, embeddings and operators in a model of width `hidden`, from the global generator."""
+    # As in the tutorial (Keras), because the draft section on attention over parameters does not say: Glorot-uniform
+    # weights, and biases at 0. Embeddings start at N(0, 1 / h): of unit variance once scaled.
     for part in module.modules():
         if isinstance(part, nn.Linear):
             nn.init.xavier_uniform_(part.weight)

@@ -13,13 +13,14 @@ from msgspec.structs import replace
 
 from stages.files.quoting import quote_value
 from stages.files.stand_ins import require_data
-from stages.filtering import blocklists
+from stages.filtering.blocklists import Blocklist
 from stages.records import records
 from stages.records.records import Annotations
 
 # a document with fewer lines is tiny
 FEW_LINES = 5
-# bytes; a line with fewer bytes is short
+# bytes; a line with fewer bytes is short. OSCAR's documentation says 400, but OSCAR's records follow 100: these rules
+# give the annotations of the 63 real records of OSCAR 22.01 that the tests read.
 SHORT = 100
 # share of the lines that are the header, and share of the lines that are the footer
 EDGE = 0.2
@@ -31,9 +32,8 @@ def find_quality_warnings(text: str) -> tuple[str, ...]:
     """Returns a text's quality warnings by the rules of OSCAR's producer (oscar-project/ungoliant, src/transformers).
 
     `tiny`: fewer than 5 lines. `short_sentences`: most lines are short. `header`, `footer`: most of the first or last
-    fifth of the lines are short. `noisy`: fewer than half of the characters are letters. OSCAR's documentation calls a
-    line short below 400 bytes, but OSCAR's records follow 100 bytes: these rules give the annotations of the 63 real
-    records of OSCAR 22.01 that the tests read. "A short line." gives ("tiny", "short_sentences").
+    fifth of the lines are short. `noisy`: fewer than half of the characters are letters. "A short line." gives ("tiny",
+    "short_sentences").
     """
     short = [len(line.encode()) < SHORT for line in text.split("\n")]
     lines = len(short)
@@ -55,13 +55,9 @@ def find_quality_warnings(text: str) -> tuple[str, ...]:
 
 
 def load_kenlm(path: Path):
-    """Loads a kenlm.Model by the optional package `kenlm` (pip install '.[kenlm]').
+    """Loads a kenlm.Model in ARPA or binary (memory-mapped) form, such as oscar-corpus/harmful-kenlms of the hub.
 
-    Args:
-        path: a model in ARPA or binary (memory-mapped) form, such as oscar-corpus/harmful-kenlms of the hub.
-
-    Raises:
-        ValueError: the model cannot be loaded.
+    Needs the optional package `kenlm`. ValueError if the model cannot be loaded.
     """
     if not path.is_file():
         raise ValueError(
@@ -85,13 +81,9 @@ def load_kenlm(path: Path):
 
 
 def compute_harmful_perplexity(model, text: str) -> float:
-    """Computes the harmful perplexity of a document as OSCAR 23.01 does, per word; the lower, the more harmful.
-
-    Args:
-        model: a kenlm.Model that was trained on harmful text.
-        text: the document, whose end counts as a word.
-    """
-    # newlines become spaces, without any further normalisation (oscar-project/ungoliant, src/transformers/kenlm)
+    """Computes the harmful perplexity of a document as OSCAR 23.01 does, per word; the lower, the more harmful."""
+    # The end of the document counts as a word. Newlines become spaces, without any further normalisation
+    # (oscar-project/ungoliant, src/transformers/kenlm).
     return model.perplexity(text.replace("\n", " "))
 
 
@@ -113,36 +105,23 @@ def list_missing(document: Annotations) -> list[str]:
 class Annotator:
     """Computes the metadata that documents lack; metadata without a source stay unknown.
 
-    Args:
-        blocklists_folder: the folder of compiled blocklists, the source of categories, or None.
-        kenlm_model: the path of the model, the source of harmful_pp, or None.
-        quality_rules: whether quality warnings are computed.
+    Sources are a folder of compiled blocklists, a KenLM model (ValueError if the model cannot be loaded), and the rules
+    of find_quality_warnings.
 
     Attributes:
         unknown: the number of documents so far whose metadata stayed unknown, by name of the metadata.
         lookups: the number of addresses so far that were `looked_up` in the blocklists, and that were `found`.
-
-    Raises:
-        ValueError: the model cannot be loaded.
     """
 
-    def __init__(self, blocklists_folder: str | None, kenlm_model: str | None, quality_rules: bool):
+    def __init__(self, blocklists: str | None, kenlm_model: str | None, quality_rules: bool):
         self.unknown = Counter(categories=0, harmful_pp=0, quality_warnings=0)
         self.lookups = Counter(looked_up=0, found=0)
-        self._blocklist = blocklists.Blocklist(Path(blocklists_folder)) if blocklists_folder else None
+        self._blocklist = Blocklist(Path(blocklists)) if blocklists else None
         self._model = load_kenlm(Path(kenlm_model)) if kenlm_model else None
         self._quality_rules = quality_rules
 
     def __call__(self, line: bytes, document: Annotations) -> Annotations:
-        """Returns the metadata of a record with all that can be added, and counts metadata that stay unknown.
-
-        Args:
-            line: the record.
-            document: the metadata of the record.
-
-        Raises:
-            ValueError: the text or address cannot be read.
-        """
+        """Returns the metadata of a record with all that can be added. ValueError if text or address cannot be read."""
         # without any source, the record need not be decoded again
         if not (self._blocklist or self._model or self._quality_rules):
             self.unknown.update(list_missing(document))
@@ -157,17 +136,7 @@ class Annotator:
         return document
 
     def _compute(self, name: str, text: str, line: bytes) -> tuple[str, ...] | float | None:
-        """Computes `categories`, `harmful_pp` or `quality_warnings` of a document.
-
-        Args:
-            name: the name of the metadata.
-            text: the text of the document.
-            line: the record of the document, which has the web address.
-
-        Returns:
-            The value; None for `categories` of a document without an address, or if params.yaml names no blocklist,
-            model or rules to compute by.
-        """
+        """Computes the metadata of this name; None without a source, or for `categories` without an address."""
         if name == "categories" and self._blocklist:
             address = records.read_address(line)
             if address is None:

@@ -49,8 +49,7 @@ LONGEST_NAME = 253
 def find_folders(root: Path) -> dict[str, list[Path]]:
     """Finds the categories below a folder of blocklists: the paths of the lists by category, sorted by name.
 
-    Raises:
-        ValueError: there is no category, there are more than 256, or a list is a broken link.
+    ValueError if there is no category, there are more than 256, or a list is a broken link.
     """
     categories = {}
     for folder in sorted(root.glob("[!.]*/")):
@@ -78,12 +77,10 @@ def find_folders(root: Path) -> dict[str, list[Path]]:
 
 
 def compile_lists(settings: dict, folder: Path) -> dict:
-    """Job (runner/jobs.py): compiles blocklists into sorted arrays of hashes, which `Blocklist` searches.
+    """Job (runner/jobs.py): compiles the blocklists in `root` into sorted arrays of hashes, which `Blocklist` searches.
 
-    Args:
-        settings: `root`, the folder of the lists.
-        folder: the folder of the job. Gets hashes.npy (uint64 [entries], sorted), numbers.npy (uint8 [entries], the
-            category of each entry) and names.json (the categories' names).
+    Leaves hashes.npy (uint64 [entries], sorted), numbers.npy (uint8 [entries], the categories) and names.json (the
+    categories' names).
 
     Returns:
         Three entries:
@@ -139,6 +136,7 @@ def list_forms(address: str) -> Iterator[str]:
     """
     host, path = normalise_address(address)
     yield host
+    # an IP address has no parent domains
     if not _is_ip(host):
         # all labels of a very long host would take quadratic time; 1: a dot before the longest name
         labels = host[-LONGEST_NAME - 1 :].split(".")
@@ -152,9 +150,8 @@ def list_forms(address: str) -> Iterator[str]:
 def normalise_address(address: str) -> tuple[str, str]:
     """Splits an address into host and path: "http://me@A.org.:80/B/?c" gives "a.org" and "/B".
 
-    Returns:
-        The host in lower case and ASCII, without user, port, trailing dot or brackets of IPv6; and the path, empty or
-        with a leading slash, without query, fragment or trailing slashes, in unchanged case.
+    The host is in lower case and ASCII, without user, port, trailing dot or brackets of IPv6; the path is empty or has
+    a leading slash.
     """
     address = SCHEME.sub("", address.strip(), count=1).removeprefix("//")
     address = re.split(r"[?#]", address, maxsplit=1)[0]
@@ -170,7 +167,6 @@ def normalise_address(address: str) -> tuple[str, str]:
 
 
 def _is_ip(host: str) -> bool:
-    """Whether a host is an IP address, which has no parent domains."""
     try:
         ipaddress.ip_address(host)
     except ValueError:
@@ -179,16 +175,7 @@ def _is_ip(host: str) -> bool:
 
 
 def _read_entries(path: Path, rejected: dict, required: bool) -> Iterator[str]:
-    """Yields the normalised entries of a list, and counts other lines.
-
-    Args:
-        path: the list.
-        rejected: gets the counts: `no_entries`, a number of lines, and `first_no_entries`, the first five.
-        required: whether the list needs an entry; UT1 has categories whose `urls` are empty.
-
-    Raises:
-        ValueError: a line is not UTF-8, or no line of a required list is an entry.
-    """
+    """Yields the normalised entries of a list, and counts other lines in `rejected`."""
     is_empty = True
     for number, line in enumerate(reading.read_texts(path), start=1):
         written = line.strip()
@@ -204,6 +191,7 @@ def _read_entries(path: Path, rejected: dict, required: bool) -> Iterator[str]:
         rejected["no_entries"] += 1
         if rejected["no_entries"] <= QUOTED:
             rejected["first_no_entries"].append(f"{path}, line {number}: {quote_value(written)}")
+    # only domains, because UT1 has categories whose `urls` are empty
     if required and is_empty:
         raise ValueError(f"{path}: no entry, such as bad.org or bad.org/page; fetch the list again, or delete the file")
 
@@ -222,6 +210,6 @@ def _read_entry(line: str) -> str:
 
 
 def _hash_entry(entry: str) -> int:
-    """Returns the 64-bit hash of an entry; a character that has no UTF-8 counts as a question mark."""
+    # 64 bits; a character that has no UTF-8 counts as a question mark
     digest = hashlib.blake2b(entry.encode(errors="replace"), digest_size=8)
     return int.from_bytes(digest.digest(), "little")

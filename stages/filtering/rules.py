@@ -21,15 +21,7 @@ Reason = tuple[str, str]
 
 
 def select_rules(settings: Filtering) -> dict:
-    """Returns the keys of `filtering` that are rules, with values in JSON, as a job takes settings.
-
-    Returns:
-        Four entries:
-        - `excluded_categories`: names of categories
-        - `harmful_pp`: `above` and `below`, the bounds between which a perplexity passes
-        - `missing_harmful_pp`: `keep` or `drop` documents without a perplexity
-        - `quality_warnings`: `keep` or `drop` documents with a warning
-    """
+    """Returns the keys of `filtering` that are rules, as a job takes settings."""
     return settings.model_dump(include={"excluded_categories", "harmful_pp", "missing_harmful_pp", "quality_warnings"})
 
 
@@ -40,9 +32,6 @@ def make_judge(rules: Mapping[str, Any]) -> Callable[[Annotations], tuple[Reason
     - ("categories", an excluded category)
     - ("harmful_pp", `low`, `high` or `missing`); a perplexity on a bound is out of bounds, and 0 is missing
     - ("quality_warnings", a warning, or `other` for an unknown warning)
-
-    Args:
-        rules: the keys of `filtering` in params.yaml that are rules.
     """
     spellings = {}
     for category in rules["excluded_categories"]:
@@ -54,7 +43,6 @@ def make_judge(rules: Mapping[str, Any]) -> Callable[[Annotations], tuple[Reason
     def combine_reasons(
         categories: tuple[str, ...], level: str | None, warnings: tuple[str, ...]
     ) -> tuple[Reason, ...]:
-        """Returns the reasons to drop a document; `level` is the reason by perplexity, or None."""
         found = []
         for name in categories:
             if name in spellings:
@@ -68,7 +56,6 @@ def make_judge(rules: Mapping[str, Any]) -> Callable[[Annotations], tuple[Reason
         return tuple(dict.fromkeys(found))
 
     def find_reasons(document: Annotations) -> tuple[Reason, ...]:
-        """Returns the reasons for which a document with this metadata is dropped."""
         level = find_level(document.harmful_pp, rules)
         # UNSET (no such key) and None (nothing applies) are false; OSCAR 22.01 calls the warnings `annotation`
         warnings = document.quality_warnings or document.annotation or ()

@@ -1,15 +1,13 @@
-"""Filters shards of OSCAR records by the rules, and keeps a ledger of every document and byte.
+"""Filters shards of OSCAR records by the rules, and counts every document and byte for the ledger.
 
-records/ledger.py describes the rows of the ledger. Bytes are counted in decompressed lines, without line feeds. A
-document passes if no rule drops the document; stage.py then selects the documents that the ledger counts as kept.
+Bytes are counted in decompressed lines, without line feeds. A document passes if no rule drops the document; stage.py
+then selects the documents that the ledger counts as kept.
 """
 
 import csv
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
-from itertools import islice
 from pathlib import Path
-from typing import NamedTuple
 
 import numpy as np
 
@@ -27,34 +25,18 @@ MALFORMED = "malformed.csv"
 EMPTY = (("text", "empty"),)
 
 
-class Tally(NamedTuple):
-    """Numbers of documents and bytes with equal fate, rule and reason; records/ledger.py explains the fields."""
-
-    fate: str
-    rule: str
-    reason: str
-    documents: int
-    bytes: int
-    all_documents: int
-    all_bytes: int
-
-
 def filter_shard(settings: dict, folder: Path) -> dict:
     """Job (runner/jobs.py): filters a shard, a file of documents, by the rules.
 
     Leaves passed.jsonl.zst, the lines that pass byte for byte, and malformed.csv: file, line (from 1) and reason of
-    each malformed line, without a header.
-
-    Args:
-        settings: `shard` (path), `rules` (the keys of `filtering` that are rules), and `annotation` (blocklists and
-            model).
-        folder: the folder of the job.
+    each malformed line, without a header. Settings are `shard` (path), `rules` (see select_rules), and `annotation`
+    (arguments of Annotator).
 
     Returns:
-        Three entries:
-        - `rows`: numbers of documents and bytes for each fate (`passed`, `malformed`, `dropped`), rule and reason
-        - `unknown`: the number of documents whose metadata stayed unknown, by name of the metadata
-        - `lookups`: how many addresses were looked up in the blocklists, and how many are listed
+        Four entries:
+        - `passed`: numbers of documents and bytes that pass
+        - `rows`: the numbers of the ledger for each fate (`malformed`, `dropped`), rule and reason
+        - `unknown`, `lookups`: attributes of Annotator
     """
     find_reasons = make_judge(settings["rules"])
     annotate = Annotator(**settings["annotation"])
@@ -90,14 +72,17 @@ def filter_shard(settings: dict, folder: Path) -> dict:
                 counts = counts_by_reasons[reasons]
                 counts[0] += 1
                 counts[1] += end - start
-    return {"rows": _sum_fates(counts_by_reasons), "unknown": annotate.unknown, "lookups": annotate.lookups}
+    passed_counts = counts_by_reasons.pop((), [0, 0])
+    return {
+        "passed": passed_counts,
+        "rows": _sum_fates(counts_by_reasons),
+        "unknown": annotate.unknown,
+        "lookups": annotate.lookups,
+    }
 
 
 def _read_blocks(shard: Path) -> Iterator[tuple[bytes, list[int], list[int], list[Annotations | ValueError | None]]]:
-    """Yields blocks of lines: (bytes, starts of lines, ends without line feeds, metadata of each line).
-
-    The metadata are None for a document with blank text, a ValueError for a malformed line.
-    """
+    """Yields blocks of lines: (bytes, starts of lines, ends without line feeds, metadata of each line)."""
     for block in reading.read_line_blocks(shard):
         codes = np.frombuffer(block, dtype=np.uint8)
         feeds = np.flatnonzero(codes == ord("\n"))
@@ -108,52 +93,28 @@ def _read_blocks(shard: Path) -> Iterator[tuple[bytes, list[int], list[int], lis
 
 
 def _sum_fates(fates: dict[tuple | None, list[int]]) -> list[list]:
-    """Sums counts by reasons to sorted rows [fate, rule, reason, documents, bytes, all_documents, all_bytes].
-
-    `documents` and `bytes` count documents whose first reason is the reason of the row; `all_documents` and `all_bytes`
-    count all documents with that reason.
-
-    Args:
-        fates: [documents, bytes] by reasons, (rule, reason) pairs; () for documents that pass, None for malformed
-            lines.
-    """
+    """Sums [documents, bytes] by reasons, None for malformed lines, to sorted rows of the ledger."""
     sums: dict[tuple, np.ndarray] = defaultdict(lambda: np.zeros(4, dtype=np.int64))
     for reasons, counts in fates.items():
-        if reasons is None:
-            keys = [("malformed", "", "")]
-        elif not reasons:
-            keys = [("passed", "", "")]
-        else:
+        keys = [("malformed", "", "")]
+        if reasons is not None:
             keys = [("dropped", rule, reason) for rule, reason in reasons]
         first = keys[0]
         sums[first][:2] += counts
         for key in keys:
             sums[key][2:] += counts
-    rows = []
-    for key in sorted(sums):
-        counts = sums[key].tolist()
-        rows.append([*key, *counts])
-    return rows
+    return [[*key, *sums[key].tolist()] for key in sorted(sums)]
 
 
 def copy_chosen(passed: Path, target: Path, chosen: Iterable[int]) -> int:
-    """Copies lines of a shard; returns the number of copied bytes, without line feeds.
-
-    Args:
-        passed: the shard.
-        target: the file to write.
-        chosen: sorted numbers of the lines, from 0.
-    """
+    """Copies the lines of a shard with the chosen numbers, from 0; returns the copied bytes, without line feeds."""
     size = 0
-    previous = -1
-    lines = reading.read_lines(passed)
+    numbers = set(chosen)
     with reading.open_zstd_writer(target, LEVEL) as file:
-        for number in chosen:
-            skipped = number - previous - 1
-            line = next(islice(lines, skipped, None))
-            file.write(line + b"\n")
-            size += len(line)
-            previous = number
+        for number, line in enumerate(reading.read_lines(passed)):
+            if number in numbers:
+                file.write(line + b"\n")
+                size += len(line)
     return size
 
 
@@ -175,36 +136,20 @@ def sample_numbers(total: int, count: int, seed: int) -> np.ndarray:
     return drawn
 
 
-def make_shard_rows(shard: str, tallies: list[list], selected: tuple[int, int] | None) -> list[tuple]:
-    """Makes the rows of a shard in the ledger, which counts every document and byte by fate (kept, dropped, ...).
+def make_shard_rows(shard: str, result: dict, selected: tuple[int, int] | None) -> list[tuple]:
+    """Makes the rows of a shard in the ledger, from the result of `filter_shard`.
 
-    Args:
-        shard: the name of the shard.
-        tallies: [fate, rule, reason, documents, bytes, all_documents, all_bytes] for each fate, rule and reason.
-        selected: documents and bytes that are selected among the documents that passed; None if all are selected.
-
-    Returns:
-        Tuples (shard, fate, rule, reason, documents, bytes, all_documents, all_bytes), also of the fates `in`, `kept`
-        and `not_selected`. The last two numbers count a document under every reason, the two before only under the
-        first.
+    `selected` has documents and bytes that are selected among the documents that passed; None if all are selected.
     """
-    read = np.zeros(2, dtype=int)
-    passed = np.zeros(2, dtype=int)
-    others = []
-    for tally in map(Tally._make, tallies):
-        # counts each document under the first reason only
-        counts = (tally.documents, tally.bytes)
-        read += counts
-        if tally.fate == "passed":
-            passed += counts
-        else:
-            others.append((shard, *tally))
+    passed = np.array(result["passed"])
     kept = passed if selected is None else np.array(selected)
-    fates = {
-        "in": read,
-        "kept": kept,
-        "not_selected": passed - kept,
-    }
+    read = passed
+    others = []
+    for row in result["rows"]:
+        # documents and bytes under the first reason only, so that each document is counted once
+        read = read + row[3:5]
+        others.append((shard, *row))
+    fates = {"in": read, "kept": kept, "not_selected": passed - kept}
     rows = []
     for fate, numbers in fates.items():
         counts = numbers.tolist()

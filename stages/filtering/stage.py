@@ -19,7 +19,7 @@ from stages.files.paths import CORPUS, FILTERED, LEDGER
 from stages.files.storage import link_file, make_temporary_sibling, write_table
 from stages.filtering import blocklists, rules
 from stages.filtering.annotation import load_kenlm
-from stages.filtering.shards import MALFORMED, PASSED, Tally, copy_chosen, filter_shard, make_shard_rows, sample_numbers
+from stages.filtering.shards import MALFORMED, PASSED, copy_chosen, filter_shard, make_shard_rows, sample_numbers
 from stages.records import origins, reading
 from stages.records.ledger import TOTAL, add_total
 from stages.runner import jobs
@@ -38,30 +38,22 @@ SHOWN = 3
 
 
 def main(settings: Settings) -> dict:
-    """Writes data/filtered: the documents of data/corpus that pass the rules, and the ledger.
-
-    Returns:
-        For the record of the run: `unknown`, the number of documents without metadata for a rule, by rule, and
-        `blocklists`, the number of entries by category.
-    """
+    """Writes data/filtered; returns `build_filtered`'s entries for the record of the run."""
     with make_temporary_sibling(FILTERED) as folder:
         folder.mkdir()
         return build_filtered(CORPUS, folder, settings.filtering, settings.workers)
 
 
 def build_filtered(corpus: Path, folder: Path, settings: Filtering, workers: int | str | None = None) -> dict:
-    """Filters a corpus by the rules.
+    """Filters a corpus, a folder of shards and perhaps origins.csv, by the rules.
 
-    Args:
-        corpus: the folder of shards, perhaps with origins.csv.
-        folder: gets the shards of kept documents, ledger.csv and malformed.csv.
-        settings: the section `filtering` of params.yaml.
-        workers: the number of processes, None for a process per core, or the address of a Dask scheduler.
+    `folder` gets the kept documents, ledger.csv and malformed.csv. `workers` is the number of processes, None for a
+    process per core, or the address of a Dask scheduler.
 
     Returns:
         Two entries:
         - `unknown`: the number of documents without metadata for a rule, even after annotation, by the name of the rule
-        - `blocklists`: entries and ignored lines of the blocklists; empty without lists
+        - `blocklists`: entries by category and ignored lines of the blocklists; empty without lists
 
     Raises:
         ValueError: too many lines are malformed, no line is kept, there is no shard, or lists or model cannot be
@@ -98,14 +90,7 @@ def build_filtered(corpus: Path, folder: Path, settings: Filtering, workers: int
 def _print_metadata(
     total: pd.DataFrame, results: list[tuple[Path, dict]], lists: dict, settings: Filtering
 ) -> dict[str, int]:
-    """Prints which metadata were found; returns the number of documents with unknown metadata, by rule.
-
-    Args:
-        total: the rows of all shards together in the ledger.
-        results: for each shard the folder of the job, and `unknown` and `lookups` of the job.
-        lists: entries and ignored lines of the blocklists.
-        settings: the section `filtering` of params.yaml.
-    """
+    """Prints which metadata were found; returns the number of documents with unknown metadata, by rule."""
     if lists:
         entries = sum(lists["entries"].values())
         lookups = sum((Counter(result["lookups"]) for _, result in results), Counter())
@@ -130,21 +115,9 @@ def _print_metadata(
 
 
 def _compile_blocklists(settings: Filtering, workers: int | str | None) -> tuple[dict, tuple[Path, ...], dict]:
-    """Compiles the blocklists, web addresses by category, if params.yaml names the lists.
-
-    Returns:
-        The arguments of the annotator, the files on which annotations depend, and entries and ignored lines of the
-        lists.
-
-    Raises:
-        ValueError: lists or model cannot be loaded, or an excluded category has no list under any name.
-    """
+    """Returns the arguments of the annotator, the files on which annotations depend, and entries of the blocklists."""
     annotation = settings.annotation
-    added = {
-        "blocklists_folder": None,
-        "kenlm_model": annotation.kenlm_model,
-        "quality_rules": annotation.quality_rules,
-    }
+    added = annotation.model_dump()
     inputs = ()
     counts = {}
     if annotation.kenlm_model:
@@ -158,7 +131,7 @@ def _compile_blocklists(settings: Filtering, workers: int | str | None) -> tuple
         files = tuple(chain.from_iterable(lists.values()))
         job = jobs.Job("blocklists", {"root": str(root)}, files)
         [(compiled, counts)] = jobs.run(blocklists.compile_lists, [job], stage="filtering", workers=workers)
-        added["blocklists_folder"] = str(compiled)
+        added["blocklists"] = str(compiled)
         inputs += files
         if counts["no_entries"]:
             first = "\n  ".join(counts["first_no_entries"])
@@ -184,48 +157,30 @@ def _require_lists(categories: Iterable[str], lists: dict[str, list[Path]], root
 def _place_selected(
     shards: list[Path], results: list[tuple[Path, dict]], folder: Path, settings: Filtering
 ) -> list[tuple]:
-    """Puts the selected documents into `folder`; returns the rows of the ledger.
-
-    Args:
-        shards: the shards of the corpus.
-        results: for each shard the folder of the job, with passed.jsonl.zst, and `rows`, counts by fate, rule and
-            reason.
-        folder: gets a file for every shard with a selected document, and an empty file if all documents of a shard were
-            dropped.
-        settings: the section `filtering` of params.yaml.
-    """
-    passed = []
-    for _, result in results:
-        tallies = map(Tally._make, result["rows"])
-        passed.append(sum(tally.documents for tally in tallies if tally.fate == "passed"))
+    """Puts the selected documents into `folder`; returns the rows of the ledger."""
+    passed = [result["passed"][0] for _, result in results]
     rows = []
     choices = choose_documents(passed, settings)
     for shard, (filtered, result), number, chosen in zip(shards, results, passed, choices, strict=True):
         target = folder / shard.name
         selected = None
         if len(chosen) == number:
-            # all: the file of the job gets a second name, without a copy
+            # all, or none passed: the file of the job gets a second name, without a copy
             link_file(filtered / PASSED, target)
         elif not len(chosen):
             selected = (0, 0)
         else:
             size = copy_chosen(filtered / PASSED, target, chosen)
             selected = (len(chosen), size)
-        rows += make_shard_rows(shard.name, result["rows"], selected)
+        rows += make_shard_rows(shard.name, result, selected)
     return rows
 
 
 def choose_documents(passed: list[int], settings: Filtering) -> list[Sequence[int]]:
     """Chooses `filtering.documents` of the documents that passed: the first, or a random sample.
 
-    The first 4 of shards with 3 and 5 documents are [0, 1, 2] and [0].
-
-    Args:
-        passed: the number of documents of each shard that passed.
-        settings: the section `filtering` of params.yaml.
-
-    Returns:
-        For each shard the sorted numbers, from 0, of the chosen documents among the documents that passed.
+    Returns for each shard the sorted numbers, from 0, among the documents of the shard that passed. The first 4 of
+    shards with 3 and 5 documents are [0, 1, 2] and [0].
     """
     total = sum(passed)
     limit = total if settings.documents is None else min(settings.documents, total)
@@ -240,13 +195,7 @@ def choose_documents(passed: list[int], settings: Filtering) -> list[Sequence[in
 
 
 def _gather_malformed(folders: list[Path], sources: dict[str, list[origins.Origin]], target: Path) -> None:
-    """Joins the malformed.csv of all shards under a header, and names each line by the place in the source, if known.
-
-    Args:
-        folders: the folders of the jobs.
-        sources: by shard, (line, file, source_line) for consecutive lines from a source.
-        target: the file to write.
-    """
+    """Joins the malformed.csv of all shards, and names each line by the place in the source, if known."""
     with make_temporary_sibling(target) as temporary, temporary.open("w", encoding="utf-8", newline="") as file:
         writer = csv.writer(file, lineterminator="\n")
         writer.writerow(("file", "line", "reason"))
@@ -259,18 +208,7 @@ def _gather_malformed(folders: list[Path], sources: dict[str, list[origins.Origi
 
 
 def _check_counts(total: pd.DataFrame, counts: pd.Series, malformed: Path, settings: Filtering) -> None:
-    """Checks that no more lines are malformed than the setting allows, and that some documents are kept.
-
-    Args:
-        total: the rows of all shards together in the ledger.
-        counts: the number of documents by fate, and of `empty` documents.
-        malformed: the CSV of malformed lines.
-        settings: the section `filtering` of params.yaml.
-
-    Raises:
-        ValueError: too many lines are malformed, or no document is kept (the message quotes the first lines, or the
-            commonest reasons); or all documents lack a perplexity and are dropped.
-    """
+    """Raises a ValueError for too many malformed lines, no kept document, or perplexities that are all missing."""
     share = settings.malformed_share
     if counts["malformed"] > share * counts["in"]:
         examples = ""

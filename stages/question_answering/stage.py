@@ -2,13 +2,12 @@
 
 Reads data/pretraining, data/tasks and the tokenizer of data/tokens. Writes data/observations/question_answering.csv
 (exact match and F1 of every task x pre-training seed x fine-tuning seed) and data/answers/OPERATOR-SIZE.parquet (every
-predicted answer behind these scores). The models fine-tuned on TriviaQA, from which some runs on SQuAD start, stay
-among the results of the jobs. Given an operator (and a size), the stage does only the jobs of these and writes no
-outputs.
+predicted answer). The models fine-tuned on TriviaQA, from which some runs on SQuAD start, stay among the results of the
+jobs. Given an operator (and a size), the stage does only the jobs of these and writes no outputs.
 """
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from itertools import groupby, product
 from pathlib import Path
 from typing import Any
@@ -35,7 +34,7 @@ ANSWERING = {"answer_length", "null_threshold"}
 
 
 class AnsweringRun(TunedRun):
-    """A run on a set of questions. set: folder below data/tasks (squad1, squad2 or triviaqa)."""
+    """A run on a set of questions, the folder `set` below data/tasks (squad1, squad2 or triviaqa)."""
 
     set: str
     training: SkipValidation[QuestionAnswering]
@@ -48,113 +47,71 @@ class AnsweringRun(TunedRun):
 
     @property
     def job(self) -> jobs.Job:
-        """The run as a job of `finetune`, whose result also depends on the weights, the questions and the tokenizer."""
+        """The run as a job of `finetune`."""
         return jobs.Job(self.name, self, (Path(self.weights), TASK_FOLDER / self.set, TOKENIZER))
 
 
 def finetune(run: AnsweringRun, folder: Path) -> dict:
-    """Job: trains a model on a set of questions from a seed.
+    """Job: trains a model on a set of questions, and returns the seconds of training.
 
-    The job leaves answers.json in `folder`, the folder of the job: a list of the predicted answers to the validation
-    questions, in the order of the table, with an empty text for no answer. A run on TriviaQA, which is not scored,
-    leaves the folder `model` instead.
-
-    Returns:
-        seconds: of training.
+    Leaves answers.json, the predicted answers to the validation questions in the order of the table (an empty text: no
+    answer). A run on TriviaQA leaves the folder `model` instead.
     """
     # Only the worker loads torch.
     from stages.question_answering.spans import answer_questions, train_on_questions
 
     tables = TASK_FOLDER / run.set
-    # The model trained on TriviaQA is where runs on SQuAD start.
-    if run.set == BEFORE:
-        _, seconds = train_on_questions(run, TOKENIZER, tables / "train.parquet", folder / "model")
-        return {"seconds": seconds}
-    model, seconds = train_on_questions(run, TOKENIZER, tables / "train.parquet")
-    answers = answer_questions(
-        model,
-        tables / "validation.parquet",
-        TOKENIZER,
-        run.training,
-        unanswerable=run.set == "squad2",
-    )
-    write_atomically(folder / "answers.json", json.dumps(answers))
+    # The model trained on TriviaQA is not scored: runs on SQuAD start from the model.
+    is_start = run.set == BEFORE
+    kept = folder / "model" if is_start else None
+    model, seconds = train_on_questions(run, TOKENIZER, tables / "train.parquet", kept)
+    if not is_start:
+        table = tables / "validation.parquet"
+        answers = answer_questions(model, table, TOKENIZER, run.training, unanswerable=run.set == "squad2")
+        write_atomically(folder / "answers.json", json.dumps(answers))
     return {"seconds": seconds}
 
 
-def plan_first_runs(settings: Settings, models: list[tuple[str, str]]) -> list[AnsweringRun]:
-    """Plans the runs on TriviaQA that come before runs on SQuAD; none if no task of params.yaml asks for TriviaQA.
-
-    A task such as `squad1_triviaqa` fine-tunes on TriviaQA first, then on SQuAD. There is a run for every model
-    (operator, size), pre-training seed and fine-tuning seed.
-    """
-    section = settings.question_answering
-    plan = []
-    if any(task.endswith(BEFORE) for task in section.tasks):
-        for model, number, seed in product(models, settings.pretraining.seeds, section.seeds):
-            plan.append(_make_run(section, model, BEFORE, find_pretrained(*model, number), number, seed))
-    return plan
-
-
 def plan_runs(
-    settings: Settings, models: list[tuple[str, str]], trained: Mapping[tuple[str, int], Path]
+    settings: Settings,
+    models: list[tuple[str, str]],
+    tasks: Iterable[str],
+    trained: Mapping[tuple[str, int], Path],
 ) -> list[AnsweringRun]:
-    """Plans the runs on SQuAD: a run for every model, task, pre-training seed and seed; runs of a model are adjacent.
+    """Plans a run for every model (operator, size), task, pre-training seed and seed; runs of a model are adjacent.
 
     Args:
         settings: All of params.yaml.
         models: Operator and size of each model.
-        trained: Folders of the models that were fine-tuned on TriviaQA, by the folder of the weights that the
-            training started from, as a text, and the seed. May be empty if no task starts from these models.
+        tasks: Sets of questions, such as `squad1`, or `squad1_triviaqa` after a training on `triviaqa`.
+        trained: Models fine-tuned on TriviaQA, by the folder of the first weights, as a text, and the seed.
     """
     section = settings.question_answering
     plan = []
-    for model, task, number, seed in product(models, section.tasks, settings.pretraining.seeds, section.seeds):
-        weights = find_pretrained(*model, number)
-        if task.endswith(BEFORE):
+    for model, task, number, seed in product(models, tasks, settings.pretraining.seeds, section.seeds):
+        operator, size = model
+        weights = find_pretrained(operator, size, number)
+        # A task such as `squad1_triviaqa` starts from the model that was fine-tuned on TriviaQA.
+        questions = task.removesuffix(f"_{BEFORE}")
+        if questions != task:
             weights = trained[str(weights), seed]
-        plan.append(_make_run(section, model, task, weights, number, seed))
+        run = AnsweringRun(
+            task=task,
+            set=questions,
+            weights=str(weights),
+            pretraining_seed=number,
+            seed=seed,
+            training=section,
+            columns={"stage": STAGE, "protocol": PROTOCOL, "operator": operator, "size": size},
+        )
+        plan.append(run)
     return plan
 
 
-def _make_run(
-    section: QuestionAnswering,
-    model: tuple[str, str],
-    task: str,
-    weights: Path,
-    pretraining_seed: int,
-    seed: int,
-) -> AnsweringRun:
-    """Makes the run of a model on a set of questions.
-
-    Args:
-        section: The section `question_answering` of params.yaml.
-        model: Operator and size.
-        task: The set of questions, such as `squad1`, or `squad1_triviaqa` after a training on TriviaQA.
-        weights: Folder of the weights to start from.
-        pretraining_seed: Seed of the pre-training.
-        seed: Seed of the fine-tuning.
-    """
-    operator, size = model
-    return AnsweringRun(
-        task=task,
-        set=task.removesuffix(f"_{BEFORE}"),
-        weights=str(weights),
-        pretraining_seed=pretraining_seed,
-        seed=seed,
-        training=section,
-        columns={"stage": STAGE, "protocol": PROTOCOL, "operator": operator, "size": size},
-    )
-
-
 def write_outputs(done: list[tuple[AnsweringRun, Path, dict]]) -> tuple[list[Observation], dict]:
-    """Writes the predicted answers of every operator and size, a row for each answer.
+    """Writes the predicted answers of every operator and size, a row each; returns exact match and F1 of all runs.
 
-    Args:
-        done: Every run with the folder and the result of the job, first the runs on TriviaQA, then model by model.
-
-    Returns:
-        Exact match and F1 of every run on SQuAD, and {}: the record of the stage gets nothing further.
+    In `done`, runs on TriviaQA come first, then runs model by model.
     """
     rows = []
     answered = [(run, folder) for run, folder, _ in done if run.set != BEFORE]
@@ -172,12 +129,6 @@ def write_outputs(done: list[tuple[AnsweringRun, Path, dict]]) -> tuple[list[Obs
 
 
 def _score_answers(run: AnsweringRun, folder: Path) -> tuple[pd.DataFrame, dict[str, float]]:
-    """Returns the predicted answers of a run as a table with a row each, and exact match and F1 of all answers.
-
-    Args:
-        run: The run, which names the set of questions.
-        folder: The folder of the job, with answers.json.
-    """
     predicted = json.loads((folder / "answers.json").read_text())
     table = TASK_FOLDER / run.set / "validation.parquet"
     questions = pd.read_parquet(table, columns=["example_id", "answers"])
@@ -195,18 +146,14 @@ def _score_answers(run: AnsweringRun, folder: Path) -> tuple[pd.DataFrame, dict[
 def main(settings: Settings, operator: str | None = None, size: str | None = None) -> dict | None:
     """Does the jobs of these models, or all jobs; returns entries of the record, or nothing for a part of the jobs."""
     models = settings.list_pretrained(operator, size)
-    # Runs on SQuAD start from the models of the runs on TriviaQA, so these come first.
-    first = plan_first_runs(settings, models)
+    tasks = settings.question_answering.tasks
+    first = []
     trained = {}
-    if first:
-        results = jobs.run(
-            finetune,
-            [run.job for run in first],
-            STAGE,
-            settings.workers,
-            on_gpu=True,
-        )
+    # Runs on SQuAD start from the models of the runs on TriviaQA, so these come first.
+    if any(task.endswith(BEFORE) for task in tasks):
+        first = plan_runs(settings, models, [BEFORE], {})
+        results = jobs.run(finetune, [run.job for run in first], STAGE, settings.workers, on_gpu=True)
         for run, (folder, _) in zip(first, results, strict=True):
             trained[run.weights, run.seed] = folder / "model"
-    plan = [*first, *plan_runs(settings, models, trained)]
+    plan = first + plan_runs(settings, models, tasks, trained)
     return model_jobs.run(finetune, plan, STAGE, settings.workers, write_outputs, whole=not operator)

@@ -1,8 +1,7 @@
 """Questions and contexts as windows of tokens: [CLS] question [SEP] part of the context [SEP].
 
 A context that does not fit gives several windows, each `stride` tokens after the window before (Devlin et al. 2018 and
-their code). A question is cut to the first `question_length` tokens. The characters of every token of a context are
-kept, so an answer can be read from the text itself.
+their code). A question is cut to the first `question_length` tokens. Ends are exclusive.
 """
 
 from collections.abc import Iterator
@@ -15,6 +14,7 @@ import torch
 from tokenizers import Tokenizer
 
 from stages.files.storage import read_once
+from stages.schema.training_sections import QuestionAnswering
 
 # Batches are padded to multiples of so many tokens: PyTorch compiles for every length that it meets.
 STEP = 8
@@ -26,11 +26,11 @@ class Window(NamedTuple):
     Attributes:
         ids: Token ids of the window.
         begin: Number of tokens before the tokens of the context.
-        offsets: [tokens of the context in the window, 2], the characters of the context at which each token begins and
-            ends, the end exclusive.
+        offsets: [tokens of the context in the window, 2], where each token begins and ends in the context, in
+            characters.
         question: Row of the question in the table, from 0.
-        span: First and last token of the question's first right answer, counted from [CLS] at 0; both are 0 where the
-            window does not hold all of that answer, or where the question has no answer.
+        span: First and last token of the first right answer, counted from [CLS] at 0; both are 0 where the window does
+            not hold all of an answer.
     """
 
     ids: np.ndarray
@@ -44,22 +44,12 @@ class Window(NamedTuple):
 def encode_questions(
     table: Path,
     tokenizer: Path,
-    maximum_length: int,
-    question_length: int,
-    stride: int,
+    recipe: QuestionAnswering,
 ) -> list[Window]:
     """Reads a table of questions and tokenises the texts. The result is cached and must not be changed.
 
-    Args:
-        table: Parquet file with columns context, question, answers (the list of right answers, empty for an
-            unanswerable question) and starts (the list of the characters at which these begin in the context).
-        tokenizer: File of the tokenizer.
-        maximum_length: Tokens of a window at most, [CLS] and both [SEP] included.
-        question_length: Tokens to which longer questions are cut.
-        stride: Tokens from the beginning of a window of a context to the beginning of the next window.
-
-    Returns:
-        The windows; windows of a question are adjacent, in the order of the context.
+    Columns are context, question, answers (the list of right answers, empty for an unanswerable question) and starts
+    (where each answer begins in the context). Windows of a question are adjacent, in the order of the context.
     """
     frame = pd.read_parquet(table)
     words = Tokenizer.from_file(str(tokenizer))
@@ -72,38 +62,37 @@ def encode_questions(
     contexts = {}
     encodings = words.encode_batch(texts, add_special_tokens=False)
     for text, encoding in zip(texts, encodings, strict=True):
+        tokens = np.array(encoding.ids, dtype=np.int32)
         offsets = np.array(encoding.offsets, dtype=np.int32).reshape(-1, 2)
-        contexts[text] = np.array(encoding.ids, dtype=np.int32), offsets
+        contexts[text] = (tokens, offsets)
     questions = words.encode_batch(frame["question"].tolist(), add_special_tokens=False)
     windows = []
     for number, row in enumerate(frame.itertuples()):
         tokens, offsets = contexts[row.context]
-        before = [classifier, *questions[number].ids[:question_length], separator]
+        before = [classifier, *questions[number].ids[: recipe.question_length], separator]
         begin = len(before)
         answer = None
         if len(row.starts):
             begins = row.starts[0]
             answer = find_token_span(offsets, begins, begins + len(row.answers[0]))
-        for start, end in cut_context(len(tokens), maximum_length - begin - 1, stride):
+        room = recipe.maximum_length - begin - 1
+        for start, end in cut_context(len(tokens), room, recipe.stride):
             ids = np.array([*before, *tokens[start:end], separator], dtype=np.int32)
             span = (0, 0)
             # A window that cuts the answer is trained as a window without it.
             if answer and start <= answer[0] and answer[1] < end:
                 shift = begin - start
                 span = (answer[0] + shift, answer[1] + shift)
-            windows.append(Window(ids, begin, offsets[start:end], number, span))
+            window = Window(ids, begin, offsets[start:end], number, span)
+            windows.append(window)
     return windows
 
 
 def cut_context(tokens: int, room: int, stride: int) -> Iterator[tuple[int, int]]:
-    """Yields the first token of each window of a context, from 0, and the end, exclusive, up to the context's end.
+    """Yields the first token, from 0, and the end of each window of a context of so many tokens.
 
-    Ten tokens with room for 6 and stride 3 give (0, 6), (3, 9) and (6, 10).
-
-    Args:
-        tokens: Tokens of the context; an empty context has a single, empty window.
-        room: Tokens of the context that a window has room for.
-        stride: Tokens from the beginning of a window to the beginning of the next window.
+    Ten tokens with room for 6 in a window and stride 3 give (0, 6), (3, 9) and (6, 10). An empty context has a single,
+    empty window.
     """
     start = 0
     while start + room < tokens:
@@ -113,16 +102,10 @@ def cut_context(tokens: int, room: int, stride: int) -> Iterator[tuple[int, int]
 
 
 def find_token_span(offsets: np.ndarray, start: int, end: int) -> tuple[int, int] | None:
-    """Finds the tokens that reach into a part of a text.
+    """Finds the first and the last token that reach into the characters of a text from `start` to `end`.
 
-    Args:
-        offsets: [tokens, 2], the characters at which each token begins and ends (exclusive) in the text, in order.
-        start: First character of the part.
-        end: End of the part, exclusive.
-
-    Returns:
-        The first and the last of these tokens; None if no token reaches into the part, such as white space. The offsets
-        [[0, 3], [4, 7]] and the part from 5 to 7 give (1, 1).
+    Offsets [[0, 3], [4, 7]] and the characters from 5 to 7 give (1, 1). None if no token reaches into the part, such as
+    white space.
     """
     # The first token that ends after `start`, and the last token that begins before `end`.
     first = int(np.searchsorted(offsets[:, 1], start, side="right"))
@@ -131,19 +114,15 @@ def find_token_span(offsets: np.ndarray, start: int, end: int) -> tuple[int, int
 
 
 def pad_windows(windows: list[Window], limit: int) -> tuple[torch.Tensor, ...]:
-    """Pads the windows of a batch to the longest window, rounded up so that batches have few different shapes.
+    """Pads the windows of a batch to the longest window, rounded up, but not beyond `limit` tokens.
 
-    Args:
-        windows: The batch.
-        limit: Largest length, in tokens, for which the model has positions.
-
-    Returns:
-        Four tensors [windows, n], 0 or False at padding: the token ids; the token types, 1 from the context on; 1 for
-        every token of the window; and booleans, True for the tokens of the context.
+    Returns four tensors [windows, n], 0 or False at padding: the token ids; the token types, 1 from the context on; 1
+    for every token; and booleans, True for the tokens of the context.
     """
     # [windows, 1], to be compared with the places [n].
     lengths = np.array([[len(window.ids)] for window in windows])
     begins = np.array([[window.begin] for window in windows])
+    # Rounded up, so that batches have few different shapes.
     rounded = -(-lengths.max() // STEP) * STEP
     places = np.arange(min(rounded, limit))
     mask = places < lengths
@@ -152,9 +131,10 @@ def pad_windows(windows: list[Window], limit: int) -> tuple[torch.Tensor, ...]:
     context = types & (places < lengths - 1)
     ids = np.zeros(mask.shape, dtype=np.int64)
     ids[mask] = np.concatenate([window.ids for window in windows])
-    return (
-        torch.from_numpy(ids),
-        torch.from_numpy(types.astype(np.int64)),
-        torch.from_numpy(mask.astype(np.int64)),
-        torch.from_numpy(context),
+    arrays = (
+        ids,
+        types.astype(np.int64),
+        mask.astype(np.int64),
+        context,
     )
+    return tuple(map(torch.from_numpy, arrays))

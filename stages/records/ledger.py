@@ -8,8 +8,7 @@ A row is (shard, fate, rule, reason, documents, bytes, all_documents, all_bytes)
 - `dropped`: dropped by a rule of stages/filtering/rules.py, or by the rule `text` with the reason `empty` (no text)
 
 Only `dropped` has a rule and a reason. A dropped document counts in `documents` and `bytes` under the first reason that
-applies, in `all_documents` and `all_bytes` under every reason that applies. For all other fates, both are equal. The
-shard `total` sums over all shards.
+applies, in `all_documents` and `all_bytes` under every reason that applies. The shard `total` sums over all shards.
 """
 
 from pathlib import Path
@@ -22,7 +21,7 @@ COLUMNS = ["shard", "fate", "rule", "reason", *COUNTS]
 
 
 def add_total(rows: list[tuple]) -> pd.DataFrame:
-    """Makes the ledger, counts of documents by fate (kept, dropped, ...), and appends sums as the shard `total`."""
+    """Makes the ledger, with sums over all shards."""
     ledger = pd.DataFrame(rows, columns=COLUMNS)
     by_fate = ledger.groupby(["fate", "rule", "reason"], sort=False, as_index=False)
     total = by_fate[COUNTS].sum()
@@ -31,11 +30,7 @@ def add_total(rows: list[tuple]) -> pd.DataFrame:
 
 
 def read_ledger(path: Path) -> pd.DataFrame:
-    """Reads ledger.csv, which counts documents by shard, fate, rule and reason; a row without a rule has empty texts.
-
-    Raises:
-        ValueError: the file is missing or not a ledger.
-    """
+    """Reads ledger.csv; a row without a rule has empty texts. ValueError if the file is missing or not a ledger."""
     if not path.exists():
         raise ValueError(f"{path}: no such file; run `dvc repro filtering` to make it")
     header = ",".join(COLUMNS)

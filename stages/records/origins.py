@@ -2,7 +2,7 @@
 
 A row says that the lines of `shard`, from `line` up to the next row of this shard, are the lines of `file` from
 `source_line`; both count from 1. Documents that were generated, streamed as rows or made of several lines have no row,
-except that malformed documents of several lines have a row, which names the first line.
+but malformed documents of several lines have a row, which names the first line.
 """
 
 from bisect import bisect_right
@@ -19,12 +19,7 @@ Origin = tuple[int, str, int]
 
 
 def write(folder: Path, origins: dict[str, list[Origin]]) -> None:
-    """Writes origins.csv into a folder of shards.
-
-    Args:
-        folder: the folder.
-        origins: by file name of a shard, (line, file, source_line) in the order of lines.
-    """
+    """Writes the origins of shards, by file name and in the order of lines, into a folder of shards."""
     rows = []
     for shard, origins_of_shard in origins.items():
         for origin in origins_of_shard:
@@ -35,17 +30,16 @@ def write(folder: Path, origins: dict[str, list[Origin]]) -> None:
 
 
 def read(folder: Path) -> dict[str, list[Origin]]:
-    """Reads origins.csv of a folder of shards: (line, file, source_line) by shard; {} without a table."""
+    """Reads origins.csv of a folder of shards, by shard; {} without a table."""
     path = folder / NAME
     if not path.exists():
         return {}
     # a file may be called NA
     table = pd.read_csv(path, dtype={"shard": str, "file": str}, keep_default_na=False)
-    origins: dict[str, list[Origin]] = {}
-    for row in table[COLUMNS].itertuples(index=False, name=None):
-        shard, *origin = row
-        of_shard = origins.setdefault(shard, [])
-        of_shard.append(tuple(origin))
+    origins = {}
+    for shard, rows in table.groupby("shard", sort=False):
+        of_shard = rows[["line", "file", "source_line"]]
+        origins[shard] = list(of_shard.itertuples(index=False, name=None))
     return origins
 
 
@@ -53,10 +47,6 @@ def locate_line(line: int, origins: list[Origin]) -> tuple[str, int] | None:
     """Finds (file, source_line) of a line of a shard; None for a line before the first origin.
 
     Line 5 with the origin (3, "a.txt", 10) is line 12 of a.txt.
-
-    Args:
-        line: from 1.
-        origins: (line, file, source_line) of the shard, in order.
     """
     place = bisect_right(origins, line, key=lambda origin: origin[0])
     if not place:

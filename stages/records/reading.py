@@ -1,8 +1,8 @@
 """Lines of plain or compressed files, with memory bounded by the longest line, and a writer of zstd lines.
 
 The last suffix decides on the compression: .zst (windows up to 2 GiB, as of `zstd --long=31`; several frames), .gz, or
-uncompressed. A truncated or corrupt file is an error, because no document may be lost. Memory: twice the longest line,
-BLOCK and the window of the file. A shard is a file of a corpus, with a document in each line.
+uncompressed. A truncated or corrupt file is a ValueError, because no document may be lost. Memory: twice the longest
+line, BLOCK and the window of the file. A shard is a file of a corpus, with a document in each line.
 """
 
 import gzip
@@ -32,11 +32,8 @@ REMEDY = "fetch the file again, or remove the file from the list of inputs"
 def read_lines(path: Path) -> Iterator[bytes]:
     r"""Yields lines byte for byte, without line feeds. A byte order mark belongs to no line.
 
-    An empty file has no lines, and no empty line follows a last line feed: b"a\n\nb\n" gives b"a", b"", b"b".
-
-    Raises:
-        ValueError: the file is truncated or corrupt, or a pointer or web page in place of the data.
-        FileNotFoundError: there is no such file.
+    No empty line follows a last line feed: b"a\n\nb\n" gives b"a", b"", b"b". ValueError also for a pointer or web page
+    in place of the data.
     """
     for block in read_line_blocks(path):
         yield from block.split(b"\n")
@@ -49,7 +46,7 @@ def read_universal_lines(path: Path) -> Iterator[bytes]:
 
 
 def read_texts(path: Path) -> Iterator[str]:
-    """Yields the lines of a file as text; lines end with LF, CR LF or CR. ValueError for text that is not UTF-8."""
+    """Yields the lines of `read_universal_lines` as text. ValueError for text that is not UTF-8."""
     for number, line in enumerate(read_universal_lines(path), 1):
         try:
             text = line.decode()
@@ -62,19 +59,9 @@ def read_texts(path: Path) -> Iterator[str]:
 
 
 def find_columns(path: Path, header: list[str], names: Iterable[str], remedy: str) -> list[int]:
-    """Finds columns of a table by name.
+    """Finds columns of a table by name: ["b"] in the header ["a", "b"] gives [1].
 
-    Args:
-        path: the table, for errors.
-        header: the names of all columns, in order: the first line of the table.
-        names: the names of the columns to find.
-        remedy: the end of the message about a missing column.
-
-    Returns:
-        The index of each name in `header`, from 0: ["b"] in ["a", "b"] gives [1].
-
-    Raises:
-        ValueError: a name is missing or given twice in the header.
+    ValueError for a name that is missing (the message ends in `remedy`) or twice in the header.
     """
     absent = [name for name in names if name not in header]
     if absent:
@@ -88,13 +75,12 @@ def find_columns(path: Path, header: list[str], names: Iterable[str], remedy: st
 
 
 def read_line_blocks(path: Path) -> Iterator[bytes]:
-    """Yields blocks of whole lines, joined by line feeds, about 256 KB each. ValueError for a damaged file."""
+    """Yields blocks of whole lines, joined by line feeds, about 256 KB each."""
     for number, block in enumerate(_read_whole_lines(path)):
         yield block if number else block.removeprefix(BYTE_ORDER_MARK)
 
 
 def _read_whole_lines(path: Path) -> Iterator[bytes]:
-    """Yields blocks of whole lines, still with the byte order mark at the start of the file."""
     # pieces of the incomplete block
     waiting: list[bytes] = []
     size = 0
@@ -118,7 +104,7 @@ def _read_whole_lines(path: Path) -> Iterator[bytes]:
 
 
 def read_blocks(path: Path) -> Iterator[bytes]:
-    """Yields the decompressed content in blocks that are cut anywhere. ValueError for a damaged file."""
+    """Yields the decompressed content in blocks that are cut anywhere."""
     require_data(path)
     with path.open("rb") as file:
         start = file.peek(4)
@@ -148,12 +134,8 @@ SIGNATURES = {".zst": b"\x28\xb5\x2f\xfd", ".gz": b"\x1f\x8b"}
 
 @contextmanager
 def open_zstd_writer(path: Path, level: int = 3) -> Iterator[BinaryIO]:
-    """Opens a compressing file; equal bytes give equal files, with a checksum at the end.
-
-    Args:
-        path: the file; old content is deleted.
-        level: the level of compression (3 is Zstandard's default).
-    """
+    """Opens a compressing file; equal bytes give equal files, with a checksum at the end. Old content is deleted."""
+    # 3 is Zstandard's default level
     options = {
         zstd.CompressionParameter.compression_level: level,
         zstd.CompressionParameter.checksum_flag: 1,
@@ -170,21 +152,17 @@ def sort_naturally(paths: list[Path]) -> list[Path]:
     return sorted(paths, key=_make_sort_key)
 
 
-def _make_sort_key(path: Path) -> tuple[list[tuple[int, int, str]], str]:
-    """Returns a sort key in which numbers count by value; part_2 and part_02, equal by value, are sorted as texts."""
+def _make_sort_key(path: Path) -> tuple[list, str]:
+    # part_2 and part_02, equal by value, are sorted as texts
     text = path.as_posix()
-    parts = []
-    # the brackets keep the numbers among the parts
-    for part in re.split(r"(\d+)", text):
-        if part.isdecimal():
-            parts.append((0, int(part), ""))
-        else:
-            parts.append((1, 0, part))
+    # the brackets keep the numbers, which are then every second part
+    parts: list = re.split(r"(\d+)", text)
+    parts[1::2] = map(int, parts[1::2])
     return parts, text
 
 
 def list_shards(folder: Path) -> list[Path]:
-    """Lists the files *.jsonl.zst of a folder, in natural order. ValueError for a folder without such a file."""
+    """Lists the files *.jsonl.zst of a folder, in natural order. ValueError without such a file."""
     paths = sort_naturally(list(folder.glob("[!.]*.jsonl.zst")))
     if not paths:
         raise ValueError(f"{folder}: no shard *.jsonl.zst; run `dvc repro` to make the shards")
@@ -192,13 +170,9 @@ def list_shards(folder: Path) -> list[Path]:
 
 
 def split_by_shard(numbers: np.ndarray, sizes: list[int]) -> Iterator[list[int]]:
-    """Splits document numbers, counted through all shards, into numbers within each shard; both count from 0.
+    """Splits sorted document numbers, counted through all shards, into numbers within each shard; both count from 0.
 
-    [0, 3, 4] with sizes [3, 2] gives [0] and [0, 1].
-
-    Args:
-        numbers: [documents], sorted.
-        sizes: the number of documents of each shard, in order.
+    [0, 3, 4] with 3 and 2 documents gives [0] and [0, 1].
     """
     first = 0
     for size in sizes:

@@ -1,8 +1,8 @@
 """OSCAR records, a JSON object per line: reads metadata and text, and turns plain documents into records.
 
 Versions 23.01 and 22.01 (oscar-project/documentation). Only the fields named here are decoded, and never written back:
-filtering copies records byte for byte. The last value of a repeated key counts. `gc=False` saves time: structs without
-reference cycles need no tracking by Python's garbage collector.
+filtering copies records byte for byte. The last value of a repeated key counts. A line that cannot be read is a
+ValueError.
 """
 
 import string
@@ -16,6 +16,7 @@ from msgspec import UNSET, UnsetType
 T = TypeVar("T")
 
 
+# `gc=False` saves time: structs without reference cycles need no tracking by Python's garbage collector.
 class Annotations(msgspec.Struct, frozen=True, gc=False):
     """The metadata of a document that the rules of filtering read.
 
@@ -47,7 +48,7 @@ class _Source(msgspec.Struct, gc=False):
 
 
 class PlainDocument(msgspec.Struct):
-    """A line of a plain text corpus: a JSON object with `text` and, where known, `url` and `id`, of any type."""
+    """A line of a plain text corpus: an object with `text` and, where known, `url` and `id`, of any type."""
 
     text: Any = None
     url: Any = None
@@ -70,12 +71,9 @@ _encoder = msgspec.json.Encoder()
 
 
 def read_annotations(line: bytes) -> Annotations | None:
-    """Reads the metadata of a record, a line of JSON; None for a record whose text is blank.
+    """Reads the metadata of a record, with missing fields UNSET; None for a record whose text is blank.
 
-    A record without metadata gives metadata in which every field is missing.
-
-    Raises:
-        ValueError: the line is not UTF-8, not JSON, without content, or with a field of a wrong type.
+    ValueError for a line that is not UTF-8, not JSON, without content, or with a field of a wrong type.
     """
     if not _is_utf8(line):
         raise ValueError("not UTF-8")
@@ -83,11 +81,7 @@ def read_annotations(line: bytes) -> Annotations | None:
 
 
 def _extract_metadata(record: _Record) -> Annotations | None:
-    """Returns the metadata of a decoded record; `None` for a record whose text is blank, which the filter drops.
-
-    To save time, only a text that does not begin with an ASCII letter is decoded; `record.content` is the text as raw
-    JSON.
-    """
+    """Returns the metadata of a decoded record; `None` for blank text."""
     # most texts begin with a letter after the quotation mark, and need no decoding
     if memoryview(record.content)[1] not in LETTERS and is_blank(_string.decode(record.content)):
         return None
@@ -101,22 +95,14 @@ def is_blank(text: str) -> bool:
 
 
 def read_metadata(block: bytes, starts: np.ndarray, ends: np.ndarray) -> list[Annotations | ValueError | None]:
-    """Reads the metadata of every record in a block of lines.
+    """Reads the metadata of every record in a block of lines: None for blank text, a ValueError for an unsound line.
 
-    Sound lines are decoded together, which is faster. A block with an unsound line is cut into 16 parts, and so on
-    until the unsound line is the only line of a part.
-
-    Args:
-        block: lines of JSON.
-        starts: [lines], the start of each line in the block.
-        ends: [lines], the end of each line, without line feed.
-
-    Returns:
-        For every line, in order: the metadata, None for blank text, or a ValueError with the fault.
+    Line i reaches from starts[i] to ends[i], without line feed.
     """
     documents = _decode_together(block, starts, ends)
     if documents is not None:
         return documents
+    # Only the unsound line of a block is decoded by itself.
     if len(starts) > 1:
         documents = []
         for part in np.array_split(np.arange(len(starts)), PARTS):
@@ -130,7 +116,7 @@ def read_metadata(block: bytes, starts: np.ndarray, ends: np.ndarray) -> list[An
 
 
 def _decode_together(block: bytes, starts: np.ndarray, ends: np.ndarray) -> list[Annotations | None] | None:
-    """Reads the metadata of all lines at once, None for blank texts; returns None unless every line is sound."""
+    """Reads the metadata of all lines at once, which is faster; returns None unless every line is sound."""
     codes = np.frombuffer(block, dtype=np.uint8)
     if (starts >= ends).any():
         return None
@@ -160,7 +146,7 @@ def _decode_together(block: bytes, starts: np.ndarray, ends: np.ndarray) -> list
 
 
 def _is_utf8(text: bytes) -> bool:
-    """Whether bytes are UTF-8, which the decoders do not check in undecoded content; faster by Arrow than by `str`."""
+    # The decoders do not check undecoded content. Arrow is faster than `str`.
     # an array of bytes whose only value is the text, without a copy
     ends = pa.py_buffer(np.array([0, len(text)], dtype=np.int64))
     array = pa.Array.from_buffers(pa.large_binary(), 1, [None, ends, pa.py_buffer(text)])
@@ -173,10 +159,7 @@ def _is_utf8(text: bytes) -> bool:
 
 
 def read_content(line: bytes) -> str:
-    """Reads the text of a record, and checks only the text. ValueError for a line that is no sound record.
-
-    {"content": "Hi"} gives "Hi".
-    """
+    """Reads and checks only the text of a record: {"content": "Hi"} gives "Hi"."""
     return _string.decode(_decode_record(_text, line).content)
 
 
@@ -187,7 +170,7 @@ def read_address(line: bytes) -> str | None:
 
 
 def _decode_record(decoder: msgspec.json.Decoder[AnyRecord], line: bytes) -> AnyRecord:
-    """Decodes a record, with undecoded content, and checks by the first byte that the content is a string."""
+    # the content is undecoded, and a string if the first byte is a quotation mark
     record = _decode_line(decoder, line)
     if memoryview(record.content)[0] != QUOTE:
         raise ValueError("`content`, or `text` of a plain document, is not a string")
@@ -195,19 +178,19 @@ def _decode_record(decoder: msgspec.json.Decoder[AnyRecord], line: bytes) -> Any
 
 
 def read_plain_document(line: bytes) -> PlainDocument:
-    """Reads a line of a plain text corpus. ValueError for a line that is not an object."""
+    """Reads a line of a plain text corpus."""
     return _decode_line(_plain, line)
 
 
 def read_columns(line: bytes) -> set[str]:
-    """Reads the keys of a JSON object, without nested keys. ValueError for a line that is not an object."""
+    """Reads the keys of a JSON object, without nested keys."""
     return set(_decode_line(_object, line))
 
 
 def write_record(document: PlainDocument) -> bytes:
-    """Writes a plain document as an OSCAR record with empty metadata (not measured), as a line of JSON.
+    """Writes a plain document as an OSCAR record with empty metadata (not measured).
 
-    A document with the text "Hi" gives {"content":"Hi","warc_headers":{},"metadata":{}}.
+    The text "Hi" gives {"content":"Hi","warc_headers":{},"metadata":{}}.
     """
     headers: dict[str, Any] = {}
     if document.id is not None:
@@ -220,13 +203,7 @@ def write_record(document: PlainDocument) -> bytes:
 def write_oscar_record(text: Any, headers: dict, metadata: dict) -> bytes:
     """Writes an OSCAR record as a line of JSON, without line feed; NaN becomes null.
 
-    Args:
-        text: the document, a string in sound records.
-        headers: `warc_headers` of the record, such as the address.
-        metadata: `metadata` of the record, such as the categories.
-
-    Raises:
-        ValueError: JSON has no form for a value, such as a lone surrogate.
+    ValueError if JSON has no form for a value, such as a lone surrogate.
     """
     try:
         return _encoder.encode({"content": text, "warc_headers": headers, "metadata": metadata})
@@ -235,7 +212,7 @@ def write_oscar_record(text: Any, headers: dict, metadata: dict) -> bytes:
 
 
 def _decode_line(decoder: msgspec.json.Decoder[T], line: bytes) -> T:
-    """Decodes a line of JSON. Every error is a ValueError, the only error that callers report by line."""
+    # every error becomes a ValueError, the only error that callers report by line
     try:
         return decoder.decode(line)
     except msgspec.MsgspecError as error:

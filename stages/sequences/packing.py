@@ -1,8 +1,8 @@
 """Packs token streams into sequences of equal length, and reads them back.
 
 On disk: FOLDER/SPLIT/part_N.bin, uint16 little endian, [sequences, sequence_length], and FOLDER/index.json with
-sequence_length, vocabulary_size, special (ids of special tokens by name) and splits (by name, `pack`'s entry and
-counts of documents and tokens). Sequences run on across documents and streams; a split's incomplete end is dropped.
+sequence_length, vocabulary_size, special (ids of special tokens by name) and splits (by name, `pack`'s entry and counts
+of documents and tokens). Sequences run on across documents and streams; a split's incomplete end is dropped.
 """
 
 import json
@@ -21,19 +21,11 @@ REMEDY = "delete data/tokens and run `dvc repro tokenization`"
 
 
 def pack(streams: Iterable[Path], folder: Path, sequence_length: int, shard_bytes: int = 1 << 28) -> dict:
-    """Cuts the concatenation of token files into shards `folder`/part_N.bin of sequences of equal length.
+    """Cuts the concatenation of token files (uint16) into shards `folder`/part_N.bin of sequences of equal length.
 
-    Args:
-        streams: files of token ids (uint16), in the order of joining.
-        folder: the folder of the split, with the name of the split.
-        sequence_length: tokens of a sequence.
-        shard_bytes: largest size of a shard in bytes, by default 256 MiB; a shard has at least one sequence.
-
-    Returns:
-        The entry of the split in the index:
-        shards: a list of dictionaries with name (such as `train/part_1.bin`), number of sequences and SHA-256.
-        sequences: the total number.
-        dropped_tokens: the tokens of the incomplete sequence at the end.
+    A shard has at most `shard_bytes`, but at least one sequence. Returns the entry of the split in the index: `shards`
+    (name such as `train/part_1.bin`, number of sequences and SHA-256 of each), `sequences` (the total) and
+    `dropped_tokens` (of the incomplete sequence at the end).
     """
     lengths = {}
     for stream in streams:
@@ -70,14 +62,7 @@ def pack(streams: Iterable[Path], folder: Path, sequence_length: int, shard_byte
 
 
 def copy_tokens(lengths: dict[Path, int], file: BinaryIO, start: int, stop: int) -> None:
-    """Writes the tokens from `start` to `stop` of the concatenated streams.
-
-    Args:
-        lengths: the number of tokens by stream, in the order of joining.
-        file: gets the tokens.
-        start: the first token, counted from the begin of the first stream.
-        stop: the token after the last.
-    """
+    """Writes the tokens from `start` to `stop` of concatenated streams, whose numbers of tokens are `lengths`."""
     begin = 0
     for stream, length in lengths.items():
         first = max(start - begin, 0)
@@ -94,12 +79,7 @@ def copy_tokens(lengths: dict[Path, int], file: BinaryIO, start: int, stop: int)
 class Sequences:
     """A split of packed sequences, memory-mapped: `sequences[[3, 1, 2]]` is int64 [3, sequence_length].
 
-    Args:
-        folder: the folder with the index.
-        split: `train` or `validation`.
-
-    Raises:
-        ValueError: the index has no such split, or the size of a shard is not the size in the index.
+    ValueError if the index lacks the split, or the size of a shard differs from the index.
     """
 
     def __init__(self, folder: Path, split: str):
@@ -120,7 +100,6 @@ class Sequences:
         self._starts = self._ends - counts
 
     def _map_shard(self, path: Path, count: int) -> np.ndarray:
-        """Maps a shard of `count` sequences. ValueError if the file is missing or has another size."""
         if not path.exists():
             raise ValueError(f"{path}: missing, {INDEX} names it; {REMEDY}")
         shape = (count, self.sequence_length)
@@ -151,7 +130,7 @@ class Sequences:
 
 
 def read_index(folder: Path) -> dict:
-    """Reads the index, as described above, of a folder of packed sequences. ValueError for a missing index."""
+    """Reads the index of a folder of packed sequences. ValueError for a missing index."""
     path = folder / INDEX
     if not path.exists():
         raise ValueError(f"{path}: no such file; run `dvc repro tokenization` to make it")

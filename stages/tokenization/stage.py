@@ -3,6 +3,8 @@
 Reads data/filtered, and a vocabulary (trained here, from a file, or from the hub). Writes to data/tokens
 tokenizer/tokenizer.json, {train,validation}/part_N.bin (uint16 [sequences, sequence_length]) and index.json: for each
 split shards with checksums, documents, tokens, unknown and dropped tokens.
+
+`workers` is the number of processes, None for a process per core, or the address of a Dask scheduler.
 """
 
 import json
@@ -38,17 +40,10 @@ def main(settings: Settings) -> dict:
 def build_tokens(
     filtered: Path, folder: Path, settings: Tokenization, root: Path | None, workers: int | str | None = None
 ) -> str:
-    """Tokenizes documents and packs the tokens into sequences.
+    """Tokenizes documents and packs the tokens into sequences; returns the source of the vocabulary, in words.
 
-    Args:
-        filtered: the folder of filtered shards and ledger.csv.
-        folder: gets the tokenizer, the sequences and the index; old content is deleted.
-        settings: the section `tokenization` of params.yaml.
-        root: the folder below which a vocabulary file is looked for, or None.
-        workers: the number of processes, None for a process per core, or the address of a Dask scheduler.
-
-    Returns:
-        The source of the vocabulary, in words, such as "trained on data/filtered".
+    `filtered` has the shards and ledger.csv. `folder` gets the tokenizer, the sequences and the index; old content is
+    deleted. A vocabulary file is looked for below `root`.
 
     Raises:
         ValueError: there are too few documents or tokens, a shard disagrees with the ledger, most tokens are unknown,
@@ -66,13 +61,20 @@ def build_tokens(
     vocabulary.write_tokenizer(path, tokenizer)
 
     tokenized = _tokenize_shards(shards, kept["documents"].tolist(), path, settings, workers)
-    _check_unknown(tokenized, source)
+    totals = {split: Counter() for split in SPLITS}
+    for _, counts in tokenized:
+        for split in SPLITS:
+            totals[split].update(counts[split])
+    _check_unknown(totals["train"] + totals["validation"], source)
     length = settings.sequence_length
-    splits = {split: pack_split(tokenized, split, folder, length) for split in SPLITS}
+    splits = {}
+    for split in SPLITS:
+        streams = [job / f"{split}.bin" for job, _ in tokenized]
+        splits[split] = pack_split(streams, totals[split], folder / split, length)
     index = {
         "sequence_length": length,
         "vocabulary_size": tokenizer.get_vocab_size(),
-        "special": vocabulary.find_special_ids(tokenizer),
+        "special": {token: tokenizer.token_to_id(token) for token in vocabulary.SPECIAL},
         "splits": splits,
     }
     # the index comes last, so that a folder with an index is complete
@@ -81,20 +83,8 @@ def build_tokens(
     return source
 
 
-def _check_unknown(tokenized: list[tuple[Path, dict]], source: str) -> None:
-    """Prints the numbers of documents and tokens and the share of unknown tokens, and checks the share.
-
-    Args:
-        tokenized: for each shard (folder of the job, {split: {name of a count: number}}).
-        source: the source of the vocabulary, for the message of an error.
-
-    Raises:
-        ValueError: more than LARGEST_UNKNOWN_SHARE of the tokens are unknown: the vocabulary is of another language.
-    """
-    totals = Counter()
-    for _, counts in tokenized:
-        for split in SPLITS:
-            totals.update(counts[split])
+def _check_unknown(totals: Counter, source: str) -> None:
+    """Prints the numbers of documents and tokens; ValueError if the share of unknown tokens is too large."""
     # without [CLS] and [SEP]
     tokens = totals["tokens"] - 2 * totals["documents"]
     share = totals["unknown_tokens"] / max(tokens, 1)
@@ -106,27 +96,16 @@ def _check_unknown(tokenized: list[tuple[Path, dict]], source: str) -> None:
         )
 
 
-def pack_split(tokenized: list[tuple[Path, dict]], split: str, folder: Path, sequence_length: int) -> dict:
+def pack_split(streams: list[Path], totals: Counter, folder: Path, sequence_length: int) -> dict:
     """Packs the tokens of all shards of a split into sequences; returns the entry of the split in the index.
 
-    Args:
-        tokenized: for each shard (folder of the job, {split: {name of a count: number}}).
-        split: `train` or `validation`.
-        folder: the folder of the index; the sequences go into `folder`/SPLIT.
-        sequence_length: tokens of a sequence.
-
-    Raises:
-        ValueError: all documents together are shorter than a sequence.
+    ValueError if all documents together are shorter than a sequence.
     """
-    totals = Counter()
-    for _, counts in tokenized:
-        totals.update(counts[split])
-    streams = [job / f"{split}.bin" for job, _ in tokenized]
-    entry = packing.pack(streams, folder / split, sequence_length)
+    entry = packing.pack(streams, folder, sequence_length)
     if not entry["sequences"]:
         raise ValueError(
-            f"the {totals['documents']} documents for {split} have {totals['tokens']} tokens, less than one sequence "
-            f"of tokenization.sequence_length: {sequence_length}; shorten the sequences or add documents"
+            f"the {totals['documents']} documents for {folder.name} have {totals['tokens']} tokens, less than one "
+            f"sequence of tokenization.sequence_length: {sequence_length}; shorten the sequences or add documents"
         )
     # the jobs may have dropped tokens per batch of documents; `pack` drops the incomplete last sequence
     entry["dropped_tokens"] += totals.pop("dropped_tokens")
@@ -138,18 +117,9 @@ def choose_tokenizer(
 ) -> tuple[Tokenizer, str]:
     """Trains or loads the tokenizer that tokenization.vocabulary names.
 
-    Args:
-        settings: the section `tokenization` of params.yaml.
-        root: the folder below which a vocabulary file is looked for, or None.
-        shards: the shards with the documents to train on.
-        workers: the number of processes, None for a process per core, or the address of a Dask scheduler.
-
-    Returns:
-        The tokenizer, and the source of the vocabulary: "trained on data/filtered", the file, or a repository with the
-        commit.
-
-    Raises:
-        ValueError: the tokenizer cannot be loaded, or has more word pieces than 16 bits can number.
+    Returns the tokenizer, and the source of the vocabulary: "trained on data/filtered", the file below `root`, or a
+    repository with the commit. ValueError if the tokenizer cannot be loaded, or has more word pieces than 16 bits can
+    number.
     """
     name = settings.vocabulary
     if name is None:
@@ -182,21 +152,7 @@ def choose_tokenizer(
 def _tokenize_shards(
     shards: list[Path], documents: list[int], tokenizer: Path, settings: Tokenization, workers: int | str | None
 ) -> list[tuple[Path, dict]]:
-    """Tokenizes every shard, a file of documents, in a separate job.
-
-    Args:
-        shards: the filtered shards.
-        documents: the number of documents of each shard by the ledger.
-        tokenizer: the tokenizer.json.
-        settings: the section `tokenization` of params.yaml.
-        workers: the number of processes, None, or the address of a Dask scheduler.
-
-    Returns:
-        For each shard (folder of the job, {split: {name of a count: number}}).
-
-    Raises:
-        ValueError: a shard has another number of documents than the ledger says.
-    """
+    """Tokenizes every shard in a job; returns for each the folder and {split: {name of a count: number}}."""
     # whether incomplete sequences are dropped per batch, as by the authors' code, or only at the end of a split
     cut = settings.sequence_length if settings.partial_blocks == "drop_per_batch" else None
     held_out = hold_out(documents, settings.validation_documents, settings.seed)
@@ -221,20 +177,10 @@ def _tokenize_shards(
 
 
 def hold_out(documents: list[int], count: int, seed: int) -> list[list[int]]:
-    """Draws the documents of the validation set, without replacement, from all shards.
+    """Draws `count` documents of the validation set, without replacement, from all shards.
 
-    3 of 5 and 3 documents with seed 0: [[4], [0, 2]].
-
-    Args:
-        documents: the number of documents of each shard.
-        count: the number of drawn documents, from all shards together.
-        seed: the seed of the draw.
-
-    Returns:
-        For each shard the sorted numbers of the drawn documents, counted from 0 within the shard.
-
-    Raises:
-        ValueError: no document would be left for training.
+    Returns for each shard the sorted numbers of the drawn documents, counted from 0 within the shard: 3 of 5 and 3
+    documents with seed 0 are [[4], [0, 2]]. ValueError if no document would be left for training.
     """
     total = sum(documents)
     if count >= total:

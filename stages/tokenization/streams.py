@@ -36,17 +36,14 @@ class Piece(NamedTuple):
 
 
 def tokenize_shard(settings: dict, folder: Path) -> dict:
-    """Job (runner/jobs.py): encodes the documents of a shard as train.bin and validation.bin.
-
-    Both files are streams of token ids (uint16, little endian). The code of Courtois et al. drops the end of every
-    batch of documents, which `cut` repeats.
+    """Job (runner/jobs.py): encodes the documents of a shard as train.bin and validation.bin (uint16, little endian).
 
     Args:
         settings: a dictionary:
             - `shard` and `tokenizer`: paths
             - `validation`: the numbers (from 0) of held-out documents
-            - `cut`: a number of tokens, or None; every 1,000 documents of a split, and the rest, are shortened to a
-              multiple of `cut`
+            - `cut`: None, or a number of tokens: every 1,000 documents of a split, and the rest, are shortened to a
+              multiple of `cut`, as by the code of Courtois et al.
         folder: the folder of the job.
 
     Returns:
@@ -85,7 +82,7 @@ def tokenize_shard(settings: dict, folder: Path) -> dict:
 
 
 def shorten_file(file: BinaryIO, tokens: int) -> int:
-    """Removes tokens at the end of a file so that a multiple of `tokens` is left; returns how many were removed.
+    """Shortens a file to a multiple of `tokens`; returns the number of removed tokens.
 
     A file of 1,000 ids with `tokens` = 128 keeps 896 ids, and 104 are removed.
     """
@@ -115,16 +112,12 @@ def encode_pieces(batch: list[Piece], tokenizer: Tokenizer) -> np.ndarray:
 
 
 def read_batches(shard: Path, validation: set[int]) -> Iterator[tuple[str, list[Piece]]]:
-    """Yields batches (split, parts of documents of the split) in the order of the shard, so that memory stays bounded.
+    """Yields batches (split, parts of documents of the split) in the order of the shard.
 
-    Long documents are cut into parts; `ends` marks the last part of a document. A batch ends after about a million
-    characters, and after every 1,000th document of a split: there, the code of Courtois et al. drops a partial
-    sequence.
-
-    Args:
-        shard: documents as JSON lines, compressed.
-        validation: numbers of the held-out documents, from 0.
+    A batch ends after about a million characters, and after every 1,000th document of a split. Long documents are cut
+    into parts.
     """
+    # a batch ends also where the code of Courtois et al. drops a partial sequence
     waiting: dict[str, list[Piece]] = {split: [] for split in SPLITS}
     sizes = dict.fromkeys(SPLITS, 0)
     documents = dict.fromkeys(SPLITS, 0)

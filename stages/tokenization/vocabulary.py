@@ -32,14 +32,9 @@ ALWAYS = ALPHANUMERIC | frozenset(string.punctuation)
 
 
 def train_vocabulary(settings: dict, folder: Path) -> dict:
-    """Job (runner/jobs.py): trains a tokenizer and leaves tokenizer.json in the folder of the job.
+    """Job (runner/jobs.py): trains a tokenizer, leaves tokenizer.json, and returns the number of word pieces.
 
-    Args:
-        settings: `shards`, the paths of the documents, and `size`, the largest number of word pieces.
-        folder: the folder of the job.
-
-    Returns:
-        `size`: the number of word pieces of the tokenizer.
+    Settings are `shards`, the paths of the documents, and `size`, the largest number of word pieces.
     """
     tokenizer = train_tokenizer([Path(shard) for shard in settings["shards"]], settings["size"])
     write_tokenizer(folder / "tokenizer.json", tokenizer)
@@ -55,9 +50,8 @@ def train_tokenizer(shards: list[Path], size: int) -> Tokenizer:
     """Trains WordPiece of at most `size` word pieces; the same documents give the same tokenizer, in any process.
 
     The alphabet is the ASCII lower-case letters, digits and punctuation, and the most frequent characters of the
-    documents. The library would number characters inside words in the order of a hash table, which differs between
-    processes; so all characters are passed as special tokens in a fixed order. Special tokens and all characters, at
-    the start and inside of words, are always in the vocabulary, and may exceed a `size` up to 280.
+    documents. Special tokens and all characters, at the start and inside of words, are always in the vocabulary, and
+    may exceed a `size` up to 280.
     """
     limit = min(CHARACTERS, size // 4)
     characters, continuing = _find_alphabet(read_pieces(shards), limit)
@@ -83,10 +77,8 @@ def train_tokenizer(shards: list[Path], size: int) -> Tokenizer:
 def read_tokenizer(path: Path) -> Tokenizer:
     """Makes the tokenizer of a vocabulary file: a word piece per line, whose id is the number of the line, from 0.
 
-    A byte order mark and blank lines at the end are ignored.
-
-    Raises:
-        ValueError: the file is not the vocabulary of an uncased BERT model.
+    A byte order mark and blank lines at the end are ignored. ValueError if the file is not the vocabulary of an uncased
+    BERT model.
     """
     pieces = list(reading.read_texts(path)) or [""]
     while len(pieces) > 1 and not pieces[-1]:
@@ -114,17 +106,10 @@ def read_tokenizer(path: Path) -> Tokenizer:
 
 
 def load_tokenizer(name: str, revision: str) -> tuple[Tokenizer, str]:
-    """Loads a tokenizer of the hub.
+    """Loads a tokenizer of the hub, or of a folder in the layout of a repository, at a commit, branch or tag.
 
-    Args:
-        name: a repository of the hub, or a folder in the layout of a repository.
-        revision: a commit, branch or tag.
-
-    Returns:
-        The tokenizer, and the repository with the commit, or the folder.
-
-    Raises:
-        ValueError: the tokenizer cannot be loaded, or lacks a special token of BERT.
+    Returns the tokenizer, and the repository with the commit, or the folder. ValueError if the tokenizer cannot be
+    loaded, or lacks a special token of BERT.
     """
     from transformers import AutoTokenizer
 
@@ -148,10 +133,9 @@ def load_tokenizer(name: str, revision: str) -> tuple[Tokenizer, str]:
 
 
 def make_tokenizer(vocabulary: dict[str, int]) -> Tokenizer:
-    """Makes BERT's uncased tokenizer of a vocabulary: "Unknown A" gives [CLS] un ##known a [SEP].
+    """Makes BERT's uncased tokenizer of a vocabulary that has all special tokens of BERT, under any ids.
 
-    Args:
-        vocabulary: ids by word piece; all special tokens of BERT, such as [MASK], under any ids.
+    "Unknown A" gives [CLS] un ##known a [SEP].
     """
     # longer words are unknown, as in BERT
     model = models.WordPiece(vocabulary, unk_token="[UNK]", max_input_chars_per_word=100)
@@ -168,24 +152,15 @@ def make_tokenizer(vocabulary: dict[str, int]) -> Tokenizer:
 
 
 def _make_lower_case_tokenizer(model: models.Model) -> Tokenizer:
-    """Makes a tokenizer that puts text into lower case and splits the text into words as BERT does."""
+    """Makes a tokenizer that normalises and splits text as uncased BERT does."""
     tokenizer = Tokenizer(model)
     tokenizer.normalizer = normalizers.BertNormalizer(lowercase=True)
     tokenizer.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
     return tokenizer
 
 
-def find_special_ids(tokenizer: Tokenizer) -> dict[str, int]:
-    """Returns the id of every special token, by token."""
-    return {token: tokenizer.token_to_id(token) for token in SPECIAL}
-
-
 def read_pieces(shards: Iterable[Path]) -> Iterator[str]:
-    """Yields the text of every document of some shards, in order, in parts that cut no word.
-
-    Raises:
-        ValueError: a document has no sound text.
-    """
+    """Yields the texts of some shards, in order, in parts that cut no word. ValueError for an unsound document."""
     for shard in shards:
         for line in reading.read_lines(shard):
             for piece in cut_pieces(records.read_content(line), LONGEST):
@@ -193,16 +168,7 @@ def read_pieces(shards: Iterable[Path]) -> Iterator[str]:
 
 
 def _find_alphabet(documents: Iterable[str], limit: int) -> tuple[list[str], list[str]]:
-    """Finds the characters of a vocabulary: ASCII letters, digits and punctuation, and frequent characters of texts.
-
-    Args:
-        documents: the texts.
-        limit: how many of the most frequent characters are taken.
-
-    Returns:
-        Two sorted lists: all characters, and the characters that continue a word in the texts or are ASCII letters or
-        digits.
-    """
+    """Returns, sorted, all characters of a vocabulary, and the characters that continue a word."""
     normalizer = normalizers.BertNormalizer(lowercase=True)
     splitter = pre_tokenizers.BertPreTokenizer()
     frequencies = Counter()

@@ -300,7 +300,7 @@ def time_filtering(rounds: int) -> None:
         folder = Path(name)
         shard = repeat_documents(folder, DOCUMENTS)
         plain = folder / "plain.jsonl.zst"
-        annotation = {"blocklists_folder": None, "kenlm_model": None, "quality_rules": False}
+        annotation = {"blocklists": None, "kenlm_model": None, "quality_rules": False}
         settings = {"shard": str(shard), "rules": RULES, "annotation": annotation}
         ways = {
             "json, kept documents written anew": partial(filter_with_json, shard, plain),

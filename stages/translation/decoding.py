@@ -1,4 +1,4 @@
-"""Translates with a trained Transformer, by greedy search or by beam search with a length penalty.
+"""Translates with a trained Transformer, by beam search with a length penalty; a single beam is greedy search.
 
 Every step runs the decoder over the whole prefix, without a cache: sentences are short, and all operators are treated
 alike.
@@ -10,7 +10,7 @@ import torch
 from tokenizers import Tokenizer
 from torch import Tensor
 
-from stages.encoder_decoder.pairs import BEGIN, END, PAD, Pairs
+from stages.encoder_decoder.pairs import BEGIN, END, Pairs
 from stages.encoder_decoder.transformer import Transformer
 from stages.training.batches import pad_sequences, sort_into_batches
 from stages.training.optimisation import open_autocast
@@ -30,19 +30,10 @@ def translate_pairs(
     beams: int,
     length_penalty: float,
 ) -> list[str]:
-    """Translates the source sentences of some pairs.
+    """Translates the source sentences of some pairs; returns a text per pair, in the order of the pairs.
 
-    Args:
-        model: a trained model, which is left in evaluation mode.
-        pairs: the pairs.
-        tokenizer: the file of the tokenizer of the target side.
-        precision: `float32` or `bfloat16`.
-        beams: hypotheses kept per sentence; 1 is greedy search, which has no length penalty.
-        length_penalty: exponent of the length penalty `((5 + n) / 6)^alpha`.
-
-    Returns:
-        A text per pair, in the order of the pairs. With begin and end token, a translation has at most as many tokens
-        as the model has positions.
+    A translation has at most as many tokens as the model has positions, begin and end token included. The tokenizer is
+    of the target side. The model is left in evaluation mode.
     """
     model.eval()
     words = Tokenizer.from_file(str(tokenizer))
@@ -51,56 +42,21 @@ def translate_pairs(
     for indices in sort_into_batches(lengths, BATCH):
         source = pad_sequences(pairs.source, indices)
         with open_autocast(precision):
-            if beams == 1:
-                translated = decode_greedily(model, source)
-            else:
-                translated = search_by_beams(model, source, beams, length_penalty)
+            translated = search_by_beams(model, source, beams, length_penalty)
         for i, ids in zip(indices, translated, strict=True):
             texts[i] = words.decode(ids)
     return texts
 
 
-def decode_greedily(model: Transformer, source: Tensor) -> list[list[int]]:
-    """Translates by appending the most likely token, until the end token or the model's last position.
-
-    Args:
-        model: in evaluation mode.
-        source: token ids `[batch, n]`, padded.
-
-    Returns:
-        The token ids of each translation, without begin and end token.
-    """
-    memory, seen = model.encode(source)
-    prefix = torch.full((len(source), 1), BEGIN, device=source.device)
-    ended = torch.zeros(len(source), dtype=torch.bool, device=source.device)
-    while prefix.shape[1] < len(model.places) and not ended.all():
-        hidden = model.decode(prefix, memory, seen)[:, -1]
-        following = model.output(hidden).argmax(-1)
-        # A translation that has ended is padded.
-        following = following.masked_fill(ended, PAD)
-        prefix = torch.cat([prefix, following[:, None]], dim=1)
-        ended |= following == END
-    translations = []
-    for ids in prefix.tolist():
-        translations.append(_strip_marks(ids))
-    return translations
-
-
 def search_by_beams(model: Transformer, source: Tensor, beams: int, alpha: float) -> list[list[int]]:
-    """Translates by beam search: finds the hypothesis with the highest log probability divided by the length penalty.
+    """Finds the hypothesis with the highest log probability divided by the length penalty, for each sentence.
 
     In every step a hypothesis may end only among the `beams` best continuations of the sentence. The search stops when
-    in no sentence an open hypothesis can overtake the best ended hypothesis, even if all further tokens were certain. A
-    hypothesis that is open at the model's last position counts as ended.
+    in no sentence an open hypothesis can overtake the best ended hypothesis. A hypothesis that is open at the model's
+    last position counts as ended.
 
-    Args:
-        model: in evaluation mode.
-        source: token ids `[batch, n]`, padded.
-        beams: number of open hypotheses of a sentence.
-        alpha: exponent of the length penalty.
-
-    Returns:
-        The token ids of each translation, without begin and end token.
+    The model is in evaluation mode; `source` has padded token ids `[batch, n]`. Returns token ids without begin and end
+    token.
     """
     batch = len(source)
     longest = len(model.places)
@@ -146,11 +102,9 @@ def search_by_beams(model: Transformer, source: Tensor, beams: int, alpha: float
 
 
 def compute_length_penalty(tokens: int, alpha: float) -> float:
-    """Computes the length penalty `((5 + n) / 6)^alpha` of a hypothesis of n tokens, the end token included.
-
-    Beam search divides log probabilities by the penalty, in favour of long hypotheses (Wu et al. 2016, equation 14, as
-    in Vaswani et al.). For `alpha = 0` the penalty is 1.
-    """
+    """Computes the length penalty `((5 + n) / 6)^alpha` of a hypothesis of n tokens, the end token included."""
+    # Beam search divides log probabilities by the penalty, in favour of long hypotheses (Wu et al. 2016, equation 14,
+    # as in Vaswani et al.). For alpha = 0 the penalty is 1.
     return ((5 + tokens) / 6) ** alpha
 
 

@@ -1,7 +1,7 @@
 """Trains a Transformer by a protocol of `translation`, from one seed, and translates the scored split.
 
 A job saves a checkpoint after every epoch, and an interrupted job resumes bit for bit. Real tokens are the target's
-tokens that are no padding, the end token included; the tutorial is TensorFlow's on translation.
+tokens that are no padding, the end token included; the tutorial is TensorFlow's.
 """
 
 import math
@@ -29,13 +29,9 @@ def train(run: TranslationRun, folder: Path) -> dict:
     """Trains a model, resuming from a checkpoint in the job's `folder`, and translates the scored split.
 
     Returns:
-        A dictionary with these keys:
-
-        - `log`: for every epoch a dictionary of losses and accuracies.
-        - `greedy`, `beam`: lists of the translations of the scored split, by either search.
-        - `greedy_bleu`, `beam_bleu`, `copy_bleu` (of the source texts taken as translations): the BLEU of sacrebleu
-          (Post 2018), from 0 to 100, against the references as written.
-        - `signature`: sacrebleu's text on how BLEU was computed.
+        `log`, the entries of all epochs; `greedy` and `beam`, the translations by either search; `greedy_bleu`,
+            `beam_bleu` and `copy_bleu` (of the source texts), the BLEU of sacrebleu (Post 2018), from 0 to 100, against
+            the references as written; `signature`, sacrebleu's text on how BLEU was computed.
 
     Raises:
         ValueError: gradients are not finite, or the checkpoint has other settings.
@@ -72,26 +68,20 @@ def train(run: TranslationRun, folder: Path) -> dict:
 
 
 def make_log_entry(epoch: int, counts: Counts, evaluated: Counts, positions: int) -> dict:
-    """Computes the metrics of an epoch.
-
-    Args:
-        epoch: the number of the epoch, from 1.
-        counts: sums over the training batches, in training mode.
-        evaluated: sums over the held-out pairs.
-        positions: longest sequence of the model.
+    """Computes the metrics of an epoch from sums over the training batches and over the held-out pairs.
 
     Returns:
         A dictionary with `epoch` and these keys:
 
         - `training_loss`: mean over the real tokens of the training batches, in nats, with label smoothing.
-        - `training_accuracy`: share of *all* positions that are right, as TensorFlow's tutorial measures: every target
-          is padded to `positions` and shifted by one, and a padded position is always wrong, since the loss never
-          teaches padding.
+        - `training_accuracy`: share of *all* positions that are right, as the tutorial measures.
         - `accuracy_ceiling`: share of real tokens among all positions, the highest possible accuracy.
         - `tokens`: number of real held-out tokens.
         - `accuracy`: share of right tokens among the real held-out tokens.
         - `perplexity`: per real held-out token, without label smoothing.
     """
+    # Every target is padded to `positions` and shifted by one. A padded position is always wrong, since the loss never
+    # teaches padding.
     places = counts.pairs * (positions - 1)
     held_out_loss = evaluated.loss / evaluated.tokens
     return {
@@ -107,7 +97,6 @@ def make_log_entry(epoch: int, counts: Counts, evaluated: Counts, positions: int
 
 
 def _translate_scored_split(model: Transformer, run: TranslationRun) -> dict:
-    """Translates the scored split by greedy and by beam search, and computes BLEU of both and of the copied source."""
     recipe = run.training
     # SPLIT.safetensors has the ids of the split, SPLIT.parquet the texts as written: `source` and `target`.
     split = run.data / recipe.scored

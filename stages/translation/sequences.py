@@ -5,7 +5,7 @@ weights of the lags are the same at every position, so attention by positions is
 fixed attention. The first three values are random, and not predicted.
 
 Copy: every position has a key and a value, drawn anew in every sequence; the last position has only a key, whose value
-is to be predicted. The position of that key differs from sequence to sequence, so position alone cannot solve the task.
+is to be predicted. The position of that key differs, so position alone cannot solve the task.
 """
 
 import math
@@ -47,13 +47,9 @@ Batch = tuple[Tensor, Tensor]
 
 
 class SequenceModel(nn.Module):
-    """The translation model's encoder layers, between a task's input layer and a linear output.
+    """The translation model's encoder layers, between a task's input layer `embed` and a linear output.
 
-    Args:
-        run: the operator and the recipe.
-        embed: the input layer.
-        outputs: width of the output.
-        causal: whether a position attends only to the same and earlier positions.
+    If `causal`, a position attends only to the same and earlier positions.
     """
 
     def __init__(
@@ -80,7 +76,7 @@ class SequenceModel(nn.Module):
         initialise(self, recipe.hidden)
 
     def encode(self, X: Tensor) -> Tensor:
-        """Computes the last layer's hidden states `[batch, n, h]` from embedded inputs `[batch, n, h]`."""
+        """Computes the last layer's hidden states from embedded inputs, both `[batch, n, h]`."""
         X = X + self.places
         for layer in self.layers:
             X = layer(X, self.mask)
@@ -101,7 +97,7 @@ class Recurrence(SequenceModel):
 
     @staticmethod
     def draw(number: int, positions: int, generator: torch.Generator) -> Batch:
-        """Draws inputs x(t) and expected x(t+1), both `[number, positions]`; the first three values are random."""
+        """Draws inputs x(t) and expected x(t+1), both `[number, positions]`."""
         values = list(torch.randn(LAGS, number, generator=generator))
         k0, k1, k2 = COEFFICIENTS
         while len(values) < positions + 1:
@@ -117,7 +113,7 @@ class Recurrence(SequenceModel):
 
     @classmethod
     def compute_error(cls, outputs: Tensor, expected: Tensor) -> Tensor:
-        """Computes the root of the mean squared error, divided by the standard deviation of the right values."""
+        """Computes the root mean squared error, divided by the standard deviation of the right values."""
         return cls.compute_loss(outputs, expected).sqrt() / expected[:, FIRST:].std()
 
 
@@ -138,11 +134,9 @@ class Copy(SequenceModel):
     def draw(number: int, positions: int, generator: torch.Generator) -> Batch:
         """Draws sequences of keys and values, and the value that each sequence asks for.
 
-        The keys of a sequence differ, but the last position repeats a key, with the symbol 32 in place of the value.
-
-        Returns:
-            symbols: `[number, positions, 2]`, a key (0 to 15) and a value (16 to 31) for each position.
-            expected: `[number]`, the value of the last key as a class from 0 to 15.
+        Returns symbols `[number, positions, 2]`, a key (0 to 15) and a value (16 to 31) for each position, and the
+        value `[number]` of the last key as a class from 0 to 15. The last position repeats a key, with the symbol 32 in
+        place of the value.
         """
         before = positions - 1
         # The first keys of a random order of all keys; params.yaml allows at most KEYS + 1 positions.
@@ -163,10 +157,8 @@ class Copy(SequenceModel):
 
     @staticmethod
     def compute_error(outputs: Tensor, expected: Tensor) -> Tensor:
-        """Computes the share of wrong values.
-
-        Without the key, the commonest value of a sequence of 12 positions is wrong with a share of 0.78.
-        """
+        """Computes the share of wrong values."""
+        # Without the key, the commonest value of a sequence of 12 positions is wrong with a share of 0.78.
         wrong = outputs.argmax(-1) != expected
         return wrong.float().mean()
 
@@ -177,13 +169,7 @@ TASKS = {"recurrence": Recurrence, "copy": Copy}
 def train(run: TranslationRun) -> dict:
     """Trains a small model on new sequences at every step, and measures the error on HELD_OUT sequences.
 
-    Every batch is drawn from seed and step; the held-out batch has the step HELD_OUT_STEP, which no training reaches.
-
-    Returns:
-        `{"error": ...}`: the error of the task, such as the share of wrong values.
-
-    Raises:
-        ValueError: gradients are not finite.
+    Returns `{"error": ...}`, such as the share of wrong values. ValueError if gradients are not finite.
     """
     recipe = run.training
     seed_torch(run.seed, INITIALISATION)
@@ -209,14 +195,12 @@ def train(run: TranslationRun) -> dict:
 
 
 def draw_batch(run: TranslationRun, number: int, step: int) -> Batch:
-    """Draws `number` sequences of the run's task; equal seed, `step`, `number` and recipe give equal sequences.
+    """Draws inputs and expected outputs of `number` sequences, on this process's device.
 
-    Numbers are drawn on the CPU, and so are the same on every device.
-
-    Returns:
-        Inputs and expected outputs, on this process's device.
+    Equal seed, `step`, `number` and recipe give equal sequences on every device.
     """
     seed = derive_seed(run.seed, ORDER, step)
+    # Numbers are drawn on the CPU, and so are the same on every device.
     generator = torch.Generator().manual_seed(seed)
     task = TASKS[run.task]
     inputs, expected = task.draw(number, run.training.positions, generator)

@@ -33,7 +33,7 @@ SEQUENCES = "sequences"
 
 
 def train_and_evaluate(run: TranslationRun, folder: Path) -> dict:
-    """Trains and evaluates a model as a job, with checkpoints in `folder`; returns the measured results."""
+    """Trains and evaluates a model as a job, with checkpoints in `folder`."""
     # These modules load torch, which only the worker needs.
     from stages.translation import loop, sequences
 
@@ -43,15 +43,7 @@ def train_and_evaluate(run: TranslationRun, folder: Path) -> dict:
 
 
 def plan_jobs(settings: Settings, operators: tuple[str, ...]) -> list[TranslationRun]:
-    """Plans the runs of stage `translation`: every operator and seed, in each recipe that lists the operator.
-
-    A recipe is a protocol of `translation.protocols` (data and settings of a translation model) or the settings of the
-    two sequence tasks. The field `size` of a run is the name of the protocol, or `sequences`.
-
-    Args:
-        settings: All of params.yaml.
-        operators: The operators, in the order of the runs.
-    """
+    """Plans a run for every operator and seed in each recipe (protocol or sequence task) that lists the operator."""
     section = settings.translation
     recipes = []
     for name, protocol in section.protocols.items():
@@ -78,14 +70,9 @@ def plan_jobs(settings: Settings, operators: tuple[str, ...]) -> list[Translatio
 def make_rows(run: TranslationRun, result: dict) -> list[Observation]:
     """Converts the result of a run to observations: an error for a sequence task, or metrics by epoch and BLEU.
 
-    The column `pretraining_seed` has the seed of the run; `size` and `protocol` both have the protocol's name, or
-    `sequences`. Metrics on held-out pairs (HELD_OUT) state the number `n` of tokens. `copy_bleu` scores the source
-    texts as if these were translations.
-
-    Args:
-        run: the run.
-        result: the result of the job, with `error`, or with `log`, `greedy`, `beam` and their BLEU.
+    Metrics on held-out pairs state the number `n` of tokens.
     """
+    # `size` and `protocol` both have the protocol's name, or `sequences`.
     shared = {
         "stage": "translation",
         "operator": run.operator,
@@ -103,6 +90,7 @@ def make_rows(run: TranslationRun, result: dict) -> list[Observation]:
             n = entry["tokens"] if metric in HELD_OUT else None
             made.append(Observation(condition=epoch, metric=metric, value=entry[metric], n=n, **shared))
     sentences = len(result["greedy"])
+    # `copy_bleu` scores the source texts as if these were translations.
     for name in (*SEARCHES, "copy"):
         metric = f"{name}_bleu"
         made.append(Observation(metric=metric, value=result[metric], n=sentences, **shared))
@@ -112,12 +100,7 @@ def make_rows(run: TranslationRun, result: dict) -> list[Observation]:
 def write_outputs(done: list[tuple[TranslationRun, Path, dict]]) -> tuple[list[Observation], dict]:
     """Writes a table of translations for every operator, with the number of the sentence, from 0, as `example`.
 
-    Args:
-        done: every run, operator by operator, with the folder and the result of the job.
-
-    Returns:
-        The results of all runs as observations; and for the record `sacrebleu`, the signatures that say how BLEU was
-        computed.
+    Returns the results as observations; and `sacrebleu`, the signatures that say how BLEU was computed.
     """
     translated = [(run, result) for run, _, result in done if run.task == TRANSLATION]
     tables = defaultdict(list)
@@ -143,7 +126,7 @@ def write_outputs(done: list[tuple[TranslationRun, Path, dict]]) -> tuple[list[O
 
 
 def main(settings: Settings, operator: str | None = None) -> dict | None:
-    """Runs the jobs; returns sacrebleu's signatures for the record in data/runs, or `None` if an operator is given."""
+    """Runs the jobs; returns sacrebleu's signatures for the record, or `None` if an operator is given."""
     whole = operator is None
     operators = settings.translation.operators if whole else (operator,)
     plan = plan_jobs(settings, operators)
