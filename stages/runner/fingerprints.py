@@ -16,7 +16,8 @@ from functools import cache
 from importlib import metadata
 from pathlib import Path
 
-from stages.files.storage import compute_digests, compute_sha256
+from stages.files.code import compute_source_digest
+from stages.files.storage import compute_digests
 from stages.runner.run import Job
 
 # without links, as files of the closure are
@@ -97,7 +98,7 @@ def compute_code_digest(source: Path, as_loaded: bool = False) -> str:
         source: a file of Python.
         as_loaded: whether to hash the versions that this process has imported, instead of the files as they are now.
     """
-    digest_of = _digest_loaded_file if as_loaded else compute_sha256
+    digest_of = _digest_loaded_file if as_loaded else compute_source_digest
     hashed = hashlib.sha256()
     for file in sorted(find_closure(source)):
         # tests have code outside this repository
@@ -114,7 +115,7 @@ def _digest_loaded_file(file: Path) -> str:
     """
     # cached: changes after the first call do not concern the process
     mark = " changed" if file.stat().st_ctime > IMPORTED else ""
-    return compute_sha256(file) + mark
+    return compute_source_digest(file) + mark
 
 
 def compute_fingerprints(computed_by: list, jobs: list[Job]) -> list[str]:

@@ -30,8 +30,8 @@ from stages.files.storage import acquire_lock, count_bytes, delete_path, read_st
 from stages.runner import cluster, fingerprints, gpus, pool, results, worker
 from stages.runner.bars import Bar
 from stages.runner.errors import escape_control_characters
+from stages.runner.processes import count_processes, find_rank
 from stages.runner.run import Job
-from stages.runner.worker import count_processes, find_rank
 
 FOLDER = Path("data/jobs")
 
@@ -46,6 +46,7 @@ def run(
     workers: int | str | None = None,
     on_gpu: bool = False,
     shared: bool = False,
+    root: Path = FOLDER,
 ) -> list[tuple[Path, dict]]:
     """Calls `function(argument, folder)` for every job that has no result yet; the largest jobs start first.
 
@@ -60,6 +61,7 @@ def run(
         on_gpu: whether the jobs compute on a GPU, if the machine has any. `workers` `None` then means a process per
             GPU; more processes than GPUs share the GPUs.
         shared: whether several processes (torchrun, accelerate) can do a job together.
+        root: the folder of all jobs.
 
     Returns:
         (folder, result) of every job, in order. Of several processes, only the first returns; the rest exit.
@@ -78,7 +80,7 @@ def run(
     inputs = {path for job in jobs for path in job.inputs}
     states = {path: read_states(path) for path in inputs}
     prints = fingerprints.compute_fingerprints(identity, jobs)
-    folders = [FOLDER / function.__name__ / fingerprint for fingerprint in prints]
+    folders = [root / function.__name__ / fingerprint for fingerprint in prints]
     records = _read_finished(jobs, folders, stage)
     missing = [number for number, record in enumerate(records) if record is None]
 
@@ -99,28 +101,6 @@ def run(
             raise RuntimeError(f"{folders[number]}: deleted while the stage ran; run the same command again")
         SECONDS[folders[number]] = records[number]["seconds"]
     return [(folder, record["result"]) for folder, record in zip(folders, records, strict=True)]
-
-
-def run_again(function: Callable[[Any, Path], dict], job: Job, folder: Path, stage: str) -> dict:
-    """Does a job again in a worker and another folder, and returns the result, for comparison with the first.
-
-    Args:
-        function: the job function, called as `function(argument, folder)`.
-        job: the job.
-        folder: an absolute path, which is made.
-        stage: the name under which progress and errors are printed.
-
-    Raises:
-        RuntimeError: the worker failed or was killed.
-        FileNotFoundError: an input of the job is missing.
-        ValueError: torchrun or accelerate started several processes.
-    """
-    _require_one_process(stage)
-    identity = fingerprints.describe_identity(function)
-    states = {path: read_states(path) for path in job.inputs}
-    outcomes = _compute_jobs(function, identity, states, [(job, folder)], workers=1, on_gpu=True)
-    _await_outcomes(outcomes, stage, total=1, done=0)
-    return results.read(folder)["result"]
 
 
 def _require_one_process(stage: str) -> None:
@@ -213,7 +193,7 @@ def _restore_job(job: Job, folder: Path) -> None:
     if RESULTS.exists() and not (folder / results.RESULT).exists():
         folder.parent.mkdir(parents=True, exist_ok=True)
         with suppress(Timeout), acquire_lock(folder.with_suffix(".lock"), wait=False):
-            results.bring_back(folder, job.published)
+            results.bring_back(folder, job.external_files)
 
 
 def _compute_jobs(

@@ -43,7 +43,7 @@ def run(
         return None
     done = [(run, folder, result) for run, (folder, result) in zip(plan, left, strict=True)]
     rows, record = outputs(done)
-    kept_elsewhere = {folder: job.published for job, (folder, _) in zip(plan_jobs, left, strict=True)}
-    results.hand_on(stage, kept_elsewhere)
+    external_files = {folder: job.external_files for job, (folder, _) in zip(plan_jobs, left, strict=True)}
+    results.hand_on(stage, external_files)
     observations.write(observations.FOLDER / f"{stage}.csv", rows)
     return record

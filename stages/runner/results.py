@@ -87,30 +87,29 @@ def read(folder: Path) -> dict | None:
     return record
 
 
-def hand_on(stage: str, folders: dict[Path, Container[str]]) -> None:
+def hand_on(stage: str, external_files: dict[Path, Container[str]]) -> None:
     """Replaces the results of a stage in data/results, which `dvc push` and `dvc pull` carry to other clones.
 
     Args:
         stage: the name of the stage.
-        folders: the folder of each job -> names in the folder to leave out, because another output of the stage keeps
-            these files.
+        external_files: the folder of each job -> names of external files and folders in the folder, left out here.
     """
     with make_temporary_sibling(RESULTS / stage) as output:
         output.mkdir()
-        for folder, left_out in folders.items():
+        for folder, external in external_files.items():
             for name in (RESULT, DESCRIPTION, *_list_files(folder)):
-                if name.partition("/")[0] not in left_out:
+                if name.partition("/")[0] not in external:
                     _link_file(folder / name, output / folder.name / name)
 
 
-def bring_back(folder: Path, published: dict[str, Path]) -> None:
+def bring_back(folder: Path, external_files: dict[str, Path]) -> None:
     """Restores the folder of a job from data/results, as after `dvc pull` in a new clone, if all files are there.
 
     The caller checks the files.
 
     Args:
         folder: the folder of the job, in data/jobs, whose name is the fingerprint.
-        published: name of a file or folder that is not in data/results -> its path in another output of the stage.
+        external_files: name of an external file or folder -> path in another output of the stage.
 
     Raises:
         ValueError: a result names a file that could lie outside the folder.
@@ -119,7 +118,7 @@ def bring_back(folder: Path, published: dict[str, Path]) -> None:
         sources = {name: handed_on / name for name in (RESULT, DESCRIPTION)}
         for name in _list_files(handed_on):
             first, _, rest = name.partition("/")
-            sources[name] = published[first] / rest if first in published else handed_on / name
+            sources[name] = external_files[first] / rest if first in external_files else handed_on / name
         if all(source.is_file() for source in sources.values()):
             with make_temporary_sibling(folder) as temporary:
                 for name, source in sources.items():

@@ -43,7 +43,8 @@ class Job:
         inputs: files and folders that decide the result, together with `content` and the code.
         required: names of files and folders that the function must leave in the job's folder for this run. The names
             are no part of the fingerprint: a finished job that lacks such a file is called again.
-        published: name of a file or folder in the job's folder -> path in an output of the stage.
+        external_files: name of a file or folder in the job's folder -> path in an output of the stage other than
+            data/results, which leaves out the file or folder.
         work: how much a job computes in comparison with jobs of equally large inputs; large jobs start first.
     """
 
@@ -51,7 +52,7 @@ class Job:
     argument: dict | Run
     inputs: tuple[Path, ...]
     required: tuple[str, ...] = ()
-    published: dict[str, Path] = field(default_factory=dict)
+    external_files: dict[str, Path] = field(default_factory=dict)
     work: float = 1.0
 
     @property
