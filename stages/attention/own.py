@@ -1,7 +1,7 @@
 """A user's own operators: classes in one Python file, which params.yaml names as `operators_file`.
 
-A model's configuration holds a SHA-256 of the file's code (source.py) and not the path, so that no model folder can name code for this
-process to run.
+A model's configuration holds a SHA-256 of the file's code (source.py) and not the path, so that no model folder can name
+code for this process to run.
 """
 
 import importlib.util

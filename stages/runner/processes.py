@@ -1,6 +1,6 @@
 """The processes that `torchrun` or `accelerate launch` started to share every job, by their environment variables.
 
-The module imports no torch, because the runner asks before a worker has chosen its GPU.
+The module imports no torch, because the runner asks before a worker has chosen a GPU.
 """
 
 import os
@@ -11,9 +11,7 @@ LAUNCHER = "use torchrun or accelerate, which set all such variables, or run `un
 def find_rank(variable: str = "RANK", missing: str = "") -> int:
     """Returns the number of this process among the processes that share every job, from 0; 0 for a single process.
 
-    Args:
-        variable: RANK counts all processes, LOCAL_RANK the processes of a machine.
-        missing: the number if the variable is not set.
+    `variable` RANK counts all processes, LOCAL_RANK the processes of a machine; `missing` replaces a missing variable.
 
     Raises:
         ValueError: there are several processes, and the variable is not the number of a process.
@@ -31,8 +29,7 @@ def count_processes() -> int:
     """Returns how many processes share every job; 1 without a launcher.
 
     Raises:
-        ValueError: WORLD_SIZE is no number of processes, or MASTER_ADDR is missing, so no launcher started the
-            processes.
+        ValueError: WORLD_SIZE is no number of processes, or no launcher started the processes (MASTER_ADDR is missing).
     """
     text = os.environ.get("WORLD_SIZE") or "1"
     if not text.isdecimal() or int(text) == 0:

@@ -37,11 +37,10 @@ def do_job(
         function: the job function.
         job: the job to do.
         folder: the job's folder as an absolute path.
-        directory: the working directory of the stage, to which all relative paths refer.
+        directory: the working directory of the stage.
         devices: GPUs of which the worker takes the freest; empty without GPUs; `None` to look for GPUs.
-        identity: name, code digest and library versions of the function when the jobs were planned, for comparison with
-            the code in this process.
-        inputs: for each input of the job, sizes and times of its files when the jobs were planned.
+        identity: `describe_identity` of the function when the jobs were planned.
+        inputs: `read_states` of every input when the jobs were planned.
     """
     if identity != fingerprints.describe_identity(function, as_loaded=True):
         found = "the worker has loaded other code or other versions of libraries than the stage"
@@ -76,7 +75,6 @@ def read_finished(job: Job, folder: Path) -> dict | None:
 
 
 def _call_job(function: Callable, job: Job, folder: Path, inputs: dict[Path, dict]) -> None:
-    """Calls the job function and writes the result and time, unless the job is finished."""
     if read_finished(job, folder) is not None:
         return
     started = time.perf_counter()
@@ -91,7 +89,6 @@ def _call_job(function: Callable, job: Job, folder: Path, inputs: dict[Path, dic
 
 
 def _require_unchanged(inputs: dict[Path, dict]) -> None:
-    """Raises a ValueError if an input has changed since the jobs were planned and their fingerprints computed."""
     for path, states in inputs.items():
         if read_states(path) != states:
             raise ValueError(f"{path} changed after the stage began; run the same command again")
