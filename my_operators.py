@@ -24,5 +24,6 @@ projected:
         def compute_queries_keys_values(self, X, memory):  # memory is X itself, except in cross-attention
             return X, self.key(memory), self.value(memory)
 
-An edit of this file trains the models of the operators in this file again, and no other models.
+An edit of the code in this file trains the models of the operators in this file again, and no other models. Comments
+and docstrings do not count.
 """

@@ -1,4 +1,4 @@
-"""Fine-tuning from intermediate checkpoints."""
+"""Fine-tuning from intermediate models."""
 
 from itertools import product
 
@@ -33,7 +33,7 @@ def test_only_the_reference_at_the_first_size_is_fine_tuned_from_untrained_weigh
     untrained = [run for run in plan if run.columns["stage"] == "baselines"]
     assert {(run.operator, run.size, run.keep) for run in untrained} == {("not_pretrained", "tiny", None)}
     weights = {run.weights for run in untrained}
-    assert weights == {f"data/checkpoints/original-tiny/seed-{seed}/step-0" for seed in (10, 2)}
+    assert weights == {f"data/intermediate_models/original-tiny/seed-{seed}/step-0" for seed in (10, 2)}
 
 
 def test_the_last_step_is_the_run_of_finetuning_and_no_other_step_is(settings):

@@ -200,7 +200,7 @@ def test_a_result_that_names_a_file_outside_its_folder_is_damaged_and_that_file_
     precious.write_text("precious")
     named = str(precious.absolute()) if name.startswith("/") else name
     [(folder, result)] = jobs.run(square, make_jobs(3), "squares")
-    record = {"files": {named: fingerprints.compute_sha256(precious)}, "result": {"square": 9}, "seconds": 1.0}
+    record = {"files": {named: results.compute_sha256(precious)}, "result": {"square": 9}, "seconds": 1.0}
     record["sha256"] = results._digest_record(record)
     for place in (folder, RESULTS / "squares" / folder.name):
         write_atomically(place / "result.json", json.dumps(record))

@@ -160,15 +160,15 @@ def test_a_process_killed_at_any_moment_continues_bit_for_bit(moment, tokens, tm
         process.send_signal(signal.SIGKILL)
     assert not (folder / "model").exists()  # it was killed on the way
     assert save_pretrained(tokens, folder) == undisturbed
-    assert compute_sha256(folder / "checkpoints") == compute_sha256(tmp_path / "a" / "checkpoints")
-    assert not list(folder.glob(".checkpoint*")) and not list((folder / "checkpoints").glob(".*"))
+    assert compute_sha256(folder / "intermediate_models") == compute_sha256(tmp_path / "a" / "intermediate_models")
+    assert not list(folder.glob(".checkpoint*")) and not list((folder / "intermediate_models").glob(".*"))
 
 
 def test_the_models_of_the_listed_steps_are_kept_and_that_of_step_0_is_what_the_run_starts_from(tokens, tmp_path):
     save_pretrained(tokens, tmp_path / "a")
-    kept = {path.name for path in (tmp_path / "a" / "checkpoints").iterdir()}
+    kept = {path.name for path in (tmp_path / "a" / "intermediate_models").iterdir()}
     assert kept == {"step-0", "step-3", "step-6"}
-    states = [load_file(tmp_path / "a" / "checkpoints" / name / "model.safetensors") for name in sorted(kept)]
+    states = [load_file(tmp_path / "a" / "intermediate_models" / name / "model.safetensors") for name in sorted(kept)]
     first, *later = (state["bert.encoder.layer.0.attention.self.query.weight"] for state in states)
     assert not torch.equal(*later)
     built = dict(masked_lm.build_model(make_run(), VOCABULARY).named_parameters())
@@ -180,7 +180,7 @@ def test_a_step_that_is_wanted_later_is_gone_to_again_and_changes_nothing_else(t
     trained = save_pretrained(tokens, whole)
     save_pretrained(tokens, folder, saved_steps=(6,))
     assert save_pretrained(tokens, folder) == trained
-    assert compute_sha256(folder / "checkpoints") == compute_sha256(whole / "checkpoints")
+    assert compute_sha256(folder / "intermediate_models") == compute_sha256(whole / "intermediate_models")
 
 
 ERRORS = {

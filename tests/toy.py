@@ -11,6 +11,7 @@ import torch
 from tokenizers import Tokenizer, models, pre_tokenizers, processors
 
 from stages.classification.runs import FinetuningRun
+from stages.files.code import compute_source_digest
 from stages.files.documents import read_yaml
 from stages.files.storage import compute_sha256
 from stages.masked_lm.run import PretrainingRun
@@ -69,7 +70,7 @@ FINETUNING = {
 def write_own_operator(path: Path, text: str = OWN) -> dict[str, str]:
     """The variant of a user's own operator, whose file is written."""
     path.write_text(text)
-    return {"operator": "plain_queries", "operators_file": str(path), "operators_sha256": compute_sha256(path)}
+    return {"operator": "plain_queries", "operators_file": str(path), "operators_sha256": compute_source_digest(path)}
 
 
 def pack_tokens(folder: Path) -> Path:

@@ -1,15 +1,15 @@
 """A user's own operators: classes in one Python file, which params.yaml names as `operators_file`.
 
-A model's configuration holds the SHA-256 of the file and not the path, so that no model folder can name code for this
-process to run.
+A model's configuration holds a SHA-256 of the file's code (source.py) and not the path, so that no model folder can name
+code for this process to run.
 """
 
-import hashlib
 import importlib.util
 from functools import cache
 from pathlib import Path
 
 from .base import SelfAttention
+from .source import compute_source_digest
 
 # by the SHA-256 of a file: the file's operators by name
 _imported: dict[str, dict[str, type[SelfAttention]]] = {}
@@ -41,15 +41,15 @@ def import_own_operators(path: str, sha256: str) -> dict[str, type[SelfAttention
 
     Args:
         path: path of the file, relative to the folder of params.yaml or absolute.
-        sha256: hexadecimal SHA-256 that the file must have, from the settings or a trained model's configuration.
+        sha256: hexadecimal SHA-256 that the file's code must have, from the settings or a trained model's configuration.
 
     Raises:
-        ValueError: the file is missing, has another hash, or cannot be imported.
+        ValueError: the file is missing, has other code, or cannot be imported.
     """
     file = Path(path)
     if not file.is_file():
         raise ValueError(f"{path}: no such file; put the file that defines the model's operator there")
-    if hashlib.sha256(file.read_bytes()).hexdigest() != sha256:
+    if compute_source_digest(file) != sha256:
         raise ValueError(f"{path} has changed since the model was trained; `dvc repro` trains the model again")
     specification = importlib.util.spec_from_file_location("own_operators", file)
     module = importlib.util.module_from_spec(specification)

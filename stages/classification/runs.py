@@ -101,8 +101,8 @@ class FinetuningRun(TunedRun):
     def job(self) -> Job:
         """The run as a job of `finetune`; with a `keep`, the job must leave the folder `model`, to be copied there."""
         inputs = (Path(self.weights), TASK_FOLDER / self.task, TOKENIZER)
-        published = {"model": self.keep} if self.keep else {}
-        return Job(self.name, self, inputs, required=tuple(published), published=published)
+        external = {"model": self.keep} if self.keep else {}
+        return Job(self.name, self, inputs, required=tuple(external), external_files=external)
 
 
 class EvaluationRun(ModelRun):

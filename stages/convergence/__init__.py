@@ -1,1 +1,1 @@
-"""Fine-tuning from intermediate checkpoints: stage `convergence`."""
+"""Fine-tuning from intermediate models: stage `convergence`."""

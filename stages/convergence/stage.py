@@ -1,6 +1,6 @@
-"""Fine-tunes every operator at every size from intermediate pre-training checkpoints (Courtois et al., Figure 3).
+"""Fine-tunes every operator at every size from intermediate models of pre-training (Courtois et al., Figure 3).
 
-Reads data/checkpoints, data/pretraining (for the last step, where listed), data/tasks and the tokenizer of
+Reads data/intermediate_models, data/pretraining (for the last step, where listed), data/tasks and the tokenizer of
 data/tokens. Writes data/observations/convergence.csv: every metric of every task of `convergence.tasks`, by step of
 pre-training. From these, `analysis` computes the GLUE score by step, and the step at which a share of the final score
 is reached. Given an operator (and a size), the stage does only these jobs and writes no outputs.
@@ -36,7 +36,7 @@ def plan_runs(settings: Settings, models: list[tuple[str, str]]) -> list[Finetun
         for task, number, step, seed in combinations:
             weights = find_model_after(operator, size, number, step)
             keep = None
-            # The checkpoint of the last step is the model that stage finetuning starts from. A run that both stages ask
+            # The model of the last step is the model that stage finetuning starts from. A run that both stages ask
             # for is one job, and keeps its model where stage finetuning does.
             if step == settings.pretraining.steps:
                 weights = find_pretrained(operator, size, number)

@@ -19,7 +19,7 @@ STATISTICS = TASK_FOLDER / "statistics.csv"
 # OPERATOR-SIZE/seed-N, a model folder
 PRETRAINED = Path("data/pretraining")
 # OPERATOR-SIZE/seed-N/step-M, a model folder
-EARLIER_MODELS = Path("data/checkpoints")
+INTERMEDIATE_MODELS = Path("data/intermediate_models")
 # curves of all runs during pre-training; data/live has the curves of each run
 LIVE = Path("data/live.csv")
 # PROTOCOL-OPERATOR-SIZE/TASK-pretraining-SEED-finetuning-SEED, a model folder
@@ -49,9 +49,9 @@ def find_pretrained(operator: str, size: str, seed: int) -> Path:
 def find_model_after(operator: str, size: str, seed: int, step: int) -> Path:
     """Returns the folder of the model saved after `step` updates of pre-training, from 0 on.
 
-    An example is data/checkpoints/original-tiny/seed-1/step-250.
+    An example is data/intermediate_models/original-tiny/seed-1/step-250.
     """
-    return EARLIER_MODELS / f"{operator}-{size}" / f"seed-{seed}" / f"step-{step}"
+    return INTERMEDIATE_MODELS / f"{operator}-{size}" / f"seed-{seed}" / f"step-{step}"
 
 
 def find_finetuned(model: tuple[str, str, str], task: str, pretraining_seed: int, seed: int) -> Path:

@@ -1,6 +1,6 @@
 """Fine-tunes every operator at every size by every protocol on every GLUE task, for every pair of seeds.
 
-Reads data/pretraining, data/checkpoints (the untrained weights of the reference), data/tasks and the tokenizer of
+Reads data/pretraining, data/intermediate_models (the untrained weights of the reference), data/tasks and the tokenizer of
 data/tokens. Writes data/observations/finetuning.csv (every metric of every task x pre-training seed x fine-tuning
 seed), data/predictions/PROTOCOL-OPERATOR-SIZE.parquet (every prediction behind these metrics) and, below
 data/finetuning/PROTOCOL-OPERATOR-SIZE/, the models fine-tuned on the tasks that noise and cross_domain test. Given an

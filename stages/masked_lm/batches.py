@@ -10,7 +10,8 @@ from torch import Tensor
 from stages.masked_lm.corpus import Corpus, draw_batch_indices
 from stages.masked_lm.loss import count_padded, list_sparse_targets
 from stages.masked_lm.masking import mask_tokens
-from stages.masked_lm.run import PretrainingRun, choose_length
+from stages.masked_lm.run import PretrainingRun
+from stages.schema.training_sections import Pretraining
 from stages.training import distributed
 from stages.training.optimisation import MASKING, derive_seed, has_gpu
 
@@ -65,6 +66,27 @@ def draw_batch(run: PretrainingRun, corpus: Corpus, steps: int, step: int) -> Ba
         positions, targets = list_sparse_targets(originals, chosen_part, multiple)
         parts.append((seen, positions, targets))
     return Batch(parts, masked)
+
+
+def choose_length(recipe: Pretraining, step: int, steps: int, longest: int) -> int:
+    """Returns the length in tokens of the sequences of an update: first short, if the recipe asks for short sequences.
+
+    Uniform attention over n tokens dilutes the information of a neighbour to an n-th, so a model learns to
+    attend sooner from short sequences. Devlin et al. 2018 (appendix A.2) trained nine tenths of the steps on 128
+    tokens, the rest on 512; Nagatsuka et al. 2021 made the length a curriculum. A packed sequence is cut into short
+    blocks, and each block takes the positions from 0. With blocks that kept the places in the packed sequence, a run
+    of the default scale ended at 2.21 nats in place of 1.15 (one seed of original).
+
+    Args:
+        recipe: Recipe of pre-training; its `sequence_length_warmup` sets the share of short steps and the short length.
+        step: Number of the update, from 0.
+        steps: Number of updates of the whole run.
+        longest: Tokens of a packed sequence, a multiple of the short length.
+    """
+    warmup = recipe.sequence_length_warmup
+    if warmup and step < round(warmup.share * steps):
+        return warmup.length
+    return longest
 
 
 def require_masked(masked: int, where: str, key: str) -> None:

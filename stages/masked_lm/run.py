@@ -1,4 +1,4 @@
-"""A pre-training run as a record, the number of steps and the length of sequences, without torch."""
+"""A pre-training run as a record, and the number of steps, without torch."""
 
 from typing import Any, ClassVar
 
@@ -38,24 +38,24 @@ class PretrainingRun(Run):
     @property
     def saved_models(self) -> dict[int, str]:
         """Folders of the models after `saved_steps`, within the folder of the job, by step."""
-        return {step: f"checkpoints/step-{step}" for step in self.saved_steps}
+        return {step: f"intermediate_models/step-{step}" for step in self.saved_steps}
 
     @property
     def job(self) -> Job:
         """The run as a job of the runner, which trains missing runs in parallel.
 
-        The job reads data/tokens, and must leave the models named by `saved_models`. `published` says where the stage
+        The job reads data/tokens, and must leave the models named by `saved_models`. `external_files` says where the stage
         copies the final model and the folder of the saved models; `work` estimates the time, because the longest jobs
         start first.
         """
-        published = {
+        external = {
             "model": find_pretrained(self.operator, self.size, self.seed),
-            "checkpoints": find_model_after(self.operator, self.size, self.seed, step=0).parent,
+            "intermediate_models": find_model_after(self.operator, self.size, self.seed, step=0).parent,
         }
         # proportional to the weights of the layers, so that the runs of the largest models start first
         work = self.model.layers * self.model.hidden**2
         required = tuple(self.saved_models.values())
-        return Job(self.name, self, (TOKENS,), required=required, published=published, work=work)
+        return Job(self.name, self, (TOKENS,), required=required, external_files=external, work=work)
 
 
 def count_steps(recipe: Pretraining, sequences: int) -> int:
@@ -77,24 +77,3 @@ def count_steps(recipe: Pretraining, sequences: int) -> int:
             f"{recipe.epochs} epochs of {sequences} sequences are"
         )
     return steps
-
-
-def choose_length(recipe: Pretraining, step: int, steps: int, longest: int) -> int:
-    """Returns the length in tokens of the sequences of an update: first short, if the recipe asks for short sequences.
-
-    Uniform attention over n tokens dilutes the information of a neighbour to an n-th, so a model learns to
-    attend sooner from short sequences. Devlin et al. 2018 (appendix A.2) trained nine tenths of the steps on 128
-    tokens, the rest on 512; Nagatsuka et al. 2021 made the length a curriculum. A packed sequence is cut into short
-    blocks, and each block takes the positions from 0. With blocks that kept the places in the packed sequence, a run
-    of the default scale ended at 2.21 nats in place of 1.15 (one seed of original).
-
-    Args:
-        recipe: Recipe of pre-training; its `sequence_length_warmup` sets the share of short steps and the short length.
-        step: Number of the update, from 0.
-        steps: Number of updates of the whole run.
-        longest: Tokens of a packed sequence, a multiple of the short length.
-    """
-    warmup = recipe.sequence_length_warmup
-    if warmup and step < round(warmup.share * steps):
-        return warmup.length
-    return longest

@@ -18,8 +18,8 @@ from stages.masked_lm.compilation import compile_loss
 from stages.masked_lm.corpus import Corpus, draw_batch_indices
 from stages.masked_lm.loss import MaskedLMLoss
 from stages.masked_lm.run import PretrainingRun, count_steps
-from stages.runner.worker import count_processes, find_rank
 from stages.training import distributed
+from stages.training.distributed import count_processes, find_rank
 from stages.training.optimisation import (
     DROPOUT,
     INITIALISATION,

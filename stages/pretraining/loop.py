@@ -17,15 +17,16 @@ from transformers.utils import logging
 
 from stages.attention.counts import count_training_operations
 from stages.files.storage import acquire_lock, make_temporary_sibling, write_table
+from stages.masked_lm.batches import choose_length
 from stages.masked_lm.corpus import Corpus
-from stages.masked_lm.run import PretrainingRun, choose_length
+from stages.masked_lm.run import PretrainingRun
 from stages.masked_lm.steps import Trainer, Update
 from stages.masked_lm.validation import Validation
 from stages.pretraining.probes import measure_probes
 from stages.runner.bars import Bar
 from stages.runner.results import CHECKPOINT
-from stages.runner.worker import count_processes, find_rank
 from stages.training import checkpoints, distributed
+from stages.training.distributed import count_processes, find_rank
 from stages.training.machine import measure_peak
 from stages.training.optimisation import Updates
 
@@ -44,7 +45,7 @@ def train(
 ) -> dict:
     """Trains to the end, from the checkpoint in `folder` if there is one, and saves the model in folder/model.
 
-    The models after the steps of `run.saved_steps` are saved in folder/checkpoints/step-N.
+    The models after the steps of `run.saved_steps` are saved in folder/intermediate_models/step-N.
 
     Args:
         run: The run.

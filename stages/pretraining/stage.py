@@ -1,7 +1,7 @@
 """Pre-trains every operator at every size, once for every seed of `pretraining.seeds`.
 
 Reads data/tokens. Writes data/pretraining/OPERATOR-SIZE/seed-N (a Hugging Face model folder, with tokenizer and card),
-data/checkpoints/OPERATOR-SIZE/seed-N/step-M (the same after the steps that `convergence` asks for) and
+data/intermediate_models/OPERATOR-SIZE/seed-N/step-M (the same after the steps that `convergence` asks for) and
 data/observations/pretraining.csv: training and validation loss by step. A killed run resumes from the last checkpoint
 (data/jobs). data/live.csv has the curves of all runs during training: losses, learning rate, gradient norm, tokens a
 second, share of the machine's peak. Given an operator (and a size), the stage does only the jobs of this operator and
@@ -15,7 +15,15 @@ from pathlib import Path
 
 from stages.files.model_folders import complete_folder, render_card
 from stages.files.observations import Observation
-from stages.files.paths import EARLIER_MODELS, LIVE, PRETRAINED, TOKENIZER, TOKENS, find_model_after, find_pretrained
+from stages.files.paths import (
+    INTERMEDIATE_MODELS,
+    LIVE,
+    PRETRAINED,
+    TOKENIZER,
+    TOKENS,
+    find_model_after,
+    find_pretrained,
+)
 from stages.files.storage import link_file, make_temporary_sibling
 from stages.masked_lm.run import PretrainingRun
 from stages.runner import model_jobs
@@ -23,12 +31,11 @@ from stages.schema.settings import REFERENCE, Settings
 
 
 def pretrain(run: PretrainingRun, folder: Path) -> dict:
-    """Job: pre-trains the model of a run on data/tokens.
+    """Job: pre-trains the model of a run on data/tokens; losses are also written to data/live.csv during the training.
 
     Args:
         run: operator, size, seed and recipe.
-        folder: folder of the job, which gets the checkpoint to resume from and the trained models. During training, the
-            losses are also written to LIVE, the table data/live.csv.
+        folder: folder of the job, which gets the checkpoint and the trained models.
 
     Returns:
         `log`, a dictionary per evaluation (step, losses, speed and probes), and `seconds` of training and evaluation.
@@ -120,7 +127,7 @@ def publish_model(run: PretrainingRun, log: list[dict], source: Path, step: int,
 
 
 def write_outputs(done: list[tuple[PretrainingRun, Path, dict]]) -> tuple[list[Observation], dict]:
-    """Copies the models of runs to data/pretraining and data/checkpoints, and makes observations of the logs.
+    """Copies the models of runs to data/pretraining and data/intermediate_models, and makes observations of the logs.
 
     Args:
         done: every run with the folder and the result of the job.
@@ -129,7 +136,7 @@ def write_outputs(done: list[tuple[PretrainingRun, Path, dict]]) -> tuple[list[O
         The observations; and {}, because the stage's record gets no entries.
     """
     rows = []
-    with make_temporary_sibling(PRETRAINED) as models, make_temporary_sibling(EARLIER_MODELS) as earlier:
+    with make_temporary_sibling(PRETRAINED) as models, make_temporary_sibling(INTERMEDIATE_MODELS) as earlier:
         models.mkdir()
         earlier.mkdir()
         for run, folder, result in done:
@@ -138,7 +145,7 @@ def write_outputs(done: list[tuple[PretrainingRun, Path, dict]]) -> tuple[list[O
             publish_model(run, log, folder / "model", log[-1]["step"], models / final.relative_to(PRETRAINED), final)
             for step, part in run.saved_models.items():
                 final = find_model_after(run.operator, run.size, run.seed, step)
-                publish_model(run, log, folder / part, step, earlier / final.relative_to(EARLIER_MODELS), final)
+                publish_model(run, log, folder / part, step, earlier / final.relative_to(INTERMEDIATE_MODELS), final)
             rows += make_observations(run, log)
     return rows, {}
 

@@ -11,10 +11,9 @@ LINE = "{desc}: {n_fmt} of {total_fmt}, {elapsed} so far, about {remaining} to g
 
 
 class Bar(tqdm):
-    """A progress bar of tqdm; without a terminal, a thread prints a line every EVERY seconds (60 by default) instead.
+    """A progress bar of tqdm; without a terminal, a thread prints a line every EVERY seconds, also during a long step.
 
-    The thread prints even while the count stands still, so that a log shows a long step at work. `silent` prints
-    nothing, as in all but the first of several processes; the other arguments are passed to tqdm.
+    `silent` prints nothing; the other arguments are passed to tqdm.
     """
 
     def __init__(self, *arguments, silent: bool = False, **options):
@@ -36,7 +35,7 @@ class Bar(tqdm):
             super().display(*arguments, **options)
 
     def close(self) -> None:
-        """Ends the progress bar of tqdm, or the lines that are printed in its place without a terminal."""
+        """Ends the bar, or the lines."""
         self._ended.set()
         # without this, tqdm ends the line of a bar that was never drawn
         if self._lines:

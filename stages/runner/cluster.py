@@ -10,20 +10,12 @@ CONNECTION_SECONDS = 30
 
 
 def run_on_cluster(call: Callable, work: list[tuple[str, tuple]], address: str) -> Iterator[Outcome]:
-    """Calls a function for every job on the workers of a Dask scheduler.
+    """Calls a function for every job on the workers of a Dask scheduler, at an address such as tcp://HOST:8786.
 
-    Args:
-        call: a function that can be imported.
-        work: name and arguments of every job.
-        address: the address of the scheduler, such as tcp://HOST:8786.
-
-    Yields:
-        (name of a job, return value of `call`) as jobs end, in any order; the text of an error replaces the value if
-        the worker failed.
+    `work` has name and arguments of every job. Yields as `pool.run_in_processes`.
 
     Raises:
-        ValueError: the package `distributed` is missing; the scheduler cannot be reached or has no workers; or some
-            workers take several jobs at a time, or have a WORLD_SIZE above 1.
+        ValueError: the package `distributed`, the scheduler or workers are missing, or workers cannot take these jobs.
     """
     try:
         from distributed import Client, as_completed

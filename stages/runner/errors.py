@@ -37,13 +37,13 @@ def describe_error(error: BaseException) -> str:
 
 
 def _is_of_ours(error: ImportError) -> bool:
-    """Whether this repository lacks the module or name of an import: a bug, and no fault of the user."""
+    # this repository lacks the module or name: a bug, which the user cannot fix
     return (error.name or "").partition(".")[0] == "stages"
 
 
 @contextmanager
 def clear_errors() -> Iterator[None]:
-    """Ends the program with a message, not a traceback: status 1 for an error that a user can fix, 130 for Ctrl-C."""
+    """Ends the program with a message: status 1 for an error that a user can fix, 130 for Ctrl-C."""
     try:
         yield
     except KeyboardInterrupt:
@@ -58,8 +58,5 @@ def clear_errors() -> Iterator[None]:
 
 
 def escape_control_characters(text: str) -> str:
-    r"""Escapes characters that would steer a terminal; line feeds and tabs stay.
-
-    File names and error texts may come from outside. The character ESC becomes the four characters \x1b.
-    """
+    r"""Escapes characters that would steer a terminal, such as ESC as \x1b; line feeds and tabs stay."""
     return "".join(c if c.isprintable() or c in "\n\t" else repr(c)[1:-1] for c in text)

@@ -1,8 +1,8 @@
 """The fingerprint of a job: a hash over everything that decides the result of the job.
 
 A fingerprint covers the job's content, the input files, the versions of the libraries that compute, and the code: the
-file of the job function, the files of this repository that the file imports, and so on. The packages `schema`, `runner`
-and `files`, which decide no value in a result, are left out.
+job function's file, the files of this repository that the file imports, and so on. Comments and docstrings do not
+count. The packages `schema`, `runner` and `files`, which decide no value in a result, are left out.
 """
 
 import ast
@@ -16,7 +16,8 @@ from functools import cache
 from importlib import metadata
 from pathlib import Path
 
-from stages.files.storage import compute_digests, compute_sha256
+from stages.files.code import compute_source_digest
+from stages.files.storage import compute_digests
 from stages.runner.run import Job
 
 # without links, as files of the closure are
@@ -31,7 +32,7 @@ IMPORTED = time.time()
 def find_closure(source: Path) -> frozenset[Path]:
     """Finds all files of this repository that a Python file needs: the file, its imports, their imports, and so on.
 
-    A YAML file with the name of a module, in the same folder, counts as part of the module.
+    A YAML file with the name and in the folder of a module is part of the module.
     """
     files = set()
     waiting = [source.resolve()]
@@ -46,15 +47,12 @@ def find_closure(source: Path) -> frozenset[Path]:
 
 @cache
 def find_imported_files(source: Path) -> frozenset[Path]:
-    """Finds the files of this repository that a Python file itself imports, at the top or inside functions.
-
-    The folders schema, runner and files, which decide no result, and `__init__.py` files are left out.
-    """
+    """Finds the files of this repository that a Python file itself imports, at the top or inside functions."""
     files = set()
     for module in _list_imports(source):
         name = module.split(".")
         file = ROOT.joinpath(*name).with_suffix(".py")
-        # functions and classes are listed as modules, too, but have no file
+        # functions and classes are listed as modules, too, but have no file; `__init__.py` files are left out
         if name[0] == "stages" and file.exists() and file.parent not in LEFT_OUT:
             files.add(file)
     return frozenset(files)
@@ -79,10 +77,7 @@ def _list_imports(source: Path) -> Iterator[str]:
 
 
 def list_modules(source: Path) -> list[str]:
-    """Lists the dotted names, sorted, of a Python file and of all modules of this repository that the file needs.
-
-    For stages/filtering/rules.py: ["stages.filtering.rules", "stages.records.records"].
-    """
+    """Lists the dotted names, sorted, of a Python file and of all modules of this repository that the file needs."""
     names = []
     for file in sorted(find_closure(source)):
         if file.suffix == ".py" and file.is_relative_to(ROOT):
@@ -91,13 +86,11 @@ def list_modules(source: Path) -> list[str]:
 
 
 def compute_code_digest(source: Path, as_loaded: bool = False) -> str:
-    """Computes a SHA-256 over the names and contents of a Python file and all files of this repository that it needs.
+    """Computes a SHA-256 over the names and code of a Python file and all files of this repository that the file needs.
 
-    Args:
-        source: a file of Python.
-        as_loaded: whether to hash the versions that this process has imported, instead of the files as they are now.
+    `as_loaded` takes the versions that this process has imported, instead of the files as they are now.
     """
-    digest_of = _digest_loaded_file if as_loaded else compute_sha256
+    digest_of = _digest_loaded_file if as_loaded else compute_source_digest
     hashed = hashlib.sha256()
     for file in sorted(find_closure(source)):
         # tests have code outside this repository
@@ -108,21 +101,17 @@ def compute_code_digest(source: Path, as_loaded: bool = False) -> str:
 
 @cache
 def _digest_loaded_file(file: Path) -> str:
-    """Returns the SHA-256 of a file, with a mark if the file has changed since this process began to import.
-
-    Such a process may have imported either version, and the mark makes the digest differ from both digests.
-    """
-    # cached: changes after the first call do not concern the process
+    """Returns the digest of a file's code, with a mark if the file has changed since this process began to import."""
+    # Such a process may have imported either version, even if only a comment differs now: the mark makes the digest
+    # differ from both. Cached, because changes after the first call do not concern the process.
     mark = " changed" if file.stat().st_ctime > IMPORTED else ""
-    return compute_sha256(file) + mark
+    return compute_source_digest(file) + mark
 
 
 def compute_fingerprints(computed_by: list, jobs: list[Job]) -> list[str]:
     """Computes the fingerprints of jobs: 32 hexadecimal digits of a SHA-256 each, in order.
 
-    Args:
-        computed_by: name, code digest and library versions of the job function.
-        jobs: the jobs; each input counts by content and by path relative to the working directory.
+    `computed_by` is the identity of the job function. Each input counts by content and by relative path.
 
     Raises:
         FileNotFoundError: an input is missing; the message names the input.
@@ -142,14 +131,6 @@ def compute_fingerprints(computed_by: list, jobs: list[Job]) -> list[str]:
 
 
 def describe_identity(function: Callable, as_loaded: bool = False) -> list:
-    """Returns everything that decides the result of a function in addition to the arguments.
-
-    Args:
-        function: the job function.
-        as_loaded: whether to hash the code that this process has imported, instead of the files as they are now.
-
-    Returns:
-        The qualified name of the function, a SHA-256 of its code and imports, and the versions of libraries by name.
-    """
+    """Returns name, code digest (`compute_code_digest`) and library versions of a job function."""
     versions = {library: metadata.version(library) for library in LIBRARIES}
     return [function.__qualname__, compute_code_digest(Path(inspect.getfile(function)), as_loaded), versions]

@@ -19,8 +19,7 @@ from stages.files.storage import acquire_lock
 def list_visible_gpus() -> tuple[str, ...]:
     """Lists the GPUs that CUDA would use in this process, as UUIDs or numbers; () without a GPU.
 
-    If CUDA_VISIBLE_DEVICES is set, the entries count, unchecked, up to the first that names no GPU (such as -1), as in
-    CUDA: "0,1,-1,2" gives ("0", "1"). A PyTorch without CUDA uses no GPU. No library is loaded that would occupy a GPU.
+    No library is loaded that would occupy a GPU.
     """
     if is_built_without_cuda():
         return ()
@@ -28,22 +27,21 @@ def list_visible_gpus() -> tuple[str, ...]:
     if visible is None:
         # UUIDs and not numbers, because CUDA counts in another order
         return _ask_every_gpu(pynvml.nvmlDeviceGetUUID)
+    # up to the first that names no GPU (such as -1), as in CUDA: "0,1,-1,2" gives ("0", "1")
     entries = [name.strip() for name in visible.split(",")]
     return tuple(takewhile(_is_name_of_gpu, entries))
 
 
 def _is_name_of_gpu(name: str) -> bool:
-    """Whether an entry of CUDA_VISIBLE_DEVICES is the number or the UUID of a GPU."""
     return name.isdecimal() or name.startswith(("GPU-", "MIG-"))
 
 
 def list_product_names() -> tuple[str, ...]:
-    """Lists the product names of all NVIDIA GPUs of this machine; () without a GPU."""
+    """Lists the product names of all NVIDIA GPUs of this machine."""
     return _ask_every_gpu(pynvml.nvmlDeviceGetName)
 
 
 def _ask_every_gpu(property_of: Callable) -> tuple[str, ...]:
-    """Applies a function of pynvml to the handle of every GPU, and returns the values; () if no driver answers."""
     try:
         pynvml.nvmlInit()
         numbers = range(pynvml.nvmlDeviceGetCount())
@@ -53,23 +51,18 @@ def _ask_every_gpu(property_of: Callable) -> tuple[str, ...]:
 
 
 def is_built_without_cuda() -> bool:
-    """Whether the version of the installed PyTorch ends in +cpu, the mark of a build for CPUs only."""
+    """Whether the installed PyTorch is a build for CPUs only."""
+    # the mark of such a build
     return metadata.version("torch").endswith("+cpu")
 
 
 # the cache keeps the lock alive, and a further call takes no second GPU
 @cache  # noqa: RET503, because the loop ends only by `return`
 def bind_to_gpu(gpus: tuple[str, ...]) -> AcquireReturnProxy:
-    """Binds this worker process to the GPU with the fewest workers of this user, by setting CUDA_VISIBLE_DEVICES.
+    """Binds this worker process to the GPU (number or UUID) with the fewest workers of this user.
 
-    CUDA reads the variable only once, so the call must come before any library is loaded that asks for a GPU. Every
-    worker locks a numbered place on a GPU; place 0 of every GPU is tried first, then place 1.
-
-    Args:
-        gpus: numbers or UUIDs of GPUs, not empty.
-
-    Returns:
-        The lock, which holds until the process ends.
+    The call must come before any library is loaded that asks for a GPU. Returns the lock, which holds until the process
+    ends.
 
     Raises:
         ValueError: the folder of the locks is open to other users.
@@ -85,9 +78,11 @@ def bind_to_gpu(gpus: tuple[str, ...]) -> AcquireReturnProxy:
         raise ValueError(
             f"{folder}: the folder does not belong to this user only; delete the folder, or set XDG_RUNTIME_DIR"
         )
+    # every worker locks a numbered place on a GPU; place 0 of every GPU is tried first, then place 1
     for place in count():
         for gpu in gpus:
             with suppress(Timeout):
                 lock = acquire_lock(folder / f"gpu-{gpu}-{place}.lock", wait=False)
+                # CUDA reads the variable only once
                 os.environ["CUDA_VISIBLE_DEVICES"] = gpu
                 return lock

@@ -1,8 +1,6 @@
 """The inputs of the stages in dvc.yaml: must exist before a stage runs, and must not change while the stage runs.
 
-A stage that other stages read leaves a record in data/runs as the last output. DVC compares inputs before a stage and
-writes dvc.lock afterwards, so an input that changes meanwhile would be locked although the stage has read another
-version.
+A stage that other stages read leaves a record in data/runs as the last output.
 """
 
 from functools import cache
@@ -35,19 +33,17 @@ def list_outputs(stage: str) -> list[Path]:
 
 
 def require_inputs(stage: str) -> None:
-    """Checks that all inputs of a stage exist, and that the stages which make these inputs have ended.
-
-    A stage that is not in dvc.yaml has no inputs. Folders to which several stages add (data/observations) are not
-    checked.
+    """Checks that all inputs of a stage in dvc.yaml exist, and that the stages which make these inputs have ended.
 
     Raises:
-        ValueError: an input was not made yet; the message names the input and the command that makes the input.
+        ValueError: an input was not made yet; the message names the command that makes the input.
     """
     if stage not in read_pipeline():
         return
     makers = {output: maker for maker in read_pipeline() for output in list_outputs(maker)}
     # settings.txt shows itself that `params.yaml` was checked
     optional = (CHECKED, *MAY_LACK.get(stage, ()))
+    # folders to which several stages add (data/observations) have no maker, and are not checked
     for path in map(Path, read_pipeline()[stage]["deps"]):
         if path in makers and path not in optional:
             record = RUNS / f"{makers[path]}.json"
@@ -59,9 +55,8 @@ def read_inputs(stage: str, settings: Settings) -> dict[str | Path, object]:
     """Reads the inputs that dvc.yaml lists for a stage; {} for a stage that is not in dvc.yaml.
 
     Returns:
-        Two kinds of entries:
-        - name of a setting, such as "params.yaml: corpus.documents" -> value in `settings`
-        - path of a file -> (size in bytes, time of modification in ns)
+        Name of a setting, such as "params.yaml: corpus.documents" -> value in `settings`; and path of a file -> (size
+        in bytes, time of modification in ns).
     """
     entry = read_pipeline().get(stage, {"deps": []})
     inputs: dict[str | Path, object] = {}
@@ -77,16 +72,13 @@ def read_inputs(stage: str, settings: Settings) -> dict[str | Path, object]:
 
 
 def require_unchanged(stage: str, inputs: dict[str | Path, object]) -> None:
-    """Checks, after a stage has run, that the inputs of the stage are the same as before.
-
-    Args:
-        stage: the name of the stage.
-        inputs: the settings and versions of files before the stage ran (`read_inputs`).
+    """Checks, after a stage has run, that the inputs (`read_inputs`) are the same as before.
 
     Raises:
         RuntimeError: an input was changed, replaced, added or deleted; DVC then writes nothing into dvc.lock.
-        ValueError: params.yaml has a mistake now.
     """
+    # DVC compares inputs before a stage and writes dvc.lock afterwards, so an input that changes meanwhile would be
+    # locked although the stage has read another version
     after = read_inputs(stage, load_settings())
     changed = sorted(str(name) for name in inputs.keys() | after.keys() if inputs.get(name) != after.get(name))
     if changed:

@@ -1,18 +1,13 @@
 """Runs a list of independent jobs on all cores or GPUs of a machine, or on a Dask cluster, each at most once.
 
 A job function takes a job's argument and the job's own folder, and returns JSON. A finished job leaves `result.json` in
-data/jobs/FUNCTION/FINGERPRINT/, where any stage finds the result. The fingerprint covers everything that decides the
-result (fingerprints.py), so a killed or edited stage computes only jobs that are missing or have changed. A finished
-job is checked before use (results.py); a damaged job is computed again. A running job holds the lock of the folder, and
-may keep checkpoints there. data/jobs can be deleted at any time.
+data/jobs/FUNCTION/FINGERPRINT/, where any stage finds the result. The fingerprint (fingerprints.py) covers everything
+that decides the result, so a killed or edited stage computes only missing or changed jobs. A finished job is checked
+before use (results.py); a damaged job is computed again. A running job holds the lock of the folder, and may keep a
+checkpoint there. data/jobs can be deleted at any time.
 
-A cluster (extra `cluster`) needs `dask scheduler` and, on every machine, with the packages of the pipeline,
-`dask worker tcp://HOST:8786 --nthreads 1 --nworkers N`. PYTHONPATH names the checkout, under the same path on every
-machine (a shared file system). When a worker dies, other workers do the unfinished jobs again.
-
-Several processes can instead share every job, one process per GPU, also on several machines:
-`torchrun --nproc-per-node N -m stages pretraining ...`, or `accelerate launch`. The first process writes, to a folder
-that all of the processes see.
+When a worker of a Dask cluster dies, other workers do the unfinished jobs again. With torchrun or accelerate, several
+processes share every job, one process per GPU. The first process writes, to a folder that all of the processes see.
 """
 
 import inspect
@@ -30,8 +25,8 @@ from stages.files.storage import acquire_lock, count_bytes, delete_path, read_st
 from stages.runner import cluster, fingerprints, gpus, pool, results, worker
 from stages.runner.bars import Bar
 from stages.runner.errors import escape_control_characters
+from stages.runner.processes import count_processes, find_rank
 from stages.runner.run import Job
-from stages.runner.worker import count_processes, find_rank
 
 FOLDER = Path("data/jobs")
 
@@ -46,29 +41,28 @@ def run(
     workers: int | str | None = None,
     on_gpu: bool = False,
     shared: bool = False,
+    root: Path = FOLDER,
 ) -> list[tuple[Path, dict]]:
     """Calls `function(argument, folder)` for every job that has no result yet; the largest jobs start first.
 
     Every worker computes with one thread, so a result does not depend on the number of workers.
 
     Args:
-        function: the job function: takes the argument and the folder of a job, and returns JSON. Heavy libraries are
-            imported in the function's body, so that only the workers load these libraries.
+        function: the job function. Heavy libraries are imported in the function's body, only in workers.
         jobs: independent jobs.
-        stage: the name under which progress and errors are printed.
-        workers: number of processes at a time; `None` for the number of cores; the address of a Dask scheduler.
+        stage: the name for progress and errors.
+        workers: number of processes; `None` for the number of cores; the address of a Dask scheduler.
         on_gpu: whether the jobs compute on a GPU, if the machine has any. `workers` `None` then means a process per
-            GPU; more processes than GPUs share the GPUs.
+            GPU.
         shared: whether several processes (torchrun, accelerate) can do a job together.
+        root: the folder of all jobs.
 
     Returns:
         (folder, result) of every job, in order. Of several processes, only the first returns; the rest exit.
 
     Raises:
-        RuntimeError: jobs have failed, or a folder was deleted. Other jobs finish before; several processes stop at
-            once.
-        ValueError: several processes were started for jobs that cannot be shared, or the cluster or a GPU cannot be
-            used.
+        RuntimeError: jobs have failed; other jobs finish before.
+        ValueError: the jobs cannot be shared by processes, or the cluster or a GPU cannot be used.
         FileNotFoundError: an input of a job is missing.
     """
     if not shared:
@@ -78,7 +72,7 @@ def run(
     inputs = {path for job in jobs for path in job.inputs}
     states = {path: read_states(path) for path in inputs}
     prints = fingerprints.compute_fingerprints(identity, jobs)
-    folders = [FOLDER / function.__name__ / fingerprint for fingerprint in prints]
+    folders = [root / function.__name__ / fingerprint for fingerprint in prints]
     records = _read_finished(jobs, folders, stage)
     missing = [number for number, record in enumerate(records) if record is None]
 
@@ -101,30 +95,7 @@ def run(
     return [(folder, record["result"]) for folder, record in zip(folders, records, strict=True)]
 
 
-def run_again(function: Callable[[Any, Path], dict], job: Job, folder: Path, stage: str) -> dict:
-    """Does a job again in a worker and another folder, and returns the result, for comparison with the first.
-
-    Args:
-        function: the job function, called as `function(argument, folder)`.
-        job: the job.
-        folder: an absolute path, which is made.
-        stage: the name under which progress and errors are printed.
-
-    Raises:
-        RuntimeError: the worker failed or was killed.
-        FileNotFoundError: an input of the job is missing.
-        ValueError: torchrun or accelerate started several processes.
-    """
-    _require_one_process(stage)
-    identity = fingerprints.describe_identity(function)
-    states = {path: read_states(path) for path in job.inputs}
-    outcomes = _compute_jobs(function, identity, states, [(job, folder)], workers=1, on_gpu=True)
-    _await_outcomes(outcomes, stage, total=1, done=0)
-    return results.read(folder)["result"]
-
-
 def _require_one_process(stage: str) -> None:
-    """Raises a ValueError if torchrun or accelerate started several processes, which cannot share the jobs."""
     if count_processes() > 1:
         raise ValueError(
             f"{stage}: {count_processes()} processes (WORLD_SIZE) cannot share the jobs; run the stage without "
@@ -133,39 +104,23 @@ def _require_one_process(stage: str) -> None:
 
 
 def prepare_server(stage: Path, workers: int | str | None) -> None:
-    """Starts the server from which workers are forked, which imports the jobs' modules while the stage still loads.
+    """Starts the server from which workers are forked, if the stage in file `stage` needs the server.
 
-    Nothing is done if no server is needed: in one of several processes, with a GPU, on a cluster, and for a stage
-    without jobs.
-
-    Args:
-        stage: the Python file of the stage; the file of a stage without jobs has no `jobs.run(`.
-        workers: number of processes, `None` for the number of cores, or the address of a Dask scheduler.
+    The server imports the jobs' modules while the stage still loads.
     """
-    # `model_jobs.run(` ends in the same text
+    # the file of a stage without jobs has no `jobs.run(`; `model_jobs.run(` ends in the same text
     runs_jobs = "jobs.run(" in stage.read_text(encoding="utf-8")
     if runs_jobs and count_processes() == 1 and not isinstance(workers, str) and not gpus.list_visible_gpus():
         pool.begin_server(fingerprints.list_modules(stage))
 
 
 def _estimate_work(task: tuple[Job, Path]) -> float:
-    """Estimates how much a job computes: `Job.work` times the bytes of all inputs."""
     job, _ = task
     return job.work * (1 + sum(map(count_bytes, job.inputs)))
 
 
 def _await_outcomes(outcomes: Iterator[tuple[str, str | None]], stage: str, total: int, done: int) -> None:
-    """Shows the progress of the jobs of a stage until all of the jobs have ended.
-
-    Args:
-        outcomes: (name of a job, text of the error or `None`), as the jobs end.
-        stage: the name for messages.
-        total: number of all jobs.
-        done: number of jobs that were finished before.
-
-    Raises:
-        RuntimeError: jobs have failed; the message has all errors.
-    """
+    """Shows the progress of `total` jobs, of which `done` are finished, until all have ended."""
     if find_rank() == 0:
         plural = "" if total == 1 else "s"
         print(f"{stage}: {total} job{plural}, {done} of them done before", flush=True)
@@ -184,14 +139,9 @@ def _await_outcomes(outcomes: Iterator[tuple[str, str | None]], stage: str, tota
 
 
 def _read_finished(jobs: list[Job], folders: list[Path], stage: str) -> list[dict | None]:
-    """Reads the record of every finished job, `None` for every other job, in order.
-
-    A damaged job is reported and its folder deleted, so that the job begins anew: the checkpoint in the folder is no
-    safer than the rest, and other stages hold hard links to the files, which must not be overwritten in place.
-    """
+    """Reads the record of every finished job, `None` for every other job; deletes damaged jobs."""
 
     def read_job(job: Job, folder: Path) -> dict | None:
-        """Reads the record of a job, restored if missing; `None` without one, and for a damaged job, then deleted."""
         try:
             # several processes would see the folder in different states while one process restores the folder
             if count_processes() == 1:
@@ -199,6 +149,8 @@ def _read_finished(jobs: list[Job], folders: list[Path], stage: str) -> list[dic
             return worker.read_finished(job, folder)
         except ValueError as error:
             if find_rank() == 0:
+                # the job begins anew: the checkpoint in the folder is no safer than the rest, and other stages hold
+                # hard links to the files, which must not be overwritten in place
                 print(escape_control_characters(f"{stage}: {error}; {job.name} is computed again"), flush=True)
                 delete_path(folder)
             return None
@@ -209,11 +161,10 @@ def _read_finished(jobs: list[Job], folders: list[Path], stage: str) -> list[dic
 
 
 def _restore_job(job: Job, folder: Path) -> None:
-    """Restores a missing job from data/results, unless another stage computes the job and so holds the lock."""
     if RESULTS.exists() and not (folder / results.RESULT).exists():
         folder.parent.mkdir(parents=True, exist_ok=True)
         with suppress(Timeout), acquire_lock(folder.with_suffix(".lock"), wait=False):
-            results.bring_back(folder, job.published)
+            results.bring_back(folder, job.external_files)
 
 
 def _compute_jobs(
@@ -224,19 +175,7 @@ def _compute_jobs(
     workers: int | str | None,
     on_gpu: bool,
 ) -> Iterator[tuple[str, str | None]]:
-    """Does jobs in the given folders: in this process, in several processes, or on a cluster.
-
-    Args:
-        function: the job function.
-        identity: name, code digest and library versions of the function.
-        states: for each input, sizes and times of its files when the jobs were planned.
-        work: jobs with folders, the largest first.
-        workers: number of processes, `None`, or a Dask scheduler.
-        on_gpu: whether the jobs compute on a GPU.
-
-    Yields:
-        (name of a job, text of the error or `None`) as jobs end, in any order.
-    """
+    """Yields (name of a job, text of the error or `None`) as jobs end, in any order."""
     if not work:
         return
     on_cluster = isinstance(workers, str)
@@ -261,11 +200,7 @@ def _compute_jobs(
 
 
 def _compute_here(calls: list[tuple[str, tuple]]) -> Iterator[tuple[str, str | None]]:
-    """Does jobs in this process, one of several that compute every job together (torchrun), up to the first failure.
-
-    Yields:
-        (name of a job, text of the error or `None`).
-    """
+    """Does jobs in this process, one of several that share every job, up to the first failure."""
     for name, arguments in calls:
         error = worker.do_job(*arguments)
         yield name, error

@@ -18,24 +18,20 @@ def run(
     whole: bool,
     shared: bool = False,
 ) -> dict | None:
-    """Does the jobs of a stage, writes its observations (data/observations/STAGE.csv) and publishes the results.
+    """Does the jobs of a stage, writes data/observations/STAGE.csv and hands the results on (results.py).
 
     Args:
-        function: the job function: takes a run and the folder of the job, and returns JSON.
+        function: the job function.
         plan: runs with a property `job`, a Job.
         stage: the stage's name in dvc.yaml.
-        workers: number of processes, `None` for the number of cores, or the address of a Dask scheduler.
+        workers: see `jobs.run`.
         outputs: takes a list of (run, folder of the job, result of the job), in the order of the plan. Writes the
-            further outputs of the stage; returns the observations, and the stage's own entries for its record in
-            data/runs.
+            further outputs of the stage; returns the observations, and the stage's own entries for its record.
         whole: whether the plan is all the work of the stage; a part writes no output.
-        shared: whether several processes (torchrun, accelerate) can do a job together.
+        shared: see `jobs.run`.
 
     Returns:
-        The stage's own entries for the record; `None` for a part.
-
-    Raises:
-        RuntimeError, FileNotFoundError, ValueError: jobs have failed or cannot start, or an observation is not finite.
+        The stage's own entries for the record in data/runs; `None` for a part.
     """
     plan_jobs = [run.job for run in plan]
     left = jobs.run(function, plan_jobs, stage, workers, on_gpu=True, shared=shared)
@@ -43,7 +39,7 @@ def run(
         return None
     done = [(run, folder, result) for run, (folder, result) in zip(plan, left, strict=True)]
     rows, record = outputs(done)
-    kept_elsewhere = {folder: job.published for job, (folder, _) in zip(plan_jobs, left, strict=True)}
-    results.hand_on(stage, kept_elsewhere)
+    external_files = {folder: job.external_files for job, (folder, _) in zip(plan_jobs, left, strict=True)}
+    results.hand_on(stage, external_files)
     observations.write(observations.FOLDER / f"{stage}.csv", rows)
     return record

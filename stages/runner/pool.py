@@ -1,8 +1,8 @@
 """Computes jobs in processes of this machine.
 
-The processes are forked from a server: a process that has imported the modules of the jobs once for all workers, and
-has computed nothing, so that workers inherit no thread and no GPU. Where no such server is possible (macOS, Windows,
-jobs on GPUs), every worker imports the modules.
+On Linux, the processes are forked from a server, which has imported the modules of the jobs once for all workers and
+has computed nothing, so that workers inherit no thread and no GPU. Elsewhere, and for jobs on GPUs, every worker
+imports the modules.
 """
 
 import atexit
@@ -60,8 +60,7 @@ def run_in_processes(
         modules: names of the modules that the jobs import; `None` if every process is to import for itself.
 
     Yields:
-        (name of a job, return value of `call`) as jobs end, in any order; a message replaces the value if the process
-        was killed.
+        (name of a job, return value of `call`, or KILLED) as jobs end, in any order.
 
     Raises:
         RuntimeError: the server, from which workers are forked, was killed.
@@ -104,8 +103,6 @@ def run_in_processes(
 def open_new_process() -> Iterator[ProcessPoolExecutor]:
     """Starts a process that inherits no settings of libraries and computes calls one by one, until the `with` ends.
 
-    The process is killed when the body raises an error, which is raised again.
-
     Raises:
         RuntimeError: the process was killed during a call whose result the body reads.
     """
@@ -122,11 +119,7 @@ def open_new_process() -> Iterator[ProcessPoolExecutor]:
 
 
 def _make_executor(context: multiprocessing.context.BaseContext, number: int) -> ProcessPoolExecutor:
-    """Makes an executor of a single process, to run beside `number` - 1 such processes.
-
-    Raises:
-        RuntimeError: the system gives no semaphores, which Linux keeps in /dev/shm.
-    """
+    """Makes an executor of one process, to run beside `number` - 1 others."""
     try:
         return ProcessPoolExecutor(1, context, initializer=prepare_worker, initargs=(number,))
     except OSError as error:
@@ -145,7 +138,6 @@ def _kill_children() -> None:
 
 
 def _submit_call(executor: ProcessPoolExecutor, call: Callable, arguments: tuple) -> Future:
-    """Submits a call to an executor, which may start a process; raises a RuntimeError if the server was killed."""
     try:
         with _delay_interrupts():
             return executor.submit(call, *arguments)
@@ -154,11 +146,7 @@ def _submit_call(executor: ProcessPoolExecutor, call: Callable, arguments: tuple
 
 
 def begin_server(modules: list[str]) -> None:
-    """Starts the server from which workers are forked, on Linux only and at most once; the server imports `modules`.
-
-    Raises:
-        RuntimeError: the path of the folder for temporary files is too long for a socket.
-    """
+    """Starts the server from which workers are forked, on Linux only and at most once; the server imports `modules`."""
     if sys.platform != "linux":
         return
     # stages.runner.worker notes the time before the modules of jobs are imported (fingerprints.IMPORTED)
@@ -186,10 +174,7 @@ def begin_server(modules: list[str]) -> None:
 # without this, the server takes 2 seconds to unload the libraries
 @atexit.register
 def _end_server() -> None:
-    """Kills the server from which workers are forked, if a server runs.
-
-    A server that is still importing would afterwards start a process whose parent is gone.
-    """
+    # a server that is still importing would afterwards start a process whose parent is gone
     # the library has no public way to end the server at once, and starts another when needed
     server = multiprocessing.forkserver._forkserver._forkserver_pid
     if server is not None:
@@ -220,14 +205,10 @@ def _delay_interrupts() -> Iterator[None]:
 
 
 def prepare_worker(number: int) -> None:
-    """Sets up a worker process, which leaves Ctrl-C to the stage and ends when the stage ends.
-
-    Args:
-        number: of worker processes. Without a terminal, each prints progress `number` times as rarely. Each compiles
-            GPU code with 1/`number` of the cores.
-    """
+    """Sets up one of `number` worker processes, which leaves Ctrl-C to the stage and ends when the stage ends."""
+    # without a terminal, every worker prints progress
     bars.EVERY *= number
-    # PyTorch takes as many threads as cores, and at most 32
+    # to compile GPU code, PyTorch takes as many threads as cores, and at most 32
     threads = min(max(joblib.cpu_count() // number, 1), 32)
     os.environ.setdefault("TORCHINDUCTOR_COMPILE_THREADS", str(threads))
     signal.signal(signal.SIGINT, signal.SIG_IGN)
@@ -239,17 +220,14 @@ def prepare_worker(number: int) -> None:
 
 
 def end_with_parent() -> None:
-    """Asks the kernel of Linux to kill this process when the process that started this process ends.
-
-    No thread could do so while native code holds the global interpreter lock. The kernel watches the thread that has
-    started this process: the main thread of the stage or of the server.
-    """
+    """Asks the kernel of Linux to kill this process when the process that started this process ends."""
+    # No thread could do so while native code holds the global interpreter lock. The kernel watches the thread that has
+    # started this process: the main thread of the stage or of the server.
     if sys.platform == "linux":
         ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
 
 
 def _wait_for_end() -> None:
-    """Waits in a thread for the end of the stage, and then ends this process in the middle of a job."""
     multiprocessing.parent_process().join()
     os._exit(1)
 

@@ -36,10 +36,7 @@ def describe_provenance() -> dict:
 
 
 def _find_commit() -> str:
-    """Finds the commit of the working tree; `-modified` is appended if code was changed since.
-
-    If Git fails, or no commit contains the code, the reason is printed, and `unknown` returned.
-    """
+    """Finds the commit of the working tree, `-modified` if code was changed since, or `unknown`."""
     try:
         # a repository around an unpacked archive, or in GIT_DIR, has commits without this code
         _run_git("ls-files", "--error-unmatch", "dvc.yaml")

@@ -1,8 +1,9 @@
 """The files of a finished job: `result.json` names every other file in the job's folder with a SHA-256.
 
-The result is written last and holds a checksum of its own content, so a job is finished, unfinished or damaged. Stages
-with jobs of several models publish results in data/results/STAGE/FINGERPRINT, an output that DVC keeps. A clone that
-has pulled this output, or an experiment of DVC in a separate folder, takes finished jobs from there.
+The result is written last and has a checksum of its own, so a job is finished, unfinished or damaged. Stages with jobs
+of several models hand results on in data/results/STAGE/FINGERPRINT, an output of DVC, from which a clone takes finished
+jobs after `dvc pull`. External files, such as the weights of models, are left out there, because another output of the
+stage has them.
 """
 
 import hashlib
@@ -37,14 +38,7 @@ CHECKPOINT = "checkpoint.safetensors"
 def write(folder: Path, name: str, settings: dict, result: dict, seconds: float) -> None:
     """Finishes a job: writes a description for a reader, and the result with the checksums of all other files.
 
-    The other files become read-only, because stages publish hard links and an edit of any link edits all.
-
-    Args:
-        folder: the folder of the job.
-        name: the name of the job.
-        settings: the settings that decide the result, as JSON.
-        result: the job function's return value, JSON.
-        seconds: how long the function took.
+    `settings` decide the result; `seconds` is the time that the job function took.
 
     Raises:
         ValueError: a number of the result is not finite; the message names the place.
@@ -58,6 +52,7 @@ def write(folder: Path, name: str, settings: dict, result: dict, seconds: float)
     record["sha256"] = _digest_record(record)
     write_atomically(folder / DESCRIPTION, json.dumps({"name": name, "settings": settings}, indent=1, sort_keys=True))
     write_atomically(folder / RESULT, json.dumps(record, sort_keys=True))
+    # stages link to the files, and an edit of any hard link edits all
     for file in files:
         make_read_only(folder / file)
 
@@ -87,39 +82,29 @@ def read(folder: Path) -> dict | None:
     return record
 
 
-def hand_on(stage: str, folders: dict[Path, Container[str]]) -> None:
+def hand_on(stage: str, external_files: dict[Path, Container[str]]) -> None:
     """Replaces the results of a stage in data/results, which `dvc push` and `dvc pull` carry to other clones.
 
-    Args:
-        stage: the name of the stage.
-        folders: the folder of each job -> names in the folder to leave out, because another output of the stage keeps
-            these files.
+    `external_files` has the folder of each job, and the names of external files and folders in that folder.
     """
     with make_temporary_sibling(RESULTS / stage) as output:
         output.mkdir()
-        for folder, left_out in folders.items():
+        for folder, external in external_files.items():
             for name in (RESULT, DESCRIPTION, *_list_files(folder)):
-                if name.partition("/")[0] not in left_out:
+                if name.partition("/")[0] not in external:
                     _link_file(folder / name, output / folder.name / name)
 
 
-def bring_back(folder: Path, published: dict[str, Path]) -> None:
-    """Restores the folder of a job from data/results, as after `dvc pull` in a new clone, if all files are there.
+def bring_back(folder: Path, external_files: dict[str, Path]) -> None:
+    """Restores the folder of a job from data/results, if all files are there; the caller checks the files.
 
-    The caller checks the files.
-
-    Args:
-        folder: the folder of the job, in data/jobs, whose name is the fingerprint.
-        published: name of a file or folder that is not in data/results -> its path in another output of the stage.
-
-    Raises:
-        ValueError: a result names a file that could lie outside the folder.
+    `external_files` maps the name of an external file or folder to the path in another output of the stage.
     """
     for handed_on in RESULTS.glob(f"*/{folder.name}"):
         sources = {name: handed_on / name for name in (RESULT, DESCRIPTION)}
         for name in _list_files(handed_on):
             first, _, rest = name.partition("/")
-            sources[name] = published[first] / rest if first in published else handed_on / name
+            sources[name] = external_files[first] / rest if first in external_files else handed_on / name
         if all(source.is_file() for source in sources.values()):
             with make_temporary_sibling(folder) as temporary:
                 for name, source in sources.items():
@@ -133,11 +118,7 @@ def _link_file(source: Path, target: Path) -> None:
 
 
 def _list_files(folder: Path) -> list[str]:
-    """Lists the files that a result names, by relative name; empty if the result cannot be read.
-
-    Raises:
-        ValueError: a name could lead out of the folder.
-    """
+    """Lists the files that a result names; empty if the result cannot be read."""
     path = folder / RESULT
     try:
         names = list(json.loads(path.read_bytes())["files"].keys())
@@ -148,16 +129,7 @@ def _list_files(folder: Path) -> list[str]:
 
 
 def _require_inside(names: Iterable, path: Path) -> None:
-    """Checks that the file names in a result stay in the folder of the result, which may come from elsewhere.
-
-    Args:
-        names: the names.
-        path: the file of the result, for the message.
-
-    Raises:
-        ValueError: a name is absolute, contains `..`, is not in normal form (such as `a//b` or `./a`), is longer than
-            200 characters, or has a character that cannot be printed.
-    """
+    """Raises a ValueError if a name in the result at `path` could lead out of the folder."""
     for name in names:
         relative = PurePath(name)
         leads_out = relative.is_absolute() or ".." in relative.parts
@@ -168,7 +140,7 @@ def _require_inside(names: Iterable, path: Path) -> None:
 
 
 def _require_finite(value: object, where: str) -> None:
-    """Raises a ValueError for NaN or infinity anywhere in a result; `where` names the place of `value`."""
+    """Raises a ValueError for NaN or infinity anywhere in a result."""
     if isinstance(value, float) and not math.isfinite(value):
         raise ValueError(f"{where} is {value}, not a finite number; if the training diverged, lower the learning rate")
     parts = []

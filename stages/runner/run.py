@@ -29,7 +29,7 @@ class Run(Record):
 
     @property
     def text(self) -> str:
-        """The content as JSON text with sorted keys, equal for equal runs."""
+        """The content as JSON text, equal for equal runs."""
         return json.dumps(self.content, sort_keys=True)
 
 
@@ -41,9 +41,10 @@ class Job:
         name: the job in messages about progress and errors.
         argument: the first argument of the function: a Run, or a dictionary that is JSON.
         inputs: files and folders that decide the result, together with `content` and the code.
-        required: names of files and folders that the function must leave in the job's folder for this run. The names
-            are no part of the fingerprint: a finished job that lacks such a file is called again.
-        published: name of a file or folder in the job's folder -> path in an output of the stage.
+        required: names of files and folders that the function must leave in the job's folder for this run. A finished
+            job that lacks such a file is called again; the names are no part of the fingerprint.
+        external_files: name of a file or folder in the job's folder -> path in an output of the stage other than
+            data/results, which leaves out the file or folder.
         work: how much a job computes in comparison with jobs of equally large inputs; large jobs start first.
     """
 
@@ -51,10 +52,10 @@ class Job:
     argument: dict | Run
     inputs: tuple[Path, ...]
     required: tuple[str, ...] = ()
-    published: dict[str, Path] = field(default_factory=dict)
+    external_files: dict[str, Path] = field(default_factory=dict)
     work: float = 1.0
 
     @property
     def content(self) -> dict:
-        """The settings that decide the result, as JSON; a Run may hold more."""
+        """The settings that decide the result, as JSON."""
         return self.argument.content if isinstance(self.argument, Run) else self.argument

@@ -15,46 +15,11 @@ from safetensors import SafetensorError
 from stages.files.storage import acquire_lock, name_refused_writes, read_states
 from stages.runner import fingerprints, gpus, pool, results
 from stages.runner.errors import describe_error
+from stages.runner.processes import find_rank
 from stages.runner.run import Job
 
 # Errors that a user can fix, shown without a traceback. Writing weights to a full disk raises a SafetensorError.
 FIXABLE = (ValueError, OSError, MemoryError, SafetensorError)
-LAUNCHER = "use torchrun or accelerate, which set all such variables, or run `unset WORLD_SIZE RANK` first"
-
-
-def find_rank(variable: str = "RANK", missing: str = "") -> int:
-    """Returns the number of this process among the processes that share every job, from 0; 0 for a single process.
-
-    Args:
-        variable: the environment variable of torchrun or accelerate: RANK counts all processes, LOCAL_RANK the
-            processes of a machine.
-        missing: the number if the variable is not set.
-
-    Raises:
-        ValueError: there are several processes, and the variable is not the number of a process.
-    """
-    # a RANK without a WORLD_SIZE above 1 has another meaning
-    if count_processes() == 1:
-        return 0
-    text = os.environ.get(variable, missing)
-    if text not in map(str, range(count_processes())):
-        raise ValueError(f"{variable} is {text!r}, expected a number below WORLD_SIZE, {count_processes()}; {LAUNCHER}")
-    return int(text)
-
-
-def count_processes() -> int:
-    """Returns how many processes `torchrun` or `accelerate launch` started to share every job; 1 without a launcher.
-
-    Raises:
-        ValueError: WORLD_SIZE is no number of processes, or MASTER_ADDR is missing, so no launcher started the
-            processes.
-    """
-    text = os.environ.get("WORLD_SIZE") or "1"
-    if not text.isdecimal() or int(text) == 0:
-        raise ValueError(f"WORLD_SIZE is {text!r}, expected a number of processes; {LAUNCHER}")
-    if int(text) > 1 and "MASTER_ADDR" not in os.environ:
-        raise ValueError(f"WORLD_SIZE is {text}, but MASTER_ADDR is not set; {LAUNCHER}")
-    return int(text)
 
 
 def do_job(
@@ -72,11 +37,10 @@ def do_job(
         function: the job function.
         job: the job to do.
         folder: the job's folder as an absolute path.
-        directory: the working directory of the stage, to which all relative paths refer.
+        directory: the working directory of the stage.
         devices: GPUs of which the worker takes the freest; empty without GPUs; `None` to look for GPUs.
-        identity: name, code digest and library versions of the function when the jobs were planned, for comparison with
-            the code in this process.
-        inputs: for each input of the job, sizes and times of its files when the jobs were planned.
+        identity: `describe_identity` of the function when the jobs were planned.
+        inputs: `read_states` of every input when the jobs were planned.
     """
     if identity != fingerprints.describe_identity(function, as_loaded=True):
         found = "the worker has loaded other code or other versions of libraries than the stage"
@@ -111,7 +75,6 @@ def read_finished(job: Job, folder: Path) -> dict | None:
 
 
 def _call_job(function: Callable, job: Job, folder: Path, inputs: dict[Path, dict]) -> None:
-    """Calls the job function and writes the result and time, unless the job is finished."""
     if read_finished(job, folder) is not None:
         return
     started = time.perf_counter()
@@ -126,7 +89,6 @@ def _call_job(function: Callable, job: Job, folder: Path, inputs: dict[Path, dic
 
 
 def _require_unchanged(inputs: dict[Path, dict]) -> None:
-    """Raises a ValueError if an input has changed since the jobs were planned and their fingerprints computed."""
     for path, states in inputs.items():
         if read_states(path) != states:
             raise ValueError(f"{path} changed after the stage began; run the same command again")

@@ -9,9 +9,9 @@ from pathlib import Path
 
 from pydantic import ValidationError, model_validator
 
+from stages.files.code import compute_source_digest
 from stages.files.documents import is_generated, read_yaml
 from stages.files.quoting import quote_bare, quote_value
-from stages.files.storage import compute_sha256
 from stages.schema.checks import CHECKS, REFERENCE
 from stages.schema.names import suggest_name
 from stages.schema.operators import describe_operators
@@ -142,7 +142,7 @@ class Settings(Record):
         Returns:
             `operator`: the name in the code.
             `variant`: the name in params.yaml, with all settings that are not null; only for a variant.
-            `operators_file`, `operators_sha256`: file and hash; only for a user's own operator.
+            `operators_file`, `operators_sha256`: file and hash of the code; only for a user's own operator.
         """
         settings = {"operator": name}
         if name in self.variants:
@@ -150,7 +150,7 @@ class Settings(Record):
             settings.update(self.variants[name].model_dump(exclude_none=True))
         if settings["operator"] not in describe_operators():
             settings["operators_file"] = self.operators_file
-            settings["operators_sha256"] = compute_sha256(Path(self.operators_file))
+            settings["operators_sha256"] = compute_source_digest(Path(self.operators_file))
         return settings
 
     def list_pretrained(self, operator: str | None = None, size: str | None = None) -> list[tuple[str, str]]:

@@ -42,7 +42,7 @@ class CrossDomain(Record):
 
 
 class Convergence(Record):
-    """Fine-tuning from intermediate checkpoints of pre-training."""
+    """Fine-tuning from intermediate models of pre-training."""
 
     protocol: Protocol
     steps: Several[Count]

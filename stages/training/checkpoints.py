@@ -135,9 +135,9 @@ def _restore_state(model: torch.nn.Module, adamw: torch.optim.AdamW, tensors: di
 
 
 def clear_temporary_files(folder: Path) -> None:
-    """Deletes temporary files that a killed process left in a job's folder and in the sub-folder checkpoints.
+    """Deletes temporary files that a killed process left in a job's folder and in the sub-folder intermediate_models.
 
     The names of these files begin with a dot. The caller holds the lock of the job, so nobody is writing the files.
     """
-    for temporary in (*folder.glob(".*"), *folder.glob("checkpoints/.*")):
+    for temporary in (*folder.glob(".*"), *folder.glob("intermediate_models/.*")):
         delete_path(temporary)

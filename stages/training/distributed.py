@@ -12,7 +12,7 @@ from torch import Tensor, distributed, nn
 from torch.nn.parallel import DistributedDataParallel
 
 from stages.files.quoting import quote_value
-from stages.runner.worker import LAUNCHER, count_processes, find_rank
+from stages.runner.processes import LAUNCHER, count_processes, find_rank
 from stages.training.optimisation import find_device
 
 
