@@ -134,7 +134,7 @@ def read_matrix(reports: Path) -> dict[tuple[str, str], str]:
     for row in table.split('<th class="name"')[1:]:
         operator = row.split(">")[1].split("<")[0]
         for cell in row.split("<td ")[1:]:
-            label = re.search('data-label="([^",]+)', cell)[1]
+            label = re.findall('data-label="([^",]+)', cell)[0]
             cells[operator, label] = " ".join(re.sub("<[^>]+>", "", "<td " + cell).split())
     return cells
 
@@ -237,7 +237,7 @@ def test_the_note_on_the_studies_gives_the_level_in_their_settings():
 def test_the_legend_names_the_length_and_the_rate_of_the_study():
     settings = yaml.safe_load((STUDY / "params.yaml").read_text())
     legend = read_content("sections")["marks"]["study"]
-    tokens, rate = re.fullmatch(r"our study own_score \((\d+) tokens, rate (.+)\)", legend).groups()
+    [(tokens, rate)] = re.findall(r"our study own_score \((\d+) tokens, rate (.+)\)$", legend)
     assert int(tokens) == settings["tokenization"]["sequence_length"]
     assert float(rate) == settings["pretraining"]["learning_rate"]
 
@@ -408,7 +408,7 @@ def test_the_latex_compiles_to_few_pages(reports, tmp_path):
         assert done.returncode == 0, done.stdout[-3000:]
     log = (tmp_path / "report.log").read_text(errors="replace")
     assert "undefined references" not in log
-    assert int(re.search(r"\((\d+) pages", log)[1]) <= MOST_PAGES
+    assert int(re.findall(r"\((\d+) pages", log)[0]) <= MOST_PAGES
 
 
 @pytest.mark.parametrize(

@@ -64,7 +64,7 @@ def average_columns(cells: pd.Series) -> dict[str, Fraction]:
     Returns:
         The averages by definition: `all nine columns`, `eight tasks` and `without MNLI-mm`.
     """
-    total = sum(cells[column] for column in COLUMNS)
+    total = sum((cells[column] for column in COLUMNS), Fraction())
     matched = cells["mnli_m"]
     mismatched = cells["mnli_mm"]
     return {

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from itertools import product
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -103,7 +104,7 @@ def find_noised_module(model: nn.Module, place: str) -> nn.Module:
         model: A BERT with a head.
         place: word_embeddings, or embedding_output for the sum of all embeddings after LayerNorm.
     """
-    embeddings = model.bert.embeddings
+    embeddings: Any = model.bert.embeddings
     return embeddings.word_embeddings if place == "word_embeddings" else embeddings
 
 

@@ -39,7 +39,7 @@ def measure_probes(model: nn.Module, examples: Encoded, seed: int) -> dict[str, 
         embeddings; the norm of the embeddings, times the norm of the logits' derivative along a random unit vector.
     """
     modules = list_operators(model)
-    result = defaultdict(lambda: defaultdict(float))
+    result: dict[str, dict[str, float]] = defaultdict(lambda: defaultdict(float))
     count = min(EXAMPLES, len(examples))
     # A generator of the CPU gives the same directions on any device.
     generator = torch.Generator().manual_seed(seed)

@@ -58,7 +58,7 @@ def is_built_without_cuda() -> bool:
 
 
 # the cache keeps the lock alive, and a further call takes no second GPU
-@cache  # noqa: RET503, because the loop ends only by `return`
+@cache
 def bind_to_gpu(gpus: tuple[str, ...]) -> AcquireReturnProxy:
     """Binds this worker process to the GPU with the fewest workers of this user, by setting CUDA_VISIBLE_DEVICES.
 
@@ -91,3 +91,4 @@ def bind_to_gpu(gpus: tuple[str, ...]) -> AcquireReturnProxy:
                 lock = acquire_lock(folder / f"gpu-{gpu}-{place}.lock", wait=False)
                 os.environ["CUDA_VISIBLE_DEVICES"] = gpu
                 return lock
+    raise AssertionError("the loop ends only by `return`")

@@ -79,7 +79,7 @@ def run(
     states = {path: read_states(path) for path in inputs}
     prints = fingerprints.compute_fingerprints(identity, jobs)
     folders = [FOLDER / function.__name__ / fingerprint for fingerprint in prints]
-    records = _read_finished(jobs, folders, stage)
+    records: list[Any] = _read_finished(jobs, folders, stage)
     missing = [number for number, record in enumerate(records) if record is None]
 
     work = sorted(((jobs[number], folders[number]) for number in missing), key=_estimate_work, reverse=True)
@@ -120,7 +120,8 @@ def run_again(function: Callable[[Any, Path], dict], job: Job, folder: Path, sta
     states = {path: read_states(path) for path in job.inputs}
     outcomes = _compute_jobs(function, identity, states, [(job, folder)], workers=1, on_gpu=True)
     _await_outcomes(outcomes, stage, total=1, done=0)
-    return results.read(folder)["result"]
+    record: Any = results.read(folder)
+    return record["result"]
 
 
 def _require_one_process(stage: str) -> None:

@@ -250,7 +250,8 @@ def end_with_parent() -> None:
 
 def _wait_for_end() -> None:
     """Waits in a thread for the end of the stage, and then ends this process in the middle of a job."""
-    multiprocessing.parent_process().join()
+    stage: Any = multiprocessing.parent_process()
+    stage.join()
     os._exit(1)
 
 

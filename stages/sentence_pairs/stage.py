@@ -12,7 +12,7 @@ stage stops if the share of pairs that are not text exceeds filtering.malformed_
 """
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from itertools import islice
 from pathlib import Path
 
@@ -72,7 +72,7 @@ def read_texts(settings: Settings, protocol: TranslationProtocol) -> tuple[dict[
 
 def _read_sides(
     settings: Settings, protocol: TranslationProtocol, limits: dict[str, int]
-) -> tuple[dict[str, Iterable[reading.Sides]], str]:
+) -> tuple[Mapping[str, Iterable[reading.Sides]], str]:
     """Reads the unchecked sentence pairs of a protocol: generated, from files, or from the Hugging Face hub.
 
     Args:
