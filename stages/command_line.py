@@ -139,7 +139,7 @@ def _add_command(commands: argparse._SubParsersAction, name: str, source: Path) 
     """
     # parsed and not imported, so that help answers at once
     tree = ast.parse(source.read_text(encoding="utf-8"))
-    description = ast.get_docstring(tree)
+    description = ast.get_docstring(tree) or ""
     command = commands.add_parser(
         name,
         help=description.splitlines()[0],

@@ -109,6 +109,7 @@ def test_a_second_writer_of_a_path_waits_for_the_first_and_says_so(tmp_path):
         )
         for text in ("first", "second")
     )  # fmt: skip
+    assert first.stdout and second.stdout
     begun = {first: first.stdout.readline(), second: second.stdout.readline()}
     waiting, at_work = sorted(begun, key=begun.get)
     assert begun[waiting].startswith(".corpus.lock: another process holds this lock; waiting")
@@ -170,7 +171,7 @@ def test_a_file_system_that_cannot_protect_files_gets_a_warning_of_each_kind_and
         (tmp_path / name / "model").mkdir(parents=True)
         (tmp_path / name / "model" / "weights").write_text("whole")
         results.write(tmp_path / name, name, {}, {}, 1.0)
-        assert results.read(tmp_path / name)["result"] == {}
+        assert (results.read(tmp_path / name) or {})["result"] == {}
     fsync, chmod = capsys.readouterr().err.splitlines()
     assert re.match(rf"warning: {tmp_path}/a/job.json: no fsync \({os.strerror(number)}\), so a crash", fsync)
     assert re.match(rf"warning: {tmp_path}/a/model/weights: cannot be made read-only", chmod)

@@ -68,7 +68,7 @@ CODE, CORPUS, OPERATORS = (
 
 
 @pytest.fixture
-def inputs() -> dict[str, object]:
+def inputs() -> dict[str | Path, object]:
     """The inputs of pretraining at the default scale, with a single file of code, one of the corpus and operators."""
     for path in (CODE, CORPUS, OPERATORS):
         write_atomically(path, "before")
@@ -130,6 +130,7 @@ def test_a_corpus_made_while_its_settings_are_edited_ends_in_an_error_and_leaves
     environment = os.environ | {"PYTHONPATH": str(ROOT), "DVC_STAGE": "corpus"}
     pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
     stage = subprocess.Popen(command, env=environment, text=True, **pipes)
+    assert stage.stdout
     # printed once the settings have been read
     assert stage.stdout.readline().startswith("corpus: stage ")
     edit_settings("documents: 2500", "documents: 2400")

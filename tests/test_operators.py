@@ -3,6 +3,7 @@
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
@@ -33,7 +34,7 @@ def make_operator(operator: str, hidden=24, heads=3, positions=7, **others) -> S
     return build_attention(operator, hidden, heads, positions=positions, output=False, **others)
 
 
-def build_operator(operator: str, hidden=24, heads=3, positions=7, seed=5) -> SelfAttention:
+def build_operator(operator: str, hidden=24, heads=3, positions=7, seed=5) -> Any:
     """Float64, every parameter drawn from N(0, 1): a start of ones or zeros could hide a mistake."""
     generator = torch.Generator().manual_seed(seed)
     module = make_operator(operator, hidden, heads, positions).double()
@@ -51,15 +52,15 @@ def apply_linear(X, layer):
     return X @ layer.weight.T + layer.bias
 
 
-def compute_scores_and_values(operator: str, m, X, i: int):  # noqa: C901, PLR0911  # an equation an operator
+def compute_scores_and_values(operator: str, m, X, i: int) -> Any:  # noqa: C901, PLR0911  # an equation an operator
     """Scores before the mask and values of head i, for one sequence X [n, h], as the sources print them."""
     n, d = len(X), m.width
     head = slice(i * d, (i + 1) * d)
     root = d**0.5
-    S = apply_linear(X, m.shared) if "shared" in m.linear_layers else None
-    Q = apply_linear(X, m.query)[:, head] if "query" in m.linear_layers else None
-    K = apply_linear(X, m.key)[:, head] if "key" in m.linear_layers else None
-    V = apply_linear(X, m.value)[:, head] if "value" in m.linear_layers else None
+    S: Any = apply_linear(X, m.shared) if "shared" in m.linear_layers else None
+    Q: Any = apply_linear(X, m.query)[:, head] if "query" in m.linear_layers else None
+    K: Any = apply_linear(X, m.key)[:, head] if "key" in m.linear_layers else None
+    V: Any = apply_linear(X, m.value)[:, head] if "value" in m.linear_layers else None
     match operator:
         case "original":
             return Q @ K.T / root, V
@@ -309,7 +310,7 @@ SIZES = [(SMALL, 0.02), (NARROW, 0.05)]
 STARTS = [(operator, start) for operator, kind in SELF_ATTENTION.items() for start in kind.starts]
 
 
-def build_in_a_new_model(operator: str, size: dict, deviation: float, **others) -> SelfAttention:
+def build_in_a_new_model(operator: str, size: dict, deviation: float, **others) -> Any:
     """The operator inside a new model, initialised by the library and the operator together."""
     torch.manual_seed(3)
     config = make_configuration(operator, **size, vocab_size=50, initializer_range=deviation, **others)

@@ -7,6 +7,7 @@ import re
 import shutil
 import subprocess
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
 import pytest
@@ -42,9 +43,9 @@ def browse(page: str, folder: Path, *flags: str) -> tuple[str, str]:
     return done.stdout, done.stderr
 
 
-def read_result(dom: str) -> object:
+def read_result(dom: str) -> Any:
     """The content of the element `result`, which the script of a test has written."""
-    return json.loads(html.unescape(re.search(r'<pre id="result">(.*?)</pre>', dom, re.DOTALL)[1]))
+    return json.loads(html.unescape(re.findall(r'<pre id="result">(.*?)</pre>', dom, re.DOTALL)[0]))
 
 
 def add_script(page: str, expression: str, before: str = "") -> str:
@@ -169,7 +170,7 @@ def test_no_printed_word_is_cut_off_or_below_seven_points(pages, tmp_path, name)
         ["pdftotext", "-bbox", tmp_path / "page.pdf", "-"], check=True, capture_output=True, text=True
     )
     for page in found.stdout.split("<page ")[1:]:
-        width = float(re.search(r'width="([\d.]+)"', page)[1])
+        width = float(re.findall(r'width="([\d.]+)"', page)[0])
         for left, top, right, bottom in re.findall(r'xMin="(.+?)" yMin="(.+?)" xMax="(.+?)" yMax="(.+?)">', page):
             assert float(left) >= 0 and float(right) <= width
             assert float(bottom) - float(top) >= 6.95 * LINE

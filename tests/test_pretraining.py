@@ -156,7 +156,7 @@ def test_a_process_killed_at_any_moment_continues_bit_for_bit(moment, tokens, tm
     paths = (str(path) for path in (tokens, folder, folder / "live.csv"))
     command = [sys.executable, "-c", program, *paths]
     with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True) as process:
-        assert process.stdout.readline() == "now\n"
+        assert process.stdout and process.stdout.readline() == "now\n"
         process.send_signal(signal.SIGKILL)
     assert not (folder / "model").exists()  # it was killed on the way
     assert save_pretrained(tokens, folder) == undisturbed

@@ -70,7 +70,7 @@ def read_rows(text: str) -> list[dict]:
 
 def read_badge(text: str) -> str:
     """Reads the title of a badge, which is well-formed XML."""
-    return ElementTree.fromstring(text)[0].text
+    return ElementTree.fromstring(text)[0].text or ""
 
 
 def test_the_commands_of_a_readme_run_in_a_fresh_clone_and_environment(tmp_path):

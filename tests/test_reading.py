@@ -282,7 +282,9 @@ def test_every_line_of_a_shard_is_traced_to_its_line_of_the_source(tmp_path, out
     known, traced = origins.read(output), []
     for shard in reading.list_shards(output):
         for number, line in enumerate(reading.read_lines(shard), 1):
-            file, place = origins.locate_line(number, known[shard.name])
+            found = origins.locate_line(number, known[shard.name])
+            assert found
+            file, place = found
             assert list(reading.read_lines(Path(file)))[place - 1] == line
             traced.append((Path(file), place))
     assert traced == [(files[0], line) for line in (1, 3, 4, 7)] + [(files[1], line) for line in (1, 2, 5)]

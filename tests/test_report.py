@@ -118,7 +118,7 @@ def read_matrix(reports: Path) -> dict[tuple[str, str], str]:
     for row in table.split('<th class="name"')[1:]:
         operator = row.split(">")[1].split("<")[0]
         for cell in row.split("<td ")[1:]:
-            label = re.search('data-label="([^",]+)', cell)[1]
+            label = re.findall('data-label="([^",]+)', cell)[0]
             cells[operator, label] = " ".join(re.sub("<[^>]+>", "", "<td " + cell).split())
     return cells
 
@@ -319,7 +319,7 @@ def test_the_latex_compiles_to_few_pages(reports, tmp_path):
         assert done.returncode == 0, done.stdout[-3000:]
     log = (tmp_path / "report.log").read_text(errors="replace")
     assert "undefined references" not in log
-    assert int(re.search(r"\((\d+) pages", log)[1]) <= MOST_PAGES
+    assert int(re.findall(r"\((\d+) pages", log)[0]) <= MOST_PAGES
 
 
 @pytest.mark.parametrize(

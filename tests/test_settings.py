@@ -237,7 +237,7 @@ def test_weights_over_parameters_are_counted_as_the_operators_have_pairs():
     assert stage.OVER_PARAMETERS.keys() == expected.keys()
     for name, kind in expected.items():
         module, _ = kind.build_feed_forward(model.hidden, model.heads, model.intermediate, dropout=0.0)
-        heads, pairs, _ = module.K.shape
+        heads, pairs, _ = module.get_parameter("K").shape
         assert stage.count_stored_weights(name, model, length=512) == heads * pairs
 
 

@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import torch
-from sacrebleu.metrics import BLEU
+from sacrebleu.metrics.bleu import BLEU
 from safetensors.numpy import load_file
 from torch import nn
 

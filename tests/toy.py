@@ -21,7 +21,7 @@ from stages.sequences.packing import INDEX, pack
 
 CLOCKED = ("tokens_per_second", "model_flop_utilisation")
 MINE = Path(__file__).parents[1] / "my_operators.py"
-OWN = dedent(ast.get_docstring(ast.parse(MINE.read_text())).split("projected:\n\n")[1].split("\n\nAn edit")[0])
+OWN = dedent(str(ast.get_docstring(ast.parse(MINE.read_text()))).split("projected:\n\n")[1].split("\n\nAn edit")[0])
 SPECIAL = {"[PAD]": 0, "[UNK]": 1, "[CLS]": 2, "[SEP]": 3, "[MASK]": 4}
 VOCABULARY, LENGTH = 60, 12
 TOY = {"layers": 1, "hidden": 16, "heads": 2, "intermediate": 64, "positions": 16}

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from functools import cache
 from math import isnan, nan
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -319,7 +320,7 @@ def _explain(row, verdict: str, direction: str, alpha: float) -> str:
         "tolerance": f"{100 * (speeds.TOLERANCE - 1):.0f} %",
         "far_below": f"{100 * speeds.FAR_BELOW:.0f} %",
     }
-    reason = descriptions["reasons"][verdict].format(**limits)
+    reason: Any = descriptions["reasons"][verdict].format(**limits)
     if verdict == NO_INTERVAL and row.never + row.never_reference > 0:
         reason = descriptions["censored"]
     # The smallest p value of n seeds is 2 / 2^n.

@@ -9,6 +9,7 @@ docstring and the comments of an operator say which parts the source fixes and w
 """
 
 import math
+from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -430,7 +431,7 @@ class SelfAttention(nn.Module):
         """
         if not (self.exportable and self.roles):
             raise ValueError(f"{self.name}: {self.equation}; BERT cannot express it")
-        layers = [self.get_submodule(role) for role in self.roles]
+        layers: list[Any] = [self.get_submodule(role) for role in self.roles]
         query, key, value = [(layer.weight, layer.bias) for layer in layers]
         D = self.compute_diagonal()
         if D is not None:

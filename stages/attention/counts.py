@@ -12,7 +12,6 @@ from typing import Any
 
 import torch
 from torch import nn
-from transformers.models.bert.modeling_bert import BertLayer
 
 from .bert import OperatorBertForMaskedLM, OperatorBertForSequenceClassification, WithOperator
 from .configuration import make_configuration
@@ -128,7 +127,7 @@ def _build_on_meta(model: type[WithOperator], variant: Variant, size: Size) -> W
         return model(config)
 
 
-def _build_layer(variant: Variant, size: Size) -> BertLayer:
+def _build_layer(variant: Variant, size: Size) -> nn.Module:
     return _build_on_meta(OperatorBertForMaskedLM, variant, size).bert.encoder.layer[0]
 
 

@@ -12,6 +12,7 @@ import re
 import shutil
 import sys
 from pathlib import Path
+from typing import Any
 
 import torch
 import transformers
@@ -174,11 +175,12 @@ def _read_tokenizer(folder: Path) -> Tokenizer | None:
 def _load_model(kind: type[PreTrainedModel], folder: Path) -> PreTrainedModel:
     """Loads a model from safetensors files; ValueError for damaged, missing or unexpected weights."""
     try:
-        model, report = kind.from_pretrained(
+        loaded: Any = kind.from_pretrained(
             folder, use_safetensors=True, ignore_mismatched_sizes=True, output_loading_info=True
         )
     except SafetensorError as error:
         raise ValueError(f"{folder}: the weights are damaged ({str(error)!r:.80}); copy the folder again") from None
+    model, report = loaded
     # Hugging Face only warns, and draws missing weights at random.
     for problem, names in report.items():
         if names:
@@ -235,7 +237,7 @@ def convert_to_stock_bert(model: OperatorBertModel | WithOperator) -> PreTrained
     # The three settings left out describe the class of `model`.
     names = BertConfig().to_dict().keys() - {"model_type", "architectures", "dtype"}
     stock = STOCK[type(model)](BertConfig(**{name: getattr(config, name) for name in names}))
-    projections = [layer.attention.self.build_projections() for layer in model.base_model.encoder.layer]
+    projections = [layer.attention.self.build_projections() for layer in model.base_model.encoder.layer.children()]
     shared = {name: tensor for name, tensor in model.state_dict().items() if ".attention.self." not in name}
     stock.load_state_dict(shared, strict=False)
     for layer, parts in zip(stock.base_model.encoder.layer, projections, strict=True):

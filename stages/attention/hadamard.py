@@ -100,6 +100,7 @@ class Hadamard(Fixed):
     source = "blog post Hadamard Attentions, its code"
     look = ("#b58900", "dashed")
     scores_alone = ("W", "s")
+    s: Tensor
 
     @classmethod
     def list_parameter_shapes(cls, hidden: int, heads: int, positions: int) -> Shapes:

@@ -84,6 +84,7 @@ class Pairwise(Symmetric):
     # identity, and N(0, 1 / d) (`scaled`).
     starts = ("normal", "identity", "scaled")
     scores_alone = ("S",)
+    S: Tensor
     score_factors = ("S",)
 
     @classmethod
@@ -151,6 +152,7 @@ class PartialQK(Symmetric):
     label = "partial QK sharing"
     look = ("#cc79a7", "solid")
     scores_alone = ("D",)
+    D: Tensor
     score_factors = ("D",)
 
     @classmethod
@@ -186,6 +188,9 @@ class Shared(SelfAttention):
     # W_q = W_k = W_v = W_s (section 2.3)
     roles = ("shared", "shared", "shared")
     scores_alone = ("D_q", "D_k")
+    D_q: Tensor
+    D_k: Tensor
+    D_v: Tensor
     score_factors = ("D_q", "D_k")
 
     @classmethod
@@ -319,7 +324,8 @@ class IdentityQuery(SelfAttention):
 
     def build_projections(self) -> tuple[Projection, ...]:
         """Builds (weight, bias) of queries, keys and values for a BERT with equal outputs: W_q = I and b_q = 0."""
-        key, value = [(layer.weight, layer.bias) for layer in (self.key, self.value)]
+        layers: list[Any] = [self.key, self.value]
+        key, value = [(layer.weight, layer.bias) for layer in layers]
         identity = torch.eye(self.hidden).to(self.key.weight)
         zeros = torch.zeros(self.hidden).to(self.key.bias)
         return (identity, zeros), key, value

@@ -52,6 +52,7 @@ def import_own_operators(path: str, sha256: str) -> dict[str, type[SelfAttention
     if compute_source_digest(file) != sha256:
         raise ValueError(f"{path} has changed since the model was trained; `dvc repro` trains the model again")
     specification = importlib.util.spec_from_file_location("own_operators", file)
+    assert specification and specification.loader, "a path that ends in .py has a loader"
     module = importlib.util.module_from_spec(specification)
     # A user's file may do anything at import, exit included.
     try:

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import Any
 
 from torch import Tensor, nn
 
@@ -11,7 +12,8 @@ from .products import mask_scores
 
 def list_operators(model: nn.Module) -> list[SelfAttention]:
     """Lists the self-attention modules of a BERT with a head (`model.bert` is the encoder), first layer first."""
-    return [layer.attention.self for layer in model.bert.encoder.layer]
+    layers: Any = model.bert.encoder.layer
+    return [layer.attention.self for layer in layers]
 
 
 @contextmanager

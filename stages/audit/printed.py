@@ -55,7 +55,7 @@ def average_columns(cells: pd.Series) -> dict[str, Fraction]:
 
     A reader may count both columns of MNLI, the mean, or only the first.
     """
-    total = sum(cells[column] for column in COLUMNS)
+    total = sum((cells[column] for column in COLUMNS), Fraction())
     matched = cells["mnli_m"]
     mismatched = cells["mnli_mm"]
     return {

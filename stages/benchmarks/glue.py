@@ -18,12 +18,12 @@ class Split:
     Attributes:
         name: name here and on the hub, such as `validation`.
         stem: name of the original file, without suffix, such as `dev`.
-        evaluated_on: the papers' name for the column of scores on this split; `None` for a split without scores.
+        evaluated_on: the papers' name for the column of scores on this split; empty for a split without scores.
     """
 
     name: str
     stem: str
-    evaluated_on: str | None = None
+    evaluated_on: str = ""
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from stages.files.quoting import quote_value
 from stages.files.stand_ins import POINTERS, require_data
@@ -45,7 +45,8 @@ def find_commit(repository: str, revision: str, key: str, kind: str = "dataset")
 
     timeout_seconds = 30
     with explain_errors(f"{key}: {repository} ({revision})"):
-        return HfApi().repo_info(repository, revision=revision, repo_type=kind, timeout=timeout_seconds).sha
+        found: Any = HfApi().repo_info(repository, revision=revision, repo_type=kind, timeout=timeout_seconds)
+        return found.sha
 
 
 def is_folder(repository: str) -> bool:
@@ -121,7 +122,7 @@ def explain_errors(subject: str, repository: str = "") -> Iterator[None]:
     from datasets.exceptions import DatasetsError
 
     # the error of whichever HTTP library the hub's package uses
-    from huggingface_hub.errors import HTTPError
+    from huggingface_hub.errors import HTTPError  # pyright: ignore[reportPrivateImportUsage]
 
     try:
         yield

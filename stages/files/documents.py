@@ -9,7 +9,7 @@ import yaml
 from stages.files.quoting import quote_value
 
 # ten times as fast as SafeLoader, where PyYAML was built with libyaml
-FAST = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+FAST: type[yaml.SafeLoader] = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
 # Words without quotation marks that are no text, by the core schema of YAML 1.2 (section 10.3.2), as in DVC. By the
 # YAML 1.1 of PyYAML, `no` would be false, 010 would be 8, 1:30 would be 90, and 1e-4 would be a text. Beyond the
@@ -66,6 +66,7 @@ def read_yaml(path: Path) -> object:
         return yaml.load(path.read_text(encoding="utf-8"), Loader=Loader)
     except yaml.MarkedYAMLError as error:
         # the parser says so of a tab, and of a sign such as @
+        assert error.problem and error.problem_mark, "the parser and this module always give both"
         hint = "; indent with spaces, or use quotation marks" if "cannot start" in error.problem else ""
         raise ValueError(f"{path}, line {error.problem_mark.line + 1}: not YAML: {error.problem:.120}{hint}") from None
     except UnicodeDecodeError as error:

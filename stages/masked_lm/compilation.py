@@ -1,5 +1,7 @@
 """The masked-LM loss, compiled for a GPU."""
 
+from typing import Any
+
 import torch
 from torch import nn
 
@@ -30,4 +32,5 @@ def compile_loss(loss_of: MaskedLMLoss) -> nn.Module:
     torch._dynamo.config.fail_on_recompile_limit_hit = True
     embeddings = loss_of.model.bert.embeddings
     embeddings.forward = torch.compiler.disable(embeddings.forward)
-    return torch.compile(loss_of, dynamic=False)
+    compiled: Any = torch.compile(loss_of, dynamic=False)
+    return compiled

@@ -68,8 +68,8 @@ def count_steps(recipe: Pretraining, sequences: int) -> int:
     Raises:
         ValueError: The warm-up of the learning rate takes all updates.
     """
-    steps = recipe.steps
-    if not steps:
+    steps = recipe.steps or 0
+    if not steps and recipe.epochs:
         steps = -(-recipe.epochs * sequences // recipe.batch_size)
     if recipe.warmup_steps >= steps:
         raise ValueError(

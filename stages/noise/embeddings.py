@@ -10,6 +10,7 @@ import math
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import torch
@@ -78,7 +79,7 @@ def find_noised_module(model: nn.Module, place: str) -> nn.Module:
         model: A BERT with a head.
         place: word_embeddings, or embedding_output for the sum of all embeddings after LayerNorm.
     """
-    embeddings = model.bert.embeddings
+    embeddings: Any = model.bert.embeddings
     return embeddings.word_embeddings if place == "word_embeddings" else embeddings
 
 

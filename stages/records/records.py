@@ -115,7 +115,9 @@ def read_metadata(block: bytes, starts: np.ndarray, ends: np.ndarray) -> list[An
         return [error]
 
 
-def _decode_together(block: bytes, starts: np.ndarray, ends: np.ndarray) -> list[Annotations | None] | None:
+def _decode_together(
+    block: bytes, starts: np.ndarray, ends: np.ndarray
+) -> list[Annotations | ValueError | None] | None:
     """Reads the metadata of all lines at once, which is faster; returns None unless every line is sound."""
     codes = np.frombuffer(block, dtype=np.uint8)
     if (starts >= ends).any():
@@ -136,7 +138,7 @@ def _decode_together(block: bytes, starts: np.ndarray, ends: np.ndarray) -> list
     # a line held several values
     if len(records) != len(starts):
         return None
-    documents = []
+    documents: list[Annotations | ValueError | None] = []
     for record in records:
         # the first byte shows whether undecoded content is a string
         if memoryview(record.content)[0] != QUOTE:

@@ -57,7 +57,7 @@ def is_built_without_cuda() -> bool:
 
 
 # the cache keeps the lock alive, and a further call takes no second GPU
-@cache  # noqa: RET503, because the loop ends only by `return`
+@cache
 def bind_to_gpu(gpus: tuple[str, ...]) -> AcquireReturnProxy:
     """Binds this worker process to the GPU (number or UUID) with the fewest workers of this user.
 
@@ -86,3 +86,4 @@ def bind_to_gpu(gpus: tuple[str, ...]) -> AcquireReturnProxy:
                 # CUDA reads the variable only once
                 os.environ["CUDA_VISIBLE_DEVICES"] = gpu
                 return lock
+    raise AssertionError("the loop ends only by `return`")

@@ -73,7 +73,7 @@ def run(
     states = {path: read_states(path) for path in inputs}
     prints = fingerprints.compute_fingerprints(identity, jobs)
     folders = [root / function.__name__ / fingerprint for fingerprint in prints]
-    records = _read_finished(jobs, folders, stage)
+    records: list[Any] = _read_finished(jobs, folders, stage)
     missing = [number for number, record in enumerate(records) if record is None]
 
     work = sorted(((jobs[number], folders[number]) for number in missing), key=_estimate_work, reverse=True)

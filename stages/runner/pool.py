@@ -228,7 +228,8 @@ def end_with_parent() -> None:
 
 
 def _wait_for_end() -> None:
-    multiprocessing.parent_process().join()
+    stage: Any = multiprocessing.parent_process()
+    stage.join()
     os._exit(1)
 
 

@@ -12,7 +12,7 @@ stage stops if the share of pairs that are not text exceeds filtering.malformed_
 """
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 import numpy as np
@@ -69,7 +69,9 @@ def read_texts(settings: Settings, protocol: TranslationProtocol) -> tuple[dict[
     return sound, read
 
 
-def _read_sides(settings: Settings, protocol: TranslationProtocol) -> tuple[dict[str, Iterable[reading.Sides]], str]:
+def _read_sides(
+    settings: Settings, protocol: TranslationProtocol
+) -> tuple[Mapping[str, Iterable[reading.Sides]], str]:
     """Reads the unchecked pairs (source, target) of a protocol by split; also returns the name of the data."""
     languages = protocol.source, protocol.target
     if settings.data.source == "hub":

@@ -4,7 +4,7 @@ The import of this module takes seconds, because the models are imported, too.
 """
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
 from stages.attention.bert import OperatorBertForMaskedLM
 from stages.attention.configuration import make_configuration
@@ -45,7 +45,7 @@ def try_operator(variant: dict, size: str, model: Model) -> None:
         raise ValueError(f"{place}: {fault}; {remedy}")
 
 
-def _compute_logits(model: nn.Module) -> Tensor:
+def _compute_logits(model: OperatorBertForMaskedLM) -> Tensor:
     """Computes the logits [2, n, vocabulary] for two sequences of the longest length n; the last token is padding."""
     # Short sequences would not do: a parameter may act only between distant tokens.
     ids = torch.arange(2 * model.config.max_position_embeddings).reshape(2, -1) % 3 + 1
@@ -86,7 +86,8 @@ def _find_zero_gradient(model: OperatorBertForMaskedLM) -> str | None:
     model.zero_grad()
     _compute_logits(model).square().mean().backward()
     for name, parameter in model.bert.encoder.layer[0].attention.self.named_parameters():
-        if parameter.requires_grad and not parameter.grad.any():
+        gradient = parameter.grad
+        if gradient is not None and not gradient.any():
             return f"the gradient of `{name}` is 0, so that training would never change the parameter"
     return None
 

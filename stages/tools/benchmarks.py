@@ -118,7 +118,7 @@ def compare_training(rows: list[Observation]) -> pd.DataFrame:
         if row.metric == "attention_calls":
             continue
         # the condition of Trainer's rows is "implementation=trainer precision=P round=N", of ours "round=N"
-        way = row.condition.rpartition("round=")[0] or "ours"
+        way = str(row.condition).rpartition("round=")[0] or "ours"
         ways = values.setdefault((row.metric, row.task), {})
         ways.setdefault(way, []).append(row.value)
     table = []

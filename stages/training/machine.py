@@ -5,7 +5,8 @@ Alternatives are timed round by round, so that a drift of the machine's speed af
 
 import statistics
 import time
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Sequence
+from typing import Any
 
 import torch
 
@@ -58,7 +59,7 @@ def synchronise_gpu() -> None:
         torch.cuda.synchronize()
 
 
-def call_in_turn(calls: dict[Hashable, Callable[[], float]], rounds: int) -> dict[Hashable, list[float]]:
+def call_in_turn(calls: dict[Any, Callable[[], float]], rounds: int) -> dict[Any, list[float]]:
     """Calls every function once per round, in turn, so that a drift of the machine affects all functions alike.
 
     Args:

@@ -9,7 +9,7 @@ import sys
 from pathlib import Path
 
 import pandas as pd
-from sacrebleu.metrics import BLEU
+from sacrebleu.metrics.bleu import BLEU
 
 from stages.encoder_decoder import pairs as sentence_pairs
 from stages.encoder_decoder.run import TranslationRun

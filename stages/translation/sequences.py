@@ -52,6 +52,8 @@ class SequenceModel(nn.Module):
     If `causal`, a position attends only to the same and earlier positions.
     """
 
+    places: Tensor
+
     def __init__(
         self,
         run: TranslationRun,
