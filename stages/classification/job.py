@@ -15,12 +15,9 @@ from stages.files.storage import read_once, write_atomically
 
 
 def finetune(run: FinetuningRun, folder: Path) -> dict:
-    """Job: fine-tunes the model of a run and predicts every validation split of the task.
+    """Job: fine-tunes the model of a run and predicts every validation split of the task; returns seconds of training.
 
-    The job leaves predictions.json and, if the run has a `keep`, the folder `model` in `folder`, the folder of the job.
-
-    Returns:
-        seconds: of training.
+    The job leaves predictions.json and, if the run has a `keep`, the folder `model` in `folder`.
     """
     # Only the worker loads torch.
     from stages.classification.training import train_and_predict
@@ -33,10 +30,7 @@ def finetune(run: FinetuningRun, folder: Path) -> dict:
 
 
 def read_predictions(folder: Path) -> dict[str, list]:
-    """Reads the predictions of `finetune`: for each validation split, by name in the papers, a number per example.
-
-    Example: {"mnli_m": [0.0, 2.0, ...], "mnli_mm": [1.0, 0.0, ...]}.
-    """
+    """Reads the predictions of `finetune`, a number per example: {"mnli_m": [0.0, 2.0, ...], "mnli_mm": [1.0, ...]}."""
     return json.loads((folder / "predictions.json").read_text())
 
 
@@ -48,12 +42,7 @@ def read_examples(table: Path) -> pd.DataFrame:
 
 
 def measure_run(run: FinetuningRun, folder: Path) -> list[Observation]:
-    """Computes every metric of a fine-tuned model on every validation split, as observations (rows of the results).
-
-    Args:
-        run: The run, which names task, model and seeds.
-        folder: The folder of the job, with the predictions.
-    """
+    """Computes every metric of a fine-tuned model on every validation split, from the predictions in `folder`."""
     tables = list_validation_tables(run.task)
     rows = []
     for evaluated_on, predicted in read_predictions(folder).items():

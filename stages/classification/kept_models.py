@@ -14,18 +14,12 @@ AnyEvaluation = TypeVar("AnyEvaluation", bound=EvaluationRun)
 def find_kept_folder(settings: Settings, model: ModelNames, task: str, pretraining_seed: int, seed: int) -> Path | None:
     """Returns the folder in which stage finetuning keeps a model; None if the stage does not keep the model.
 
-    Stages noise and cross_domain evaluate fine-tuned models, so models of the tasks of these stages are kept. Stage
-    convergence calls this function too, with protocols and seeds that stage finetuning does not always use.
-
-    Args:
-        settings: All of params.yaml.
-        model: Protocol (a fine-tuning recipe of params.yaml), operator and size.
-        task: GLUE task of the fine-tuning.
-        pretraining_seed: Seed of the pre-training.
-        seed: Seed of the fine-tuning.
+    Stages noise and cross_domain evaluate fine-tuned models, so models of the tasks of these stages are kept. `seed` is
+    the seed of the fine-tuning.
     """
     protocol = model[0]
     evaluated = task in settings.noise.tasks or task in settings.cross_domain.tasks
+    # Stage convergence asks, too, with protocols and seeds that stage finetuning does not always use.
     trained = protocol in settings.protocols and seed in settings.finetuning[protocol].seeds
     if evaluated and trained:
         return find_finetuned(model, task, pretraining_seed, seed)

@@ -1,6 +1,6 @@
 """Runs on a pre-trained or fine-tuned model as records, without torch.
 
-A run is a task, a pre-trained model and a seed. The content of a run decides the result, so equal runs share a job.
+The content of a run (task, model, seed) decides the result, so equal runs share a job.
 """
 
 from pathlib import Path
@@ -26,10 +26,10 @@ class ModelRun(Run):
         pretraining_seed: Seed of the model's pre-training.
         task: Name of the task.
         columns: Columns of all observations of the run, in this order: stage, protocol, operator, size and, for some
-            stages, condition. The columns are no part of the content, so two stages that ask for the same training
-            share a job.
+            stages, condition.
     """
 
+    # The columns are no part of the content, so two stages that ask for the same training share a job.
     beside: ClassVar[dict[str, Any]] = {**Run.beside, "columns": True}
     task: str
     pretraining_seed: int
@@ -56,14 +56,10 @@ class ModelRun(Run):
         return f"{self.model_name} {self.task}, pre-training seed {self.pretraining_seed}, seed {self.seed}"
 
     def make_observation(self, evaluated_on: str, metric: str, value: float, n: int, **columns: str) -> Observation:
-        """Makes an observation, which is a row of the stage's results, from a measurement of the run.
+        """Makes an observation from a measurement of the run on `n` examples.
 
-        Args:
-            evaluated_on: Validation split, as the papers call it (`mnli_m`; usually the task's name).
-            metric: Name of the metric.
-            value: Value of the metric, a fraction unless the metric says otherwise.
-            n: Number of examples behind the value.
-            columns: Further columns of the observation, such as `condition`.
+        `evaluated_on` is a validation split, as the papers call it (`mnli_m`; usually the task's name); `columns` are
+        further columns, such as `condition`.
         """
         return Observation(
             task=self.task,
@@ -106,13 +102,9 @@ class FinetuningRun(TunedRun):
 
 
 class EvaluationRun(ModelRun):
-    """An evaluation of a fine-tuned model.
+    """An evaluation of the fine-tuned model in `folder` on the validation splits of the GLUE tasks `evaluated_on`.
 
-    Attributes:
-        folder: Folder of the model.
-        evaluated_on: GLUE tasks whose validation splits the model predicts.
-        maximum_length: Tokens of an example at most, as in the fine-tuning.
-        precision: float32 or bfloat16, as in the fine-tuning.
+    `maximum_length` (tokens) and `precision` (float32 or bfloat16) are as in the fine-tuning.
     """
 
     folder: str

@@ -84,14 +84,14 @@ def train_and_predict(
         tokenizer: File of the tokenizer.
         train: Parquet file of examples to train on, with the columns text_a, text_b and label.
         validation: Parquet files of examples to predict, by name.
-        kept: Folder to save the fine-tuned model in, if the model is to be saved.
+        kept: Folder to save the fine-tuned model in, if any.
 
     Returns:
-        A pair. First, by the names of `validation`, lists of a float per example: the class index, or the score in a
-        regression. Second, the seconds of training, without loading and tokenising.
+        By the names of `validation`, lists of a float per example: the class index, or the score in a regression. And
+        the seconds of training, without loading and tokenising.
 
     Raises:
-        ValueError: The training diverges, or the file of a user's own operator has changed since the pre-training.
+        ValueError: The training diverges, or the code of a user's own operator has changed since the pre-training.
     """
     recipe = run.training
     task = TASKS[run.task]
@@ -116,23 +116,14 @@ def train_and_predict(
 
 @read_once(8)
 def encode_table(table: Path, tokenizer: Path, maximum_length: int) -> Encoded:
-    """Reads and tokenises the table of a task. The result is cached and must not be changed.
-
-    Args:
-        table: File with columns text_a, text_b and label.
-        tokenizer: File of the tokenizer.
-        maximum_length: Tokens, [CLS] and [SEP] included, to which longer examples are cut, the longer text first.
-    """
+    """Reads and tokenises the table of a task (`encode_frame`). The result is cached and must not be changed."""
     return encode_frame(pd.read_parquet(table), tokenizer, maximum_length)
 
 
 def encode_frame(frame: pd.DataFrame, tokenizer: Path, maximum_length: int) -> Encoded:
-    """Tokenises the examples of a frame, in order.
+    """Tokenises the examples of a frame with columns text_a, text_b (null for a single text) and label, in order.
 
-    Args:
-        frame: Columns text_a, text_b (null for an example of a single text) and label.
-        tokenizer: File of the tokenizer.
-        maximum_length: Largest number of tokens of an example; longer texts are cut.
+    An example has at most `maximum_length` tokens, [CLS] and [SEP] included; the longer text is cut first.
     """
     words = Tokenizer.from_file(str(tokenizer))
     words.enable_truncation(maximum_length)
@@ -154,8 +145,7 @@ def load_weights(model: type[WithOperator], run: TunedRun, **others: Any) -> Wit
 
     Args:
         model: Class of the model, head included.
-        run: The run, with the folder of the weights and the rates of dropout. Parameters that the weights lack, such as
-            a new head, are drawn from the seed.
+        run: The run. Parameters that the weights lack, such as a new head, are drawn from the seed.
         others: Other values of the model's configuration, such as `num_labels`.
     """
     weights = Path(run.weights)
@@ -172,20 +162,14 @@ def load_weights(model: type[WithOperator], run: TunedRun, **others: Any) -> Wit
 
 
 def import_operator(weights: Path) -> None:
-    """Imports a model folder's operator, if a user's own, from `operators_file`. ValueError if the file has changed."""
+    """Imports a model folder's operator, if a user's own, from `operators_file`. ValueError if the code has changed."""
     sha256 = OperatorConfig.from_pretrained(weights).operators_sha256
     if sha256:
         import_own_operators(load_settings().operators_file, sha256)
 
 
 def train_model(model: WithOperator, examples: Encoded, run: TunedRun) -> None:
-    """Trains a classifier by cross-entropy or, where the model has a single output, a regression by squared error.
-
-    Args:
-        model: The model, which is trained in place.
-        examples: The training examples.
-        run: The recipe and the seed; the weights are not loaded here.
-    """
+    """Trains a classifier by cross-entropy or, where the model has a single output, a regression by squared error."""
 
     def compute_loss(indices: np.ndarray) -> torch.Tensor:
         """Computes the mean loss of the examples at `indices`."""
@@ -202,10 +186,10 @@ def train_model(model: WithOperator, examples: Encoded, run: TunedRun) -> None:
 def train_epochs(
     model: WithOperator, lengths: list[int], run: TunedRun, loss_of: Callable[[np.ndarray], torch.Tensor]
 ) -> None:
-    """Trains a model for all epochs of a recipe.
+    """Trains a model in place for all epochs of a recipe.
 
     Args:
-        model: The model, which is trained in place and left in training mode.
+        model: The model, which is left in training mode.
         lengths: Number of tokens of every example; examples of similar length share a batch.
         run: The run; `training` is the recipe; `seed` decides the order of the examples and the dropout.
         loss_of: Takes the indices of a batch of examples and returns the mean loss, a scalar.
@@ -253,15 +237,10 @@ def compute_logits(model, examples: Encoded, indices: np.ndarray) -> torch.Tenso
 
 @torch.no_grad()
 def predict_examples(model, examples: Encoded, precision: str) -> np.ndarray:
-    """Predicts examples, without dropout, in batches of similar length.
-
-    Args:
-        model: A classifier, or a regression, which has a single output; the model is left in evaluation mode.
-        examples: The n examples to predict.
-        precision: float32 or bfloat16.
+    """Predicts n examples, without dropout; the model is left in evaluation mode.
 
     Returns:
-        [n] float64 in the order of the examples: class indices, or the scores of a regression.
+        [n] float64 in the order of the examples: class indices, or the scores of a regression (single output).
 
     Raises:
         ValueError: A prediction is not finite.

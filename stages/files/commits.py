@@ -71,21 +71,12 @@ def name_source(repository: str, revision: str) -> str:
 def load_split(
     repository: str, configuration: str | None, revision: str, split: str, key: str, columns: Iterable[str]
 ) -> "tuple[datasets.Dataset, str]":
-    """Loads a split of a dataset of the hub, or of a folder of the same layout.
+    """Loads a split of a dataset of the hub, or of a folder of the same layout; arguments as for `find_commit`.
 
-    Args:
-        repository: OWNER/NAME on the hub, or the path of a folder.
-        configuration: the dataset's configuration; `None` if there is no choice.
-        revision: a commit, branch or tag.
-        split: the split's name.
-        key: the key of params.yaml, for errors.
-        columns: the columns that the dataset must have.
-
-    Returns:
-        The rows, and the name of the source with the commit, such as `glue@1a2b3c`.
+    `configuration` is `None` if there is no choice. Returns the rows, and the name of the source (`name_source`).
 
     Raises:
-        ValueError: the dataset cannot be loaded, or lacks a column.
+        ValueError: the dataset cannot be loaded, or lacks one of `columns`.
     """
     import datasets
 
@@ -113,12 +104,7 @@ def load_split(
 
 @contextmanager
 def explain_errors(subject: str, repository: str = "") -> Iterator[None]:
-    """Turns errors of the hub's libraries into a ValueError with a remedy.
-
-    Args:
-        subject: the beginning of the message: a key and the value.
-        repository: OWNER/NAME, or a folder, which is then searched for pointers in place of files.
-    """
+    """Turns errors of the hub's libraries into a ValueError that begins with `subject` and ends with a remedy."""
     from datasets.exceptions import DatasetsError
 
     # the error of whichever HTTP library the hub's package uses

@@ -58,8 +58,7 @@ def read_yaml(path: Path) -> object:
     """Reads a YAML file as dictionaries, lists and scalars; None for an empty file.
 
     Raises:
-        ValueError: the file is not UTF-8 or not YAML, or gives a key twice; the message names the file and, if known,
-            the line.
+        ValueError: the file is not UTF-8 or not YAML, or gives a key twice; the message names file and line.
         FileNotFoundError: there is no such file.
     """
     try:

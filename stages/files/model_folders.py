@@ -53,11 +53,8 @@ model = pipeline("{{ task }}", "{{ folder }}")
 def complete_folder(folder: Path, tokenizer: Path, length: int, card: str) -> None:
     """Adds tokenizer, tokenizer configuration and model card to a folder that has weights and configuration.
 
-    Args:
-        folder: the folder of the model.
-        tokenizer: a tokenizer.json of the `tokenizers` library, with BERT's special tokens.
-        length: the longest sequence of the model, in tokens.
-        card: the text of README.md.
+    `tokenizer` is a tokenizer.json with BERT's special tokens, `length` the longest sequence of the model in tokens,
+    and `card` the text of README.md.
     """
     link_file(tokenizer, folder / "tokenizer.json")
     settings = SPECIAL | {

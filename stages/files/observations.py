@@ -1,7 +1,6 @@
-"""The form in which every measurement is written.
+"""The form in which every measurement is written: a row of data/observations/STAGE.csv.
 
-A stage writes data/observations/STAGE.csv, a measured number in every row; the rows of models without pre-training,
-whose stage is `baselines`, are in finetuning.csv. The report is computed from such rows. Times of stages are no
+The rows of models without pre-training, whose stage is `baselines`, are in finetuning.csv. Times of stages are no
 observations, and are in data/runs/*.json.
 """
 
@@ -85,7 +84,6 @@ def read(paths: Iterable[Path]) -> pd.DataFrame:
 
 
 def _read_file(path: Path) -> pd.DataFrame:
-    """Reads a file of observations; a ValueError for a missing or damaged file says how to make the file again."""
     if not path.exists():
         raise ValueError(f"{path}: no such file of observations; run `dvc repro` to make the file")
     remedy = "delete the file, and run `dvc repro` to make the file again"

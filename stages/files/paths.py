@@ -47,16 +47,10 @@ def find_pretrained(operator: str, size: str, seed: int) -> Path:
 
 
 def find_model_after(operator: str, size: str, seed: int, step: int) -> Path:
-    """Returns the folder of the model saved after `step` updates of pre-training, from 0 on.
-
-    An example is data/intermediate_models/original-tiny/seed-1/step-250.
-    """
+    """Returns the folder of an intermediate model, saved after `step` updates of pre-training, from 0 on."""
     return INTERMEDIATE_MODELS / f"{operator}-{size}" / f"seed-{seed}" / f"step-{step}"
 
 
 def find_finetuned(model: tuple[str, str, str], task: str, pretraining_seed: int, seed: int) -> Path:
-    """Returns the folder of a model fine-tuned on `task` with `seed`; model: protocol, operator and size.
-
-    An example is data/finetuning/courtois2024-original-tiny/sst2-pretraining-1-finetuning-2.
-    """
+    """Returns the folder of a model (protocol, operator and size), fine-tuned on `task` with `seed`."""
     return FINETUNED / "-".join(model) / f"{task}-pretraining-{pretraining_seed}-finetuning-{seed}"

@@ -7,14 +7,14 @@ LONGEST = 80
 def quote_value(value: object) -> str:
     r"""Formats a value for an error message as Python writes it, at most 80 characters: a tab gives `'\t'`.
 
-    An exception's text is on a single line, without quotation marks. A longer text loses the middle, because libraries
-    say at the beginning what is wrong, and at the end where or why.
+    An exception's text is on a single line, without quotation marks. A longer text loses the middle.
     """
     text = repr(value)
     if isinstance(value, Exception):
         text = repr(" ".join(str(value).split()))[1:-1]
     if len(text) <= LONGEST:
         return text
+    # libraries say at the beginning what is wrong, and at the end where or why
     return f"{text[: LONGEST // 2]}…{text[1 - LONGEST // 2 :]}"
 
 

@@ -29,9 +29,7 @@ def require_target(path: Path) -> None:
 def require_data(path: Path, stand_ins: dict[bytes, str] = POINTERS | PAGE) -> None:
     """Checks that a file holds data, and no pointer to the data or web page from a failed download.
 
-    Args:
-        path: the file.
-        stand_ins: forbidden contents: a pattern of the first bytes -> the message. POINTERS alone allows web pages.
+    `stand_ins` maps a pattern of the first bytes to the message; POINTERS only allows web pages.
 
     Raises:
         ValueError: the content is forbidden, or the target of a link is missing; the message says how to get the data.

@@ -37,15 +37,14 @@ _warned: set[str] = set()
 def make_temporary_sibling(path: Path) -> Iterator[Path]:
     """Yields a free path next to `path`; the file or folder that the body makes there then replaces `path`.
 
-    If the body raises an error, the temporary file or folder is deleted and `path` stays as before. The temporary name
-    begins with a dot, so that readers of the folder leave the file out. Another process that writes `path` is waited
-    for.
+    If the body raises an error, `path` stays as before. Another process that writes `path` is waited for.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
     with _hold_lock(path):
         # left by processes that were killed while they wrote
         for abandoned in path.parent.glob(f".{glob.escape(path.name)}.{'[0-9a-f]' * 32}"):
             delete_path(abandoned)
+        # readers of the folder leave out names that begin with a dot
         temporary = path.with_name(f".{path.name}.{uuid.uuid4().hex}")
         try:
             with name_refused_writes(path):
@@ -60,7 +59,6 @@ def make_temporary_sibling(path: Path) -> Iterator[Path]:
 
 @contextmanager
 def _hold_lock(path: Path) -> Iterator[None]:
-    """Runs the body when no other living process writes `path`."""
     file = path.with_name(f".{path.name}.lock")
     with acquire_lock(file):
         try:
@@ -71,11 +69,7 @@ def _hold_lock(path: Path) -> Iterator[None]:
 
 
 def acquire_lock(path: Path, wait: bool = True) -> "AcquireReturnProxy":
-    """Locks the file at `path`; prints a line after a second of waiting for another process.
-
-    Args:
-        path: an empty file, which is made if missing.
-        wait: whether to wait for another process that holds the lock.
+    """Locks the empty file at `path`; prints a line after a second of waiting for another process.
 
     Returns:
         The lock, released at the end of a `with` over the lock, or of this process.
@@ -132,10 +126,8 @@ def list_visible(folder: Path) -> list[Path]:
 
 
 def is_hidden(path: Path, folder: Path) -> bool:
-    """Whether the name of a path below a folder, or of a folder between the two, begins with a dot.
-
-    Editors, desktops and archives leave such files (.DS_Store, .NAME.swp), which are no data.
-    """
+    """Whether the name of a path below a folder, or of a folder between the two, begins with a dot."""
+    # editors, desktops and archives leave such files (.DS_Store, .NAME.swp), which are no data
     return any(part.startswith(".") and part != ".." for part in path.relative_to(folder).parts)
 
 
@@ -164,7 +156,7 @@ def make_read_only(path: Path) -> None:
 
 
 def _warn_once(operation: str, text: str) -> None:
-    """Prints a warning on standard error, at most once for an operation, such as fsync, in this process."""
+    """Prints a warning, at most once for an operation, such as fsync, in this process."""
     if operation not in _warned:
         _warned.add(operation)
         print(f"warning: {text}", file=sys.stderr, flush=True)
@@ -185,12 +177,9 @@ def link_file(source: Path | str, target: Path | str) -> None:
 
 
 def read_once(number: int) -> Callable[[Callable], Callable]:
-    """Returns a decorator that caches results of a function until a file among the arguments changes.
+    """Returns a decorator that caches the last `number` results of a function until a file among the arguments changes.
 
     The function takes hashable, positional arguments, and every Path among the arguments must exist.
-
-    Args:
-        number: how many results are kept, the results used last.
     """
 
     # Relative paths alone would be no key, because the workers of a cluster may serve several checkouts.
@@ -218,8 +207,9 @@ def read_state(path: Path) -> tuple[Path, int, int, int]:
 def read_states(path: Path) -> dict[Path, tuple]:
     """Reads (size in bytes, time of modification in ns) by path, of a file or of every file below a folder.
 
-    Hidden files and compiled Python files are left out. All machines of a shared file system read the same values.
+    Hidden files and compiled Python files are left out.
     """
+    # all machines of a shared file system read the same values
     files = [path] if path.is_file() else list_visible(path)
     return {file: read_state(file)[2:] for file in files if file.is_file() and "__pycache__" not in file.parts}
 
@@ -234,7 +224,7 @@ def compute_digests(paths: Iterable[Path]) -> dict[Path, str]:
 def compute_sha256(path: Path) -> str:
     """Computes the hexadecimal SHA-256 of a file, or of a folder: over the sorted relative names and digests of files.
 
-    Hidden and compiled Python files do not count, so that the digest of a source folder covers only the sources.
+    Hidden and compiled Python files do not count.
     """
     if not path.is_dir():
         with path.open("rb") as file:

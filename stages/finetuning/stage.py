@@ -1,7 +1,7 @@
 """Fine-tunes every operator at every size by every protocol on every GLUE task, for every pair of seeds.
 
-Reads data/pretraining, data/intermediate_models (the untrained weights of the reference), data/tasks and the tokenizer of
-data/tokens. Writes data/observations/finetuning.csv (every metric of every task x pre-training seed x fine-tuning
+Reads data/pretraining, data/intermediate_models (the untrained weights of the reference), data/tasks and the tokenizer
+of data/tokens. Writes data/observations/finetuning.csv (every metric of every task x pre-training seed x fine-tuning
 seed), data/predictions/PROTOCOL-OPERATOR-SIZE.parquet (every prediction behind these metrics) and, below
 data/finetuning/PROTOCOL-OPERATOR-SIZE/, the models fine-tuned on the tasks that noise and cross_domain test. Given an
 operator (and a size, a protocol), the stage does only these jobs and writes no outputs.
@@ -32,10 +32,6 @@ def plan_runs(settings: Settings, models: list[ModelNames]) -> list[FinetuningRu
 
     At the first size, the reference `original` is also fine-tuned from untrained weights, which shows the worth of
     pre-training. The observations of these runs have the stage `baselines`, and no model is kept.
-
-    Args:
-        settings: All of params.yaml.
-        models: Protocol (a fine-tuning recipe of params.yaml), operator and size of each.
     """
     plan = []
     for model in models:
@@ -48,14 +44,7 @@ def plan_runs(settings: Settings, models: list[ModelNames]) -> list[FinetuningRu
 
 
 def _plan_model(settings: Settings, stage: str, model: ModelNames) -> list[FinetuningRun]:
-    """Plans the runs of a model: each task with each pair of pre-training seed and fine-tuning seed.
-
-    Args:
-        settings: All of params.yaml.
-        stage: Name of the stage in the observations of the runs.
-        model: Protocol, operator and size. The operator NOT_PRETRAINED means untrained weights of the reference
-            operator.
-    """
+    """Plans the runs of a model; the operator NOT_PRETRAINED means untrained weights of the reference operator."""
     protocol, operator, size = model
     recipe = settings.finetuning[protocol]
     plan = []
@@ -81,12 +70,7 @@ def _plan_model(settings: Settings, stage: str, model: ModelNames) -> list[Finet
 
 
 def _tabulate_predictions(run: FinetuningRun, folder: Path) -> pd.DataFrame:
-    """Makes a table of the predictions of a run, which the job left in `folder`.
-
-    Returns:
-        A row for each example of each validation split, with the columns `task`, `evaluated_on` (name of the split),
-        `pretraining_seed`, `finetuning_seed`, `example_id` and `prediction`.
-    """
+    """Makes a table of the predictions of a run, a row for each example of each validation split."""
     tables = list_validation_tables(run.task)
     frames = []
     for evaluated_on, predicted in read_predictions(folder).items():
@@ -103,13 +87,9 @@ def _tabulate_predictions(run: FinetuningRun, folder: Path) -> pd.DataFrame:
 
 
 def describe_model(run: FinetuningRun, rows: list[Observation], folder: Path, variant: dict) -> str:
-    """Renders the model card (README.md) of a fine-tuned model.
+    """Renders the model card (README.md) of a fine-tuned model from the observations of the run (`rows`, not empty).
 
-    Args:
-        run: The run that trained the model.
-        rows: The observations of the run, not empty.
-        folder: Final folder of the model.
-        variant: Settings of the operator, by name.
+    `folder` is the final folder of the model, `variant` has the settings of the operator, by name.
     """
     operator = rows[0].operator
     text = (
@@ -126,12 +106,8 @@ def write_outputs(
 ) -> tuple[Iterable[Observation], dict]:
     """Writes the predictions of every protocol, operator and size, and the models that other stages test.
 
-    Args:
-        settings: All of params.yaml.
-        done: Every run, model by model, with the folder and the result of the job.
-
-    Returns:
-        Every metric of every run; and {}, because the stage's record gets no entries.
+    `done` has every run, model by model, with folder and result of the job. Returns every metric of every run, and an
+    empty record.
     """
     # Every output is a whole folder, which replaces the previous folder.
     with make_temporary_sibling(PREDICTIONS) as output:

@@ -29,13 +29,7 @@ class Batch(NamedTuple):
 
 
 def draw_batch(run: PretrainingRun, corpus: Corpus, steps: int, step: int) -> Batch:
-    """Draws the sequences of an update, hides some of their tokens, and cuts this process's share into micro-batches.
-
-    Args:
-        run: The run, whose recipe and seed decide the batch.
-        corpus: The data.
-        steps: Number of updates of the run.
-        step: Number of the update, from 0.
+    """Draws the sequences of update `step` of `steps`, hides tokens, and cuts this process's share into micro-batches.
 
     Raises:
         ValueError: No token is masked.
@@ -71,18 +65,13 @@ def draw_batch(run: PretrainingRun, corpus: Corpus, steps: int, step: int) -> Ba
 def choose_length(recipe: Pretraining, step: int, steps: int, longest: int) -> int:
     """Returns the length in tokens of the sequences of an update: first short, if the recipe asks for short sequences.
 
-    Uniform attention over n tokens dilutes the information of a neighbour to an n-th, so a model learns to
-    attend sooner from short sequences. Devlin et al. 2018 (appendix A.2) trained nine tenths of the steps on 128
-    tokens, the rest on 512; Nagatsuka et al. 2021 made the length a curriculum. A packed sequence is cut into short
-    blocks, and each block takes the positions from 0. With blocks that kept the places in the packed sequence, a run
-    of the default scale ended at 2.21 nats in place of 1.15 (one seed of original).
-
-    Args:
-        recipe: Recipe of pre-training; its `sequence_length_warmup` sets the share of short steps and the short length.
-        step: Number of the update, from 0.
-        steps: Number of updates of the whole run.
-        longest: Tokens of a packed sequence, a multiple of the short length.
+    `longest` are the tokens of a packed sequence, a multiple of the short length.
     """
+    # Uniform attention over n tokens dilutes the information of a neighbour to an n-th, so a model learns to attend
+    # sooner from short sequences. Devlin et al. 2018 (appendix A.2) trained nine tenths of the steps on 128 tokens, the
+    # rest on 512; Nagatsuka et al. 2021 made the length a curriculum. A packed sequence is cut into short blocks, and
+    # each block takes the positions from 0. With blocks that kept the places in the packed sequence, a run of the
+    # default scale ended at 2.21 nats in place of 1.15 (one seed of original).
     warmup = recipe.sequence_length_warmup
     if warmup and step < round(warmup.share * steps):
         return warmup.length
@@ -98,9 +87,8 @@ def require_masked(masked: int, where: str, key: str) -> None:
 class Ahead:
     """Prepares the batch of the next step in a thread, while a GPU computes the current step.
 
-    Args:
-        draw: Returns the batch of a step, which depends on the number of the step only.
-        steps: Number of steps; no batch is prepared after the last.
+    `draw` returns the batch of a step, which depends on the number of the step only; no batch is prepared after
+    `steps`.
     """
 
     def __init__(self, draw: Callable[[int], Batch], steps: int):

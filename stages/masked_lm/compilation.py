@@ -13,24 +13,18 @@ RECOMPILATIONS = 128  # compiled models of one process; torch counts them togeth
 def compile_loss(loss_of: MaskedLMLoss) -> nn.Module:
     """Compiles the loss of a model in two parts: the encoder, and the head with the cross-entropy.
 
-    The embeddings, before both parts, stay uncompiled. Inside a part, their gradient would be an accumulating
-    `index_put_`, which with deterministic kernels adds the gradients of equal tokens, such as all token types, one
-    after another: a fifth of BERT-base's time on an H100 (reports/examples/h100). With several processes, PyTorch cuts
-    further, where gradients are exchanged.
-
-    Sizes are compiled as constants. PyTorch's default turns sizes that change into variables, so that the compiled
-    code, and its rounding, would depend on the runs that the process has trained before.
-
-    Two settings hold for the whole process: PyTorch may compile up to RECOMPILATIONS models, and raises an error
-    beyond, because a run must not go on uncompiled in silence.
-
-    Args:
-        loss_of: the model with the loss; the embeddings are changed in place.
+    The embeddings, which are changed in place, stay uncompiled. PyTorch may compile up to RECOMPILATIONS models in this
+    process, and raises an error beyond.
     """
     torch._dynamo.config.recompile_limit = RECOMPILATIONS
     # An error is better than a run that goes on uncompiled.
     torch._dynamo.config.fail_on_recompile_limit_hit = True
+    # Compiled, the gradient of the embeddings would be an accumulating `index_put_`, which with deterministic kernels
+    # adds the gradients of equal tokens, such as all token types, one after another: a fifth of BERT-base's time on an
+    # H100 (reports/examples/h100). With several processes, PyTorch cuts further, where gradients are exchanged.
     embeddings = loss_of.model.bert.embeddings
     embeddings.forward = torch.compiler.disable(embeddings.forward)
+    # Sizes are constants. PyTorch's default turns sizes that change into variables, so that the compiled code, and its
+    # rounding, would depend on the runs that the process has trained before.
     compiled: Any = torch.compile(loss_of, dynamic=False)
     return compiled

@@ -16,12 +16,7 @@ from stages.training.optimisation import ORDER, derive_seed
 class Corpus:
     """Packed sequences of both splits, and the token ids that masking needs.
 
-    Attributes:
-        train: Sequences to train on.
-        validation: Sequences to evaluate on.
-        vocabulary_size: Number of word pieces.
-        mask_id: Id of [MASK].
-        special: Ids [3] that are never masked: [CLS], [SEP] and [PAD].
+    `special` are the ids [3] that are never masked: [CLS], [SEP] and [PAD].
     """
 
     train: Sequences
@@ -46,15 +41,9 @@ class Corpus:
 
 
 def draw_batch_indices(seed: int, step: int, batch_size: int, sequences: int) -> np.ndarray:
-    """Returns the indices [batch_size] of the training sequences of an update.
+    """Returns the indices [batch_size] of the training sequences of an update, of `sequences` in all.
 
     Every epoch is a new permutation of all sequences, and a batch may reach across the end of an epoch.
-
-    Args:
-        seed: Seed of the run.
-        step: Number of the update, from 0.
-        batch_size: Sequences in a batch.
-        sequences: Sequences in the training split.
     """
     first = step * batch_size
     indices = []

@@ -16,31 +16,23 @@ DEVIATIONS = 6  # a batch has more masked tokens than `count_padded` once in a b
 def count_padded(tokens: int, share: float) -> int:
     """Computes the length to which lists of chosen tokens are padded, so that nearly all lists fit.
 
-    Lists of equal length let compiled code run without compiling again. The number of chosen tokens is at most
-    binomial:
-    8,192 tokens and a share of 0.15 give 1,229 on average and 1,423 with six standard deviations, so the length is
-    1,472, a multiple of 64.
-
-    Args:
-        tokens: Number of tokens of a batch.
-        share: Probability with which a token is chosen, in [0, 1].
+    `share` is the probability with which one of `tokens` is chosen: 8,192 tokens and 0.15 give 1,229 on average, 1,423
+    with six standard deviations, and so the length 1,472, a multiple of 64.
     """
+    # Lists of equal length let compiled code run without compiling again. The number of chosen tokens is at most
+    # binomial.
     mean = tokens * share
     largest = mean + DEVIATIONS * math.sqrt(mean * (1 - share))
     return math.ceil(largest / ALIGNED) * ALIGNED
 
 
 def list_sparse_targets(sequences: Tensor, chosen: Tensor, multiple: int = 1) -> tuple[Tensor, Tensor]:
-    """Lists the chosen tokens and their positions.
-
-    Args:
-        sequences: Token ids before masking, [batch, n].
-        chosen: Tokens to predict, boolean [batch, n].
-        multiple: The lists are padded to a multiple k of this number, so that compiled code meets few sizes.
+    """Lists the chosen tokens (boolean [batch, n]) of sequences before masking, [batch, n], and their positions.
 
     Returns:
-        Positions [k] in the flattened sequences, and the tokens [k] at these positions; padding has the target -100.
-        For the sequences [[5, 6], [7, 8]] with 6 and 7 chosen, and multiple 4: [1, 2, 0, 1] and [6, 7, -100, -100].
+        Positions [k] in the flattened sequences, and the tokens [k] at these positions, padded to a multiple k of
+        `multiple`; padding has the target -100. For the sequences [[5, 6], [7, 8]] with 6 and 7 chosen, and multiple 4:
+        [1, 2, 0, 1] and [6, 7, -100, -100].
     """
     positions = chosen.flatten().nonzero().squeeze(-1)
     targets = sequences.flatten()[positions]
@@ -51,13 +43,10 @@ def list_sparse_targets(sequences: Tensor, chosen: Tensor, multiple: int = 1) ->
 
 
 class MaskedLMLoss(nn.Module):
-    """The masked-LM loss of a model as a module, which can be compiled and trained on several devices.
+    """The masked-LM loss of a BertForMaskedLM as a module, which can be compiled and trained on several devices.
 
     The head, which projects to the whole vocabulary, sees only the chosen positions. Loss and gradients are the same
     as with the head at all positions, and the work of the head shrinks to the chosen share.
-
-    Args:
-        model: A BertForMaskedLM.
     """
 
     def __init__(self, model: nn.Module):
@@ -80,17 +69,13 @@ class MaskedLMLoss(nn.Module):
 
 
 def compute_padded_logits(head: nn.Module, hidden: Tensor) -> Tensor:
-    """Computes the logits [k, words] of BERT's masked-LM head, with a padded vocabulary.
+    """Computes the logits [k, words] of a BertOnlyMLMHead for hidden states [k, h], with a padded vocabulary.
 
-    GPUs multiply matrices faster if the sizes are multiples of 64. BERT's vocabulary of 30,522 is not. A word of the
-    padding has the logit minus infinity, hence probability 0 and no gradient.
-
-    Args:
-        head: BertOnlyMLMHead of the library.
-        hidden: [k, h].
+    A word of the padding has the logit minus infinity, hence probability 0 and no gradient.
     """
     predictions: Any = head.predictions
     weight, bias = predictions.decoder.weight, predictions.decoder.bias
+    # GPUs multiply matrices faster if the sizes are multiples of 64. BERT's vocabulary of 30,522 is not.
     padding = -len(bias) % ALIGNED
     weight = functional.pad(weight, (0, 0, 0, padding))
     bias = functional.pad(bias, (0, padding), value=-math.inf)
@@ -98,28 +83,18 @@ def compute_padded_logits(head: nn.Module, hidden: Tensor) -> Tensor:
 
 
 class SummedCrossEntropy(torch.autograd.Function):
-    """Sum of the cross-entropy in nats, a float32 scalar, of logits [k, classes] and targets [k].
+    """Sum of the cross-entropy in nats, a float32 scalar, of logits [k, classes] and targets [k]; -100 does not count.
 
-    Targets of -100 are skipped. The function overwrites the logits, which the preceding Linear layer does not need
-    again.
-    Passes over all logits in float32 are a tenth of a step on a CPU. Here a few rows at a time stay in the cache, and
-    the gradient, softmax(logits) - one-hot(target), replaces the rows in the same pass.
+    The function overwrites the logits, which the preceding Linear layer does not need again.
     """
 
     @staticmethod
     def forward(ctx, logits: Tensor, targets: Tensor) -> Tensor:
-        """Returns the sum of the losses of all rows, a scalar, and overwrites `logits` with the gradient of the sum.
-
-        Overwriting saves memory, and ROWS rows at a time stay in a core's cache. Targets of -100 (IGNORED) do not
-        count.
-
-        Args:
-            ctx: PyTorch's store, in which the gradient waits for `backward`.
-            logits: [k, classes].
-            targets: [k], the right classes.
-        """
+        """Returns the sum, and overwrites `logits` with its gradient, which waits in `ctx` for `backward`."""
         gradient = logits.detach()
         total = torch.zeros(())
+        # Passes over all logits in float32 are a tenth of a step on a CPU. A few rows at a time stay in a core's cache,
+        # and the gradient, softmax(logits) - one-hot(target), replaces the rows in the same pass.
         for rows, classes in zip(gradient.split(ROWS), targets.split(ROWS), strict=True):
             # An ignored row takes the column 0, and its loss and gradient are multiplied by 0.
             counted = (classes != IGNORED).float()[:, None]

@@ -20,7 +20,7 @@ def mask_tokens(
 
     Args:
         sequences: Token ids [batch, n], int64, on the CPU.
-        corpus: The corpus of the sequences, which knows the special tokens and the size of the vocabulary.
+        corpus: The corpus of the sequences.
         share: Probability with which a token is chosen, in [0, 1].
         generator: Source of all random numbers, which is advanced.
 

@@ -10,18 +10,16 @@ from stages.schema.training_sections import Model, Pretraining
 
 
 class PretrainingRun(Run):
-    """A pre-training run.
+    """A pre-training run of an operator and a size, by their names in params.yaml.
 
     Attributes:
-        operator: Name of the operator in params.yaml.
-        size: Name of the size in params.yaml.
-        model: The section of the size, validated with params.yaml.
-        variant: The operator as arguments of `configuration`.
-        training: The recipe, validated with params.yaml.
+        model: The section of the size.
+        variant: The operator as arguments of `make_configuration`.
+        training: The recipe.
         saved_steps: Steps after which the model is saved, besides the last step; 0 for the untrained model.
     """
 
-    # The steps at which models are saved decide no result.
+    # The steps at which models are saved decide no result. Sections were validated with params.yaml.
     beside: ClassVar[dict[str, Any]] = {**Run.beside, "saved_steps": True}
     operator: str
     size: str
@@ -42,12 +40,8 @@ class PretrainingRun(Run):
 
     @property
     def job(self) -> Job:
-        """The run as a job of the runner, which trains missing runs in parallel.
-
-        The job reads data/tokens, and must leave the models named by `saved_models`. `external_files` says where the stage
-        copies the final model and the folder of the saved models; `work` estimates the time, because the longest jobs
-        start first.
-        """
+        """The run as a job, which reads data/tokens and must leave the models named by `saved_models`."""
+        # where the stage copies the final model, and the folder of the saved models
         external = {
             "model": find_pretrained(self.operator, self.size, self.seed),
             "intermediate_models": find_model_after(self.operator, self.size, self.seed, step=0).parent,
@@ -61,12 +55,7 @@ class PretrainingRun(Run):
 def count_steps(recipe: Pretraining, sequences: int) -> int:
     """Returns the number of updates of a run: the recipe's `steps`, or the updates of all epochs, rounded up.
 
-    Args:
-        recipe: Recipe of pre-training.
-        sequences: Sequences of the training split.
-
-    Raises:
-        ValueError: The warm-up of the learning rate takes all updates.
+    `sequences` counts the training split. ValueError if the warm-up of the learning rate takes all updates.
     """
     steps = recipe.steps or 0
     if not steps and recipe.epochs:

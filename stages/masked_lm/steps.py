@@ -66,10 +66,7 @@ def build_model(run: PretrainingRun, vocabulary_size: int) -> OperatorBertForMas
 class Trainer:
     """The model, the optimiser and the updates of a run, in this process.
 
-    Args:
-        run: The run.
-        corpus: The data.
-        checkpoint: File of the run's state. The trainer neither reads nor writes the file; errors name the file.
+    The trainer neither reads nor writes the file `checkpoint`; errors name the file. Steps count from 0.
 
     Attributes:
         content: The settings that a checkpoint must agree with: the content of the run, and the number of processes,
@@ -95,11 +92,7 @@ class Trainer:
         self.adamw = build_optimiser(self.model, recipe.betas, recipe.epsilon, recipe.weight_decay)
 
     def advance(self, step: int) -> Update:
-        """Makes the update whose number, from 0, is `step`; a gradient that is not finite changes no weight.
-
-        Raises:
-            ValueError: No token is masked.
-        """
+        """Makes an update; a gradient that is not finite changes no weight. ValueError if no token is masked."""
         recipe = self.run.training
         # 1. Take the batch.
         batch = self._take_batch(step)
@@ -113,11 +106,7 @@ class Trainer:
         return Update(loss, batch.masked, norm, rate)
 
     def _add_gradients(self, batch: Batch) -> Tensor:
-        """Adds the gradient of the mean loss of a batch to `grad`, by micro-batches.
-
-        Returns:
-            The loss in nats, a scalar on the device, summed over this process's masked tokens.
-        """
+        """Adds the gradient of the mean loss of a batch to `grad`, by micro-batches; returns `Update.loss`."""
         total = torch.zeros((), device=find_device())
         for number, part in enumerate(batch.parts, start=1):
             # Processes exchange their gradients once, after the last part.
@@ -146,9 +135,7 @@ class Trainer:
     def describe_update(self, step: int, loss: float) -> str:
         """Returns the name of an update in errors, with the data and the checkpoint to study the update by.
 
-        Args:
-            step: Number of the update, from 0.
-            loss: Loss of the update, summed over this process's masked tokens.
+        `loss` is summed over this process's masked tokens.
         """
         # `step` updates were made before this update.
         last = step - step % self.run.training.checkpoint_interval

@@ -19,15 +19,7 @@ BATCH = 64  # sequences
 class Validation:
     """The validation sequences, masked and on the device, of which each process holds a share of the batches.
 
-    Args:
-        corpus: The corpus, of which the validation split is used.
-        recipe: Recipe of pre-training, of which `mask_probability` and `precision` are used.
-
-    Attributes:
-        masked: Number of masked tokens, over all processes.
-
-    Raises:
-        ValueError: No token is masked.
+    `masked` is the number of masked tokens, over all processes. ValueError if no token is masked.
     """
 
     def __init__(self, corpus: Corpus, recipe: Pretraining):
@@ -48,15 +40,13 @@ class Validation:
 
     @torch.no_grad()
     def measure(self, model: nn.Module) -> float:
-        """Returns the mean loss over all masked validation tokens, in nats; the model is set to evaluation mode.
-
-        The batches are divided among the processes. Every process adds the losses of all batches in the same order, so
-        the sum has the same bits for any number of processes.
-        """
+        """Returns the mean loss over all masked validation tokens, in nats; the model is set to evaluation mode."""
         model.eval()
         loss_of = MaskedLMLoss(model)
         losses = torch.zeros(self._number, dtype=torch.float64, device=find_device())
         for number, batch in self._batches.items():
             with open_autocast(self._precision):
                 losses[number] = loss_of(*batch).double()
+        # Every process adds the losses of all batches in the same order, so the sum has the same bits for any number of
+        # processes.
         return distributed.sum_on_all(losses).cpu().sum().item() / self.masked

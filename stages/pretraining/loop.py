@@ -1,8 +1,6 @@
 """Masked-LM pre-training of an operator from a seed, on a device or by several processes together.
 
-`train` is a whole run. The function resumes from a checkpoint, makes the updates that are left, evaluates and saves at
-the recipe's intervals, and saves the model. An update is in stages/masked_lm/steps.py, the validation loss in
-validation.py beside it.
+`train` is a whole run. An update is in stages/masked_lm/steps.py, the validation loss in validation.py beside it.
 """
 
 import math
@@ -50,16 +48,16 @@ def train(
     Args:
         run: The run.
         tokens: Folder of the packed corpus, data/tokens.
-        folder: Folder of the job, for checkpoint and models.
+        folder: Folder of the job.
         live: CSV table of the curves of all runs, which is kept up to date.
 
     Returns:
         seconds: of training and evaluation, also before an interruption.
         log: an entry per evaluation, with the keys step (updates done), training_loss (mean since the last evaluation)
-        and validation_loss in nats per masked token, masked_tokens (of the validation), learning_rate (before a variant
-        multiplies it), gradient_norm, tokens_per_second and model_flop_utilisation (share of the measured peak of
-        matrix products), both of training without evaluations, and probes (names as in probes.py; empty if
-        `pretraining.probes` is false). Of several processes, only the first returns the true training_loss.
+            and validation_loss in nats per masked token, masked_tokens (of the validation), learning_rate (before a
+            variant multiplies it), gradient_norm, tokens_per_second and model_flop_utilisation (share of the measured
+            peak of matrix products), both of training without evaluations, and probes (names as in probes.py; empty if
+            `pretraining.probes` is false). Of several processes, only the first returns the true training_loss.
 
     Raises:
         ValueError: The run diverges or ends before a step of `run.saved_steps`, a batch has no masked token, the
@@ -90,22 +88,16 @@ def train(
 
 
 def _save(model, folder: Path | None) -> None:
-    """Saves the model in `folder`, only in the first process; does nothing where `folder` is None."""
+    """Saves the model in `folder`, if any, in the first process."""
     if folder and find_rank() == 0:
         with make_temporary_sibling(folder) as temporary:
             model.save_pretrained(temporary)
 
 
 def _compute_again(trainer: Trainer, missing: dict[int, Path]) -> None:
-    """Trains from step 0 again to save models of steps that a run has passed without saving.
-
-    This happens after an edit of params.yaml. Randomness depends on seed and step only, so these models are equal to
-    the models of the first training.
-
-    Args:
-        trainer: The run at step 0.
-        missing: The folder to write, by step.
-    """
+    """Trains from step 0 again to save models, by step, that a run has passed without saving."""
+    # This happens after an edit of params.yaml. Randomness depends on seed and step only, so these models are equal to
+    # the models of the first training.
     _save(trainer.model, missing.get(0))
     steps = Bar(
         range(max(missing)),
@@ -121,10 +113,7 @@ def _compute_again(trainer: Trainer, missing: dict[int, Path]) -> None:
 class Loop:
     """The updates of a run from the checkpoint to the end, with evaluations and checkpoints in between.
 
-    Args:
-        trainer: The model and the updates.
-        saved_models: Folders to save the model in, by the number of updates done.
-        live: CSV table of the curves of all runs.
+    `saved_models` are folders by the number of updates done; `live` is the table of `train`.
 
     Attributes:
         progress: The state of the run beside model and optimiser, which the checkpoint holds: `step`, `log` and
@@ -210,7 +199,6 @@ class Loop:
                     )
 
     def _read_updates(self) -> None:
-        """Adds the losses of the last updates to the progress; ValueError if the run has diverged."""
         for loss, _ in self.updates.read():
             self.progress["loss"] += loss
 
@@ -236,17 +224,7 @@ class Loop:
         return per_token * recipe.batch_size * longest
 
     def _evaluate(self, update: Update) -> None:
-        """Adds an entry to the log: losses, speed, probes and others.
-
-        The training loss is a mean since the last entry. Probes are measurements of the attention. The sums of the
-        training loss start anew.
-
-        Args:
-            update: The last update, which gives learning rate and gradient norm.
-
-        Raises:
-            ValueError: A value is not finite: the run has diverged.
-        """
+        """Adds an entry to the log, after the last update; the sums of the training loss start anew."""
         trainer, progress = self.trainer, self.progress
         run, corpus, model = trainer.run, trainer.corpus, trainer.model
         steps = progress["step"] - self._first_step
@@ -284,24 +262,17 @@ def show_curves(
     log: list[dict],
     last: bool,
 ) -> None:
-    """Writes the log of a run as a CSV file, and joins the files of all runs into one live table.
+    """Writes the log of a run as CSV, and joins the logs of all runs into one live table, for `dvc plots`.
 
-    `dvc plots` and readers watch the table. Runs train in parallel: a lock lets one run at a time write the table
-    (others skip, a run that ends waits), and the table is joined again only when older than JOIN_SECONDS, or at the end
-    of a run.
-
-    Args:
-        table: Table of all runs; the folder of the same name without `.csv` has the files of the runs.
-        run: The run.
-        log: The entries of the log: a dictionary per evaluation, with step, losses and probes.
-        last: Whether the run has ended.
+    `last` says whether the run has ended. The folder of the table's name without `.csv` has the files of the runs.
     """
     folder = table.with_suffix("")
     folder.mkdir(parents=True, exist_ok=True)
     names = {"operator": run.operator, "size": run.size, "seed": run.seed}
     rows = pd.DataFrame([{**names, **entry, **entry["probes"]} for entry in log])
     write_table(folder / f"{run.operator}-{run.size}-{run.seed}.csv", rows.drop(columns="probes"))
-    # Where another process is writing the table, the next evaluation is early enough; the last rows of a run wait.
+    # Runs train in parallel. Where another process is writing the table, the next evaluation is early enough; the last
+    # rows of a run wait.
     with suppress(Timeout), acquire_lock(folder / ".lock", wait=last):
         is_old = not table.exists() or time.time() - table.stat().st_mtime > JOIN_SECONDS
         if last or is_old:

@@ -31,14 +31,9 @@ from stages.schema.settings import REFERENCE, Settings
 
 
 def pretrain(run: PretrainingRun, folder: Path) -> dict:
-    """Job: pre-trains the model of a run on data/tokens; losses are also written to data/live.csv during the training.
+    """Job: pre-trains the model of a run on data/tokens, with losses in data/live.csv; returns `log` and `seconds`.
 
-    Args:
-        run: operator, size, seed and recipe.
-        folder: folder of the job, which gets the checkpoint and the trained models.
-
-    Returns:
-        `log`, a dictionary per evaluation (step, losses, speed and probes), and `seconds` of training and evaluation.
+    `folder` gets the checkpoint and the trained models. The log has a dictionary per evaluation (loop.py).
     """
     # torch is imported only in workers: planning does without torch
     from stages.pretraining.loop import train
@@ -47,7 +42,7 @@ def pretrain(run: PretrainingRun, folder: Path) -> dict:
 
 
 def make_observations(run: PretrainingRun, log: list[dict]) -> list[Observation]:
-    """Makes an observation of every loss and probe in the log of a run, which has a dictionary per evaluation."""
+    """Makes an observation of every loss and probe in the log of a run."""
     rows = []
     for entry in log:
         values = {name: entry[name] for name in ("training_loss", "validation_loss")} | entry["probes"]
@@ -67,18 +62,14 @@ def make_observations(run: PretrainingRun, log: list[dict]) -> list[Observation]
 
 
 def plan_runs(settings: Settings, models: list[tuple[str, str]]) -> list[PretrainingRun]:
-    """Plans a run for every model and every seed of `pretraining.seeds`; the runs of a model stand together.
+    """Plans a run for every model (operator, size) and every pre-training seed; the runs of a model stand together.
 
-    Every run saves the models after `convergence.steps`, from which stage convergence fine-tunes. A run of the
-    reference operator also saves the untrained model (step 0), from which stage finetuning computes a baseline.
-
-    Args:
-        settings: All of params.yaml.
-        models: Operator and size of each model.
+    Every run saves the models after `convergence.steps`, from which stage convergence fine-tunes.
     """
     plan = []
     for operator, size in models:
         steps = settings.convergence.steps
+        # from the untrained model of the reference (step 0), stage finetuning computes a baseline
         saved_steps = (0, *steps) if operator == REFERENCE else steps
         for seed in settings.pretraining.seeds:
             run = PretrainingRun(
@@ -97,8 +88,6 @@ def plan_runs(settings: Settings, models: list[tuple[str, str]]) -> list[Pretrai
 def publish_model(run: PretrainingRun, log: list[dict], source: Path, step: int, output: Path, final: Path) -> None:
     """Copies a model out of the folder of a job, and adds the tokenizer and a card.
 
-    The card has the last validation loss measured at that step or before, if any.
-
     Args:
         run: the run that trained the model.
         log: the log of the run, as returned by `loop.train`.
@@ -113,7 +102,7 @@ def publish_model(run: PretrainingRun, log: list[dict], source: Path, step: int,
         f"Pre-trained for {step} of {log[-1]['step']} steps of {run.training.batch_size} sequences from seed "
         f"{run.seed}. The report of the run has the corpus, every setting and what was measured afterwards."
     )
-    # initial weights are never evaluated, so that a card of step 0 has no loss
+    # the last loss at that step or before; initial weights are never evaluated
     before = [entry for entry in log if entry["step"] <= step]
     measured = {}
     if before:
@@ -127,14 +116,7 @@ def publish_model(run: PretrainingRun, log: list[dict], source: Path, step: int,
 
 
 def write_outputs(done: list[tuple[PretrainingRun, Path, dict]]) -> tuple[list[Observation], dict]:
-    """Copies the models of runs to data/pretraining and data/intermediate_models, and makes observations of the logs.
-
-    Args:
-        done: every run with the folder and the result of the job.
-
-    Returns:
-        The observations; and {}, because the stage's record gets no entries.
-    """
+    """Copies the models to data/pretraining and data/intermediate_models; returns observations and an empty record."""
     rows = []
     with make_temporary_sibling(PRETRAINED) as models, make_temporary_sibling(INTERMEDIATE_MODELS) as earlier:
         models.mkdir()

@@ -69,9 +69,7 @@ def read_texts(settings: Settings, protocol: TranslationProtocol) -> tuple[dict[
     return sound, read
 
 
-def _read_sides(
-    settings: Settings, protocol: TranslationProtocol
-) -> tuple[Mapping[str, Iterable[reading.Sides]], str]:
+def _read_sides(settings: Settings, protocol: TranslationProtocol) -> tuple[Mapping[str, Iterable[reading.Sides]], str]:
     """Reads the unchecked pairs (source, target) of a protocol by split; also returns the name of the data."""
     languages = protocol.source, protocol.target
     if settings.data.source == "hub":

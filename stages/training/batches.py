@@ -16,18 +16,9 @@ POOL = 32
 
 
 def draw_batches(lengths: Sequence[int], size: int, seed: int) -> Iterator[np.ndarray]:
-    """Cuts an epoch into batches of examples of similar length, which need little padding, in random order.
+    """Cuts an epoch into batches of examples of similar length, in random order.
 
-    The shuffled examples are cut into pools of POOL batches, and each pool is sorted by length. Sorting the whole epoch
-    would give the same batches in every epoch.
-
-    Args:
-        lengths: Tokens of every example; every example is in a single batch.
-        size: Examples of a batch, at most.
-        seed: Seed of the order.
-
-    Yields:
-        For each batch, the indices of the examples, [size] or fewer.
+    `lengths` has the tokens of every example. Yields for each batch the indices of the examples, [size] or fewer.
     """
     generator = np.random.default_rng(seed)
     order = generator.permutation(len(lengths))
@@ -51,14 +42,9 @@ def _cut_indices(indices: np.ndarray, size: int) -> list[np.ndarray]:
 
 
 def pad_sequences(sequences: Sequence[np.ndarray], indices: np.ndarray) -> torch.Tensor:
-    """Pads the chosen sequences of token ids with 0 to the longest sequence.
+    """Pads the chosen sequences of token ids with 0 to the longest: int64 [batch, longest], on this process's device.
 
-    Args:
-        sequences: An array of ids for each example.
-        indices: [batch], the chosen examples, not empty.
-
-    Returns:
-        Token ids, int64 [batch, longest], on this process's device.
+    `indices`, [batch], are not empty.
     """
     rows = [sequences[i] for i in indices]
     lengths = np.array([len(row) for row in rows])

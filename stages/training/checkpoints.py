@@ -1,8 +1,9 @@
-"""The state of a run in a safetensors file, which is replaced atomically.
+"""The state of a run in a safetensors file, the checkpoint, which is replaced atomically.
 
 The tensors of the file are the parameters and the state of AdamW (both moments and the number of updates). The metadata
 holds the settings of the run, the progress with all that was logged, and a SHA-256 of everything. Randomness is drawn
-by step (optimisation.py), so this is the entire state: a resumed run continues bit for bit.
+by step (optimisation.py), so this is the entire state: a resumed run continues bit for bit. The settings and the
+progress are JSON.
 """
 
 import hashlib
@@ -24,17 +25,9 @@ def save(
     run: dict,
     progress: dict,
 ) -> None:
-    """Replaces the file of a checkpoint.
+    """Replaces the file of a checkpoint; OSError if the file cannot be written, as on a full disk.
 
-    Args:
-        path: The file.
-        model: The model, whose parameters are saved.
-        adamw: The optimiser of the model, whose state is saved.
-        run: The settings that decide the result, as JSON.
-        progress: The progress and the log of the run, as JSON.
-
-    Raises:
-        OSError: The file cannot be written, as on a full disk.
+    `run` are the settings that decide the result, `progress` the progress and the log.
     """
     tensors = {}
     for name, parameter in model.named_parameters():
@@ -58,19 +51,13 @@ def load(
     adamw: torch.optim.AdamW,
     run: dict,
 ) -> dict | None:
-    """Restores model and optimiser.
-
-    Args:
-        path: The file, which must exist.
-        model: The model, whose parameters are set to the saved values.
-        adamw: The optimiser of the model, whose state is set to the saved state.
-        run: The settings that the checkpoint must agree with, as JSON.
+    """Restores model and optimiser from an existing file.
 
     Returns:
         The saved progress; None for a damaged file, which is reported on the terminal.
 
     Raises:
-        ValueError: The checkpoint belongs to a run with other settings; the message lists the differences.
+        ValueError: The checkpoint belongs to a run with other settings than `run`; the message lists the differences.
     """
     try:
         tensors, state = _read_checkpoint(path)
@@ -83,7 +70,7 @@ def load(
 
 
 def _read_checkpoint(path: Path) -> tuple[dict[str, torch.Tensor], dict[str, str]]:
-    """Reads the tensors and the state of a checkpoint; KeyError if the content is not the saved content."""
+    """Reads tensors and state; KeyError if the content is not the saved content."""
     with safe_open(path, framework="pt") as file:
         state = file.metadata() or {}
         tensors = {key: file.get_tensor(key) for key in file.keys()}  # noqa: SIM118
@@ -137,7 +124,7 @@ def _restore_state(model: torch.nn.Module, adamw: torch.optim.AdamW, tensors: di
 def clear_temporary_files(folder: Path) -> None:
     """Deletes temporary files that a killed process left in a job's folder and in the sub-folder intermediate_models.
 
-    The names of these files begin with a dot. The caller holds the lock of the job, so nobody is writing the files.
+    The caller holds the lock of the job, so nobody is writing the files.
     """
     for temporary in (*folder.glob(".*"), *folder.glob("intermediate_models/.*")):
         delete_path(temporary)

@@ -1,7 +1,6 @@
 """Several processes that train the same model, each on a separate device, with `torchrun` or `accelerate launch`.
 
-Both launchers number the processes in the environment (RANK, WORLD_SIZE, LOCAL_RANK). Every process draws the same
-batch and trains on a part of the batch; only the first process writes files.
+Every process draws the same batch and trains on a part of the batch; only the first process writes files.
 """
 
 import atexit
@@ -74,11 +73,8 @@ def sum_on_all(values: Tensor) -> Tensor:
 
 
 def sum_on_first(value: float) -> float:
-    """Returns the sum of `value` over all processes in the first process, and 0 in every other process.
-
-    Such results can be passed again, after each process has added more: the zeros keep the first sum from being counted
-    once per process.
-    """
+    """Returns the sum of `value` over all processes in the first process, and 0 in every other process."""
+    # The zeros keep a sum that is passed again, after each process has added more, from being counted once per process.
     total = sum_on_all(torch.tensor(value, dtype=torch.float64)).item()
     return total if find_rank() == 0 else 0.0
 

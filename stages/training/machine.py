@@ -20,18 +20,16 @@ ENOUGH = 0.1
 
 
 def measure_peak(precision: str) -> float:
-    """Measures a device's highest rate of matrix products, in floating-point operations per second.
+    """Measures the device's highest rate of matrix products in `precision`, in floating-point operations per second.
 
-    The speed of training is reported as a share of this rate. Square matrices of growing size are multiplied, PRODUCTS
-    times each, and the fastest product counts; the sizes end once a product takes more than ENOUGH seconds. The rate is
-    a burst: for a second, an H100 sustained 686 of 781 TFLOP/s in bfloat16 (reports/examples/h100/peaks.csv).
-
-    Args:
-        precision: `float32` or `bfloat16`.
+    The speed of training is reported as a share of this rate, a burst of a second. Square matrices of growing size are
+    multiplied, PRODUCTS times each, and the fastest product counts; the sizes end once a product takes more than ENOUGH
+    seconds.
     """
     # Random numbers, because a GPU multiplies zeros and ones some ten per cent faster: fewer of its bits switch.
     generator = torch.Generator(find_device()).manual_seed(0)
     dtype = getattr(torch, precision)
+    # For a second, an H100 sustained 686 of 781 TFLOP/s in bfloat16 (reports/examples/h100/peaks.csv).
     rate = 0.0
     for side in SIDES[find_device().type]:
         A = torch.randn(side, side, device=find_device(), generator=generator).to(dtype)
@@ -54,21 +52,13 @@ def measure_seconds(call: Callable[[], object]) -> float:
 
 
 def synchronise_gpu() -> None:
-    """Waits until a GPU has finished all work; without a GPU, does nothing."""
+    """Waits until a GPU, if any, has finished all work."""
     if has_gpu():
         torch.cuda.synchronize()
 
 
 def call_in_turn(calls: dict[Any, Callable[[], float]], rounds: int) -> dict[Any, list[float]]:
-    """Calls every function once per round, in turn, so that a drift of the machine affects all functions alike.
-
-    Args:
-        calls: functions without arguments, by any key. Each returns a number, such as seconds.
-        rounds: number of calls of each function.
-
-    Returns:
-        By key, the list [rounds] of returned numbers.
-    """
+    """Calls every function once per round, in turn; returns the list [rounds] of returned numbers by key."""
     values = {key: [] for key in calls}
     for _ in range(rounds):
         for key, call in calls.items():

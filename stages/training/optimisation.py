@@ -1,7 +1,8 @@
 """AdamW, the learning-rate schedules, precision, devices, and the seeds of all random draws.
 
 The learning rate and the seeds of a step are functions of the run's settings and the step only. So a resumed run needs
-the weights, the optimiser's state and the number of the step, but no state of a scheduler, sampler or generator.
+the weights, the optimiser's state and the number of the step, but no state of a scheduler, sampler or generator. `seed`
+is the seed of the run, `purpose` a constant of this module such as DROPOUT, and `step` the step, from 0, or the epoch.
 """
 
 import ctypes
@@ -33,12 +34,10 @@ M_TOP_PAD = (-2, 2**26)
 
 
 def reuse_memory() -> None:
-    """Has the C library keep the memory of freed tensors, up to 1 GiB, for the tensors of the next step.
-
-    By default glibc returns every large block to the system and gets zeroed pages back: 6 % of a CPU step (4 layers of
-    width 256, batches of 4,096 tokens). Here no block is mapped separately, only free memory above 1 GiB is returned,
-    and the heap grows by at least 64 MiB at a time. C libraries without `mallopt` keep the defaults.
-    """
+    """Has the C library keep the memory of freed tensors, up to 1 GiB, for the tensors of the next step."""
+    # By default glibc returns every large block to the system and gets zeroed pages back: 6 % of a CPU step (4 layers
+    # of width 256, batches of 4,096 tokens). Here no block is mapped separately, free memory above 1 GiB is returned,
+    # and the heap grows by at least 64 MiB at a time. C libraries without `mallopt` keep the defaults.
     if sys.platform != "linux":
         return
     library = ctypes.CDLL(None)
@@ -48,29 +47,15 @@ def reuse_memory() -> None:
 
 
 def derive_seed(seed: int, purpose: int, step: int = 0) -> int:
-    """Derives an independent 32-bit seed from the seed of a run.
-
-    Args:
-        seed: the seed of the run.
-        purpose: the use of the random numbers, a constant of this module such as INITIALISATION.
-        step: the step or epoch.
-    """
+    """Derives an independent 32-bit seed from the seed of a run."""
     sequence = np.random.SeedSequence([seed, purpose, step])
     return int(sequence.generate_state(1)[0])
 
 
 def seed_torch(seed: int, purpose: int, step: int = 0) -> None:
-    """Seeds PyTorch's global generators for a step of a run, so that the step can be repeated without the steps before.
-
-    The seed is the `derive_seed` of the arguments. On a CPU only the generator of the CPU is seeded:
-    `torch.manual_seed` takes 1.3 ms for generators that are not there, a twelfth of a small model's step.
-
-    Args:
-        seed: the seed of the run.
-        purpose: the use of the random numbers, a constant of this module such as DROPOUT; every use has its own seed.
-        step: the step or epoch.
-    """
+    """Seeds PyTorch's global generators for a step of a run, which can then be repeated without the steps before."""
     derived = derive_seed(seed, purpose, step)
+    # On a CPU, `torch.manual_seed` takes 1.3 ms for generators that are not there, a twelfth of a small model's step.
     if find_device().type == "cpu":
         torch.default_generator.manual_seed(derived)
     else:
@@ -87,13 +72,7 @@ def build_optimiser(
 
     All other parameters decay, also the operators' own: the matrix S of pairwise, as in that code, and diagonals.
     Where an operator has a `score_rate`, the parameters in its `scores_alone`, which influence only the scores, learn
-    at that multiple of the rate.
-
-    Args:
-        model: The model to train.
-        betas: Decay rates of the two moments.
-        epsilon: Added to the root of the second moment.
-        weight_decay: An update subtracts the share (learning rate) * weight_decay of a weight from it.
+    at that multiple of the rate. An update subtracts the share (learning rate) * weight_decay of a weight from it.
 
     Returns:
         The optimiser with a rate of 0; `apply_gradients` sets each group's rate to the rate times its `multiple`.
@@ -120,7 +99,7 @@ def compute_linear_rate(
     warmup: int,
     peak: float,
 ) -> float:
-    """Returns the rate of update `step` (from 0): goes linearly from 0 to `peak` at `warmup`, then to 0 at `steps`."""
+    """Returns the rate of an update: goes linearly from 0 to `peak` at step `warmup`, then to 0 at `steps`."""
     if step < warmup:
         return peak * step / warmup
     return peak * (steps - step) / (steps - warmup)
@@ -132,7 +111,7 @@ def compute_stepped_rate(
     warmup: int,
     rates: tuple[float, ...],
 ) -> float:
-    """Returns the rate of update `step` (from 0): each of `rates`, in turn, for an equal part of all `steps` updates.
+    """Returns the rate of an update: each of `rates`, in turn, for an equal part of all `steps` updates.
 
     During the first `warmup` updates, the rate is scaled by a factor that rises linearly from 0 to 1.
     """
@@ -149,18 +128,7 @@ def update_weights(
     rate: float,
     clipping: float,
 ) -> Tensor:
-    """Computes the gradients of `loss`, a scalar, and updates the weights.
-
-    Args:
-        model: The model to train.
-        adamw: The optimiser of the model.
-        loss: Mean loss of a batch.
-        rate: Learning rate.
-        clipping: Upper limit for the norm of all gradients together; infinity for no limit.
-
-    Returns:
-        The norm of all gradients together, before clipping, a scalar on the device.
-    """
+    """Computes the gradients of `loss`, the mean loss of a batch, and updates the weights as `apply_gradients`."""
     loss.backward()
     return apply_gradients(model, adamw, rate, clipping)
 
@@ -173,8 +141,6 @@ def apply_gradients(
 ) -> Tensor:
     """Updates the weights from the gradients, which are then deleted. Gradients that are not finite change no weight.
 
-    Nothing is read from the device, because a GPU would wait for the host after every update.
-
     Args:
         model: The model to train.
         adamw: The optimiser of the model.
@@ -184,6 +150,7 @@ def apply_gradients(
     Returns:
         The norm of all gradients together, before clipping, a scalar on the device.
     """
+    # Nothing is read from the device, because a GPU would wait for the host after every update.
     norm = nn.utils.clip_grad_norm_(model.parameters(), clipping)
     for group in adamw.param_groups:
         group["lr"] = rate * group["multiple"]
@@ -197,8 +164,7 @@ def apply_gradients(
 class Updates:
     """Losses and gradient norms of updates, which stay on the device until the host reads all of them together.
 
-    Args:
-        describe: Returns the name of an update for errors, from the number of the update (from 0) and the loss.
+    `describe` returns the name of an update for errors, from its step and loss.
     """
 
     def __init__(self, describe: Callable[[int, float], str]):
@@ -206,13 +172,11 @@ class Updates:
         self._unread: list[tuple[int, Tensor]] = []
 
     def add(self, step: int, loss: Tensor, norm: Tensor) -> None:
-        """Adds the loss and the norm of the gradient, both scalars, of the update whose number, from 0, is `step`."""
+        """Adds the loss and the norm of the gradient, both scalars, of an update."""
         self._unread.append((step, torch.stack([loss.detach(), norm])))
 
     def read(self) -> list[list[float]]:
         """Returns the pair [loss, norm of the gradient] of every update added since the last call, in order.
-
-        A GPU is read once for many updates, because each read makes the GPU wait.
 
         Raises:
             ValueError: A norm is not finite. The message names the first such update.
@@ -221,6 +185,7 @@ class Updates:
             return []
         steps, values = zip(*self._unread, strict=True)
         self._unread = []
+        # A GPU is read once for many updates, because each read makes the GPU wait.
         pairs = torch.stack(values).tolist()
         for step, (loss, norm) in zip(steps, pairs, strict=True):
             if not math.isfinite(norm):
@@ -247,12 +212,12 @@ def require_finite(values: Tensor, where: str) -> Tensor:
     return values
 
 
+# No constant, because importing a module must not initialise a GPU: the process may yet be forked or bound to another.
 @cache
 def find_device() -> torch.device:
     """Returns the device that this process computes on: a GPU, if the machine has a GPU.
 
-    Importing a module must not initialise a GPU, because the process may yet be forked or bound to another GPU. So
-    the device is no constant. The first call also sets up memory (`reuse_memory`) and a GPU (`_fix_kernels`).
+    The first call also sets up memory (`reuse_memory`) and a GPU (`_fix_kernels`).
     """
     reuse_memory()
     if not torch.cuda.is_available():
