@@ -1,8 +1,7 @@
 """Exact match and F1 of predicted answers, by the official definition of SQuAD.
 
-Both metrics are taken after normalisation (lower case; without ASCII punctuation, articles and spare white space),
-against the gold answer that fits best: Rajpurkar et al. 2016, section 6.1. The only gold answer of an unanswerable
-question is the empty text: Rajpurkar, Jia and Liang 2018.
+Both metrics are taken after normalisation, against the gold answer that fits best: Rajpurkar et al. 2016, section 6.1.
+The only gold answer of an unanswerable question is the empty text: Rajpurkar, Jia and Liang 2018.
 """
 
 import re
@@ -15,10 +14,7 @@ WITHOUT_PUNCTUATION = str.maketrans("", "", string.punctuation)
 
 
 def compute_scores(predictions: Sequence[str], answers: Sequence[Sequence[str]]) -> dict[str, float]:
-    """Computes exact match and F1 of predicted answers, averaged over questions, as fractions in [0, 1].
-
-    Each question counts with the gold answer that fits best. Gold answers of which normalisation leaves nothing do not
-    count, as in version 2.0.
+    """Computes exact match and F1, averaged over questions, as fractions in [0, 1].
 
     Args:
         predictions: an answer to each question, empty for no answer.

@@ -13,49 +13,42 @@ HIGHEST_SIMILARITY = 5.0
 
 @dataclass(frozen=True)
 class Split:
-    """A split of a task.
+    """A split of a task."""
 
-    Attributes:
-        name: name here and on the hub, such as `validation`.
-        stem: name of the original file, without suffix, such as `dev`.
-        evaluated_on: the papers' name for the column of scores on this split; empty for a split without scores.
-    """
-
+    # Here and on the hub, such as `validation`.
     name: str
+    # Name of the original file without suffix, such as `dev`.
     stem: str
+    # The papers' name for the column of scores; empty for a split without scores.
     evaluated_on: str = ""
 
 
 @dataclass(frozen=True)
 class Task:
-    """A task of GLUE.
+    """A task of GLUE."""
 
-    Attributes:
-        name: name in params.yaml and on the hub.
-        folder: name in the original distribution.
-        texts: names of the text columns in the original files.
-        label: name of the label column in the original files.
-        labels: words of the label column, in the order of classes; empty for a regression.
-        classes: names of the same classes on the hub.
-        metrics: names in metrics.METRICS.
-        splits: the splits with known labels.
-        hub_texts: names of the text columns on the hub, if different from `texts`.
-        header: names of all columns, if the original files have no header.
-        corrupt_rows: largest number of rows with a wrong number of columns in an original file.
-        no_label: word of the label column where annotators did not agree on a label; such rows are left out.
-    """
-
+    # In params.yaml and on the hub.
     name: str
+    # Name in the original distribution.
     folder: str
+    # Names of the text columns, and of the label column, in the original files.
     texts: tuple[str, ...]
     label: str
+    # Words of the label column, in the order of classes; empty for a regression.
     labels: tuple[str, ...]
+    # Names of the same classes on the hub.
     classes: tuple[str, ...]
+    # Names in metrics.METRICS.
     metrics: tuple[str, ...]
+    # The splits with known labels.
     splits: tuple[Split, ...]
+    # Names of the text columns on the hub, if different from `texts`.
     hub_texts: tuple[str, ...] = ()
+    # Names of all columns, if the original files have no header.
     header: tuple[str, ...] = ()
+    # Largest number of rows with a wrong number of columns in an original file.
     corrupt_rows: int = 0
+    # Word of the label column where annotators did not agree on a label; such rows are left out.
     no_label: str | None = None
 
     @property
@@ -65,10 +58,9 @@ class Task:
 
     @property
     def head(self) -> dict:
-        """Description of the outputs in a classifier's configuration, by the keys of Hugging Face's libraries.
+        """Describes the outputs in a classifier's configuration, by the keys of Hugging Face's libraries.
 
-        The classes negative and positive give `id2label` `{"0": "negative", "1": "positive"}` and the reverse
-        `label2id`.
+        The classes negative and positive give `id2label` `{"0": "negative", "1": "positive"}`, and `label2id`.
         """
         names = self.classes or (self.label,)
         head = {
@@ -81,12 +73,12 @@ class Task:
 
     @property
     def validation_splits(self) -> tuple[Split, ...]:
-        """The splits on which models are scored: all after the training split."""
+        """The splits on which models are scored."""
         return self.splits[1:]
 
 
+# The column of a single validation split has the name of the task.
 def _plan_splits(name: str) -> tuple[Split, ...]:
-    """Returns the splits of a task with a single validation split, whose column has the name of the task."""
     return Split("train", "train"), Split("validation", "dev", name)
 
 
@@ -216,13 +208,9 @@ def list_validation_tables(task: str) -> dict[str, Path]:
 
 
 def find_positive_classes(mapping: CrossDomain) -> dict[str, set[int]]:
-    """Returns the classes that say that two texts mean the same, so that models transfer between tasks.
+    """Returns by task the indices of the classes that mean "the same", so that models transfer between tasks.
 
-    Args:
-        mapping: the section `cross_domain` of params.yaml.
-
-    Returns:
-        Indices into the labels, by task: `{"mrpc": {1}}` for label `1` of `("0", "1")`.
+    `mapping` is the section `cross_domain` of params.yaml; label `1` of `("0", "1")` gives `{"mrpc": {1}}`.
 
     Raises:
         ValueError: a task does not have a chosen label, or all labels of a task are chosen.

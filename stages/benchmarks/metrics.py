@@ -14,13 +14,13 @@ from stages.benchmarks.glue import TASKS
 
 
 def compute_metrics(task: str, predictions: np.ndarray, labels: np.ndarray) -> dict[str, float]:
-    """Computes every metric of a GLUE task, by name, as fractions; F1 is of class 1.
+    """Computes every metric of a GLUE task, by name, as fractions: `{"accuracy": ..., "f1": ...}` for `mrpc`.
 
-    If all predictions are equal, a correlation is not defined, and counts as 0.0, like a model without knowledge. F1 is
-    0.0 if no prediction is positive.
+    F1 is of class 1. If all predictions are equal, a correlation is not defined, and counts as 0.0, like a model
+    without knowledge. F1 is 0.0 if no prediction is positive.
 
     Args:
-        task: the name of a task, such as `mrpc`, which gives `{"accuracy": ..., "f1": ...}`.
+        task: the name of a task.
         predictions: [examples], classes, or for stsb real numbers of any scale.
         labels: [examples], classes, or for stsb real numbers.
 

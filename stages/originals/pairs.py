@@ -7,15 +7,10 @@ from stages.schema.translation_sections import TranslationProtocol
 
 
 def find_pairs(root: Path, name: str, languages: tuple[str, str]) -> list[Path]:
-    """Finds the files of a split of sentence pairs.
+    """Finds the files of a split of sentence pairs; ValueError for a missing file.
 
-    Args:
-        root: the folder that data.root in params.yaml names.
-        name: below `root`, a table `train.tsv`, or `train` for the two files train.en and train.de.
-        languages: source and target, such as `("en", "de")`.
-
-    Raises:
-        ValueError: a file is missing.
+    Below `root`, the name `train` stands for the files train.en and train.de of the languages `("en", "de")`; the name
+    `train.tsv` for a table.
     """
     paths = [root / f"{name}.{language}" for language in languages]
     if name.endswith(".tsv"):
@@ -32,11 +27,7 @@ def find_pairs(root: Path, name: str, languages: tuple[str, str]) -> list[Path]:
 
 
 def require_pairs(root: Path, protocol: TranslationProtocol) -> None:
-    """Checks that the files of all splits of a protocol exist and hold data.
-
-    Raises:
-        ValueError: a file is missing, or is a Git LFS pointer or web page.
-    """
+    """Checks that the files of all splits of a protocol exist and hold data, not a Git LFS pointer or web page."""
     for name in protocol.files.model_dump().values():
         for path in find_pairs(root, name, (protocol.source, protocol.target)):
             require_data(path)

@@ -1,4 +1,7 @@
-"""Finds the original files of GLUE, SQuAD and TriviaQA, each whole or as a subset."""
+"""Finds the original files of GLUE, SQuAD and TriviaQA, each whole or as a subset.
+
+`root` is the folder data.root, or data/embedded. A missing file is a ValueError.
+"""
 
 from collections.abc import Iterable
 from pathlib import Path
@@ -15,15 +18,10 @@ PARTS = ("wikipedia", "web")
 
 
 def find_file(folders: Iterable[Path], stem: str, suffix: str) -> Path | None:
-    """Finds the first existing file: in each folder the whole file (`train.tsv`) before a subset (`train.subset.tsv`).
+    """Finds the first existing file, `None` if there is no such file.
 
-    Args:
-        folders: folders to look in; the subset in a folder comes before the whole file in the next folder.
-        stem: the name of the file up to the suffix, such as `train`.
-        suffix: the suffix, such as `.tsv`.
-
-    Returns:
-        The path, or `None` if no such file exists.
+    In each folder, the whole file (`train.tsv`, for stem `train` and suffix `.tsv`) comes before a subset
+    (`train.subset.tsv`), and the subset before the whole file in the next folder.
     """
     for folder in folders:
         for name in (f"{stem}{suffix}", f"{stem}.subset{suffix}"):
@@ -42,18 +40,7 @@ def require_file(
     what: str,
     remedy: str,
 ) -> Path:
-    """Finds a file, whole (`train.tsv`) or as a subset (`train.subset.tsv`), and raises an error if neither exists.
-
-    Args:
-        folders: folders to look in.
-        stem: the name of the file up to the suffix.
-        suffix: the suffix, such as `.tsv`.
-        what: task and split, for the error message.
-        remedy: how to do without the file, in the imperative, as the end of the message.
-
-    Raises:
-        ValueError: there is no such file.
-    """
+    """Finds a file like `find_file`; a ValueError names `what`, a task and split, and ends with the remedy."""
     path = find_file(folders, stem, suffix)
     if path is None:
         raise ValueError(
@@ -64,21 +51,12 @@ def require_file(
 
 
 def is_subset(path: Path) -> bool:
-    """Returns whether a file is a subset of the original file, by the name: true for `train.subset.tsv`."""
+    """Returns whether a file is a subset by name: true for `train.subset.tsv`."""
     return path.stem.endswith(".subset")
 
 
 def find_glue(root: Path, task: Task, split: Split) -> Path:
-    """Finds the file of a split of a GLUE task.
-
-    Args:
-        root: folder that has the folder of the task, in a folder `glue` or directly.
-        task: a task of GLUE.
-        split: a split of the task.
-
-    Raises:
-        ValueError: there is no such file.
-    """
+    """Finds the file of a split of a GLUE task, in a folder `glue` below `root` or directly below `root`."""
     # The root may be the folder `glue` itself, or the folder above.
     return require_file(
         [root / "glue" / task.folder, root / task.folder],
@@ -90,16 +68,7 @@ def find_glue(root: Path, task: Task, split: Split) -> Path:
 
 
 def find_squad(root: Path, name: str, split: str) -> Path:
-    """Finds the file of a split of SQuAD, such as train-v1.1.json.
-
-    Args:
-        root: folder that has the file, in a folder `squad` or directly.
-        name: `squad1` or `squad2`.
-        split: `train` or `validation`.
-
-    Raises:
-        ValueError: there is no such file.
-    """
+    """Finds the file of a split of `squad1` or `squad2`, such as train-v1.1.json, in a folder `squad` or in `root`."""
     stem = f"{STEMS[split]}-{VERSIONS[name]}"
     remedy = f"remove {name} from tasks.questions.names"
     if stem == "train-v2.0":
@@ -113,15 +82,7 @@ def is_derived(name: str, split: str, questions: Questions) -> bool:
 
 
 def find_triviaqa(root: Path, split: str) -> list[Path]:
-    """Finds the files of a split of TriviaQA, for the parts (wikipedia, web) that exist.
-
-    Args:
-        root: folder that has the folder `triviaqa`.
-        split: `train` or `validation`.
-
-    Raises:
-        ValueError: there is no file.
-    """
+    """Finds the files of a split of TriviaQA below `root`, for the parts (wikipedia, web) that exist."""
     folder = root / "triviaqa" / "qa"
     stem = STEMS[split]
     found = [find_file([folder], f"{part}-{stem}", ".json") for part in PARTS]
@@ -135,22 +96,14 @@ def find_triviaqa(root: Path, split: str) -> list[Path]:
 
 
 def require_glue(root: Path, names: Iterable[str]) -> None:
-    """Checks that the files of all splits of some GLUE tasks exist and hold data.
-
-    Raises:
-        ValueError: a file is missing, or is a Git LFS pointer or web page.
-    """
+    """Checks that the files of all splits of GLUE tasks exist and hold data, not a Git LFS pointer or web page."""
     for name in names:
         for split in TASKS[name].splits:
             require_data(find_glue(root, TASKS[name], split))
 
 
 def require_questions(root: Path, questions: Questions) -> None:
-    """Checks that the files of all configured sets of questions exist and hold data.
-
-    Raises:
-        ValueError: a file is missing, or is a Git LFS pointer or web page.
-    """
+    """Checks that the files of all configured sets of questions exist and hold data."""
     for name in questions.names:
         for split in STEMS:
             if name == "triviaqa":

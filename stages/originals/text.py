@@ -1,4 +1,7 @@
-"""Finds the files of the corpus, below a folder or in a hub repository, by the user's glob patterns."""
+"""Finds the files of the corpus, below a folder or in a hub repository, by the user's glob patterns.
+
+`key` is the key of params.yaml that has the patterns, for error messages.
+"""
 
 import glob
 from collections.abc import Callable, Iterable
@@ -10,22 +13,15 @@ from stages.records import reading
 
 
 def find_files(root: Path, patterns: Iterable[str], key: str = "corpus.files") -> list[Path]:
-    """Lists the files below a folder that match some patterns, without hidden files.
+    """Lists the files below `root` that match some patterns, without hidden files.
 
-    Args:
-        root: the folder, with which the paths begin.
-        patterns: glob patterns of paths below the folder.
-        key: the key of params.yaml that has the patterns, for error messages.
-
-    Returns:
-        Each file once, by pattern, then `part_2` before `part_10`.
+    Paths begin with `root`. Each file comes once: by pattern, then `part_2` before `part_10`.
 
     Raises:
         ValueError: a pattern matches no file, a file of unknown form, or no ordinary file, such as a broken link.
     """
 
     def matches(pattern: str) -> list[Path]:
-        """Lists the files below `root` that match a pattern, without hidden files; ValueError for no ordinary file."""
         try:
             paths = set(root.glob(pattern))
         # Path.glob refuses absolute and empty patterns, which then match no file.
@@ -56,7 +52,7 @@ def match_files(
     Args:
         patterns: glob patterns of paths.
         match: returns the files that match a pattern.
-        key: the key of params.yaml that has the patterns, for error messages.
+        key: as above.
         where: the searched place, for error messages.
 
     Raises:
@@ -77,7 +73,7 @@ def find_form(path: Path, key: str = "corpus.files") -> str:
     """Returns the form of a file: `.jsonl` for `part_1.jsonl.zst`; other forms are `.txt` and `.raw`.
 
     Raises:
-        ValueError: the file has another suffix; the message names `key`.
+        ValueError: the file has another suffix.
     """
     suffixes = [suffix for suffix in path.suffixes if suffix not in reading.DECOMPRESSION]
     if not suffixes or suffixes[-1] not in (".jsonl", ".txt", ".raw"):
