@@ -1,1 +1,1 @@
-"""Documents as OSCAR records, from the embedded generator, files or the hub: stage `corpus`."""
+"""Documents as OSCAR records, from files or the hub: stage `corpus`."""

@@ -2,7 +2,7 @@
 
 The files of a repository (OSCAR's `en_meta/*.jsonl.zst`) are fetched one by one and read like local files, so that
 metadata survive byte for byte. Other datasets are streamed as rows. Gated datasets need a token (HF_TOKEN, or `hf auth
-login`). The hub's libraries load slowly, so functions import them. A `dataset` is an entry of corpus.hub.
+login`). A `dataset` is an entry of corpus.hub; a `repository` is on the hub, at a commit `revision`, or a folder.
 """
 
 from collections.abc import Iterator
@@ -29,17 +29,13 @@ METADATA = ("identification", "harmful_pp", "tlsh", "quality_warnings", "annotat
 def list_files(repository: str, revision: str, patterns: tuple[str, ...]) -> list[str]:
     """Lists the paths in a repository that match glob patterns, pattern by pattern, each path once.
 
-    Args:
-        repository: a name on the hub, or a folder of the same layout.
-        revision: a commit; a folder has no revision.
-        patterns: glob patterns of paths in the repository, such as `en_meta/*.jsonl.zst`.
-
     Raises:
         ValueError: a pattern matches no file or a file of unknown form, or the hub cannot be reached.
     """
     if is_folder(repository):
         files = text.find_files(Path(repository), patterns, KEY)
         return [file.relative_to(repository).as_posix() for file in files]
+    # The hub's libraries load slowly, so functions import these.
     from huggingface_hub import HfFileSystem
 
     system = HfFileSystem()
@@ -61,20 +57,8 @@ def _fetch_file(
     name: str,
     above: Path | None = None,
 ) -> Iterator[tuple[Path, str]]:
-    """Gives a file of a local folder, or a copy from the hub, which is deleted when the `with` block ends.
-
-    Args:
-        repository: a name on the hub, or a folder of the same layout.
-        revision: a commit.
-        name: the path in the repository.
-        above: the folder for the fetched copy; by default the system's temporary folder.
-
-    Yields:
-        The path, and the name for records and errors, such as `oscar-corpus/OSCAR-2301@1a2b3c/en.jsonl`.
-
-    Raises:
-        ValueError: the hub does not give the file, or the block raises an error, which then names the file.
-    """
+    """Gives path and name of a local file, or of a copy in a folder `above`, which the end of the block deletes."""
+    # For records and errors, such as `oscar-corpus/OSCAR-2301@1a2b3c/en.jsonl`.
     source = f"{name_source(repository, revision)}/{name}"
     if is_folder(repository):
         yield Path(repository) / name, source
@@ -88,21 +72,15 @@ def _fetch_file(
         try:
             yield target, source
         except ValueError as error:
+            # An error of the `with` block names the source, not the copy.
             raise ValueError(str(error).replace(str(target), source)) from None
 
 
 def fetch_shard(settings: dict, folder: Path) -> dict:
-    """Job (runner/jobs.py): fetches a file of the hub and writes all documents as a shard.
+    """Job (runner/jobs.py): fetches a file of the hub, and writes all documents like `sources.write_shard`.
 
-    Args:
-        settings: `repository`, `revision` and `name` of the file.
-        folder: the folder of the job, which gets shard.jsonl.zst.
-
-    Returns:
-        Three entries:
-        - `file`: name, bytes, documents and SHA-256
-        - `documents`: the number of documents
-        - `origins`: (line of the shard, file, line of the file) where consecutive lines start; empty for text
+    `settings` has `repository`, `revision` and `name` of the file. The result of `write_shard` also gets the `file`:
+    name, bytes, documents and SHA-256.
     """
     with _fetch_file(settings["repository"], settings["revision"], settings["name"], folder) as (file, name):
         # All documents of the file.
@@ -115,14 +93,8 @@ def fetch_shard(settings: dict, folder: Path) -> dict:
 def stream_documents(dataset: CorpusHub, files: list[dict]) -> Iterator[bytes]:
     """Yields the documents of a dataset as OSCAR records, each a line of JSON without line feed.
 
-    Files are fetched one at a time; a dataset without `files` is streamed as rows.
-
-    Args:
-        dataset: an entry of corpus.hub, at a commit.
-        files: a list, to which name, bytes, documents and SHA-256 of each file are appended.
-
-    Raises:
-        ValueError: a file or row cannot be fetched or read.
+    Files are fetched one at a time; name, bytes, documents and SHA-256 of each are appended to `files`. A dataset
+    without `files` is streamed as rows. A file or row that cannot be read is a ValueError.
     """
     if dataset.files is None:
         yield from _read_rows(dataset)
@@ -137,15 +109,7 @@ def stream_documents(dataset: CorpusHub, files: list[dict]) -> Iterator[bytes]:
 
 
 def _read_rows(dataset: CorpusHub) -> Iterator[bytes]:
-    """Streams the rows of the split `train` as OSCAR records.
-
-    The text is the column `content`, or else `text`. A dictionary in `metadata` (if not empty), or else `meta`, gives
-    annotations and WARC headers; other rows become plain documents, with any `url` and `id`. A text that is no string
-    is left to the filter, which counts malformed records.
-
-    Raises:
-        ValueError: a row has no text column, or the dataset cannot be read.
-    """
+    """Streams the rows of the split `train` as OSCAR records."""
     import datasets
 
     repository = dataset.repository
@@ -166,6 +130,7 @@ def _read_rows(dataset: CorpusHub) -> Iterator[bytes]:
             row = next(rows, None)
         if row is None:
             return
+        # A text that is no string is left to the filter, which counts malformed records.
         text = row.get("content", row.get("text"))
         if "content" not in row and "text" not in row:
             raise ValueError(
@@ -175,6 +140,7 @@ def _read_rows(dataset: CorpusHub) -> Iterator[bytes]:
         # bytes would become base64, and dates texts
         if not isinstance(text, str):
             text = None
+        # A dictionary gives annotations and WARC headers; other rows become plain documents, with any url and id.
         metadata = row.get("metadata") or row.get("meta")
         if isinstance(metadata, dict):
             # The column `meta` of OSCAR holds the headers, too.

@@ -21,14 +21,9 @@ HEADING = re.compile(r" = [^=].* = ")
 
 
 def count_documents(settings: dict, _folder: Path) -> dict:
-    """Job (runner/jobs.py): counts the documents of a file, unsound documents too.
+    """Job (runner/jobs.py): counts the documents of the file `path`, unsound documents too, up to a `limit`.
 
-    Args:
-        settings: `path` of the file; `limit`, the number at which counting stops (`None` for no limit).
-        _folder: the folder of the job, which stays empty.
-
-    Returns:
-        Name, bytes, documents and SHA-256 of the file.
+    Returns the description of the file; a `limit` of `None` is no limit.
     """
     path = Path(settings["path"])
     documents = _number_lines(path) if find_form(path) == ".jsonl" else _split_texts(path)
@@ -37,21 +32,17 @@ def count_documents(settings: dict, _folder: Path) -> dict:
 
 
 def describe_file(path: Path, name: str, documents: int) -> dict:
-    """Returns name, number of documents read, bytes and SHA-256 of a file, for the record of the run."""
+    """Describes a file for the record of the run: name, number of documents read, bytes and SHA-256."""
     return {"file": name, "documents": documents, "bytes": path.stat().st_size, "sha256": compute_sha256(path)}
 
 
 def check_digest(described: dict) -> None:
-    """Compares a file with checksum.sha256, which lies beside the files in releases of OSCAR 23.01.
-
-    Without a checksum, a file that was cut between two compressed frames looks like a whole file.
-
-    Args:
-        described: name (`file`) and SHA-256 (`sha256`) of the file.
+    """Compares a described file with checksum.sha256, which releases of OSCAR 23.01 have beside the files.
 
     Raises:
-        ValueError: checksum.sha256 states another SHA-256 for the file.
+        ValueError: checksum.sha256 states another SHA-256.
     """
+    # Without a checksum, a file that was cut between two compressed frames looks like a whole file.
     path = Path(described["file"])
     checksums = path.with_name("checksum.sha256")
     if checksums.is_file():
@@ -63,12 +54,10 @@ def check_digest(described: dict) -> None:
 
 
 def write_shard(settings: dict, folder: Path) -> dict:
-    """Job (runner/jobs.py): makes a shard from parts of files.
+    """Job (runner/jobs.py): makes the shard `folder`/shard.jsonl.zst from parts of files.
 
-    Args:
-        settings: `parts`, a list of [path, first, last]: documents [first, last) of a file, counted from 0; `None` as
-            `last` means all further documents.
-        folder: the folder of the job, which gets shard.jsonl.zst.
+    `settings` has `parts`, a list of [path, first, last]: documents [first, last) of a file, from 0; `None` as `last`
+    means all further documents.
 
     Returns:
         `documents`, the number of documents, and `origins`: (line of the shard, file, line of the file) where
@@ -92,24 +81,19 @@ def write_shard(settings: dict, folder: Path) -> dict:
 def read_records(path: Path) -> Iterator[bytes]:
     """Yields the documents of a file as OSCAR records, lines of JSON without line feed; unsound documents stay as read.
 
-    Raises:
-        ValueError: the file is of no known form, or cannot be read.
+    A file of no known form, or that cannot be read, is a ValueError.
     """
     for _, line in _read_records(path, 0, None):
         yield line
 
 
 def _read_records(path: Path, first: int, last: int | None) -> Iterator[tuple[int | None, bytes]]:
-    """Yields (number of the line, bytes of the OSCAR record) of documents [first, last) of a file.
-
-    An unsound document is yielded as a line that is no record (a text joined into one line), for the filter to count.
-    In text files (.txt, .raw) only unsound documents have a number, the number of the first line; sound documents have
-    `None`.
-    """
+    """Yields (number of the line, OSCAR record) of documents [first, last) of a file."""
     if find_form(path) != ".jsonl":
         for number, text in islice(_split_texts(path), first, last):
             try:
                 yield None, records.write_record(records.PlainDocument(text))
+            # An unsound text becomes a line that is no record, for the filter to count, and only then has a number.
             except ValueError:
                 yield number, text.replace("\n", " ").encode(errors="surrogateescape")
         return
@@ -119,10 +103,7 @@ def _read_records(path: Path, first: int, last: int | None) -> Iterator[tuple[in
 
 
 def _convert_line(line: bytes) -> bytes:
-    """Returns the OSCAR record of a plain document; a line that is no sound document stays unchanged.
-
-    {"text": "Hi"} gives {"content":"Hi","warc_headers":{},"metadata":{}}.
-    """
+    """Turns {"text": "Hi"} into {"content":"Hi","warc_headers":{},"metadata":{}}; other lines stay."""
     try:
         return records.write_record(records.read_plain_document(line))
     except ValueError:
@@ -130,18 +111,15 @@ def _convert_line(line: bytes) -> bytes:
 
 
 def _number_lines(path: Path) -> Iterator[tuple[int, bytes]]:
-    """Yields (number, line) of the lines that are not blank; the numbers count all lines, from 1."""
+    # Blank lines are left out, but count.
     for number, line in enumerate(reading.read_lines(path), 1):
         if line.strip():
             yield number, line
 
 
 def _holds_oscar(path: Path) -> bool:
-    """Whether a file holds OSCAR records: the first JSON object with `content` or `text` has `content`.
-
-    Raises:
-        ValueError: no JSON object has either key.
-    """
+    """Whether a file holds OSCAR records; ValueError if no line has `content` or `text`."""
+    # The first JSON object with either key decides.
     other = ""
     for number, line in _number_lines(path):
         try:
@@ -158,21 +136,19 @@ def _holds_oscar(path: Path) -> bool:
 
 
 def _number_texts(path: Path) -> Iterator[tuple[int, str]]:
-    """Yields (number, text) of each line, from 1; bytes that are not UTF-8 become lone surrogates."""
     for number, line in enumerate(reading.read_universal_lines(path), 1):
-        # UTF-16 has a NUL at every other place of Latin text, and UTF-8 has no byte 255.
+        # UTF-16 has a NUL at every other place of Latin text, and UTF-8 has no byte 255, so that such text becomes lone
+        # surrogates.
         unsound = line.replace(b"\0", b"\xff")
         yield number, unsound.decode(errors="surrogateescape")
 
 
 def _split_texts(path: Path) -> Iterator[tuple[int, str]]:
-    r"""Yields (number of the first line, text) of documents: in .txt lines between blank lines, in .raw articles.
-
-    "One\ntwo\n\nThree\n" in .txt gives (1, "One\ntwo") and (4, "Three").
-    """
+    """Yields (number of the first line, text) of the documents of a .txt or .raw file."""
     if find_form(path) == ".raw":
         yield from _split_articles(path)
         return
+    # "One\ntwo\n\nThree\n" gives (1, "One\ntwo") and (4, "Three").
     for blank, group in groupby(_number_texts(path), key=lambda numbered: not numbered[1].strip()):
         if not blank:
             numbers, lines = zip(*group, strict=True)
@@ -180,7 +156,6 @@ def _split_texts(path: Path) -> Iterator[tuple[int, str]]:
 
 
 def _split_articles(path: Path) -> Iterator[tuple[int, str]]:
-    """Yields (number of the first line, text) of the articles of a .raw file, with stripped lines."""
     article = []
     first = 1
     # A last heading ends the last article.

@@ -1,9 +1,9 @@
 """Stage `corpus`: the documents of the data source as OSCAR 23.01 records.
 
-Reads the source (files of data/embedded or below data.root; datasets of the hub). Writes
-data/corpus/part_N.jsonl.zst: corpus.shards files of equal numbers of documents. Documents read from files keep their
-order, and each file of the hub that is read whole becomes a shard. Where whole files are read, origins.csv
-(records/origins.py) names the source of every line.
+Reads the source (files below data/embedded or data.root; datasets of the hub). Writes data/corpus/part_N.jsonl.zst:
+corpus.shards files of equal numbers of documents. Documents read from files keep their order, and each file of the hub
+that is read whole becomes a shard. Where whole files are read, origins.csv (records/origins.py) names the source of
+every line.
 """
 
 from collections.abc import Iterator
@@ -23,12 +23,7 @@ from stages.schema.settings import Settings
 
 
 def main(settings: Settings) -> dict:
-    """Writes data/corpus: the documents of the data source as OSCAR records.
-
-    Returns:
-        For the record of the run: `files`, with name, bytes, documents and SHA-256 of each file that was read; `read`,
-        the datasets of the hub.
-    """
+    """Writes data/corpus; returns for the record of the run the `files` and the hub's datasets that were `read`."""
     record = {}
     # The folder replaces CORPUS after all shards are written.
     with make_temporary_sibling(CORPUS) as folder:
@@ -41,17 +36,10 @@ def main(settings: Settings) -> dict:
 
 
 def write_files(folder: Path, settings: Settings) -> list[dict]:
-    """Writes the documents of corpus.files, in shards of equal sizes.
+    """Writes at most corpus.documents documents of corpus.files into shards of equal sizes; describes each file.
 
     Files are read once to count, and from the start for every shard: do not ask for more shards of few large files than
     there are cores.
-
-    Args:
-        folder: gets the shards.
-        settings: the settings of the run; corpus.documents is the number of documents, `null` for all.
-
-    Returns:
-        Name, bytes, documents and SHA-256 of each file.
 
     Raises:
         ValueError: no file matches, no file has a document, or a checksum differs.
@@ -94,10 +82,8 @@ def _plan_parts(
     first: int,
     last: int,
 ) -> list[list]:
-    """Returns [file, start, stop] for each file that holds some of documents [first, last), counted through all files.
-
-    Documents [2, 5) of files a and b, with 3 and 5 documents, are [["a", 2, 3], ["b", 0, 2]].
-    """
+    """Returns [file, start, stop] for each file with some of documents [first, last), counted through all files."""
+    # Documents [2, 5) of files a and b, with 3 and 5 documents, are [["a", 2, 3], ["b", 0, 2]].
     parts = []
     # The number of documents in the files before this file.
     before = 0
@@ -111,12 +97,7 @@ def _plan_parts(
 
 
 def _place_shards(folder: Path, results: list[tuple[Path, dict]]) -> None:
-    """Places the shards of jobs in `folder` as part_1.jsonl.zst, ..., and writes origins.csv.
-
-    Args:
-        folder: gets the files.
-        results: the folder of each job, which holds shard.jsonl.zst, and the result, with `documents` and `origins`.
-    """
+    """Places the shards of jobs, (folder, result) each, as part_1.jsonl.zst, ..., and writes origins.csv."""
     origins_of = {}
     for job_folder, result in results:
         name = f"part_{len(origins_of) + 1}.jsonl.zst"
@@ -128,15 +109,9 @@ def _place_shards(folder: Path, results: list[tuple[Path, dict]]) -> None:
 
 
 def write_hub(folder: Path, settings: Settings) -> tuple[list[str], list[dict]]:
-    """Writes datasets of the hub, in order: corpus.documents documents or, for `null`, all files, each as a shard.
+    """Writes datasets of the hub: corpus.documents documents or, for `null`, all files, each as a shard.
 
-    Args:
-        folder: gets the shards.
-        settings: the settings of the run.
-
-    Returns:
-        The name of each dataset with the commit, such as `oscar-corpus/OSCAR-2301@1a2b3c`; and name, bytes, documents
-        and SHA-256 of each file.
+    Returns datasets with commits, such as `oscar-corpus/OSCAR-2301@1a2b3c`, and a description of each file.
 
     Raises:
         ValueError: corpus.documents is `null` for a dataset without `files`, a dataset cannot be fetched, or a checksum
@@ -172,7 +147,6 @@ def write_hub(folder: Path, settings: Settings) -> tuple[list[str], list[dict]]:
 
 
 def _plan_fetching(dataset: CorpusHub) -> list[jobs.Job]:
-    """Returns a job for each file of a dataset, which fetches the file."""
     fetching = []
     for name in hub.list_files(dataset.repository, dataset.revision, dataset.files):
         source = {"repository": dataset.repository, "revision": dataset.revision, "name": name}
@@ -188,17 +162,7 @@ def _write_stream(
     documents: int,
     shards: int,
 ) -> None:
-    """Writes records into files part_1.jsonl.zst, ... of equal sizes; if records run out, there are fewer files.
-
-    Args:
-        folder: gets the files.
-        rows: the records.
-        documents: number of records to write.
-        shards: number of files.
-
-    Raises:
-        ValueError: no record was read.
-    """
+    """Writes records into part_1.jsonl.zst, ... of equal sizes; if records run out, there are fewer files."""
     written = 0
     for number, (first, last) in enumerate(_plan_ranges(documents, shards), 1):
         selected = islice(rows, last - first)
@@ -216,7 +180,7 @@ def _write_stream(
 
 
 def _plan_ranges(total: int, parts: int) -> list[tuple[int, int]]:
-    """Divides documents into ranges [first, last) of equal sizes: [(0, 3), (3, 7)] for 7 documents and 2 parts."""
+    """Divides documents into equal ranges [first, last): [(0, 3), (3, 7)] for 7 documents and 2 parts."""
     parts = min(parts, total)
     bounds = [total * part // parts for part in range(parts + 1)]
     return list(pairwise(bounds))

@@ -15,28 +15,22 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class Examples:
-    """The examples of a split of a task.
+    """The examples of a split of a task, with the name of their `source` for the report."""
 
-    Attributes:
-        frame: a row for each example, numbered from 0, in the columns that glue.py or squad.py describes.
-        source: name of the files or the dataset, for the report.
-        subset: whether the source holds only a part of the original.
-        dropped: number of examples left out.
-        reason: why examples were left out.
-    """
-
+    # A row for each example, numbered from 0, in the columns that glue.py or squad.py describes.
     frame: pd.DataFrame
+    # Name of the files or the dataset.
     source: str
+    # Whether the source holds only a part of the original.
     subset: bool = False
+    # Number of examples left out, and why.
     dropped: int = 0
     reason: str = ""
 
     def sample(self, count: int | None, seed: list[int]) -> pd.DataFrame:
-        """Draws rows without replacement, and returns the rows in the order of the file.
+        """Draws `count` rows without replacement, in the order of the file; `None` or a larger number gives all rows.
 
-        Args:
-            count: number of rows; `None` or a larger number gives all rows.
-            seed: numbers that together seed the draw.
+        The numbers in `seed` together seed the draw.
         """
         if count is None or count >= len(self.frame):
             return self.frame
@@ -46,15 +40,11 @@ class Examples:
 
 
 def read_json(path: Path, form: type[T]) -> T:
-    """Reads a JSON file; a byte order mark and blank lines around the JSON are allowed.
-
-    Args:
-        path: the file.
-        form: a `msgspec.Struct`; keys without a field are ignored.
+    """Reads a JSON file as a `form`, a `msgspec.Struct`; other keys and a byte order mark are ignored.
 
     Raises:
-        ValueError: the file is cut short, no JSON in UTF-8, nested too deeply, of another form, or a Git LFS pointer or
-            web page in place of the data.
+        ValueError: the file is cut short, no JSON in UTF-8, nested too deeply, of another form, or a stand-in such as a
+            Git LFS pointer.
     """
     require_data(path)
     # Deep nesting ends in a RecursionError.

@@ -9,6 +9,8 @@ A split becomes a frame with these columns:
 - `example_id`: number of the row in the source, from 0, as text; dropped rows are counted.
 - `text_a` and `text_b`, which is null for single sentences.
 - `label`: index of the class (int64); for stsb a similarity from 0 to 5 (float64).
+
+A ValueError names the file and the line at fault, or the dataset.
 """
 
 import re
@@ -36,18 +38,10 @@ DECIMAL = re.compile(r"[0-9]+(\.[0-9]+)?")
 
 
 def read_original(root: Path, task: Task, split: Split) -> Examples:
-    """Reads a split of a GLUE task from the original file.
+    """Reads a split of a GLUE task from the original file, in a folder `glue` below `root` or directly below `root`.
 
-    Rows without a label, and up to `task.corrupt_rows` rows with a wrong number of columns, are dropped and counted.
-
-    Args:
-        root: folder that has the folder of the task, in a folder `glue` or directly.
-        task: a task of GLUE.
-        split: a split of the task.
-
-    Raises:
-        ValueError: the file is missing, not UTF-8, lacks a column or has no example; or a row has a label that is not
-            allowed or, after the dropped rows, a wrong number of columns. The message names the file and the line.
+    Rows without a label, and up to `task.corrupt_rows` rows with a wrong number of columns, are dropped and counted;
+    any other fault is an error.
     """
     path = find_glue(root, task, split)
     # Blank lines at the end are no rows.
@@ -86,16 +80,9 @@ def read_original(root: Path, task: Task, split: Split) -> Examples:
 
 
 def read_hub(hub: HubRepository, task: Task, split: Split) -> Examples:
-    """Reads a split of a GLUE task from the Hugging Face hub (nyu-mll/glue); drops and counts rows without a label.
+    """Reads a split of a GLUE task from the hub (nyu-mll/glue); drops and counts rows without a label.
 
-    Args:
-        hub: repository and revision of the dataset.
-        task: a task of GLUE, whose name is the name of the configuration.
-        split: a split of the task.
-
-    Raises:
-        ValueError: the dataset cannot be read, lacks a column, a text or all labels, or has other classes than GLUE or
-            another order of classes.
+    A missing column or text, only missing labels, and other classes than those of GLUE in order, are errors.
     """
     columns = task.hub_texts or task.texts
     needed = (*columns, "label")
@@ -132,13 +119,12 @@ def read_hub(hub: HubRepository, task: Task, split: Split) -> Examples:
 
 
 def _make_row(number: int, texts: list[str], label: float) -> tuple:
-    """Returns (`example_id`, `text_a`, `text_b`, `label`); a missing second text is `None`."""
+    # A missing second text is null.
     second = texts[1] if len(texts) > 1 else None
     return str(number), texts[0], second, label
 
 
 def _make_frame(rows: list[tuple], task: Task) -> pd.DataFrame:
-    """Makes a frame of examples; labels are class indices, or similarities in a regression."""
     frame = pd.DataFrame(rows, columns=list(COLUMNS))
     return frame.astype({"label": "int64" if task.labels else "float64"})
 
@@ -149,11 +135,7 @@ def _read_label(
     path: Path,
     line: int,
 ) -> float:
-    """Converts a label to the index of the class: `entailment` -> 0 in RTE; a similarity in stsb stays a number.
-
-    Raises:
-        ValueError: the task has no such label; the message names `path` and `line`.
-    """
+    """Converts `entailment` to 0 in RTE; a similarity stays a number; other labels are errors."""
     if word in task.labels:
         return task.labels.index(word)
     allowed = ", ".join(task.labels)

@@ -6,8 +6,8 @@ and is marked as a subset.
 A split becomes a frame with these columns:
 
 - `example_id`, `context` and `question`: texts.
-- `answers` and `starts`: a list of answers, and a list of positions in the context, in characters from 0. Both are
-  empty for an unanswerable question.
+- `answers` and `starts`: lists of answers and of positions in the context, in characters from 0; empty for an
+  unanswerable question.
 - `article`: the title of the article with the context.
 """
 
@@ -71,16 +71,9 @@ class File(msgspec.Struct):
 
 
 def read_original(root: Path, name: str, split: str) -> Examples:
-    """Reads a split of SQuAD from the original file.
+    """Reads a split, `train` or `validation`, of `squad1` or `squad2` from the original file.
 
-    Args:
-        root: folder that has the file, in a folder `squad` or directly.
-        name: `squad1` or `squad2`.
-        split: `train` or `validation`.
-
-    Raises:
-        ValueError: the file is missing or has another form, or a question is faulty, such as an answer that does not
-            stand in the context. The message names the file and the question.
+    A ValueError names the file, and a question with a fault, such as an answer that does not stand in the context.
     """
     path = find_squad(root, name, split)
     rows = []
@@ -94,7 +87,7 @@ def read_original(root: Path, name: str, split: str) -> Examples:
 
 
 def _list_answers(question: Question, path: Path) -> tuple[list[str], list[int]]:
-    """Returns texts and starts of the gold answers, both empty for an impossible question with plausible answers."""
+    # An impossible question may have plausible answers, which do not count.
     if question.is_impossible:
         return [], []
     if not question.answers and question.is_impossible is False:
@@ -108,17 +101,7 @@ def _list_answers(question: Question, path: Path) -> tuple[list[str], list[int]]
 
 
 def read_hub(hub: Hub, name: str, split: str) -> Examples:
-    """Reads a split of SQuAD from the Hugging Face hub (rajpurkar/squad, squad_v2), or from a local copy.
-
-    Args:
-        hub: repository, configuration and revision of the dataset.
-        name: `squad1` or `squad2`.
-        split: `train` or `validation`.
-
-    Raises:
-        ValueError: the dataset cannot be read or lacks a column, or a question is faulty, such as an answer that does
-            not stand in the context.
-    """
+    """Reads a split of SQuAD from the hub (rajpurkar/squad, squad_v2) or a local copy, like `read_original`."""
     columns = ("id", "context", "question", "answers")
     key = f"tasks.questions.hub.{name}"
     data, source = commits.load_split(hub.repository, hub.configuration, hub.revision, split, key, columns)
@@ -138,13 +121,8 @@ def check_rows(rows: Iterable[tuple], where: str, unanswerable: bool) -> pd.Data
         where: the file or dataset, for error messages.
         unanswerable: whether questions may have no answer.
 
-    Returns:
-        A row for each question, with the columns `example_id`, `context`, `question`, `answers`, `starts` and
-        `article`.
-
     Raises:
-        ValueError: there is no question; an id comes twice; a question has more or fewer starts than answers, an answer
-            that is empty or not at the given start, or no answer although `unanswerable` is false.
+        ValueError: there is no question, an id comes twice, or an answer is not at the given start.
     """
     frame = pd.DataFrame(list(rows), columns=[*COLUMNS, "article"])
     if frame.empty:
@@ -160,7 +138,7 @@ def check_rows(rows: Iterable[tuple], where: str, unanswerable: bool) -> pd.Data
 
 
 def _find_fault(row, unanswerable: bool) -> str | None:
-    """Describes the fault in the answers of a question, a row as a named tuple; `None` for a sound question."""
+    """Describes the fault in the answers of a question; `None` for a sound question."""
     if not row.answers and not unanswerable:
         return "no answer, but SQuAD 1.1 has only answerable questions"
     if len(row.answers) != len(row.starts):
@@ -176,21 +154,14 @@ def _find_fault(row, unanswerable: bool) -> str | None:
 def derive_unanswerable(questions: Examples, seed: list[int]) -> Examples:
     """Derives a stand-in for the training questions of SQuAD 2.0: a third of the questions of 1.1 lose the answer.
 
-    Such a question moves to the paragraph that holds no answer of the question and has most words of the question. A
-    word in N paragraphs counts 1 / N; of equal paragraphs, the first is taken. Paragraphs of the same article come
-    before paragraphs of other articles. Words are compared in lower case, without punctuation and articles. The real
-    questions of SQuAD 2.0 were written by people (Rajpurkar, Jia and Liang 2018, section 2).
-
-    Args:
-        questions: training questions of SQuAD 1.1.
-        seed: draws the questions that lose the answer.
-
-    Returns:
-        All questions in the old order, marked as a subset.
+    Such a question moves to the paragraph that holds no answer of the question and has most words of the question,
+    preferably of the same article. All questions keep the order, and are marked as a subset.
 
     Raises:
         ValueError: every paragraph holds the answer of a drawn question.
     """
+    # People wrote the real questions (Rajpurkar, Jia and Liang 2018, section 2). Words are compared in lower case,
+    # without punctuation and articles.
     frame = questions.frame.copy()
     # Spaces around each text, so that answers are found as whole words.
     texts = {context: f" {normalise_answer(context)} " for context in frame["context"].unique()}
@@ -215,6 +186,7 @@ def derive_unanswerable(questions: Examples, seed: list[int]) -> Examples:
         question = dict.fromkeys(normalise_answer(row["question"]).split())
         weights = []
         for context in candidates:
+            # A word in N paragraphs counts 1 / N; of equal paragraphs, the first is taken.
             weights.append(sum(1 / holders[word] for word in question if word in words[context]))
         frame.at[place, "context"] = candidates[int(np.argmax(weights))]
         frame.at[place, "answers"] = []
@@ -224,13 +196,7 @@ def derive_unanswerable(questions: Examples, seed: list[int]) -> Examples:
 
 
 def _list_contexts_without_answer(row: pd.Series, contexts: list[str], texts: dict[str, str]) -> list[str]:
-    """Lists the contexts, except the context of the question `row`, that hold no answer.
-
-    Args:
-        row: a question.
-        contexts: contexts to choose from.
-        texts: the normalised text of each context, between two spaces.
-    """
+    """Lists the contexts, except the context of the question `row`, that hold no answer."""
     answers = [f" {normalise_answer(answer)} " for answer in row["answers"]]
     found = []
     for context in contexts:

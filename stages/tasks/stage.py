@@ -1,6 +1,6 @@
 """Stage `tasks`: converts the GLUE tasks, SQuAD and TriviaQA to a common form.
 
-Reads the source of tasks: files of data/embedded or below data.root, or the hub. Writes for each split of a task:
+Reads original files below data/embedded or data.root, or the hub. Writes for each split of a task:
 
 - data/tasks/TASK/SPLIT.parquet, with the columns that glue.py and squad.py describe, without `article`.
 - a row of data/tasks/statistics.csv. Columns: `task`, `split`; `examples`, the number of written examples; `available`,
@@ -38,7 +38,7 @@ COLUMNS = (
 
 
 def main(settings: Settings) -> dict:
-    """Writes the files of all tasks, and returns the sources, for the record of the run."""
+    """Writes the files of all tasks; returns the sources, for the record of the run."""
     # The folder replaces TASK_FOLDER after all tasks are written.
     with make_temporary_sibling(TASK_FOLDER) as folder:
         folder.mkdir()
@@ -47,26 +47,18 @@ def main(settings: Settings) -> dict:
 
 
 def build_tasks(folder: Path, settings: Settings) -> list[dict]:
-    """Writes every split of the configured tasks, and statistics.csv.
-
-    Args:
-        folder: an empty folder.
-        settings: the whole of params.yaml.
-
-    Returns:
-        The rows of statistics.csv; an empty list without tasks.
+    """Writes every split of the configured tasks, and statistics.csv, into an empty folder; returns the rows.
 
     Raises:
         ValueError: data are missing or have a fault.
     """
     tasks = settings.tasks
-    root = settings.task_folder
     statistics = []
     for name in (*tasks.names, *tasks.questions.names):
         (folder / name).mkdir()
         splits = TASKS[name].splits if name in TASKS else QUESTION_SPLITS
         for number, split in enumerate(splits):
-            examples = _read_split(root, name, split, settings)
+            examples = _read_split(name, split, settings)
             frame = _sample_examples(examples, name, split, number, settings)
             frame.to_parquet(folder / name / f"{split.name}.parquet", index=False)
             statistics.append(_describe_split(examples, frame, name, split))
@@ -84,19 +76,11 @@ def _sample_examples(
     number: int,
     settings: Settings,
 ) -> pd.DataFrame:
-    """Draws the examples of a split, up to the limit in params.yaml.
-
-    Args:
-        examples: all examples of the split.
-        name: the task.
-        split: the split.
-        number: the position of the split in the task, which makes the draws of splits independent.
-        settings: the whole of params.yaml.
-    """
+    """Draws the examples of split `number` of a task, up to the limit."""
     tasks = settings.tasks
     section = tasks if name in TASKS else tasks.questions
     limit = section.train_examples if split.name == "train" else section.validation_examples
-    # The seed does not depend on the other named tasks.
+    # The seed does not depend on the other named tasks. Splits are drawn independently.
     place = (*TASKS, *QUESTIONS).index(name)
     frame = examples.sample(limit, [tasks.seed, place, number])
     # Only frames of questions have the column `article`.
@@ -124,7 +108,7 @@ def _describe_split(
 
 
 def compute_majority_share(frame: pd.DataFrame, name: str) -> float | None:
-    """Computes the share of the most frequent class, or of questions without an answer, for comparison with scores.
+    """Computes the share of the most frequent class, or of questions without an answer.
 
     A regression, and questions that all have answers, give `None`.
     """
@@ -137,19 +121,14 @@ def compute_majority_share(frame: pd.DataFrame, name: str) -> float | None:
     return float(shares.max())
 
 
-def _read_split(
-    root: Path,
-    name: str,
-    split: Split,
-    settings: Settings,
-) -> Examples:
-    """Reads a split from the hub or from files below `root`, or derives the training split of SQuAD 2.0."""
+def _read_split(name: str, split: Split, settings: Settings) -> Examples:
     tasks = settings.tasks
     questions = tasks.questions
     if is_derived(name, split.name, questions):
-        return squad.derive_unanswerable(_read_split(root, "squad1", split, settings), [tasks.seed])
+        return squad.derive_unanswerable(_read_split("squad1", split, settings), [tasks.seed])
     if settings.task_source == "hub":
         return _read_hub(name, split, settings)
+    root = settings.task_folder
     if name in TASKS:
         return glue.read_original(root, TASKS[name], split)
     if name == "triviaqa":

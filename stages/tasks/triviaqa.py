@@ -5,7 +5,8 @@ triviaqa/evidence/{wikipedia,web}; NAME.subset.json replaces a missing NAME.json
 
 TriviaQA marks no spans, and Kowsher et al. do not say how spans were made. Here a question gives a single example: the
 first document (Wikipedia pages, then search results in order) whose first words hold an alias of the answer. The span
-is the first occurrence of any alias there, in any case.
+is the first occurrence of any alias there, in any case. Only `words` words of a document are searched and become the
+context. A ValueError names the file, and the question at fault.
 """
 
 import re
@@ -24,7 +25,7 @@ from stages.tasks.squad import check_rows
 
 WORD = re.compile(r"\S+")
 
-# An id, a question, the aliases of its answer, and its documents.
+# An id, a question, the aliases of the answer, and the documents.
 Candidate = tuple[str, str, list[str], Iterable[str]]
 
 
@@ -57,16 +58,9 @@ class File(msgspec.Struct):
 
 
 def read_original(root: Path, split: str, words: int) -> Examples:
-    """Reads a split of TriviaQA from the original files of the parts (wikipedia, web) that exist.
+    """Reads a split of TriviaQA from the original files of the parts (wikipedia, web) that exist, in `root`/triviaqa.
 
-    Args:
-        root: folder that has the folder `triviaqa`.
-        split: `train` or `validation`.
-        words: how many words at the beginning of a document are searched and become the context.
-
-    Raises:
-        ValueError: there is no file, a file lacks a key, a document cannot be read, or no question has the answer in
-            these words. The message names the file, and the question at fault.
+    No question with the answer in the first words is an error, like files that are missing or cannot be read.
     """
     paths = find_triviaqa(root, split)
     # A missing part makes a subset, too.
@@ -76,13 +70,7 @@ def read_original(root: Path, split: str, words: int) -> Examples:
 
 
 def _read_candidates(paths: list[Path], evidence: Path) -> Iterator[Candidate]:
-    """Yields (id, question, aliases, documents) of each question of some files.
-
-    Documents, in the folder `evidence`, are read only on use, because most questions need only the first document.
-
-    Raises:
-        ValueError: a file lacks a key, or a document is outside `evidence` or cannot be read.
-    """
+    # Documents are read only on use, because most questions need only the first document.
     for path in paths:
         for entry in read_json(path, File).Data:
             where = f"{path}, question {quote_value(entry.QuestionId)}"
@@ -92,7 +80,7 @@ def _read_candidates(paths: list[Path], evidence: Path) -> Iterator[Candidate]:
 
 
 def _check_name(page: Page, where: str) -> str:
-    """Returns the file name of a document; ValueError, with `where` in the message, for a name outside the evidence."""
+    # A name outside the evidence would read any file of the machine.
     name = PurePosixPath(page.Filename)
     if name.is_absolute() or ".." in name.parts:
         raise ValueError(
@@ -102,7 +90,6 @@ def _check_name(page: Page, where: str) -> str:
 
 
 def _read_documents(paths: list[Path], where: str) -> Iterator[str]:
-    """Yields the text of each document; `where` names the question in an error message."""
     for path in paths:
         try:
             text = path.read_text(encoding="utf-8")
@@ -118,15 +105,9 @@ def _read_documents(paths: list[Path], where: str) -> Iterator[str]:
 
 
 def read_hub(hub: Hub, split: str, words: int) -> Examples:
-    """Reads a split of TriviaQA from the Hugging Face hub (mandarjoshi/trivia_qa).
+    """Reads a split of TriviaQA from the hub (mandarjoshi/trivia_qa), like `read_original`.
 
-    Args:
-        hub: the dataset; every configuration except `rc`, which has both parts with all documents, is a subset.
-        split: `train` or `validation`.
-        words: how many words at the beginning of a document are searched and become the context.
-
-    Raises:
-        ValueError: the dataset cannot be read or lacks a column, or no question has the answer in these words.
+    Every configuration except `rc`, which has both parts with all documents, is a subset.
     """
     columns = ("question_id", "question", "answer", "entity_pages", "search_results")
     key = "tasks.questions.hub.triviaqa"
@@ -147,7 +128,7 @@ def read_hub(hub: Hub, split: str, words: int) -> Examples:
 
 
 def _list_rows(data: Iterable[dict]) -> Iterator[Candidate]:
-    """Yields (id, question, aliases, documents) of each question of a hub dataset, row by row to save memory."""
+    # Row by row, to save memory.
     for row in data:
         documents = row["entity_pages"]["wiki_context"] + row["search_results"]["search_context"]
         yield row["question_id"], row["question"], row["answer"]["aliases"], documents
@@ -159,17 +140,8 @@ def _find_spans(
     words: int,
     subset: bool,
 ) -> Examples:
-    """Makes examples whose answer has a position in the first words of a document.
-
-    Questions without an alias in these words are left out and counted. A question can be in both parts of TriviaQA: the
-    first candidate with the answer makes the example, and every other candidate is counted.
-
-    Args:
-        candidates: (id, question, aliases, documents) of each question.
-        source: the files or dataset.
-        words: how many words of a document are searched.
-        subset: whether the source holds only a part of the original.
-    """
+    """Makes examples of the candidates whose answer stands in the first words of a document."""
+    # A question can be in both parts of TriviaQA: the first candidate with the answer makes the example.
     found = {}
     lacking = set()
     again = 0
