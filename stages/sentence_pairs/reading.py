@@ -1,7 +1,8 @@
 """Reads sentence pairs of original files and of hub datasets, and counts every bad pair by the defect.
 
 Files: `NAME.SOURCE` and `NAME.TARGET` with a sentence per line (for languages SOURCE and TARGET), or a .tsv whose first
-line names a column per language. Lines are streamed; only sound pairs stay in memory.
+line names a column per language. Lines are streamed; only sound pairs stay in memory. `languages` are source and
+target, such as `("en", "de")`.
 """
 
 from collections import Counter
@@ -27,15 +28,10 @@ Texts = list[tuple[str, str]]
 
 
 def read_files(root: Path, name: str, languages: tuple[str, str]) -> Iterator[Sides]:
-    """Yields the sentence pairs of a split from files, in order.
+    """Yields the sentence pairs of a split from files below `root`, in order.
 
-    Args:
-        root: the folder of the original files.
-        name: name of the files: `train` for train.en and train.de, or `train.tsv` for a table.
-        languages: source and target, such as `("en", "de")`.
-
-    Yields:
-        Both sides as bytes; `(None, None)` for a line of a table with more or fewer cells than the first line.
+    The name `train` stands for train.en and train.de, `train.tsv` for a table. Both sides are bytes; a line of a table
+    with more or fewer cells than the first line gives `(None, None)`.
 
     Raises:
         ValueError: a file is missing, two files have different numbers of lines, or a table has no such columns.
@@ -57,7 +53,6 @@ def read_files(root: Path, name: str, languages: tuple[str, str]) -> Iterator[Si
 
 
 def _read_table(path: Path, languages: tuple[str, str]) -> Iterator[Sides]:
-    """Yields the pairs of a table with a column per language; ValueError for a table without these columns."""
     lines = reading.read_lines(path)
     # A first line that is not UTF-8 has no column of the languages, which is an error below.
     first = next(lines, b"").decode(errors="replace")
@@ -72,15 +67,10 @@ def _read_table(path: Path, languages: tuple[str, str]) -> Iterator[Sides]:
 
 
 def read_hub(hub: Hub, split: str, languages: tuple[str, str]) -> Iterator[Sides]:
-    """Yields the sentence pairs of a dataset of the Hugging Face hub.
+    """Yields the sentence pairs of a split of a hub dataset, at a commit.
 
-    Args:
-        hub: the dataset, at a commit. A row has a column per language, or a column `translation` of {language: text}.
-        split: name of the split.
-        languages: names of source and target.
-
-    Yields:
-        Both sides as text; `None` for a side that is null in the row.
+    A row has a column per language, or a column `translation` of {language: text}. Both sides are text, or `None` for
+    null.
 
     Raises:
         ValueError: the dataset cannot be read, or a row does not name both languages.
@@ -152,14 +142,9 @@ def keep_sound_pairs(
 
 
 def drop_held_out(training: tuple[Texts, Counter], held_out: Iterable[tuple[str, str]]) -> tuple[Texts, Counter]:
-    """Drops training pairs that are also held out.
+    """Drops training pairs that are also among the `held_out` pairs.
 
-    Args:
-        training: the sound training pairs, and the number of pairs by defect.
-        held_out: the held-out pairs (source, target).
-
-    Returns:
-        The other training pairs, and the counts with `also_held_out`, the number of dropped pairs.
+    Returns the other training pairs, and the counts by defect with `also_held_out`, the number of dropped pairs.
     """
     texts, counts = training
     repeated = set(held_out)
@@ -172,10 +157,8 @@ def drop_held_out(training: tuple[Texts, Counter], held_out: Iterable[tuple[str,
 def _read_pair(pair: Sides) -> tuple[tuple[str, ...], str | None]:
     """Decodes a pair, collapses white space, and finds the first defect.
 
-    Returns:
-        texts: (source, target); () for a pair with a defect.
-        defect: the name of the first defect: malformed (no text), not_utf8, empty (a side without a word) or long_word
-            (an extremely long word); None for a sound pair.
+    Returns (source, target), or () for a pair with a defect; and the defect: malformed (no text), not_utf8, empty (a
+    side without a word) or long_word; `None` for a sound pair.
     """
     if not all(isinstance(side, bytes | str) for side in pair):
         return (), "malformed"

@@ -33,11 +33,7 @@ COLUMNS = ("protocol", "split", "fate", "reason", "pairs")
 
 
 def read_texts(settings: Settings, protocol: TranslationProtocol) -> tuple[dict[str, tuple[Texts, Counter]], str]:
-    """Reads the sound pairs of a protocol from the data source.
-
-    Args:
-        settings: the whole of params.yaml.
-        protocol: a section of translation.protocols.
+    """Reads the sound pairs of a protocol, a section of translation.protocols, from the data source.
 
     Returns:
         sound: by split the pairs, and the number of pairs by defect; training pairs without held-out pairs.
@@ -85,30 +81,14 @@ def _read_sides(settings: Settings, protocol: TranslationProtocol) -> tuple[Mapp
 
 
 def _cut_sentence(ids: np.ndarray, positions: int) -> np.ndarray:
-    """Cuts a sentence to at most `positions` token ids, of which the last is the end token."""
+    # The last id is the end token.
     if len(ids) <= positions:
         return ids
     return np.append(ids[: positions - 1], END)
 
 
 def _prepare_protocol(settings: Settings, name: str, folder: Path) -> tuple[list[tuple], str]:
-    """Prepares the data of a protocol of params.yaml (data, languages and recipe of a translation model) in `folder`.
-
-    The folder gets tokenizers, and for each split token ids and, if scored, texts. Training pairs longer than
-    `positions` tokens are dropped; held-out pairs are cut, because every one counts in the scores.
-
-    Args:
-        settings: the whole of params.yaml.
-        name: the protocol.
-        folder: gets the files.
-
-    Returns:
-        Rows (protocol, split, fate, reason, number of pairs) of ledger.csv, in which every pair is counted; and the
-        name of the data.
-
-    Raises:
-        ValueError: no training pair fits into `positions`, or a split has no sound pair or too many malformed pairs.
-    """
+    """Writes tokenizers, token ids and texts of a protocol; returns rows of ledger.csv, and the name of the data."""
     protocol = settings.translation.protocols[name]
     positions = protocol.positions
     splits, read = read_texts(settings, protocol)

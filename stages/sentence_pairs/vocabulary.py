@@ -19,10 +19,9 @@ ALPHABET = 1000
 def train_tokenizer(sentences: list[str], size: int) -> Tokenizer:
     """Trains a vocabulary of at most `size` tokens, with special tokens and the most frequent characters.
 
-    A word includes the space before the word, and punctuation is split off, so that decoding restores the sentence. The
-    same sentences make the same vocabulary in any process: among equally rare characters the library would choose by
-    the order of a hash table, so characters are chosen here, lower codes first.
+    The same sentences make the same vocabulary in any process.
     """
+    # A word includes the space before the word, and punctuation is split off, so that decoding restores the sentence.
     words = Tokenizer(models.BPE(unk_token=SPECIAL[UNKNOWN]))
     words.normalizer = normalizers.NFC()
     splitters = [
@@ -36,6 +35,7 @@ def train_tokenizer(sentences: list[str], size: int) -> Tokenizer:
         # Characters are counted in the output of Metaspace, which has SPACE before the sentence and for every space.
         text = words.normalizer.normalize_str(sentence).replace(" ", SPACE)
         frequencies.update(SPACE + text)
+    # Among equally rare characters, the library would choose by the order of a hash table; here lower codes come first.
     commonest = sorted(frequencies, key=lambda character: (-frequencies[character], character))
     limit = min(ALPHABET, size - len(SPECIAL))
     characters = commonest[:limit]
@@ -51,16 +51,12 @@ def train_tokenizer(sentences: list[str], size: int) -> Tokenizer:
 
 
 def train(pairs: list[tuple[str, str]], size: int, shared: bool, folder: Path) -> dict[str, Tokenizer]:
-    """Trains the vocabularies of sentence pairs, and writes source.json and target.json.
+    """Trains vocabularies of at most `size` tokens on (source, target) pairs, and writes source.json and target.json.
 
-    Args:
-        pairs: (source, target) of every training pair.
-        size: the largest number of tokens of a vocabulary.
-        shared: whether a single vocabulary is trained on the sentences of both sides.
-        folder: gets the files.
+    If `shared`, a single vocabulary is trained on the sentences of both sides.
 
     Returns:
-        The tokenizer of `source` and of `target`; the same tokenizer for both sides if `shared`.
+        The tokenizer of `source` and of `target`.
     """
     sources = [source for source, _ in pairs]
     targets = [target for _, target in pairs]
