@@ -690,3 +690,16 @@ def test_every_worker_that_trains_has_a_separate_gpu(monkeypatch):
     assert len({(result["process"], result["gpu"]) for result in found}) == 2
     # lines of progress of two workers come as often as lines of a single worker
     assert {result["every"] for result in found} == {2 * bars.EVERY}
+
+
+def test_a_new_process_is_killed_when_nobody_waits_for_its_call():
+    with pytest.raises(KeyboardInterrupt), pool.open_new_process() as process:
+        assert process.submit(os.getpid).result()
+        process.submit(time.sleep, 600)
+        raise KeyboardInterrupt
+
+
+def test_a_new_process_that_was_killed_is_one_clear_error():
+    killed = pytest.raises(RuntimeError, match="^the worker process was killed; run the same command again")
+    with killed, pool.open_new_process() as process:
+        process.submit(os._exit, 9).result()

@@ -1,10 +1,7 @@
-"""Times: paired by round, stock BERT apart from ours, the counted operations, and the stage on toy data."""
+"""Times: paired by round, the counted operations, the stage on toy data, and the benchmark beside stock BERT."""
 
 import os
-import time
-from contextlib import nullcontext
-from functools import partial, wraps
-from itertools import count
+from functools import wraps
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -14,7 +11,6 @@ import pytest
 import torch
 from torch.utils.flop_counter import FlopCounterMode
 from transformers import BertForMaskedLM
-from transformers.models.bert.modeling_bert import BertSelfAttention
 
 from stages.attention.bert import OperatorBertForMaskedLM
 from stages.attention.configuration import make_configuration
@@ -29,22 +25,21 @@ from stages.masked_lm.corpus import Corpus
 from stages.report import own_tables
 from stages.runner import pool
 from stages.schema.settings import PATH, load_settings
-from stages.timing import peers, speed, stock
+from stages.timing import speed
 from stages.timing import stage as timing
+from stages.tools import benchmarks, peers, stock
 from stages.training import machine
 from tests import toy
 from tests.toy import make_run
-
-STOCK = "implementation=trainer precision=float32 "
 
 
 @pytest.fixture
 def rows() -> pd.DataFrame:
     """Two rounds, of which the second is twice as slow for all; shared is a quarter faster in both."""
     made = []
-    for operator, prefix, seconds in (("original", "", 4.0), ("shared", "", 3.0), ("original", STOCK, 8.0)):
+    for operator, seconds in (("original", 4.0), ("shared", 3.0)):
         for number in (1, 2):
-            made.append((operator, f"{prefix}round={number}", number, seconds * number))
+            made.append((operator, f"round={number}", number, seconds * number))
     frame = pd.DataFrame(made, columns=["operator", "condition", "round", "value"])
     frame = frame.assign(stage="timing", metric="seconds_per_epoch", size="tiny", task="cola")
     return frame.reindex(columns=list(observations.COLUMNS)).astype(observations.TYPES)
@@ -55,23 +50,18 @@ def rows() -> pd.DataFrame:
     [
         # times are compared within a round
         ("time_saved_percent", "shared", [25.0, 25.0]),
-        # without the times of stock BERT
         ("seconds_per_epoch", "original", [4.0, 8.0]),
     ],
 )
-def test_times_compare_within_a_round_and_apart_from_stock_bert(rows, metric, operator, values):
+def test_times_compare_within_a_round(rows, metric, operator, values):
     made = measurements.compute_measurements(rows)
     assert made.query("metric == @metric and operator == @operator")["value"].tolist() == values
 
 
-def test_the_table_shows_stock_bert_beside_ours(rows):
+def test_the_table_shows_the_means_of_the_rounds(rows):
     grid = own_tables.build_table("training_speed", lambda _: derived.summarise_times(rows))
     shown = {group.label: group.lines[0].values[-1].text for group in grid.groups}
-    assert shown == {
-        "BERT-tiny original": "6.00",
-        "BERT-tiny shared": "4.50",
-        "BERT-tiny stock Hugging Face, float32": "12.00",
-    }
+    assert shown == {"BERT-tiny original": "6.00", "BERT-tiny shared": "4.50"}
 
 
 def test_a_run_without_times_has_a_table_that_says_so(rows):
@@ -119,55 +109,33 @@ def pipeline(tmp_path, monkeypatch):
     )
 
 
-@pytest.mark.parametrize("emulated", [False, True])
-def test_the_stage_times_every_operator_and_stock_bert_where_no_precision_is_emulated(pipeline, monkeypatch, emulated):
-    peaks = {"float32": 8e10, "bfloat16": 1e9 if emulated else 1.6e11}
-    monkeypatch.setattr(timing.machine, "measure_peak", peaks.__getitem__)
-    timing.find_precisions.cache_clear()
-    monkeypatch.setattr(timing.pool, "open_new_process", in_this_process)
+def test_the_stage_times_every_operator_in_every_round(pipeline, monkeypatch):
+    monkeypatch.setattr(timing.machine, "measure_peak", {"float32": 8e10, "bfloat16": 1.6e11}.__getitem__)
     record = timing.main(pipeline)
     assert set(record["peak_flops"]["tiny"]) == {"float32", "bfloat16"}
     rows = observations.read([observations.FOLDER / "timing.csv"])
-    assert (rows["value"] > 0).all()
-    # every operator is timed in two rounds
+    assert (rows["value"] > 0).all() and set(rows["condition"]) == {"round=1", "round=2"}
     steps = rows[rows["metric"] == "seconds_per_step"]
     assert sorted(steps["operator"]) == ["fixed", "fixed", "original", "original"]
     assert set(steps["size"]) == set(steps["protocol"]) == {"blog"}
-    kernels = rows[rows["metric"] == "attention_calls"]
-    # a CPU writes attention with dropout out, and the pre-training of the default scale has none; one layer each
-    assert set(kernels["value"]) == {1}
-    counted = zip(kernels["operator"], kernels["task"].fillna(""), kernels["condition"], strict=True)
-    assert sorted(counted) == [
-        ("original", "", "kernel=flash"),
-        ("original", "cola", "kernel=written_out"),
-        ("shared", "", "kernel=flash"),
-        ("shared", "cola", "kernel=written_out"),
-    ]
     summaries = derived.summarise_times(rows.drop(steps.index))
-    others = rows.drop(steps.index).drop(kernels.index)
-    ways = {("original", ""), ("shared", ""), ("original", "float32")}
-    if not emulated:
-        ways.add(("original", "bfloat16"))
-    assert set(zip(summaries["operator"], summaries["stock"], strict=True)) == ways
     assert set(summaries["metric"]) == {"tokens_per_second", "share_of_peak", "seconds_per_epoch"}
-    assert len(others) == 2 * len(summaries) == 2 * 3 * len(ways)
+    assert len(rows.drop(steps.index)) == 2 * len(summaries) == 2 * 3 * 2
 
 
 def test_rates_and_shares_of_the_peak_follow_from_the_seconds_of_a_step(pipeline, monkeypatch):
     peaks = {"float32": 8e10, "bfloat16": 1.6e11}
     monkeypatch.setattr(timing.machine, "measure_peak", peaks.__getitem__)
-    timing.find_precisions.cache_clear()
     monkeypatch.setattr(timing, "call_in_turn", lambda calls, rounds: {key: [peaks.get(key, 0.5)] for key in calls})
-    rows, measured = timing.time_pretraining(pipeline, "tiny", None)
+    rows, measured = timing.time_pretraining(pipeline, "tiny")
     assert measured == peaks
     values = {(row.operator, row.condition, row.metric): row.value for row in rows}
     rate = 4 * toy.LENGTH / 0.5
     work = count_training_operations(
         "original", toy.TOY, toy.VOCABULARY, toy.LENGTH, pipeline.pretraining.mask_probability
     )
-    for start, peak in (("", 8e10), (STOCK, 8e10), (STOCK.replace("float32", "bfloat16"), 1.6e11)):
-        assert values["original", f"{start}round=1", "tokens_per_second"] == rate
-        assert values["original", f"{start}round=1", "share_of_peak"] == pytest.approx(work * rate / peak)
+    assert values["original", "round=1", "tokens_per_second"] == rate
+    assert values["original", "round=1", "share_of_peak"] == pytest.approx(work * rate / 8e10)
 
 
 def test_steps_that_are_timed_begin_again_after_the_last_step_of_the_recipe(pipeline, monkeypatch):
@@ -185,34 +153,8 @@ def test_the_peak_is_that_of_the_fastest_product_until_products_take_long(monkey
     assert machine.measure_peak("float32") == 2 * 256**3 / 0.01
 
 
-def in_this_process() -> nullcontext:
-    """Stands for the process of stock BERT, and computes in this process."""
-
-    class Here:
-        def submit(self, function, *given):
-            return SimpleNamespace(result=lambda: function(*given))
-
-    return nullcontext(Here())
-
-
 def describe(precision: str = "float32", steps: int = 1) -> peers.Training:
     return stock.describe_pretraining(make_run(precision=precision), Corpus.open(TOKENS), TOKENIZER, steps)
-
-
-def test_a_step_of_stock_bert_takes_the_mean_of_the_steps_after_the_first(pipeline, monkeypatch):
-    # a clock that moves by a second whenever it is read
-    monkeypatch.setattr(peers.time, "perf_counter", partial(next, count()))
-    ends, record = [], peers.Clock.on_step_end
-
-    def watched(self, *arguments, **named):
-        record(self, *arguments, **named)
-        ends.append(list(self.ends))
-
-    monkeypatch.setattr(peers.Clock, "on_step_end", watched)
-    seconds = peers.time_steps(describe(steps=3), 3)
-    # the first of four updates is not timed, and the clock is read after the first and the last
-    assert [len(seen) for seen in ends] == [1, 1, 1, 2]
-    assert seconds == (ends[-1][1] - ends[-1][0]) / 3
 
 
 def test_stock_pretraining_takes_as_many_sequences_at_once_as_ours(pipeline, monkeypatch):
@@ -229,20 +171,6 @@ def test_stock_pretraining_takes_as_many_sequences_at_once_as_ours(pipeline, mon
     monkeypatch.setattr(BertForMaskedLM, "forward", watched)
     peers.time_steps(training, 1)
     assert rows == [2] * 4
-
-
-def test_stock_pretraining_computes_in_the_precision_asked_for_in_any_order(pipeline, monkeypatch):
-    seen, forward = [], BertSelfAttention.forward
-
-    def watched(self, *arguments, **others):
-        self.query.register_forward_hook(lambda module, inputs, output: seen.append(output.dtype))
-        return forward(self, *arguments, **others)
-
-    monkeypatch.setattr(BertSelfAttention, "forward", watched)
-    for precision in ("float32", "bfloat16", "float32"):
-        seen.clear()
-        peers.time_steps(describe(precision), 1)
-        assert set(seen) == {getattr(torch, precision)}
 
 
 def test_every_training_of_stock_bert_compiles_a_graph_of_its_own(pipeline, monkeypatch):
@@ -294,15 +222,6 @@ def test_stock_fine_tuning_pads_every_example_to_the_maximum(pipeline):
     assert training.configuration["problem_type"] == "single_label_classification"
 
 
-def test_an_epoch_of_stock_fine_tuning_is_computed_from_its_steps(pipeline, monkeypatch):
-    monkeypatch.setattr(timing, "find_precisions", lambda: ("float32",))
-    monkeypatch.setattr(peers, "time_steps", lambda training, steps: 0.5)
-    process = in_this_process().enter_result
-    rows = timing.time_finetuning(pipeline, "tiny", "cola", process)
-    values = [row.value for row in rows if (row.condition or "").startswith(STOCK)]
-    assert values == [0.5 * 24 / 8] * 2
-
-
 def test_stock_bert_trains_in_a_process_without_our_settings(pipeline, monkeypatch):
     monkeypatch.setenv("CUBLAS_WORKSPACE_CONFIG", ":4096:8")
     with pool.open_new_process() as process:
@@ -315,37 +234,12 @@ def test_stock_bert_trains_in_a_process_without_our_settings(pipeline, monkeypat
         assert not loaded
 
 
-def test_a_new_process_is_killed_when_nobody_waits_for_its_call():
-    with pytest.raises(KeyboardInterrupt), pool.open_new_process() as process:
-        assert process.submit(os.getpid).result()
-        process.submit(time.sleep, 600)
-        raise KeyboardInterrupt
-
-
-def test_a_new_process_that_was_killed_is_one_clear_error():
-    killed = pytest.raises(RuntimeError, match="^the worker process was killed; run the same command again")
-    with killed, pool.open_new_process() as process:
-        process.submit(os._exit, 9).result()
-
-
-@pytest.mark.parametrize(
-    ("cuda", "peaks", "precisions"),
-    [
-        (False, {"float32": 1.0, "bfloat16": 2.0}, ("float32", "bfloat16")),
-        (False, {"float32": 1.0, "bfloat16": 0.1}, ("float32",)),
-        (True, {}, ("bfloat16",)),
-    ],
-)
-def test_a_gpu_compares_in_bfloat16_and_a_cpu_in_what_it_does_not_emulate(cuda, peaks, precisions, monkeypatch):
-    monkeypatch.setattr(timing, "has_gpu", lambda: cuda)
-    monkeypatch.setattr(timing.machine, "measure_peak", peaks.get)
-    timing.find_precisions.cache_clear()
-    assert timing.find_precisions() == precisions
-    timing.find_precisions.cache_clear()
-
-
-def test_layers_that_call_no_kernel_of_attention_are_written_out(pipeline):
-    deep = pipeline.models["tiny"].model_copy(update={"layers": 3})
-    settings = pipeline.model_copy(update={"models": {"deep": deep}})
-    rows = timing.make_kernel_rows({"flash": 1}, settings, "shared", "deep")
-    assert [(row.condition, row.value) for row in rows] == [("kernel=flash", 1), ("kernel=written_out", 2)]
+def test_the_benchmark_compares_medians_and_takes_the_ratio_within_a_round(pipeline, monkeypatch):
+    ours, theirs = iter([9.0, 1.0, 2.0]), iter([2.0, 4.0])
+    found = benchmarks.compare_with_trainer("step", lambda: next(ours), lambda: next(theirs), rounds=2)
+    assert found == {"training": "step", "ours, s": 1.5, "Trainer, s": 3.0, "speed-up": 2.0}
+    monkeypatch.setattr(peers, "time_steps", lambda training, steps: 0.5)
+    process = SimpleNamespace(submit=lambda function, *given: SimpleNamespace(result=lambda: function(*given)))
+    table = benchmarks.compare_training(pipeline, "tiny", ("float32", "float32"), process, rounds=1)
+    # an epoch of stock BERT has 24 examples in batches of 8
+    assert table["Trainer, s"].tolist() == [0.5, 0.5 * 24 / 8]

@@ -36,9 +36,7 @@ QA_TASKS = {
     "squad1_triviaqa": "triviaqa",
     "squad2_triviaqa": "triviaqa",
 }
-# Condition of the times of stock BERT.
-STOCK = r"implementation=trainer precision=(\w+) round=\d+"
-TIME_KEYS = ["size", "operator", "stock", "metric", "task"]
+TIME_KEYS = ["size", "operator", "metric", "task"]
 
 
 def pair_with_reference(rows: pd.DataFrame, references: pd.DataFrame) -> pd.DataFrame:
@@ -224,13 +222,10 @@ def summarise_times(rows: pd.DataFrame) -> pd.DataFrame:
         rows: observations.
 
     Returns:
-        A row per `operator`, `size`, `metric`, `task` (empty for pre-training) and `stock` (the precision of stock
-        BERT, or an empty text for our operators), with `mean` and sample standard deviation `sd`.
+        A row per `operator`, `size`, `metric` and `task` (empty for pre-training), with `mean` and sample standard
+        deviation `sd`.
     """
     rows = select_rows(rows, stage="timing")
-    # Other rows of the stage hold no time.
-    rows = rows[rows["condition"].str.contains("round=", na=False)]
-    precision = rows["condition"].str.extract(STOCK, expand=False)
-    rows = rows.assign(stock=precision.fillna(""), task=rows["task"].fillna(""))
+    rows = rows.assign(task=rows["task"].fillna(""))
     groups = rows.groupby(TIME_KEYS, sort=False)["value"].agg(["mean", "std"])
     return groups.rename(columns={"std": "sd"}).reset_index()

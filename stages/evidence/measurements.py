@@ -32,13 +32,9 @@ def compute_measurements(rows: pd.DataFrame, levels: Sequence[float] = convergen
     tuned = select_rows(rows, stage="finetuning")
     raw = tuned[tuned["evaluated_on"].isin(scores.COLUMNS)]
     answers = derived.select_question_answering(rows)
-    # The papers put noise on the embeddings; this run also puts noise in the text.
     noise = select_rows(rows, stage="noise")
-    noise = noise[noise["condition"].str.match(r"noise=[\d.]+$", na=False)]
     transfer = select_rows(rows, stage="cross_domain")
-    # The conditions of stock BERT name more than the round.
     times = select_rows(rows, stage="timing")
-    times = times[times["condition"].str.fullmatch(r"round=\d+", na=False)]
     parts = [
         counts,
         derived.compute_savings(counts),

@@ -19,7 +19,7 @@ ROUND = ["size", "operator", "condition"]
 
 
 def collect_speeds(rows: pd.DataFrame) -> pd.DataFrame:
-    """Collects the speed of our pre-training in every round, without stock BERT.
+    """Collects the speed of pre-training in every round.
 
     Args:
         rows: observations.
@@ -29,7 +29,6 @@ def collect_speeds(rows: pd.DataFrame) -> pd.DataFrame:
         per second) and `share_of_peak` (the share of the speed of matrix products, in [0, 1]).
     """
     rows = select_rows(rows, stage="timing")
-    rows = rows[rows["condition"].str.startswith("round=", na=False)]
     shares = select_rows(rows, metric="share_of_peak").rename(columns={"value": "share_of_peak"})
     speeds = select_rows(rows, metric="tokens_per_second")[["stage", *ROUND, "value"]]
     speeds = speeds.merge(shares[[*ROUND, "share_of_peak"]], on=ROUND)

@@ -15,14 +15,12 @@ from stages.encoder_decoder import pairs as sentence_pairs
 from stages.encoder_decoder import steps as translation
 from stages.encoder_decoder.run import TranslationRun
 from stages.masked_lm.corpus import Corpus
-from stages.masked_lm.loss import MaskedLMLoss
 from stages.masked_lm.run import PretrainingRun
 from stages.masked_lm.steps import Trainer
 from stages.schema.training_sections import Finetuning as Recipe
-from stages.timing.kernels import AttentionCalls
 from stages.training.batches import draw_batches
 from stages.training.machine import measure_seconds
-from stages.training.optimisation import INITIALISATION, build_optimiser, find_device, open_autocast, seed_torch
+from stages.training.optimisation import INITIALISATION, build_optimiser, find_device, seed_torch
 
 
 class Pretraining:
@@ -43,17 +41,6 @@ class Pretraining:
         # The first step may compile or load kernels.
         self._make_update()
         return measure_seconds(lambda: self._make_updates(steps)) / steps
-
-    def count_kernels(self) -> dict[str, int]:
-        """Counts PyTorch's kernels of attention in a forward pass of the first micro-batch, such as {"flash": 12}."""
-        trainer = self.trainer
-        batch = trainer.draw_batch(0)
-        arguments = [tensor.to(find_device()) for tensor in batch.parts[0]]
-        # not compiled, because compiled code need not call operations of PyTorch
-        loss_of = MaskedLMLoss(trainer.model.train())
-        with AttentionCalls() as calls, open_autocast(trainer.run.training.precision):
-            loss_of(*arguments)
-        return calls.counts
 
     def _make_updates(self, steps: int) -> None:
         for _ in range(steps):
@@ -97,13 +84,6 @@ class Finetuning:
             attention_probs_dropout_prob=recipe.attention_dropout,
         )
         self.model = OperatorBertForSequenceClassification(config).to(find_device())
-
-    def count_kernels(self, examples: Encoded) -> dict[str, int]:
-        """Counts PyTorch's kernels of attention in a forward pass of the first batch, such as {"flash": 12}."""
-        first = np.arange(min(self.run.training.batch_size, len(examples)))
-        with AttentionCalls() as calls, open_autocast(self.run.training.precision):
-            finetuning.compute_logits(self.model.train(), examples, first)
-        return calls.counts
 
     def train(self, examples: Encoded) -> float:
         """Trains the model on the examples for all epochs of the recipe; returns the mean seconds of an epoch."""

@@ -18,7 +18,8 @@ import os
 import statistics
 import time
 from collections.abc import Callable
-from functools import partial
+from concurrent.futures import ProcessPoolExecutor
+from functools import cache, partial
 from itertools import chain, cycle, islice, product
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -34,20 +35,27 @@ from stages.attention.bert import Attention
 from stages.attention.configuration import make_configuration
 from stages.attention.counts import count_block_operations
 from stages.attention.operators import SELF_ATTENTION
+from stages.classification.training import encode_table
 from stages.files.compression import zstd
-from stages.files.observations import Observation
-from stages.files.paths import FILTERED, TOKENIZER
+from stages.files.paths import FILTERED, TASK_FOLDER, TOKENIZER
+from stages.files.paths import TOKENS as TOKEN_FOLDER
 from stages.filtering import shards
+from stages.masked_lm.corpus import Corpus
+from stages.masked_lm.run import PretrainingRun
 from stages.records import reading
 from stages.runner.errors import clear_errors
 from stages.runner.pool import open_new_process
-from stages.schema.settings import load_settings
+from stages.schema.settings import Settings, load_settings
 from stages.sequences import packing
-from stages.timing.stage import PRECISIONS, time_finetuning, time_pretraining
+from stages.timing import speed
+from stages.timing.stage import PRECISIONS
 from stages.tokenization import streams
-from stages.training.machine import call_in_turn, compute_median_ratio, measure_seconds
+from stages.tools import peers, stock
+from stages.training.machine import call_in_turn, compute_median_ratio, measure_peak, measure_seconds
 from stages.training.optimisation import find_device, has_gpu, open_autocast
 
+# Share of the float32 peak. A lower bfloat16 peak means emulation, with which an epoch would take minutes.
+EMULATED = 0.25
 # rates of dropout on the attention weights: BERT's, and none
 DROPOUTS = (0.1, 0.0)
 # added to the score of a token with itself: the softmax gives a weight of 0
@@ -69,70 +77,86 @@ TOKENS = {"cpu": 2048, "cuda": 32_768}
 
 
 def time_training(rounds: int) -> None:
-    """Prints the speed of our training beside the speed of transformers' Trainer, and shares of the machine's peak.
+    """Prints the speed of our training with the operator `original` beside the speed of transformers' Trainer.
 
-    Pre-training and fine-tuning with the operator `original` are each timed in turn with stock BERT, at every size; on
-    a CPU in float32 and bfloat16, on a GPU in bfloat16.
-
-    Args:
-        rounds: how often each training is timed.
+    Pre-training and fine-tuning are each timed in turn with stock BERT, at every size; on a CPU in float32 and, if
+    native, in bfloat16, on a GPU in bfloat16.
     """
     settings = load_settings()
-    timing = settings.timing.model_copy(update={"repeats": rounds})
     with open_new_process() as process:
-        for precision in PRECISIONS:
-            # on a GPU, both sides compute in bfloat16
-            if has_gpu() and precision == "float32":
-                continue
-            changed = {"precision": precision}
-            recipe = settings.finetuning[timing.protocol].model_copy(update=changed)
-            ours = settings.model_copy(
-                update={
-                    "operators": ("original",),
-                    "pretraining": settings.pretraining.model_copy(update=changed),
-                    "finetuning": {timing.protocol: recipe},
-                    "timing": timing,
-                }
-            )
-            print(f"\nours in {precision}, {find_device().type}")
-            for size in settings.sizes:
-                rows, _ = time_pretraining(ours, size, process)
-                for task in timing.tasks:
-                    rows += time_finetuning(ours, size, task, process)
-                print(compare_training(rows).to_string(index=False))
+        for size, ours, theirs in product(settings.sizes, find_precisions(), find_precisions()):
+            table = compare_training(settings, size, (ours, theirs), process, rounds)
+            heading = f"BERT-{size}, ours in {ours}, Trainer in {theirs}, {find_device().type}"
+            print(f"\n{heading}\n{table.to_string(index=False)}")
 
 
-def compare_training(rows: list[Observation]) -> pd.DataFrame:
-    """Compares our training speed with Trainer's.
+@cache
+def find_precisions() -> tuple[str, ...]:
+    """Finds the precisions to compare: bfloat16 on a GPU; on a CPU float32, and bfloat16 if native.
 
-    Args:
-        rows: observations of speed; `condition` names Trainer and its precision, or only the round for our training.
+    A CPU without bfloat16 emulates the matrix products, at less than EMULATED of the speed of float32.
+    """
+    if has_gpu():
+        return ("bfloat16",)
+    if measure_peak("bfloat16") > EMULATED * measure_peak("float32"):
+        return PRECISIONS
+    return ("float32",)
+
+
+def compare_training(
+    settings: Settings, size: str, precisions: tuple[str, str], process: ProcessPoolExecutor, rounds: int
+) -> pd.DataFrame:
+    """Compares our training in the first precision with Trainer, which runs in `process`, in the second precision.
 
     Returns:
-        A row for each metric, task and implementation (`way`): the median, and a column `x WAY` for each
-        implementation, the speed-up over that implementation.
+        A row for a step of pre-training and for an epoch of each of `timing.tasks`: the medians of both, in seconds,
+        and the speed-up of our training over Trainer.
     """
-    values: dict[tuple, dict[str, list[float]]] = {}
-    for row in rows:
-        # these rows hold no time
-        if row.metric == "attention_calls":
-            continue
-        # the condition of Trainer's rows is "implementation=trainer precision=P round=N", of ours "round=N"
-        way = str(row.condition).rpartition("round=")[0] or "ours"
-        ways = values.setdefault((row.metric, row.task), {})
-        ways.setdefault(way, []).append(row.value)
-    table = []
-    for (metric, task), ways in values.items():
-        for way, measured in ways.items():
-            entry = {"metric": metric, "task": task, "way": way, "median": statistics.median(measured)}
-            for peer, theirs in ways.items():
-                ratio = compute_median_ratio(theirs, measured)
-                # a higher rate is faster, more seconds are slower
-                if not metric.startswith("seconds"):
-                    ratio = compute_median_ratio(measured, theirs)
-                entry[f"x {peer}"] = round(ratio, 2)
-            table.append(entry)
-    return pd.DataFrame(table)
+    changed, changed_peer = [{"precision": precision} for precision in precisions]
+    model, steps = settings.models[size], settings.timing.steps
+    corpus = Corpus.open(TOKEN_FOLDER)
+    # Trainer has no warm-up of the sequence length.
+    recipe = settings.pretraining.model_copy(update={**changed, "sequence_length_warmup": None})
+    variant = {"operator": "original"}
+    run = PretrainingRun(operator="original", variant=variant, training=recipe, size=size, seed=1, model=model)
+    peer = stock.describe_pretraining(run, corpus, TOKENIZER, steps)._replace(**changed_peer)
+    ours = partial(speed.Pretraining(run, corpus).measure_seconds, steps)
+    rows = [compare_with_trainer("step of pre-training", ours, partial(time_stock, process, peer, steps), rounds)]
+    recipe = settings.finetuning[settings.timing.protocol].model_copy(update={**changed, "epochs": 1})
+    for task in settings.timing.tasks:
+        examples = encode_table(TASK_FOLDER / task / "train.parquet", TOKENIZER, recipe.maximum_length)
+        sizes = model.model_dump()
+        classifier = speed.Finetuning(variant, task, recipe, sizes, corpus.vocabulary_size)
+        peer = stock.describe_finetuning(task, recipe, sizes, corpus.vocabulary_size, examples, steps)
+        peer = peer._replace(**changed_peer)
+        # All padded examples are equally long, so an epoch of stock BERT takes examples / batch size steps.
+        updates = len(examples) / recipe.batch_size
+        theirs = partial(time_stock, process, peer, steps, updates)
+        rows.append(compare_with_trainer(f"epoch of {task}", partial(classifier.train, examples), theirs, rounds))
+    return pd.DataFrame(rows)
+
+
+def time_stock(process: ProcessPoolExecutor, training: peers.Training, steps: int, updates: float = 1) -> float:
+    """Times stock BERT in another process; returns the seconds of `updates` updates, by the mean of `steps` updates."""
+    # Both processes share the memory of a GPU.
+    if has_gpu():
+        torch.cuda.empty_cache()
+    return updates * process.submit(peers.time_steps, training, steps).result()
+
+
+def compare_with_trainer(
+    name: str, ours: Callable[[], float], theirs: Callable[[], float], rounds: int
+) -> dict[str, str | float]:
+    """Times both trainings in turn; returns their medians in seconds, and the median ratio within a round."""
+    # A first call that is not timed: work that a process does once, such as loading kernels, belongs to no round.
+    ours()
+    seconds = call_in_turn({"ours": ours, "Trainer": theirs}, rounds)
+    medians = {f"{way}, s": statistics.median(values) for way, values in seconds.items()}
+    return {
+        "training": name,
+        **medians,
+        "speed-up": round(compute_median_ratio(seconds["Trainer"], seconds["ours"]), 2),
+    }
 
 
 def time_attention(rounds: int) -> None:

@@ -16,7 +16,7 @@ from stages.masked_lm.corpus import Corpus
 from stages.masked_lm.run import PretrainingRun
 from stages.schema.training_sections import Finetuning
 from stages.schema.training_sections import Training as Recipe
-from stages.timing.peers import Training
+from stages.tools.peers import Training
 
 # Share of the steps of a fine-tuning
 WARMUP = 0.1
