@@ -11,8 +11,8 @@ import torch
 from tokenizers import Tokenizer, models, pre_tokenizers, processors
 
 from stages.classification.runs import FinetuningRun
-from stages.files.documents import read_yaml
 from stages.files.code import compute_source_digest
+from stages.files.documents import read_yaml
 from stages.files.storage import compute_sha256
 from stages.masked_lm.run import PretrainingRun
 from stages.pretraining import loop as pretraining

@@ -1,6 +1,6 @@
 """A user's own operators: classes in one Python file, which params.yaml names as `operators_file`.
 
-A model's configuration holds a SHA-256 of the file's code (source.py) and not the path, so that no model folder can name
+A model's configuration holds a SHA-256 of the file's code (source.py), not the path, so that no model folder can name
 code for this process to run.
 """
 
@@ -41,7 +41,7 @@ def import_own_operators(path: str, sha256: str) -> dict[str, type[SelfAttention
 
     Args:
         path: path of the file, relative to the folder of params.yaml or absolute.
-        sha256: hexadecimal SHA-256 that the file's code must have, from the settings or a trained model's configuration.
+        sha256: hexadecimal SHA-256 that the code must have, from the settings or a trained model's configuration.
 
     Raises:
         ValueError: the file is missing, has other code, or cannot be imported.
