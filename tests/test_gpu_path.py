@@ -20,8 +20,7 @@ from stages.encoder_decoder.run import TRANSLATION, TranslationRun
 from stages.masked_lm import batches, steps
 from stages.masked_lm.compilation import compile_loss
 from stages.masked_lm.corpus import Corpus
-from stages.masked_lm.loss import IGNORED, MaskedLMLoss, compute_padded_logits, count_padded, list_sparse_targets
-from stages.runner import pool
+from stages.masked_lm.loss import MaskedLMLoss, compute_padded_logits, count_padded, list_sparse_targets
 from stages.schema.settings import PATH, load_settings
 from stages.timing import kernels
 from stages.timing.kernels import AttentionCalls
@@ -233,19 +232,6 @@ def test_lists_of_masked_tokens_have_one_length_for_nearly_all_batches():
     assert drawn.max() < 1472
 
 
-def test_lists_are_as_long_as_the_share_of_a_process_needs(tokens, monkeypatch):
-    monkeypatch.setattr(batches, "has_gpu", lambda: True)
-    [part] = batches.draw_batch(make_run(micro_batch_size=400), Corpus.open(tokens), 9, 8).parts
-    assert len(part[1]) == 64
-
-
-def test_a_batch_with_more_masked_tokens_gets_a_longer_list():
-    sequences = torch.arange(6)[None]
-    positions, targets = list_sparse_targets(sequences, torch.ones(1, 6, dtype=torch.bool), 4)
-    assert positions.tolist() == [0, 1, 2, 3, 4, 5, 0, 1]
-    assert targets.tolist() == [0, 1, 2, 3, 4, 5, IGNORED, IGNORED]
-
-
 @pytest.mark.parametrize("words", [VOCABULARY, 64])
 def test_words_of_the_padding_change_neither_loss_nor_gradients(words):
     torch.manual_seed(0)
@@ -283,14 +269,3 @@ def test_calls_of_attention_kernels_are_counted_by_name():
         functional.scaled_dot_product_attention(Q, Q, Q)
         torch.softmax(Q @ Q.transpose(-2, -1), dim=-1).matmul(Q)
     assert calls.counts == {"flash": 2}
-
-
-@pytest.mark.parametrize(("workers", "threads"), [(1, "32"), (16, "4"), (128, "1")])
-def test_workers_divide_the_threads_that_compile(workers, threads, monkeypatch):
-    monkeypatch.delenv("TORCHINDUCTOR_COMPILE_THREADS", raising=False)
-    monkeypatch.setattr(pool.joblib, "cpu_count", lambda: 64)
-    monkeypatch.setattr(pool.bars, "EVERY", 1)
-    for name in ("signal.signal", "threading.Thread.start", "gc.freeze"):
-        monkeypatch.setattr(f"stages.runner.pool.{name}", lambda *_: None)
-    pool.prepare_worker(workers)
-    assert os.environ["TORCHINDUCTOR_COMPILE_THREADS"] == threads

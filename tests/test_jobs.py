@@ -79,8 +79,6 @@ def failing(settings: dict, folder: Path) -> dict | None:
             return {"log": [{"step": 1, "loss": 2.0}, {"step": 2, "loss": math.nan}]}
         case "needs too much memory":
             return {"mean": np.zeros(10**12).mean()}
-        case "may start no thread":
-            raise RuntimeError("can't start new thread")
         case "finds the disk full":
             raise SafetensorError("Error while serializing: I/O error: No space left on device (os error 28)")
         case "edits its input":
@@ -190,8 +188,7 @@ def test_results_that_a_stage_has_handed_on_are_finished_jobs_if_data_jobs_is_mi
     assert (folder / "model/weights").read_bytes() == bytes(range(100))
 
 
-OUTSIDE = ["../../../../my_operators.py", "/tmp/my_operators.py", "..", "a/../../b", "./calls", "a//b", "a/", ""]
-OUTSIDE += ["a" * 300, "\ud800", "\x1b[31m"]
+OUTSIDE = ["../../../../my_operators.py", "/tmp/my_operators.py", "./calls", "a" * 300, "\x1b[31m"]
 
 
 @pytest.mark.parametrize("name", OUTSIDE)
@@ -298,18 +295,13 @@ def test_of_several_processes_all_but_the_first_leave_the_outputs_to_the_first_a
     assert "squares: process 1 of 2 (RANK, WORLD_SIZE) ends; process 0 writes" in capsys.readouterr().out
 
 
-@pytest.mark.parametrize("variables", [{"RANK": "1"}, {"RANK": "one"}, {"RANK": "1", "WORLD_SIZE": ""}])
-def test_a_rank_without_several_processes_does_not_count(variables, monkeypatch):
-    for name, value in variables.items():
-        monkeypatch.setenv(name, value)
+def test_a_rank_without_several_processes_does_not_count(monkeypatch):
+    monkeypatch.setenv("RANK", "one")
     assert jobs.run(square, make_jobs(3), "squares")[0][1] == {"square": 9}
 
 
 NOT_OF_A_LAUNCHER = {
-    "no number of processes": ({"WORLD_SIZE": "two"}, "WORLD_SIZE is 'two'"),
-    "no process": ({"WORLD_SIZE": "0", "RANK": "0"}, "WORLD_SIZE is '0'"),
     "no place to meet": ({"WORLD_SIZE": "2", "RANK": "0"}, "WORLD_SIZE is 2, but MASTER_ADDR is not set"),
-    "no rank": ({"WORLD_SIZE": "2", "MASTER_ADDR": "127.0.0.1"}, "RANK is ''"),
     "a rank too high": ({"WORLD_SIZE": "2", "RANK": "2", "MASTER_ADDR": "127.0.0.1"}, "RANK is '2'"),
 }
 
@@ -381,14 +373,6 @@ def wait_for_the_end(processes: list[int]) -> None:
         time.sleep(0.05)
 
 
-def test_workers_end_when_their_stage_is_killed(tmp_path):
-    stage = start_python("jobs.run(forever, make_jobs(1, 2, inputs=()), 'jobs', 2)", tmp_path)
-    while len(workers := list_workers()) < 2:
-        time.sleep(0.05)
-    stage.kill()
-    wait_for_the_end(workers)
-
-
 @on_linux
 @pytest.mark.parametrize("modules", [[], None], ids=["forked from the server", "started by the stage"])
 def test_workers_whose_native_code_lets_no_thread_run_end_when_their_stage_is_killed(modules, tmp_path):
@@ -411,10 +395,6 @@ IMPORTING = f"list(pool.run_in_processes(surroundings, [('one', ())], 1, {TRAINI
 MOMENTS = {
     "while the jobs work": ("jobs.run(forever, make_jobs(1, 2, inputs=()), 'jobs', 2)", "worker"),
     "while libraries are imported": (IMPORTING, "forkserver"),
-    "while a process imports for itself": (
-        "list(pool.run_in_processes(surroundings, [('one', ())], 1, None))",
-        "spawn",
-    ),
 }
 
 
@@ -466,7 +446,6 @@ FAILURES = {
     "finds the disk full": r"Error while serializing: .*No space left.*; free some space",
     "loses its folder": r".*data/jobs/failing/\w+: deleted while the job ran; run the same command again",
     "loses its open file": r".*data/jobs/failing/\w+: deleted while the job ran; run the same command again",
-    "may start no thread": r"out of memory \(can't start new thread\); lower a batch size",
     "needs too much memory": r"out of memory \(Unable to allocate .*; lower a batch size",
 }
 
@@ -493,11 +472,6 @@ def flip_byte(path: Path) -> None:
     path.write_bytes(path.read_bytes()[:-2] + b"x" + path.read_bytes()[-1:])
 
 
-def turn_into_folder(path: Path) -> None:
-    path.unlink()
-    path.mkdir()
-
-
 def remove_result(path: Path) -> None:
     """Leaves a record with a valid checksum."""
     record = json.loads(path.read_text())
@@ -510,8 +484,6 @@ DAMAGE = {
     "a missing file": lambda folder: (folder / "model" / "weights").unlink(),
     "a flipped byte of the result": lambda folder: flip_byte(folder / "result.json"),
     "a result of another form": lambda folder: (folder / "result.json").write_text("[1]"),
-    "a result without end": lambda folder: (folder / "result.json").write_text("[" * 200_000),
-    "a folder in place of the result": lambda folder: turn_into_folder(folder / "result.json"),
     "no value in the result": lambda folder: remove_result(folder / "result.json"),
 }
 
@@ -552,20 +524,6 @@ def test_only_the_damaged_job_is_named_and_computed_again(damage, capsys):
     assert count_calls() == 2
     # finished, and so read-only
     assert not (folder / "model" / "weights").stat().st_mode & 0o222
-
-
-def test_temporary_files_of_a_killed_worker_are_no_part_of_the_result():
-    [(folder, result)] = jobs.run(leaving, make_jobs(3), "left", workers=1)
-    (folder / "result.json").unlink()
-    for name in (f".result.json.{'0' * 32}", ".result.json.lock"):
-        (folder / name).write_bytes(b"half")
-    (folder / f".model.{'0' * 32}").mkdir()
-    (folder / f".model.{'0' * 32}" / "half").write_bytes(b"half")
-    assert jobs.run(leaving, make_jobs(3), "left", workers=1) == [(folder, result)]
-    assert "half" not in (folder / "result.json").read_text()
-    # the job itself would clear the temporary folder of its model
-    left = {path.name for path in folder.iterdir()} - {f".model.{'0' * 32}"}
-    assert left == {"calls", "model", "job.json", "result.json"}
 
 
 def test_a_job_that_another_stage_computes_is_waited_for_and_not_done_twice(tmp_path):

@@ -11,7 +11,6 @@ from pathlib import Path
 import pandas as pd
 import pytest
 import torch
-import transformers
 from huggingface_hub import ModelCard
 from safetensors.torch import load_file, save_file
 from tokenizers import Tokenizer
@@ -94,7 +93,7 @@ def test_the_tokenizer_has_its_special_tokens_and_types_and_the_card_valid_metad
 
 
 @pytest.mark.parametrize(("step", "found"), [(0, []), (3, [("after 2 steps", 5.0)]), (4, [("after 4 steps", 4.0)])])
-def test_the_card_of_a_checkpoint_has_the_last_loss_up_to_its_step(step, found, tmp_path, monkeypatch):
+def test_the_card_of_an_intermediate_model_has_the_last_loss_up_to_its_step(step, found, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     write_word_tokenizer(TOKENIZER)
     Path("model").mkdir()
@@ -158,14 +157,7 @@ def test_the_vocabulary_of_a_cased_tokenizer_is_not_exported_as_transformers_4_w
     assert not (tmp_path / "stock" / "vocab.txt").exists()
 
 
-@pytest.mark.parametrize("option", [[], ["--own"]], ids=["stock", "own"])
-def test_the_card_of_an_export_names_the_versions_that_load_it(option, folder, tmp_path):
-    export.main([str(folder), str(tmp_path / "target"), *option])
-    tested = f"Tested with torch {torch.__version__} and transformers {transformers.__version__}."
-    assert tested in (tmp_path / "target" / "README.md").read_text()
-
-
-@pytest.mark.parametrize("name", ["model.safetensors", "tokenizer.json", "config.json"])
+@pytest.mark.parametrize("name", ["model.safetensors", "config.json"])
 def test_a_pointer_of_git_lfs_in_place_of_a_file_is_one_clear_error(name, folder, tmp_path):
     (folder / name).unlink()
     (folder / name).write_text("version https://git-lfs.github.com/spec/v1\noid sha256:4d7a2146\nsize 12345\n")
@@ -225,7 +217,7 @@ def test_a_card_that_a_user_wrote_is_exported_as_it_is(folder, tmp_path):
     assert (tmp_path / "stock" / "README.md").read_text() == "# Mine\n"
 
 
-@pytest.mark.parametrize("spelling", ["model", "./model/.", "model/../model", "link", "hard", "other", "."])
+@pytest.mark.parametrize("spelling", ["model/../model", "link", "hard", "other"])
 def test_an_export_never_replaces_a_file_of_its_source_or_of_another_model(spelling, folder, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     Path("link").symlink_to(folder)
@@ -236,12 +228,6 @@ def test_an_export_never_replaces_a_file_of_its_source_or_of_another_model(spell
         with pytest.raises(SystemExit, match=rf"error: {re.escape(str(Path(spelling)))}: not empty"):
             export.main(["model", spelling, *option])
     assert {path: compute_sha256(path) for path in tmp_path.rglob("*") if path.is_file()} == before
-
-
-def test_an_export_may_stand_inside_its_source_and_in_an_empty_folder(folder):
-    (folder / "stock").mkdir()
-    export.main([str(folder), str(folder / "stock")])
-    assert compute_scores(folder / "stock") == pytest.approx(compute_scores(folder), abs=1e-5)
 
 
 def test_a_missing_source_is_one_error_and_no_question_to_the_hub(tmp_path, monkeypatch):
@@ -322,7 +308,7 @@ def test_inside_a_run_the_operator_comes_from_the_file_that_params_yaml_names(tm
     own._imported.clear()  # as in another process
     import_operator(tmp_path / "model")
     assert AutoModelForMaskedLM.from_pretrained("model").config.operator == "plain_queries"
-    mine.write_text(f"# edited\n{OWN}")
+    mine.write_text(f"{OWN}\nEDITED = True\n")
     own.import_own_operators.cache_clear()
     with pytest.raises(ValueError, match=r"my_operators\.py has changed since the model was trained"):
         import_operator(tmp_path / "model")

@@ -1,7 +1,5 @@
 """The progress of long work without a terminal."""
 
-import time
-
 from stages.runner import bars
 
 
@@ -14,10 +12,3 @@ def test_without_a_terminal_lines_say_how_far_the_work_is_and_nothing_is_drawn(m
     for _ in bars.Bar(range(3), "steps"):
         pass
     assert capsys.readouterr().err == ""
-
-
-def test_a_silent_bar_prints_nothing(monkeypatch, capsys):
-    monkeypatch.setattr(bars, "EVERY", 0.001)
-    for _ in bars.Bar(range(3), "steps", silent=True):
-        time.sleep(0.01)
-    assert capsys.readouterr() == ("", "")

@@ -12,9 +12,7 @@ from stages.files.documents import read_yaml
 from stages.files.quoting import LONGEST, quote_value
 from stages.schema import scales
 from stages.schema.settings import load_settings
-from stages.sentence_pairs import reading as pairs
 from stages.tasks import glue, squad, triviaqa
-from stages.tokenization import vocabulary
 
 # as a label, a name or a value; also as one of many keys
 ODD = "\x1b[2J" + "a" * 1_000_000
@@ -71,10 +69,6 @@ def read_text(reader, text: str, root: Path) -> None:
     reader(path)
 
 
-def read_pairs(path: Path) -> None:
-    list(pairs.read_files(path.parent, path.name, ("pt", "en")))
-
-
 def read_observations(path: Path) -> None:
     observations.read([path])
 
@@ -90,26 +84,13 @@ QUOTED = json.dumps(ODD)
 KEY = json.dumps(ODD[:1000])
 SITUATIONS = {
     "a label of a million letters": (read_glue, "sst2", f"sentence\tlabel\na\t{ODD}\n"),
-    "a similarity of a million digits": (read_glue, "stsb", f"sentence1\tsentence2\tscore\na\tb\t{'9' * 10**6}\n"),
-    "no column of the task among many": (read_glue, "sst2", "\t".join(KEYS) + "\n"),
-    "a row of another length than a long header": (read_glue, "sst2", "sentence\tlabel\t" + "\t".join(KEYS) + "\na\n"),
     "a line of 20,000 keys": (read_corpus, dict.fromkeys(KEYS, "a")),
-    "a key of a million letters": (read_corpus, {ODD: "a"}),
     "an id of a million letters": (read_squad, ODD, "Rome"),
-    "an answer of a million letters": (read_squad, "1", ODD),
-    "an id of TriviaQA": (read_triviaqa, ODD, "../a.txt"),
     "a document of TriviaQA outside": (read_triviaqa, "1", f"../{ODD}"),
-    "a document of TriviaQA that is not there": (read_triviaqa, "1", ODD),
-    "columns of pairs": (read_text, read_pairs, "\t".join(KEYS)),
-    "a piece that comes twice": (read_text, vocabulary.read_tokenizer, f"{ODD}\n{ODD}\n"),
     "columns of observations": (read_text, read_observations, ",".join(KEYS)),
     "a key of YAML that comes twice": (read_text, read_yaml, f"{KEY}: 1\n{KEY}: 2\n"),
-    "a tag of YAML": (read_text, read_yaml, f"a: !{'a' * 10**6} 1\n"),
     "a value of another type": (load_edited, "seed: 1 ", f"seed: {QUOTED} "),
-    "a value in place of a list": (load_edited, "sizes: [tiny]", f"sizes: {QUOTED}"),
-    "a name that is not listed": (load_edited, "start: tied}", f"start: {QUOTED}}}"),
     "an unknown key": (load_edited, "data:\n", f"{KEY}: 1\ndata:\n"),
-    "a value twice": (load_edited, "operators: [", f"operators: [{QUOTED}, {QUOTED}, "),
     "an unknown value": (load_edited, "source: embedded", f"source: {QUOTED}"),
 }
 

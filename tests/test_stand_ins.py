@@ -44,14 +44,10 @@ def read_pairs(path: Path) -> None:
 
 READERS = {
     "part_1.jsonl.zst": read_corpus,
-    "part_1.jsonl.gz": read_corpus,
-    "part_1.jsonl": read_corpus,
     "corpus.txt": read_corpus,
-    "wiki.raw": read_corpus,
     "SST-2/train.tsv": read_glue,
     "squad/train-v1.1.json": read_squad,
     "adult/domains": read_blocklists,
-    "adult/domains.gz": read_blocklists,
     "pairs.tsv": read_pairs,
     "vocab.txt": vocabulary.read_tokenizer,
     "en.binary": annotation.load_kenlm,
