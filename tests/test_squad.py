@@ -29,7 +29,6 @@ QAS = r"\$\.data\[0\]\.paragraphs\[0\]\.qas"  # as an error names the questions 
         ("the-end", "theend"),  # punctuation goes first, as officially: no article is left to delete
         ("(the) end", "end"),
         ("Ünïted\u00a0Kingdom", "ünïted kingdom"),
-        ("“the” end", "“ ” end"),  # ASCII punctuation alone is deleted
         ("5–6 km", "5–6 km"),
         ("", ""),
     ],
@@ -128,7 +127,6 @@ def test_unanswerable_questions_have_no_answers_whatever_was_plausible(tmp_path)
             "question 'q1': neither an answer nor is_impossible",
         ),
         ([make_entry(start="24")], rf"Expected `int`, got `str` - at `{QAS}\[0\]\.answers\[0\]\.answer_start`"),
-        ([make_entry(), {"question": "?"}], rf"train-v1\.1\.json: .*field `id` - at `{QAS}\[1\]`"),
         ([], r"train-v1\.1\.json: no question"),
         (
             b"[" * 100_000,
@@ -137,14 +135,12 @@ def test_unanswerable_questions_have_no_answers_whatever_was_plausible(tmp_path)
         ('{"data": "é"}'.encode("latin-1"), "not whole JSON in UTF-8"),
         (b'{"version": "1.1", "data": [{"title": "T", "par', "not whole JSON in UTF-8"),
         (b'{"data": []}\n{"data": []}', "not whole JSON in UTF-8.*trailing characters.*fetch the file again"),
-        (b'{"data": 1}', r"Expected `array`, got `int` - at `\$\.data`"),
-        (None, r"neither train-v1\.1\.json nor .*tasks\.questions\.names"),
     ],
 )
 def test_a_fault_is_named_with_its_file_and_question(tmp_path, content, message):
     if isinstance(content, list):
         write_squad_file(tmp_path, *content)
-    elif content is not None:
+    else:
         write_squad_file(tmp_path).write_bytes(content)
     with pytest.raises(ValueError, match=message):
         squad.read_original(tmp_path, "squad1", "train")
@@ -275,7 +271,6 @@ def test_the_span_is_the_first_alias_in_the_first_document_that_has_one(tmp_path
         ("The art of Arthur; ART.", "Art", 4),
         ("party", "art", None),
         ("C++ and C", "C", 0),
-        ("costs $5 (five)", "$5", 6),
         ("anything", " ", None),
     ],
 )
@@ -306,18 +301,12 @@ def test_documents_are_cut_and_questions_without_an_answer_are_counted_with_the_
         ({"SearchResults": [{"Filename": "gone.txt"}]}, r"question 'q1': document .*gone\.txt' cannot be read"),
         ({"SearchResults": [{"Filename": "/etc/passwd"}]}, "question 'q1': the Filename '/etc/passwd' leads out"),
         ({"SearchResults": [{"Filename": "a/../../b.txt"}]}, "question 'q1': the Filename 'a/../../b.txt' leads out"),
-        ({"SearchResults": [None]}, r"Expected `object`, got `null` - at `\$\.Data\[0\]\.SearchResults\[0\]`"),
         ({"Answer": {}}, r"missing required field `Aliases` - at `\$\.Data\[0\]\.Answer`"),
     ],
 )
 def test_a_fault_of_triviaqa_is_named_with_its_file_and_question(change, message, tmp_path):
     write_trivia(tmp_path, "web-train.json", ask("q1", ["x"]) | change)
     with pytest.raises(ValueError, match=rf"web-train\.json.*{message}"):
-        triviaqa.read_original(tmp_path, "train", 5)
-
-
-def test_missing_files_of_triviaqa_are_named(tmp_path):
-    with pytest.raises(ValueError, match=r"triviaqa, split train: .*tasks\.questions\.names"):
         triviaqa.read_original(tmp_path, "train", 5)
 
 
