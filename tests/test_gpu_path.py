@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
+from stages.timing.kernels import AttentionCalls
 from torch.nn import functional
 
 from stages.attention.bert import OperatorBertForMaskedLM
@@ -23,7 +24,6 @@ from stages.masked_lm.corpus import Corpus
 from stages.masked_lm.loss import MaskedLMLoss, compute_padded_logits, count_padded, list_sparse_targets
 from stages.schema.settings import PATH, load_settings
 from stages.timing import kernels
-from stages.timing.kernels import AttentionCalls
 from stages.training import optimisation
 from stages.training.optimisation import build_optimiser
 from stages.translation import sequences

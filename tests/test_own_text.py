@@ -91,7 +91,7 @@ def test_a_pointer_in_place_of_the_text_is_named_before_any_stage_runs(root):
 
 def test_a_missing_folder_of_generated_data_is_named_with_the_remedy(root):
     settings = make_settings(**UNTESTED, tasks__source="embedded", tasks__names=["sst2"])
-    with pytest.raises(ValueError, match=r"data/embedded: no such folder; check out the folder with Git"):
+    with pytest.raises(ValueError, match=r"data/embedded: no README.md, .*`git checkout -- data/embedded` restores"):
         require_sources(settings)
     Path("data").mkdir()
     Path("data/embedded").symlink_to(ROOT / "data/embedded")

@@ -10,6 +10,8 @@ from stages.originals.tasks import require_glue, require_questions
 from stages.originals.text import find_files
 from stages.schema.settings import PATH, Settings
 
+RESTORE = "`git checkout -- data/embedded` restores the folder"
+
 
 def require_sources(settings: Settings) -> None:
     """Checks that all files and folders that the stages of this run would read exist and hold data.
@@ -19,12 +21,14 @@ def require_sources(settings: Settings) -> None:
             kind of files with the first such file, the key and the remedy.
     """
     checks = [check_vocabulary, check_annotation]
-    # Without the folder, all files would be missing, too.
     for source in {settings.data.source, settings.task_source} - {"hub"}:
         folder = settings.data.find_folder(source)
+        # Without the page, a run on generated data would be compared with the papers.
+        if folder == EMBEDDED and not (folder / "README.md").is_file():
+            raise ValueError(f"{folder}: no README.md, which marks the data as generated; {RESTORE}")
+        # Without the folder, all files would be missing, too.
         if not folder.is_dir():
-            remedy = "check out the folder with Git" if folder == EMBEDDED else "put the original files there"
-            raise ValueError(f"data.root: {folder.absolute()}: no such folder; {remedy}")
+            raise ValueError(f"data.root: {folder.absolute()}: no such folder; put the original files there")
     if settings.data.source != "hub":
         checks += [check_text, check_pairs]
     if settings.task_source != "hub":
