@@ -23,7 +23,7 @@ ALONE = """
 import importlib, pkgutil, sys
 sys.modules |= dict.fromkeys(sys.argv[1:])  # none of them can be imported
 import fewer_attention, torch
-for module in {module.name for module in pkgutil.iter_modules(fewer_attention.__path__)} - {"example"}:
+for module in {module.name for module in pkgutil.iter_modules(fewer_attention.__path__)}:
     importlib.import_module(f"fewer_attention.{module}")
 from fewer_attention.bert import OperatorBertForMaskedLM
 from fewer_attention.configuration import make_configuration

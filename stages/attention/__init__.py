@@ -15,7 +15,7 @@ torch.Size([2, 12, 10, 10])
 >>> sum(p.numel() for p in original.parameters()) - sum(p.numel() for p in layer.parameters())
 1178880
 
-example.py puts a layer into a PyTorch encoder and trains a model; `fewer_attention.bert` has the BERT models, and
+README.md puts a layer into a PyTorch encoder and trains a model; `fewer_attention.bert` has the BERT models, and
 `fewer_attention.export` turns the models into stock BERTs. The operators need only torch; the models also need
 transformers, and are known to the Auto classes, such as AutoModelForMaskedLM, after this import. The package imports no
 other part of the repository, so that the folder can be copied.
