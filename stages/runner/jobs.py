@@ -65,8 +65,11 @@ def run(
         ValueError: the jobs cannot be shared by processes, or the cluster or a GPU cannot be used.
         FileNotFoundError: an input of a job is missing.
     """
-    if not shared:
-        _require_one_process(stage)
+    if count_processes() > 1 and not shared:
+        raise ValueError(
+            f"{stage}: {count_processes()} processes (WORLD_SIZE) cannot share the jobs; run the stage without "
+            "torchrun or accelerate, or run `unset WORLD_SIZE RANK` first"
+        )
     identity = fingerprints.describe_identity(function)
     # read before the digests, so that workers notice a file that changes after its digest was computed
     inputs = {path for job in jobs for path in job.inputs}
@@ -93,14 +96,6 @@ def run(
             raise RuntimeError(f"{folders[number]}: deleted while the stage ran; run the same command again")
         SECONDS[folders[number]] = records[number]["seconds"]
     return [(folder, record["result"]) for folder, record in zip(folders, records, strict=True)]
-
-
-def _require_one_process(stage: str) -> None:
-    if count_processes() > 1:
-        raise ValueError(
-            f"{stage}: {count_processes()} processes (WORLD_SIZE) cannot share the jobs; run the stage without "
-            "torchrun or accelerate, or run `unset WORLD_SIZE RANK` first"
-        )
 
 
 def prepare_server(stage: Path, workers: int | str | None) -> None:
