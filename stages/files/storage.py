@@ -11,8 +11,7 @@ import os
 import shutil
 import sys
 import uuid
-from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import lru_cache, wraps
 from pathlib import Path
@@ -207,13 +206,6 @@ def read_states(path: Path) -> dict[Path, tuple]:
     return {file: read_state(file)[2:] for file in files if file.is_file() and "__pycache__" not in file.parts}
 
 
-def compute_digests(paths: Iterable[Path]) -> dict[Path, str]:
-    """Computes the SHA-256 of each file or folder, several at a time."""
-    paths = list(paths)
-    with ThreadPoolExecutor() as threads:
-        return dict(zip(paths, threads.map(compute_sha256, paths), strict=True))
-
-
 def compute_sha256(path: Path) -> str:
     """Computes the SHA-256 of a file, or of a folder: over the sorted names and digests of visible files."""
     if not path.is_dir():
@@ -224,10 +216,3 @@ def compute_sha256(path: Path) -> str:
         if file.is_file() and "__pycache__" not in file.parts:
             hashed.update(f"{file.relative_to(path).as_posix()} {compute_sha256(file)}\n".encode())
     return hashed.hexdigest()
-
-
-def count_bytes(path: Path) -> int:
-    """Returns the size of a file, or of all files below a folder."""
-    if path.is_file():
-        return path.stat().st_size
-    return sum(file.stat().st_size for file in path.rglob("*") if file.is_file())

@@ -12,12 +12,13 @@ import json
 import os
 import time
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from functools import cache
 from importlib import metadata
 from pathlib import Path
 
 from stages.files.code import compute_source_digest
-from stages.files.storage import compute_digests
+from stages.files.storage import compute_sha256
 from stages.runner.run import Job
 
 # without links, as files of the closure are
@@ -117,7 +118,8 @@ def compute_fingerprints(computed_by: list, jobs: list[Job]) -> list[str]:
     for path in sorted(inputs):
         if not path.exists():
             raise FileNotFoundError(f"{path}: not made with these settings; run `dvc repro` to make the missing files")
-    digest_of = compute_digests(inputs)
+    with ThreadPoolExecutor() as threads:
+        digest_of = dict(zip(inputs, threads.map(compute_sha256, inputs), strict=True))
     fingerprints = []
     for job in jobs:
         content = [computed_by, job.content, [[os.path.relpath(path), digest_of[path]] for path in job.inputs]]
