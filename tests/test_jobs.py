@@ -21,6 +21,7 @@ import pytest
 from safetensors import SafetensorError
 
 from stages.files import observations
+from stages.files.code import compute_source_digest
 from stages.files.paths import RESULTS
 from stages.files.storage import write_atomically
 from stages.runner import bars, errors, fingerprints, gpus, jobs, pool, results, worker
@@ -250,6 +251,18 @@ def test_an_edit_of_an_imported_module_changes_the_digest_of_code_and_no_other_e
     fingerprints.find_imported_files.cache_clear()
     assert (fingerprints.compute_code_digest(package["job"]) != before) == changes
     assert fingerprints.compute_code_digest(package["job"], as_loaded=True) == before
+
+
+def test_wording_does_not_count_in_the_digest_of_a_file_that_is_python(tmp_path):
+    texts = ["x = 1\n", '"""Words."""\n\nx = 1  # more\n', "x = 2\n", "x = 1 (\n", "x = 1 (  \n"]
+    digests = []
+    for name in ("a.py", "a.yaml"):
+        for text in texts:
+            (tmp_path / name).write_text(text)
+            digests.append(compute_source_digest(tmp_path / name))
+    assert digests[0] == digests[1]
+    # of files that do not parse and of other files, all bytes count; "x = 1 (" has the same bytes under both names
+    assert len(set(digests)) == 7
 
 
 def test_code_that_was_changed_and_changed_back_after_the_import_counts_as_other_code(package, monkeypatch):

@@ -30,14 +30,14 @@ def finetune(run: FinetuningRun, folder: Path) -> dict:
 
 
 def read_predictions(folder: Path) -> dict[str, list]:
-    """Reads the predictions of `finetune`, a number per example: {"mnli_m": [0.0, 2.0, ...], "mnli_mm": [1.0, ...]}."""
+    """Reads the predictions of `finetune`, a number per example, by validation split: {"mnli_m": [0.0, 2.0, ...]}."""
     return json.loads((folder / "predictions.json").read_text())
 
 
 # The eight tasks have nine tables that are scored.
 @read_once(16)
 def read_examples(table: Path) -> pd.DataFrame:
-    """Reads the columns example_id and label of the table of a task; the frame is cached and must not be changed."""
+    """Reads example_id and label of the table of a task; the frame is cached and must not be changed."""
     return pd.read_parquet(table, columns=["example_id", "label"])
 
 

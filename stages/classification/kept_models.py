@@ -34,18 +34,10 @@ def plan_evaluations(
     tasks: tuple[str, ...],
     **further: Any,
 ) -> list[AnyEvaluation]:
-    """Plans an evaluation of every kept model, at the maximum length and in the precision of the protocol.
+    """Plans an evaluation, of class `kind`, of every kept model, at the maximum length and precision of the protocol.
 
-    Args:
-        kind: Class of the runs.
-        settings: All of params.yaml.
-        stage: Name of the stage that evaluates.
-        models: Protocol, operator and size of each; every task and pair of seeds has a separate model.
-        tasks: Tasks on which the models were fine-tuned.
-        further: Further fields of every run. The default of `evaluated_on` is the task of the fine-tuning.
-
-    Returns:
-        The runs, in the order of `models`, and for each of these sorted by the folder, as the observations will be.
+    `tasks` are the tasks of the fine-tuning; `further` are fields of every run (default of `evaluated_on`: the task).
+    The runs are in the order of `models`, and for each model sorted by the folder, as the observations will be.
     """
     plan = []
     for model in models:

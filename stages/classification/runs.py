@@ -19,20 +19,16 @@ ModelNames = tuple[str, str, str]
 
 
 class ModelRun(Run):
-    """A run on a model and a task.
+    """A run on a model and a task."""
 
-    Attributes:
-        seed: Seed of the fine-tuning.
-        pretraining_seed: Seed of the model's pre-training.
-        task: Name of the task.
-        columns: Columns of all observations of the run, in this order: stage, protocol, operator, size and, for some
-            stages, condition.
-    """
-
-    # The columns are no part of the content, so two stages that ask for the same training share a job.
+    # `seed` is the seed of the fine-tuning. The columns are no part of the content, so two stages that ask for the same
+    # training share a job.
     beside: ClassVar[dict[str, Any]] = {**Run.beside, "columns": True}
     task: str
+    # Seed of the model's pre-training.
     pretraining_seed: int
+    # Columns of all observations of the run, in this order: stage, protocol, operator, size and, for some stages,
+    # condition.
     columns: dict[str, str]
 
     @property
@@ -58,8 +54,7 @@ class ModelRun(Run):
     def make_observation(self, evaluated_on: str, metric: str, value: float, n: int, **columns: str) -> Observation:
         """Makes an observation from a measurement of the run on `n` examples.
 
-        `evaluated_on` is a validation split, as the papers call it (`mnli_m`; usually the task's name); `columns` are
-        further columns, such as `condition`.
+        `evaluated_on` is a validation split, as the papers call it (`mnli_m`; usually the task's name).
         """
         return Observation(
             task=self.task,
@@ -95,7 +90,7 @@ class FinetuningRun(TunedRun):
 
     @property
     def job(self) -> Job:
-        """The run as a job of `finetune`; with a `keep`, the job must leave the folder `model`, to be copied there."""
+        """The run as a job of `finetune`, which with a `keep` must leave the folder `model`."""
         inputs = (Path(self.weights), TASK_FOLDER / self.task, TOKENIZER)
         external = {"model": self.keep} if self.keep else {}
         return Job(self.name, self, inputs, required=tuple(external), external_files=external)
@@ -114,6 +109,6 @@ class EvaluationRun(ModelRun):
 
     @property
     def job(self) -> Job:
-        """The run as a job, which is computed again when the model, a table or the tokenizer changes."""
+        """The run as a job, computed again when the model, a table or the tokenizer changes."""
         tables = [TASK_FOLDER / task for task in self.evaluated_on]
         return Job(self.name, self, (Path(self.folder), *tables, TOKENIZER))

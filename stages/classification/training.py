@@ -53,16 +53,13 @@ logging.disable_progress_bar()
 
 @dataclass(frozen=True)
 class Encoded:
-    """Tokenised examples.
+    """Tokenised examples."""
 
-    Attributes:
-        ids: For every example an array of token ids, [CLS] a [SEP] or [CLS] a [SEP] b [SEP].
-        types: Arrays of the same lengths, 1 at b and the [SEP] after b, 0 elsewhere.
-        labels: [examples], class indices, or numbers in a regression.
-    """
-
+    # For every example an array of token ids, [CLS] a [SEP] or [CLS] a [SEP] b [SEP].
     ids: tuple[np.ndarray, ...]
+    # Arrays of the same lengths, 1 at b and the [SEP] after b, 0 elsewhere.
     types: tuple[np.ndarray, ...]
+    # [examples], class indices, or numbers in a regression.
     labels: np.ndarray
 
     def __len__(self) -> int:
@@ -77,7 +74,7 @@ class Encoded:
 def train_and_predict(
     run: FinetuningRun, tokenizer: Path, train: Path, validation: dict[str, Path], kept: Path | None = None
 ) -> tuple[dict[str, list], float]:
-    """Trains a classifier, or a regression, and predicts validation examples.
+    """Trains a classifier, or a regression, and predicts the validation examples, by name.
 
     Args:
         run: The task, the pre-trained weights, the recipe and the seed.
@@ -87,8 +84,7 @@ def train_and_predict(
         kept: Folder to save the fine-tuned model in, if any.
 
     Returns:
-        By the names of `validation`, lists of a float per example: the class index, or the score in a regression. And
-        the seconds of training, without loading and tokenising.
+        By name, a float per example: the class index, or the score in a regression. And the seconds of the updates.
 
     Raises:
         ValueError: The training diverges, or the code of a user's own operator has changed since the pre-training.
@@ -143,10 +139,8 @@ def encode_frame(frame: pd.DataFrame, tokenizer: Path, maximum_length: int) -> E
 def load_weights(model: type[WithOperator], run: TunedRun, **others: Any) -> WithOperator:
     """Loads the pre-trained weights of a run into a model on this process's device.
 
-    Args:
-        model: Class of the model, head included.
-        run: The run. Parameters that the weights lack, such as a new head, are drawn from the seed.
-        others: Other values of the model's configuration, such as `num_labels`.
+    Parameters that the weights lack, such as a new head, are drawn from the seed. `others` are further values of the
+    model's configuration, such as `num_labels`.
     """
     weights = Path(run.weights)
     import_operator(weights)
@@ -172,7 +166,6 @@ def train_model(model: WithOperator, examples: Encoded, run: TunedRun) -> None:
     """Trains a classifier by cross-entropy or, where the model has a single output, a regression by squared error."""
 
     def compute_loss(indices: np.ndarray) -> torch.Tensor:
-        """Computes the mean loss of the examples at `indices`."""
         with open_autocast(run.training.precision):
             logits = compute_logits(model, examples, indices).float()
         labels = torch.from_numpy(examples.labels[indices]).to(find_device())
@@ -186,13 +179,10 @@ def train_model(model: WithOperator, examples: Encoded, run: TunedRun) -> None:
 def train_epochs(
     model: WithOperator, lengths: list[int], run: TunedRun, loss_of: Callable[[np.ndarray], torch.Tensor]
 ) -> None:
-    """Trains a model in place for all epochs of a recipe.
+    """Trains a model in place for all epochs of a recipe; the model is left in training mode.
 
-    Args:
-        model: The model, which is left in training mode.
-        lengths: Number of tokens of every example; examples of similar length share a batch.
-        run: The run; `training` is the recipe; `seed` decides the order of the examples and the dropout.
-        loss_of: Takes the indices of a batch of examples and returns the mean loss, a scalar.
+    `lengths` has the number of tokens of every example; examples of similar length share a batch. `loss_of` takes the
+    indices of a batch and returns the mean loss, a scalar.
 
     Raises:
         ValueError: The gradients of an update are not finite; the error may come some updates later.

@@ -34,7 +34,7 @@ def find_commit(repository: str, revision: str, key: str, kind: str = "dataset")
         kind: `dataset` or `model`.
 
     Returns:
-        The commit, 40 hexadecimal digits; `revision` unchanged if already a commit, or if `repository` is a folder.
+        The commit; `revision` unchanged if already a commit, or if `repository` is a folder.
 
     Raises:
         ValueError: the hub cannot be reached, or has no such revision.

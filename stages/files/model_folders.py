@@ -77,14 +77,8 @@ def render_card(
 ) -> str:
     """Renders a model card, the text of README.md, with metadata for the hub.
 
-    Args:
-        folder: the final folder of the model, for the example in the card.
-        title: the heading of the card.
-        text: the description of the model, as Markdown.
-        operator: the operator's name in params.yaml.
-        variant: the settings of the operator, by name.
-        task: the hub's name of the task, such as `fill-mask`.
-        measured: values by (name of the data, part of the data, metric), rounded to six decimals in the card.
+    `folder` is the final folder of the model, `text` Markdown, `variant` the settings of the operator, `task` the hub's
+    name of the task, such as `fill-mask`, and `measured` values by (name of the data, part of the data, metric).
     """
     from huggingface_hub import EvalResult, ModelCard, ModelCardData
 

@@ -23,31 +23,27 @@ NOT_PRETRAINED = "not_pretrained"
 
 @dataclass(frozen=True, kw_only=True)
 class Observation:
-    """A measurement. A column that does not apply stays `None`.
-
-    Attributes:
-        value: scores as fractions in [-1, 1], but BLEU from 0 to 100; losses in nats per masked token, or per sub-word
-            of a translation; times in seconds; parameters as counts; every other metric in the unit that name or stage
-            states.
-        n: the number of examples (or masked tokens, or sub-words) behind the value.
-        protocol, task: the recipe of fine-tuning or translation, and the task.
-        pretraining_seed: for a model that translates, the seed of the training.
-        condition: a factor that was varied in addition to the seeds, such as `step=250`.
-        evaluated_on: the column of the papers' tables: `mnli_m`, `mnli_mm`, or the task's name.
-        operator, size: names in params.yaml; a baseline has its name as operator, and may have no size.
-    """
+    """A measurement. A column that does not apply stays `None`."""
 
     stage: str
     metric: str
+    # scores as fractions in [-1, 1], but BLEU from 0 to 100; losses in nats per masked token, or per sub-word of a
+    # translation; times in seconds; parameters as counts; every other metric in the unit that name or stage states
     value: float
+    # names in params.yaml; a baseline has its name as operator, and may have no size
     operator: str
     size: str | None
+    # the recipe of fine-tuning or translation
     protocol: str | None = None
     task: str | None = None
+    # the column of the papers' tables: `mnli_m`, `mnli_mm`, or the task's name
     evaluated_on: str | None = None
+    # a factor that was varied in addition to the seeds, such as `step=250`
     condition: str | None = None
+    # for a model that translates, the seed of the training
     pretraining_seed: int | None = None
     finetuning_seed: int | None = None
+    # the number of examples (or masked tokens, or sub-words) behind the value
     n: int | None = None
 
 

@@ -29,11 +29,7 @@ def require_target(path: Path) -> None:
 def require_data(path: Path, stand_ins: dict[bytes, str] = POINTERS | PAGE) -> None:
     """Checks that a file holds data, and no pointer to the data or web page from a failed download.
 
-    `stand_ins` maps a pattern of the first bytes to the message; POINTERS only allows web pages.
-
-    Raises:
-        ValueError: the content is forbidden, or the target of a link is missing; the message says how to get the data.
-        FileNotFoundError: there is no such file.
+    `stand_ins` maps a pattern of the first bytes to the message. ValueError says how to get the data.
     """
     require_target(path)
     with path.open("rb") as file:

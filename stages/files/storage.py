@@ -11,8 +11,7 @@ import os
 import shutil
 import sys
 import uuid
-from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import lru_cache, wraps
 from pathlib import Path
@@ -37,7 +36,7 @@ _warned: set[str] = set()
 def make_temporary_sibling(path: Path) -> Iterator[Path]:
     """Yields a free path next to `path`; the file or folder that the body makes there then replaces `path`.
 
-    If the body raises an error, `path` stays as before. Another process that writes `path` is waited for.
+    If the body raises an error, `path` stays as before.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
     with _hold_lock(path):
@@ -69,10 +68,7 @@ def _hold_lock(path: Path) -> Iterator[None]:
 
 
 def acquire_lock(path: Path, wait: bool = True) -> "AcquireReturnProxy":
-    """Locks the empty file at `path`; prints a line after a second of waiting for another process.
-
-    Returns:
-        The lock, released at the end of a `with` over the lock, or of this process.
+    """Locks the empty file at `path`, until the end of a `with` over the lock; says if another process is waited for.
 
     Raises:
         Timeout: another process holds the lock, and `wait` is false.
@@ -98,7 +94,7 @@ def acquire_lock(path: Path, wait: bool = True) -> "AcquireReturnProxy":
 
 @contextmanager
 def name_refused_writes(path: Path) -> Iterator[None]:
-    """Adds `path` to the error of a write that was refused in the body, as by a full disk; the system names no path."""
+    """Adds `path` to the error of a write that was refused in the body; the system names no path."""
     try:
         yield
     except OSError as error:
@@ -126,13 +122,13 @@ def list_visible(folder: Path) -> list[Path]:
 
 
 def is_hidden(path: Path, folder: Path) -> bool:
-    """Whether the name of a path below a folder, or of a folder between the two, begins with a dot."""
+    """Whether a part of a path below a folder begins with a dot."""
     # editors, desktops and archives leave such files (.DS_Store, .NAME.swp), which are no data
     return any(part.startswith(".") and part != ".." for part in path.relative_to(folder).parts)
 
 
 def write_atomically(path: Path, content: str | bytes) -> None:
-    """Writes bytes, or text as UTF-8, whole or not at all, and makes the folders above `path`."""
+    """Writes bytes, or text as UTF-8, whole or not at all, and makes the folders above."""
     data = content.encode() if isinstance(content, str) else content
     with make_temporary_sibling(path) as temporary, temporary.open("wb") as file:
         file.write(data)
@@ -156,7 +152,6 @@ def make_read_only(path: Path) -> None:
 
 
 def _warn_once(operation: str, text: str) -> None:
-    """Prints a warning, at most once for an operation, such as fsync, in this process."""
     if operation not in _warned:
         _warned.add(operation)
         print(f"warning: {text}", file=sys.stderr, flush=True)
@@ -179,7 +174,7 @@ def link_file(source: Path | str, target: Path | str) -> None:
 def read_once(number: int) -> Callable[[Callable], Callable]:
     """Returns a decorator that caches the last `number` results of a function until a file among the arguments changes.
 
-    The function takes hashable, positional arguments, and every Path among the arguments must exist.
+    Arguments are hashable and positional, and every Path must exist.
     """
 
     # Relative paths alone would be no key, because the workers of a cluster may serve several checkouts.
@@ -205,27 +200,14 @@ def read_state(path: Path) -> tuple[Path, int, int, int]:
 
 
 def read_states(path: Path) -> dict[Path, tuple]:
-    """Reads (size in bytes, time of modification in ns) by path, of a file or of every file below a folder.
-
-    Hidden files and compiled Python files are left out.
-    """
+    """Reads (size in bytes, time of modification in ns) by path, of a file or of every visible file below a folder."""
     # all machines of a shared file system read the same values
     files = [path] if path.is_file() else list_visible(path)
     return {file: read_state(file)[2:] for file in files if file.is_file() and "__pycache__" not in file.parts}
 
 
-def compute_digests(paths: Iterable[Path]) -> dict[Path, str]:
-    """Computes the SHA-256 of each file or folder, several at a time."""
-    paths = list(paths)
-    with ThreadPoolExecutor() as threads:
-        return dict(zip(paths, threads.map(compute_sha256, paths), strict=True))
-
-
 def compute_sha256(path: Path) -> str:
-    """Computes the hexadecimal SHA-256 of a file, or of a folder: over the sorted relative names and digests of files.
-
-    Hidden and compiled Python files do not count.
-    """
+    """Computes the SHA-256 of a file, or of a folder: over the sorted names and digests of visible files."""
     if not path.is_dir():
         with path.open("rb") as file:
             return hashlib.file_digest(file, "sha256").hexdigest()
@@ -234,10 +216,3 @@ def compute_sha256(path: Path) -> str:
         if file.is_file() and "__pycache__" not in file.parts:
             hashed.update(f"{file.relative_to(path).as_posix()} {compute_sha256(file)}\n".encode())
     return hashed.hexdigest()
-
-
-def count_bytes(path: Path) -> int:
-    """Returns the size of a file, or of all files below a folder."""
-    if path.is_file():
-        return path.stat().st_size
-    return sum(file.stat().st_size for file in path.rglob("*") if file.is_file())

@@ -87,10 +87,7 @@ def _tabulate_predictions(run: FinetuningRun, folder: Path) -> pd.DataFrame:
 
 
 def describe_model(run: FinetuningRun, rows: list[Observation], folder: Path, variant: dict) -> str:
-    """Renders the model card (README.md) of a fine-tuned model from the observations of the run (`rows`, not empty).
-
-    `folder` is the final folder of the model, `variant` has the settings of the operator, by name.
-    """
+    """Renders the model card (README.md) of a fine-tuned model; `folder` is the final folder of the model."""
     operator = rows[0].operator
     text = (
         f"A BERT with the operator `{operator}`, fine-tuned on the task `{run.task}` of GLUE from seed {run.seed}; "
@@ -104,11 +101,7 @@ def describe_model(run: FinetuningRun, rows: list[Observation], folder: Path, va
 def write_outputs(
     settings: Settings, done: list[tuple[FinetuningRun, Path, dict]]
 ) -> tuple[Iterable[Observation], dict]:
-    """Writes the predictions of every protocol, operator and size, and the models that other stages test.
-
-    `done` has every run, model by model, with folder and result of the job. Returns every metric of every run, and an
-    empty record.
-    """
+    """Writes predictions and kept models; returns every metric of every run in `done`, and an empty record."""
     # Every output is a whole folder, which replaces the previous folder.
     with make_temporary_sibling(PREDICTIONS) as output:
         output.mkdir()

@@ -17,14 +17,11 @@ from stages.training.optimisation import MASKING, derive_seed, has_gpu
 
 
 class Batch(NamedTuple):
-    """This process's share of a batch, on the CPU.
+    """This process's share of a batch, on the CPU."""
 
-    Attributes:
-        parts: For each micro-batch the arguments of `MaskedLMLoss`: inputs [batch, n], positions [k], targets [k].
-        masked: Number of masked tokens of the whole batch, over all processes.
-    """
-
+    # for each micro-batch the arguments of `MaskedLMLoss`: inputs [batch, n], positions [k], targets [k]
     parts: list[tuple[Tensor, ...]]
+    # number of masked tokens of the whole batch, over all processes
     masked: int
 
 

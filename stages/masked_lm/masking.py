@@ -20,9 +20,9 @@ def mask_tokens(
 
     Args:
         sequences: Token ids [batch, n], int64, on the CPU.
-        corpus: The corpus of the sequences.
-        share: Probability with which a token is chosen, in [0, 1].
-        generator: Source of all random numbers, which is advanced.
+        corpus: The corpus, which knows special tokens and vocabulary.
+        share: Probability with which a token is chosen.
+        generator: Source of all random numbers.
 
     Returns:
         The ids [batch, n] that the model sees, and the chosen tokens [batch, n], boolean.

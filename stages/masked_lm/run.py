@@ -10,22 +10,18 @@ from stages.schema.training_sections import Model, Pretraining
 
 
 class PretrainingRun(Run):
-    """A pre-training run of an operator and a size, by their names in params.yaml.
-
-    Attributes:
-        model: The section of the size.
-        variant: The operator as arguments of `make_configuration`.
-        training: The recipe.
-        saved_steps: Steps after which the model is saved, besides the last step; 0 for the untrained model.
-    """
+    """A pre-training run of an operator and a size, by their names in params.yaml."""
 
     # The steps at which models are saved decide no result. Sections were validated with params.yaml.
     beside: ClassVar[dict[str, Any]] = {**Run.beside, "saved_steps": True}
     operator: str
     size: str
+    # the section of the size
     model: SkipValidation[Model]
+    # the operator as arguments of `make_configuration`
     variant: dict[str, Any]
     training: SkipValidation[Pretraining]
+    # steps after which the model is saved, besides the last step; 0 for the untrained model
     saved_steps: tuple[int, ...] = ()
 
     @property

@@ -34,18 +34,15 @@ from stages.training.optimisation import (
 
 
 class Update(NamedTuple):
-    """The measurements of an update; scalars stay on the device, because a GPU would wait while the host reads them.
+    """The measurements of an update; scalars stay on the device, because a GPU would wait while the host reads them."""
 
-    Attributes:
-        loss: Loss before the update, in nats, summed over this process's masked tokens, a scalar.
-        masked: Number of masked tokens of the whole batch, over all processes.
-        gradient_norm: Norm of the gradient before clipping, a scalar.
-        rate: Learning rate.
-    """
-
+    # before the update, in nats, summed over this process's masked tokens, a scalar
     loss: Tensor
+    # number of masked tokens of the whole batch, over all processes
     masked: int
+    # before clipping, a scalar
     gradient_norm: Tensor
+    # learning rate
     rate: float
 
 
@@ -64,18 +61,9 @@ def build_model(run: PretrainingRun, vocabulary_size: int) -> OperatorBertForMas
 
 
 class Trainer:
-    """The model, the optimiser and the updates of a run, in this process.
+    """The model, the optimiser and the updates of a run, in this process; steps count from 0.
 
-    The trainer neither reads nor writes the file `checkpoint`; errors name the file. Steps count from 0.
-
-    Attributes:
-        content: The settings that a checkpoint must agree with: the content of the run, and the number of processes,
-            which decides the result, too, because each process draws separate dropout.
-        steps: Number of updates of the run.
-        draw_batch: Returns the batch of a step.
-
-    Raises:
-        ValueError: The warm-up of the learning rate takes all steps.
+    The trainer neither reads nor writes the file `checkpoint`; errors name the file.
     """
 
     def __init__(self, run: PretrainingRun, corpus: Corpus, checkpoint: Path):
@@ -83,6 +71,8 @@ class Trainer:
         self.run = run
         self.corpus = corpus
         self.checkpoint = checkpoint
+        # The settings that a checkpoint must agree with. The number of processes decides the result, too, because each
+        # process draws separate dropout.
         self.content = {**run.content, "processes": count_processes()}
         self.steps = count_steps(recipe, len(corpus.train))
         self.draw_batch = partial(draw_batch, run, corpus, self.steps)
@@ -133,10 +123,7 @@ class Trainer:
         return distributed.replicate_module(loss_of)
 
     def describe_update(self, step: int, loss: float) -> str:
-        """Returns the name of an update in errors, with the data and the checkpoint to study the update by.
-
-        `loss` is summed over this process's masked tokens.
-        """
+        """Returns the name of an update in errors, with the data and the checkpoint to study the update by."""
         # `step` updates were made before this update.
         last = step - step % self.run.training.checkpoint_interval
         saved = f"step {last} in {self.checkpoint}" if last else "none"

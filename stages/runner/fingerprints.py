@@ -12,12 +12,13 @@ import json
 import os
 import time
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from functools import cache
 from importlib import metadata
 from pathlib import Path
 
 from stages.files.code import compute_source_digest
-from stages.files.storage import compute_digests
+from stages.files.storage import compute_sha256
 from stages.runner.run import Job
 
 # without links, as files of the closure are
@@ -30,7 +31,7 @@ IMPORTED = time.time()
 
 
 def find_closure(source: Path) -> frozenset[Path]:
-    """Finds all files of this repository that a Python file needs: the file, its imports, their imports, and so on.
+    """Finds a Python file and all files of this repository that the file needs: imports, their imports, and so on.
 
     A YAML file with the name and in the folder of a module is part of the module.
     """
@@ -59,7 +60,6 @@ def find_imported_files(source: Path) -> frozenset[Path]:
 
 
 def _list_imports(source: Path) -> Iterator[str]:
-    """Yields the dotted names of modules that a file may import; `from a import b` gives `a` and `a.b`."""
     for node in ast.walk(ast.parse(source.read_text(encoding="utf-8"))):
         if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names)
@@ -72,6 +72,7 @@ def _list_imports(source: Path) -> Iterator[str]:
             if node.module:
                 parts.append(node.module)
             module = ".".join(parts)
+            # `from a import b` may import `a` or the module `a.b`
             yield module
             yield from (f"{module}.{alias.name}" for alias in node.names)
 
@@ -86,7 +87,7 @@ def list_modules(source: Path) -> list[str]:
 
 
 def compute_code_digest(source: Path, as_loaded: bool = False) -> str:
-    """Computes a SHA-256 over the names and code of a Python file and all files of this repository that the file needs.
+    """Computes a SHA-256 over the names and code of all files of `find_closure`.
 
     `as_loaded` takes the versions that this process has imported, instead of the files as they are now.
     """
@@ -101,7 +102,6 @@ def compute_code_digest(source: Path, as_loaded: bool = False) -> str:
 
 @cache
 def _digest_loaded_file(file: Path) -> str:
-    """Returns the digest of a file's code, with a mark if the file has changed since this process began to import."""
     # Such a process may have imported either version, even if only a comment differs now: the mark makes the digest
     # differ from both. Cached, because changes after the first call do not concern the process.
     mark = " changed" if file.stat().st_ctime > IMPORTED else ""
@@ -111,17 +111,15 @@ def _digest_loaded_file(file: Path) -> str:
 def compute_fingerprints(computed_by: list, jobs: list[Job]) -> list[str]:
     """Computes the fingerprints of jobs: 32 hexadecimal digits of a SHA-256 each, in order.
 
-    `computed_by` is the identity of the job function. Each input counts by content and by relative path.
-
-    Raises:
-        FileNotFoundError: an input is missing; the message names the input.
+    `computed_by` is the identity of the job function. FileNotFoundError names a missing input.
     """
     # jobs share inputs, and each input is hashed once
     inputs = {path for job in jobs for path in job.inputs}
     for path in sorted(inputs):
         if not path.exists():
             raise FileNotFoundError(f"{path}: not made with these settings; run `dvc repro` to make the missing files")
-    digest_of = compute_digests(inputs)
+    with ThreadPoolExecutor() as threads:
+        digest_of = dict(zip(inputs, threads.map(compute_sha256, inputs), strict=True))
     fingerprints = []
     for job in jobs:
         content = [computed_by, job.content, [[os.path.relpath(path), digest_of[path]] for path in job.inputs]]

@@ -21,7 +21,7 @@ import joblib
 from filelock import Timeout
 
 from stages.files.paths import RESULTS
-from stages.files.storage import acquire_lock, count_bytes, delete_path, read_states
+from stages.files.storage import acquire_lock, delete_path, read_states
 from stages.runner import cluster, fingerprints, gpus, pool, results, worker
 from stages.runner.bars import Bar
 from stages.runner.errors import escape_control_characters
@@ -65,8 +65,11 @@ def run(
         ValueError: the jobs cannot be shared by processes, or the cluster or a GPU cannot be used.
         FileNotFoundError: an input of a job is missing.
     """
-    if not shared:
-        _require_one_process(stage)
+    if count_processes() > 1 and not shared:
+        raise ValueError(
+            f"{stage}: {count_processes()} processes (WORLD_SIZE) cannot share the jobs; run the stage without "
+            "torchrun or accelerate, or run `unset WORLD_SIZE RANK` first"
+        )
     identity = fingerprints.describe_identity(function)
     # read before the digests, so that workers notice a file that changes after its digest was computed
     inputs = {path for job in jobs for path in job.inputs}
@@ -76,7 +79,8 @@ def run(
     records: list[Any] = _read_finished(jobs, folders, stage)
     missing = [number for number, record in enumerate(records) if record is None]
 
-    work = sorted(((jobs[number], folders[number]) for number in missing), key=_estimate_work, reverse=True)
+    missing.sort(key=lambda number: _estimate_work(jobs[number], states), reverse=True)
+    work = [(jobs[number], folders[number]) for number in missing]
     outcomes = _compute_jobs(function, identity, states, work, workers, on_gpu)
     _await_outcomes(outcomes, stage, len(jobs), len(jobs) - len(missing))
     # only the first of several processes writes outputs
@@ -95,14 +99,6 @@ def run(
     return [(folder, record["result"]) for folder, record in zip(folders, records, strict=True)]
 
 
-def _require_one_process(stage: str) -> None:
-    if count_processes() > 1:
-        raise ValueError(
-            f"{stage}: {count_processes()} processes (WORLD_SIZE) cannot share the jobs; run the stage without "
-            "torchrun or accelerate, or run `unset WORLD_SIZE RANK` first"
-        )
-
-
 def prepare_server(stage: Path, workers: int | str | None) -> None:
     """Starts the server from which workers are forked, if the stage in file `stage` needs the server.
 
@@ -114,9 +110,9 @@ def prepare_server(stage: Path, workers: int | str | None) -> None:
         pool.begin_server(fingerprints.list_modules(stage))
 
 
-def _estimate_work(task: tuple[Job, Path]) -> float:
-    job, _ = task
-    return job.work * (1 + sum(map(count_bytes, job.inputs)))
+def _estimate_work(job: Job, states: dict[Path, dict]) -> float:
+    sizes = [size for path in job.inputs for size, _ in states[path].values()]
+    return job.work * (1 + sum(sizes))
 
 
 def _await_outcomes(outcomes: Iterator[tuple[str, str | None]], stage: str, total: int, done: int) -> None:

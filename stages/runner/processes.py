@@ -12,9 +12,7 @@ def find_rank(variable: str = "RANK", missing: str = "") -> int:
     """Returns the number of this process among the processes that share every job, from 0; 0 for a single process.
 
     `variable` RANK counts all processes, LOCAL_RANK the processes of a machine; `missing` replaces a missing variable.
-
-    Raises:
-        ValueError: there are several processes, and the variable is not the number of a process.
+    ValueError if the variable is not the number of a process.
     """
     # a RANK without a WORLD_SIZE above 1 has another meaning
     if count_processes() == 1:
@@ -26,11 +24,7 @@ def find_rank(variable: str = "RANK", missing: str = "") -> int:
 
 
 def count_processes() -> int:
-    """Returns how many processes share every job; 1 without a launcher.
-
-    Raises:
-        ValueError: WORLD_SIZE is no number of processes, or no launcher started the processes (MASTER_ADDR is missing).
-    """
+    """Returns how many processes share every job; 1 without a launcher, ValueError for a WORLD_SIZE of no launcher."""
     text = os.environ.get("WORLD_SIZE") or "1"
     if not text.isdecimal() or int(text) == 0:
         raise ValueError(f"WORLD_SIZE is {text!r}, expected a number of processes; {LAUNCHER}")

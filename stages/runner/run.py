@@ -13,12 +13,10 @@ class Run(Record):
 
     The content decides the result, so that runs of equal content are the same job. The field `training` of a subclass
     is a recipe: a validated section of params.yaml.
-
-    Attributes:
-        beside: the fields that are no part of the content, as pydantic's `exclude` names fields: where results go, and
-            the recipe's list of seeds, because the run has a single seed.
     """
 
+    # The fields that are no part of the content, as pydantic's `exclude` names fields: where results go, and the
+    # recipe's list of seeds, because the run has a single seed.
     beside: ClassVar[dict[str, Any]] = {"training": {"seeds"}}
     seed: Seed
 
@@ -35,24 +33,21 @@ class Run(Record):
 
 @dataclass(frozen=True)
 class Job:
-    """A call of a job function, which decides a result.
+    """A call of a job function, which decides a result."""
 
-    Attributes:
-        name: the job in messages about progress and errors.
-        argument: the first argument of the function: a Run, or a dictionary that is JSON.
-        inputs: files and folders that decide the result, together with `content` and the code.
-        required: names of files and folders that the function must leave in the job's folder for this run. A finished
-            job that lacks such a file is called again; the names are no part of the fingerprint.
-        external_files: name of a file or folder in the job's folder -> path in an output of the stage other than
-            data/results, which leaves out the file or folder.
-        work: how much a job computes in comparison with jobs of equally large inputs; large jobs start first.
-    """
-
+    # the job in messages about progress and errors
     name: str
+    # the first argument of the function; a dictionary is JSON
     argument: dict | Run
+    # files and folders that decide the result, together with `content` and the code
     inputs: tuple[Path, ...]
+    # names of files and folders that the function must leave in the job's folder for this run; a finished job that
+    # lacks such a file is called again; no part of the fingerprint
     required: tuple[str, ...] = ()
+    # name of a file or folder in the job's folder -> path in an output of the stage other than data/results, which
+    # leaves out the file or folder
     external_files: dict[str, Path] = field(default_factory=dict)
+    # how much a job computes in comparison with jobs of equally large inputs; large jobs start first
     work: float = 1.0
 
     @property

@@ -2,8 +2,7 @@
 
 The tensors of the file are the parameters and the state of AdamW (both moments and the number of updates). The metadata
 holds the settings of the run, the progress with all that was logged, and a SHA-256 of everything. Randomness is drawn
-by step (optimisation.py), so this is the entire state: a resumed run continues bit for bit. The settings and the
-progress are JSON.
+by step (optimisation.py), so a resumed run continues bit for bit. The settings and the progress are JSON.
 """
 
 import hashlib
@@ -80,7 +79,6 @@ def _read_checkpoint(path: Path) -> tuple[dict[str, torch.Tensor], dict[str, str
 
 
 def _compute_digest(tensors: dict[str, torch.Tensor], state: dict[str, str]) -> str:
-    """Returns the hexadecimal SHA-256 of the state and of the names, types, shapes and bytes of all tensors."""
     text = json.dumps(state, sort_keys=True)
     hashed = hashlib.sha256(text.encode())
     for name, tensor in sorted(tensors.items()):
@@ -93,7 +91,7 @@ def _compute_digest(tensors: dict[str, torch.Tensor], state: dict[str, str]) -> 
 
 
 def _require_equal_settings(path: Path, saved: dict, run: dict) -> None:
-    """Raises ValueError, with a line for each differing setting, unless both settings are equal."""
+    """Raises ValueError, with a line for each differing setting."""
     there, here = list_values(saved), list_values(run)
     lines = []
     for key in dict.fromkeys([*here, *there]):
@@ -122,9 +120,7 @@ def _restore_state(model: torch.nn.Module, adamw: torch.optim.AdamW, tensors: di
 
 
 def clear_temporary_files(folder: Path) -> None:
-    """Deletes temporary files that a killed process left in a job's folder and in the sub-folder intermediate_models.
-
-    The caller holds the lock of the job, so nobody is writing the files.
-    """
+    """Deletes temporary files that a killed process left in the folder of a job whose lock the caller holds."""
+    # The names of these files begin with a dot. Nobody is writing the files.
     for temporary in (*folder.glob(".*"), *folder.glob("intermediate_models/.*")):
         delete_path(temporary)

@@ -34,7 +34,7 @@ M_TOP_PAD = (-2, 2**26)
 
 
 def reuse_memory() -> None:
-    """Has the C library keep the memory of freed tensors, up to 1 GiB, for the tensors of the next step."""
+    """Has the C library keep the memory of freed tensors, up to 1 GiB, for the next step."""
     # By default glibc returns every large block to the system and gets zeroed pages back: 6 % of a CPU step (4 layers
     # of width 256, batches of 4,096 tokens). Here no block is mapped separately, free memory above 1 GiB is returned,
     # and the heap grows by at least 64 MiB at a time. C libraries without `mallopt` keep the defaults.
@@ -70,12 +70,9 @@ def build_optimiser(
 ) -> torch.optim.AdamW:
     """Builds fused AdamW, without weight decay on biases and LayerNorm (as the released code of Courtois et al.).
 
-    All other parameters decay, also the operators' own: the matrix S of pairwise, as in that code, and diagonals.
-    Where an operator has a `score_rate`, the parameters in its `scores_alone`, which influence only the scores, learn
-    at that multiple of the rate. An update subtracts the share (learning rate) * weight_decay of a weight from it.
-
-    Returns:
-        The optimiser with a rate of 0; `apply_gradients` sets each group's rate to the rate times its `multiple`.
+    All other parameters decay, also the operators' own: the matrix S of pairwise, as in that code, and diagonals. Where
+    an operator has a `score_rate`, the parameters in its `scores_alone` learn at that multiple of the rate. The rate is
+    0 until `apply_gradients`.
     """
     multiples = {}
     for module in model.modules():
@@ -141,14 +138,8 @@ def apply_gradients(
 ) -> Tensor:
     """Updates the weights from the gradients, which are then deleted. Gradients that are not finite change no weight.
 
-    Args:
-        model: The model to train.
-        adamw: The optimiser of the model.
-        rate: Learning rate, which every group of the optimiser multiplies with its `multiple`.
-        clipping: Upper limit for the norm of all gradients together; infinity for no limit.
-
-    Returns:
-        The norm of all gradients together, before clipping, a scalar on the device.
+    `clipping` is the upper limit for the norm of all gradients together; infinity for no limit. Returns that norm
+    before clipping, a scalar on the device.
     """
     # Nothing is read from the device, because a GPU would wait for the host after every update.
     norm = nn.utils.clip_grad_norm_(model.parameters(), clipping)
@@ -203,7 +194,7 @@ def require_finite_gradient(norm: float, where: str) -> None:
 
 
 def require_finite(values: Tensor, where: str) -> Tensor:
-    """Returns `values` unchanged. ValueError, which names `where`, if a value is not finite."""
+    """Returns `values` unchanged; ValueError, which names `where`, if a value is not finite."""
     if not torch.isfinite(values).all():
         raise ValueError(
             f"{where}: a value that is not finite; the training has diverged: lower the learning rate, or set "
