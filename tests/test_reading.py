@@ -5,7 +5,7 @@ import json
 import re
 import subprocess
 import sys
-from itertools import islice, repeat
+from itertools import repeat
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -93,15 +93,6 @@ def test_frames_skippable_frames_and_long_windows_are_read(tmp_path):
     path = tmp_path / "x.zst"
     path.write_bytes(zstd.compress(b"a\nb") + skippable + zstd.compress(b"c\n" + b"d" * 300_000, options=long))
     assert list(reading.read_lines(path)) == [b"a", b"bc", b"d" * 300_000]
-
-
-def test_a_file_that_expands_a_thousandfold_comes_in_small_pieces(tmp_path):
-    content = (b"a" * (1 << 20) + b"\n") * 10
-    path = write(tmp_path / "x.zst", content)
-    assert path.stat().st_size < len(content) / 1000
-    blocks = list(reading.read_blocks(path))
-    assert max(map(len, blocks)) <= reading.BLOCK
-    assert b"".join(blocks) == content
 
 
 @hypothesis.settings(deadline=None, max_examples=60)
@@ -592,12 +583,6 @@ def test_files_of_the_hub_are_listed_and_fetched_at_the_pinned_commit(output, mo
 )
 def test_real_files_are_read_whole(shared_data, name, documents):
     assert sources.count_documents({"path": str(shared_data / name), "limit": None}, None)["documents"] == documents
-
-
-def test_a_long_window_of_real_wikipedia_is_read(shared_data):
-    path = shared_data / "text" / "enwiki_sample.jsonl.zst"
-    for line in islice(sources.read_records(path), 100, 300):
-        assert "wikipedia.org" in json.loads(line)["warc_headers"]["warc-target-uri"]
 
 
 def test_real_oscar_records_pass_byte_for_byte(shared_data):
