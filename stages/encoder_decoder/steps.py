@@ -38,7 +38,7 @@ class Counts:
     """Sums over batches.
 
     Attributes:
-        loss: sum over the real target tokens (tokens that are no padding), in nats.
+        loss: sum over the real target tokens (no padding), in nats.
         right: number of real tokens to which the model gives the highest probability.
         tokens: number of real target tokens, the end token included.
         pairs: number of sentence pairs.
@@ -61,7 +61,7 @@ def build_model(run: TranslationRun, words: tuple[int, int]) -> Transformer:
 
 
 def assemble_model(run: TranslationRun, words: tuple[int, int]) -> Transformer:
-    """Builds the model of a run with weights from the global generator; device `meta` builds shapes without memory."""
+    """Builds the model of a run from the global generator; device `meta` builds shapes without memory."""
     recipe = run.training
     layers = range(recipe.layers)
     # The order of the constructors decides which random numbers each layer draws.

@@ -87,7 +87,7 @@ class DecoderLayer(nn.Module):
         memory: Tensor,
         memory_mask: Tensor,
     ) -> Tensor:
-        """Computes hidden states; the causal mask is added to `mask`."""
+        """Computes hidden states; adds the causal mask to `mask`."""
         attended = self.attention(X, mask, causal=True)
         return self.feed_forward(self.cross(attended, memory_mask, memory))
 
@@ -95,9 +95,9 @@ class DecoderLayer(nn.Module):
 class Transformer(nn.Module):
     """Encodes source ids, and decodes a target prefix to hidden states whose `output` scores the next target token.
 
-    `words` are the sizes of the source and the target vocabulary; `positions` is the longest sequence, in tokens. If
-    `shared`, a single matrix serves as both embeddings and, transposed, as the output (Vaswani et al., section 3.4);
-    otherwise there are three matrices, and the output has a bias (the tutorial).
+    `words` are the sizes of both vocabularies; `positions` is the longest sequence, in tokens. If `shared`, a single
+    matrix serves as both embeddings and, transposed, as the output (Vaswani et al., section 3.4); otherwise there are
+    three matrices, and the output has a bias (the tutorial).
     """
 
     def __init__(
@@ -159,7 +159,7 @@ def compute_sinusoids(positions: int, hidden: int) -> Tensor:
 
 @torch.no_grad()
 def initialise(module: nn.Module, hidden: int) -> None:
-    """Initialises Linear layers, embeddings and operators in a model of width `hidden`, from the global generator."""
+    """Initialises Linear layers, embeddings and operators of a model of width `hidden`, from the global generator."""
     # As in the tutorial (Keras), because the draft section on attention over parameters does not say: Glorot-uniform
     # weights, and biases at 0. Embeddings start at N(0, 1 / h): of unit variance once scaled.
     for part in module.modules():

@@ -132,7 +132,7 @@ def list_forms(address: str) -> Iterator[str]:
     """Yields the forms under which a list may have an address: host, parent domains, and host with path.
 
     "http://www.a.org/b" gives "www.a.org", "a.org", "www.a.org/b" and "a.org/b". Parent domains have at least two
-    labels. Host with path, which is `/` for the front page, comes with and without `www.`, and so may come twice.
+    labels. Host with path, which is `/` for the front page, may come twice.
     """
     host, path = normalise_address(address)
     yield host

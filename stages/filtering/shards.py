@@ -139,7 +139,7 @@ def sample_numbers(total: int, count: int, seed: int) -> np.ndarray:
 def make_shard_rows(shard: str, result: dict, selected: tuple[int, int] | None) -> list[tuple]:
     """Makes the rows of a shard in the ledger, from the result of `filter_shard`.
 
-    `selected` has documents and bytes that are selected among the documents that passed; None if all are selected.
+    `selected` has the selected documents and bytes among those that passed; None: all.
     """
     passed = np.array(result["passed"])
     kept = passed if selected is None else np.array(selected)

@@ -208,7 +208,7 @@ def _gather_malformed(folders: list[Path], sources: dict[str, list[origins.Origi
 
 
 def _check_counts(total: pd.DataFrame, counts: pd.Series, malformed: Path, settings: Filtering) -> None:
-    """Raises a ValueError for too many malformed lines, no kept document, or perplexities that are all missing."""
+    """Raises a ValueError for too many malformed lines, no kept document, or no perplexity at all."""
     share = settings.malformed_share
     if counts["malformed"] > share * counts["in"]:
         examples = ""

@@ -41,7 +41,7 @@ class AnsweringRun(TunedRun):
 
     @property
     def content(self) -> dict[str, Any]:
-        """The settings that decide the result, as JSON; without ANSWERING for TriviaQA, which is not answered."""
+        """The settings that decide the result; without ANSWERING for TriviaQA, which is not answered."""
         apart = APART | ANSWERING if self.set == BEFORE else APART
         return self.model_dump(mode="json", exclude={**self.beside, "training": apart})
 
@@ -144,7 +144,7 @@ def _score_answers(run: AnsweringRun, folder: Path) -> tuple[pd.DataFrame, dict[
 
 
 def main(settings: Settings, operator: str | None = None, size: str | None = None) -> dict | None:
-    """Does the jobs of these models, or all jobs; returns entries of the record, or nothing for a part of the jobs."""
+    """Does the jobs of these models, or all jobs; returns entries of the record if all."""
     models = settings.list_pretrained(operator, size)
     tasks = settings.question_answering.tasks
     first = []

@@ -83,7 +83,13 @@ def encode_questions(
             if answer and start <= answer[0] and answer[1] < end:
                 shift = begin - start
                 span = (answer[0] + shift, answer[1] + shift)
-            window = Window(ids, begin, offsets[start:end], number, span)
+            window = Window(
+                ids=ids,
+                begin=begin,
+                offsets=offsets[start:end],
+                question=number,
+                span=span,
+            )
             windows.append(window)
     return windows
 
@@ -91,8 +97,7 @@ def encode_questions(
 def cut_context(tokens: int, room: int, stride: int) -> Iterator[tuple[int, int]]:
     """Yields the first token, from 0, and the end of each window of a context of so many tokens.
 
-    Ten tokens with room for 6 in a window and stride 3 give (0, 6), (3, 9) and (6, 10). An empty context has a single,
-    empty window.
+    Ten tokens with room for 6 and stride 3 give (0, 6), (3, 9) and (6, 10). An empty context has an empty window.
     """
     start = 0
     while start + room < tokens:
@@ -104,8 +109,8 @@ def cut_context(tokens: int, room: int, stride: int) -> Iterator[tuple[int, int]
 def find_token_span(offsets: np.ndarray, start: int, end: int) -> tuple[int, int] | None:
     """Finds the first and the last token that reach into the characters of a text from `start` to `end`.
 
-    Offsets [[0, 3], [4, 7]] and the characters from 5 to 7 give (1, 1). None if no token reaches into the part, such as
-    white space.
+    Offsets [[0, 3], [4, 7]] and the characters from 5 to 7 give (1, 1). None for a part without tokens, such as white
+    space.
     """
     # The first token that ends after `start`, and the last token that begins before `end`.
     first = int(np.searchsorted(offsets[:, 1], start, side="right"))

@@ -19,7 +19,7 @@ Origin = tuple[int, str, int]
 
 
 def write(folder: Path, origins: dict[str, list[Origin]]) -> None:
-    """Writes the origins of shards, by file name and in the order of lines, into a folder of shards."""
+    """Writes the origins of shards, by file name and in the order of lines."""
     rows = []
     for shard, origins_of_shard in origins.items():
         for origin in origins_of_shard:

@@ -2,7 +2,7 @@
 
 The last suffix decides on the compression: .zst (windows up to 2 GiB, as of `zstd --long=31`; several frames), .gz, or
 uncompressed. A truncated or corrupt file is a ValueError, because no document may be lost. Memory: twice the longest
-line, BLOCK and the window of the file. A shard is a file of a corpus, with a document in each line.
+line, BLOCK and the window of the file. A shard is a file with a document in each line.
 """
 
 import gzip
@@ -32,8 +32,7 @@ REMEDY = "fetch the file again, or remove the file from the list of inputs"
 def read_lines(path: Path) -> Iterator[bytes]:
     r"""Yields lines byte for byte, without line feeds. A byte order mark belongs to no line.
 
-    No empty line follows a last line feed: b"a\n\nb\n" gives b"a", b"", b"b". ValueError also for a pointer or web page
-    in place of the data.
+    No empty line follows a last line feed: b"a\n\nb\n" gives b"a", b"", b"b". A pointer or web page is a ValueError.
     """
     for block in read_line_blocks(path):
         yield from block.split(b"\n")
@@ -134,7 +133,7 @@ SIGNATURES = {".zst": b"\x28\xb5\x2f\xfd", ".gz": b"\x1f\x8b"}
 
 @contextmanager
 def open_zstd_writer(path: Path, level: int = 3) -> Iterator[BinaryIO]:
-    """Opens a compressing file; equal bytes give equal files, with a checksum at the end. Old content is deleted."""
+    """Opens a compressing file; equal bytes give equal files, with a checksum at the end."""
     # 3 is Zstandard's default level
     options = {
         zstd.CompressionParameter.compression_level: level,
@@ -170,7 +169,7 @@ def list_shards(folder: Path) -> list[Path]:
 
 
 def split_by_shard(numbers: np.ndarray, sizes: list[int]) -> Iterator[list[int]]:
-    """Splits sorted document numbers, counted through all shards, into numbers within each shard; both count from 0.
+    """Splits sorted document numbers, counted through all shards, into numbers within each shard.
 
     [0, 3, 4] with 3 and 2 documents gives [0] and [0, 1].
     """

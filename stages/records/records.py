@@ -20,8 +20,8 @@ T = TypeVar("T")
 class Annotations(msgspec.Struct, frozen=True, gc=False):
     """The metadata of a document that the rules of filtering read.
 
-    UNSET stands for a missing field, which was not measured. None, JSON's null, stands for no category and no warning,
-    and in `harmful_pp` also for a missing perplexity. OSCAR 22.01 called `quality_warnings` `annotation`.
+    UNSET stands for a missing field, None (JSON's null) for no category and no warning, and in `harmful_pp` for a
+    missing perplexity. OSCAR 22.01 called `quality_warnings` `annotation`.
     """
 
     categories: tuple[str, ...] | UnsetType | None = UNSET
@@ -118,7 +118,7 @@ def read_metadata(block: bytes, starts: np.ndarray, ends: np.ndarray) -> list[An
 def _decode_together(
     block: bytes, starts: np.ndarray, ends: np.ndarray
 ) -> list[Annotations | ValueError | None] | None:
-    """Reads the metadata of all lines at once, which is faster; returns None unless every line is sound."""
+    """Reads the metadata of all lines at once, which is faster; None unless every line is sound."""
     codes = np.frombuffer(block, dtype=np.uint8)
     if (starts >= ends).any():
         return None

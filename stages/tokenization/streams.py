@@ -1,6 +1,6 @@
 """Documents as streams of token ids: [CLS] text [SEP], whole, concatenated in the order of a shard.
 
-Memory is bounded by a batch of about BATCH characters, or by the longest line if that line is longer.
+Memory is bounded by a batch of about BATCH characters, or by the longest line.
 """
 
 import os

@@ -1,8 +1,7 @@
 """Tokenizers: WordPiece trained on the filtered documents, made from a vocabulary file, or from the hub.
 
 Tokenizers that are made here have BERT's normalizer (lower case) and pre-tokenizer, and encode a pair as [CLS] A [SEP]
-B [SEP]. A tokenizer of the hub is used as published, cased or not. A word piece is an entry of the vocabulary: a word,
-or a part of a word.
+B [SEP]. A tokenizer of the hub is used as published, cased or not. A word piece is a word, or a part of a word.
 """
 
 import string
@@ -152,7 +151,6 @@ def make_tokenizer(vocabulary: dict[str, int]) -> Tokenizer:
 
 
 def _make_lower_case_tokenizer(model: models.Model) -> Tokenizer:
-    """Makes a tokenizer that normalises and splits text as uncased BERT does."""
     tokenizer = Tokenizer(model)
     tokenizer.normalizer = normalizers.BertNormalizer(lowercase=True)
     tokenizer.pre_tokenizer = pre_tokenizers.BertPreTokenizer()

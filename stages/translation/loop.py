@@ -71,14 +71,10 @@ def make_log_entry(epoch: int, counts: Counts, evaluated: Counts, positions: int
     """Computes the metrics of an epoch from sums over the training batches and over the held-out pairs.
 
     Returns:
-        A dictionary with `epoch` and these keys:
-
-        - `training_loss`: mean over the real tokens of the training batches, in nats, with label smoothing.
-        - `training_accuracy`: share of *all* positions that are right, as the tutorial measures.
-        - `accuracy_ceiling`: share of real tokens among all positions, the highest possible accuracy.
-        - `tokens`: number of real held-out tokens.
-        - `accuracy`: share of right tokens among the real held-out tokens.
-        - `perplexity`: per real held-out token, without label smoothing.
+        `epoch`; `training_loss`, the mean over the real tokens in nats, with label smoothing; `training_accuracy`, the
+            share of *all* positions that are right, as the tutorial measures, and `accuracy_ceiling`, the share of real
+            tokens among these; and of the held-out pairs `tokens`, `accuracy` and `perplexity`, all of real tokens and
+            without label smoothing.
     """
     # Every target is padded to `positions` and shifted by one. A padded position is always wrong, since the loss never
     # teaches padding.

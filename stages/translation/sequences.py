@@ -1,8 +1,8 @@
 """Trains models of two exact sequence tasks, which test claims of the blog post on attention by position.
 
-Recurrence: `x(t+1) = k0 x(t) + k1 x(t-1) + k2 x(t-2)`. Given x up to t, every position predicts the next value. The
-weights of the lags are the same at every position, so attention by positions is enough; the post names this task for
-fixed attention. The first three values are random, and not predicted.
+Recurrence: `x(t+1) = k0 x(t) + k1 x(t-1) + k2 x(t-2)`. Every position predicts the next value. The weights of the lags
+are the same at every position, so attention by positions is enough; the post names this task for fixed attention. The
+first three values are random, and not predicted.
 
 Copy: every position has a key and a value, drawn anew in every sequence; the last position has only a key, whose value
 is to be predicted. The position of that key differs, so position alone cannot solve the task.
@@ -93,7 +93,7 @@ class Recurrence(SequenceModel):
         super().__init__(run, embed, outputs=1, causal=True)
 
     def forward(self, values: Tensor) -> Tensor:
-        """Predicts the next values `[batch, n]` of values `[batch, n]`; the first two predictions have no meaning."""
+        """Predicts the next values, `[batch, n]` like the values; the first two predictions have no meaning."""
         X = self.embed(values[..., None])
         return self.output(self.encode(X)).squeeze(-1)
 
