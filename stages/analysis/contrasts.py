@@ -236,7 +236,7 @@ def _compare_sides(arm: list[str], reference: list[str], runs: pd.DataFrame, con
         "n_reference": n_reference,
         "never": never if quantity in (STEPS, LOSS) else nan,
         "never_reference": never_reference if quantity in (STEPS, LOSS) else nan,
-        "at_chance": baselines.score_too_low(by_operator, lost=quantity.startswith(LOST)),
+        "at_chance": baselines.score_too_low(by_operator, lost=quantity == LOST),
         "busy": quantity == SPEED and speeds.is_busy(_select_runs(arm, runs), _select_runs(reference, runs)),
         "differences": estimate.differences,
     }
