@@ -13,7 +13,7 @@ import pytest
 from matplotlib.figure import Figure
 
 from stages.report import answer_figure, difference_figures, drawing, intervals, line_names, own_figures
-from stages.report.looks import STYLES, find_style
+from stages.report.looks import STYLES, VARIANT_OF, find_style
 from stages.schema.operators import describe_operators
 
 VARIANTS = {
@@ -78,7 +78,9 @@ def test_every_operator_has_a_look_that_no_other_has():
 
 
 @pytest.mark.parametrize("operator", VARIANTS)
-def test_a_variant_has_the_colour_of_its_operator_and_its_own_stroke(operator):
+def test_a_variant_has_the_colour_of_its_operator_and_its_own_stroke(operator, monkeypatch):
+    for name in VARIANTS[operator]:
+        monkeypatch.setitem(VARIANT_OF, name, operator)
     looks = [find_style(name) for name in [operator, *VARIANTS[operator]]]
     assert len({colour for colour, _ in looks}) == 1
     assert len({stroke for _, stroke in looks}) == len(looks)

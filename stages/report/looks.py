@@ -17,8 +17,10 @@ PAPER = "#ffffff"
 HEAT = "#3d5a98"
 # colours that colour-blind readers can tell apart (Okabe and Ito), with strokes that differ in print
 STYLES = {name: operator.look for name, operator in describe_operators().items() if operator.look}
-# named like a variant of shared, but an operator with its own equation
+# an operator without a look
 STYLES.setdefault("shared_kv", ("#aa4466", "dashed"))
+# operators in the colour of another operator; stage `report` adds the variants in params.yaml
+VARIANT_OF = {"hadamard_by_head": "hadamard", "original_narrow": "original"}
 # strokes of variants, none of which an operator has
 VARIANTS = (
     (0, (6, 2)),
@@ -41,9 +43,7 @@ def find_style(operator: str) -> tuple:
     # a checksum, because `hash` differs between processes
     number = zlib.crc32(operator.encode())
     stroke = VARIANTS[number % len(VARIANTS)]
-    parents = [name for name in STYLES if operator.startswith(f"{name}_")]
-    if parents:
-        # `over_parameters_wide_x` is a variant of over_parameters_wide
-        colour, _ = STYLES[max(parents, key=len)]
+    if operator in VARIANT_OF:
+        colour, _ = find_style(VARIANT_OF[operator])
         return colour, stroke
     return FURTHER[number % len(FURTHER)], stroke

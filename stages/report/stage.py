@@ -39,6 +39,7 @@ from stages.report import (
     table_rows,
 )
 from stages.report.drawing import Drawing
+from stages.report.looks import VARIANT_OF
 from stages.report.tables import Grid, write_csv
 from stages.report.text_templates import (
     TEMPLATES,
@@ -194,6 +195,7 @@ def write_report(settings: Settings, context: dict, grids: dict[str, Grid], draw
 
 def main(settings: Settings) -> None:
     """Makes all tables and figures, writes the report and, if params.yaml asks for it, its PDF."""
+    VARIANT_OF.update({name: variant.operator for name, variant in settings.variants.items()})
     rows = first_screen.build_rows(settings)
     grids = build_tables(settings)
     grids["first_screen"] = first_screen.list_numbers(rows)
