@@ -29,12 +29,9 @@ def find_commit(repository: str, revision: str, key: str, kind: str = "dataset")
 
     Args:
         repository: a name on the hub, or a folder of the same layout.
-        revision: a commit, branch or tag.
+        revision: a commit, branch or tag; returned unchanged for a commit or a folder.
         key: the key of params.yaml that names the repository, for errors.
         kind: `dataset` or `model`.
-
-    Returns:
-        The commit, 40 hexadecimal digits; `revision` unchanged if already a commit, or if `repository` is a folder.
 
     Raises:
         ValueError: the hub cannot be reached, or has no such revision.
@@ -50,13 +47,13 @@ def find_commit(repository: str, revision: str, key: str, kind: str = "dataset")
 
 
 def is_folder(repository: str) -> bool:
-    """Whether a repository is a folder on this machine, and so not on the hub."""
+    """Whether a repository is a folder on this machine, not on the hub."""
     # Path.is_dir raises an error for a name that the file system finds too long
     return os.path.isdir(repository)  # noqa: PTH112
 
 
 def require_files(repository: str) -> None:
-    """Raises a ValueError if a repository is a folder with a Git LFS or git-annex pointer in place of a file."""
+    """Raises ValueError if a repository is a folder with a Git LFS or git-annex pointer in place of a file."""
     if is_folder(repository):
         for path in list_visible(Path(repository)):
             if not path.is_dir():
@@ -71,9 +68,7 @@ def name_source(repository: str, revision: str) -> str:
 def load_split(
     repository: str, configuration: str | None, revision: str, split: str, key: str, columns: Iterable[str]
 ) -> "tuple[datasets.Dataset, str]":
-    """Loads a split of a dataset of the hub, or of a folder of the same layout; arguments as for `find_commit`.
-
-    `configuration` is `None` if there is no choice. Returns the rows, and the name of the source (`name_source`).
+    """Loads a split of a dataset of the hub or a folder; arguments as for `find_commit`, returned with `name_source`.
 
     Raises:
         ValueError: the dataset cannot be loaded, or lacks one of `columns`.
@@ -104,7 +99,7 @@ def load_split(
 
 @contextmanager
 def explain_errors(subject: str, repository: str = "") -> Iterator[None]:
-    """Turns errors of the hub's libraries into a ValueError that begins with `subject` and ends with a remedy."""
+    """Turns errors of the hub's libraries into a ValueError of `subject`, error and remedy."""
     from datasets.exceptions import DatasetsError
 
     # the error of whichever HTTP library the hub's package uses

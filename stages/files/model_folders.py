@@ -53,8 +53,7 @@ model = pipeline("{{ task }}", "{{ folder }}")
 def complete_folder(folder: Path, tokenizer: Path, length: int, card: str) -> None:
     """Adds tokenizer, tokenizer configuration and model card to a folder that has weights and configuration.
 
-    `tokenizer` is a tokenizer.json with BERT's special tokens, `length` the longest sequence of the model in tokens,
-    and `card` the text of README.md.
+    `length` is the longest sequence of the model in tokens, and `card` the text of README.md.
     """
     link_file(tokenizer, folder / "tokenizer.json")
     settings = SPECIAL | {
@@ -77,14 +76,8 @@ def render_card(
 ) -> str:
     """Renders a model card, the text of README.md, with metadata for the hub.
 
-    Args:
-        folder: the final folder of the model, for the example in the card.
-        title: the heading of the card.
-        text: the description of the model, as Markdown.
-        operator: the operator's name in params.yaml.
-        variant: the settings of the operator, by name.
-        task: the hub's name of the task, such as `fill-mask`.
-        measured: values by (name of the data, part of the data, metric), rounded to six decimals in the card.
+    `folder` is the final folder of the model, `operator` a name in params.yaml, `task` the hub's name, such as
+    `fill-mask`; `measured` has values by (name of the data, part of the data, metric).
     """
     from huggingface_hub import EvalResult, ModelCard, ModelCardData
 

@@ -1,7 +1,7 @@
 """The form in which every measurement is written: a row of data/observations/STAGE.csv.
 
-The rows of models without pre-training, whose stage is `baselines`, are in finetuning.csv. Times of stages are no
-observations, and are in data/runs/*.json.
+The rows of models without pre-training, whose stage is `baselines`, are in finetuning.csv. Times of stages are in
+data/runs/*.json.
 """
 
 import math
@@ -27,8 +27,7 @@ class Observation:
 
     Attributes:
         value: scores as fractions in [-1, 1], but BLEU from 0 to 100; losses in nats per masked token, or per sub-word
-            of a translation; times in seconds; parameters as counts; every other metric in the unit that name or stage
-            states.
+            of a translation; times in seconds; every other metric in the unit that name or stage states.
         n: the number of examples (or masked tokens, or sub-words) behind the value.
         protocol, task: the recipe of fine-tuning or translation, and the task.
         pretraining_seed: for a model that translates, the seed of the training.
@@ -60,7 +59,7 @@ def write(path: Path, rows: Iterable[Observation]) -> None:
     """Writes observations as CSV in the given order; floats with all digits, so that equal runs give equal bytes.
 
     Raises:
-        ValueError: a value is not finite; the message holds the row.
+        ValueError: a value is not finite.
     """
     rows = list(rows)
     for row in rows:
@@ -74,7 +73,7 @@ def read(paths: Iterable[Path]) -> pd.DataFrame:
     """Reads all observations of the given files, in order, as a single frame; empty cells are NaN or NA.
 
     Raises:
-        ValueError: a file is missing, damaged or has other columns; the message names the file.
+        ValueError: a file is missing, damaged or has other columns.
     """
     frames = [_read_file(path) for path in paths]
     # pandas raises an error for an empty list

@@ -33,7 +33,6 @@ def require_data(path: Path, stand_ins: dict[bytes, str] = POINTERS | PAGE) -> N
 
     Raises:
         ValueError: the content is forbidden, or the target of a link is missing; the message says how to get the data.
-        FileNotFoundError: there is no such file.
     """
     require_target(path)
     with path.open("rb") as file:

@@ -37,7 +37,7 @@ _warned: set[str] = set()
 def make_temporary_sibling(path: Path) -> Iterator[Path]:
     """Yields a free path next to `path`; the file or folder that the body makes there then replaces `path`.
 
-    If the body raises an error, `path` stays as before. Another process that writes `path` is waited for.
+    If the body raises an error, `path` stays. Another process that writes `path` is waited for.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
     with _hold_lock(path):
@@ -69,10 +69,7 @@ def _hold_lock(path: Path) -> Iterator[None]:
 
 
 def acquire_lock(path: Path, wait: bool = True) -> "AcquireReturnProxy":
-    """Locks the empty file at `path`; prints a line after a second of waiting for another process.
-
-    Returns:
-        The lock, released at the end of a `with` over the lock, or of this process.
+    """Locks the empty file at `path`, for a `with`; prints a line after a second of waiting for another process.
 
     Raises:
         Timeout: another process holds the lock, and `wait` is false.
@@ -98,10 +95,11 @@ def acquire_lock(path: Path, wait: bool = True) -> "AcquireReturnProxy":
 
 @contextmanager
 def name_refused_writes(path: Path) -> Iterator[None]:
-    """Adds `path` to the error of a write that was refused in the body, as by a full disk; the system names no path."""
+    """Adds `path` to the error of a write in the body that was refused, as by a full disk."""
     try:
         yield
     except OSError as error:
+        # The system names no path.
         if error.errno in REFUSED_WRITES and not error.filename:
             error.filename = str(path)
         raise
@@ -121,12 +119,12 @@ def delete_path(path: Path) -> None:
 
 
 def list_visible(folder: Path) -> list[Path]:
-    """Lists all paths below a folder, sorted, without hidden files and folders, such as files of unfinished writes."""
+    """Lists all paths below a folder, sorted, without hidden files and folders, such as unfinished writes."""
     return [path for path in sorted(folder.rglob("*")) if not is_hidden(path, folder)]
 
 
 def is_hidden(path: Path, folder: Path) -> bool:
-    """Whether the name of a path below a folder, or of a folder between the two, begins with a dot."""
+    """Whether a name in a path, below a folder, begins with a dot."""
     # editors, desktops and archives leave such files (.DS_Store, .NAME.swp), which are no data
     return any(part.startswith(".") and part != ".." for part in path.relative_to(folder).parts)
 
@@ -156,7 +154,6 @@ def make_read_only(path: Path) -> None:
 
 
 def _warn_once(operation: str, text: str) -> None:
-    """Prints a warning, at most once for an operation, such as fsync, in this process."""
     if operation not in _warned:
         _warned.add(operation)
         print(f"warning: {text}", file=sys.stderr, flush=True)
@@ -168,7 +165,7 @@ def write_table(path: Path, frame: "pd.DataFrame") -> None:
 
 
 def link_file(source: Path | str, target: Path | str) -> None:
-    """Gives a finished file a second name: a hard link, or a copy if no link is possible; replaces `target`."""
+    """Gives a finished file a second name: a hard link or, if impossible, a copy; replaces `target`."""
     Path(target).unlink(missing_ok=True)
     try:
         os.link(source, target)
@@ -179,7 +176,7 @@ def link_file(source: Path | str, target: Path | str) -> None:
 def read_once(number: int) -> Callable[[Callable], Callable]:
     """Returns a decorator that caches the last `number` results of a function until a file among the arguments changes.
 
-    The function takes hashable, positional arguments, and every Path among the arguments must exist.
+    Arguments are hashable and positional, and every Path must exist.
     """
 
     # Relative paths alone would be no key, because the workers of a cluster may serve several checkouts.
@@ -199,7 +196,7 @@ def read_once(number: int) -> Callable[[Callable], Callable]:
 
 
 def read_state(path: Path) -> tuple[Path, int, int, int]:
-    """Returns a key of a version of a file: resolved path, inode, size in bytes and time of modification in ns."""
+    """Returns a key of a file's version: resolved path, inode, size in bytes and time of modification in ns."""
     status = path.stat()
     return path.resolve(), status.st_ino, status.st_size, status.st_mtime_ns
 
@@ -207,7 +204,7 @@ def read_state(path: Path) -> tuple[Path, int, int, int]:
 def read_states(path: Path) -> dict[Path, tuple]:
     """Reads (size in bytes, time of modification in ns) by path, of a file or of every file below a folder.
 
-    Hidden files and compiled Python files are left out.
+    Hidden and compiled Python files are left out.
     """
     # all machines of a shared file system read the same values
     files = [path] if path.is_file() else list_visible(path)
@@ -222,15 +219,13 @@ def compute_digests(paths: Iterable[Path]) -> dict[Path, str]:
 
 
 def compute_sha256(path: Path) -> str:
-    """Computes the hexadecimal SHA-256 of a file, or of a folder: over the sorted relative names and digests of files.
-
-    Hidden and compiled Python files do not count.
-    """
+    """Computes the hexadecimal SHA-256 of a file, or of the sorted relative names and digests of a folder's files."""
     if not path.is_dir():
         with path.open("rb") as file:
             return hashlib.file_digest(file, "sha256").hexdigest()
     hashed = hashlib.sha256()
     for file in list_visible(path):
+        # Hidden and compiled Python files do not count.
         if file.is_file() and "__pycache__" not in file.parts:
             hashed.update(f"{file.relative_to(path).as_posix()} {compute_sha256(file)}\n".encode())
     return hashed.hexdigest()

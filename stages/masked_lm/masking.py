@@ -12,17 +12,11 @@ def mask_tokens(
     share: float,
     generator: torch.Generator,
 ) -> tuple[Tensor, Tensor]:
-    """Chooses tokens to predict, and hides these tokens.
+    """Chooses tokens of sequences [batch, n] to predict, and hides these tokens.
 
-    Independent coin flips choose a share (15 % in BERT) of the tokens that are not special. Of the chosen tokens, 80 %
-    become [MASK], 10 % a random token, special tokens included, and 10 % stay (Devlin et al. 2018, section 3.1). Every
-    batch has new draws, as in Courtois et al.'s code.
-
-    Args:
-        sequences: Token ids [batch, n], int64, on the CPU.
-        corpus: The corpus of the sequences.
-        share: Probability with which a token is chosen, in [0, 1].
-        generator: Source of all random numbers, which is advanced.
+    Independent coin flips choose a `share` (15 % in BERT) of the tokens that are not special. Of the chosen tokens, 80
+    % become [MASK], 10 % a random token, special tokens included, and 10 % stay (Devlin et al. 2018, section 3.1).
+    Every batch has new draws, as in Courtois et al.'s code.
 
     Returns:
         The ids [batch, n] that the model sees, and the chosen tokens [batch, n], boolean.
