@@ -59,15 +59,8 @@ def score_classification(task: str) -> Iterator[Observation]:
 def score_constant(task: str, train: np.ndarray, truth: np.ndarray) -> dict[str, float]:
     """Scores the constant answer: the most frequent class of the training labels or, in a regression, the mean label.
 
-    For F1, the constant answer is always the positive class, because the negative class would give 0.
-
-    Args:
-        task: the name of a task of GLUE.
-        train: [examples], labels of the training examples, which decide the answer.
-        truth: [examples], labels of the scored examples.
-
-    Returns:
-        The value of every metric of the task, by name, as a fraction.
+    For F1, the constant answer is always the positive class. `train` and `truth` are labels [examples]. Returns the
+    value of every metric of the task, by name, as a fraction.
     """
     classes = TASKS[task].labels
     # Of equally frequent classes, argmax takes the lowest.
@@ -84,12 +77,9 @@ def score_constant(task: str, train: np.ndarray, truth: np.ndarray) -> dict[str,
 def score_question_answering(task: str, questions: str) -> Iterator[Observation]:
     """Yields the scores of the most frequent answer to the training questions, given to every validation question.
 
-    Of a training question the first gold answer counts, normalised ("The Seine." is "seine"), or the empty text if the
-    question is unanswerable.
-
-    Args:
-        task: the task that is reported, such as `squad2_triviaqa`.
-        questions: the set of questions on which the task is tested, such as `squad2`.
+    The reported `task`, such as `squad2_triviaqa`, is tested on the set `questions`, such as `squad2`. Of a training
+    question the first gold answer counts, normalised ("The Seine." is "seine"), or the empty text if the question is
+    unanswerable.
     """
     frames = {}
     for split in ("train", "validation"):
@@ -110,7 +100,6 @@ def _list_observations(
     metrics: dict[str, float],
     number: int,
 ) -> Iterator[Observation]:
-    """Yields an observation for each metric; `number` is the number of scored examples."""
     for metric, value in metrics.items():
         yield Observation(
             stage="baselines",

@@ -29,18 +29,10 @@ Texts = tuple[str, str | None]
 
 
 def predict_linear(task: str, train: pd.DataFrame, examples: pd.DataFrame, features: str) -> np.ndarray:
-    """Fits a linear model to training examples and predicts the labels of other examples.
+    """Fits a linear model to training examples and predicts the labels [examples] of other examples.
 
-    The model is a logistic regression or, for a task whose labels are real numbers, a ridge regression.
-
-    Args:
-        task: the name of a task of GLUE.
-        train: `text_a`, `text_b` (null for single sentences) and `label` of the training examples.
-        examples: `text_a` and `text_b` of the other examples.
-        features: `bag_of_words`, `words_and_overlap` or `bigrams`.
-
-    Returns:
-        [examples], the predicted classes or real numbers.
+    The model is a logistic regression or, for a task whose labels are real numbers, a ridge regression. The frames have
+    `text_a` and `text_b` (null for single sentences), `train` also `label`; `features` is a key of FEATURES.
     """
     labels = train["label"]
     vectorizer, extract = FEATURES[features]
@@ -74,12 +66,9 @@ def _extract_words(texts: Texts) -> list[str]:
 
 
 def _extract_overlap(texts: Texts) -> list[str]:
-    """Extracts the features of a linear model: the words of each text, shared words and differing words.
-
-    ("a cat", "cat") gives "first a", "first cat", "second cat", "shared cat", "number of shared words", "differing a"
-    and "number of differing words". The numbers come once per shared or differing word. A single text only has the
-    words of the first text.
-    """
+    """Extracts the words of each text, and the shared and differing words of two texts."""
+    # ("a cat", "cat") gives "first a", "first cat", "second cat", "shared cat", "number of shared words", "differing a"
+    # and "number of differing words". The numbers come once per shared or differing word.
     first = set(_split_words(texts[0]))
     features = [f"first {word}" for word in first]
     if texts[1] is not None:
@@ -93,11 +82,9 @@ def _extract_overlap(texts: Texts) -> list[str]:
 
 
 def _extract_neighbours(texts: Texts) -> list[str]:
-    """Returns the words of each text and the pairs of neighbours, with empty words at both ends.
-
-    ("a cat", None) gives "first a", "first cat", "first  a", "first a cat" and "first cat ".
-    """
+    """Returns the words of each text and the pairs of neighbours, with empty words at both ends."""
     features = []
+    # ("a cat", None) gives "first a", "first cat", "first  a", "first a cat" and "first cat ".
     for side, text in zip(("first", "second"), texts, strict=True):
         if text is not None:
             words = _split_words(text)

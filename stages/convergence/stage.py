@@ -21,12 +21,7 @@ from stages.schema.settings import Settings
 def plan_runs(settings: Settings, models: list[tuple[str, str]]) -> list[FinetuningRun]:
     """Plans a fine-tuning from every step in `convergence.steps`, for every model, task and pair of seeds.
 
-    After the last step of pre-training, the model is the one that stage finetuning starts from. A run that both stages
-    ask for is computed once.
-
-    Args:
-        settings: All of params.yaml; `convergence.protocol` names the fine-tuning recipe.
-        models: Operator and size of each.
+    Models are pairs of operator and size.
     """
     section = settings.convergence
     protocol = section.protocol
@@ -62,14 +57,7 @@ def plan_runs(settings: Settings, models: list[tuple[str, str]]) -> list[Finetun
 
 
 def write_outputs(done: list[tuple[FinetuningRun, Path, dict]]) -> tuple[list[Observation], dict]:
-    """Computes the metrics of all runs, as observations.
-
-    Args:
-        done: Every run with the folder and the result of the job; the folder has the predictions.
-
-    Returns:
-        An observation for each run and metric; and {}, because the stage's record gets no entries.
-    """
+    """Computes the metrics of all runs from the predictions in their folders; the stage's record gets no entries."""
     rows = []
     for run, folder, _ in done:
         rows += measure_run(run, folder)

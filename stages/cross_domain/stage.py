@@ -4,7 +4,8 @@ Reads data/finetuning and data/tasks. Writes data/observations/cross_domain.csv;
 fine-tuning, evaluated_on the tested task. All classes are mapped to the same question, whether two texts say the same:
 `cross_domain.positive_labels` names the classes that mean yes. Metrics: accuracy (of the task's own classes if both
 tasks are the same, as on the paper's diagonal), mapped_accuracy, balanced_accuracy and matthews_correlation of yes and
-no, and majority_accuracy: a transfer that does no better shows a prior, not understanding.
+no, and majority_accuracy, of always giving the more frequent answer: a transfer that does no better shows a prior, not
+understanding.
 """
 
 from functools import partial
@@ -24,15 +25,9 @@ from stages.schema.settings import Settings
 
 
 def predict_all(run: EvaluationRun, folder: Path) -> dict:
-    """Predicts the validation splits of the tasks in `run.evaluated_on` with a fine-tuned model; runs as a job.
+    """Job: predicts the validation splits of the tasks in `run.evaluated_on` with a fine-tuned model.
 
-    Args:
-        run: Model and tasks.
-        folder: Folder of the job, which stays empty.
-
-    Returns:
-        By validation split, the predicted class of every example: an index, as a float, among the classes of the task
-        on which the model was fine-tuned.
+    Returns the predicted classes by split: indices, as floats, among the classes of the task of the fine-tuning.
     """
     # Only the worker loads torch.
     from stages.classification.training import encode_table, predict_examples
@@ -53,22 +48,10 @@ def compute_metrics(
     tested: str,
     positive: dict[str, set[int]],
 ) -> dict[str, float]:
-    """Computes the metrics of a model that was fine-tuned on a task and is evaluated on the same or another task.
+    """Computes the metrics, fractions by name, of a model that was fine-tuned on `trained` and evaluated on `tested`.
 
-    All classes are mapped to yes or no, so that tasks with different classes are comparable.
-
-    Args:
-        predicted: [examples], indices of the predicted classes of `trained`.
-        gold: [examples], indices of the right classes of `tested`.
-        trained: Task on which the model was fine-tuned.
-        tested: Task on which the model is evaluated.
-        positive: By task, the indices of the classes that mean yes.
-
-    Returns:
-        Each metric by name, as a fraction:
-        `accuracy`: Of the task's own classes if both tasks are the same, or else of yes and no.
-        `mapped_accuracy`, `balanced_accuracy`, `matthews_correlation`: Of yes and no.
-        `majority_accuracy`: Of always giving the more frequent answer.
+    `predicted` [examples] are class indices of `trained`, `gold` [examples] of `tested`; `positive` has, by task, the
+    indices of the classes that mean yes.
     """
     # Answers of the model and right answers, as yes (true) or no.
     answers = np.isin(predicted, list(positive[trained]))
@@ -87,15 +70,7 @@ def compute_metrics(
 def write_outputs(
     positive: dict[str, set[int]], done: list[tuple[EvaluationRun, Path, dict]]
 ) -> tuple[list[Observation], dict]:
-    """Computes the metrics of all runs, as observations.
-
-    Args:
-        positive: By task, the indices of the classes that mean yes.
-        done: Every run with the folder and the result of the job, the predictions of each validation split.
-
-    Returns:
-        An observation for each run, split and metric; and {}, because the stage's record gets no entries.
-    """
+    """Computes the metrics of all runs from the predictions; the stage's record gets no entries."""
     rows = []
     # Labels are classes of the tested task; predictions are classes of the task of the fine-tuning.
     for run, _, predictions in done:
@@ -109,7 +84,7 @@ def write_outputs(
 
 
 def plan_runs(settings: Settings, models: list[ModelNames]) -> list[EvaluationRun]:
-    """Plans a run for every fine-tuned model that stage `finetuning` keeps of `models` (protocol, operator, size)."""
+    """Plans a run for every model that stage `finetuning` keeps of `models` (protocol, operator, size)."""
     tasks = settings.cross_domain.tasks
     return plan_evaluations(EvaluationRun, settings, "cross_domain", models, tasks, evaluated_on=tasks)
 

@@ -13,12 +13,8 @@ APPROXIMATELY = ("about", "approximately", "around")
 def find_unit(text: str) -> Fraction:
     """Finds the worth of one unit in the last significant digit of a printed number: `5.93` gives 1/100.
 
-    The unit is the precision with which the printed number states a value. Zeros at the end of a whole number only show
-    the size of the number, but the first two digits always count: `30000` gives 1,000, and `50` gives 1, so that 48
-    does not pass as a rounded 50.
-
-    Args:
-        text: the printed number, without separators.
+    Zeros at the end of a whole number only show the size of the number, but the first two digits always count: `30000`
+    gives 1,000, and `50` gives 1, so that 48 does not pass as a rounded 50.
     """
     digits = text.lstrip("+-")
     if "." in digits:
@@ -38,11 +34,9 @@ def judge_printed_number(text: str, exact: Fraction, word: str = "") -> str:
         word: the word before the number in the source: `about`, `approximately`, `around`, `up to`, or an empty text.
 
     Returns:
-        HOLDS: the exact number rounds to the printed digits; a tie may round up or down. After a word such as `about`,
-            the exact number may be a whole unit of the last digit away; after `up to`, the exact number may also be
-            smaller.
-        TRUNCATED: the exact number gives the printed digits only if cut off. A printed 0 counts as a positive number
-            that was cut off.
+        HOLDS: the exact number rounds to the printed digits (a tie up or down). After `about` and the like, a whole
+        unit of the last digit is allowed; after `up to`, any smaller number.
+        TRUNCATED: the exact number gives the printed digits only if cut off, such as a positive number printed as 0.
         FAILS: in all other cases.
 
     Raises:

@@ -1,17 +1,18 @@
 """Baseline scores that a model must exceed: a constant answer, with an interval, and other simple predictors.
 
-The constant answer is the most frequent answer of the training examples; for F1, always the positive class; for STS-B,
-the mean. A model's score is at chance if the score is not above the upper end of the constant answer's interval. The
-interval describes a new draw of as many examples:
+The constant answer is the most frequent training answer; for F1, always the positive class; for STS-B, the mean. A
+model's score is at chance if the score is not above the upper end of the constant answer's interval. The interval, of a
+confidence such as 0.95, describes a new draw of as many examples:
 
-- accuracy: Wilson's interval for the share of the most frequent class;
+- accuracy, exact match and F1 of answers: Wilson's interval for a share;
 - F1 of always positive, `2p / (1 + p)` for a share p of positives: the values at the ends of Wilson's interval of p;
 - Matthews, Pearson and Spearman correlation: Fisher's interval for a correlation of zero;
-- exact match and F1 of answers: Wilson's interval, which is rather too wide for F1, a mean of fractions;
-- mean of two metrics on the same examples: the means of the ends. The same constant answer must give accuracy and F1:
-  the better of always positive and always negative, whose F1 is 0;
-- mean over columns or tasks, which have different examples: the errors are added in squares;
+- mean of two metrics on the same examples: the means of the ends; of accuracy and F1, for the better of always positive
+  and always negative;
+- mean over columns or tasks: the errors are added in squares;
 - accuracy on another task than the task of the training: Wilson's interval for the more frequent of yes and no.
+
+The argument `baselines` has the scores of all baselines, from `map_scores`. Scores are fractions, and NaN if unknown.
 """
 
 from collections.abc import Iterable, Mapping
@@ -50,19 +51,14 @@ WithoutModel = Mapping[tuple[str, str, str, str], tuple[float, float]]
 
 
 def compute_interval(metric: str, value: float, n: int, confidence: float) -> tuple[float, float]:
-    """Computes the confidence interval of a constant answer's score, for a new draw of as many examples.
-
-    A model has to exceed the upper end, because a constant answer may reach the upper end by chance.
+    """Computes the confidence interval of a constant answer's score, as fractions.
 
     Args:
         metric: `accuracy`, `f1`, `matthews_correlation`, `pearson` or `spearmanr`; for both metrics of question
             answering, `exact_match`.
-        value: the score of the constant answer, a fraction; not used for correlations.
-        n: number of examples, 1 or more.
-        confidence: of the interval, such as 0.95.
-
-    Returns:
-        The lower and the upper end, fractions; -1 and 1 for a correlation of three examples or fewer.
+        value: the score of the constant answer; not used for correlations.
+        n: number of examples, 1 or more; a correlation of three or fewer has the interval from -1 to 1.
+        confidence: of the interval.
     """
     if metric in CORRELATIONS:
         if n <= 3:
@@ -73,11 +69,12 @@ def compute_interval(metric: str, value: float, n: int, confidence: float) -> tu
     if metric == "f1":
         low, high = _compute_wilson_interval(_compute_positive_share(value), n, confidence)
         return 2 * low / (1 + low), 2 * high / (1 + high)
+    # Rather too wide for the F1 of answers, a mean of fractions.
     return _compute_wilson_interval(value, n, confidence)
 
 
 def _compute_positive_share(f1: float) -> float:
-    """Computes the share p of positive examples from the F1 of always positive, 2p / (1 + p): 2/3 gives 1/2."""
+    # F1 of always positive is 2p / (1 + p) for a share p of positive examples: 2/3 gives 1/2.
     return f1 / (2 - f1)
 
 
@@ -86,11 +83,7 @@ def _compute_wilson_interval(share: float, n: int, confidence: float) -> tuple[f
 
 
 def collect_scores(rows: pd.DataFrame, confidence: float) -> pd.DataFrame:
-    """Collects the scores of all baselines, such as a constant answer, for GLUE, questions and cross-task tests.
-
-    Args:
-        rows: observations (a row per measured number); stages `baselines` and `cross_domain` are used.
-        confidence: of the intervals, such as 0.95.
+    """Collects the scores of all baselines from the observations of stages `baselines` and `cross_domain`.
 
     Returns:
         A row for every baseline, protocol, `evaluated_on` and metric: value, low and high. The interval is NaN except
@@ -124,7 +117,7 @@ def collect_scores(rows: pd.DataFrame, confidence: float) -> pd.DataFrame:
 
 
 def _list_transferred(rows: pd.DataFrame, confidence: float) -> pd.DataFrame:
-    """Lists the accuracy of the more frequent of yes and no on each split to which models are transferred."""
+    # The accuracy of the more frequent of yes and no on each split to which models are transferred.
     splits = select_rows(rows, stage="cross_domain", metric="majority_accuracy")
     # Every model that is tested on a split has the same number there.
     splits = splits.drop_duplicates("evaluated_on").assign(operator=MOST_FREQUENT, protocol=None, metric=TRANSFERRED)
@@ -133,13 +126,7 @@ def _list_transferred(rows: pd.DataFrame, confidence: float) -> pd.DataFrame:
 
 
 def _add_intervals(rows: pd.DataFrame, metrics: pd.Series, confidence: float) -> pd.DataFrame:
-    """Adds the interval (`low`, `high`) of each constant answer; other baselines get NaN.
-
-    Args:
-        rows: scores of baselines: `operator`, `value` and the number of examples `n`.
-        metrics: for each row, the metric that decides how the interval is computed.
-        confidence: of the intervals, such as 0.95.
-    """
+    """Adds the interval (`low`, `high`) of each constant answer, by the metric of each row; other baselines get NaN."""
     ends = []
     for metric, row in zip(metrics, rows.itertuples(), strict=True):
         end = (nan, nan)
@@ -151,11 +138,7 @@ def _add_intervals(rows: pd.DataFrame, metrics: pd.Series, confidence: float) ->
 
 
 def _combine_metrics(metrics: pd.DataFrame) -> pd.Series:
-    """Combines the metrics of a baseline in a column of the GLUE tables into `value`, `low` and `high`.
-
-    Metrics are averaged. If a constant answer has accuracy and F1, the better of always positive and always negative
-    (whose F1 is 0) counts, because the same answer must give both.
-    """
+    """Combines the metrics of a baseline in a column of the GLUE tables into `value`, `low` and `high`."""
     numbers = metrics.set_index("metric")[["value", "low", "high"]]
     # The same answers of a fitted baseline, which has no interval, give both metrics; the constant answers differ.
     if set(numbers.index) != {"accuracy", "f1"} or numbers["low"].isna().any():
@@ -167,20 +150,13 @@ def _combine_metrics(metrics: pd.DataFrame) -> pd.Series:
 
 
 def _average_columns(columns: pd.DataFrame, wanted: tuple[str, ...], name: str) -> pd.DataFrame:
-    """Averages columns of the GLUE tables, or both question sets, for each baseline that has all of the columns.
-
-    The interval of the mean assumes independent columns: the distances of the ends from the scores add in squares.
-
-    Args:
-        columns: a row per baseline (`operator`) and column (`evaluated_on`): `value`, `low`, `high`.
-        wanted: names of the columns.
-        name: the `evaluated_on` of the means.
-    """
+    """Averages the `wanted` columns, as `evaluated_on` `name`, for each baseline that has all of these columns."""
     means = []
     for operator, rows in columns[columns["evaluated_on"].isin(wanted)].groupby("operator", sort=False):
         if len(rows) < len(wanted):
             continue
         mean = rows["value"].mean()
+        # The columns count as independent: the distances of the ends from the scores add in squares.
         errors = rows[["low", "high"]].sub(rows["value"], axis=0)
         below, above = np.sqrt((errors**2).sum(skipna=False)) / len(rows)
         means.append((operator, name, mean, mean - below, mean + above))
@@ -188,13 +164,10 @@ def _average_columns(columns: pd.DataFrame, wanted: tuple[str, ...], name: str) 
 
 
 def map_scores(rows: pd.DataFrame) -> WithoutModel:
-    """Turns the scores of baselines into a dictionary for quick look-ups.
+    """Turns the rows of `collect_scores` into a dictionary for quick look-ups.
 
-    Args:
-        rows: scores of baselines, from `collect_scores`.
-
-    Returns:
-        By (baseline, protocol or an empty text, `evaluated_on`, metric): the value and the upper end of the interval.
+    The key is (baseline, protocol or an empty text, `evaluated_on`, metric), the value (score, upper end of the
+    interval).
     """
     known = {}
     for row in rows.fillna({"protocol": ""}).itertuples():
@@ -206,18 +179,14 @@ def map_scores(rows: pd.DataFrame) -> WithoutModel:
 
 
 def look_up_score(name: str, score: Mapping, baselines: WithoutModel) -> tuple[float, float]:
-    """Looks up the score of a baseline on the data and metric on which a model was scored.
+    """Looks up a baseline, such as `most_frequent`, on the data and metric on which a model was scored.
 
-    Args:
-        name: the baseline, such as `most_frequent`.
-        score: `protocol`, `evaluated_on` and `metric` of the model's score; for `cross_domain` also `stage` and `task`,
-            the task of fine-tuning. The baseline of `raw_accuracy` and of `accuracy_under_noise` is `accuracy`. The
-            accuracy on another task than the task of fine-tuning has only the baseline `most_frequent`, the more
-            frequent of yes and no.
-        baselines: the scores of all baselines, from `map_scores`.
+    `score` has `protocol`, `evaluated_on` and `metric` of the model's score; for `cross_domain` also `stage` and
+    `task`, the task of fine-tuning. The baseline of `raw_accuracy` and of `accuracy_under_noise` is `accuracy`. On
+    another task than the task of fine-tuning, only the more frequent of yes and no has an accuracy.
 
     Returns:
-        The value of the baseline and the upper end of the interval, fractions; NaN if unknown.
+        The value of the baseline and the upper end of the interval.
     """
     metric = str(score.get("metric")).removeprefix("raw_").removesuffix("_under_noise")
     evaluated_on = score.get("evaluated_on")
@@ -230,7 +199,7 @@ def look_up_score(name: str, score: Mapping, baselines: WithoutModel) -> tuple[f
 
 
 def look_up_baselines(score: Mapping, baselines: WithoutModel) -> dict[str, float]:
-    """Looks up the scores of two baselines for a model's score, as fractions, NaN if unknown.
+    """Looks up the scores of two baselines for a model's score.
 
     Returns:
         `most_frequent`, the constant answer; `most_frequent_high`, the upper end of the interval; `words_and_overlap`,
@@ -253,13 +222,10 @@ def is_at_chance(score: float, high: float) -> bool | None:
 def score_too_low(arms: Iterable[pd.DataFrame], lost: bool) -> bool:
     """Checks whether scores are at chance, so that a comparison of two arms (sides) means nothing.
 
-    A mean is at chance if it is not above the interval of a constant answer.
-
     Args:
-        arms: the runs of each arm: `score`, and `most_frequent_high`, the upper end of the constant answer's interval,
-            which is equal in all runs.
-        lost: whether the compared number is a loss of score. A loss is not compared if any arm is at chance; a score is
-            not compared only if all arms are at chance.
+        arms: the runs of each arm: `score`, and `most_frequent_high`, equal in all runs.
+        lost: whether the compared number is a loss of score. A loss is not compared if any arm's mean is at chance; a
+            score only if all arms are at chance.
     """
     chances = []
     for arm in arms:
@@ -269,18 +235,15 @@ def score_too_low(arms: Iterable[pd.DataFrame], lost: bool) -> bool:
 
 
 def add_baselines(rows: pd.DataFrame, baselines: WithoutModel, value: str = "value") -> pd.DataFrame:
-    """Adds the scores of baselines to every score of a model, and whether the score is at chance.
+    """Adds the columns of `look_up_baselines`, and whether the score is at chance, to every score of a model.
 
     Args:
         rows: scores of models, with `protocol`, `stage`, `task`, `evaluated_on` and `metric`.
-        baselines: the scores of all baselines, from `map_scores`.
-        value: the name of the column of scores, fractions.
+        baselines: the scores of all baselines.
+        value: the name of the column of scores.
 
     Returns:
-        The rows in the same order, with further columns:
-        most_frequent, most_frequent_high: the score of a constant answer, and the upper end of the interval.
-        words_and_overlap: the score of a linear model of words; NaN if unknown.
-        at_chance: whether the score is at most the upper end; `<NA>` if unknown.
+        The rows in the same order; in `at_chance`, `<NA>` is unknown.
     """
     added = []
     for row in rows.to_dict("records"):

@@ -42,20 +42,17 @@ TO_BE_TESTED = "to be tested"
 def judge_cell(printed, run: pd.DataFrame, tested: bool, comparable: bool, at_chance: bool | None) -> str:
     """Judges whether this run agrees with a number that a paper prints in a cell of a table, or asks for a test.
 
-    Counts must give the printed digits. A published score counts as a single pre-training run, as the released results
-    of Courtois et al. show, and is tested only against three or more pre-training runs here. A score at chance is no
-    result to compare.
-
     Args:
         printed: the published cell: the text `printed` and the number `value` (NaN for a formula or label); None if the
             paper has no such cell.
         run: measurements of this run in the printed unit; a count has a single measurement.
         tested: whether a test compares such a cell with the published number.
-        comparable: whether the data of this run are of the papers' kind, and not generated.
+        comparable: whether the data of this run are of the papers' kind.
         at_chance: whether the mean of this run is no better than a constant answer; None if unknown.
 
     Returns:
-        The verdict in words, such as `equal` or `not in the paper`; `to be tested` if a test decides.
+        The verdict in words, such as `equal` (a count gives the printed digits) or `not in the paper`; `to be tested`
+        if a test of three or more pre-training runs decides.
     """
     if printed is None:
         return NOT_IN_PAPER
@@ -73,17 +70,13 @@ def judge_cell(printed, run: pd.DataFrame, tested: bool, comparable: bool, at_ch
         return NOT_COMPARABLE
     if at_chance:
         return baselines.AT_CHANCE
+    # A published score counts as a single pre-training run, as the released results of Courtois et al. show.
     return explain_too_few(unit, len(values)) or TO_BE_TESTED
 
 
 def _judge_count(printed, count: float) -> str:
-    """Judges whether a count rounds to the printed number, at the printed decimals: `equal` or `different`.
-
-    Args:
-        printed: the published cell: the text `printed`, which shows the decimals (two in `66. 67%`), and the number
-            `value`.
-        count: the count of this run, in the printed unit.
-    """
+    """Judges whether a count rounds to the printed number, at the printed decimals: `equal` or `different`."""
+    # Two decimals in `66. 67%`.
     digits = re.search(r"\.\s*(\d+)", printed.printed)
     decimals = len(digits[1]) if digits else 0
     # The limit takes off the rounding error of a float, such as 100 / 3.
@@ -97,15 +90,14 @@ def judge_families(cells: pd.DataFrame, one_family: bool, alpha: float) -> pd.Da
     """Adds simultaneous intervals (Bonferroni) of the differences from printed numbers, and sets the verdicts.
 
     Args:
-        cells: the cells of a table with `row_key`, `column_key`, `reproduced`, `published`, `reproduced_n`,
-            `difference_error` and `verdict`.
-        one_family: whether all tested cells are one family; if not, the tested cells of each row are a family. Cells in
-            columns that average other columns belong to no family, and have single intervals.
+        cells: the cells of a table.
+        one_family: whether all tested cells are one family; if not, the tested cells of each row are a family. Columns
+            that average other columns belong to no family, and have single intervals.
         alpha: 1 - alpha is the confidence of all intervals of a family together.
 
     Returns:
         The cells with `difference_low` and `difference_high`. `to be tested` becomes `different` if the interval
-        excludes zero, `not significant` if the interval contains zero, and `no interval` if all runs are equal.
+        excludes zero, `not significant` if not, and `no interval` if all runs are equal.
     """
     tested = cells["verdict"] == TO_BE_TESTED
     estimated = tested & cells["difference_error"].notna()

@@ -1,7 +1,7 @@
 """Fills the cells of a table: published, recomputed from the released results, and reproduced in this run.
 
 A filled table has a row per cell, for the rows of the paper and for rows that only this run has. Cells select
-measurements by fields (see fields.py); cell_verdicts.py judges the cells.
+measurements by fields (fields.py); cell_verdicts.py judges the cells.
 """
 
 from dataclasses import dataclass, replace
@@ -59,8 +59,8 @@ class CellSources:
     """Measurements that fill the tables.
 
     Attributes:
-        run: measurements of this run, a row per number.
-        released: measurements of the released results, with the same columns.
+        run: measurements of this run.
+        released: measurements of the released results.
         operators: of the run; other operators get no rows that the paper lacks.
         sizes: of the run, such as `base`.
         options: section `analysis` of params.yaml.
@@ -79,10 +79,6 @@ class CellSources:
 
 def fill_cells(table: Table, sources: CellSources) -> pd.DataFrame:
     """Fills all cells of a table of the papers, with values in the printed unit.
-
-    Args:
-        table: the specification of the table.
-        sources: measurements of this run and of the released results.
 
     Returns:
         A row per cell; missing values where a cell has no such number. Columns:
@@ -123,11 +119,6 @@ def fill_cells(table: Table, sources: CellSources) -> pd.DataFrame:
 
 
 def _fill_list(table: Table, paper: pd.DataFrame, sources: CellSources) -> list[dict]:
-    """Fills the cells of a published table that is a list of single numbers, without common rows and columns.
-
-    Cells of the paper come first. Then each cell of the papers' sizes, small or base, is repeated for every other size
-    at which this run measured pre-trained models.
-    """
     cells, more = [], []
     for printed in paper.itertuples():
         measured = (table.cells or {}).get(f"{printed.row_key} / {printed.column_key}", Column())
@@ -136,6 +127,7 @@ def _fill_list(table: Table, paper: pd.DataFrame, sources: CellSources) -> list[
         row = Row(key=printed.row_key, label=label.format(**fields), select={})
         column = replace(measured, key=printed.column_key, label=printed.column, meaning=printed.unit)
         cells.append(_fill_cell(table, row, column, printed, sources))
+        # Each cell of the papers' sizes is repeated for every other size at which this run measured pre-trained models.
         if fields.get("size") not in PAPER_SIZES:
             continue
         for size in sources.sizes:
@@ -152,9 +144,9 @@ def _fill_list(table: Table, paper: pd.DataFrame, sources: CellSources) -> list[
 
 
 def _fill_matrix(table: Table, columns: list[Column], paper: pd.DataFrame, sources: CellSources) -> list[dict]:
-    """Fills the rows of the paper, then rows that only this run has."""
     printed = {(cell.row_key, cell.column_key): cell for cell in paper.itertuples()}
     rows = [_find_row(table, key) for key in paper["row_key"].drop_duplicates()]
+    # Rows that only this run has follow the rows of the paper.
     rows += _list_own_rows(table, columns, sources, [row.select for row in rows])
     cells = []
     for row in rows:
@@ -164,19 +156,14 @@ def _fill_matrix(table: Table, columns: list[Column], paper: pd.DataFrame, sourc
 
 
 def _find_row(table: Table, key: str) -> Row:
-    """Finds the row of a published key, as listed in the specification or read by the pattern of the table."""
     if key in table.rows:
         return table.rows[key]
+    # The specification lists only the rows whose key does not fit the pattern.
     return _make_row(table, specifications.match_fields(table.row_key, key))
 
 
 def _make_row(table: Table, fields: dict[str, str]) -> Row:
-    """Makes a row of a table from values of fields: size base and operator shared give the key `base.shared`.
-
-    Args:
-        table: the specification; `row_key` and `row_label` are patterns such as `{size}.{operator}`.
-        fields: the values by field, which also select the row's results.
-    """
+    """Makes a row from values of fields: size base and operator shared give the key `base.shared`."""
     return Row(
         key=table.row_key.format(**fields),
         label=table.row_label.format(**fields),
@@ -185,15 +172,7 @@ def _make_row(table: Table, fields: dict[str, str]) -> Row:
 
 
 def _list_own_rows(table: Table, columns: list[Column], sources: CellSources, in_paper: list[dict]) -> list[Row]:
-    """Lists the rows that this run measured and the paper lacks, such as further operators, in the order of the run.
-
-    Args:
-        table: the specification; its `row_key` is a pattern such as `{size}.{operator}`, and without fields there are
-            no further rows.
-        columns: the columns of the table.
-        sources: measurements, and the operators of the run.
-        in_paper: the fields of the rows of the paper.
-    """
+    """Lists the rows that this run measured and the paper lacks, such as further operators, in the order of the run."""
     names = specifications.list_field_names(table.row_key)
     # The rows of a table without a pattern are those of the paper only.
     if not names:
@@ -208,11 +187,7 @@ def _list_own_rows(table: Table, columns: list[Column], sources: CellSources, in
 
 
 def _expand_columns(table: Table, run: pd.DataFrame) -> list[Column]:
-    """Replaces each column whose key is a pattern by a column for every value that this run measured.
-
-    The key `counted.{size}` becomes `counted.small` and `counted.base` if the run has both sizes. A column that the
-    specification lists stays, even if a pattern gives the same key.
-    """
+    """Replaces a column `counted.{size}` by `counted.small` and so on, for the values that this run has."""
     columns = {}
     for column in table.columns:
         fields = specifications.list_field_names(column.key)
@@ -231,7 +206,6 @@ def _expand_columns(table: Table, run: pd.DataFrame) -> list[Column]:
 
 
 def _fill_baselines(table: Table, columns: list[Column], sources: CellSources) -> list[dict]:
-    """Fills a row for every baseline, such as a constant answer, with a score in the table."""
     cells = []
     for name, label in baselines.LABELS.items():
         # A trained model; another table of the report has these scores.
@@ -258,7 +232,6 @@ def _fill_baselines(table: Table, columns: list[Column], sources: CellSources) -
 
 
 def _start_cell(table: Table, row: Row, column: Column, verdict: str) -> dict:
-    """Makes a cell with the names of row and column but without any number; the caller adds numbers."""
     return {
         "table": table.name,
         "row_key": row.key,
@@ -273,19 +246,7 @@ def _start_cell(table: Table, row: Row, column: Column, verdict: str) -> dict:
 
 
 def _fill_cell(table: Table, row: Row, column: Column, printed, sources: CellSources) -> dict:
-    """Fills a cell with the number of the paper, of the released results and of this run, and the verdict.
-
-    Args:
-        table: the specification of the table.
-        row: the row of the cell; `select` has the values of fields that select measurements.
-        column: the column of the cell, also with `select`.
-        printed: the published cell; None if the paper has no such cell.
-        sources: measurements that match `select` of the table.
-
-    Returns:
-        The cell as a dictionary. A tested cell has no verdict yet. If any run did not reach a milestone (such as a
-        level of the loss), the cell has no mean of this run, and the verdict says how many runs did not.
-    """
+    """Fills a cell; `printed` is None if the paper has no such cell, and `sources` match `select` of the table."""
     cell = _start_cell(table, row, column, NOT_MEASURED)
     if printed is not None:
         cell.update(printed=printed.printed, published=printed.value, published_sd=printed.std)
@@ -331,6 +292,5 @@ def _fill_cell(table: Table, row: Row, column: Column, printed, sources: CellSou
 
 
 def _select_scaled(measured: pd.DataFrame, fields: dict[str, str], scale: float) -> pd.DataFrame:
-    """Selects measurements by fields, with `reached` (False for a milestone not reached), and scales `value`."""
     rows = select_measurements(measured, fields)
     return rows.assign(value=rows["value"] * scale)

@@ -1,8 +1,9 @@
 """Curves over pre-training steps, and the steps at which runs reach milestones such as a level of the loss.
 
-Scores are GLUE scores of models that were fine-tuned from intermediate checkpoints. Crossings are interpolated linearly
-between evaluations. If a run never reaches a milestone, the name of the metric ends in `_not_reached`, and the value is
-the last step. `rows` are observations, `measured` are measurements (see fields.py).
+Scores are GLUE scores, fractions, of models that were fine-tuned from intermediate checkpoints. Crossings are
+interpolated linearly between evaluations. If a run never reaches a milestone, the name of the metric ends in
+`_not_reached`, and the value is the last step. `rows` are observations, each run's in order of steps; `measured` and
+`whole` are measurements (fields.py), a row per number, `whole` of the GLUE score by step.
 """
 
 from collections.abc import Sequence
@@ -50,11 +51,7 @@ def select_scores_by_step(measured: pd.DataFrame) -> pd.DataFrame:
 
 
 def measure_losses(rows: pd.DataFrame, levels: Sequence[float] = LEVELS) -> pd.DataFrame:
-    """Measures the final, first and late validation loss of every pre-training run, and the steps to milestones.
-
-    Args:
-        rows: observations, each run's in order of steps.
-        levels: of the loss, in nats.
+    """Measures the final, first and late validation loss of every pre-training run, and the steps to `levels`, in nats.
 
     Returns:
         Measurements, a row per run and metric:
@@ -92,16 +89,12 @@ def measure_losses(rows: pd.DataFrame, levels: Sequence[float] = LEVELS) -> pd.D
 
 
 def _name_milestone(milestone: str, step: float, reached: bool) -> dict:
-    """Makes metric and value of a milestone: `steps_to_loss`, or `steps_to_loss_not_reached` if not reached."""
     metric = milestone if reached else milestone + NOT_REACHED
     return {"metric": metric, "value": step}
 
 
 def measure_steps_to_scores(whole: pd.DataFrame) -> pd.DataFrame:
     """Measures when the GLUE score of every pre-training and fine-tuning seed nears the final score.
-
-    Args:
-        whole: measurements of the GLUE score, a fraction, by pre-training step.
 
     Returns:
         Measurements, a row per run and metric:
@@ -137,17 +130,11 @@ def measure_steps_to_scores(whole: pd.DataFrame) -> pd.DataFrame:
 def collect_events(measured: pd.DataFrame) -> pd.DataFrame:
     """Collects when every pre-training run reached each milestone, or up to which step the run did not.
 
-    A milestone is a level of the loss, or a share of the final score. If several fine-tuning
-    runs measure the score of a pre-training run, the step is the mean of their steps if all reached the milestone, or
-    else the mean of the last steps of the runs that did not.
-
-    Args:
-        measured: measurements; only times to milestones are used. A run that did not get there has a metric that ends
-            in NOT_REACHED.
-
     Returns:
-        A row per run and milestone (such as `loss=3`): `size`, `operator`, `milestone`, `pretraining_seed`, `step` and
-        `reached` (False if the run ended at `step` before the milestone).
+        A row per run and milestone (a level such as `loss=3`, or a share of the final score): `size`, `operator`,
+        `milestone`, `pretraining_seed`, `step` and `reached` (False if the run ended at `step` before the milestone).
+        With several fine-tuning runs, `step` is their mean if all reached the milestone, or else the mean of the last
+        steps of the runs that did not.
     """
     rows = measured[measured["metric"].isin(NAMES)]
     kind = rows["metric"].str.removesuffix(NOT_REACHED)
@@ -164,27 +151,15 @@ def collect_events(measured: pd.DataFrame) -> pd.DataFrame:
 
 
 def select_milestone_events(measured: pd.DataFrame) -> pd.DataFrame:
-    """Collects when every pre-training run reached each milestone, such as a level of the loss.
-
-    Milestones that no run of a size reaches are left out, because these milestones tell no operators apart.
-
-    Args:
-        measured: measurements, a row per number; only times to milestones are used.
-
-    Returns:
-        A row per run and milestone: `size`, `operator`, `milestone`, `pretraining_seed`, `step` and `reached`.
-    """
+    """Collects the rows of `collect_events`, without milestones that no run of a size reaches."""
     every = collect_events(measured)
+    # A milestone that no run reaches tells no operators apart.
     reached = every.groupby(["size", "milestone"])["reached"].transform("any")
     return every[reached.astype(bool)]
 
 
 def select_final_losses(measured: pd.DataFrame) -> pd.DataFrame:
-    """Selects the final loss of every run, with `reached`: whether the loss falls below the first of `analysis.levels`.
-
-    Args:
-        measured: measurements, a row per number.
-    """
+    """Selects the final loss of every run; `reached` says whether the run reached the first of `analysis.levels`."""
     losses = select_rows(measured, metric="final_validation_loss")
     events = collect_events(measured)
     # Milestones have the order of the levels.
@@ -194,14 +169,10 @@ def select_final_losses(measured: pd.DataFrame) -> pd.DataFrame:
 
 
 def select_measurements(measured: pd.DataFrame, fields: dict[str, str]) -> pd.DataFrame:
-    """Selects measurements by the values of fields, and adds `reached`: whether the value was really observed.
+    """Selects measurements by the values of `fields`, and adds `reached`: whether the value was really observed.
 
-    For a time to a milestone, every pre-training run has a row: `value` is the step, and `reached` says whether the run
-    reached the milestone. For other metrics, `reached` is True.
-
-    Args:
-        measured: measurements, a row per number.
-        fields: the wanted value by column, such as `{"metric": "steps_to_loss", "size": "base"}`.
+    For a time to a milestone, such as `{"metric": "steps_to_loss", "size": "base"}`, every pre-training run has a row:
+    `value` is the step, and `reached` says whether the run reached the milestone. For other metrics, `reached` is True.
     """
     metric = fields.get("metric")
     if metric not in MILESTONES:
@@ -221,10 +192,9 @@ def estimate_milestones(measured: pd.DataFrame, by_step: pd.DataFrame, confidenc
         confidence: of the intervals, such as 0.95.
 
     Returns:
-        A row for every size, operator and milestone that at least one run of the size reaches. The mean over
-        pre-training seeds has an interval, and is missing if a run never reaches the milestone. All runs of the
-        operator that reach the milestone do so between the evaluations `after` and `before`, which are missing if no
-        run does.
+        A row for every size, operator and milestone of `select_milestone_events`. The mean over pre-training seeds has
+        an interval, and is missing if a run never reaches the milestone. All runs that do so, if any, do so between the
+        evaluations `after` and `before`.
     """
     reaching = select_milestone_events(measured)
     means = survival.estimate_mean_times(reaching, ["size", "milestone"], confidence)
@@ -247,13 +217,8 @@ def estimate_milestones(measured: pd.DataFrame, by_step: pd.DataFrame, confidenc
 def find_bracket(evaluated: np.ndarray, steps: np.ndarray) -> tuple[int, int]:
     """Finds the evaluations around all steps: 150 and 260 lie between the evaluations at 100 and 300.
 
-    Args:
-        evaluated: steps of the evaluations, in increasing order.
-        steps: steps of a milestone [runs], at most the last evaluation.
-
-    Returns:
-        The last evaluation before the lowest step (0 if there is no evaluation), and the first evaluation not before
-        the highest step.
+    Both arguments are steps, `evaluated` in increasing order. Returns the last evaluation before the lowest step (0
+    without such an evaluation), and the first evaluation not before the highest step.
     """
     earlier = evaluated[evaluated < steps.min()]
     after = int(earlier[-1]) if len(earlier) else 0
@@ -262,10 +227,6 @@ def find_bracket(evaluated: np.ndarray, steps: np.ndarray) -> tuple[int, int]:
 
 def summarise_curves(rows: pd.DataFrame, whole: pd.DataFrame) -> pd.DataFrame:
     """Computes mean, minimum and maximum over runs of the loss, in nats, and the GLUE score, in points, at every step.
-
-    Args:
-        rows: observations, for the losses.
-        whole: measurements of the GLUE score by step, fractions.
 
     Returns:
         A row per `quantity` (`loss`, `glue_score`), `operator`, `size` and `step`: `mean`, `minimum`, `maximum`, and

@@ -42,11 +42,7 @@ TIME_KEYS = ["size", "operator", "metric", "task"]
 def pair_with_reference(rows: pd.DataFrame, references: pd.DataFrame) -> pd.DataFrame:
     """Adds to every row a column `reference`, the value of another operator under equal conditions.
 
-    Conditions are equal if all fields but `operator` and `value` are. Rows without a reference are left out.
-
-    Args:
-        rows: observations or measurements.
-        references: rows of the other operator.
+    All fields but `operator` and `value` are equal. Rows without a reference are left out.
     """
     references = references.reindex(columns=FIELDS).rename(columns={"value": "reference"})
     return rows.reindex(columns=FIELDS).merge(
@@ -64,12 +60,9 @@ def pair_with_original(rows: pd.DataFrame, metric: str) -> pd.DataFrame:
 def compute_savings(counts: pd.DataFrame) -> pd.DataFrame:
     """Compares the numbers of parameters of every operator with the numbers of the original.
 
-    Args:
-        counts: measurements of parameter counts, a row per count.
-
     Returns:
-        Measurements (see evidence/fields.py): saved parameters in per cent, such as `saved_percent`, and
-        `block_factor`, the parameters of the original's attention block divided by the parameters of the operator's.
+        Saved parameters in per cent, such as `saved_percent`, and `block_factor`, the parameters of the original's
+        attention block divided by the parameters of the operator's.
     """
     parts = []
     for metric, (count, count_of_original) in SAVINGS.items():
@@ -103,9 +96,8 @@ def compute_gains(rows: pd.DataFrame) -> pd.DataFrame:
 def select_question_answering(rows: pd.DataFrame) -> pd.DataFrame:
     """Selects exact match and F1, fractions, on `squad1` and `squad2`, and averages both sets as `squad`.
 
-    Returns:
-        Measurements; `condition` is `single` for models fine-tuned on SQuAD directly, `triviaqa` for models fine-tuned
-        on TriviaQA first.
+    The `condition` is `single` for models fine-tuned on SQuAD directly, `triviaqa` for models fine-tuned on TriviaQA
+    first.
     """
     rows = select_rows(rows, stage="question_answering")
     rows = rows[rows["task"].isin(QA_TASKS) & rows["metric"].isin(("exact_match", "f1"))]
@@ -121,12 +113,9 @@ def select_question_answering(rows: pd.DataFrame) -> pd.DataFrame:
 
 
 def select_elsewhere(rows: pd.DataFrame) -> pd.DataFrame:
-    """Selects the balanced accuracies of models on tasks that the models were not fine-tuned on.
+    """Selects the balanced accuracies (stage `cross_domain`) on tasks that the models were not fine-tuned on.
 
-    MNLI has two validation splits; only the matched split is selected, so that MNLI counts once.
-
-    Args:
-        rows: of the stage `cross_domain`, with `task` (trained on), `evaluated_on` (tested on) and `metric`.
+    Only the matched split of MNLI is selected.
     """
     balanced = rows[rows["metric"] == "balanced_accuracy"]
     other_task = balanced["task"] != balanced["evaluated_on"].map(TASK_OF)
@@ -137,14 +126,12 @@ def select_elsewhere(rows: pd.DataFrame) -> pd.DataFrame:
 def measure_curves(rows: pd.DataFrame, keys: list[str]) -> pd.DataFrame:
     """Summarises every curve of scores under rising noise by the loss, the mean score and the slope.
 
-    Args:
-        rows: a row per score, with the columns `keys`, `level` (of the noise) and `value`.
-        keys: the columns that the rows of a curve agree in, including the seeds.
+    A row is a score, `value`, at a `level` of the noise; the rows of a curve agree in `keys`, including the seeds.
 
     Returns:
-        Columns `keys`, `measure` and `value`, with three rows for every curve of two levels or more:
+        `keys`, `measure` and `value`, with three rows for every curve of two levels or more:
         lost: the score at the lowest level minus the score at the highest.
-        area: the mean score over the range of levels, as the area under the curve by trapezoids.
+        area: the mean score over the levels, by trapezoids.
         slope: of the least-squares line, score per level.
     """
     measures = []
@@ -163,14 +150,10 @@ def measure_curves(rows: pd.DataFrame, keys: list[str]) -> pd.DataFrame:
 
 
 def measure_noise(rows: pd.DataFrame) -> pd.DataFrame:
-    """Measures the accuracy that a run loses from no noise to level 0.4, and the mean accuracy over these levels.
+    """Measures `accuracy_lost` from no noise to level 0.4, and the mean `accuracy_under_noise` over these levels.
 
-    Args:
-        rows: accuracies under noise on the embeddings (condition `noise=0.05`). Runs without level 0 or 0.4, the
-            highest level of Kowsher et al., are left out, because only curves over the same levels are comparable.
-
-    Returns:
-        Measurements `accuracy_lost` and `accuracy_under_noise`.
+    The rows are accuracies under noise on the embeddings (condition `noise=0.05`). Runs without level 0 or 0.4, the
+    highest level of Kowsher et al., are left out.
     """
     rows = select_rows(rows, metric="accuracy")
     rows = rows.assign(level=rows["condition"].str.removeprefix("noise=").astype(float))
@@ -185,18 +168,15 @@ def measure_noise(rows: pd.DataFrame) -> pd.DataFrame:
 
 
 def measure_times(rows: pd.DataFrame) -> pd.DataFrame:
-    """Compares times with the times of the original operator in the same round, in per cent.
+    """Compares times with the times of the original operator in the same round (`condition`), in per cent.
 
-    A round times all operators one after another, so that a drift of the machine affects all operators alike. With t
-    for the time of an operator and t0 for the original, the metrics are
+    With t for the time of an operator and t0 for the original, the metrics are
 
     - `time_saved_percent`: `100 (1 - t/t0)`, for an epoch of fine-tuning.
     - `faster_percent`: `100 (t0/t - 1)`, for an epoch of fine-tuning.
     - `longer_step_percent`: `100 (t/t0 - 1)`, for a step of translation, except for the original.
-
-    Args:
-        rows: of `seconds_per_epoch` and `seconds_per_step`; the condition is the round.
     """
+    # A round times all operators one after another, so that a drift of the machine affects all operators alike.
     epochs = pair_with_original(rows, "seconds_per_epoch")
     shorter = epochs.assign(
         metric="time_saved_percent",
@@ -217,9 +197,6 @@ def measure_times(rows: pd.DataFrame) -> pd.DataFrame:
 
 def summarise_times(rows: pd.DataFrame) -> pd.DataFrame:
     """Summarises the times of the stage `timing` over rounds.
-
-    Args:
-        rows: observations.
 
     Returns:
         A row per `operator`, `size`, `metric` and `task` (empty for pre-training), with `mean` and sample standard

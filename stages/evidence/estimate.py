@@ -26,15 +26,15 @@ class Estimate:
 
     Attributes:
         value: mean of the arm minus mean of the reference.
-        n: number of units of inference (independent values) of the arm and of the reference.
+        n: number of units of inference (independent values) of both.
         unit: the unit of inference, such as `pre-training seeds`.
         low: lower end of the interval.
         high: upper end of the interval.
         error: standard error.
         freedom: degrees of freedom of the t distribution.
-        p: two-sided p value that the difference is not 0.
+        p: two-sided p value.
         paired: whether runs of equal seed, or times of equal rounds, were compared.
-        differences: the paired differences by seed; empty without an interval of paired differences.
+        differences: the paired differences by seed.
     """
 
     value: float
@@ -50,29 +50,29 @@ class Estimate:
 
 
 def compare_arms(arm: pd.DataFrame, reference: pd.DataFrame, confidence: float) -> Estimate:
-    """Compares the runs of two sides, such as two operators (variants of attention), by the difference of the means.
+    """Compares the runs of two sides, such as two operators, by the difference of the means.
 
-    Arms (sides) with equal pre-training seeds share batches and masks, and times of one round share the state of the
-    machine: such arms are compared by paired differences, all other arms by Welch's test. Fine-tuning seeds of two
-    checkpoints are no pairs: in the released results of Courtois et al., the mean correlation of scores of equal seed
-    is 0.07 over 36 columns.
+    Arms with equal pre-training seeds share batches and masks, and times of one round share the state of the machine:
+    such arms are compared by paired differences, all other arms by Welch's test.
 
     Args:
-        arm: the runs of the first side: `value`, `pretraining_seed`, `finetuning_seed` and, if known, `stage` and
-            `condition`.
+        arm: the runs: `value`, `pretraining_seed`, `finetuning_seed` and, if known, `stage` and `condition`.
         reference: the runs of the second side.
         confidence: of the interval, such as 0.95.
 
     Returns:
-        The difference with its interval and p value. If the units of the arms differ, an arm has a single checkpoint,
-        and the unit is a fine-tuning seed. There is no interval with too few units, if all paired differences are
-        equal, or if all runs of an unpaired arm are equal.
+        The difference with its interval and p value. If the units of the arms differ, the unit is a fine-tuning seed.
+        There is no interval with too few units, if all paired differences are equal, or if all runs of an unpaired arm
+        are equal.
     """
     values, draws, unit = find_units(arm)
     other_values, other_draws, other_unit = find_units(reference)
+    # One of the arms has a single checkpoint.
     if unit != other_unit:
         unit = FINETUNING
     same_draws = draws.is_unique and sorted(draws) == sorted(other_draws)
+    # Fine-tuning seeds of two checkpoints are no pairs: in the released results of Courtois et al., the mean
+    # correlation of scores of equal seed is 0.07 over 36 columns.
     if unit != FINETUNING and same_draws:
         order = other_draws.get_indexer(draws)
         effect = compare_paired(values, other_values[order], confidence)
@@ -87,12 +87,9 @@ def compare_arms(arm: pd.DataFrame, reference: pd.DataFrame, confidence: float) 
 
 
 def compare_by_welch(arm: np.ndarray, reference: np.ndarray, confidence: float) -> Estimate:
-    """Compares two arms by Welch's t test; without an interval and a test if the runs of an arm are all equal.
+    """Compares two arms, a number for every unit, by Welch's t test.
 
-    Args:
-        arm: a number for every unit of inference [n].
-        reference: a number for every unit of inference [m].
-        confidence: of the interval.
+    There is no interval and no test if the runs of an arm are all equal.
     """
     n = len(arm), len(reference)
     value = float(np.mean(arm) - np.mean(reference))
@@ -118,15 +115,9 @@ def compare_by_welch(arm: np.ndarray, reference: np.ndarray, confidence: float) 
 
 
 def compare_paired(arm: np.ndarray, reference: np.ndarray, confidence: float) -> Estimate:
-    """Compares two arms that have a run of every seed each, by Student's t test of the differences.
+    """Compares two arms that have a run of every seed each, in the same order, by Student's t test of the differences.
 
-    Args:
-        arm: a number for every seed [n].
-        reference: a number for every seed, in the same order [n].
-        confidence: of the interval.
-
-    Returns:
-        The mean difference, without an interval and a test if all differences are equal.
+    There is no interval and no test if all differences are equal.
     """
     differences = arm - reference
     n = len(differences)

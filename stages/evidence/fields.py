@@ -1,6 +1,6 @@
 """The form of measurements: the fields, and how rows are selected and stacked.
 
-A measurement is a quantity of the papers for a run. `value` is the number; the other columns of FIELDS say which
+A measurement is a quantity of the papers for a run: `value` is the number; the other columns of FIELDS say which
 number, or are missing. Observations (files/observations.py) have the same form.
 """
 
@@ -38,7 +38,7 @@ def select_rows(rows: pd.DataFrame, /, **fields: object) -> pd.DataFrame:
 
 
 def list_other_fields(*names: str) -> list[str]:
-    """Lists all columns of measurements (FIELDS) except the given names, as keys for joining or grouping."""
+    """Lists all columns of measurements except the given names, as keys for joining or grouping."""
     return [field for field in FIELDS if field not in names]
 
 

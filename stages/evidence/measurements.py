@@ -1,7 +1,6 @@
 """From observations to the papers' quantities: counts, savings, losses, scores, gains, times.
 
-Observations, or released rows in the same form, become measurements (see fields.py), a number for every run. The cells
-of every table and the evidence of every claim are selected from measurements.
+The cells of every table and the evidence of every claim are selected from measurements (fields.py).
 """
 
 from collections.abc import Sequence
@@ -15,15 +14,13 @@ from stages.evidence.fields import FIELDS, TEXTS, select_rows, stack_frames
 def compute_measurements(rows: pd.DataFrame, levels: Sequence[float] = convergence.LEVELS) -> pd.DataFrame:
     """Computes all quantities of the papers that the observations allow, such as scores, savings and steps to a loss.
 
-    An observation is a number as a stage measured it, such as the accuracy on a split. A measurement is a quantity as
-    the papers report it, such as the GLUE score.
-
     Args:
-        rows: observations, each run's in order of steps.
+        rows: observations (such as the accuracy on a split), each run's in order of steps.
         levels: of the validation loss, in nats, at which steps are measured.
 
     Returns:
-        Measurements: a row per number, with the columns of fields.py; fields that do not apply are missing.
+        Measurements (such as the GLUE score): a row per number, with the columns of fields.py; fields that do not apply
+        are missing.
     """
     rows = rows.reindex(columns=FIELDS).astype(dict.fromkeys(TEXTS, "str"))
     counts = rows[rows["stage"].isin(("parameters", "tasks"))]

@@ -1,7 +1,7 @@
 """The effect that a two-sided t test would often find, given the number of runs and the spread of these runs.
 
-Shares are of repetitions of the whole experiment. The spread is estimated, mostly from few runs, so the effects are
-orders of magnitude.
+The spread is estimated, mostly from few runs, so the effects are orders of magnitude. `freedom` are the degrees of
+freedom, `alpha` the level of the test.
 """
 
 from math import isnan, nan
@@ -16,11 +16,7 @@ OFTEN = 0.8
 def compute_power(effect: float, error: float, freedom: float, alpha: float) -> float:
     """Computes the share of repetitions in which a two-sided t test finds an effect, with the right sign.
 
-    Args:
-        effect: true effect, at least 0.
-        error: standard error, in the unit of the effect.
-        freedom: degrees of freedom of the t distribution.
-        alpha: the level of the two-sided test.
+    The effect is at least 0, in the unit of the standard error.
     """
     # The statistic has a noncentral t distribution. Only the upper tail counts, because the sign has to be right.
     critical = stats.t.isf(alpha / 2, freedom)
@@ -28,15 +24,7 @@ def compute_power(effect: float, error: float, freedom: float, alpha: float) -> 
 
 
 def compute_smallest_effect(error: float, freedom: float, alpha: float) -> float:
-    """Computes the smallest effect that a t test finds in 80 % of repetitions; NaN without a standard error.
-
-    This effect says what a comparison could have detected.
-
-    Args:
-        error: standard error, above 0 or NaN.
-        freedom: degrees of freedom of the t distribution.
-        alpha: the level of the two-sided test.
-    """
+    """Computes the smallest effect that a t test finds in 80 % of repetitions; NaN if the standard error is NaN."""
     if isnan(error):
         return nan
 

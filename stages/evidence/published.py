@@ -37,11 +37,7 @@ BARS = ["source", "quantity", "operator", "size", "label", "value", "n"]
 
 
 def read_table(name: str) -> pd.DataFrame:
-    """Reads the cells of a table in data/published, in the order of the paper.
-
-    Returns:
-        A row per cell: `row_key`, `column_key`, the text `printed`, the numbers `value` and `std`, and further columns.
-    """
+    """Reads the cells of a table in data/published, in the order of the paper."""
     return pd.read_csv(FOLDER / f"{name}.csv", dtype=dict.fromkeys(TEXTS, "str"))
 
 
@@ -63,8 +59,7 @@ def read_protocol() -> dict:
 def read_shared_curve() -> pd.DataFrame:
     """Reads both ends of the loss curve of operator `shared`, which Kowsher et al. print in Figure 2.
 
-    Returns:
-        A row for the first and the last step, with the columns of our own loss curves.
+    The rows have the columns of our own loss curves.
     """
     numbers = read_table(FIGURES).set_index(["row_key", "column_key"])["value"].loc["pretrain"]
     loss = numbers[["initial_loss", "final_loss"]].to_numpy()
@@ -86,13 +81,10 @@ def read_shared_curve() -> pd.DataFrame:
 def read_times_saved(run: pd.DataFrame) -> pd.DataFrame:
     """Collects the per cent of an epoch's time that an operator saves against the original, by task.
 
-    Args:
-        run: measurements of this run.
-
     Returns:
-        A row per operator, size and task (`label`), with the columns `source` (`published` for Figure 3 of Kowsher et
-        al., or `reproduced`), `quantity`, `operator`, `size`, `value`, and `n`, the number of rounds behind a measured
-        mean, or NaN.
+        A row per operator, size and task (`label`): `source` (`published` for Figure 3 of Kowsher et al., or
+        `reproduced` for this run), `quantity`, `operator`, `size`, `value`, and `n`, the number of rounds behind a
+        measured mean, or NaN.
     """
     numbers = read_table(FIGURES)
     printed = numbers[numbers["column_key"] == "time_reduction"]

@@ -31,7 +31,7 @@ def read_glue() -> pd.DataFrame:
 def read_checkpoints() -> pd.DataFrame:
     """Reads metrics of base models fine-tuned, with a single seed, from 18 checkpoints (Figure 3).
 
-    The condition of an observation is the step of the checkpoint, such as `step=6000`.
+    The condition is the step of the checkpoint, such as `step=6000`.
     """
     frame = _read_metrics("courtois2024_glue_by_checkpoint.csv")
     return frame.assign(
@@ -42,13 +42,10 @@ def read_checkpoints() -> pd.DataFrame:
 
 
 def _read_metrics(name: str) -> pd.DataFrame:
-    """Reads the metrics in a file of data/released as observations.
-
-    Other values, such as losses, and the task WNLI are left out. A released accuracy `accuracy_mm` is of the mismatched
-    split of MNLI.
-    """
+    """Reads the metrics in a file of data/released as observations, without the task WNLI."""
     frame = pd.read_csv(FOLDER / name)
     frame = _sort_rows(frame[frame["metric"].isin(METRICS) & (frame["task"] != "wnli")])
+    # A released accuracy `accuracy_mm` is of the mismatched split of MNLI.
     mismatched = frame["metric"] == "accuracy_mm"
     splits = frame["task"].replace("mnli", "mnli_m")
     return frame.assign(
@@ -74,7 +71,7 @@ def read_validation_loss() -> pd.DataFrame:
 
 
 def _sort_rows(frame: pd.DataFrame) -> pd.DataFrame:
-    """Sorts by size and operator, in the order of the paper; rows of a model keep the order of the file."""
+    # The order of the paper; rows of a model keep the order of the file.
     return frame.sort_values(
         ["size", "operator"],
         key=lambda names: names.map(ORDER.index),

@@ -53,8 +53,7 @@ def list_metrics() -> pd.DataFrame:
 def compute_column_scores(rows: pd.DataFrame) -> pd.DataFrame:
     """Computes the score of every run in every column of the papers' GLUE tables.
 
-    Args:
-        rows: observations; models fine-tuned after pre-training, or from intermediate checkpoints, are used.
+    Observations of models fine-tuned after pre-training, or from intermediate checkpoints, are used.
 
     Returns:
         A row per run and column (`evaluated_on`), with `value`, the mean of the column's metrics (a fraction), and

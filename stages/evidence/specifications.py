@@ -19,8 +19,7 @@ class Column:
         key: the published column key, or a pattern over measurement fields, such as `counted.{size}`.
         label: heading of the column, or text of the cell.
         meaning: the quantity in the column.
-        select: the fields of the measurements in the column, such as `{"metric": "score"}`; None for a column without
-            measurements.
+        select: the fields of the measurements in the column, such as `{"metric": "score"}`; None without measurements.
         scale: factor to the printed unit.
         decimals: of measured values.
         tested: whether a test compares measured values with the published numbers.
@@ -37,7 +36,7 @@ class Column:
 
 @dataclass(frozen=True, kw_only=True)
 class Row:
-    """A row of a table, with attributes as in Column; scale and decimals, if given, override the column's."""
+    """A row, with attributes as in Column; scale and decimals, if given, override the column's."""
 
     key: str
     label: str
@@ -48,7 +47,7 @@ class Row:
 
 @dataclass(frozen=True, kw_only=True)
 class Table:
-    """A table of the papers, as tables.yaml specifies the rows, columns and cells.
+    """A table of the papers, as in tables.yaml.
 
     Attributes:
         name: of the file in data/published.
@@ -58,9 +57,9 @@ class Table:
         first: heading of the rows.
         row_key: pattern for the keys of rows, such as `{size}.{operator}`.
         row_label: pattern for the labels of rows.
-        rows: rows of the paper whose key does not fit the pattern, by key.
+        rows: rows whose key does not fit the pattern, by key.
         columns: of a table with common columns.
-        cells: the measured or labelled cells of a list, by `ROW KEY / COLUMN KEY`; None for a table with columns.
+        cells: of a list, by `ROW KEY / COLUMN KEY`; None for a table with columns.
         edition: the same table in the paper's other edition.
         notes: below the table.
     """
@@ -97,8 +96,8 @@ class Figure:
         kind: `curves` (means by step), `dots` (a dot for each run) or `bars`.
         quantity: the rows with this value in the column `quantity` are drawn.
         axis: label of the quantity.
-        beside: panels beside the panels of this run, as (source, size).
-        operators: the operators that are drawn; empty for all.
+        beside: further panels, as (source, size).
+        operators: the drawn operators; empty for all.
     """
 
     name: str
@@ -132,18 +131,9 @@ def _make_table(
     cells: dict[str, dict] | None = None,
     **entry,
 ) -> Table:
-    """Makes a table from an entry of tables.yaml.
-
-    Args:
-        name: name of the table.
-        scale: factor from a measured to a printed number, for columns and cells without a factor of their own.
-        decimals: decimals of measured numbers, for columns and cells without decimals of their own.
-        rows: the rows of the paper whose key does not fit the pattern, by key.
-        columns: the columns, for a table with rows and columns.
-        cells: the cells by `ROW KEY / COLUMN KEY`, for a list of single numbers.
-        entry: all other fields of Table.
-    """
+    """Makes a table from an entry of tables.yaml."""
     # Most tables have one unit for all cells.
+    # Columns and cells may have a separate factor and separate decimals.
     defaults = {"scale": scale, "decimals": decimals}
     columns_of_cells = None
     if cells is not None:
@@ -160,8 +150,7 @@ def _make_table(
 def match_fields(pattern: str, key: str) -> dict[str, str] | None:
     """Reads the fields in a key: `base.shared` with the pattern `{size}.{operator}` gives `base` and `shared`.
 
-    Returns:
-        The values by field, each without a dot; None if the pattern does not fit.
+    Values have no dot. Returns None if the pattern does not fit.
     """
     # Each field, escaped to `\{size\}`, becomes a group that takes a text without dots.
     expression = re.sub(r"\\{(\w+)\\}", r"(?P<\1>[^.]+)", re.escape(pattern))

@@ -21,9 +21,6 @@ ROUND = ["size", "operator", "condition"]
 def collect_speeds(rows: pd.DataFrame) -> pd.DataFrame:
     """Collects the speed of pre-training in every round.
 
-    Args:
-        rows: observations.
-
     Returns:
         A row per `size`, `operator` and round (`condition`), with `stage`, `value` (the natural logarithm of the tokens
         per second) and `share_of_peak` (the share of the speed of matrix products, in [0, 1]).
@@ -37,14 +34,10 @@ def collect_speeds(rows: pd.DataFrame) -> pd.DataFrame:
 
 
 def is_busy(arm: pd.DataFrame, reference: pd.DataFrame) -> bool:
-    """Checks whether another process probably slowed either side of a comparison of speeds.
+    """Checks whether another process probably slowed either side of a comparison: an operator and the original.
 
-    Either sign is enough. In some round, the share of the peak is below two thirds of the median of the operator's
-    rounds. Or the operator's mean share is above 1.1 times the original's.
-
-    Args:
-        arm: `share_of_peak` of the rounds of an operator.
-        reference: `share_of_peak` of the rounds of the original.
+    Either sign is enough: in some round, a side's `share_of_peak` is below two thirds of the median of the side's
+    rounds; or the operator's mean share is above 1.1 times the original's.
     """
     for side in (arm, reference):
         shares = side["share_of_peak"]

@@ -100,11 +100,7 @@ def find_units(rows: pd.DataFrame) -> tuple[np.ndarray, pd.Index, str]:
 
 
 def summarise_cell(rows: pd.DataFrame, confidence: float) -> Summary:
-    """Computes mean, spread and interval over the runs of an operator for a quantity.
-
-    Args:
-        rows: the runs: `value`, `pretraining_seed`, `finetuning_seed`.
-        confidence: of the interval, such as 0.95.
+    """Computes mean, spread and interval, of a confidence such as 0.95, over the runs of an operator for a quantity.
 
     Raises:
         ValueError: there are no runs.
@@ -128,15 +124,11 @@ def summarise_cell(rows: pd.DataFrame, confidence: float) -> Summary:
 
 
 def summarise_groups(rows: pd.DataFrame, keys: list[str], confidence: float) -> pd.DataFrame:
-    """Summarises every group of runs by mean, spread and interval.
-
-    Args:
-        rows: runs (`value`, `pretraining_seed`, `finetuning_seed`) with the columns `keys`.
-        keys: the columns that the runs of a group agree in.
-        confidence: of the intervals, such as 0.95.
+    """Summarises every group of runs by mean, spread and interval, of a confidence such as 0.95.
 
     Returns:
-        A row per group, with the columns `keys` and the fields of Summary, such as `mean`, `sd` and `n`.
+        A row per group of equal `keys` (columns of the runs): `keys` and the fields of Summary, such as `mean`, `sd`
+        and `n`.
     """
     cells = []
     for values, runs in rows.groupby(keys, dropna=False, sort=False):
@@ -154,11 +146,9 @@ def compute_bands(rows: pd.DataFrame, keys: list[str]) -> pd.DataFrame:
 
 
 def compute_mean_interval(values: np.ndarray, confidence: float) -> tuple[float, float, float, float]:
-    """Computes mean, sample standard deviation, lower and upper end of the t interval of values [n].
+    """Computes mean, sample standard deviation, lower and upper end of the t interval of independent values [n].
 
-    Args:
-        values: independent values; the ends are NaN for fewer than three values, and all but the mean for one value.
-        confidence: of the interval, such as 0.95.
+    The ends are NaN for fewer than three values, and all but the mean for one value.
     """
     n = len(values)
     mean = float(np.mean(values))
@@ -185,12 +175,9 @@ def compute_within_sd(rows: pd.DataFrame) -> float:
 def _average_by_pretraining_seed(
     rows: pd.DataFrame,
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray, pd.Index]:
-    """Averages runs by pre-training seed; runs without a seed are left out.
-
-    Returns:
-        The values of the runs [n], the place of each run's seed [n], the mean of each seed [seeds], the sorted seeds.
-    """
+    """Returns the values [n] and each value's seed's place [n], and means and names of the sorted seeds [seeds]."""
     places, seeds = pd.factorize(rows["pretraining_seed"], sort=True)
+    # Runs without a seed are left out.
     seeded = places >= 0
     places = places[seeded]
     values = rows["value"].to_numpy(float)[seeded]
@@ -203,12 +190,8 @@ def _average_by_pretraining_seed(
 def explain_too_few(unit: str, *counts: int) -> str:
     """Explains why a comparison has no verdict, such as `too few seeds`; an empty text if there can be a verdict.
 
-    A verdict on an operator needs three pre-training seeds (or rounds of timing). Any number of fine-tuning seeds is
-    too few, because these share one checkpoint.
-
-    Args:
-        unit: the unit of inference, such as `pre-training seeds`.
-        counts: number of units of each side of the comparison.
+    A verdict needs three pre-training seeds (or rounds) on either side, whose numbers are `counts`. Any number of
+    fine-tuning seeds is too few, because these share one checkpoint.
     """
     fewest = min(counts)
     if unit == ROUNDS:
@@ -228,17 +211,15 @@ def varies(values: np.ndarray) -> bool:
 def flip_signs_jointly(differences: np.ndarray) -> np.ndarray:
     """Tests all contrasts of a family together by exact sign flips (single-step max T of Westfall and Young 1993).
 
-    A flip changes the sign of all contrasts of a seed at once, so that the dependence between contrasts stays. With six
-    seeds, no p value is below 2 / 64 = 0.03125.
-
     Args:
         differences: paired differences [seeds, contrasts]; every contrast varies over the seeds.
 
     Returns:
         Adjusted two-sided p values [contrasts]: the share of all 2^seeds flips in which the largest |t| of the family
-        is at least the |t| of the contrast.
+        is at least the |t| of the contrast. With six seeds, no p value is below 2 / 64.
     """
     seeds = len(differences)
+    # A flip changes the sign of all contrasts of a seed at once, so that the dependence between contrasts stays.
     signs = np.array(list(product((1.0, -1.0), repeat=seeds)))
     # The sum of squares does not change with a sign, so |t| grows with |mean| / root mean square.
     scaled = differences / np.sqrt((differences**2).mean(axis=0))
@@ -261,13 +242,9 @@ def compute_critical_value(alpha: float, tests: int, freedom: float) -> float:
 
 
 def compute_error_of_difference(values: np.ndarray) -> float:
-    """Computes the standard error of a mean minus a published number, which counts as a further unit.
+    """Computes the standard error of the mean of values [n] minus a published number, which counts as a further unit.
 
-    Args:
-        values: independent values of this run [n].
-
-    Returns:
-        The standard error, with n - 1 degrees of freedom; NaN if the values do not vary, or are fewer than two.
+    The error has n - 1 degrees of freedom, and is NaN if the values do not vary, or are fewer than two.
     """
     if not varies(values):
         return nan

@@ -1,9 +1,8 @@
 """Times that may never come: the step of an event that some runs do not reach before the last step.
 
-A run that ends before the event is right-censored: the time to the event is longer than the run. To leave such runs out
-would favour the operator that fails most often, so an operator has a mean time only if all runs reach the event. An
-event table has a row for every run: `operator`, the `step` of the event, and whether the event was `reached`; if not,
-`step` is the last step of the run.
+A run that ends before the event is right-censored. To leave such runs out would favour the operator that fails most
+often, so an operator has a mean time only if all runs reach the event. An event table has a row for every run:
+`operator`, the `step` of the event, and whether the event was `reached`; if not, `step` is the last step of the run.
 """
 
 from math import nan
@@ -17,20 +16,19 @@ MEANS = ["mean", "sd", "low", "high", "runs", "never"]
 
 
 def find_crossing(steps: np.ndarray, values: np.ndarray, level: float, rising: bool = False) -> tuple[float, bool]:
-    """Finds the step at which the values of a run first cross a level.
+    """Finds the step at which the values of a run first cross a level, interpolated linearly between evaluations.
 
-    The step is interpolated linearly between the first evaluation at or beyond the level and the evaluation before:
-    losses of 6 and 5 nats at steps 100 and 200 cross 5.5 at step 150. A run that begins beyond the level crosses the
+    Losses of 6 and 5 nats at steps 100 and 200 cross 5.5 at step 150. A run that begins beyond the level crosses the
     level at the first evaluation.
 
     Args:
         steps: steps of the evaluations, in increasing order [evaluations].
         values: losses or scores [evaluations]; NaN is never beyond the level.
         level: in the unit of the values.
-        rising: whether values cross the level upwards, as scores do; losses cross a level downwards.
+        rising: whether values cross the level upwards, as scores do.
 
     Returns:
-        The step of the crossing and True; the last step and False if the run never crosses the level.
+        The step of the crossing and True; the last step and False without a crossing.
     """
     beyond = values >= level if rising else values <= level
     places = np.flatnonzero(beyond)
@@ -46,16 +44,11 @@ def find_crossing(steps: np.ndarray, values: np.ndarray, level: float, rising: b
 
 
 def estimate_mean_times(events: pd.DataFrame, by: list[str], confidence: float) -> pd.DataFrame:
-    """Estimates the mean time to the event of every operator, with a t interval.
-
-    Args:
-        events: a row per run: `operator`, `step`, and `reached` (whether the event happened at the step).
-        by: the columns that the runs of a group agree in.
-        confidence: of the intervals, such as 0.95.
+    """Estimates the mean time to the event of every operator, with a t interval of a confidence such as 0.95.
 
     Returns:
-        A row per group and operator: `mean`, `sd`, `low` and `high`, in steps, NaN if a run ends before the event;
-            `runs`, the number of runs; `never`, the number of runs that end before the event.
+        A row per group (columns `by`) and operator: `mean`, `sd`, `low` and `high`, in steps, NaN if a run ends before
+        the event; `runs`, the number of runs; `never`, the number of runs that end before the event.
     """
     means = []
     for keys, runs in events.groupby([*by, "operator"], sort=False):

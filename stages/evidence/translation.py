@@ -23,15 +23,11 @@ SUMMARY = ["protocol", "operator", "metric", "n", "mean", "sd", "low", "high"]
 
 
 def select_measures(rows: pd.DataFrame) -> pd.DataFrame:
-    """Makes the quantities of translation of which every run has a single number.
-
-    Args:
-        rows: observations.
+    """Makes the quantities of translation of which every run has a single number, from observations.
 
     Returns:
         The columns of `rows`, without conditions. Metrics: `final_METRIC`, at the last epoch of protocol and operator;
-            `peak_training_accuracy`, a run's highest; metrics measured once, such as BLEU and the error of a sequence
-            task.
+        `peak_training_accuracy`, a run's highest; metrics measured once, such as BLEU and the error of a sequence task.
     """
     once = select_rows(rows, stage=STAGE, condition=None)
     by_epoch = select_epochs(rows)
@@ -62,12 +58,9 @@ def name_model(size: str) -> str:
 def average_curves(rows: pd.DataFrame) -> pd.DataFrame:
     """Averages accuracies and perplexity of translation by epoch, over seeds.
 
-    Args:
-        rows: observations.
-
     Returns:
         A row per `protocol`, `operator`, `metric` and `epoch`: `mean`, `minimum`, `maximum`, and `n`, the number of
-            seeds.
+        seeds.
     """
     by_epoch = select_epochs(rows)
     by_epoch = by_epoch[by_epoch["metric"].isin(CURVES)]
@@ -76,10 +69,6 @@ def average_curves(rows: pd.DataFrame) -> pd.DataFrame:
 
 def summarise_measurements(measured: pd.DataFrame, confidence: float) -> pd.DataFrame:
     """Summarises measurements of translation over seeds, and times per training step over rounds.
-
-    Args:
-        measured: measurements, a row per number.
-        confidence: of the intervals, such as 0.95.
 
     Returns:
         A row per `protocol` (for sequence tasks, the name of the task), `operator` and `metric`: `n`, `mean`, `sd`,

@@ -28,12 +28,12 @@ FORMS = {
 
 
 class Loader(FAST):
-    """A safe loader of YAML 1.2 that refuses a repeated key; other YAML parsers silently keep the last value."""
+    """A safe loader of YAML 1.2 that refuses a repeated key, where other parsers keep the last value."""
 
     yaml_implicit_resolvers: ClassVar[dict] = {}
 
     def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict:
-        """Makes a dictionary of a map, and raises an error for a repeated key."""
+        """Makes a dictionary; raises an error for a repeated key."""
         seen = []
         for key, _ in list(node.value):
             if key.value in seen:
@@ -59,7 +59,6 @@ def read_yaml(path: Path) -> object:
 
     Raises:
         ValueError: the file is not UTF-8 or not YAML, or gives a key twice; the message names file and line.
-        FileNotFoundError: there is no such file.
     """
     try:
         return yaml.load(path.read_text(encoding="utf-8"), Loader=Loader)

@@ -42,12 +42,12 @@ REPORTS = Path("reports")
 
 
 def find_pretrained(operator: str, size: str, seed: int) -> Path:
-    """Returns the folder of a pre-trained model, such as data/pretraining/original-tiny/seed-1."""
+    """Returns the folder of a model, such as data/pretraining/original-tiny/seed-1."""
     return PRETRAINED / f"{operator}-{size}" / f"seed-{seed}"
 
 
 def find_model_after(operator: str, size: str, seed: int, step: int) -> Path:
-    """Returns the folder of an intermediate model, saved after `step` updates of pre-training, from 0 on."""
+    """Returns the folder of an intermediate model, saved after `step` updates of pre-training."""
     return INTERMEDIATE_MODELS / f"{operator}-{size}" / f"seed-{seed}" / f"step-{step}"
 
 

@@ -7,7 +7,7 @@ LONGEST = 80
 def quote_value(value: object) -> str:
     r"""Formats a value for an error message as Python writes it, at most 80 characters: a tab gives `'\t'`.
 
-    An exception's text is on a single line, without quotation marks. A longer text loses the middle.
+    An exception has no quotation marks or line breaks. A longer text loses the middle.
     """
     text = repr(value)
     if isinstance(value, Exception):

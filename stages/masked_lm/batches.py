@@ -62,7 +62,7 @@ def draw_batch(run: PretrainingRun, corpus: Corpus, steps: int, step: int) -> Ba
 def choose_length(recipe: Pretraining, step: int, steps: int, longest: int) -> int:
     """Returns the length in tokens of the sequences of an update: first short, if the recipe asks for short sequences.
 
-    `longest` are the tokens of a packed sequence, a multiple of the short length.
+    `longest` is a multiple of the short length.
     """
     # Uniform attention over n tokens dilutes the information of a neighbour to an n-th, so a model learns to attend
     # sooner from short sequences. Devlin et al. 2018 (appendix A.2) trained nine tenths of the steps on 128 tokens, the
@@ -84,8 +84,7 @@ def require_masked(masked: int, where: str, key: str) -> None:
 class Ahead:
     """Prepares the batch of the next step in a thread, while a GPU computes the current step.
 
-    `draw` returns the batch of a step, which depends on the number of the step only; no batch is prepared after
-    `steps`.
+    `draw` returns the batch of a step; no batch is prepared after `steps`.
     """
 
     def __init__(self, draw: Callable[[int], Batch], steps: int):
@@ -107,11 +106,11 @@ class Ahead:
         return batch
 
     def _prepare(self, step: int) -> Batch:
-        """Draws a batch, for a GPU into pinned memory, from which the GPU copies while the host goes on."""
         batch = self._draw(step)
         if not torch.cuda.is_available():
             return batch
         parts = []
         for part in batch.parts:
+            # A GPU copies from pinned memory while the host goes on.
             parts.append(tuple(tensor.pin_memory() for tensor in part))
         return Batch(parts, batch.masked)

@@ -13,8 +13,7 @@ RECOMPILATIONS = 128  # compiled models of one process; torch counts them togeth
 def compile_loss(loss_of: MaskedLMLoss) -> nn.Module:
     """Compiles the loss of a model in two parts: the encoder, and the head with the cross-entropy.
 
-    The embeddings, which are changed in place, stay uncompiled. PyTorch may compile up to RECOMPILATIONS models in this
-    process, and raises an error beyond.
+    PyTorch raises an error beyond RECOMPILATIONS models in a process.
     """
     torch._dynamo.config.recompile_limit = RECOMPILATIONS
     # An error is better than a run that goes on uncompiled.
@@ -22,6 +21,7 @@ def compile_loss(loss_of: MaskedLMLoss) -> nn.Module:
     # Compiled, the gradient of the embeddings would be an accumulating `index_put_`, which with deterministic kernels
     # adds the gradients of equal tokens, such as all token types, one after another: a fifth of BERT-base's time on an
     # H100 (reports/examples/h100). With several processes, PyTorch cuts further, where gradients are exchanged.
+    # The embeddings are changed in place, and stay uncompiled.
     embeddings = loss_of.model.bert.embeddings
     embeddings.forward = torch.compiler.disable(embeddings.forward)
     # Sizes are constants. PyTorch's default turns sizes that change into variables, so that the compiled code, and its

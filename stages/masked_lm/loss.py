@@ -16,12 +16,12 @@ DEVIATIONS = 6  # a batch has more masked tokens than `count_padded` once in a b
 def count_padded(tokens: int, share: float) -> int:
     """Computes the length to which lists of chosen tokens are padded, so that nearly all lists fit.
 
-    `share` is the probability with which one of `tokens` is chosen: 8,192 tokens and 0.15 give 1,229 on average, 1,423
-    with six standard deviations, and so the length 1,472, a multiple of 64.
+    `share` is the probability with which one of `tokens` is chosen.
     """
     # Lists of equal length let compiled code run without compiling again. The number of chosen tokens is at most
     # binomial.
     mean = tokens * share
+    # 8,192 tokens and 0.15 give 1,229 on average, 1,423 with six standard deviations, and so the length 1,472.
     largest = mean + DEVIATIONS * math.sqrt(mean * (1 - share))
     return math.ceil(largest / ALIGNED) * ALIGNED
 
@@ -45,8 +45,8 @@ def list_sparse_targets(sequences: Tensor, chosen: Tensor, multiple: int = 1) ->
 class MaskedLMLoss(nn.Module):
     """The masked-LM loss of a BertForMaskedLM as a module, which can be compiled and trained on several devices.
 
-    The head, which projects to the whole vocabulary, sees only the chosen positions. Loss and gradients are the same
-    as with the head at all positions, and the work of the head shrinks to the chosen share.
+    The head, which projects to the whole vocabulary, sees only the chosen positions. Loss and gradients are the same as
+    with the head at all positions.
     """
 
     def __init__(self, model: nn.Module):
@@ -90,7 +90,7 @@ class SummedCrossEntropy(torch.autograd.Function):
 
     @staticmethod
     def forward(ctx, logits: Tensor, targets: Tensor) -> Tensor:
-        """Returns the sum, and overwrites `logits` with its gradient, which waits in `ctx` for `backward`."""
+        """Returns the sum, and overwrites `logits` with the gradient for `backward`."""
         gradient = logits.detach()
         total = torch.zeros(())
         # Passes over all logits in float32 are a tenth of a step on a CPU. A few rows at a time stay in a core's cache,

@@ -96,7 +96,7 @@ class Trainer:
         return Update(loss, batch.masked, norm, rate)
 
     def _add_gradients(self, batch: Batch) -> Tensor:
-        """Adds the gradient of the mean loss of a batch to `grad`, by micro-batches; returns `Update.loss`."""
+        """Adds the gradient of the mean loss of a batch to `grad`; returns `Update.loss`."""
         total = torch.zeros((), device=find_device())
         for number, part in enumerate(batch.parts, start=1):
             # Processes exchange their gradients once, after the last part.
@@ -116,7 +116,7 @@ class Trainer:
 
     @cached_property
     def _build_loss(self) -> nn.Module:
-        """The MaskedLMLoss of the model, compiled only on a GPU, where that pays; processes average the gradients."""
+        """The MaskedLMLoss of the model, compiled only on a GPU; processes average the gradients."""
         loss_of = MaskedLMLoss(self.model)
         if has_gpu():
             loss_of = compile_loss(loss_of)

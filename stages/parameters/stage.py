@@ -50,16 +50,8 @@ DRAFT_SUBLAYERS = (
 def count_operator(name: str, variant: dict, size: str, model: dict[str, int], deviation: float) -> list[Observation]:
     """Counts the parameters of an operator or a variant at a size, and computes the spread of the first scores.
 
-    Args:
-        name: name of the operator or the variant.
-        variant: settings of the operator by name.
-        size: name of the size in `models`.
-        model: layers, width and so on of the size, by name.
-        deviation: standard deviation of a new weight.
-
-    Returns:
-        A row per metric, such as `attention_weights` or `masked_lm_parameters`; and `first_score_spread`, the standard
-        deviation of attention scores before training, if a formula exists.
+    `model` is an entry of `models`; `deviation` is the standard deviation of a new weight. The metric
+    `first_score_spread` exists if the operator has a formula.
 
     Raises:
         ValueError: a formula and the built layer differ.
@@ -82,10 +74,7 @@ def count_operator(name: str, variant: dict, size: str, model: dict[str, int], d
 
 
 def count_small_sources() -> list[Observation]:
-    """Counts the parameters whose numbers the two small sources print, to check the printed numbers.
-
-    The sources are a blog post on Hadamard attention (BLOG has its sizes) and a draft section on attention over
-    parameters (BASE has its sizes, those of Vaswani et al. 2017).
+    """Counts the parameters whose numbers the two small sources print: a blog post, and a draft section.
 
     Returns:
         Rows of size `blog` with `attention_block_parameters`; rows of size `draft` with `feed_forward_weights` (of a
@@ -107,14 +96,9 @@ def count_small_sources() -> list[Observation]:
 
 
 def count_translation_models() -> list[Observation]:
-    """Counts the parameters of the translation models in the table of the draft on attention over parameters.
+    """Counts `translation_parameters` of the models in the draft's table: the base of Vaswani et al. 2017 and two more.
 
-    The models are the base model of Vaswani et al. 2017, with a vocabulary of SUB_WORDS sub-words, and two models with
-    attention over parameters in place of the feed-forward network. Nothing is trained: the models are built without
-    memory for weights.
-
-    Returns:
-        Observations `translation_parameters` of size `draft`.
+    These two have attention over parameters in place of the feed-forward network.
     """
     model = {"stage": "parameters", "size": "draft", "metric": "translation_parameters"}
     # `model_construct` takes a recipe that lacks the settings of training.

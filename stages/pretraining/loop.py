@@ -53,11 +53,11 @@ def train(
 
     Returns:
         seconds: of training and evaluation, also before an interruption.
-        log: an entry per evaluation, with the keys step (updates done), training_loss (mean since the last evaluation)
-            and validation_loss in nats per masked token, masked_tokens (of the validation), learning_rate (before a
-            variant multiplies it), gradient_norm, tokens_per_second and model_flop_utilisation (share of the measured
-            peak of matrix products), both of training without evaluations, and probes (names as in probes.py; empty if
-            `pretraining.probes` is false). Of several processes, only the first returns the true training_loss.
+        log: an entry per evaluation, with the keys step (updates done), training_loss (mean since the last evaluation;
+        of several processes, only the first has the true value) and validation_loss in nats per masked token,
+        masked_tokens (of the validation), learning_rate (before a variant multiplies the rate), gradient_norm,
+        tokens_per_second and model_flop_utilisation (share of the measured peak of matrix products), both without
+        evaluations, and probes (probes.py; empty if `pretraining.probes` is false).
 
     Raises:
         ValueError: The run diverges or ends before a step of `run.saved_steps`, a batch has no masked token, the
@@ -113,13 +113,10 @@ def _compute_again(trainer: Trainer, missing: dict[int, Path]) -> None:
 class Loop:
     """The updates of a run from the checkpoint to the end, with evaluations and checkpoints in between.
 
-    `saved_models` are folders by the number of updates done; `live` is the table of `train`.
-
-    Attributes:
-        progress: The state of the run beside model and optimiser, which the checkpoint holds: `step`, `log` and
-            `seconds` as `train` returns them, and since the last evaluation `loss`, the sum in nats over this process's
-            masked tokens (in the first process after a checkpoint, over all processes), and `masked`, the number of
-            masked tokens of all processes.
+    `saved_models` are folders by the number of updates done; `live` is the table of `train`. The checkpoint holds
+    `progress`: `step`, `log` and `seconds` as `train` returns them, and since the last evaluation `loss`, the sum in
+    nats over this process's masked tokens (after a checkpoint, in the first process over all), and `masked`, the number
+    of all processes.
     """
 
     def __init__(
@@ -137,7 +134,7 @@ class Loop:
         self.peak = measure_peak(trainer.run.training.precision) * count_processes()
 
     def resume(self) -> None:
-        """Restores the state of the run from the checkpoint; without a checkpoint, the run begins at step 0."""
+        """Restores the state of the run from the checkpoint, if any."""
         trainer = self.trainer
         if trainer.checkpoint.exists():
             saved = checkpoints.load(
@@ -154,7 +151,7 @@ class Loop:
             self.progress["loss"] = 0.0
 
     def finish(self) -> None:
-        """Makes all updates that are left, and evaluates, saves models and writes checkpoints in between."""
+        """Makes all updates that are left, with evaluations, saved models and checkpoints in between."""
         trainer, progress = self.trainer, self.progress
         recipe = trainer.run.training
         started = time.perf_counter() - progress["seconds"]
@@ -204,7 +201,6 @@ class Loop:
 
     @cached_property
     def _validation(self) -> Validation:
-        """The validation sequences, which stay on the device between evaluations."""
         return Validation(self.trainer.corpus, self.trainer.run.training)
 
     def _begin_interval(self) -> None:
@@ -224,7 +220,6 @@ class Loop:
         return per_token * recipe.batch_size * longest
 
     def _evaluate(self, update: Update) -> None:
-        """Adds an entry to the log, after the last update; the sums of the training loss start anew."""
         trainer, progress = self.trainer, self.progress
         run, corpus, model = trainer.run, trainer.corpus, trainer.model
         steps = progress["step"] - self._first_step
@@ -252,6 +247,7 @@ class Loop:
         if self.trainer.run.training.probes:
             entry["probes"] = measure_probes(model, self.trainer.corpus)
         progress["log"].append(entry)
+        # The sums of the training loss start anew.
         progress["loss"] = 0.0
         progress["masked"] = 0
 
@@ -264,7 +260,7 @@ def show_curves(
 ) -> None:
     """Writes the log of a run as CSV, and joins the logs of all runs into one live table, for `dvc plots`.
 
-    `last` says whether the run has ended. The folder of the table's name without `.csv` has the files of the runs.
+    The logs are in the folder of the table's name without `.csv`. `last` ends the run.
     """
     folder = table.with_suffix("")
     folder.mkdir(parents=True, exist_ok=True)

@@ -1,8 +1,8 @@
 """Probes of the attention during pre-training: how widely scores spread, and how much a token attends to itself.
 
 The probes are measured at every evaluation if `pretraining.probes` is true, on the same unmasked validation sequences
-for every operator and seed. The values may explain how fast an operator learns: a softmax over nearly equal scores
-averages all tokens, and a softmax over widely spread scores sees only a single token.
+for every run. A softmax over nearly equal scores averages all tokens, and a softmax over widely spread scores sees only
+a single token, which may explain how fast an operator learns.
 """
 
 from collections import defaultdict
@@ -39,10 +39,7 @@ def measure_probes(model: nn.Module, corpus: Corpus) -> dict[str, float]:
 
 
 def measure_scores(A: Tensor) -> dict[str, float]:
-    """Measures attention scores A before the softmax.
-
-    Args:
-        A: [batch, heads, n, n], n > 2, without padding; batch is 1 if scores do not depend on the input.
+    """Measures attention scores A [batch, heads, n, n] before the softmax, n > 2, without padding.
 
     Returns:
         score_spread: the standard deviation over keys of a token's scores on other tokens.

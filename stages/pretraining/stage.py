@@ -33,7 +33,7 @@ from stages.schema.settings import REFERENCE, Settings
 def pretrain(run: PretrainingRun, folder: Path) -> dict:
     """Job: pre-trains the model of a run on data/tokens, with losses in data/live.csv; returns `log` and `seconds`.
 
-    `folder` gets the checkpoint and the trained models. The log has a dictionary per evaluation (loop.py).
+    `folder` gets the checkpoint and the trained models.
     """
     # torch is imported only in workers: planning does without torch
     from stages.pretraining.loop import train
@@ -62,12 +62,10 @@ def make_observations(run: PretrainingRun, log: list[dict]) -> list[Observation]
 
 
 def plan_runs(settings: Settings, models: list[tuple[str, str]]) -> list[PretrainingRun]:
-    """Plans a run for every model (operator, size) and every pre-training seed; the runs of a model stand together.
-
-    Every run saves the models after `convergence.steps`, from which stage convergence fine-tunes.
-    """
+    """Plans a run for every model (operator, size) and every pre-training seed; the runs of a model stand together."""
     plan = []
     for operator, size in models:
+        # Stage convergence fine-tunes from the models after these steps.
         steps = settings.convergence.steps
         # from the untrained model of the reference (step 0), stage finetuning computes a baseline
         saved_steps = (0, *steps) if operator == REFERENCE else steps
@@ -86,15 +84,10 @@ def plan_runs(settings: Settings, models: list[tuple[str, str]]) -> list[Pretrai
 
 
 def publish_model(run: PretrainingRun, log: list[dict], source: Path, step: int, output: Path, final: Path) -> None:
-    """Copies a model out of the folder of a job, and adds the tokenizer and a card.
+    """Copies a model from `source`, in the folder of a job, to `output`, and adds the tokenizer and a card.
 
-    Args:
-        run: the run that trained the model.
-        log: the log of the run, as returned by `loop.train`.
-        source: the model's folder within the folder of the job.
-        step: number of updates after which the model was saved; 0 for the initial weights.
-        output: the folder to write, under a temporary name.
-        final: the name that the folder will have in the end, for the card.
+    `step` is the number of updates of the model, 0 for the initial weights; `final` is the later name of `output`, for
+    the card.
     """
     text = (
         f"A masked-language model of {run.model.layers} layers, width {run.model.hidden} and {run.model.heads} heads "

@@ -1,10 +1,9 @@
 """Trains a model of data/pretraining again, and compares the bytes of weights and losses with the recorded run.
 
-Reads data/tokens and the recorded run, data/pretraining and data/observations/pretraining.csv. Trains in a temporary
-folder, from the first step on. In data/, only data/live.csv changes, which shows the curves of the training. The last
-line is `equal`, or names the first file that differs; the status is then 1. Other settings, code or versions of
-libraries than in the recorded run may explain a difference. Without arguments, the command takes the first operator,
-size and seed of params.yaml.
+Reads data/tokens, data/pretraining and data/observations/pretraining.csv. Trains in a temporary folder, from the first
+step on. In data/, only data/live.csv changes, which shows the curves of the training. The last line is `equal`, or
+names the first file that differs; the status is then 1. Other settings, code or versions of libraries may explain a
+difference. By default, the command takes the first operator, size and seed of params.yaml.
 """
 
 import sys

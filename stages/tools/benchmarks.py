@@ -5,9 +5,8 @@
     python -m stages.tools.benchmarks filtering      # stage filtering; the json module
     python -m stages.tools.benchmarks tokenization   # stage tokenization; datasets.map and group_texts
 
-All implementations are timed in turn, round by round, so that a drift of the machine affects all equally. A ratio is
-the median over rounds of the ratio within a round. All but `attention` read params.yaml and the data of a finished run
-of `tokenization` and `tasks`.
+All implementations are timed in turn, round by round. A ratio is the median over rounds of the ratio within a round.
+All but `attention` read params.yaml and the data of a finished run of `tokenization` and `tasks`.
 """
 
 import argparse
@@ -79,8 +78,7 @@ TOKENS = {"cpu": 2048, "cuda": 32_768}
 def time_training(rounds: int) -> None:
     """Prints the speed of our training with the operator `original` beside the speed of transformers' Trainer.
 
-    Pre-training and fine-tuning are each timed in turn with stock BERT, at every size; on a CPU in float32 and, if
-    native, in bfloat16, on a GPU in bfloat16.
+    Pre-training and fine-tuning are each timed in turn with stock BERT, at every size.
     """
     settings = load_settings()
     with open_new_process() as process:
@@ -92,12 +90,10 @@ def time_training(rounds: int) -> None:
 
 @cache
 def find_precisions() -> tuple[str, ...]:
-    """Finds the precisions to compare: bfloat16 on a GPU; on a CPU float32, and bfloat16 if native.
-
-    A CPU without bfloat16 emulates the matrix products, at less than EMULATED of the speed of float32.
-    """
+    """Finds the precisions to compare: bfloat16 on a GPU; on a CPU float32, and bfloat16 if native."""
     if has_gpu():
         return ("bfloat16",)
+    # A CPU without bfloat16 emulates the matrix products.
     if measure_peak("bfloat16") > EMULATED * measure_peak("float32"):
         return PRECISIONS
     return ("float32",)
@@ -108,9 +104,7 @@ def compare_training(
 ) -> pd.DataFrame:
     """Compares our training in the first precision with Trainer, which runs in `process`, in the second precision.
 
-    Returns:
-        A row for a step of pre-training and for an epoch of each of `timing.tasks`: the medians of both, in seconds,
-        and the speed-up of our training over Trainer.
+    Rows are a step of pre-training and an epoch of each of `timing.tasks`, as in `compare_with_trainer`.
     """
     changed, changed_peer = [{"precision": precision} for precision in precisions]
     model, steps = settings.models[size], settings.timing.steps
@@ -162,8 +156,8 @@ def compare_with_trainer(
 def time_attention(rounds: int) -> None:
     """Prints the time of an attention block by operator, in both precisions, at two lengths, with and without dropout.
 
-    A block is self-attention with output projection, dropout, residual sum and LayerNorm, of the width of BERT-base; a
-    call is a forward and a backward pass in training mode, with PyTorch's default kernels.
+    A block, of the width of BERT-base, is self-attention with output projection, dropout, residual sum and LayerNorm; a
+    call is a forward and a backward pass with PyTorch's default kernels.
     """
     if has_gpu():
         # `find_device` has asked for deterministic kernels, and switched cuDNN's attention off
@@ -180,22 +174,13 @@ def time_attention(rounds: int) -> None:
 def compare_blocks(
     operators: list[str], size: dict[str, int], dropout: float, batch: int, precision: str, rounds: int
 ) -> pd.DataFrame:
-    """Times the attention blocks of operators.
+    """Times the attention blocks of operators on `batch` sequences of `positions` tokens.
 
-    Args:
-        operators: names of operators, such as `shared`.
-        size: layers, hidden, heads, intermediate and positions (the length of the sequences).
-        dropout: rate on the attention weights, in [0, 1).
-        batch: number of sequences.
-        precision: float32 or bfloat16.
-        rounds: how often each block is timed.
+    `size` has layers, hidden, heads, intermediate and positions.
 
     Returns:
-        A row per block, with the columns
-        - `operator` and `form` (`stock`, `torch`, `ours` or `masked`)
-        - `ms`: the median time
-        - `speed-up` over stock BERT
-        - `allowed`: the speed-up that the smaller number of floating-point operations allows
+        A row per block: `operator`, `form` (`stock`, `torch`, `ours` or `masked`), the median `ms`, the `speed-up` over
+        stock BERT, and the speed-up that the smaller number of operations would allow (`allowed`).
     """
     X = torch.randn(batch, size["positions"], size["hidden"], device=find_device())
     blocks = build_blocks(operators, size, dropout)
@@ -225,14 +210,14 @@ def compare_blocks(
 def build_blocks(operators: list[str], size: dict[str, int], dropout: float) -> dict[tuple[str, str], nn.Module]:
     """Builds attention blocks by (operator, form): stock BERT, PyTorch's nn.MultiheadAttention, and our operators.
 
-    The form `masked` is the original with a token's own score masked: fused attention gets a mask that it does not
-    need otherwise, and unfused attention adds a number to the scores.
+    The form `masked` is the original with a token's own score masked.
     """
     settings = {"attention_probs_dropout_prob": dropout, "attn_implementation": "sdpa"}
     stock = BertAttention(make_configuration("original", **size, **settings))
     attention = nn.MultiheadAttention(size["hidden"], size["heads"], dropout, batch_first=True)
     blocks = {("original", "stock"): stock, ("original", "torch"): TorchBlock(attention, stock.output)}
     forms = [(operator, "ours", None) for operator in operators]
+    # Fused attention gets a mask that is not needed otherwise, and unfused attention adds a number to the scores.
     forms.append(("original", "masked", MASKED))
     for operator, form, self_score in forms:
         config = make_configuration(operator, **size, **settings, self_score=self_score)
@@ -253,7 +238,7 @@ class TorchBlock(nn.Module):
         self.norm = copy.deepcopy(output.LayerNorm)
 
     def forward(self, hidden_states: Tensor) -> tuple[Tensor, None]:
-        """Returns hidden states [batch, n, h], and None in place of attention weights, as stock BERT's block does."""
+        """Returns hidden states [batch, n, h] and, as stock BERT's block does, attention weights (`None`)."""
         context, _ = self.attention(hidden_states, hidden_states, hidden_states, need_weights=False)
         return self.norm(self.dropout(context) + hidden_states), None
 
@@ -269,16 +254,11 @@ def run_block(block: nn.Module, X: Tensor, precision: str) -> None:
 
 
 def compare_ways(ways: dict[str, Callable[[], object]], amount: int, unit: str, rounds: int) -> pd.DataFrame:
-    """Times equivalent functions by CPU time.
-
-    Args:
-        ways: functions by name; the first is the baseline.
-        amount: number of units that a call processes.
-        unit: `documents` or `tokens`.
-        rounds: number of times that each function is timed.
+    """Times equivalent functions, by name, by CPU time; the first is the baseline.
 
     Returns:
-        A row per function: name, units a second in the fastest round, and median ratio to the baseline.
+        A row per function: name, units (of `amount` in a call) a second in the fastest round, and median ratio to the
+        baseline.
     """
     calls = {name: partial(measure_cpu_seconds, way) for name, way in ways.items()}
     seconds = call_in_turn(calls, rounds)
@@ -298,11 +278,7 @@ def measure_cpu_seconds(call: Callable[[], object]) -> float:
 
 
 def repeat_documents(folder: Path, number: int) -> Path:
-    """Writes a shard of `number` documents, repeated from data/filtered; seven of eight have a quality warning.
-
-    The warning makes the filter drop these documents. Real corpora lose most documents, but data/filtered has only
-    documents that were kept.
-    """
+    """Writes a shard of `number` documents, repeated from data/filtered; seven of eight have a quality warning."""
     path = folder / "shard.jsonl.zst"
     lines = []
     for shard in reading.list_shards(FILTERED):
@@ -311,6 +287,7 @@ def repeat_documents(folder: Path, number: int) -> Path:
             record["metadata"]["quality_warnings"] = ["short_sentences"]
             flagged = json.dumps(record, ensure_ascii=False).encode()
             lines.append(line)
+            # Real corpora lose most documents, but data/filtered has only documents that were kept.
             lines += [flagged] * 7
     with reading.open_zstd_writer(path) as file:
         for line in islice(cycle(lines), number):
@@ -340,7 +317,7 @@ def time_filtering(rounds: int) -> None:
 
 
 def filter_with_json(shard: Path, target: Path) -> None:
-    """Filters by the rules of the benchmark: parses every record, and writes kept records anew."""
+    """Filters by the rules of the benchmark, and writes kept records anew."""
     with (
         io.BufferedReader(zstd.open(shard), 1 << 20) as lines,
         zstd.open(target, "wt", encoding="utf-8") as kept,
@@ -388,13 +365,11 @@ def tokenize_with_datasets(shard: Path, cache: Path) -> np.ndarray:
 
 
 def group_texts(batch: dict[str, list[list[int]]]) -> dict[str, list[list[int]]]:
-    """Concatenates each column of a batch and cuts sequences of 512 tokens; an incomplete last sequence is dropped.
-
-    With sequences of two tokens, {"input_ids": [[1, 2], [3, 4, 5]]} gives {"input_ids": [[1, 2], [3, 4]]}.
-    """
+    """Concatenates each column of a batch and cuts sequences of 512 tokens; an incomplete last sequence is dropped."""
     grouped = {}
     for name, column in batch.items():
         stream = list(chain.from_iterable(column))
+        # With sequences of two tokens, [[1, 2], [3, 4, 5]] gives [[1, 2], [3, 4]].
         starts = range(0, len(stream) - SEQUENCE_LENGTH + 1, SEQUENCE_LENGTH)
         grouped[name] = [stream[start : start + SEQUENCE_LENGTH] for start in starts]
     return grouped

@@ -59,14 +59,10 @@ def draw_runs(arms: int, seeds: int, wider: str, bimodal: bool, rng: np.random.G
 
 
 def find_false_differences(runs: np.ndarray) -> tuple[float, float]:
-    """Finds how often any operator differs from the original, although all means are equal.
+    """Finds how often any operator differs from the original, although all means are equal [repetitions, arms, seeds].
 
-    Args:
-        runs: [repetitions, arms, seeds].
-
-    Returns:
-        The share of repetitions by pooled errors (the residual of arms and seeds, Dunnett's critical value), and by
-        paired t intervals with Bonferroni's correction.
+    Returns the shares by pooled errors (Dunnett's critical value), and by paired t intervals with Bonferroni's
+    correction.
     """
     _, arms, seeds = runs.shape
     differences = runs[:, 1:] - runs[:, :1]

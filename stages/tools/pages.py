@@ -27,7 +27,7 @@ def _read_rows(path: str) -> pd.DataFrame:
 
 
 def list_rows(path: str, **where: str | float) -> list[dict]:
-    """Lists the rows of a CSV file below reports/examples that have the given values by column, as dictionaries."""
+    """Lists the rows of a CSV file below reports/examples that have the given values by column."""
     rows = _read_rows(path)
     for column, value in where.items():
         rows = rows[rows[column] == value]
@@ -37,8 +37,7 @@ def list_rows(path: str, **where: str | float) -> list[dict]:
 def look_up(path: str, **where: str | float) -> dict:
     """Looks up the only row of a CSV file with the given values, such as arm="symmetric"; missing texts are NaN.
 
-    Raises:
-        ValueError: no row or several rows have these values.
+    Raises ValueError for no row or several rows.
     """
     rows = list_rows(path, **where)
     if len(rows) != 1:

@@ -1,7 +1,7 @@
 """Stock Hugging Face BERT trained the usual way, as in run_mlm.py and run_glue.py: the baseline of our speed.
 
-`Trainer` uses default AdamW, clipping and linear schedule; on a GPU, the model is compiled. The functions run in a
-separate process, because our training changes settings of PyTorch and of the C library for the whole process.
+The functions run in a separate process, because our training changes settings of PyTorch and of the C library for the
+whole process.
 """
 
 import gc
@@ -36,12 +36,12 @@ class Training(NamedTuple):
 
     Attributes:
         model: name of the class in `transformers`, such as BertForMaskedLM.
-        configuration: fields of BertConfig by name.
+        configuration: fields of BertConfig.
         columns: the examples, arrays [examples, ...] by name.
-        tokenizer: arguments of PreTrainedTokenizerFast for a training that masks tokens; `None` for a classifier.
+        tokenizer: arguments of PreTrainedTokenizerFast for a training that masks tokens, or `None`.
         precision: float32, or bfloat16 for the library's mixed precision.
         batch_size: number of examples that the model takes at once.
-        schedule: further TrainingArguments by name, such as learning_rate.
+        schedule: further TrainingArguments, such as learning_rate.
     """
 
     model: str
@@ -60,7 +60,7 @@ class Clock(TrainerCallback):
         self.ends: list[float] = []
 
     def on_step_end(self, _arguments: TrainingArguments, state: TrainerState, *_, **__) -> None:
-        """Appends the time after the first and the last update, once a GPU has finished; Trainer calls this method."""
+        """Appends the time, once a GPU has finished; Trainer calls this method."""
         if state.global_step in (1, state.max_steps):
             if torch.cuda.is_available():
                 torch.cuda.synchronize()
@@ -70,8 +70,7 @@ class Clock(TrainerCallback):
 def time_steps(training: Training, steps: int) -> float:
     """Trains a new stock BERT for `steps` + 1 updates; returns the mean seconds of an update after the first.
 
-    On a GPU, the first update compiles. The time includes the collator, which runs between the updates, as in
-    run_mlm.py. Settings that this process inherits from our training are undone, and memory of a GPU is given back.
+    The time includes the collator, which runs between the updates, as in run_mlm.py.
     """
     torch.set_num_threads(1)
     # This process inherits the variable, which our training sets for deterministic kernels.
@@ -81,6 +80,7 @@ def time_steps(training: Training, steps: int) -> float:
     torch._dynamo.config.fail_on_recompile_limit_hit = True
     set_seed(1)
     clock = Clock()
+    # On a GPU, the first update compiles.
     train_model(training, steps + 1, clock)
     # Our training, in another process, needs the memory of the GPU.
     gc.collect()
@@ -90,13 +90,7 @@ def time_steps(training: Training, steps: int) -> float:
 
 
 def train_model(training: Training, updates: int, clock: Clock) -> None:
-    """Trains a new stock BERT with transformers' Trainer, as a baseline for the speed of our training.
-
-    Args:
-        training: model, data and recipe.
-        updates: number of updates.
-        clock: a callback, which records the times after the first and the last update.
-    """
+    """Trains a new stock BERT with transformers' Trainer; `clock` records the ends of the first and the last update."""
     config = BertConfig(**training.configuration)
     model = getattr(transformers, training.model)(config)
     collator = default_data_collator
@@ -125,6 +119,7 @@ def train_model(training: Training, updates: int, clock: Clock) -> None:
         # Trainer would use all GPUs.
         if settings.n_gpu > 1:
             settings._n_gpu = 1
+        # Default AdamW, clipping and linear schedule.
         trainer = Trainer(model, settings, train_dataset=examples, data_collator=collator, callbacks=[clock])
         # the callback prints every logged value
         trainer.remove_callback(PrinterCallback)

@@ -1,7 +1,6 @@
 """Describes trainings of stock BERT that match ours, which functions of peers.py time in a separate process.
 
-Pre-training uses the library's collator and a head over all positions; fine-tuning pads every example to the maximum
-length. Dropout is the dropout of the timed recipe.
+Fine-tuning pads every example to the maximum length. `size` is an entry of section `models` of params.yaml.
 """
 
 from pathlib import Path
@@ -25,10 +24,7 @@ WARMUP = 0.1
 def configure_stock_bert(size: dict[str, int], recipe: Recipe, **others: int | str) -> dict:
     """Builds the configuration of stock BERT with the dropout of a recipe, as fields of BertConfig by name.
 
-    Args:
-        size: an entry of section `models` of params.yaml, as a dict.
-        recipe: gives both rates of dropout.
-        others: further fields of BertConfig, such as vocab_size.
+    `others` are further fields, such as vocab_size.
     """
     config = make_configuration(
         "original",
@@ -43,11 +39,7 @@ def configure_stock_bert(size: dict[str, int], recipe: Recipe, **others: int | s
 def describe_pretraining(run: PretrainingRun, corpus: Corpus, tokenizer: Path, steps: int) -> Training:
     """Describes masked-LM training of stock BERT for `steps` + 1 steps; a corpus of fewer sequences is repeated.
 
-    Args:
-        run: gives the size of the model, and batch size, precision and dropout of the recipe.
-        corpus: the packed sequences to train on.
-        tokenizer: the tokenizer.json of the sequences.
-        steps: number of steps that are timed.
+    The run gives the size of the model and the recipe; `tokenizer` is the tokenizer.json of the sequences.
     """
     recipe = run.training
     # As many sequences at once as in our training
@@ -79,14 +71,8 @@ def describe_finetuning(
 ) -> Training:
     """Describes the fine-tuning of stock BERT as a new classifier for `steps` + 1 steps.
 
-    Args:
-        task: the GLUE task, which decides the number of outputs.
-        recipe: gives batch size, precision, maximum length, dropout and the peak learning rate (the first of
-            `learning_rates`). The schedule is always linear after a warm-up of a tenth of the steps.
-        size: an entry of section `models` of params.yaml, as a dict.
-        vocabulary_size: number of word pieces.
-        examples: the examples of the task.
-        steps: number of steps that are timed.
+    The recipe gives batch size, precision, maximum length, dropout and the peak learning rate (the first of
+    `learning_rates`), with a linear schedule after a warm-up of a tenth of the steps.
     """
     outputs = TASKS[task].outputs
     # without this, the model would set it in the first step, and the second step would compile again
@@ -111,8 +97,7 @@ def pad_examples(examples: Encoded, length: int) -> dict[str, np.ndarray]:
     """Pads examples with 0 to `length` tokens: the ids [5, 6] become [5, 6, 0] at length 3.
 
     Returns:
-        Arrays [examples, length] by name: input_ids, token_type_ids and attention_mask (1 at tokens, 0 at padding); and
-        label [examples].
+        Arrays [examples, length]: input_ids, token_type_ids and attention_mask (1 at tokens); and label [examples].
     """
     shape = len(examples), length
     columns = {name: np.zeros(shape, dtype=int) for name in ("input_ids", "token_type_ids", "attention_mask")}
