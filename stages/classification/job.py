@@ -30,7 +30,7 @@ def finetune(run: FinetuningRun, folder: Path) -> dict:
 
 
 def read_predictions(folder: Path) -> dict[str, list]:
-    """Reads the predictions of `finetune`, a number per example: {"mnli_m": [0.0, 2.0, ...], "mnli_mm": [1.0, ...]}."""
+    """Reads the predictions of `finetune`, a number per example: {"mnli_m": [0.0, 2.0, ...], ...}."""
     return json.loads((folder / "predictions.json").read_text())
 
 
@@ -42,7 +42,7 @@ def read_examples(table: Path) -> pd.DataFrame:
 
 
 def measure_run(run: FinetuningRun, folder: Path) -> list[Observation]:
-    """Computes every metric of a fine-tuned model on every validation split, from the predictions in `folder`."""
+    """Computes every metric of a fine-tuned model on every validation split, from the predictions."""
     tables = list_validation_tables(run.task)
     rows = []
     for evaluated_on, predicted in read_predictions(folder).items():

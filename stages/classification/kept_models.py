@@ -12,12 +12,9 @@ AnyEvaluation = TypeVar("AnyEvaluation", bound=EvaluationRun)
 
 
 def find_kept_folder(settings: Settings, model: ModelNames, task: str, pretraining_seed: int, seed: int) -> Path | None:
-    """Returns the folder in which stage finetuning keeps a model; None if the stage does not keep the model.
-
-    Stages noise and cross_domain evaluate fine-tuned models, so models of the tasks of these stages are kept. `seed` is
-    the seed of the fine-tuning.
-    """
+    """Returns the folder in which stage finetuning keeps a model; None if the stage does not keep the model."""
     protocol = model[0]
+    # Stages noise and cross_domain evaluate fine-tuned models.
     evaluated = task in settings.noise.tasks or task in settings.cross_domain.tasks
     # Stage convergence asks, too, with protocols and seeds that stage finetuning does not always use.
     trained = protocol in settings.protocols and seed in settings.finetuning[protocol].seeds
@@ -36,16 +33,10 @@ def plan_evaluations(
 ) -> list[AnyEvaluation]:
     """Plans an evaluation of every kept model, at the maximum length and in the precision of the protocol.
 
-    Args:
-        kind: Class of the runs.
-        settings: All of params.yaml.
-        stage: Name of the stage that evaluates.
-        models: Protocol, operator and size of each; every task and pair of seeds has a separate model.
-        tasks: Tasks on which the models were fine-tuned.
-        further: Further fields of every run. The default of `evaluated_on` is the task of the fine-tuning.
+    `models` were fine-tuned on `tasks`; `further` are fields of every run, a record of class `kind`.
 
     Returns:
-        The runs, in the order of `models`, and for each of these sorted by the folder, as the observations will be.
+        The runs, in the order of `models`, and for each of these sorted by the folder.
     """
     plan = []
     for model in models:

@@ -23,8 +23,6 @@ class ModelRun(Run):
 
     Attributes:
         seed: Seed of the fine-tuning.
-        pretraining_seed: Seed of the model's pre-training.
-        task: Name of the task.
         columns: Columns of all observations of the run, in this order: stage, protocol, operator, size and, for some
             stages, condition.
     """
@@ -37,12 +35,12 @@ class ModelRun(Run):
 
     @property
     def operator(self) -> str:
-        """The name of the operator in params.yaml."""
+        """The operator in params.yaml."""
         return self.columns["operator"]
 
     @property
     def size(self) -> str:
-        """The name of the model's size in params.yaml."""
+        """The model's size in params.yaml."""
         return self.columns["size"]
 
     @property
@@ -58,8 +56,7 @@ class ModelRun(Run):
     def make_observation(self, evaluated_on: str, metric: str, value: float, n: int, **columns: str) -> Observation:
         """Makes an observation from a measurement of the run on `n` examples.
 
-        `evaluated_on` is a validation split, as the papers call it (`mnli_m`; usually the task's name); `columns` are
-        further columns, such as `condition`.
+        `evaluated_on` is a validation split, as the papers call it (`mnli_m`; usually the task's name).
         """
         return Observation(
             task=self.task,
@@ -75,7 +72,7 @@ class ModelRun(Run):
 
 
 class TunedRun(ModelRun):
-    """A run that trains the pre-trained model of folder `weights` further by the recipe `training`."""
+    """A run that trains the model in folder `weights` further by the recipe `training`."""
 
     weights: str
     # The recipe was validated with params.yaml.
@@ -95,7 +92,7 @@ class FinetuningRun(TunedRun):
 
     @property
     def job(self) -> Job:
-        """The run as a job of `finetune`; with a `keep`, the job must leave the folder `model`, to be copied there."""
+        """The run as a job of `finetune`, which must leave the folder `model` if the run has a `keep`."""
         inputs = (Path(self.weights), TASK_FOLDER / self.task, TOKENIZER)
         external = {"model": self.keep} if self.keep else {}
         return Job(self.name, self, inputs, required=tuple(external), external_files=external)

@@ -79,12 +79,8 @@ def train_and_predict(
 ) -> tuple[dict[str, list], float]:
     """Trains a classifier, or a regression, and predicts validation examples.
 
-    Args:
-        run: The task, the pre-trained weights, the recipe and the seed.
-        tokenizer: File of the tokenizer.
-        train: Parquet file of examples to train on, with the columns text_a, text_b and label.
-        validation: Parquet files of examples to predict, by name.
-        kept: Folder to save the fine-tuned model in, if any.
+    `train` and the tables of `validation` by name are Parquet files with the columns text_a, text_b and label; `kept`
+    is a folder to save the fine-tuned model in, if any.
 
     Returns:
         By the names of `validation`, lists of a float per example: the class index, or the score in a regression. And
@@ -116,16 +112,17 @@ def train_and_predict(
 
 @read_once(8)
 def encode_table(table: Path, tokenizer: Path, maximum_length: int) -> Encoded:
-    """Reads and tokenises the table of a task (`encode_frame`). The result is cached and must not be changed."""
+    """Tokenises the table of a task. The result is cached and must not be changed."""
     return encode_frame(pd.read_parquet(table), tokenizer, maximum_length)
 
 
 def encode_frame(frame: pd.DataFrame, tokenizer: Path, maximum_length: int) -> Encoded:
     """Tokenises the examples of a frame with columns text_a, text_b (null for a single text) and label, in order.
 
-    An example has at most `maximum_length` tokens, [CLS] and [SEP] included; the longer text is cut first.
+    An example has at most `maximum_length` tokens, [CLS] and [SEP] included.
     """
     words = Tokenizer.from_file(str(tokenizer))
+    # The longer text is cut first.
     words.enable_truncation(maximum_length)
     words.no_padding()
     # The tokenizer takes a text or a pair of texts.
@@ -141,12 +138,10 @@ def encode_frame(frame: pd.DataFrame, tokenizer: Path, maximum_length: int) -> E
 
 
 def load_weights(model: type[WithOperator], run: TunedRun, **others: Any) -> WithOperator:
-    """Loads the pre-trained weights of a run into a model on this process's device.
+    """Loads the pre-trained weights of a run into a class `model`, head included, on this process's device.
 
-    Args:
-        model: Class of the model, head included.
-        run: The run. Parameters that the weights lack, such as a new head, are drawn from the seed.
-        others: Other values of the model's configuration, such as `num_labels`.
+    Parameters that the weights lack are drawn from the run's seed. `others` are values of the configuration, such as
+    `num_labels`.
     """
     weights = Path(run.weights)
     import_operator(weights)
@@ -172,7 +167,6 @@ def train_model(model: WithOperator, examples: Encoded, run: TunedRun) -> None:
     """Trains a classifier by cross-entropy or, where the model has a single output, a regression by squared error."""
 
     def compute_loss(indices: np.ndarray) -> torch.Tensor:
-        """Computes the mean loss of the examples at `indices`."""
         with open_autocast(run.training.precision):
             logits = compute_logits(model, examples, indices).float()
         labels = torch.from_numpy(examples.labels[indices]).to(find_device())
@@ -186,13 +180,9 @@ def train_model(model: WithOperator, examples: Encoded, run: TunedRun) -> None:
 def train_epochs(
     model: WithOperator, lengths: list[int], run: TunedRun, loss_of: Callable[[np.ndarray], torch.Tensor]
 ) -> None:
-    """Trains a model in place for all epochs of a recipe.
+    """Trains a model in place for all epochs of a recipe, and leaves the model in training mode.
 
-    Args:
-        model: The model, which is left in training mode.
-        lengths: Number of tokens of every example; examples of similar length share a batch.
-        run: The run; `training` is the recipe; `seed` decides the order of the examples and the dropout.
-        loss_of: Takes the indices of a batch of examples and returns the mean loss, a scalar.
+    `lengths` are the numbers of tokens of all examples; `loss_of` returns the mean loss of a batch, given by indices.
 
     Raises:
         ValueError: The gradients of an update are not finite; the error may come some updates later.
@@ -223,7 +213,7 @@ def train_epochs(
 
 
 def compute_logits(model, examples: Encoded, indices: np.ndarray) -> torch.Tensor:
-    """Returns the logits [len(indices), outputs] of the examples at `indices`, padded to the longest example."""
+    """Returns the logits [len(indices), outputs] of the examples at `indices`."""
     ids = pad_sequences(examples.ids, indices)
     types = pad_sequences(examples.types, indices)
     lengths = np.array([len(examples.ids[i]) for i in indices])
@@ -240,7 +230,7 @@ def predict_examples(model, examples: Encoded, precision: str) -> np.ndarray:
     """Predicts n examples, without dropout; the model is left in evaluation mode.
 
     Returns:
-        [n] float64 in the order of the examples: class indices, or the scores of a regression (single output).
+        [n] float64: class indices, or the scores of a regression (single output).
 
     Raises:
         ValueError: A prediction is not finite.
