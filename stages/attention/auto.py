@@ -1,7 +1,6 @@
 """Makes saved models known to the Auto classes of transformers, without the seconds that an import of the models takes.
 
-The Auto classes get a stand-in for the configuration. The first saved model that the Auto classes read imports `bert`,
-which registers the configuration and the models themselves.
+The Auto classes get a stand-in for the configuration, which imports `bert` for the first saved model.
 """
 
 from typing import Any
@@ -16,15 +15,8 @@ class SavedConfig(OperatorConfig):
 
     @classmethod
     def from_dict(cls, config_dict: dict[str, Any], **others: Any) -> OperatorConfig:
-        """Makes a configuration from a saved config.json, and registers the models with the Auto classes.
-
-        AutoConfig calls this method. The import of `bert` registers the models; an earlier import would cost every
-        program that imports this package some seconds.
-
-        Args:
-            config_dict: content of config.json.
-            others: further arguments of the library's `from_dict`.
-        """
+        """Makes a configuration from a saved config.json, and registers the models with the Auto classes."""
+        # AutoConfig calls this method. An earlier import would cost every user of the package some seconds.
         from . import bert
 
         return bert.OperatorConfig.from_dict(config_dict, **others)

@@ -1,11 +1,18 @@
 """The base class of all self-attention operators.
 
-X [batch, n, h] are the hidden states. Head i of `heads` owns the i-th slice of d = h / heads channels of every
-projection (Courtois et al. 2024, section 2.4). The number of keys is m, which equals n except in cross-attention.
+Head i of `heads` owns the i-th slice of d = h / heads channels of every projection (Courtois et al. 2024, section 2.4).
+By default, scores Q K^T are divided by sqrt(d), masks act on keys, dropout acts on the weights, and Linear layers start
+at N(0, 0.02^2) with biases 0, as in BERT (Devlin et al. 2018). The docstring and the comments of an operator say which
+parts the source fixes and which parts the source leaves open.
 
-Operators differ in the origin of scores and values. By default, scores Q K^T are divided by sqrt(d), masks act on keys,
-dropout acts on the weights, and Linear layers start at N(0, 0.02^2) with biases 0, as in BERT (Devlin et al. 2018). The
-docstring and the comments of an operator say which parts the source fixes and which parts the source leaves open.
+Arguments of all methods:
+    X: hidden states [batch, n, h], which give the queries.
+    memory: hidden states [batch, m, h] that give keys and values: cross-attention. X itself or `None`: self-attention.
+    mask: boolean (True = seen) or numbers to add, [batch, heads, n, m] or 1 for any of these. `None`: all seen.
+    causal: whether a token sees no later token.
+    hidden, heads, length: width h, number of heads (a divisor of h), number n of tokens of a sequence.
+    intermediate: width of BERT's feed-forward network.
+    deviation: standard deviation r of new weights of Linear layers.
 """
 
 import math
@@ -29,18 +36,15 @@ class SelfAttention(nn.Module):
     A subclass sets the class attributes below, and lists parameters outside Linear layers in `list_parameter_shapes`.
 
     Args:
-        hidden: width h.
-        heads: number of heads, a divisor of h.
-        positions: longest sequence, in tokens. Only operators with a weight for every pair of positions read this.
+        positions: longest sequence, in tokens; only for operators with a weight for every pair of positions.
         dropout: rate on the attention weights during training, in [0, 1).
         start: how the parameters start, an element of `starts`. `None`: the first element, as in the source.
         score_spread: standard deviation of the scores before training. `None`: as in the operator's source.
         score_rate: learning rate of `scores_alone` as a multiple of the general rate, for the optimiser. `None`: 1.
         output: whether the module has an output projection.
-        deviation: standard deviation r of new weights of Linear layers. `None`: the caller initialises the Linear
-            layers and then calls `initialise`; until then all other parameters are NaN.
-        self_score: number added to the score of every token with itself before the softmax. `None`: nothing is added.
-            Cross-attention ignores the number.
+        deviation: `None`: the caller initialises the Linear layers and then calls `initialise`; until then all other
+            parameters are NaN.
+        self_score: number added to the score of every token with itself before the softmax, except in cross-attention.
 
     Raises:
         ValueError: the heads do not divide the width, dropout is not in [0, 1), or the operator lacks a setting.
@@ -111,12 +115,7 @@ class SelfAttention(nn.Module):
             self._initialise_all(deviation)
 
     def _check_settings(self) -> None:
-        """Raises ValueError if the operator does not support a setting.
-
-        The settings: `start`, the way to initialise; `score_rate`, a factor on the learning rate of the parameters
-        outside Linear layers that influence only the scores; `self_score`, a number added to the score of a token on
-        itself.
-        """
+        """Raises ValueError if the operator does not support a setting."""
         if self.start not in self.starts:
             raise ValueError(f"{self.name}: start {self.start!r}; allowed are {', '.join(self.starts)}")
         if self.score_rate is not None and not self.scores_alone:
@@ -130,7 +129,7 @@ class SelfAttention(nn.Module):
 
     @torch.no_grad()
     def _initialise_all(self, deviation: float) -> None:
-        """Initialises Linear layers (weights from N(0, deviation^2), biases 0), then all other parameters."""
+        """Initialises Linear layers, then all other parameters."""
         # This order matters: `initialise` may copy or scale weights of Linear layers.
         for layer in self.children():
             layer.weight.normal_(std=deviation)
@@ -148,24 +147,15 @@ class SelfAttention(nn.Module):
     def count_score_operations(cls, hidden: int, heads: int, length: int) -> int:
         """Counts floating-point operations per token, forward, of the matrix products that give the scores.
 
-        A multiply-add counts as two operations. Linear layers, the weighted sum of values, softmax, scaling and masks
-        are not counted. The base class counts Q K^T over all heads: 2 h n, such as 786,432 at h = 768, n = 512.
-
-        Args:
-            hidden: width h.
-            heads: number of heads.
-            length: number n of tokens of a sequence.
+        A multiply-add counts as two operations. The base class counts Q K^T over all heads: 2 h n, such as 786,432 at
+        h = 768, n = 512.
         """
+        # Linear layers, the weighted sum of values, softmax, scaling and masks are not counted.
         return 2 * hidden * length
 
     @classmethod
     def compute_feed_forward_width(cls, hidden: int, intermediate: int) -> int:
-        """Returns the width of the feed-forward network beside this operator; the base class keeps BERT's width.
-
-        Args:
-            hidden: width h.
-            intermediate: BERT's width.
-        """
+        """Returns the width of the feed-forward network beside this operator; the base class keeps `intermediate`."""
         # A control that must have as many parameters as another model overrides this method.
         return intermediate
 
@@ -175,11 +165,7 @@ class SelfAttention(nn.Module):
     ) -> tuple[nn.Module, int] | None:
         """Builds a module that replaces the first feed-forward layer of BERT and the activation after that layer.
 
-        Args:
-            hidden: width h of the model.
-            heads: number of heads of the model.
-            intermediate: width of the replaced network.
-            dropout: rate of attention dropout during training, in [0, 1).
+        `dropout` is the rate of attention dropout during training, in [0, 1).
 
         Returns:
             The module [batch, n, h] -> [batch, n, w], not initialised, and w; the caller adds a Linear layer w -> h.
@@ -190,10 +176,6 @@ class SelfAttention(nn.Module):
     @classmethod
     def count_feed_forward_weights(cls, hidden: int, intermediate: int) -> tuple[int, int]:
         """Counts weights and biases of a layer's feed-forward network, or of the replacement, without LayerNorm.
-
-        Args:
-            hidden: width h.
-            intermediate: BERT's width.
 
         Returns:
             (weights, biases), such as (4718592, 3840) for h = 768 and the width 3,072.
@@ -207,12 +189,7 @@ class SelfAttention(nn.Module):
     def initialise(self, deviation: float) -> None:
         """Initialises the parameters outside Linear layers, and scales the scores to the setting `score_spread`.
 
-        Call once, under `torch.no_grad`, after the Linear layers were initialised. `score_spread` is the standard
-        deviation that the scores shall have before training; `None` scales nothing. The operator names the parameters
-        to scale in `score_factors`.
-
-        Args:
-            deviation: standard deviation of the weights of the Linear layers.
+        Call once, under `torch.no_grad`, after the Linear layers were initialised.
 
         Raises:
             ValueError: `score_spread` is set and the operator has no formula for the spread.
@@ -234,20 +211,13 @@ class SelfAttention(nn.Module):
         """Initialises the parameters outside Linear layers as `start` says; the base class has no such parameters."""
 
     def compute_first_spread(self, deviation: float) -> float | None:
-        """Returns the standard deviation of the scores before training: `score_spread`, or else a closed formula's.
-
-        Args:
-            deviation: standard deviation of new weights of Linear layers.
-        """
+        """Returns the standard deviation of the scores before training: `score_spread`, or else a closed formula's."""
         if self.score_spread is not None:
             return self.score_spread
         return self.compute_source_spread(deviation)
 
     def compute_source_spread(self, deviation: float) -> float | None:
         """Computes the standard deviation of the scores before training, with all weights started as in the source.
-
-        Args:
-            deviation: standard deviation r of new weights of Linear layers.
 
         Returns:
             The value of a closed formula, such as 0.3072 for h = 768 and r = 0.02; `None` without a formula.
@@ -264,23 +234,14 @@ class SelfAttention(nn.Module):
         return deviation**2 * self.hidden
 
     def compute_spread_of_squares(self, deviation: float) -> float:
-        """Computes the standard deviation of the scores x^T W W^T y / sqrt(d) of different tokens before training.
-
-        Args:
-            deviation: standard deviation r of the entries of W [h, d].
-        """
+        """Computes the standard deviation of the scores x^T W W^T y / sqrt(d) of different tokens before training."""
         # Queries equal keys: E |W W^T|^2 = h d (h + d + 1) r^4, divided by d.
         return deviation**2 * math.sqrt(self.hidden * (self.hidden + self.width + 1))
 
     # the computation
 
     def compute_queries_keys_values(self, X: Tensor, memory: Tensor) -> tuple[Tensor, ...]:
-        """Computes queries Q [batch, n, h], keys K and values V [batch, m, h] of all heads, side by side.
-
-        Args:
-            X: hidden states [batch, n, h] that give the queries.
-            memory: hidden states [batch, m, h] that give keys and values; X itself in self-attention.
-        """
+        """Computes queries Q [batch, n, h], keys K and values V [batch, m, h] of all heads, side by side."""
         query, key, value = (getattr(self, role) for role in self.roles)
         if memory is X:
             # A single call computes a layer with two roles only once.
@@ -295,10 +256,7 @@ class SelfAttention(nn.Module):
         return Q, K, V
 
     def compute_heads(self, X: Tensor, memory: Tensor) -> tuple[Tensor, ...]:
-        """Computes queries Q [batch, heads, n, d] from X [batch, n, h], keys K and values V [batch, heads, m, d].
-
-        Keys and values come from `memory` [batch, m, h], which is X itself in self-attention.
-        """
+        """Computes queries Q [batch, heads, n, d], keys K and values V [batch, heads, m, d]."""
         return tuple(split_heads(T, self.heads) for T in self.compute_queries_keys_values(X, memory))
 
     def forward(
@@ -311,12 +269,7 @@ class SelfAttention(nn.Module):
     ) -> Tensor:
         """Applies self-attention or cross-attention: weighted sums of values by head, then the output projection.
 
-        Args:
-            X: hidden states [batch, n, h], which give the queries.
-            mask: boolean (True = seen) or numbers to add, [batch, heads, n, m] or 1 for any of these. `None`: all seen.
-            memory: hidden states [batch, m, h] that give keys and values: cross-attention. `None`: X itself.
-            causal: whether a token sees no later token.
-            output: a projection of another module, such as BERT's block. `None`: the operator's own, if any.
+        `output` is a projection of another module, such as BERT's block; `None`: the operator's own, if any.
 
         Returns:
             [batch, n, h]; without any output projection, the weighted values of all heads side by side.
@@ -337,10 +290,7 @@ class SelfAttention(nn.Module):
     def compute_weighted_values(self, X: Tensor, mask: Mask, memory: Tensor) -> Tensor:
         """Computes weighted sums of values, all heads side by side [batch, n, h], before the output projection.
 
-        Args:
-            X: hidden states [batch, n, h] of the queries.
-            mask: the whole mask, causal mask and `self_score` included, or `None`.
-            memory: hidden states [batch, m, h] of keys and values.
+        `mask` is the whole mask, causal mask and `self_score` included.
         """
         Q, K, V = self.compute_heads(X, memory)
         return merge_heads(attend(Q, K, V, mask, self.dropout))
@@ -355,12 +305,6 @@ class SelfAttention(nn.Module):
         """Joins a mask, the causal mask and `self_score` into a single mask for the scores.
 
         A `self_score` of 2 gives [[2, 0], [0, 2]] for two tokens.
-
-        Args:
-            X: hidden states [batch, n, h] of the queries.
-            mask: boolean (True = seen) or numbers to add, [batch, heads, n, m] or 1 for any of these; or `None`.
-            memory: hidden states [batch, m, h] of the keys. `None`: X itself.
-            causal: whether a token sees no later token.
 
         Raises:
             ValueError: a shape or type does not fit, or `causal` is given with a `memory`.
@@ -380,10 +324,6 @@ class SelfAttention(nn.Module):
 
     def compute_scores(self, X: Tensor, memory: Tensor | None = None) -> Tensor:
         """Computes the scores that the softmax turns into attention weights, before mask and `self_score`.
-
-        Args:
-            X: hidden states [batch, n, h] of the queries.
-            memory: hidden states [batch, m, h] of the keys. `None`: X itself.
 
         Returns:
             [batch, heads, n, m]; [1, heads, n, m] if the scores do not depend on X.
@@ -409,18 +349,15 @@ class SelfAttention(nn.Module):
         return self.rate if self.training else 0.0
 
     def compute_diagonal(self) -> Tensor | None:
-        """Returns factors [h] by which the queries are multiplied, or `None` for an operator without a diagonal."""
+        """Returns factors [h] by which the queries are multiplied, or `None`."""
         return None
 
     def compute_output_scale(self) -> Tensor | None:
-        """Returns factors [h] on the weighted values, applied through the output projection; `None` for no factors."""
+        """Returns factors [h] on the weighted values, applied through the output projection; or `None`."""
         return None
 
     def build_projections(self) -> tuple[Projection, ...]:
         """Builds the projections with which an ordinary BERT gives the same outputs, apart from `self_score`.
-
-        A diagonal of the operator goes into the query, a scale of the output into the value. A `self_score` is a number
-        added to the score of a token on itself, which BERT lacks.
 
         Returns:
             Queries, keys and values, each a pair of weight [out, in] and bias [out].
@@ -449,6 +386,6 @@ def require_divisor(hidden: int, heads: int) -> None:
 
 
 def scale_projection(projection: Projection, D: Tensor) -> Projection:
-    """Multiplies a projection (weight [out, in], bias [out]) by the diagonal D [out], one factor per output channel."""
+    """Multiplies a projection (weight [out, in], bias [out]) by the diagonal D [out]."""
     weight, bias = projection
     return weight * D[:, None], bias * D

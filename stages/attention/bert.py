@@ -32,9 +32,7 @@ from .products import Dropout, Mask
 class Attention(nn.Module):
     """BERT's attention block: an operator, its output projection, dropout, residual sum and LayerNorm.
 
-    Args:
-        config: names the operator.
-        output: Hugging Face's BertSelfOutput, which holds `dense`, `dropout` and `LayerNorm`.
+    `output` is Hugging Face's BertSelfOutput, which holds `dense`, `dropout` and `LayerNorm`.
     """
 
     def __init__(self, config: OperatorConfig, output: nn.Module):
@@ -49,13 +47,7 @@ class Attention(nn.Module):
         attention_mask: Mask = None,
         **others: Any,
     ) -> tuple[Tensor, Tensor | None]:
-        """Computes attention, output projection, dropout, residual sum and LayerNorm.
-
-        Args:
-            hidden_states: [batch, n, h].
-            attention_mask: boolean (True = seen) or numbers to add to the scores, [batch, heads, n, n] or 1 in place of
-                any of these. `None`: everything is seen.
-            others: further arguments that the library passes; only `output_attentions` is read.
+        """Applies the block to hidden states [batch, n, h], with a mask as in SelfAttention.
 
         Returns:
             The hidden states after the block [batch, n, h]; and the attention weights [batch, heads, n, n], or `None`
@@ -100,17 +92,15 @@ class OperatorBertModel(BertModel):
         # Initialises only the new modules: the library has marked the modules that were initialised before.
         self.init_weights()
 
+    # The library calls this method, and would skip modules of custom code.
     def _initialize_weights(self, module: nn.Module, is_custom_code: bool = False) -> None:
-        """Initialises a module of a new or loaded model, also if all parameters are in submodules.
-
-        The library calls this method. `is_custom_code` is ignored, because the library would skip such modules.
-        """
+        """Initialises a module of a new or loaded model, also if all parameters are in submodules."""
         # An operator may copy or scale weights of Linear layers, as the start `tied` does.
         super()._initialize_weights(module, is_custom_code=False)
 
     @torch.no_grad()
     def _init_weights(self, module: nn.Module) -> None:
-        """Initialises a module after the submodules; parameters loaded from a checkpoint keep the loaded values."""
+        """Initialises a module after the submodules; loaded parameters keep the loaded values."""
         super()._init_weights(module)
         if not isinstance(module, SelfAttention | AttentionOverParameters):
             return

@@ -11,15 +11,11 @@ from .own import import_own_operators
 
 
 class OperatorConfig(BertConfig):
-    """BERT's configuration, an operator, and the settings of a variant; `None`: as in the operator's source.
+    """BERT's configuration, an operator, and the settings of a variant, which SelfAttention explains.
 
     Attributes:
         operator: name of the operator in the code.
         variant: name of the operator with these settings in params.yaml, if any.
-        start: how the operator's parameters start, an element of `starts`.
-        score_spread: standard deviation of the scores before training.
-        score_rate: learning rate of the operator's `scores_alone`, as a multiple of the general rate.
-        self_score: number added to the score of every token with itself.
         operators_sha256: hash of the file of a user's own operator; `None` for an operator of this package.
     """
 
@@ -39,8 +35,7 @@ class OperatorConfig(BertConfig):
     def build_self_attention(self, output: bool = False) -> SelfAttention:
         """Builds a self-attention layer with the settings of this configuration, not initialised.
 
-        Args:
-            output: whether the layer has an output projection, which BERT's attention block has already.
+        `output`: whether the layer has an output projection, which BERT's attention block has already.
         """
         kind = self.find_operator_class()
         # No `deviation`: the model initialises the Linear layers as BERT does, and then calls `initialise`.
@@ -58,10 +53,10 @@ class OperatorConfig(BertConfig):
         )
 
     def build_feed_forward(self) -> tuple[nn.Module, int] | None:
-        """Builds the operator's replacement for BERT's first feed-forward layer and activation.
+        """Builds the operator's replacement for BERT's first feed-forward layer and activation, if any.
 
         Returns:
-            A module [batch, n, h] -> [batch, n, w], not initialised, and w; `None` if BERT's network stays.
+            A module [batch, n, h] -> [batch, n, w], not initialised, and w; or `None`.
         """
         return self.find_operator_class().build_feed_forward(
             self.hidden_size,
@@ -81,17 +76,10 @@ def make_configuration(
     operators_file: str | None = None,
     **others: Any,
 ) -> OperatorConfig:
-    """Makes the configuration of a model; fields that are not given keep BERT's values.
+    """Makes the configuration of a model of `layers` layers; fields that are not given keep BERT's values.
 
-    Args:
-        operator: name of the operator.
-        layers: number of layers.
-        hidden: width h.
-        heads: number of heads, a divisor of h.
-        intermediate: width of BERT's feed-forward network.
-        positions: longest sequence, in tokens.
-        operators_file: file of a user's own operator, imported here; needs `operators_sha256` in `others`.
-        others: further fields of OperatorConfig and BertConfig by name.
+    `positions` is the longest sequence, in tokens. A user's own operator needs `operators_file`, imported here, and
+    `operators_sha256`.
 
     Returns:
         The configuration, in which `intermediate_size` is the feed-forward width that the operator asks for.

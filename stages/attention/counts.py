@@ -1,7 +1,12 @@
 """Parameters and floating-point operations of every operator, by closed formula or counted on a built model.
 
-All functions raise ValueError for an unknown operator. A size is a dict with the keys `layers`, `hidden` (the width h),
-`heads`, `intermediate` and `positions` (the longest sequence), as in section `models` of params.yaml.
+All functions raise ValueError for an unknown operator.
+
+Arguments:
+    variant: an operator's name, or settings by name with the key `operator`.
+    size: a dict with the keys `layers`, `hidden` (the width h), `heads`, `intermediate` and `positions` (the longest
+        sequence), as in section `models` of params.yaml.
+    length: number of tokens of a sequence.
 """
 
 # Both papers count the masked-LM model with BERT's vocabulary of 30,522 (Courtois et al. 2024, Table 2; Kowsher et al.,
@@ -30,10 +35,6 @@ MODELS: dict[str, type[WithOperator]] = {
 def compute_attention_formulas(variant: Variant, size: Size) -> dict[str, int]:
     """Counts the attention parameters of a layer by closed formula.
 
-    Args:
-        variant: an operator's name, or settings by name with the key `operator`.
-        size: sizes of the model by name.
-
     Returns:
         `attention_weights`: without biases and output projection.
         `attention_parameters`: with biases.
@@ -58,13 +59,9 @@ def compute_attention_formulas(variant: Variant, size: Size) -> dict[str, int]:
 def compute_layer_formulas(variant: Variant, size: Size) -> dict[str, int]:
     """Counts the parameters of a Transformer layer by closed formula.
 
-    Args:
-        variant: an operator's name, or settings by name with the key `operator`.
-        size: sizes of the model by name.
-
     Returns:
-        attention_parameters, attention_weights and further counts of the attention block; feed_forward_parameters,
-        without LayerNorm; layer_parameters, of attention block, feed-forward network and two LayerNorms.
+        The counts of the attention block; feed_forward_parameters, without LayerNorm; layer_parameters, of attention
+        block, feed-forward network and two LayerNorms.
     """
     hidden = size["hidden"]
     numbers = compute_attention_formulas(variant, size)
@@ -77,11 +74,7 @@ def compute_layer_formulas(variant: Variant, size: Size) -> dict[str, int]:
 
 
 def count_layer(variant: Variant, size: Size) -> dict[str, int]:
-    """Counts parameters on a built layer, to check the closed formulas.
-
-    Returns:
-        `attention_parameters`, without output projection, and `feed_forward_parameters`, without LayerNorm.
-    """
+    """Counts `attention_parameters` and `feed_forward_parameters` on a built layer, to check the closed formulas."""
     layer = _build_layer(variant, size)
     return {
         "attention_parameters": _count_parameters(layer.attention.self),
@@ -92,12 +85,8 @@ def count_layer(variant: Variant, size: Size) -> dict[str, int]:
 def count_model_parameters(kind: str, variant: Variant, size: Size) -> int:
     """Counts the trainable parameters of a model with BERT's vocabulary of 30,522.
 
-    The weights of the masked-LM decoder are the word embedding and are counted once.
-
-    Args:
-        kind: `masked_lm_parameters` or `classifier_parameters` (two labels and a pooler).
-        variant: an operator's name, or settings by name with the key `operator`.
-        size: sizes of the model by name.
+    `kind` is `masked_lm_parameters` (the decoder is the word embedding, counted once) or `classifier_parameters`
+    (two labels and a pooler).
     """
     # All layers are alike: a model of one layer is built, and its layer counted as often as the size has layers.
     model = _build_on_meta(MODELS[kind], variant, size)
@@ -108,19 +97,13 @@ def count_model_parameters(kind: str, variant: Variant, size: Size) -> int:
 def compute_first_score_spread(variant: Variant, size: Size, deviation: float) -> float | None:
     """Computes the standard deviation of the attention scores of different tokens before training.
 
-    Args:
-        variant: an operator's name, or settings by name with the key `operator`.
-        size: sizes of the model by name.
-        deviation: standard deviation of the new weights of Linear layers.
-
-    Returns:
-        `score_spread` of the variant if set, or else the value of the closed formula; `None` without a formula.
+    `deviation` is the standard deviation of the new weights of Linear layers. Returns `None` without a formula.
     """
     return _build_layer(variant, size).attention.self.compute_first_spread(deviation)
 
 
 def _build_on_meta(model: type[WithOperator], variant: Variant, size: Size) -> WithOperator:
-    """Builds a model of a single layer on the meta device, where parameters have shapes but take no memory."""
+    """Builds a model of a single layer on the meta device, where parameters take no memory."""
     settings = {"operator": variant} if isinstance(variant, str) else variant
     config = make_configuration(**settings, **size | {"layers": 1})
     with torch.device("meta"):
@@ -132,7 +115,7 @@ def _build_layer(variant: Variant, size: Size) -> nn.Module:
 
 
 def _count_parameters(module: nn.Module) -> int:
-    """Counts the parameters of a module; a shared parameter counts once."""
+    # `parameters` lists a shared parameter once.
     return sum(parameter.numel() for parameter in module.parameters())
 
 
@@ -141,12 +124,6 @@ def count_block_operations(variant: Variant, hidden: int, heads: int, length: in
 
     The products are all projections (each computed once, the output projection included), the scores and the weighted
     sum of values. A multiply-add counts as two operations.
-
-    Args:
-        variant: an operator's name, or settings by name with the key `operator`.
-        hidden: width h.
-        heads: number of heads.
-        length: number of tokens of a sequence.
     """
     kind = find_operator_class(variant)
     projections = 2 * hidden * hidden * (len(kind.linear_layers) + 1)
@@ -164,14 +141,8 @@ def count_training_operations(
 ) -> float:
     """Counts floating-point operations per token of a masked-LM training step, forward and backward.
 
-    Only matrix products are counted: of attention, feed-forward network and masked-LM head.
-
-    Args:
-        variant: an operator's name, or settings by name with the key `operator`.
-        size: sizes of the model by name.
-        vocabulary_size: classes of the masked-LM head.
-        length: number of tokens of a sequence.
-        masked: share of the tokens that the head predicts, in [0, 1].
+    Only matrix products are counted: of attention, feed-forward network and masked-LM head. The head predicts the share
+    `masked` of the tokens, in [0, 1].
     """
     hidden = size["hidden"]
     weights, _ = find_operator_class(variant).count_feed_forward_weights(hidden, size["intermediate"])

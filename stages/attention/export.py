@@ -140,7 +140,7 @@ def export(source: Path, target: Path, own: bool) -> None:
 
 
 def _check_folders(source: Path, target: Path) -> None:
-    """Raises OSError for a source that is no complete model folder or has links to outside, or a target with files."""
+    """Raises OSError for an incomplete source, a source with links to outside, or a target with files."""
     # Hugging Face would look for a missing folder on the hub.
     if not (source / "config.json").is_file():
         raise FileNotFoundError(f"{source}: no model folder, because config.json is missing; correct the path")
@@ -161,7 +161,7 @@ def _check_folders(source: Path, target: Path) -> None:
 
 
 def _read_tokenizer(folder: Path) -> Tokenizer | None:
-    """Reads the tokenizer.json of a model folder; `None` if the folder has no tokenizer, ValueError if damaged."""
+    """Reads the tokenizer.json of a model folder, if any; ValueError if damaged."""
     file = folder / TOKENIZER[0]
     if not file.exists():
         return None
@@ -192,7 +192,7 @@ def _load_model(kind: type[PreTrainedModel], folder: Path) -> PreTrainedModel:
 
 
 def _save_with_code(model: PreTrainedModel, target: Path) -> None:
-    """Writes a model and the code of the model's classes; config.json then names an Auto class for each class."""
+    """Writes a model and the code of its classes; config.json then names an Auto class for each class."""
     # "ForMaskedLM" for OperatorBertForMaskedLM, "" for OperatorBertModel
     head = type(model).__name__.removeprefix("OperatorBert").removeprefix("Model")
     OperatorConfig.register_for_auto_class()
@@ -206,10 +206,8 @@ def _save_with_code(model: PreTrainedModel, target: Path) -> None:
 
 
 def _replace_use(card: str, use: str, folder: Path) -> str:
-    """Replaces the last section of a model card, `Use`, by the template `use`, filled for the exported folder.
-
-    The old section names the pipeline task, as in `pipeline("fill-mask", ...)`; a card without a task stays unchanged.
-    """
+    """Replaces the last section of a model card, `Use`, by the template `use`, filled for the exported folder."""
+    # The old section names the pipeline task, as in `pipeline("fill-mask", ...)`; without a task the card stays.
     body, _, old = card.partition("\n## Use\n")
     task = re.search(r'pipeline\("([\w-]+)"', old)
     if not task:
@@ -224,9 +222,6 @@ def convert_to_stock_bert(model: OperatorBertModel | WithOperator) -> PreTrained
 
     The attention of the new model has three projections, as in the operator Original: the export is for compatibility
     and saves no memory. OperatorBertForMaskedLM becomes BertForMaskedLM, and so on.
-
-    Args:
-        model: the model to convert, which stays unchanged.
 
     Raises:
         ValueError: BERT cannot express the operator, or a `self_score`.

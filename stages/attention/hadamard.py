@@ -1,8 +1,7 @@
 """Hadamard and fixed attention: a learned weight for every head and pair of positions.
 
-Both are from "the blog", the post Hadamard Attentions: The Mighty Attentions Optimized. X [batch, n, h] are the hidden
-states; X_i and V_i are the slices of head i, of d = h / heads channels. Parameters are counted for n = `positions`,
-without the output projection. base.py explains the overridden methods.
+Both are from "the blog", the post Hadamard Attentions: The Mighty Attentions Optimized. Parameters are counted for
+n = `positions`, without the output projection. base.py explains the symbols, the arguments and the overridden methods.
 """
 
 import math
@@ -34,7 +33,7 @@ class Fixed(SelfAttention):
 
     @classmethod
     def list_parameter_shapes(cls, hidden: int, heads: int, positions: int) -> Shapes:
-        """Returns the shape of W: {"W": (heads, n, n)} with n = `positions`."""
+        """Returns {"W": (heads, n, n)} with n = `positions`."""
         return {"W": (heads, positions, positions)}
 
     @classmethod
@@ -43,17 +42,13 @@ class Fixed(SelfAttention):
         return 0
 
     def compute_scores(self, X: Tensor, memory: Tensor | None = None) -> Tensor:
-        """Returns the learned scores W [1, heads, n, m] of n queries in X and m keys in `memory` (`None`: X)."""
+        """Returns the learned scores W [1, heads, n, m]."""
         if memory is None:
             memory = X
         return self._select_weights(X, memory)[None]
 
     def _select_weights(self, X: Tensor, memory: Tensor) -> Tensor:
-        """Cuts the learned weights W to [heads, n, m] for n tokens in X and m in `memory`.
-
-        Raises:
-            ValueError: a sequence has more tokens than `positions`, the size of W.
-        """
+        """Cuts the learned weights W to [heads, n, m]; ValueError for more tokens than `positions`."""
         n, m = X.shape[1], memory.shape[1]
         longest = max(n, m)
         if longest > self.positions:
@@ -64,25 +59,19 @@ class Fixed(SelfAttention):
         return self.W[:, :n, :m]
 
     def compute_weighted_values(self, X: Tensor, mask: Mask, memory: Tensor) -> Tensor:
-        """Weighs values by the softmax of learned scores; returns the sums of all heads side by side [batch, n, h].
-
-        Args:
-            X: hidden states [batch, n, h], which give the number of queries.
-            mask: the whole mask of the scores, or `None`.
-            memory: hidden states [batch, m, h] of the values.
-        """
+        """Weighs values by the softmax of learned scores; returns the sums of all heads side by side [batch, n, h]."""
         # PyTorch's fused kernels take queries and keys, not scores.
         V = split_heads(self.value(memory), self.heads)
         scores = self.compute_scores(X, memory)
         return merge_heads(weigh_values(scores, V, mask, self.dropout))
 
     def initialise_parameters(self) -> None:
-        """Draws the learned scores W uniformly from the interval of Keras's initialisation in the blog's code."""
+        """Draws the learned scores W uniformly, as Keras does in the blog's code."""
         limit = math.sqrt(6 / (2 * self.heads * self.positions))
         self.W.uniform_(-limit, limit)
 
     def compute_source_spread(self, deviation: float) -> float:
-        """Returns the standard deviation of a score before training, which does not depend on `deviation`."""
+        """Returns the standard deviation of a score before training."""
         return math.sqrt(1 / (self.heads * self.positions))
 
 
@@ -104,7 +93,7 @@ class Hadamard(Fixed):
 
     @classmethod
     def list_parameter_shapes(cls, hidden: int, heads: int, positions: int) -> Shapes:
-        """Returns the shapes of the weights W and the scalar s: {"W": (heads, n, n), "s": ()} with n = `positions`."""
+        """Returns {"W": (heads, n, n), "s": ()} with n = `positions`."""
         return {"W": (heads, positions, positions), "s": ()}
 
     @classmethod
@@ -113,12 +102,7 @@ class Hadamard(Fixed):
         return 2 * hidden * length
 
     def compute_scores(self, X: Tensor, memory: Tensor | None = None) -> Tensor:
-        """Multiplies the products of hidden states by W / s: scores [batch, heads, n, m] before any mask.
-
-        Args:
-            X: hidden states [batch, n, h] of the queries.
-            memory: hidden states [batch, m, h] of the keys. `None`: X itself.
-        """
+        """Multiplies the products of hidden states by W / s: scores [batch, heads, n, m] before any mask."""
         if memory is None:
             memory = X
         products = self.compute_products(X, memory)
@@ -132,12 +116,12 @@ class Hadamard(Fixed):
         return (X @ memory.transpose(-2, -1))[:, None]
 
     def initialise_parameters(self) -> None:
-        """Draws the learned weights W from a uniform distribution, and starts the scalar s at 1."""
+        """Draws W from a uniform distribution, and starts s at 1."""
         super().initialise_parameters()
         self.s.fill_(1.0)
 
     def compute_source_spread(self, deviation: float) -> float:
-        """Returns the standard deviation of a score before training: of an entry of W, times sqrt(h)."""
+        """Returns the standard deviation of a score before training."""
         # The product of two tokens [h] of unit variance has the variance h, and s starts at 1.
         return super().compute_source_spread(deviation) * math.sqrt(self.hidden)
 
@@ -152,12 +136,12 @@ class HadamardByHead(Hadamard):
     look = ()
 
     def compute_products(self, X: Tensor, memory: Tensor) -> Tensor:
-        """Computes X_i memory_i^T for the channels of every head i, [batch, heads, n, m]."""
+        """Computes X_i memory_i^T of every head i, [batch, heads, n, m]."""
         Q = split_heads(X, self.heads)
         K = split_heads(memory, self.heads)
         return Q @ K.transpose(-2, -1)
 
     def compute_source_spread(self, deviation: float) -> float:
-        """Returns the standard deviation of a score before training: of an entry of W, times sqrt(d)."""
+        """Returns the standard deviation of a score before training."""
         # The product of two slices [d] of unit variance has the variance d.
         return Fixed.compute_source_spread(self, deviation) * math.sqrt(self.width)

@@ -44,19 +44,12 @@ class AsMultiheadAttention(nn.Module):
     ) -> tuple[Tensor, Tensor | None]:
         """Applies the operator; arguments and results are as in nn.MultiheadAttention.
 
-        Args:
-            query: hidden states [batch, n, h] if `batch_first`, or else [n, batch, h]; or a single sequence [n, h].
-            key: hidden states of m tokens in the same layout, which give keys and values.
-            value: the same tensor as `key`.
-            key_padding_mask: [batch, m]; boolean (True = not seen), or numbers to add to the scores.
-            need_weights: whether to return the weights.
-            attn_mask: [n, m] or [batch * heads, n, m]; boolean (True = not seen), or numbers to add.
-            average_attn_weights: whether to average the returned weights over heads.
-            is_causal: whether a token sees no later token; ignored with an `attn_mask`.
+        `value` must be the same tensor as `key`. Boolean masks hide keys where True; numbers are added to the scores.
+        `is_causal` is ignored with an `attn_mask`.
 
         Returns:
             The output in the layout of `query`; and the weights before dropout, [batch, n, m] if averaged or
-            [batch, heads, n, m], or `None`. A single sequence has no batch in masks and weights.
+            [batch, heads, n, m], or `None`. A single sequence [n, h] has no batch in masks and weights.
 
         Raises:
             ValueError: key is not value, a mask does not fit, or cross-attention is to be causal.
@@ -94,7 +87,7 @@ class AsMultiheadAttention(nn.Module):
         return T if self.batch_first else T.transpose(0, 1)
 
     def _check_mask(self, name: str, mask: Tensor, *shapes: tuple[int, ...]) -> None:
-        """Raises ValueError unless a mask has a shape among `shapes`, and booleans or floating-point numbers."""
+        """Raises ValueError for a mask of another shape or type."""
         if tuple(mask.shape) in shapes and (mask.dtype == torch.bool or mask.is_floating_point()):
             return
         expected = " or ".join(map(str, shapes))
@@ -105,10 +98,8 @@ class AsMultiheadAttention(nn.Module):
 
 
 def _negate_mask(mask: Mask) -> Mask:
-    """Negates a boolean mask: [True, False] becomes [False, True]; any other mask is returned unchanged.
-
-    True hides a key in nn.MultiheadAttention, and shows the key in the operators.
-    """
+    """Negates a boolean mask: [True, False] becomes [False, True]."""
+    # True hides a key in nn.MultiheadAttention, and shows the key in the operators.
     if mask is None or mask.dtype != torch.bool:
         return mask
     return ~mask

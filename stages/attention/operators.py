@@ -1,11 +1,8 @@
 """The operators of the papers, each a class whose docstring has its equation; and the list of all operators.
 
 The operators of the blog post, whose scores are no products of projections, are in hadamard.py; operators of a user
-come from a file that params.yaml names (own.py).
-
-X [batch, n, h] are the hidden states, X_i the i-th of `heads` slices of d = h / heads channels. Parameters are counted
-for a single layer, biases included, without the output projection. SelfAttention (base.py) has the code that operators
-share, and explains the overridden methods.
+come from a file that params.yaml names (own.py). Parameters are counted for a single layer, biases included, without
+the output projection. base.py explains the symbols, the arguments and the overridden methods.
 """
 
 import math
@@ -40,12 +37,12 @@ class Original(SelfAttention):
     score_factors = ("query.weight", "key.weight")
 
     def initialise_parameters(self) -> None:
-        """Copies the weights of the queries, W_q, to the keys, W_k, if the setting `start` is `tied`."""
+        """Copies W_q to W_k, if the setting `start` is `tied`."""
         if self.start == "tied":
             self.key.weight.copy_(self.query.weight)
 
     def compute_source_spread(self, deviation: float) -> float | None:
-        """Computes the standard deviation of the scores before training, for Linear weights from N(0, deviation^2)."""
+        """Computes the standard deviation of the scores before training."""
         # With the start `tied`, W_k equals W_q at first.
         if self.start == "tied":
             return self.compute_spread_of_squares(deviation)
@@ -89,7 +86,7 @@ class Pairwise(Symmetric):
 
     @classmethod
     def list_parameter_shapes(cls, hidden: int, heads: int, positions: int) -> Shapes:
-        """Returns the shape of the matrices S: {"S": (heads, d, d)} with d = h / heads."""
+        """Returns {"S": (heads, d, d)}."""
         d = hidden // heads
         return {"S": (heads, d, d)}
 
@@ -100,35 +97,31 @@ class Pairwise(Symmetric):
         return super().count_score_operations(hidden, heads, length) + 2 * hidden * d
 
     def compute_heads(self, X: Tensor, memory: Tensor) -> tuple[Tensor, ...]:
-        """Computes Q S [batch, heads, n, d] from X, and K and V [batch, heads, m, d] from `memory`."""
+        """Computes Q S [batch, heads, n, d], and K and V [batch, heads, m, d]."""
         # Equation 6 (Courtois et al. 2024) as (Q S) Q^T, which leaves the n^2 products to a fused kernel.
         Q, K, V = super().compute_heads(X, memory)
         return Q @ self.S, K, V
 
     def build_projections(self) -> tuple[Projection, ...]:
-        """Builds (weight, bias) of queries, keys and values for a BERT with equal outputs: S goes into the queries."""
+        """Builds (weight, bias) of queries, keys and values for a stock BERT: S goes into the queries."""
         # Q S = X (W_q S) + b_q S; nn.Linear stores W_q transposed.
         (W_q, b_q), key, value = super().build_projections()
         S = torch.block_diag(*self.S)
         return (S.T @ W_q, b_q @ S), key, value
 
     def initialise_parameters(self) -> None:
-        """Starts the matrices S at the identity, or at normal random numbers, as the setting `start` says."""
+        """Starts the matrices S at the identity, or at normal random numbers."""
         if self.start == "identity":
             self.S.copy_(torch.eye(self.width).expand_as(self.S))
         else:
             self.S.normal_(std=self._compute_deviation())
 
     def _compute_deviation(self) -> float:
-        """Returns the standard deviation of new entries of the matrices S: 1 (start `normal`) or 1 / sqrt(d)."""
+        """Returns the standard deviation of new entries of the matrices S."""
         return 1.0 if self.start == "normal" else self.width**-0.5
 
     def compute_source_spread(self, deviation: float) -> float | None:
-        """Computes the standard deviation of the scores x^T W S W^T y / sqrt(d) before training.
-
-        Args:
-            deviation: standard deviation r of the entries of W.
-        """
+        """Computes the standard deviation of the scores x^T W S W^T y / sqrt(d) before training."""
         # Without S, the scores are those of Symmetric.
         if self.start == "identity":
             return super().compute_source_spread(deviation)
@@ -157,11 +150,11 @@ class PartialQK(Symmetric):
 
     @classmethod
     def list_parameter_shapes(cls, hidden: int, heads: int, positions: int) -> Shapes:
-        """Returns the shape of the diagonal D of the queries: {"D": (h,)} with h = `hidden`."""
+        """Returns {"D": (h,)}."""
         return {"D": (hidden,)}
 
     def compute_diagonal(self) -> Tensor:
-        """Returns the diagonal D [h], by which the queries are multiplied."""
+        """Returns the diagonal D [h] of the queries."""
         return self.D
 
     def initialise_parameters(self) -> None:
@@ -195,11 +188,11 @@ class Shared(SelfAttention):
 
     @classmethod
     def list_parameter_shapes(cls, hidden: int, heads: int, positions: int) -> Shapes:
-        """Returns the shapes of the diagonals D_q, D_k and D_v of queries, keys and values, each (h,), by name."""
+        """Returns (h,) for each of the diagonals D_q, D_k and D_v, by name."""
         return dict.fromkeys(("D_q", "D_k", "D_v"), (hidden,))
 
     def compute_diagonal(self) -> Tensor:
-        """Returns D_q D_k [h], by which the queries are multiplied in place of queries and keys."""
+        """Returns D_q D_k [h], the factors on the queries."""
         # Q K^T = S (D_q D_k) S^T
         return self.D_q * self.D_k
 
@@ -209,7 +202,7 @@ class Shared(SelfAttention):
         return self.D_v
 
     def build_projections(self) -> tuple[Projection, ...]:
-        """Builds (weight, bias) of queries, keys and values for a BERT with equal outputs."""
+        """Builds (weight, bias) of queries, keys and values for a stock BERT."""
         # The export follows the definition: D_k on the keys, D_v on the values.
         S = self.shared.weight, self.shared.bias
         return scale_projection(S, self.D_q), scale_projection(S, self.D_k), scale_projection(S, self.D_v)
@@ -238,11 +231,10 @@ class OverParameters(Original):
     def count_pairs(cls, hidden: int, intermediate: int) -> int:
         """Counts the pairs of a learned key and a learned value per head, such as 1,536 for h = 512 and width 2,048.
 
-        The replacement of BERT's feed-forward network then has no more weights than the network.
-
         Raises:
             ValueError: the network's width `intermediate` is too small for a single pair.
         """
+        # The replacement then has no more weights than BERT's network.
         pairs = intermediate // cls.heads_multiple - hidden
         if pairs < 1:
             raise ValueError(
@@ -253,7 +245,7 @@ class OverParameters(Original):
 
     @classmethod
     def build_feed_forward(cls, hidden: int, heads: int, intermediate: int, dropout: float) -> tuple[nn.Module, int]:
-        """Builds attention over learned pairs, in place of BERT's first feed-forward layer of width `intermediate`.
+        """Builds attention over learned pairs, in place of BERT's first feed-forward layer.
 
         Returns:
             The module [batch, n, h] -> [batch, n, w], and w, the width of all heads together.
@@ -317,13 +309,13 @@ class IdentityQuery(SelfAttention):
     score_factors = ("key.weight",)
 
     def compute_queries_keys_values(self, X: Tensor, memory: Tensor) -> tuple[Tensor, ...]:
-        """Returns X [batch, n, h] as queries, and projects keys and values [batch, m, h] from `memory`."""
+        """Returns X as queries, and projects keys and values [batch, m, h] from `memory`."""
         K, V = apply_linear_layers(memory, self.key, self.value)
         # Under autocast X is float32, and the keys are bfloat16.
         return X.to(K.dtype), K, V
 
     def build_projections(self) -> tuple[Projection, ...]:
-        """Builds (weight, bias) of queries, keys and values for a BERT with equal outputs: W_q = I and b_q = 0."""
+        """Builds (weight, bias) of queries, keys and values for a stock BERT: W_q = I and b_q = 0."""
         layers: list[Any] = [self.key, self.value]
         key, value = [(layer.weight, layer.bias) for layer in layers]
         identity = torch.eye(self.hidden).to(self.key.weight)
@@ -331,7 +323,7 @@ class IdentityQuery(SelfAttention):
         return (identity, zeros), key, value
 
     def compute_source_spread(self, deviation: float) -> float:
-        """Computes the standard deviation of the scores x^T W_k^T y / sqrt(d) before training, W_k from N(0, r^2)."""
+        """Computes the standard deviation of the scores x^T W_k^T y / sqrt(d) before training."""
         # For W_k [h, d] and the slice x [d], E |W_k|^2 = h d r^2.
         return deviation * math.sqrt(self.hidden)
 
@@ -361,7 +353,7 @@ class OriginalNarrow(Original):
 
     @classmethod
     def compute_feed_forward_width(cls, hidden: int, intermediate: int) -> int:
-        """Returns the width of the narrower feed-forward network: 2,305 for h = 768 and BERT's width 3,072."""
+        """Returns the narrower width: 2,305 for h = 768 and BERT's width 3,072."""
         return intermediate - (hidden - 1)
 
 
@@ -396,12 +388,9 @@ OPERATORS = SELF_ATTENTION | FEED_FORWARD
 def build_attention(operator: str, hidden: int, heads: int, **settings: Any) -> SelfAttention:
     """Builds a self-attention layer with its output projection, initialised as in BERT by default.
 
-    Args:
-        operator: a name in SELF_ATTENTION, such as `shared`.
-        hidden: width h.
-        heads: number of heads, a divisor of h.
-        settings: further arguments of SelfAttention: `positions` (512), `dropout` (0), `output` (True),
-            `deviation` (0.02), `start`, `score_spread`, `score_rate` and `self_score`.
+    `operator` is a name in SELF_ATTENTION, such as `shared`. The further `settings` are `positions` (512), `dropout`
+    (0), `output` (True), `deviation` (0.02), `start`, `score_spread`, `score_rate` and `self_score`, as in
+    SelfAttention.
 
     Returns:
         A module [batch, n, h] -> [batch, n, h]; `SelfAttention.forward` explains further inputs.
@@ -424,8 +413,7 @@ def find_operator_class(variant: dict[str, Any] | str) -> type[SelfAttention]:
 
     Args:
         variant: a name, or a dict with the name as `operator`. For a user's own operator, the dict has
-            `operators_sha256`, and `operators_file` to import the file now. Without `operators_file`, as in a model's
-            configuration, the process must have imported the file before. Other keys are ignored.
+            `operators_sha256`, and `operators_file` unless the process imported the file before.
 
     Raises:
         ValueError: no operator has that name, or the user's file is missing, has changed or is not imported.

@@ -14,16 +14,13 @@ class AttentionOverParameters(nn.Module):
     """softmax(Q_i K_i^T) V_i over p learned pairs (K_i, V_i [p, d]) for every head i, with Q = X W_q + b_q.
 
     The module replaces the first layer of BERT's feed-forward network and the activation; the projection back to h is
-    the network's own last layer.
-
-    Fixed by the draft: multi-head attention (and so a division by sqrt(d)) whose keys and values are parameters, both
-    multiplied by sqrt(h), the draft's d_model.
+    the network's own last layer. Fixed by the draft: multi-head attention (and so a division by sqrt(d)) whose keys and
+    values are parameters, both multiplied by sqrt(h), the draft's d_model.
 
     Args:
         hidden: width h of the model.
-        heads: number of heads over parameters.
-        d: width of a head.
-        pairs: number p of pairs of a key and a value per head.
+        heads: number of heads over parameters, of width `d`.
+        pairs: number p of pairs per head.
         dropout: rate at which values are dropped during training, in [0, 1).
     """
 
@@ -50,20 +47,12 @@ class AttentionOverParameters(nn.Module):
         self.V = nn.Parameter(torch.empty(heads, pairs, d))
 
     def initialise(self, deviation: float) -> None:
-        """Draws the learned keys K and values V from N(0, 1 / h); call under `torch.no_grad`.
-
-        Args:
-            deviation: standard deviation of Linear weights; not used here.
-        """
+        """Draws the learned keys K and values V from N(0, 1 / h); call under `torch.no_grad`."""
         for T in (self.K, self.V):
             T.normal_(std=self.hidden**-0.5)
 
     def forward(self, X: Tensor) -> Tensor:
-        """Attends from X [batch, n, h] to the learned keys and values.
-
-        Returns:
-            The weighted sums of values of all heads, side by side, [batch, n, heads d].
-        """
+        """Attends from X [batch, n, h] to the learned pairs; returns all heads side by side, [batch, n, heads d]."""
         Q = split_heads(self.query(X), self.heads)
         d = self.K.shape[-1]
         # K sqrt(h) / sqrt(d): the draft's factor, and the division of the scores by the root of a head's width.

@@ -16,14 +16,10 @@ _imported: dict[str, dict[str, type[SelfAttention]]] = {}
 
 
 def find_imported_operators(sha256: str, name: str) -> dict[str, type[SelfAttention]]:
-    """Returns the operator classes, by name, of a file that this process has imported.
-
-    Args:
-        sha256: hexadecimal SHA-256 of the file, from a model's configuration.
-        name: name of the operator, for the error message.
+    """Returns the operator classes, by name, of the file with this SHA-256.
 
     Raises:
-        ValueError: no file with this SHA-256 was imported.
+        ValueError: this process has not imported such a file; the message has the operator's `name`.
     """
     if sha256 not in _imported:
         raise ValueError(
@@ -40,7 +36,7 @@ def import_own_operators(path: str, sha256: str) -> dict[str, type[SelfAttention
     """Imports a user's Python file, once per process, and returns the operator classes defined there, by name.
 
     Args:
-        path: path of the file, relative to the folder of params.yaml or absolute.
+        path: relative to the folder of params.yaml, or absolute.
         sha256: hexadecimal SHA-256 that the file's code must have, from the settings or from a model's configuration.
 
     Raises:

@@ -11,7 +11,7 @@ from .products import mask_scores
 
 
 def list_operators(model: nn.Module) -> list[SelfAttention]:
-    """Lists the self-attention modules of a BERT with a head (`model.bert` is the encoder), first layer first."""
+    """Lists the self-attention modules of a BERT with a head, first layer first."""
     layers: Any = model.bert.encoder.layer
     return [layer.attention.self for layer in layers]
 
@@ -21,7 +21,7 @@ def record_inputs(modules: list[SelfAttention]) -> Iterator[list[Tensor]]:
     """Records the inputs of self-attention modules during a `with` block.
 
     Yields:
-        A list that is empty at first; every call of a module appends the hidden states [batch, n, h].
+        A list, to which every call of a module appends the hidden states [batch, n, h].
     """
     inputs: list[Tensor] = []
 
@@ -37,13 +37,8 @@ def record_inputs(modules: list[SelfAttention]) -> Iterator[list[Tensor]]:
 
 
 def complete_scores(module: SelfAttention, X: Tensor) -> Tensor:
-    """Computes the scores [batch, heads, n, n] that a module's softmax receives, for measurements of the attention.
+    """Computes the scores [batch, heads, n, n] that a module's softmax receives, `self_score` included.
 
-    Nothing is masked. If the module has the setting `self_score`, this number is added to the score of every token on
-    itself.
-
-    Args:
-        module: a self-attention operator.
-        X: hidden states [batch, n, h] without padding.
+    X are hidden states [batch, n, h] without padding; nothing is masked.
     """
     return mask_scores(module.compute_scores(X), module.complete_mask(X))

@@ -1,7 +1,7 @@
 """The computations that operators share: packed projections, heads, masks, weighted sums of values, dropout.
 
-n is the number of queries of a sequence, m the number of keys, h the width of the model, d = h / heads the width of a
-head.
+n is the number of queries, m the number of keys, h the width of the model, d = h / heads the width of a head. A mask
+holds booleans (True = seen) or numbers to add to the scores, [batch, heads, n, m] or 1 for any; `None`: all seen.
 """
 
 import torch
@@ -14,11 +14,9 @@ Mask = Tensor | None
 
 
 def apply_linear_layers(X: Tensor, *layers: nn.Linear) -> tuple[Tensor, ...]:
-    """Applies Linear layers to the same tensor; a layer that is given twice is computed once.
+    """Applies Linear layers to the same tensor X [..., in]; a layer that is given twice is computed once.
 
-    Args:
-        X: [..., in].
-        layers: on a GPU, all need biases and the same output width, because a single matrix product computes all.
+    On a GPU, all layers need biases and the same output width, because a single matrix product computes all.
 
     Returns:
         A tensor [..., out] per layer, in the order of the layers.
@@ -55,15 +53,7 @@ def attend(
 ) -> Tensor:
     """Computes softmax(Q K^T / sqrt(d)) V for every head.
 
-    Args:
-        Q: [batch, heads, n, d].
-        K: [batch, heads, m, d].
-        V: [batch, heads, m, d].
-        mask: booleans (True = seen) or numbers to add to the scores, [batch, heads, n, m] or 1 for any; or `None`.
-        dropout: rate on the weights, in [0, 1).
-
-    Returns:
-        [batch, heads, n, d].
+    Q is [batch, heads, n, d]; K and V are [batch, heads, m, d]; `dropout` is the rate on the weights, in [0, 1).
     """
     # PyTorch's fused kernel is fast on GPUs, and on a CPU only in float32 without dropout. In all other cases
     # separate products are faster (`python -m stages.tools.benchmarks attention`). If a boolean mask hides all keys of
@@ -84,11 +74,7 @@ def weigh_values(
 ) -> Tensor:
     """Computes softmax(scores) V, [batch, heads, n, d], with the softmax over keys.
 
-    Args:
-        scores: [batch or 1, heads, n, m].
-        V: [batch, heads, m, d].
-        mask: booleans (True = seen) or numbers to add to the scores, [batch, heads, n, m] or 1 for any; or `None`.
-        dropout: rate on the weights, in [0, 1).
+    The scores are [batch or 1, heads, n, m]; `dropout` is the rate on the weights, in [0, 1).
     """
     weights = torch.softmax(mask_scores(scores, mask), dim=-1)
     if dropout:
@@ -99,12 +85,7 @@ def weigh_values(
 
 
 def mask_scores(scores: Tensor, mask: Mask) -> Tensor:
-    """Hides keys in attention scores.
-
-    Args:
-        scores: [batch, heads, n, m].
-        mask: booleans, which set scores to the lowest finite number at False; numbers, which are added; or `None`.
-    """
+    """Hides keys in scores [batch, heads, n, m]: False gives the lowest finite number, numbers are added."""
     # The number is finite, because a softmax over hidden keys only would give NaN at minus infinity.
     if mask is None:
         return scores
@@ -114,9 +95,9 @@ def mask_scores(scores: Tensor, mask: Mask) -> Tensor:
 
 
 def join_masks(first: Mask, second: Mask) -> Mask:
-    """Joins two masks of booleans (True = seen), numbers to add to scores, or `None` (all seen).
+    """Joins two masks; the result hides every key that a mask hides.
 
-    The result hides every key that a mask hides: [True, False] and [2.0, 1.0] become [2.0, -3.4e38] in float32.
+    [True, False] and [2.0, 1.0] become [2.0, -3.4e38] in float32.
     """
     if first is None:
         return second
@@ -139,14 +120,9 @@ def check_inputs(
     hidden: int,
     heads: int,
 ) -> None:
-    """Checks the inputs of an operator.
+    """Checks the inputs of an operator of width `hidden`.
 
-    Args:
-        X: hidden states of the queries; expected [batch, n, h].
-        mask: expected [batch, heads, n, m], or 1 in place of any.
-        memory: hidden states of keys and values; expected [batch, m, h].
-        hidden: width h of the operator.
-        heads: number of heads of the operator.
+    Expected are X [batch, n, h], `memory` [batch, m, h], and a mask as above.
 
     Raises:
         ValueError: a shape or type is not as expected.
@@ -171,11 +147,7 @@ def check_inputs(
 def drop_elements(X: Tensor, rate: float) -> Tensor:
     """Applies dropout: sets elements to 0 with probability `rate`, and multiplies the rest by 1 / (1 - rate).
 
-    A CPU draws 16 random bits per element, so that the rate has steps of 2^-16.
-
-    Args:
-        X: a tensor of any shape.
-        rate: probability in [0, 1]; 0.1 becomes 0.0986 in bfloat16 on a CPU.
+    A CPU draws 16 random bits per element, so that the rate has steps of 2^-16; 0.1 becomes 0.0986 in bfloat16.
     """
     # 16 bits take a sixth of the time of PyTorch's draw, which is a sixth of a training step on a CPU.
     if rate in (0.0, 1.0) or X.device.type != "cpu" or torch.compiler.is_compiling():
@@ -194,8 +166,8 @@ def drop_elements(X: Tensor, rate: float) -> Tensor:
 
 
 class Dropout(nn.Dropout):
-    """PyTorch's module, which applies `drop_elements` in training mode, and nothing in evaluation mode."""
+    """PyTorch's module, with `drop_elements`."""
 
     def forward(self, X: Tensor) -> Tensor:
-        """Drops elements of X, a tensor of any shape, in training mode; returns X in evaluation mode."""
+        """Drops elements of X, a tensor of any shape, in training mode."""
         return drop_elements(X, self.p if self.training else 0.0)

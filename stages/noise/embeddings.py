@@ -1,9 +1,17 @@
 """Predictions of a fine-tuned model under noise on the embeddings.
 
 Kowsher et al. (section 3) compute the average L2 norm of the input embeddings and add spherical Gaussian noise "with a
-standard deviation of 1" of 0 to 40 % of that norm, which does not define the noise. The setting `kind` selects the
-interpretation, `place` the embeddings that take the noise. The draws depend only on noise seed, lengths of examples,
-width of the model and kind of device, so every operator and level meets the same draws.
+standard deviation of 1" of 0 to 40 % of that norm, which does not define the noise. The draws depend only on noise
+seed, lengths of examples, width of the model and kind of device, so every operator and level meets the same draws.
+
+Arguments:
+    model: a fine-tuned model, in evaluation mode, because dropout would change the norms.
+    kind: interpretation of the noise: expected_norm, Gaussian noise of expected norm level x norm; exact_norm, noise in
+        a uniformly random direction, of exactly the norm level x norm; unit, standard Gaussian noise times the level.
+    place: word_embeddings, or embedding_output for the sum of all embeddings after LayerNorm.
+    level: strength of the noise, as a share of `norm`, the average norm of the embeddings; for `unit`, the standard
+        deviation.
+    spared: [k], ids of the tokens that take no noise, [PAD] included.
 """
 
 import math
@@ -31,14 +39,7 @@ def predict_under_noise(
     setting: Noise,
     precision: str,
 ) -> dict[str, list[np.ndarray]]:
-    """Predicts examples under noise on the embeddings, for every level and noise seed.
-
-    Args:
-        model: The fine-tuned model, in evaluation mode.
-        examples: The examples to predict.
-        tokenizer: File of the tokenizer.
-        setting: Section `noise` of params.yaml.
-        precision: float32 or bfloat16.
+    """Predicts examples under noise on the embeddings, for every level and noise seed in section `noise`.
 
     Returns:
         By level, such as "noise=0.1", an array of predictions [examples] for every noise seed; level 0 has a single
@@ -73,12 +74,7 @@ def predict_under_noise(
 
 
 def find_noised_module(model: nn.Module, place: str) -> nn.Module:
-    """Returns the module of a BERT to whose output noise is added.
-
-    Args:
-        model: A BERT with a head.
-        place: word_embeddings, or embedding_output for the sum of all embeddings after LayerNorm.
-    """
+    """Returns the module of a BERT to whose output noise is added."""
     embeddings: Any = model.bert.embeddings
     return embeddings.word_embeddings if place == "word_embeddings" else embeddings
 
@@ -90,14 +86,7 @@ def measure_average_norm(
     place: str,
     spared: Tensor,
 ) -> float:
-    """Computes the mean L2 norm of the embeddings of all tokens that take noise.
-
-    Args:
-        model: A fine-tuned model, in evaluation mode: dropout would change the norms.
-        examples: The examples whose tokens are averaged.
-        place: Place of the noise, word_embeddings or embedding_output.
-        spared: [k], ids of the tokens that take no noise, [PAD] included.
-    """
+    """Computes the mean L2 norm of the embeddings of all tokens that take noise."""
     module = find_noised_module(model, place)
     total = 0.0
     count = 0
@@ -124,17 +113,7 @@ def add_noise(
     seed: int,
     spared: Tensor,
 ) -> Iterator[None]:
-    """Adds noise to the embeddings of a model during a `with` block; every batch has new draws.
-
-    Args:
-        model: A fine-tuned model.
-        kind: Interpretation of the noise in the paper: expected_norm, exact_norm or unit.
-        place: Place of the noise, word_embeddings or embedding_output.
-        level: Strength of the noise, as a share of the norm; for `unit`, the standard deviation.
-        norm: Average norm of the embeddings.
-        seed: Noise seed.
-        spared: [k], ids of the tokens that take no noise, [PAD] included.
-    """
+    """Adds noise to the embeddings of a model during a `with` block; every batch has new draws."""
     generator = torch.Generator(find_device()).manual_seed(seed)
 
     def add_to_output(
@@ -143,7 +122,6 @@ def add_noise(
         keywords: dict,
         output: Tensor,
     ) -> Tensor:
-        """Adds noise to the output of the embeddings, except at spared tokens."""
         # BERT passes the ids to its embeddings by keyword.
         ids = arguments[0] if arguments else keywords["input_ids"]
         G = torch.randn(output.shape, generator=generator, device=output.device)
@@ -165,14 +143,9 @@ def compute_factors(
     level: float,
     norm: float,
 ) -> Tensor:
-    """Computes factors [..., 1] that turn standard Gaussian vectors into the noise: 0.2 at level 0.2 and kind `unit`.
+    """Computes factors [..., 1] that turn standard Gaussian vectors G [..., h] into the noise.
 
-    Args:
-        G: [..., h], standard Gaussian vectors.
-        kind: expected_norm, Gaussian noise of expected norm level x norm; exact_norm, noise in a uniformly random
-            direction, of exactly the norm level x norm; unit, standard Gaussian noise times the level.
-        level: Strength of the noise, as a share of the norm; for `unit`, the standard deviation.
-        norm: Average norm of the embeddings; not used by `unit`.
+    At level 0.2 and kind `unit`, the factors are 0.2.
     """
     if kind == "exact_norm":
         return level * norm / G.norm(dim=-1, keepdim=True)

@@ -35,9 +35,7 @@ def evaluate_model(run: NoiseRun, folder: Path) -> dict:
     """Evaluates a fine-tuned model under noise on the validation splits of the task; runs as a job in a worker.
 
     Returns:
-        A dict for each validation split:
-        `n`: Number of examples.
-        `conditions`: {condition: {metric: value}} with conditions such as `noise=0.1`.
+        For each validation split, `n` (examples) and `conditions`, such as {"noise=0.1": {metric: value}}.
     """
     # Only the worker loads torch.
     from stages.classification.training import encode_table
@@ -56,12 +54,9 @@ def evaluate_model(run: NoiseRun, folder: Path) -> dict:
 
 
 def average_scores(task: str, drawn: list[np.ndarray], labels: np.ndarray) -> dict[str, float]:
-    """Computes the mean over the noise seeds of every metric of a task.
+    """Computes the mean over the noise seeds of every metric of a GLUE task.
 
-    Args:
-        task: A GLUE task.
-        drawn: An array of predictions [examples] for every noise seed.
-        labels: [examples], the right answers: class indices or, in a regression, numbers.
+    `drawn` has an array of predictions [examples] for every noise seed; `labels` [examples] are the right answers.
     """
     by_seed = [compute_metrics(task, predictions, labels) for predictions in drawn]
     means = {}

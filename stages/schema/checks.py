@@ -16,7 +16,7 @@ REFERENCE = "original"
 
 
 def check_variants(settings: Settings) -> None:
-    """Checks that no variant in params.yaml has the name of an operator, or a setting that the operator lacks."""
+    """Checks that no variant has the name of an operator, or a setting that the operator lacks."""
     operators = describe_operators(Path(settings.operators_file))
     for name, variant in settings.variants.items():
         place = f"variants.{name}"
@@ -33,7 +33,7 @@ def check_variants(settings: Settings) -> None:
 
 
 def check_operators(settings: Settings) -> None:
-    """Checks that all operators listed in params.yaml exist, and that the reference `original` is listed."""
+    """Checks that all listed operators exist, and that the reference `original` is listed."""
     known = [*describe_operators(Path(settings.operators_file)), *settings.variants]
     for number, name in enumerate(settings.operators):
         require_listed(name, f"operators.{number}", known, "the operators and variants")
@@ -66,7 +66,7 @@ def list_recipes(settings: Settings) -> dict[str, str]:
 
 
 def check_recipes(settings: Settings) -> None:
-    """Checks that section `finetuning` of params.yaml describes all recipes in use."""
+    """Checks that section `finetuning` describes all recipes in use."""
     for place, name in list_recipes(settings).items():
         require_listed(name, place, settings.finetuning, "finetuning")
 

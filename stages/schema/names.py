@@ -10,11 +10,7 @@ NO_TEXTS = ("nan", "na", "n/a", "null", "none", "inf", "infinity", "true", "fals
 
 
 def require_text(name: str, where: str = "") -> str:
-    """Returns a name that readers of CSV files, such as pandas, take for a text.
-
-    Raises:
-        ValueError: the name is a word such as "nan" or "true", also in capitals; `where` begins the message.
-    """
+    """Returns a name that readers of CSV files take for a text; ValueError, begun by `where`, for "nan" or "true"."""
     if name.lower() in NO_TEXTS:
         raise ValueError(f"{where}`{name}` is no text for readers of CSV files, such as pandas; choose another name")
     return name
@@ -23,11 +19,8 @@ def require_text(name: str, where: str = "") -> str:
 def require_listed(value: str, key: str, allowed: Collection[str], where: str) -> None:
     """Checks that a name given by a user is one of the allowed names.
 
-    Args:
-        value: the name.
-        key: the key of params.yaml, or the command-line argument, with the name.
-        allowed: the allowed names.
-        where: description of `allowed` for the message, such as "the operators".
+    `key` is the key of params.yaml, or the command-line argument, with the name; `where` describes `allowed`, such as
+    "the operators".
 
     Raises:
         ValueError: the name is not allowed; the message lists the allowed names.
@@ -38,9 +31,6 @@ def require_listed(value: str, key: str, allowed: Collection[str], where: str) -
 
 
 def suggest_name(given: str, allowed: Iterable[str]) -> str:
-    """Suggests the allowed name nearest to a misspelt name, for the end of a message.
-
-    "stepz" gives "; did you mean `steps`?" if `steps` is allowed. Without a similar name, the result is empty.
-    """
+    """Suggests the allowed name nearest to a misspelt name: "; did you mean `steps`?" for "stepz"; or nothing."""
     near = difflib.get_close_matches(given, allowed, n=1)
     return f"; did you mean `{near[0]}`?" if near else ""

@@ -1,7 +1,4 @@
-"""Reads the attributes of operators, such as name, equation and source, from the text of the classes.
-
-No class is imported, because an import of torch takes seconds.
-"""
+"""Reads the attributes of operators, such as name, equation and source, from the text of the classes."""
 
 import ast
 from dataclasses import dataclass
@@ -36,12 +33,9 @@ Operators = dict[str, Description]
 
 
 def describe_operators(users_file: Path | None = None) -> Operators:
-    """Describes all operators by name, first the operators of this repository.
+    """Describes all operators by name, first the operators of this repository, then of a user's file, if any.
 
     Every class with a literal `name` is an operator. Other attributes may be inherited.
-
-    Args:
-        users_file: Python file with operators of the user, which may be missing.
 
     Raises:
         ValueError: the user's file is no Python, or an operator there lacks an attribute or has a wrong value or name.
@@ -64,7 +58,7 @@ def _read_repository() -> tuple[Classes, Operators]:
 
 
 def _read_file(file: Path, classes: Classes, operators: Operators) -> None:
-    """Adds the classes of a Python file to `classes` (attributes by class), and operators also to `operators`."""
+    """Adds the classes of a Python file to `classes`, and operators also to `operators`."""
     try:
         tree = ast.parse(file.read_text(encoding="utf-8"))
     except SyntaxError as error:
@@ -92,7 +86,7 @@ def _read_file(file: Path, classes: Classes, operators: Operators) -> None:
 
 
 def _read_literals(node: ast.ClassDef) -> dict[str, Any]:
-    """Reads the literal attributes of a class, such as {"name": "shared"}; other statements are skipped."""
+    """Reads the literal attributes of a class, such as {"name": "shared"}."""
     literals = {}
     for statement in node.body:
         match statement:
@@ -111,11 +105,7 @@ def _read_literals(node: ast.ClassDef) -> dict[str, Any]:
 
 
 def _describe_operator(attributes: dict[str, Any], file: Path, place: str) -> Description:
-    """Builds the description of an operator from the class's attributes by name; `place` begins error messages.
-
-    Raises:
-        ValueError: an attribute is missing or not a text, or the name is a word such as `nan`.
-    """
+    """Builds the description of an operator from the class's attributes by name; `place` begins error messages."""
     values: dict[str, Any] = {"file": file}
     for name, kind in Description.__annotations__.items():
         if name == "file":

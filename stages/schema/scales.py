@@ -51,7 +51,7 @@ def read(scale: str) -> str:
 
 
 def _split_head(text: str) -> tuple[str, str]:
-    r"""Splits a file after the comments and blank lines at the top: "# A\na: 1\n" -> ("# A\n", "a: 1\n")."""
+    """Splits a file after the comments and blank lines at the top."""
     lines = text.splitlines(keepends=True)
     for number, line in enumerate(lines):
         if line.strip() and not line.startswith("#"):
@@ -60,7 +60,7 @@ def _split_head(text: str) -> tuple[str, str]:
 
 
 def _make_yaml_parser() -> YAML:
-    """Makes a parser and writer of YAML that keeps comments, quotes and the layout of laptop.yaml."""
+    """Makes a parser and writer of YAML that keeps comments, quotes and layout."""
     document = YAML()
     document.preserve_quotes = True
     # lists in brackets stay on one line
@@ -76,7 +76,7 @@ def _represent_null(representer: RoundTripRepresenter, _: None) -> ScalarNode:
 
 
 def _merge_sections(whole: CommentedMap, changes: CommentedMap) -> None:
-    """Puts the values and comments of the map `changes` into the map `whole`; common sections are merged key by key."""
+    """Puts the values and comments of the map `changes` into the map `whole`, section by section."""
     for key, value in changes.items():
         present = whole.get(key)
         if key not in TAKEN_WHOLE and _is_section(present) and _is_section(value):
@@ -90,18 +90,13 @@ def _merge_sections(whole: CommentedMap, changes: CommentedMap) -> None:
 
 
 def _is_section(value: object) -> bool:
-    """Checks whether a YAML value is a map with a key per line; a map in braces, or an empty map, is a single value."""
+    """Checks whether a YAML value is a map with a key per line."""
+    # A map in braces, or an empty map, is a single value.
     return isinstance(value, CommentedMap) and len(value) > 0 and not value.fa.flow_style()
 
 
 def _replace_comment(whole: CommentedMap, changes: CommentedMap, key: str) -> None:
-    """Replaces the comment on the line of `key` by the comment in `changes`, or by none; lines above and below stay.
-
-    Args:
-        whole: the settings, changed in place.
-        changes: the changes of a scale (a named set of settings), with the new comment, if any.
-        key: a key of both maps.
-    """
+    """Replaces the comment on the line of `key` by the comment in `changes`, or by none."""
     # ruamel keeps four comments per key: the second is above the key, the third behind the value and below
     _, above, behind, _ = whole.ca.items.get(key, [None] * 4)
     comment = changes.ca.items.get(key, [None] * 4)[2]
@@ -115,11 +110,7 @@ def _replace_comment(whole: CommentedMap, changes: CommentedMap, key: str) -> No
 
 
 def write(scale: str, path: Path) -> str:
-    """Writes the params.yaml of a scale, and reports the edits in the file that was replaced.
-
-    Args:
-        scale: name of a scale, such as `laptop`.
-        path: the file to write.
+    """Writes the params.yaml of a scale to `path`, and reports the edits in the file that was replaced.
 
     Returns:
         A text for the user with the new scale and, if a file was replaced, the old scale and every value that differed
@@ -136,7 +127,7 @@ def write(scale: str, path: Path) -> str:
 
 
 def _report_edits(params: Any) -> str:
-    """Describes the differences between the content of a params.yaml and the scale named there, for the user."""
+    """Describes the edits in the content of a params.yaml for the user."""
     values = list_values(params)
     name = values.get("scale")
     edits = _list_edits(values, name if name in list_scales() else COMPLETE)
@@ -146,12 +137,7 @@ def _report_edits(params: Any) -> str:
 
 
 def _list_edits(values: dict[str, object], scale: str) -> list[str]:
-    """Describes values that differ from a scale, a line per key, such as "  workers: 4 (laptop: None)".
-
-    Args:
-        values: settings by dotted key, such as {"workers": 4}.
-        scale: name of the scale.
-    """
+    """Describes values that differ from a scale, a line per key, such as "  workers: 4 (laptop: None)"."""
     unedited = list_values(yaml.load(read(scale), Loader=Loader))
     # a section that was emptied, such as translation.protocols, is one edit, however many keys it had
     emptied = tuple(f"{key}." for key, value in values.items() if value == {})
@@ -168,16 +154,13 @@ def _list_edits(values: dict[str, object], scale: str) -> list[str]:
 
 
 def require_named(path: Path) -> None:
-    """Checks that a params.yaml does not differ in fewer values from another scale than from the scale named there.
-
-    Raises:
-        ValueError: fewer values differ from another scale, as after an edit of only the key `scale`.
-    """
+    """Raises ValueError if fewer values of a params.yaml differ from another scale than from the named scale."""
     values = list_values(read_yaml(path))
     name = values["scale"]
     if name not in list_scales() or not _list_edits(values, name):
         return
     edits = {scale: len(_list_edits(values | {"scale": scale}, scale)) for scale in list_scales()}
+    # as after an edit of only the key `scale`
     nearest = min(edits, key=edits.get)
     if edits[nearest] < edits[name]:
         raise ValueError(
@@ -188,12 +171,7 @@ def require_named(path: Path) -> None:
 
 
 def list_values(content: object, key: str = "") -> dict[str, object]:
-    """Lists all settings by dotted key: {"data": {"root": "a"}} gives {"data.root": "a"}.
-
-    Args:
-        content: a map, or a single value, such as a list or an empty map.
-        key: dotted key of `content`; empty for a whole params.yaml.
-    """
+    """Lists all settings by dotted key: {"data": {"root": "a"}} gives {"data.root": "a"}."""
     if not isinstance(content, dict) or (key and not content):
         return {key: content}
     values = {}

@@ -25,17 +25,14 @@ GLUE = ["cola", "sst2", "mrpc", "stsb", "qqp", "mnli", "qnli", "rte"]
 
 
 def _make_tuple(value: object) -> object:
-    """Turns a YAML list into a tuple, [1, 2] -> (1, 2), because strict records refuse lists; other values stay."""
+    """Turns a YAML list into a tuple, because strict records refuse lists; other values stay."""
     return tuple(value) if isinstance(value, list) else value
 
 
 def _make_distinct(values: object) -> object:
-    """Turns a YAML list of distinct values into a tuple, [1, 2] -> (1, 2) or [] -> (); other values stay.
-
-    Raises:
-        ValueError: the list has a value twice, which would be computed and counted twice.
-    """
+    """Turns a YAML list of distinct values into a tuple; other values stay."""
     if isinstance(values, list):
+        # A value that is named twice would be computed and counted twice.
         doubles = sorted({str(value) for value in values if values.count(value) > 1})
         if doubles:
             raise ValueError(f"named more than once: {quote_value(', '.join(doubles))}")
@@ -43,24 +40,15 @@ def _make_distinct(values: object) -> object:
 
 
 def _make_filled(values: object) -> object:
-    """Turns a YAML list of distinct values into a tuple, [1] -> (1,); other values stay, and pydantic refuses these.
-
-    Raises:
-        ValueError: the list is empty, or has a value twice.
-    """
+    """Turns a YAML list of distinct values that is not empty into a tuple; other values stay."""
     if values == []:
         raise ValueError("the list is empty; name at least one value")
     return _make_distinct(values)
 
 
 def _check_repository(value: str) -> str:
-    """Returns the name of a dataset repository unchanged, if the name is OWNER/NAME or a path with a slash.
-
-    The library `datasets` would take other names, such as `json`, for a file format.
-
-    Raises:
-        ValueError: the name has no slash, or is a web address.
-    """
+    """Returns a name OWNER/NAME, or a path with a slash, unchanged."""
+    # The library `datasets` would take other names, such as `json`, for a file format.
     if "/" not in value or "://" in value:
         raise ValueError("not OWNER/NAME, a repository of the hub; write a folder as a path, such as ./NAME")
     return value

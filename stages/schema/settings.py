@@ -1,7 +1,7 @@
 """params.yaml as frozen, validated records: the only reader of params.yaml.
 
-Every key is checked before any work begins: an unknown key, a missing key, a wrong type or an impossible value gives
-an error with the key, the given value and the allowed values.
+Every key is checked before any work begins: a mistake gives an error with the key, the given value and the allowed
+values.
 """
 
 import re
@@ -74,13 +74,11 @@ class Settings(Record):
     @model_validator(mode="before")
     @classmethod
     def _empty_tests(cls, content: object) -> object:
-        """Empties the lists of tests for which no task is prepared, so that a user empties one list and not five.
-
-        An empty `tasks.names`, for example, empties `noise.tasks`, `cross_domain.tasks` and further lists.
-        """
+        """Empties the lists of tests for which no task is prepared."""
         # Content of another type is an error in the checks that follow.
         if not isinstance(content, dict):
             return content
+        # So a user empties one list, such as `tasks.names`, and not five more.
         emptied = []
         match content:
             case {"tasks": {"names": []}}:
@@ -103,7 +101,7 @@ class Settings(Record):
 
     @property
     def task_source(self) -> str:
-        """The source of tasks and questions: `tasks.source`, or `data.source` if `tasks.source` is null."""
+        """The source of tasks and questions."""
         return self.tasks.source or self.data.source
 
     @property
@@ -128,22 +126,18 @@ class Settings(Record):
 
     @property
     def generated(self) -> bool:
-        """Whether text or tasks are artificial, so that no number of the run is compared with a paper's."""
+        """Whether text or tasks are artificial, so that no number is compared with a paper's."""
         return self.text_generated or self.tasks_generated
 
     def select_variant(self, name: str) -> dict:
-        """Collects the settings that decide the model of an operator or a variant, as a part of a job's fingerprint.
-
-        A change of other variants, or of the code of other operators, thus leaves finished jobs valid.
-
-        Args:
-            name: an entry of `operators`.
+        """Collects the settings that decide the model of an entry of `operators`, as a part of a job's fingerprint.
 
         Returns:
             `operator`: the name in the code.
             `variant`: the name in params.yaml, with all settings that are not null; only for a variant.
             `operators_file`, `operators_sha256`: file and hash of the code; only for a user's own operator.
         """
+        # A change of other variants, or of the code of other operators, leaves finished jobs valid.
         settings = {"operator": name}
         if name in self.variants:
             settings = {"variant": name}
@@ -154,7 +148,7 @@ class Settings(Record):
         return settings
 
     def list_pretrained(self, operator: str | None = None, size: str | None = None) -> list[tuple[str, str]]:
-        """Lists (operator, size) of every pre-trained model, size by size; an operator or size restricts the list."""
+        """Lists (operator, size) of every pre-trained model, size by size, or only of an operator or size."""
         models = []
         for listed_size in self.sizes:
             for listed_operator in self.operators:
@@ -168,10 +162,7 @@ class Settings(Record):
         size: str | None = None,
         protocol: str | None = None,
     ) -> list[tuple[str, str, str]]:
-        """Lists (protocol, operator, size) of the models fine-tuned on GLUE, recipe by recipe, then size by size.
-
-        An operator, size or protocol restricts the list. A protocol is the name of a fine-tuning recipe.
-        """
+        """Lists (protocol, operator, size) of the models fine-tuned on GLUE, recipe by recipe, then size by size."""
         models = []
         for recipe in self.protocols:
             if protocol in (None, recipe):
@@ -198,7 +189,7 @@ def load_settings(path: Path = PATH) -> Settings:
 
 
 def _list_keys(record: type[Record]) -> set[str]:
-    """Lists the keys of a class of records and all loaded subclasses; for the base class Record, all allowed keys."""
+    """Lists the keys of a class of records and all loaded subclasses."""
     keys = set(record.model_fields)
     for subclass in record.__subclasses__():
         keys.update(_list_keys(subclass))
@@ -206,10 +197,7 @@ def _list_keys(record: type[Record]) -> set[str]:
 
 
 def _describe_problem(details: dict) -> str:
-    """Formats an error of pydantic as a line for the user: key, given value, allowed values, perhaps a hint.
-
-    Example: "  pretraining.stepz: unknown key (given: 5); did you mean `steps`?"
-    """
+    """Formats an error of pydantic: "  pretraining.stepz: unknown key (given: 5); did you mean `steps`?"."""
     # pydantic marks a mistake in the name of a map's entry, not in its value, by `[key]` after the name
     key = ".".join(quote_bare(part) for part in details["loc"] if part != "[key]") or "the file"
     given, kind = details["input"], details["type"]

@@ -32,7 +32,7 @@ class CrossDomain(Record):
 
     @model_validator(mode="after")
     def _check_labels(self):
-        """Checks that every task has positive labels; stage `settings` checks that the task has these labels."""
+        # Stage `settings` checks that the tasks have these labels.
         for task in self.tasks:
             if task not in self.positive_labels:
                 raise ValueError(

@@ -34,10 +34,8 @@ class Sized(Record):
         return self
 
     def require_room(self, operators: Collection[str]) -> None:
-        """Raises ValueError if an operator would leave the feed-forward network no width.
-
-        Operators in EXCEEDS take width from the feed-forward network, so that the model has as many weights as another.
-        """
+        """Raises ValueError if an operator would leave the feed-forward network no width."""
+        # so that the model has as many weights as another
         for operator, factor in EXCEEDS.items():
             least = factor * (self.hidden + 1)
             if operator in operators and self.intermediate < least:
@@ -59,12 +57,7 @@ class Model(Sized):
 class Variant(Record):
     """An operator with further settings; a setting that is null, or left out, is as in the operator's source.
 
-    Attributes:
-        operator: name of the operator.
-        start: initialisation of the weights, one of `starts` of the operator's class.
-        score_spread: standard deviation of the scores before training.
-        score_rate: learning rate of `scores_alone` of the class, as a multiple of the learning rate.
-        self_score: number added to the score of every token with itself, before the softmax.
+    stages/attention/base.py explains the settings.
     """
 
     operator: Name

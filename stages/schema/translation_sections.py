@@ -98,7 +98,6 @@ class Translation(Record):
 
     @model_validator(mode="after")
     def _check_operators(self):
-        """Checks that recipes list only operators that the stage trains."""
         recipes: dict[str, Layers] = {f"protocols.{name}": recipe for name, recipe in self.protocols.items()}
         recipes["sequence_tasks"] = self.sequence_tasks
         for place, recipe in recipes.items():

@@ -1,4 +1,4 @@
-"""Checks, before any other stage runs, that the files in params.yaml exist: a stage may need them only after hours."""
+"""Checks, before any other stage runs, that the files in params.yaml exist."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -17,8 +17,8 @@ def require_sources(settings: Settings) -> None:
     """Checks that all files and folders that the stages of this run would read exist and hold data.
 
     Raises:
-        ValueError: files are missing, or are placeholders such as Git LFS pointers. The message has a line for each
-            kind of files with the first such file, the key and the remedy.
+        ValueError: files are missing, or placeholders such as Git LFS pointers; a line for each kind of files names the
+            first such file, the key and the remedy.
     """
     checks = [check_vocabulary, check_annotation]
     for source in {settings.data.source, settings.task_source} - {"hub"}:
@@ -40,7 +40,8 @@ def require_sources(settings: Settings) -> None:
 
 
 def list_problems(settings: Settings, checks: list[Callable[[Settings], None]]) -> list[str]:
-    """Runs checks and lists the messages of the checks that fail, so that a user sees all problems at once."""
+    """Runs all checks and lists the messages of the checks that fail."""
+    # A user sees all problems at once, before the hours after which a stage would need a file.
     problems = []
     for check in checks:
         try:
@@ -51,29 +52,29 @@ def list_problems(settings: Settings, checks: list[Callable[[Settings], None]]) 
 
 
 def check_text(settings: Settings) -> None:
-    """Checks that the text files of the corpus exist and hold data."""
+    """Checks the text files of the corpus."""
     for path in find_files(settings.data.folder, settings.corpus.files):
         require_data(path)
 
 
 def check_pairs(settings: Settings) -> None:
-    """Checks that the files of sentence pairs exist and hold data."""
+    """Checks the files of sentence pairs."""
     for protocol in settings.translation.protocols.values():
         require_pairs(settings.data.folder, protocol)
 
 
 def check_tasks(settings: Settings) -> None:
-    """Checks that the files of the GLUE tasks exist and hold data."""
+    """Checks the files of the GLUE tasks."""
     require_glue(settings.task_folder, settings.tasks.names)
 
 
 def check_questions(settings: Settings) -> None:
-    """Checks that the files of the sets of questions exist and hold data."""
+    """Checks the files of the sets of questions."""
     require_questions(settings.task_folder, settings.tasks.questions)
 
 
 def check_vocabulary(settings: Settings) -> None:
-    """Checks that the file of the vocabulary exists and holds data."""
+    """Checks the file of the vocabulary."""
     name = settings.tokenization.vocabulary
     # A name without the suffix .txt may be a vocabulary of the hub.
     if name is None or not name.endswith(".txt"):
@@ -88,7 +89,7 @@ def check_vocabulary(settings: Settings) -> None:
 
 
 def check_annotation(settings: Settings) -> None:
-    """Checks that the blocklists and the language model that annotate documents exist."""
+    """Checks the blocklists and the language model that annotate documents."""
     annotation = settings.filtering.annotation
     if annotation.blocklists and not Path(annotation.blocklists).is_dir():
         raise ValueError(

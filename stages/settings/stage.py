@@ -1,12 +1,10 @@
 """Checks params.yaml before any other stage runs.
 
 Stops on a mistake in params.yaml, such as the name of a scale above the values of another scale. Checks that files
-named there exist, such as files below data.root. Compares `cross_domain.positive_labels` with the labels of the tasks,
-and runs each of the user's own operators forward and backward. Prints which operators would fill the memory of a GPU
-with attention weights.
+named there exist. Compares `cross_domain.positive_labels` with the labels of the tasks, and runs each of the user's own
+operators forward and backward. Prints which operators would fill the memory of a GPU with attention weights.
 
-Writes data/settings.txt, always with the same content: stages that depend on the file wait for the check, and do not
-run again because of the check.
+Writes data/settings.txt, always with the same content, so that stages which wait for the check do not run again.
 """
 
 from itertools import product
@@ -47,28 +45,19 @@ def require_own_operators(settings: Settings) -> None:
 
 
 def count_stored_weights(operator: str, model: Model, length: int) -> int:
-    """Counts the attention weights that a layer stores per token during training on a GPU.
-
-    Args:
-        operator: name of the operator. Most operators use PyTorch's kernels, which store no weights: the number is 0.
-        model: size of the model.
-        length: number of tokens of a sequence.
-    """
+    """Counts the attention weights that a layer stores per token of a sequence in training on a GPU."""
     if operator in WRITTEN_OUT:
         return model.heads * length
     multiple = OVER_PARAMETERS.get(operator)
     if multiple:
         # the pairs of a key and a value that each head has (OverParameters.pairs)
         return multiple * model.heads * (model.intermediate // multiple - model.hidden)
+    # PyTorch's kernels store no weights.
     return 0
 
 
 def find_large_batches(settings: Settings) -> list[str]:
-    """Finds operators and sizes whose attention weights would fill the memory of a GPU during pre-training.
-
-    Returns:
-        A note for the user for each operator and size, with the largest possible `pretraining.micro_batch_size`.
-    """
+    """Describes operators and sizes whose attention weights would fill a GPU in pre-training."""
     # The weights may fill half of the memory. 256 sequences of 512 tokens with 12 heads in 12 layers have 9.7 billion
     # weights, which take 68 GB.
     recipe = settings.pretraining

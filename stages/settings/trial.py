@@ -1,11 +1,9 @@
-"""Tries a user's own operator in a BERT of one layer: forward and backward, and the export to an ordinary BERT.
-
-The import of this module takes seconds, because the models are imported, too.
-"""
+"""Tries a user's own operator in a BERT of one layer: forward and backward, and the export to an ordinary BERT."""
 
 import torch
 from torch import Tensor
 
+# seconds, because the models are imported, too
 from stages.attention.bert import OperatorBertForMaskedLM
 from stages.attention.configuration import make_configuration
 from stages.attention.export import convert_to_stock_bert
@@ -17,11 +15,6 @@ def try_operator(variant: dict, size: str, model: Model) -> None:
     """Runs a new BERT with a user's own operator forward and backward, to find mistakes before hours of training.
 
     If the operator is `exportable`, the outputs are compared with the outputs of the exported ordinary BERT.
-
-    Args:
-        variant: settings of the operator by name, such as `operator` and `operators_file`.
-        size: name of the size, for the error message.
-        model: the size. A single layer of this size is tried.
 
     Raises:
         ValueError: the operator fails, changes the shape of hidden states, gives numbers that are not finite, or has a
@@ -46,7 +39,7 @@ def try_operator(variant: dict, size: str, model: Model) -> None:
 
 
 def _compute_logits(model: OperatorBertForMaskedLM) -> Tensor:
-    """Computes the logits [2, n, vocabulary] for two sequences of the longest length n; the last token is padding."""
+    """Computes the logits [2, n, vocabulary] of two sequences of the longest length n; the last token is padding."""
     # Short sequences would not do: a parameter may act only between distant tokens.
     ids = torch.arange(2 * model.config.max_position_embeddings).reshape(2, -1) % 3 + 1
     ids[1, -1] = 0
@@ -54,7 +47,7 @@ def _compute_logits(model: OperatorBertForMaskedLM) -> Tensor:
 
 
 def _find_fault_of_training(model: OperatorBertForMaskedLM) -> str | None:
-    """Runs a new model forward and backward; returns a description of the first fault found, or `None`."""
+    """Runs a new model forward and backward; describes the first fault, if any."""
     layer = model.bert.encoder.layer[0]
     hidden_states = torch.randn(2, 3, model.config.hidden_size)
     shape, expected = layer.attention.self(hidden_states).shape, hidden_states.shape
@@ -78,7 +71,7 @@ def _find_fault_of_training(model: OperatorBertForMaskedLM) -> str | None:
 
 
 def _find_zero_gradient(model: OperatorBertForMaskedLM) -> str | None:
-    """Finds a parameter with a gradient of 0; returns a description, or `None` if all gradients differ from 0."""
+    """Describes a parameter with a gradient of 0, if any."""
     # New parameters of 0 or 1 hide mistakes, so all parameters are moved by random numbers.
     with torch.no_grad():
         for parameter in model.bert.encoder.parameters():
@@ -94,7 +87,7 @@ def _find_zero_gradient(model: OperatorBertForMaskedLM) -> str | None:
 
 @torch.no_grad()
 def _find_fault_of_export(model: OperatorBertForMaskedLM) -> str | None:
-    """Exports a model to an ordinary BERT; returns a description if the outputs differ, or `None`."""
+    """Describes a difference between a model and the exported BERT, if any."""
     ours = _compute_logits(model.eval())
     theirs = _compute_logits(convert_to_stock_bert(model))
     if torch.allclose(ours, theirs, rtol=1e-4, atol=1e-4):
