@@ -28,6 +28,8 @@ PAGES = ("report", "claims", "audit", "appendix")
 STUDY = ROOT / "reports/examples/own_score/8_tokens"
 VOID = {"meta", "br", "link", "img"}
 MOST_PAGES = 15
+# bytes of an SVG, and points of its smallest font
+LARGEST, SMALLEST = 60_000, 8
 
 
 class Page(HTMLParser):
@@ -100,6 +102,18 @@ def test_figures_have_the_colours_of_the_page(reports):
     for figure in re.findall(r"role=\"img\".*?</svg>", page, re.DOTALL):
         assert "currentColor" in figure
         assert not re.search(": (#24292f|#ffffff|#d5dade)", figure)
+
+
+def test_every_figure_is_small_has_text_and_legible_fonts_and_no_reference_to_nothing(reports):
+    files = list((reports / "figures").glob("*.svg"))
+    assert {file.stem for file in files} >= {"saved_parameters", "score_differences"}
+    for file in files:
+        svg = file.read_text()
+        assert len(svg) <= LARGEST, file.name
+        assert "</text>" in svg
+        assert min(float(size) for size in re.findall(r"font-size: ([\d.]+)", svg)) >= SMALLEST
+        references = re.findall(r'(?:url\(#|href="#)([^")]*)', svg)
+        assert set(references) == set(re.findall(r' id="([^"]*)"', svg))
 
 
 def test_parts_without_a_number_of_this_run_are_listed_with_their_command(reports):
