@@ -145,22 +145,6 @@ def score_runs(
     return pd.DataFrame(rows)
 
 
-def test_the_published_gain_is_small_and_speaks_for_checkpoints(raw):
-    """By Welch's test p = 0.10 on base and 0.015 on small; fine-tuning seeds of two checkpoints are no pairs."""
-    frame = compare(raw, "released")
-    frame = frame[frame["arm"] == "pairwise"]
-    whole = frame[frame["at"] == scores.GLUE_SCORE].set_index("size")
-    assert whole["estimate"].to_dict() == pytest.approx({"base": 0.625, "small": 0.664}, abs=0.001)
-    assert whole["p"].to_dict() == pytest.approx({"base": 0.0995, "small": 0.0154}, abs=1e-4)
-    assert not whole["paired"].any()
-    assert set(whole["unit_of_inference"]) == {"fine-tuning seeds"}
-    assert set(whole["verdict"]) == {"one checkpoint per arm"}
-    assert whole["direction"].to_dict() == {"base": "", "small": "higher"}
-    columns = frame[(frame["size"] == "base") & (frame["at"] != scores.GLUE_SCORE)]
-    assert len(columns) == 9
-    assert (columns["direction"] == "").all()
-
-
 @pytest.mark.nightly
 def test_intervals_cover_all_true_differences_together_as_often_as_they_say():
     """Families of three tests whose true differences are 0, and ten standard deviations twice: the hard case."""

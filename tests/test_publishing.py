@@ -3,7 +3,6 @@
 import csv
 import importlib
 import io
-import json
 import os
 import re
 import subprocess
@@ -188,32 +187,3 @@ def test_pages_are_not_published_where_releases_cannot_be_read(complete):
 
 def list_jobs(workflow: str) -> dict:
     return yaml.safe_load((ROOT / f".github/workflows/{workflow}.yml").read_text(encoding="utf-8"))["jobs"]
-
-
-def test_the_job_that_executes_may_not_write_and_the_job_that_writes_always_runs():
-    jobs = list_jobs("executed")
-    assert "permissions" not in jobs["execute"]
-    assert jobs["publish"]["permissions"] == {"contents": "write"}
-    assert jobs["publish"]["if"] == "always()"
-
-
-@pytest.mark.parametrize("workflow", ["checks", "executed", "pages"])
-def test_a_workflow_calls_scripts_of_the_repository(workflow):
-    called = []
-    for job in list_jobs(workflow).values():
-        for step in job["steps"]:
-            called += re.findall(r"\.ci/[\w.]+", step.get("run", ""))
-    assert called
-    for script in called:
-        assert (ROOT / script).is_file()
-
-
-def test_a_codespace_installs_as_the_documentation_says_and_finds_dvc():
-    container = json.loads((ROOT / ".devcontainer/devcontainer.json").read_text(encoding="utf-8"))
-    make, *install = container["postCreateCommand"].split(" && ")
-    assert make == "python -m venv .venv"
-    documentation = (ROOT / "README.md").read_text(encoding="utf-8")
-    documentation += (ROOT / "stages/README.md").read_text(encoding="utf-8")
-    for command in install:
-        assert command in documentation
-    assert container["remoteEnv"]["PATH"].startswith("${containerWorkspaceFolder}/.venv/bin:")

@@ -21,7 +21,6 @@ from stages.question_answering import stage as question_answering
 from stages.question_answering.windows import Window, cut_context, encode_questions, find_token_span, pad_windows
 from stages.schema.settings import load_settings
 from stages.schema.training_sections import QuestionAnswering
-from stages.tasks import squad
 from stages.tokenization.vocabulary import SPECIAL, make_tokenizer
 
 # a toy model is slower on two threads
@@ -378,21 +377,3 @@ def test_runs_after_triviaqa_start_from_the_model_of_their_seeds():
     for run in question_answering.plan_runs(settings, models, settings.question_answering.tasks, trained):
         start = "after" if run.task.endswith("_triviaqa") else "data/pretraining/original-tiny/seed"
         assert run.weights == f"{start}-{run.pretraining_seed}"
-
-
-def test_real_answers_are_the_texts_of_their_spans(shared_data, tmp_path):
-    vocabulary = (shared_data / "vocab" / "bert-base-uncased-vocab.txt").read_text(encoding="utf-8").split("\n")[:30522]
-    tokenizer, questions = tmp_path / "tokenizer.json", tmp_path / "train.parquet"
-    make_tokenizer({piece: number for number, piece in enumerate(vocabulary)}).save(str(tokenizer))
-    frame = squad.read_original(shared_data, "squad1", "train").frame
-    frame.to_parquet(questions)
-    recipe = make_recipe(maximum_length=384, question_length=64, stride=128)
-    spans = read_spans(questions, encode_questions(questions, tokenizer, recipe))
-    assert {question for question, _ in spans} == set(range(len(frame)))
-    longer = 0
-    for question, text in spans:
-        answer = frame["answers"][question][0]
-        # An answer that is a part of a word has the whole word as its span.
-        assert answer in text
-        longer += text != answer
-    assert longer < 0.01 * len(spans)

@@ -157,36 +157,6 @@ def describe(precision: str = "float32", steps: int = 1) -> peers.Training:
     return stock.describe_pretraining(make_run(precision=precision), Corpus.open(TOKENS), TOKENIZER, steps)
 
 
-def test_stock_pretraining_takes_as_many_sequences_at_once_as_ours(pipeline, monkeypatch):
-    run = make_run(micro_batch_size=2)
-    training = stock.describe_pretraining(run, Corpus.open(TOKENS), TOKENIZER, 1)
-    assert run.training.batch_size == training.batch_size * training.schedule["gradient_accumulation_steps"] == 4
-    rows, forward = [], BertForMaskedLM.forward
-
-    @wraps(forward)
-    def watched(self, **named):
-        rows.append(len(named["input_ids"]))
-        return forward(self, **named)
-
-    monkeypatch.setattr(BertForMaskedLM, "forward", watched)
-    peers.time_steps(training, 1)
-    assert rows == [2] * 4
-
-
-def test_every_training_of_stock_bert_compiles_a_graph_of_its_own(pipeline, monkeypatch):
-    compiling = {"torch_compile": True, "torch_compile_backend": "eager"}
-    arguments = peers.TrainingArguments
-    monkeypatch.setattr(peers, "TrainingArguments", lambda folder, **named: arguments(folder, **{**named, **compiling}))
-    monkeypatch.setattr(torch._dynamo.config, "fail_on_recompile_limit_hit", False)
-    counts = torch._dynamo.utils.counters["stats"]
-    graphs = []
-    for _ in range(2):
-        counts.clear()
-        peers.time_steps(describe(steps=2), 2)
-        graphs.append(counts["unique_graphs"])
-    assert graphs == [1, 1]
-
-
 def test_stock_pretraining_masks_tokens_and_gets_no_attention_mask(pipeline, monkeypatch):
     inputs, forward = [], BertForMaskedLM.forward
 

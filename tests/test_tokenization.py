@@ -113,33 +113,6 @@ def test_sequences_are_the_documents_concatenated_and_cut_whatever_shards_and_ba
         assert counts == [len(stream), dropped, sequences, stream.count(tokenizer.token_to_id("[UNK]"))]
 
 
-@hypothesis.settings(deadline=None, max_examples=40)
-@given(
-    sizes=st.lists(st.integers(0, 40), max_size=5),
-    length=st.integers(1, 7),
-    shard_bytes=st.integers(1, 60),
-)
-def test_packing_is_concatenating_and_cutting(tmp_path_factory, sizes, length, shard_bytes):
-    folder = tmp_path_factory.mktemp("pack")
-    numbers = np.arange(sum(sizes), dtype="<u2")
-    streams = []
-    for part in np.split(numbers, np.cumsum(sizes)):
-        streams.append(folder / f"{len(streams)}.bin")
-        part.tofile(streams[-1])
-    entry = packing.pack(streams, folder / "train", length, shard_bytes)
-    (folder / "index.json").write_text(json.dumps({"sequence_length": length, "splits": {"train": entry}}))
-    rows, dropped = divmod(len(numbers), length)
-    assert (entry["sequences"], entry["dropped_tokens"]) == (rows, dropped)
-    for shard in entry["shards"]:
-        assert shard["sequences"] * length * 2 <= max(shard_bytes, 2 * length)
-    expected = numbers[: rows * length].reshape(rows, length)
-    found = read_sequences(folder)
-    assert found.dtype == np.int64
-    assert np.array_equal(found, expected)
-    order = np.random.default_rng(0).permutation(rows)
-    assert np.array_equal(packing.Sequences(folder, "train")[order], expected[order])
-
-
 @pytest.fixture
 def packed() -> Path:
     """Three sequences of five tokens, in the folder `packed`."""

@@ -51,28 +51,3 @@ def find_side(row) -> str:
     if row.low > 0:
         return "above"
     return "below" if row.high < 0 else "across"
-
-
-def test_no_csv_of_the_examples_has_a_verdict_that_its_interval_contradicts():
-    checked = 0
-    for path in [*(ROOT / "reports/examples").rglob("*.csv"), ROOT / "data/published/studies.csv"]:
-        # A table without rows is an empty file.
-        if not path.read_text(encoding="utf-8").strip():
-            continue
-        frame = pd.read_csv(path)
-        if not {"low", "high", "verdict"} <= set(frame.columns):
-            continue
-        word = frame["verdict"].astype(object).fillna("")
-        if "direction" in frame:
-            direction = frame["direction"].astype(object).fillna("")
-            word = word.where(direction == "", direction)
-        for row in frame.assign(word=word).itertuples():
-            if row.word == "one checkpoint per arm" and pd.notna(row.low):
-                assert find_side(row) == "across", (path, row)
-            if pd.isna(row.low) or row.word.startswith(OTHERS) or row.word in ("", "counted"):
-                # A direction needs an interval.
-                assert row.word not in SIDES["above"] | SIDES["below"], (path, row)
-                continue
-            assert row.word in SIDES[find_side(row)], (path, row)
-            checked += 1
-    assert checked > 300
