@@ -80,14 +80,14 @@ def train_and_predict(
     """Trains a classifier, or a regression, and predicts validation examples.
 
     `train` and the tables of `validation` by name are Parquet files with the columns text_a, text_b and label; `kept`
-    is a folder to save the fine-tuned model in, if any.
+    is a folder for the fine-tuned model, if any.
 
     Returns:
         By the names of `validation`, lists of a float per example: the class index, or the score in a regression. And
         the seconds of training, without loading and tokenising.
 
     Raises:
-        ValueError: The training diverges, or the code of a user's own operator has changed since the pre-training.
+        ValueError: The training diverges, or the code of a user's own operator has changed.
     """
     recipe = run.training
     task = TASKS[run.task]
@@ -227,13 +227,10 @@ def compute_logits(model, examples: Encoded, indices: np.ndarray) -> torch.Tenso
 
 @torch.no_grad()
 def predict_examples(model, examples: Encoded, precision: str) -> np.ndarray:
-    """Predicts n examples, without dropout; the model is left in evaluation mode.
+    """Predicts n examples, and leaves the model in evaluation mode; ValueError for a prediction that is not finite.
 
     Returns:
         [n] float64: class indices, or the scores of a regression (single output).
-
-    Raises:
-        ValueError: A prediction is not finite.
     """
     model.eval()
     predictions = np.empty(len(examples), dtype=np.float64)

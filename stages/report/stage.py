@@ -30,6 +30,7 @@ from stages.report import (
     first_screen,
     html,
     latex,
+    looks,
     own_figures,
     own_tables,
     pages,
@@ -194,6 +195,8 @@ def write_report(settings: Settings, context: dict, grids: dict[str, Grid], draw
 
 def main(settings: Settings) -> None:
     """Makes all tables and figures, writes the report and, if params.yaml asks for it, its PDF."""
+    for name, variant in settings.variants.items():
+        looks.PARENTS[name] = variant.operator
     rows = first_screen.build_rows(settings)
     grids = build_tables(settings)
     grids["first_screen"] = first_screen.list_numbers(rows)
