@@ -9,8 +9,8 @@ Write one class per operator: subclass SelfAttention or an operator of the repos
 - `list_parameter_shapes`, `count_score_operations` and `initialise_parameters`, if there are parameters outside Linear
   layers: the shapes, the operations and the first values.
 
-The operators in stages/attention/operators.py and hadamard.py are examples. In this small example, queries are not
-projected:
+The operators in stages/attention/operators.py and hadamard.py, with the first three in catalogue.py, are examples. In
+this small example, queries are not projected:
 
     from stages.attention.base import SelfAttention
 

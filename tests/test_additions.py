@@ -69,15 +69,17 @@ print(*rows.loc["pretraining.patience"], sep="|")
 
 def test_an_operator_is_a_class_and_its_name_in_the_list(copy):
     operators = copy / "stages/attention/operators.py"
-    text = (
-        "class KeysOnly(Symmetric):\n"
-        '    name = "keys_only"\n'
-        '    equation = "softmax(K_i K_i^T / sqrt(d)) V_i"\n'
-        '    source = "a test"\n'
-        '    label = "keys, and keys alone"\n'
-        '    look = ("#123456", "dotted")\n'
+    entry = (
+        '    "KeysOnly": Description(\n'
+        '        name="keys_only",\n'
+        '        equation="softmax(K_i K_i^T / sqrt(d)) V_i",\n'
+        '        source="a test",\n'
+        '        label="keys, and keys alone",\n'
+        '        look=("#123456", "dotted"),\n'
+        "    ),\n"
     )
-    edit(operators, "\nSELF_ATTENTION:", f"\n{text}\n\nSELF_ATTENTION:")
+    edit(copy / "stages/attention/catalogue.py", '    "Fixed":', f'{entry}    "Fixed":')
+    edit(operators, "\nSELF_ATTENTION:", "\nclass KeysOnly(Symmetric):\n    pass\n\n\nSELF_ATTENTION:")
     edit(
         operators,
         "        Original,\n        Symmetric,\n",

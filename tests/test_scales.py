@@ -8,7 +8,7 @@ import pytest
 import yaml
 
 from stages.__main__ import main as run
-from stages.schema import operators, scales
+from stages.schema import scales
 
 LAPTOP = """\
 # The default.
@@ -85,23 +85,13 @@ def test_values_of_a_scale_replace_those_of_laptop_with_their_comments(folder):
     assert scales.read("own") == WHOLE
 
 
-def test_hidden_files_are_no_scales_and_no_operators(tmp_path, monkeypatch):
+def test_hidden_files_are_no_scales(tmp_path, monkeypatch):
     shutil.copyfile(scales.FOLDER / "laptop.yaml", tmp_path / "laptop.yaml")
-    for file in operators.FOLDER.glob("*.py"):
-        shutil.copyfile(file, tmp_path / file.name)
-    # what a Mac leaves beside a file in an archive
-    for name in ("laptop.yaml", "operators.py"):
-        (tmp_path / f"._{name}").write_bytes(b"\0\5\x16\7")
-    # an editor's mark of a file with unsaved changes
-    (tmp_path / ".#operators.py").symlink_to("user@host.1:2")
+    # what a Mac leaves beside a file in an archive, and an editor's mark of a file with unsaved changes
+    (tmp_path / "._laptop.yaml").write_bytes(b"\0\5\x16\7")
+    (tmp_path / ".#laptop.yaml").symlink_to("user@host.1:2")
     monkeypatch.setattr(scales, "FOLDER", tmp_path)
-    monkeypatch.setattr(operators, "FOLDER", tmp_path)
-    operators._read_repository.cache_clear()
-    try:
-        assert scales.list_scales() == ["laptop"]
-        assert "pairwise" in operators.describe_operators()
-    finally:
-        operators._read_repository.cache_clear()
+    assert scales.list_scales() == ["laptop"]
 
 
 @pytest.mark.parametrize("scale", scales.list_scales())

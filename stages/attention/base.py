@@ -22,6 +22,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
+from .catalogue import CATALOGUE
 from .products import Mask, apply_linear_layers, attend, check_inputs, join_masks, mask_scores, merge_heads, split_heads
 
 # shapes of parameters by name
@@ -53,22 +54,10 @@ class SelfAttention(nn.Module):
     # `self_score`: Reformer (Kitaev et al. 2020, arXiv 2001.04451) masks the score of a token with itself, because a
     # query that equals the key matches itself best. In cross-attention no key is the query's own token.
 
-    # The schema and the reports read the next eight from the text of the class: each must be a literal.
-    # name in params.yaml
-    name: str
-    # equation as reports print it
-    equation: str
-    # publication to cite for the operator
-    source: str
-    # name in reports; "" takes `name`, in words
-    label: str = ""
-    # (colour, stroke) in figures, as matplotlib takes them; () leaves both to the figure
-    look: tuple = ()
-    # whether a BERT with the W_q, W_k and W_v that `build_projections` returns has equal outputs
+    # catalogue.py explains `name`, `equation`, `source`, `label`, `look` and the next three, and has the values for the
+    # operators of this package. A user's class sets literals, which the schema and the reports read from the text.
     exportable: bool = True
-    # allowed values of `start`, the source's first
     starts: tuple[str, ...] = ("default",)
-    # parameters outside Linear layers that influence only the scores
     scores_alone: tuple[str, ...] = ()
 
     # names of the Linear layers h -> h with bias, without the output projection
@@ -77,6 +66,16 @@ class SelfAttention(nn.Module):
     roles: tuple[str, ...] = ()
     # parameters to whose product the scores are proportional; a parameter that enters squared is named twice
     score_factors: tuple[str, ...] = ()
+
+    def __init_subclass__(cls) -> None:
+        super().__init_subclass__()
+        # A user's class, even with the name of a class of this package, takes nothing from the catalogue.
+        if cls.__module__.rpartition(".")[0] != __package__:
+            return
+        if cls.__name__ not in CATALOGUE:
+            raise ValueError(f"{cls.__name__} is missing in CATALOGUE of catalogue.py; add an entry for the class")
+        for name, value in vars(CATALOGUE[cls.__name__]).items():
+            setattr(cls, name, value)
 
     def __init__(
         self,

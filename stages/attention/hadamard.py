@@ -22,13 +22,7 @@ class Fixed(SelfAttention):
     # The blog gives no code and leaves open: heads (here a matrix W for each head and split values, as in the blog's
     # Hadamard layer), and how W starts: here as that layer's Keras kernel [1, heads, n, n], Glorot-uniform with limit
     # sqrt(6 / (2 heads n)), so that var W = 1 / (heads n).
-    name = "fixed"
-    equation = "softmax(W_i) V_i, V = X W_v, W_i [n, n]"
-    source = "blog post Hadamard Attentions, Fixed Attention"
-    look = ("#7a68c8", "dashdot")
-    exportable = False
     linear_layers = ("value",)
-    scores_alone = ("W",)
     score_factors = ("W",)
 
     @classmethod
@@ -84,11 +78,6 @@ class Hadamard(Fixed):
     """
 
     # The blog's count of 538,113 with the output projection, at h = 512, n = 40, implies 8 heads and biases.
-    name = "hadamard"
-    equation = "softmax(W_i * (X X^T) / s) V_i, V = X W_v, W_i [n, n], s a number"
-    source = "blog post Hadamard Attentions, its code"
-    look = ("#b58900", "dashed")
-    scores_alone = ("W", "s")
     s: Tensor
 
     @classmethod
@@ -128,12 +117,6 @@ class Hadamard(Fixed):
 
 class HadamardByHead(Hadamard):
     """Scores W_i * (X_i X_i^T) / s, a product per head: a control that fits the blog's formula, but not its code."""
-
-    name = "hadamard_by_head"
-    equation = "softmax(W_i * (X_i X_i^T) / s) V_i, V = X W_v, W_i [n, n], s a number"
-    source = "a control of this project"
-    label = "Hadamard, products by head"
-    look = ()
 
     def compute_products(self, X: Tensor, memory: Tensor) -> Tensor:
         """Computes X_i memory_i^T of every head i, [batch, heads, n, m]."""

@@ -25,13 +25,6 @@ class Original(SelfAttention):
     the same without biases.
     """
 
-    name = "original"
-    equation = "softmax(Q_i K_i^T / sqrt(d)) V_i, Q = X W_q, K = X W_k, V = X W_v"
-    source = "Devlin et al. 2018; Courtois et al. 2024, equation 1"
-    look = ("#5b6570", "solid")
-    # `tied` is a control of this project: W_k starts as W_q and is free afterwards, which asks whether a gain of
-    # Symmetric comes only from the initialisation.
-    starts = ("default", "tied")
     linear_layers = ("query", "key", "value")
     roles = ("query", "key", "value")
     score_factors = ("query.weight", "key.weight")
@@ -42,7 +35,7 @@ class Original(SelfAttention):
             self.key.weight.copy_(self.query.weight)
 
     def compute_source_spread(self, deviation: float) -> float | None:
-        """Computes the standard deviation of the scores before training."""
+        """Computes the spread of the scores before training."""
         # With the start `tied`, W_k equals W_q at first.
         if self.start == "tied":
             return self.compute_spread_of_squares(deviation)
@@ -56,10 +49,6 @@ class Symmetric(SelfAttention):
     width of a head.
     """
 
-    name = "symmetric"
-    equation = "softmax(Q_i Q_i^T / sqrt(d)) V_i, Q = X W_q, V = X W_v"
-    source = "Courtois et al. 2024, equation 3"
-    look = ("#0072b2", "dashed")
     linear_layers = ("query", "value")
     # Q(x) Q(y)^T: the layer that gives the queries gives the keys (equation 3).
     roles = ("query", "query", "value")
@@ -73,14 +62,6 @@ class Pairwise(Symmetric):
     without bias and constraint, which is multiplied before the division by sqrt(d).
     """
 
-    name = "pairwise"
-    equation = "softmax(Q_i S_i Q_i^T / sqrt(d)) V_i, Q = X W_q, V = X W_v, S_i [d, d]"
-    source = "Courtois et al. 2024, equations 4 to 6"
-    look = ("#d55e00", "dashdot")
-    # The released code starts S at N(0, 1), independent of BERT's deviation (`normal`). Controls of this project:
-    # identity, and N(0, 1 / d) (`scaled`).
-    starts = ("normal", "identity", "scaled")
-    scores_alone = ("S",)
     S: Tensor
     score_factors = ("S",)
 
@@ -139,12 +120,6 @@ class PartialQK(Symmetric):
     # Another row of the same table says that no diagonal scales; the count is followed here. The source leaves open
     # where the diagonal stands (here on the queries), how the diagonal starts (here at 1), and the biases (here as in
     # Shared).
-    name = "partial_qk"
-    equation = "softmax(S_i D_i S_i^T / sqrt(d)) V_i, S = X W, V = X W_v, D diagonal"
-    source = "Kowsher et al. 2025, Table 7"
-    label = "partial QK sharing"
-    look = ("#cc79a7", "solid")
-    scores_alone = ("D",)
     D: Tensor
     score_factors = ("D",)
 
@@ -173,14 +148,9 @@ class Shared(SelfAttention):
     # sqrt(d) is the width of a head (here, as in BERT) or of the model.
     # S is computed once and serves as queries, keys and values. Outputs and gradients equal the definition; two
     # products of [n, h] with a diagonal are saved.
-    name = "shared"
-    equation = "softmax(Q_i K_i^T / sqrt(d)) V_i, Q = S D_q, K = S D_k, V = S D_v, S = X W_s, D diagonal"
-    source = "Kowsher et al. 2024 and 2025, section 2.3"
-    look = ("#009e73", (0, (1, 1)))
     linear_layers = ("shared",)
     # W_q = W_k = W_v = W_s (section 2.3)
     roles = ("shared", "shared", "shared")
-    scores_alone = ("D_q", "D_k")
     D_q: Tensor
     D_k: Tensor
     D_v: Tensor
@@ -218,12 +188,6 @@ class OverParameters(Original):
 
     # The pairs per head, (f - w) h / w rounded down with w the width of all heads, keep the number of weights of a
     # network of width f. At h = 512 and f = 2,048 these are the draft's 1,536 (and, for OverParametersWide, 512) pairs.
-    name = "over_parameters"
-    equation = "original; in place of the feed-forward network softmax(Q_i K_i^T) V_i over learned pairs (K_i, V_i)"
-    source = "draft section Two Feed-Forward Layers = Attention over Parameters, first experiment"
-    label = "attention over parameters"
-    look = ("#3aa0a0", "solid")
-    exportable = False
     # number of heads over parameters, as a multiple of the model's heads
     heads_multiple = 1
 
@@ -245,11 +209,7 @@ class OverParameters(Original):
 
     @classmethod
     def build_feed_forward(cls, hidden: int, heads: int, intermediate: int, dropout: float) -> tuple[nn.Module, int]:
-        """Builds attention over learned pairs, in place of BERT's first feed-forward layer.
-
-        Returns:
-            The module [batch, n, h] -> [batch, n, w], and w, the width of all heads together.
-        """
+        """Builds attention over learned pairs, in place of BERT's first feed-forward layer; returns w, too."""
         many = cls.heads_multiple * heads
         d = hidden // heads
         pairs = cls.count_pairs(hidden, intermediate)
@@ -269,10 +229,6 @@ class OverParametersWide(OverParameters):
     The draft's text says 8 heads, which would halve the weights.
     """
 
-    name = "over_parameters_wide"
-    source = "draft section Two Feed-Forward Layers = Attention over Parameters, second experiment"
-    label = "attention over parameters, wide"
-    look = ("#3aa0a0", "dashed")
     heads_multiple = 2
 
 
@@ -282,10 +238,6 @@ class OverParametersWide(OverParameters):
 class SharedKV(SelfAttention):
     """Q = X W_q + b_q, K = V = X W_s + b_s: 2 (h^2 + h) parameters. Sharing without symmetric scores."""
 
-    name = "shared_kv"
-    equation = "softmax(Q_i S_i^T / sqrt(d)) S_i, Q = X W_q, S = X W_s"
-    source = "a control of this project"
-    label = "one matrix for keys and values"
     linear_layers = ("query", "shared")
     roles = ("query", "shared", "shared")
     # Not `shared.weight`, which also gives the values: the size of values shall not change.
@@ -300,11 +252,6 @@ class IdentityQuery(SelfAttention):
 
     # The authors adjust the scaling of scores and the weight decay. Neither is adjusted here, so that W_q is the only
     # difference from Original.
-    name = "identity_query"
-    equation = "softmax(X_i K_i^T / sqrt(d)) V_i, K = X W_k, V = X W_v"
-    source = "Karbevski and Mijoski 2025, arXiv 2510.23912"
-    label = "queries not projected"
-    look = ("#56b4e9", "dashdot")
     linear_layers = ("key", "value")
     score_factors = ("key.weight",)
 
@@ -331,11 +278,6 @@ class IdentityQuery(SelfAttention):
 class TiedQKV(SelfAttention):
     """Q = K = V = X W_s + b_s: h^2 + h parameters. Shared without the diagonals, to measure their effect."""
 
-    name = "tied_qkv"
-    equation = "softmax(S_i S_i^T / sqrt(d)) S_i, S = X W_s"
-    source = "a control of this project"
-    label = "shared without diagonals"
-    look = ("#b07d62", (0, (5, 1, 1, 1)))
     linear_layers = ("shared",)
     roles = ("shared", "shared", "shared")
     # Values grow by the root of the factor, too.
@@ -344,12 +286,6 @@ class TiedQKV(SelfAttention):
 
 class OriginalNarrow(Original):
     """Original with a feed-forward network h - 1 narrower, for 2 h^2 - h - 1 parameters less; Shared has one less."""
-
-    name = "original_narrow"
-    equation = "original, with a feed-forward network h - 1 narrower"
-    source = "a control of this project"
-    label = "original, narrower"
-    look = ()
 
     @classmethod
     def compute_feed_forward_width(cls, hidden: int, intermediate: int) -> int:

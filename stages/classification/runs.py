@@ -1,7 +1,4 @@
-"""Runs on a pre-trained or fine-tuned model as records, without torch.
-
-The content of a run (task, model, seed) decides the result, so equal runs share a job.
-"""
+"""Runs on a pre-trained or fine-tuned model as records, without torch. Equal runs share a job."""
 
 from pathlib import Path
 from typing import Any, ClassVar

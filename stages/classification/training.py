@@ -76,18 +76,14 @@ def train_and_predict(
 ) -> tuple[dict[str, list], float]:
     """Trains a classifier, or a regression, and predicts the validation examples, by name.
 
-    Args:
-        run: The task, the pre-trained weights, the recipe and the seed.
-        tokenizer: File of the tokenizer.
-        train: Parquet file of examples to train on, with the columns text_a, text_b and label.
-        validation: Parquet files of examples to predict, by name.
-        kept: Folder to save the fine-tuned model in, if any.
+    `train` and the tables of `validation` by name are Parquet files with the columns text_a, text_b and label; `kept`
+    is a folder for the fine-tuned model, if any.
 
     Returns:
         By name, a float per example: the class index, or the score in a regression. And the seconds of the updates.
 
     Raises:
-        ValueError: The training diverges, or the code of a user's own operator has changed since the pre-training.
+        ValueError: The training diverges, or the code of a user's own operator has changed.
     """
     recipe = run.training
     task = TASKS[run.task]
@@ -227,13 +223,10 @@ def compute_logits(model, examples: Encoded, indices: np.ndarray) -> torch.Tenso
 
 @torch.no_grad()
 def predict_examples(model, examples: Encoded, precision: str) -> np.ndarray:
-    """Predicts n examples, without dropout; the model is left in evaluation mode.
+    """Predicts n examples, and leaves the model in evaluation mode; ValueError for a prediction that is not finite.
 
     Returns:
-        [n] float64 in the order of the examples: class indices, or the scores of a regression (single output).
-
-    Raises:
-        ValueError: A prediction is not finite.
+        [n] float64: class indices, or the scores of a regression (single output).
     """
     model.eval()
     predictions = np.empty(len(examples), dtype=np.float64)

@@ -17,10 +17,8 @@ PAPER = "#ffffff"
 HEAT = "#3d5a98"
 # colours that colour-blind readers can tell apart (Okabe and Ito), with strokes that differ in print
 STYLES = {name: operator.look for name, operator in describe_operators().items() if operator.look}
-# an operator without a look
-STYLES.setdefault("shared_kv", ("#aa4466", "dashed"))
-# operators in the colour of another operator; stage `report` adds the variants in params.yaml
-VARIANT_OF = {"hadamard_by_head": "hadamard", "original_narrow": "original"}
+# operators by the name of a variant of params.yaml; stage `report` fills the table
+PARENTS: dict[str, str] = {}
 # strokes of variants, none of which an operator has
 VARIANTS = (
     (0, (6, 2)),
@@ -37,13 +35,14 @@ FURTHER = ("#aa4466", "#6b7f1f", "#4b5fc0", "#8a6d3b")
 
 
 def find_style(operator: str) -> tuple:
-    """Finds colour and stroke of an operator; a variant such as `pairwise_scaled` has its operator's colour."""
+    """Finds colour and stroke of an operator; a variant has its operator's colour."""
     if operator in STYLES:
         return STYLES[operator]
     # a checksum, because `hash` differs between processes
     number = zlib.crc32(operator.encode())
     stroke = VARIANTS[number % len(VARIANTS)]
-    if operator in VARIANT_OF:
-        colour, _ = find_style(VARIANT_OF[operator])
+    parent = PARENTS.get(operator)
+    if parent in STYLES:
+        colour, _ = STYLES[parent]
         return colour, stroke
     return FURTHER[number % len(FURTHER)], stroke

@@ -30,6 +30,7 @@ from stages.report import (
     first_screen,
     html,
     latex,
+    looks,
     own_figures,
     own_tables,
     pages,
@@ -39,7 +40,6 @@ from stages.report import (
     table_rows,
 )
 from stages.report.drawing import Drawing
-from stages.report.looks import VARIANT_OF
 from stages.report.tables import Grid, write_csv
 from stages.report.text_templates import (
     TEMPLATES,
@@ -195,7 +195,8 @@ def write_report(settings: Settings, context: dict, grids: dict[str, Grid], draw
 
 def main(settings: Settings) -> None:
     """Makes all tables and figures, writes the report and, if params.yaml asks for it, its PDF."""
-    VARIANT_OF.update({name: variant.operator for name, variant in settings.variants.items()})
+    for name, variant in settings.variants.items():
+        looks.PARENTS[name] = variant.operator
     rows = first_screen.build_rows(settings)
     grids = build_tables(settings)
     grids["first_screen"] = first_screen.list_numbers(rows)

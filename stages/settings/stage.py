@@ -79,7 +79,7 @@ def find_large_batches(settings: Settings) -> list[str]:
 
 
 def main(settings: Settings) -> None:
-    """Checks files, labels and the user's own operators, and prints notes on GPU memory."""
+    """Runs all checks, and prints notes on GPU memory."""
     # The call raises an error for a label that a task does not have.
     find_positive_classes(settings.cross_domain)
     scales.require_named(PATH)
