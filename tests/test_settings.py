@@ -272,7 +272,7 @@ def plan_jobs(settings: Settings) -> list[set[str]]:
     plans = (
         pretraining.plan_runs(settings, models),
         finetuning.plan_runs(settings, settings.list_finetuned()),
-        question_answering.plan_runs(settings, models, trained),
+        question_answering.plan_runs(settings, models, settings.question_answering.tasks, trained),
     )
     return [{job.text for job in jobs} for jobs in plans]
 

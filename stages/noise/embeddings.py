@@ -114,6 +114,7 @@ def add_noise(
     spared: Tensor,
 ) -> Iterator[None]:
     """Adds noise to the embeddings of a model during a `with` block; every batch has new draws."""
+    # A generator per noise seed: every operator and level meets the same draws.
     generator = torch.Generator(find_device()).manual_seed(seed)
 
     def add_to_output(
@@ -147,6 +148,7 @@ def compute_factors(
 
     At level 0.2 and kind `unit`, the factors are 0.2.
     """
+    # Every vector gets the same norm.
     if kind == "exact_norm":
         return level * norm / G.norm(dim=-1, keepdim=True)
     factor = level
