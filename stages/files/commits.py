@@ -53,7 +53,7 @@ def is_folder(repository: str) -> bool:
 
 
 def require_files(repository: str) -> None:
-    """Raises ValueError if a repository is a folder with a Git LFS or git-annex pointer in place of a file."""
+    """Raises ValueError if a folder has a Git LFS or git-annex pointer in place of a file."""
     if is_folder(repository):
         for path in list_visible(Path(repository)):
             if not path.is_dir():

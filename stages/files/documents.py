@@ -48,7 +48,7 @@ for _type, _form in FORMS.items():
 
 
 def is_generated(folder: Path) -> bool:
-    """Returns whether README.md in a folder of data has the metadata `generated: true`, between two lines `---`."""
+    """Returns whether README.md in a folder has the metadata `generated: true`, between two lines `---`."""
     path = folder / "README.md"
     text = path.read_text(encoding="utf-8", errors="replace") if path.is_file() else ""
     return re.match(r"---\n(?:(?!---\n).*\n)*generated: true\n", text) is not None

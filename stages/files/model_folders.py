@@ -76,8 +76,8 @@ def render_card(
 ) -> str:
     """Renders a model card, the text of README.md, with metadata for the hub.
 
-    `folder` is the final folder of the model, `operator` a name in params.yaml, `task` the hub's name, such as
-    `fill-mask`; `measured` has values by (name of the data, part of the data, metric).
+    `folder` is the final folder, `operator` a name in params.yaml, `task` the hub's name, such as `fill-mask`;
+    `measured` has values by (name of the data, part of the data, metric).
     """
     from huggingface_hub import EvalResult, ModelCard, ModelCardData
 

@@ -70,7 +70,7 @@ def write(path: Path, rows: Iterable[Observation]) -> None:
 
 
 def read(paths: Iterable[Path]) -> pd.DataFrame:
-    """Reads all observations of the given files, in order, as a single frame; empty cells are NaN or NA.
+    """Reads all observations of the given files, in order, as a single frame.
 
     Raises:
         ValueError: a file is missing, damaged or has other columns.

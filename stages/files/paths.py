@@ -52,5 +52,5 @@ def find_model_after(operator: str, size: str, seed: int, step: int) -> Path:
 
 
 def find_finetuned(model: tuple[str, str, str], task: str, pretraining_seed: int, seed: int) -> Path:
-    """Returns the folder of a model (protocol, operator and size), fine-tuned on `task` with `seed`."""
+    """Returns the folder of a model (protocol, operator and size), fine-tuned on `task`."""
     return FINETUNED / "-".join(model) / f"{task}-pretraining-{pretraining_seed}-finetuning-{seed}"

@@ -19,5 +19,5 @@ def quote_value(value: object) -> str:
 
 
 def quote_bare(value: object) -> str:
-    """Formats a value for an error message without quotation marks, escaped and at most 80 characters."""
+    """Formats a value as `quote_value` does, without quotation marks."""
     return quote_value(str(value))[1:-1]

@@ -124,7 +124,7 @@ def list_visible(folder: Path) -> list[Path]:
 
 
 def is_hidden(path: Path, folder: Path) -> bool:
-    """Whether a name in a path, below a folder, begins with a dot."""
+    """Whether a name in a path below a folder begins with a dot."""
     # editors, desktops and archives leave such files (.DS_Store, .NAME.swp), which are no data
     return any(part.startswith(".") and part != ".." for part in path.relative_to(folder).parts)
 
@@ -146,7 +146,7 @@ def write_atomically(path: Path, content: str | bytes) -> None:
 
 
 def make_read_only(path: Path) -> None:
-    """Protects a finished file against edits; if the file system refuses, prints a warning."""
+    """Protects a finished file against edits, or prints a warning."""
     try:
         path.chmod(0o444)
     except OSError as error:
@@ -212,7 +212,7 @@ def read_states(path: Path) -> dict[Path, tuple]:
 
 
 def compute_digests(paths: Iterable[Path]) -> dict[Path, str]:
-    """Computes the SHA-256 of each file or folder, several at a time."""
+    """Computes the SHA-256 of files or folders, several at a time."""
     paths = list(paths)
     with ThreadPoolExecutor() as threads:
         return dict(zip(paths, threads.map(compute_sha256, paths), strict=True))
@@ -232,7 +232,7 @@ def compute_sha256(path: Path) -> str:
 
 
 def count_bytes(path: Path) -> int:
-    """Returns the size of a file, or of all files below a folder."""
+    """Returns the bytes of a file, or of all files below a folder."""
     if path.is_file():
         return path.stat().st_size
     return sum(file.stat().st_size for file in path.rglob("*") if file.is_file())
