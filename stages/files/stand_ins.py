@@ -32,7 +32,7 @@ def require_data(path: Path, stand_ins: dict[bytes, str] = POINTERS | PAGE) -> N
     `stand_ins` maps a pattern of the first bytes to the message; POINTERS only allows web pages.
 
     Raises:
-        ValueError: the content is forbidden, or the target of a link is missing; the message has a remedy.
+        ValueError: the content is forbidden, or the target of a link is missing.
         FileNotFoundError: there is no such file.
     """
     require_target(path)

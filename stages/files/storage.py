@@ -160,7 +160,7 @@ def _warn_once(operation: str, text: str) -> None:
 
 
 def write_table(path: Path, frame: "pd.DataFrame") -> None:
-    """Writes a frame as CSV, without index and with ten significant digits, so that all machines write equal bytes."""
+    """Writes a frame as CSV, without index, with ten significant digits: all machines write equal bytes."""
     write_atomically(path, frame.to_csv(index=False, lineterminator="\n", float_format="%.10g"))
 
 
