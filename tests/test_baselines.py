@@ -40,14 +40,14 @@ def test_the_most_frequent_answer_is_that_of_the_training_examples(task, train, 
 
 
 def test_each_linear_model_sees_the_features_of_its_name():
-    assert words.extract_words(("a b", "b c")) == ["a", "b", "b", "c"]
-    overlap = words.extract_overlap(("a b", "b c"))
+    assert words._extract_words(("a b", "b c")) == ["a", "b", "b", "c"]
+    overlap = words._extract_overlap(("a b", "b c"))
     assert {"differing a", "differing c", "first a", "second c", "shared b"} <= set(overlap)
     assert overlap.count("number of shared words") == 1
     assert overlap.count("number of differing words") == 2
     # Without a second text, order does not count.
-    assert sorted(words.extract_overlap(("dog bites man", None))) == ["first bites", "first dog", "first man"]
-    neighbours = set(words.extract_neighbours(("a b", "c")))
+    assert sorted(words._extract_overlap(("dog bites man", None))) == ["first bites", "first dog", "first man"]
+    neighbours = set(words._extract_neighbours(("a b", "c")))
     assert {"first a b", "first  a", "first b ", "second c"} <= neighbours
 
 

@@ -50,7 +50,12 @@ COLUMNS = [*KEYS, "value", "low", "high"]
 WithoutModel = Mapping[tuple[str, str, str, str], tuple[float, float]]
 
 
-def compute_interval(metric: str, value: float, n: int, confidence: float) -> tuple[float, float]:
+def compute_interval(
+    metric: str,
+    value: float,
+    n: int,
+    confidence: float,
+) -> tuple[float, float]:
     """Computes the confidence interval of a constant answer's score, as fractions.
 
     Args:
@@ -64,7 +69,8 @@ def compute_interval(metric: str, value: float, n: int, confidence: float) -> tu
         if n <= 3:
             return -1.0, 1.0
         # Fisher's interval around a correlation of 0.
-        end = tanh(stats.norm.ppf((1 + confidence) / 2) / sqrt(n - 3))
+        deviations = stats.norm.ppf((1 + confidence) / 2)
+        end = tanh(deviations / sqrt(n - 3))
         return -end, end
     if metric == "f1":
         low, high = _compute_wilson_interval(_compute_positive_share(value), n, confidence)
@@ -79,7 +85,12 @@ def _compute_positive_share(f1: float) -> float:
 
 
 def _compute_wilson_interval(share: float, n: int, confidence: float) -> tuple[float, float]:
-    return proportion_confint(round(share * n), n, 1 - confidence, method="wilson")
+    return proportion_confint(
+        count=round(share * n),
+        nobs=n,
+        alpha=1 - confidence,
+        method="wilson",
+    )
 
 
 def collect_scores(rows: pd.DataFrame, confidence: float) -> pd.DataFrame:
@@ -106,21 +117,26 @@ def collect_scores(rows: pd.DataFrame, confidence: float) -> pd.DataFrame:
         parts.append(_average_columns(answered, ("squad1", "squad2"), "squad").assign(metric=metric))
     # All other baselines count under every protocol.
     wanted = raw.rename(columns={"protocol": "recipe"}).merge(scores.list_metrics(), on=["evaluated_on", "metric"])
-    wanted = wanted[wanted["recipe"].isna() | (wanted["recipe"] == wanted["protocol"])]
+    recipes = wanted["recipe"]
+    wanted = wanted[recipes.isna() | (recipes == wanted["protocol"])]
     for protocol, metrics in wanted.groupby("protocol"):
         groups = metrics.groupby(["operator", "evaluated_on"], sort=False)
         columns = groups[["metric", "value", "low", "high"]].apply(_combine_metrics).reset_index()
         averages = [_average_columns(columns, names, name) for name, names in scores.MEANS.items()]
         for part in (columns, *averages):
             parts.append(part.assign(protocol=protocol, metric="score"))
-    return stack_frames([part.reindex(columns=COLUMNS) for part in parts]).reset_index(drop=True)
+    return stack_frames(parts).reindex(columns=COLUMNS).reset_index(drop=True)
 
 
 def _list_transferred(rows: pd.DataFrame, confidence: float) -> pd.DataFrame:
     # The accuracy of the more frequent of yes and no on each split to which models are transferred.
     splits = select_rows(rows, stage="cross_domain", metric="majority_accuracy")
     # Every model that is tested on a split has the same number there.
-    splits = splits.drop_duplicates("evaluated_on").assign(operator=MOST_FREQUENT, protocol=None, metric=TRANSFERRED)
+    splits = splits.drop_duplicates("evaluated_on").assign(
+        operator=MOST_FREQUENT,
+        protocol=None,
+        metric=TRANSFERRED,
+    )
     splits = _add_intervals(splits, pd.Series("accuracy", splits.index), confidence)
     return splits.reindex(columns=COLUMNS).reset_index(drop=True)
 
@@ -133,7 +149,12 @@ def _add_intervals(rows: pd.DataFrame, metrics: pd.Series, confidence: float) ->
         if row.operator == MOST_FREQUENT:
             end = compute_interval(metric, row.value, int(row.n), confidence)
         ends.append(end)
-    intervals = pd.DataFrame(ends, columns=["low", "high"], index=rows.index, dtype=float)
+    intervals = pd.DataFrame(
+        ends,
+        columns=["low", "high"],
+        index=rows.index,
+        dtype=float,
+    )
     return pd.concat([rows, intervals], axis=1)
 
 
@@ -146,13 +167,16 @@ def _combine_metrics(metrics: pd.DataFrame) -> pd.Series:
     f1 = numbers.loc["f1"]
     always = (_compute_positive_share(f1) + f1) / 2
     never = numbers.loc["accuracy"] / 2
-    return always if always["value"] >= never["value"] else never
+    if always["value"] >= never["value"]:
+        return always
+    return never
 
 
 def _average_columns(columns: pd.DataFrame, wanted: tuple[str, ...], name: str) -> pd.DataFrame:
     """Averages the `wanted` columns, as `evaluated_on` `name`, for each baseline that has all of these columns."""
     means = []
-    for operator, rows in columns[columns["evaluated_on"].isin(wanted)].groupby("operator", sort=False):
+    selected = columns[columns["evaluated_on"].isin(wanted)]
+    for operator, rows in selected.groupby("operator", sort=False):
         if len(rows) < len(wanted):
             continue
         mean = rows["value"].mean()
@@ -178,7 +202,11 @@ def map_scores(rows: pd.DataFrame) -> WithoutModel:
     return known
 
 
-def look_up_score(name: str, score: Mapping, baselines: WithoutModel) -> tuple[float, float]:
+def look_up_score(
+    name: str,
+    score: Mapping,
+    baselines: WithoutModel,
+) -> tuple[float, float]:
     """Looks up a baseline, such as `most_frequent`, on the data and metric on which a model was scored.
 
     `score` has `protocol`, `evaluated_on` and `metric` of the model's score; for `cross_domain` also `stage` and
@@ -216,7 +244,9 @@ def look_up_baselines(score: Mapping, baselines: WithoutModel) -> dict[str, floa
 
 def is_at_chance(score: float, high: float) -> bool | None:
     """Checks whether a score is at most the upper end of the constant answer's interval; None if either is NaN."""
-    return None if isnan(score) or isnan(high) else score <= high
+    if isnan(score) or isnan(high):
+        return None
+    return score <= high
 
 
 def score_too_low(arms: Iterable[pd.DataFrame], lost: bool) -> bool:
@@ -229,9 +259,12 @@ def score_too_low(arms: Iterable[pd.DataFrame], lost: bool) -> bool:
     """
     chances = []
     for arm in arms:
-        high = float(arm["most_frequent_high"].iloc[0])
-        chances.append(is_at_chance(float(arm["score"].mean()), high) is True)
-    return any(chances) if lost else all(chances)
+        high = arm["most_frequent_high"].iloc[0]
+        # No comparison with NaN, an unknown end, is true.
+        chances.append(arm["score"].mean() <= high)
+    if lost:
+        return any(chances)
+    return all(chances)
 
 
 def add_baselines(rows: pd.DataFrame, baselines: WithoutModel, value: str = "value") -> pd.DataFrame:

@@ -32,12 +32,20 @@ MILESTONES = (
 )
 # Metrics of milestones, reached or not.
 NAMES = (*MILESTONES, *(name + NOT_REACHED for name in MILESTONES))
-EVENTS = ["size", "operator", "milestone", "pretraining_seed", "step", "reached"]
+EVENTS = [
+    "size",
+    "operator",
+    "milestone",
+    "pretraining_seed",
+    "step",
+    "reached",
+]
 
 
 def add_steps(rows: pd.DataFrame) -> pd.DataFrame:
     """Adds a column `step`, read from the condition of every row: `step=250` gives 250."""
-    return rows.assign(step=rows["condition"].str.removeprefix("step=").astype(int))
+    steps = rows["condition"].str.removeprefix("step=")
+    return rows.assign(step=steps.astype(int))
 
 
 def select_validation_loss(rows: pd.DataFrame) -> pd.DataFrame:
@@ -47,7 +55,13 @@ def select_validation_loss(rows: pd.DataFrame) -> pd.DataFrame:
 
 def select_scores_by_step(measured: pd.DataFrame) -> pd.DataFrame:
     """Selects the GLUE scores, fractions, of models fine-tuned from intermediate checkpoints, with a number `step`."""
-    return add_steps(select_rows(measured, stage="convergence", metric="score", evaluated_on="glue_score"))
+    scores = select_rows(
+        measured,
+        stage="convergence",
+        metric="score",
+        evaluated_on="glue_score",
+    )
+    return add_steps(scores)
 
 
 def measure_losses(rows: pd.DataFrame, levels: Sequence[float] = LEVELS) -> pd.DataFrame:
@@ -76,7 +90,8 @@ def measure_losses(rows: pd.DataFrame, levels: Sequence[float] = LEVELS) -> pd.D
         for level in levels:
             crossing = survival.find_crossing(steps, losses, level)
             milestone = _name_milestone("steps_to_loss", *crossing)
-            milestones.append({**fields, **milestone, "condition": f"loss={level:g}"})
+            milestone["condition"] = f"loss={level:g}"
+            milestones.append({**fields, **milestone})
     late = pd.DataFrame(lates, columns=FIELDS)
     return stack_frames(
         [
@@ -89,8 +104,9 @@ def measure_losses(rows: pd.DataFrame, levels: Sequence[float] = LEVELS) -> pd.D
 
 
 def _name_milestone(milestone: str, step: float, reached: bool) -> dict:
-    metric = milestone if reached else milestone + NOT_REACHED
-    return {"metric": metric, "value": step}
+    if not reached:
+        milestone += NOT_REACHED
+    return {"metric": milestone, "value": step}
 
 
 def measure_steps_to_scores(whole: pd.DataFrame) -> pd.DataFrame:
@@ -146,8 +162,11 @@ def collect_events(measured: pd.DataFrame) -> pd.DataFrame:
     # One fine-tuning run that never arrives makes the pre-training run censored.
     all_reached = rows.groupby(keys, sort=False)["reached"].transform("all")
     decisive = rows[all_reached | ~rows["reached"]]
-    groups = decisive.groupby(keys, sort=False)
-    return groups.agg(step=("value", "mean"), reached=("reached", "all")).reset_index()[EVENTS]
+    events = decisive.groupby(keys, sort=False).agg(
+        step=("value", "mean"),
+        reached=("reached", "all"),
+    )
+    return events.reset_index()[EVENTS]
 
 
 def select_milestone_events(measured: pd.DataFrame) -> pd.DataFrame:
@@ -177,10 +196,13 @@ def select_measurements(measured: pd.DataFrame, fields: dict[str, str]) -> pd.Da
     metric = fields.get("metric")
     if metric not in MILESTONES:
         return select_rows(measured, **fields).assign(reached=True)
-    of_milestone = measured[measured["metric"].isin((metric, metric + NOT_REACHED))]
-    others = {field: value for field, value in fields.items() if field != "metric"}
-    steps = collect_events(select_rows(of_milestone, **others)).rename(columns={"step": "value"})
-    return steps.reindex(columns=[*FIELDS, "reached"]).assign(stage="pretraining", metric=metric)
+    wanted = {**fields, "metric": [metric, metric + NOT_REACHED]}
+    events = collect_events(select_rows(measured, **wanted))
+    steps = events.rename(columns={"step": "value"})
+    return steps.reindex(columns=[*FIELDS, "reached"]).assign(
+        stage="pretraining",
+        metric=metric,
+    )
 
 
 def estimate_milestones(measured: pd.DataFrame, by_step: pd.DataFrame, confidence: float) -> pd.DataFrame:
@@ -207,22 +229,29 @@ def estimate_milestones(measured: pd.DataFrame, by_step: pd.DataFrame, confidenc
         evaluated = select_rows(by_step, **place, quantity=quantity)["step"]
         bracket = (None, None)
         if len(arrivals):
-            bracket = find_bracket(np.sort(evaluated.to_numpy()), arrivals["step"].to_numpy(float))
+            bracket = find_bracket(np.sort(evaluated), arrivals["step"])
         brackets.append(bracket)
-    brackets = pd.DataFrame(brackets, columns=["after", "before"], dtype="Int64")
+    brackets = pd.DataFrame(
+        brackets,
+        columns=["after", "before"],
+        dtype="Int64",
+    )
     columns = ["size", "operator", "milestone", *survival.MEANS, "after", "before"]
     return pd.concat([means, brackets], axis=1)[columns]
 
 
-def find_bracket(evaluated: np.ndarray, steps: np.ndarray) -> tuple[int, int]:
+def find_bracket(evaluated: np.ndarray, steps: pd.Series) -> tuple[int, int]:
     """Finds the evaluations around all steps: 150 and 260 lie between the evaluations at 100 and 300.
 
     Both arguments are steps, `evaluated` in increasing order. Returns the last evaluation before the lowest step (0
     without such an evaluation), and the first evaluation not before the highest step.
     """
     earlier = evaluated[evaluated < steps.min()]
-    after = int(earlier[-1]) if len(earlier) else 0
-    return after, int(evaluated[np.searchsorted(evaluated, steps.max())])
+    after = 0
+    if len(earlier):
+        after = int(earlier[-1])
+    before = np.searchsorted(evaluated, steps.max())
+    return after, int(evaluated[before])
 
 
 def summarise_curves(rows: pd.DataFrame, whole: pd.DataFrame) -> pd.DataFrame:
@@ -234,5 +263,9 @@ def summarise_curves(rows: pd.DataFrame, whole: pd.DataFrame) -> pd.DataFrame:
     """
     losses = select_validation_loss(rows).assign(quantity="loss")
     scores = select_scores_by_step(whole).sort_values(["size", "operator", "step"], kind="stable")
-    scores = scores.assign(quantity="glue_score", value=100 * scores["value"])
-    return compute_bands(stack_frames([losses, scores]), ["quantity", "operator", "size", "step"])
+    scores = scores.assign(
+        quantity="glue_score",
+        value=100 * scores["value"],
+    )
+    curves = stack_frames([losses, scores])
+    return compute_bands(curves, ["quantity", "operator", "size", "step"])

@@ -36,7 +36,12 @@ QA_TASKS = {
     "squad1_triviaqa": "triviaqa",
     "squad2_triviaqa": "triviaqa",
 }
-TIME_KEYS = ["size", "operator", "metric", "task"]
+TIME_KEYS = [
+    "size",
+    "operator",
+    "metric",
+    "task",
+]
 
 
 def pair_with_reference(rows: pd.DataFrame, references: pd.DataFrame) -> pd.DataFrame:
@@ -71,7 +76,12 @@ def compute_savings(counts: pd.DataFrame) -> pd.DataFrame:
         pairs = pair_with_reference(counted, original)
         parts.append(pairs.assign(value=100 * (1 - pairs["value"] / pairs["reference"])))
     blocks = pair_with_original(counts, "attention_block_parameters")
-    parts.append(blocks.assign(metric="block_factor", value=blocks["reference"] / blocks["value"]))
+    parts.append(
+        blocks.assign(
+            metric="block_factor",
+            value=blocks["reference"] / blocks["value"],
+        )
+    )
     return pd.concat(parts)[FIELDS]
 
 
@@ -117,10 +127,11 @@ def select_elsewhere(rows: pd.DataFrame) -> pd.DataFrame:
 
     Only the matched split of MNLI is selected.
     """
-    balanced = rows[rows["metric"] == "balanced_accuracy"]
+    balanced = select_rows(rows, metric="balanced_accuracy")
     other_task = balanced["task"] != balanced["evaluated_on"].map(TASK_OF)
     # the mismatched split would count MNLI twice
-    return balanced[other_task & (balanced["evaluated_on"] != MISMATCHED)]
+    matched = balanced["evaluated_on"] != MISMATCHED
+    return balanced[other_task & matched]
 
 
 def measure_curves(rows: pd.DataFrame, keys: list[str]) -> pd.DataFrame:
@@ -163,7 +174,10 @@ def measure_noise(rows: pd.DataFrame) -> pd.DataFrame:
     # Curves are comparable over the same range of levels only.
     whole = (levels.transform("min") == 0) & (levels.transform("max") == LOUDEST)
     measures = measure_curves(rows[whole], keys)
-    measures = measures.assign(metric=measures["measure"].map(NOISE), condition=None)
+    measures = measures.assign(
+        metric=measures["measure"].map(NOISE),
+        condition=None,
+    )
     return measures.dropna(subset="metric").reindex(columns=FIELDS)
 
 
@@ -204,5 +218,5 @@ def summarise_times(rows: pd.DataFrame) -> pd.DataFrame:
     """
     rows = select_rows(rows, stage="timing")
     rows = rows.assign(task=rows["task"].fillna(""))
-    groups = rows.groupby(TIME_KEYS, sort=False)["value"].agg(["mean", "std"])
-    return groups.rename(columns={"std": "sd"}).reset_index()
+    groups = rows.groupby(TIME_KEYS, sort=False)["value"]
+    return groups.agg(mean="mean", sd="std").reset_index()

@@ -131,7 +131,6 @@ def _make_table(
     cells: dict[str, dict] | None = None,
     **entry,
 ) -> Table:
-    """Makes a table from an entry of tables.yaml."""
     # Most tables have one unit for all cells.
     # Columns and cells may have a separate factor and separate decimals.
     defaults = {"scale": scale, "decimals": decimals}

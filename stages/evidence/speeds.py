@@ -15,7 +15,11 @@ BUSY = "machine was busy"
 TOLERANCE = 1.1
 # A process on the same core takes half of the core. Rounds of an idle machine differ by a tenth.
 FAR_BELOW = 2 / 3
-ROUND = ["size", "operator", "condition"]
+ROUND = [
+    "size",
+    "operator",
+    "condition",
+]
 
 
 def collect_speeds(rows: pd.DataFrame) -> pd.DataFrame:

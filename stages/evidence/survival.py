@@ -12,10 +12,22 @@ import pandas as pd
 
 from stages.evidence.statistics import compute_mean_interval
 
-MEANS = ["mean", "sd", "low", "high", "runs", "never"]
+MEANS = [
+    "mean",
+    "sd",
+    "low",
+    "high",
+    "runs",
+    "never",
+]
 
 
-def find_crossing(steps: np.ndarray, values: np.ndarray, level: float, rising: bool = False) -> tuple[float, bool]:
+def find_crossing(
+    steps: np.ndarray,
+    values: np.ndarray,
+    level: float,
+    rising: bool = False,
+) -> tuple[float, bool]:
     """Finds the step at which the values of a run first cross a level, interpolated linearly between evaluations.
 
     Losses of 6 and 5 nats at steps 100 and 200 cross 5.5 at step 150. A run that begins beyond the level crosses the
@@ -30,7 +42,9 @@ def find_crossing(steps: np.ndarray, values: np.ndarray, level: float, rising: b
     Returns:
         The step of the crossing and True; the last step and False without a crossing.
     """
-    beyond = values >= level if rising else values <= level
+    beyond = values <= level
+    if rising:
+        beyond = values >= level
     places = np.flatnonzero(beyond)
     if len(places) == 0:
         return float(steps[-1]), False

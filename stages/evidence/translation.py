@@ -19,7 +19,16 @@ BY_EPOCH = r"epoch=(\d+)"
 PEAK = "training_accuracy"
 # accuracy_ceiling is the training_accuracy with all real tokens right, as training_accuracy counts padding as wrong.
 CURVES = ("training_accuracy", "accuracy_ceiling", "accuracy", "perplexity")
-SUMMARY = ["protocol", "operator", "metric", "n", "mean", "sd", "low", "high"]
+SUMMARY = [
+    "protocol",
+    "operator",
+    "metric",
+    "n",
+    "mean",
+    "sd",
+    "low",
+    "high",
+]
 
 
 def select_measures(rows: pd.DataFrame) -> pd.DataFrame:
@@ -52,7 +61,9 @@ def select_epochs(rows: pd.DataFrame) -> pd.DataFrame:
 
 def name_model(size: str) -> str:
     """Names the model of a size for readers: `blog` gives `Transformer, blog`, and `tiny` gives `BERT-tiny`."""
-    return f"Transformer, {size}" if size in SIZES else f"BERT-{size}"
+    if size in SIZES:
+        return f"Transformer, {size}"
+    return f"BERT-{size}"
 
 
 def average_curves(rows: pd.DataFrame) -> pd.DataFrame:
@@ -77,5 +88,6 @@ def summarise_measurements(measured: pd.DataFrame, confidence: float) -> pd.Data
     measured = measured[(measured["stage"] == STAGE) | measured["metric"].isin(STEPS)]
     # Sequence tasks are told apart by the task, as all have one protocol.
     is_error = measured["metric"] == "error"
-    measured = measured.assign(protocol=measured["protocol"].mask(is_error, measured["task"]))
+    names = measured["protocol"].mask(is_error, measured["task"])
+    measured = measured.assign(protocol=names)
     return statistics.summarise_groups(measured, ["protocol", "operator", "metric"], confidence)[SUMMARY]

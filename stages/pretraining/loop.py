@@ -88,7 +88,6 @@ def train(
 
 
 def _save(model, folder: Path | None) -> None:
-    """Saves the model in `folder`, if any, in the first process."""
     if folder and find_rank() == 0:
         with make_temporary_sibling(folder) as temporary:
             model.save_pretrained(temporary)

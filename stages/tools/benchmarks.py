@@ -131,7 +131,7 @@ def compare_training(
 
 
 def time_stock(process: ProcessPoolExecutor, training: peers.Training, steps: int, updates: float = 1) -> float:
-    """Times stock BERT in another process; returns the seconds of `updates` updates, by the mean of `steps` updates."""
+    """Times stock BERT in `process`; returns the seconds of `updates` updates, by the mean of `steps`."""
     # Both processes share the memory of a GPU.
     if has_gpu():
         torch.cuda.empty_cache()
@@ -141,7 +141,7 @@ def time_stock(process: ProcessPoolExecutor, training: peers.Training, steps: in
 def compare_with_trainer(
     name: str, ours: Callable[[], float], theirs: Callable[[], float], rounds: int
 ) -> dict[str, str | float]:
-    """Times both trainings in turn; returns their medians in seconds, and the median ratio within a round."""
+    """Times both trainings in turn; returns medians in seconds, and the median ratio within a round."""
     # A first call that is not timed: work that a process does once, such as loading kernels, belongs to no round.
     ours()
     seconds = call_in_turn({"ours": ours, "Trainer": theirs}, rounds)
@@ -244,7 +244,7 @@ class TorchBlock(nn.Module):
 
 
 def run_block(block: nn.Module, X: Tensor, precision: str) -> None:
-    """Does a forward and a backward pass on hidden states X [batch, n, h]."""
+    """Does a forward and a backward pass on X [batch, n, h]."""
     inputs = X.clone().requires_grad_()
     with open_autocast(precision):
         output = block(inputs)[0]

@@ -58,7 +58,7 @@ def look_up_contrast(folder: str, arm: str, at: str, reference: str = "original"
 
 
 def read_addresses() -> dict[str, str]:
-    """Reads the web addresses of the repository and of the published pages, `[project.urls]` of pyproject.toml."""
+    """Reads the web addresses of repository and published pages from pyproject.toml."""
     project = tomllib.loads(Path("pyproject.toml").read_text(encoding="utf-8"))["project"]
     return project["urls"]
 

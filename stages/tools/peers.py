@@ -54,7 +54,7 @@ class Training(NamedTuple):
 
 
 class Clock(TrainerCallback):
-    """Records when the first and the last update of a training end, in seconds of time.perf_counter, on a GPU too."""
+    """Records when the first and the last update of a training end, by time.perf_counter."""
 
     def __init__(self):
         self.ends: list[float] = []
@@ -90,7 +90,7 @@ def time_steps(training: Training, steps: int) -> float:
 
 
 def train_model(training: Training, updates: int, clock: Clock) -> None:
-    """Trains a new stock BERT with transformers' Trainer; `clock` records the ends of the first and the last update."""
+    """Trains a new stock BERT with transformers' Trainer; `clock` records times."""
     config = BertConfig(**training.configuration)
     model = getattr(transformers, training.model)(config)
     collator = default_data_collator
