@@ -1,6 +1,6 @@
 """Curves over pre-training steps, and the steps at which runs reach milestones such as a level of the loss.
 
-Scores are GLUE scores, fractions, of models that were fine-tuned from intermediate checkpoints. Crossings are
+Scores are GLUE scores, fractions, of models that were fine-tuned from intermediate models or checkpoints. Crossings are
 interpolated linearly between evaluations. If a run never reaches a milestone, the name of the metric ends in
 `_not_reached`, and the value is the last step. `rows` are observations, each run's in order of steps; `measured` and
 `whole` are measurements (fields.py), a row per number, `whole` of the GLUE score by step.
@@ -54,7 +54,7 @@ def select_validation_loss(rows: pd.DataFrame) -> pd.DataFrame:
 
 
 def select_scores_by_step(measured: pd.DataFrame) -> pd.DataFrame:
-    """Selects the GLUE scores, fractions, of models fine-tuned from intermediate checkpoints, with a number `step`."""
+    """Selects the GLUE scores, fractions, of models fine-tuned from intermediate models, with a number `step`."""
     scores = select_rows(
         measured,
         stage="convergence",

@@ -1,1 +1,1 @@
-"""Evaluation of fine-tuned models under noise, and measurements inside them: stage `noise`."""
+"""Evaluation of fine-tuned models under noise: stage `noise`."""

@@ -1,7 +1,7 @@
 """Where the lines of a shard come from: data/corpus/origins.csv.
 
 A row says that the lines of `shard`, from `line` up to the next row of this shard, are the lines of `file` from
-`source_line`; both count from 1. Documents that were generated, streamed as rows or made of several lines have no row,
+`source_line`; both count from 1. Documents that were streamed as rows or made of several lines have no row,
 but malformed documents of several lines have a row, which names the first line.
 """
 

@@ -13,11 +13,13 @@ AS_STATED, DIFFERS, NOT_STATED = "as stated", "differs", "not stated"
 def compare(params: dict, source: str) -> pd.DataFrame:
     """Compares the settings of a run with the settings that a source, such as `courtois2024`, states.
 
-    Returns the rows of settings.csv on the source, with `run`, the value of this run, and `verdict`. A row without a
-    key is a difference that no setting changes.
+    Returns the rows of settings.csv on the source whose key the run has, with `run`, the value of this run, and
+    `verdict`. A row without a key is a difference that no setting changes.
     """
     stated = published.read_texts("settings")
-    rows = stated[stated["source"] == source].merge(list_settings(params), on="key", how="left").fillna("")
+    rows = stated[stated["source"] == source].merge(list_settings(params), on="key", how="left")
+    # A run without a section, such as a protocol, has no value that could differ.
+    rows = rows[(rows["key"] == "") | rows["run"].notna()].fillna("")
     verdicts = []
     for row in rows.itertuples():
         # the order of a list is no difference

@@ -79,7 +79,7 @@ def check_vocabulary(settings: Settings) -> None:
     # A name without the suffix .txt may be a vocabulary of the hub.
     if name is None or not name.endswith(".txt"):
         return
-    path = settings.data.folder / name
+    path = Path(settings.data.root or ".") / name
     if not settings.data.root or not path.is_file():
         raise ValueError(
             f"tokenization.vocabulary: {path}: no such file below data.root; put the file there, or say null, which "

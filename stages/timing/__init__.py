@@ -1,1 +1,1 @@
-"""Speed of our training, compared with stock Hugging Face BERT: stage `timing`."""
+"""Speed of training with every operator: stage `timing`."""
