@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from stages.files.paths import RUNS
+from stages.files.paths import EMBEDDED, RUNS
 from stages.files.storage import write_atomically
 from stages.runner.handover import list_outputs, read_inputs, read_pipeline, require_inputs, require_unchanged
 from stages.schema.settings import PATH, load_settings
@@ -116,6 +116,8 @@ def test_the_first_of_several_changes_is_named_with_their_number(inputs):
 def test_a_corpus_made_while_its_settings_are_edited_ends_in_an_error_and_leaves_no_record():
     write_atomically(PATH, (ROOT / "stages/scales/laptop.yaml").read_bytes())
     write_atomically(OPERATORS, (ROOT / OPERATORS).read_bytes())
+    EMBEDDED.parent.mkdir()
+    EMBEDDED.symlink_to(ROOT / EMBEDDED)
     command = [sys.executable, "-m", "stages", "corpus"]
     environment = os.environ | {"PYTHONPATH": str(ROOT), "DVC_STAGE": "corpus"}
     pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}

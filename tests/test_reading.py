@@ -56,7 +56,7 @@ def make_settings(root="-", patterns=("*",), documents=None, shards=3, hub=()) -
     datasets = []
     for repository, files in hub or [("no/one", None)]:
         datasets.append(CorpusHub(repository=str(repository), configuration=None, revision="main", files=files))
-    section = Corpus(documents=documents, shards=shards, seed=1, files=list(patterns), hub=datasets)
+    section = Corpus(documents=documents, shards=shards, files=list(patterns), hub=datasets)
     return SimpleNamespace(data=SimpleNamespace(root=str(root)), corpus=section, workers=1)
 
 
