@@ -57,7 +57,7 @@ def make_settings(root="-", patterns=("*",), documents=None, shards=3, hub=()) -
     for repository, files in hub or [("no/one", None)]:
         datasets.append(CorpusHub(repository=str(repository), configuration=None, revision="main", files=files))
     section = Corpus(documents=documents, shards=shards, files=list(patterns), hub=datasets)
-    return SimpleNamespace(data=SimpleNamespace(root=str(root)), corpus=section, workers=1)
+    return SimpleNamespace(data=SimpleNamespace(folder=Path(root)), corpus=section, workers=1)
 
 
 @pytest.fixture
