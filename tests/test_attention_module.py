@@ -253,12 +253,10 @@ X = torch.zeros(2, 5, HIDDEN)
     ("arguments", "message"),
     [
         ({"X": X[0]}, r"hidden states of shape \(5, 24\); expected .*batch first"),
-        ({"X": X[:, :, :20]}, r"expected \[2, length, 24\]"),
         ({"X": X, "memory": X[:1]}, r"memory of shape \(1, 5, 24\)"),
         ({"X": X, "memory": X, "causal": True}, "causal: keys of a memory"),
         ({"X": X, "mask": torch.ones(2, 5).bool()}, r"into mask\[:, None, None\]"),
         ({"X": X, "mask": torch.ones(2, 1, 1, 6).bool()}, r"expected \[2, 4, 5, 5\]"),
-        ({"X": X, "mask": torch.ones(2, 3, 5, 5).bool()}, r"expected \[2, 4, 5, 5\]"),
         ({"X": X, "mask": torch.ones(2, 1, 1, 5).long()}, "mask of torch.int64"),
     ],
 )
@@ -271,7 +269,6 @@ def test_an_input_that_does_not_fit_is_a_clear_error(arguments, message):
     ("arguments", "message"),
     [
         ({"value": draw_sequence(5)}, "key and value: expected the same tensor"),
-        ({"query": draw_sequence(5)[0, 0]}, r"hidden states of shape \(1, 24\)"),
         ({"key_padding_mask": PADDING}, r"key_padding_mask of shape \(2, 6\).* \(6, 2\) with batch_first=False"),
         ({"attn_mask": LATER}, r"attn_mask of shape \(6, 6\).* \(2, 2\) or \(24, 2, 2\) with batch_first=False"),
         ({"key_padding_mask": PADDING.T.long()}, "type torch.int64; .*torch.bool, True where a key is not seen"),
@@ -318,7 +315,6 @@ for kind in (AutoModel, AutoModelForMaskedLM, AutoModelForQuestionAnswering, Aut
     assert model.base_model.encoder.layer[0].attention.self.name == "pairwise"
 """
 IMPORTS = {
-    "the package first": "import fewer_attention; from transformers import AutoModelForMaskedLM",
     "the package last": "from transformers import AutoModelForMaskedLM; import fewer_attention",
     "under two names": "import stages.attention.bert, fewer_attention; from transformers import AutoModelForMaskedLM",
 }
@@ -333,14 +329,14 @@ def test_an_import_of_the_package_makes_saved_models_known_to_the_auto_classes(i
     subprocess.run([sys.executable, "-c", imports + LOAD, str(folder)], check=True, **apart)
 
 
-@pytest.mark.parametrize("missing", [[], ["transformers"]])
-def test_an_import_of_the_package_imports_no_model_and_needs_no_transformers(missing, apart):
-    code = "import sys; sys.modules |= dict.fromkeys(sys.argv[1:]); import fewer_attention"
-    check = "; assert not {'fewer_attention.bert', 'transformers.models.bert.modeling_bert'} & {*sys.modules}"
-    subprocess.run([sys.executable, "-c", code + check, *missing], check=True, **apart)
+def test_an_import_of_the_package_needs_no_transformers(apart):
+    code = "import sys; sys.modules['transformers'] = None; import fewer_attention"
+    subprocess.run([sys.executable, "-c", code], check=True, **apart)
 
 
-def test_the_example_in_the_package_s_docstring_is_true_of_the_folder_alone(apart):
-    code = "import doctest, fewer_attention as f; r = doctest.testmod(f); assert r.attempted > 5 and not r.failed"
+def test_an_import_of_the_package_imports_no_model_and_the_example_in_the_docstring_is_true(apart):
+    code = "import doctest, sys, fewer_attention as f"
+    code += "; assert not {'fewer_attention.bert', 'transformers.models.bert.modeling_bert'} & {*sys.modules}"
+    code += "; r = doctest.testmod(f); assert r.attempted > 5 and not r.failed"
     said = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False, **apart)
     assert not said.returncode, said.stdout + said.stderr

@@ -52,12 +52,10 @@ def test_a_change_of_any_setting_is_seen_in_the_report(written):
 @pytest.mark.parametrize(
     ("scale", "key", "verdict"),
     [
-        ("laptop", "pretraining.betas", DIFFERS),
         ("laptop", "filtering.excluded_categories", AS_STATED),
         ("laptop", "finetuning.courtois2024.learning_rates", DIFFERS),
         ("laptop", "tokenization.seed", NOT_STATED),
         ("courtois", "pretraining.steps", AS_STATED),
-        ("courtois", "finetuning.courtois2024.seeds", AS_STATED),
         ("kowsher", "corpus.hub.0.repository", DIFFERS),
     ],
 )

@@ -54,13 +54,11 @@ def read_malformed() -> pd.DataFrame:
         ({"harmful_pp": 99_999.9}, ""),
         ({"harmful_pp": 100_000.0}, "high"),
         ({"harmful_pp": None}, "missing"),
-        ({"harmful_pp": 0}, "missing"),
         ({"quality_warnings": ["tiny", "header", "tiny"]}, "tiny header"),
         ({"quality_warnings": ["brand_new", "newer"]}, "other"),
         ({"annotation": ["footer"]}, "footer"),
         ({"categories": ["blog", "sect", "adult", "sect"]}, "sect adult"),
         ({"categories": ["aggressive", "agressif", "porn"]}, "agressif adult"),
-        ({"categories": ["warez"], "harmful_pp": 1, "quality_warnings": ["noisy"]}, "warez low noisy"),
     ],
 )
 def test_a_document_is_dropped_for_exactly_these_reasons(metadata, reasons):
@@ -140,38 +138,26 @@ def test_documents_and_bytes_balance_and_kept_lines_are_unchanged(tmp_path_facto
 
 HOSTILE = {
     "empty line": b"",
-    "blanks": b"  \t",
-    "not JSON": b"<html><body>502 Bad Gateway</body></html>",
     "cut off": b'{"content": "tex',
     "NUL bytes": b"\0" * 50,
-    "NUL in text": b'{"content": "a\0b", "metadata": {"harmful_pp": 9}}',
     "control character": b'{"content": "a\x01b", "metadata": {"harmful_pp": 9}}',
     "invalid UTF-8 in text": b'{"content": "\xff\xfe", "metadata": {"harmful_pp": 9}}',
-    "invalid UTF-8 elsewhere": b'{"content": "a", "x": "\xff", "metadata": {"harmful_pp": 9}}',
     "surrogate in UTF-8": b'{"content": "\xed\xa0\x80", "metadata": {"harmful_pp": 9}}',
     "escaped lone surrogate": b'{"content": "\\ud800", "metadata": {"harmful_pp": 9}}',
-    "unknown escape": b'{"content": "\\q", "metadata": {"harmful_pp": 9}}',
     "UTF-16": '{"content": "a"}'.encode("utf-16"),
     "list": b'["content"]',
-    "string": b'"content"',
-    "number": b"42",
     "null": b"null",
     "two objects": b'{"content": "a"} {"content": "b"}',
-    "trailing comma": b'{"content": "a",}',
-    "single quotes": b"{'content': 'a'}",
     "no content": b'{"text": "a", "metadata": {"harmful_pp": 9}}',
     "content null": b'{"content": null, "metadata": {"harmful_pp": 9}}',
-    "content a list": b'{"content": ["a"], "metadata": {"harmful_pp": 9}}',
     "metadata a list": b'{"content": "a", "metadata": []}',
     "score a string": b'{"content": "a", "metadata": {"harmful_pp": "9.5"}}',
     "score NaN": b'{"content": "a", "metadata": {"harmful_pp": NaN}}',
     "score too large": b'{"content": "a", "metadata": {"harmful_pp": 1e999}}',
-    "score true": b'{"content": "a", "metadata": {"harmful_pp": true}}',
     "warnings a string": b'{"content": "a", "metadata": {"quality_warnings": "tiny"}}',
     "categories of numbers": b'{"content": "a", "metadata": {"categories": [1]}}',
     "later duplicate key of a wrong type": b'{"content": "a", "content": 3}',
     "deep nesting": b'{"content": "a", "x": ' + b"[" * 100_000 + b"]" * 100_000 + b"}",
-    "unclosed nesting": b'{"content": ' + b"[" * 100_000,
 }
 
 
@@ -250,15 +236,12 @@ def test_text_is_checked_as_strictly_as_if_it_were_decoded(parts):
 
 
 STRANGE = {
-    "HTML as text": write_record("<!DOCTYPE html><script>x</script>"),
     "NUL, escaped": write_record("a\u0000b"),
-    "spaces and another order": b'{ "metadata" : {"harmful_pp":9e0} , "content" :"a" }',
     "carriage return": write_record("a") + b"\r",
     "unknown fields": b'{"content": "a", "new": {"deep": [[1]]}, "metadata": {"harmful_pp": 9, "x": 1}}',
     "earlier duplicate key of a wrong type": b'{"content": 3, "content": "b", "metadata": {"harmful_pp": 9}}',
     "duplicate key": b'{"content": "a", "content": "b", "metadata": {"harmful_pp": 9}}',
     "line separators, escaped": write_record("a\u2028b\u2029c\u0085d"),
-    "astral": '{"content": "\u2028 \U0001f600", "metadata": {"harmful_pp": 9}}'.encode(),
     "a long line": write_record("a" * 5_000_000),
 }
 

@@ -81,7 +81,6 @@ def test_the_spread_of_scores_leaves_a_token_s_score_on_itself_out():
 
 
 MOMENTS = {  # the function that never ends when called the n-th time, having done half of its work
-    "between two steps": ("masked_lm.apply_gradients", 6, ""),
     "while it writes a checkpoint": ("checkpoints.save_file", 3, "Path(arguments[1]).write_bytes(b'half')"),
     "while it writes a kept model": ("masked_lm.OperatorBertForMaskedLM.save_pretrained", 2, "arguments[1].mkdir()"),
 }

@@ -5,14 +5,13 @@ from pathlib import Path
 
 import pytest
 
-from stages.benchmarks.glue import TASKS
 from stages.corpus import sources
 from stages.files import observations
 from stages.files.documents import read_yaml
 from stages.files.quoting import LONGEST, quote_value
 from stages.schema import scales
 from stages.schema.settings import load_settings
-from stages.tasks import glue, squad, triviaqa
+from stages.tasks import squad, triviaqa
 
 # as a label, a name or a value; also as one of many keys
 ODD = "\x1b[2J" + "a" * 1_000_000
@@ -33,13 +32,6 @@ LAPTOP = (Path(__file__).parents[1] / "stages" / "scales" / "laptop.yaml").read_
 def test_a_quote_is_escaped_and_keeps_begin_and_end(value, quoted):
     assert quote_value(value) == quoted
     assert len(quoted) <= LONGEST
-
-
-def read_glue(task: str, text: str, root: Path) -> None:
-    path = root / TASKS[task].folder / "train.tsv"
-    path.parent.mkdir()
-    path.write_text(text)
-    glue.read_original(root, TASKS[task], TASKS[task].splits[0])
 
 
 def read_corpus(line: dict, root: Path) -> None:
@@ -83,14 +75,12 @@ QUOTED = json.dumps(ODD)
 # YAML allows keys of 1,024 characters
 KEY = json.dumps(ODD[:1000])
 SITUATIONS = {
-    "a label of a million letters": (read_glue, "sst2", f"sentence\tlabel\na\t{ODD}\n"),
     "a line of 20,000 keys": (read_corpus, dict.fromkeys(KEYS, "a")),
     "an id of a million letters": (read_squad, ODD, "Rome"),
     "a document of TriviaQA outside": (read_triviaqa, "1", f"../{ODD}"),
     "columns of observations": (read_text, read_observations, ",".join(KEYS)),
     "a key of YAML that comes twice": (read_text, read_yaml, f"{KEY}: 1\n{KEY}: 2\n"),
     "a value of another type": (load_edited, "seed: 1 ", f"seed: {QUOTED} "),
-    "an unknown key": (load_edited, "data:\n", f"{KEY}: 1\ndata:\n"),
     "an unknown value": (load_edited, "source: embedded", f"source: {QUOTED}"),
 }
 

@@ -76,10 +76,9 @@ def write(folder: Path, **contents: bytes) -> None:
             [("one", "eins"), ("x" * 1000, "wort")],
             {"in": 7, "empty": 2, "not_utf8": 2, "long_word": 1},
         ),
-        ({"a_en": b"\xef\xbb\xbfone\n", "a_de": b"eins\n"}, "a", [("one", "eins")], {"in": 1}),
         ({"a_tsv": b"\xef\xbb\xbfen\tde\r\none\teins\r\n"}, "a.tsv", [("one", "eins")], {"in": 1}),
     ],
-    ids=["two files", "table", "defects", "byte order mark", "byte order mark in a table"],
+    ids=["two files", "table", "defects", "byte order mark in a table"],
 )
 def test_sound_pairs_are_kept_and_all_others_counted_by_reason(tmp_path, files, name, pairs, fates):
     write(tmp_path, **files)
@@ -145,10 +144,8 @@ def test_a_control_sign_that_is_written_in_a_sentence_is_text():
     [
         ({"a_en": b"one\ntwo\n", "a_de": b"eins\n"}, "a", r"a\.en has 2 and .*a\.de has 1 lines"),
         ({"a_en": b"one\n"}, "a", r"a\.de: no such file"),
-        ({"a_en": b""}, ".", r"\.en: no such file"),
         ({"a_tsv": b"en\tpt\n"}, "a.tsv", r"a\.tsv, line 1: no column de among \['en', 'pt'\]"),
         ({"a_tsv": b"de\ten\tde\n"}, "a.tsv", r"a\.tsv, line 1: the column 'de' occurs more than once"),
-        ({"a_tsv": b""}, "a.tsv", r"a\.tsv, line 1: no column en, de among \[''\]"),
     ],
 )
 def test_files_that_cannot_be_paired_are_named(files, name, message, tmp_path):
@@ -210,7 +207,7 @@ def test_sub_words_are_the_same_in_every_process_where_characters_are_equally_ra
         f"print(ascii(train_tokenizer(['a common word', *(chr(0x4E00 + i) for i in range({rare}))], {size}).to_str()))"
     )
     command = [sys.executable, "-c", script]
-    made = {subprocess.run(command, capture_output=True, check=True, cwd=ROOT).stdout for _ in range(3)}
+    made = {subprocess.run(command, capture_output=True, check=True, cwd=ROOT).stdout for _ in range(2)}
     assert len(made) == 1
     assert r"\u4e00" in made.pop().decode()
 

@@ -53,7 +53,6 @@ def measure_losses(*runs: list[float]) -> tuple[pd.DataFrame, pd.DataFrame]:
         ([7.0, 6.0, 5.0, 4.0], 250.0, True),  # between two evaluations
         ([7.0, 5.5, 6.0, 5.0], 200.0, True),  # above the level again
         ([7.0, 6.0, 5.9, 5.6], 400.0, False),
-        ([5.0, 4.0, 3.0, 2.0], 100.0, True),
         ([7.0, nan, 5.0, 4.0], 300.0, True),  # nothing known before
     ],
 )
