@@ -17,7 +17,7 @@ from stages.schema.operators import describe_operators
 
 VARIANTS = {
     "original": ["original_tied_init", "original_self", "original_wide"],
-    "pairwise": ["pairwise_identity", "pairwise_scaled", "pairwise_fast"],
+    "pairwise": ["pairwise_identity", "pairwise_scaled"],
     "symmetric": ["symmetric_centred"],
 }
 # writes the SVG of a panel

@@ -25,7 +25,6 @@ OPERATORS = {name: operator.label for name, operator in describe_operators().ite
 OPERATORS.update(
     original_tied_init="original with keys that start as queries",
     pairwise_scaled="pairwise with S from N(0, 1/d)",
-    pairwise_fast="pairwise with a larger learning rate for S",
     original_self="original with the self-score of symmetric",
     symmetric_centred="symmetric with the self-score of original",
     original_masked="masked original",
