@@ -19,6 +19,13 @@ PAPERS = {
 }
 # Editions of Kowsher et al., by the prefix of their tables.
 EDITIONS = {"kowsher2024_arxiv": "arXiv 2024", "kowsher2025_naacl": "NAACL 2025"}
+# The sources of claimed differences, by the prefix of their tables.
+SOURCES = {
+    "courtois2024": "Courtois et al. 2024",
+    "kowsher2024_arxiv": "Kowsher et al. 2024",
+    "kowsher2025_naacl": "Kowsher et al. 2025",
+}
+IN_TEXT = "text/figures"
 # Numbers of the figures of Kowsher et al.; equal in both editions.
 FIGURES = "kowsher2025_naacl_text_and_figure_numbers"
 TEXTS = (
@@ -54,6 +61,39 @@ def read_claims() -> list[dict]:
 def read_protocol() -> dict:
     """Reads, for every source, the settings that the text states and leaves open."""
     return yaml.safe_load((FOLDER / "protocol.yaml").read_text(encoding="utf-8"))
+
+
+def read_claimed() -> pd.DataFrame:
+    """Reads what each operator's source prints as the difference from its own original (claimed.yaml).
+
+    The rows have the columns of contrasts.csv that apply, with `operator` for the arm, and `place` (table or section).
+    """
+    rows = []
+    for entry in yaml.safe_load((FOLDER / "claimed.yaml").read_text(encoding="utf-8")):
+        cells = read_table(entry["table"]).set_index(["row_key", "column_key"])
+        terms = [weight * cells.loc[(row, column), "value"] for weight, row, column in entry.get("sum", ())]
+        value = sum(terms, entry.get("value", 0)) / entry.get("count", 1)
+        if "of" in entry:
+            value *= 100 / cells.loc[tuple(entry["of"]), "value"]
+        place = entry.get("place")
+        if place is None:
+            _, row, column = entry["sum"][0]
+            cell = cells.loc[(row, column)]
+            # Numbers of the text have no table, but name their section.
+            place = cell["column"] if cell["table"] == IN_TEXT else cell["table"]
+        source = SOURCES[entry["table"].partition("_t")[0]]
+        rows.append(
+            {
+                "source": "published",
+                "quantity": entry["quantity"],
+                "at": entry.get("at", ""),
+                "size": "base",
+                "operator": entry["operator"],
+                "estimate": round(value, 6),
+                "place": f"{source}, {place}",
+            }
+        )
+    return pd.DataFrame(rows)
 
 
 def read_shared_curve() -> pd.DataFrame:

@@ -1,4 +1,4 @@
-"""The theme of all figures: colours of ink and lines, and a colour and a stroke for every operator."""
+"""The theme of all figures: colours of ink and lines, a colour and a stroke for every operator, and marks of sources."""
 
 import zlib
 from pathlib import Path
@@ -11,6 +11,7 @@ from stages.schema.operators import describe_operators
 SETTINGS = mpl.rc_params_from_file(Path(__file__).with_name("figures.mplstyle"))
 INK = SETTINGS["text.color"]
 GRID = SETTINGS["grid.color"]
+GREY = "#7d858e"
 # the page, which shows through hollow marks
 PAPER = "#ffffff"
 # of heat maps, in which the opacity stands for the number
@@ -46,3 +47,23 @@ def find_style(operator: str) -> tuple:
         colour, _ = STYLES[parent]
         return colour, stroke
     return FURTHER[number % len(FURTHER)], stroke
+
+
+# marks by source: a paper's numbers are crosses, released results and studies grey; only this run and its single seeds
+# have the colour of the operator (None)
+MARKS = {
+    "published": ("x", INK, 6),
+    "released": ("o", GREY, 6),
+    "study": ("D", GREY, 5),
+    "reproduced": ("o", None, 6),
+    "seed": (".", None, 4),
+}
+
+
+def find_mark(source: str, operator: str, rank: int) -> dict:
+    """Finds the properties of a mark; the mark of the largest model of a source, of rank 0, is the largest."""
+    shape, colour, size = MARKS[source]
+    colour = colour or find_style(operator)[0]
+    # the marks of this run are hollow
+    fill = PAPER if source == "reproduced" else colour
+    return {"marker": shape, "markersize": max(size - 2 * rank, 2.5), "color": colour, "markerfacecolor": fill}

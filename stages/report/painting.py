@@ -1,0 +1,216 @@
+"""Paints the panels of a figure with matplotlib: intervals, curves, bars or a heat map.
+
+Rows have `panel` (the title), `row` (the label of a line of the panel), `mark` (the name in the legend), source, operator,
+`estimate`, `low` and `high` (the ends of an interval or band, or NaN), `unit` (the label of the axis; panels of equal unit
+have equal axes) and `words` (the hover text).
+"""
+
+import textwrap
+from collections.abc import Callable
+
+import matplotlib as mpl
+import numpy as np
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.colors import ListedColormap
+from matplotlib.figure import Figure
+from matplotlib.ticker import MaxNLocator, StrMethodFormatter
+
+from stages.report.line_names import SMALL, add_legend, name_lines
+from stages.report.looks import GRID, HEAT, INK, PAPER, SETTINGS, find_mark, find_style
+from stages.report.svg import save_figure
+from stages.schema.settings import REFERENCE
+
+# inches: a panel of full width, title and axis of a panel, a row without marks, a mark of a row, and a curve's panel
+WIDTH, FRAME, ROW, MARK, CURVE = 2.9, 0.8, 0.12, 0.15, 1.5
+# letters in an inch of a title, and in a line of the label of a row
+TITLE, LABEL = 9, 22
+# beyond the marks, an axis shows this share of their range, or the median half of an interval
+BEYOND = 0.6
+MARGIN = 0.06
+DASHED = (0, (4, 3))
+# per cent without colour and with full opacity, on which no number would be readable: 100 has half the opacity
+LOW, HIGH = 50.0, 150.0
+
+
+@mpl.rc_context(SETTINGS)
+def render_panels(kind: str, rows: pd.DataFrame, x: str, across: int, zero: bool) -> dict[str, bytes]:
+    """Paints a panel for every title in `panel`, at most `across` side by side; returns the bytes by format.
+
+    Args:
+        kind: a key of PAINTERS.
+        rows: see above.
+        x: the column on the horizontal axis of curves.
+        zero: whether the axis of intervals holds zero, marked by a line.
+    """
+    panels = list(rows.groupby("panel", sort=False))
+    columns = min(across, len(panels))
+    # rounded up
+    lines = -(-len(panels) // columns)
+    width = max(WIDTH * columns, 2 * WIDTH)
+    heights = [find_height(kind, of_panel) for _, of_panel in panels]
+    figure = Figure(figsize=(width, lines * max(heights)), layout="constrained")
+    places = list(figure.subplots(lines, columns, squeeze=False).flat)
+    for axes, (title, of_panel) in zip(places, panels, strict=False):
+        letters = int(TITLE * width / columns)
+        axes.set_title("\n".join(textwrap.wrap(title, letters, break_on_hyphens=False)), loc="left")
+        axes.grid(axis="y", linewidth=0.6)
+        axes.set_axisbelow(True)
+        alike = rows[rows["unit"] == of_panel["unit"].iloc[0]]
+        PAINTERS[kind](axes, of_panel, alike, x, zero)
+    # the last line may have places without a panel
+    for axes in places[len(panels) :]:
+        axes.set_axis_off()
+    if kind == "curve":
+        name_lines(figure)
+    else:
+        add_legend(figure)
+    return save_figure(figure, rows["words"])
+
+
+def find_height(kind: str, rows: pd.DataFrame) -> float:
+    """Finds the height of a panel in inches, which follows from the number of its rows."""
+    if kind == "curve":
+        return FRAME + CURVE
+    marks = rows.groupby("row", sort=False)["mark"].nunique()
+    if kind == "heat":
+        marks = marks.clip(upper=1)
+    return FRAME + float((ROW + MARK * marks).sum())
+
+
+def find_limits(rows: pd.DataFrame, zero: bool) -> tuple[float, float]:
+    """Finds the limits of an axis, which holds every estimate, and zero if asked, but may cut a long interval."""
+    estimates = rows["estimate"].dropna().tolist() + [0.0] * zero
+    first, last = min(estimates), max(estimates)
+    half = ((rows["high"] - rows["low"]) / 2).fillna(0).median()
+    room = max(BEYOND * (last - first), half, 1e-9)
+    ends = [first, last, *rows["low"].dropna(), *rows["high"].dropna()]
+    low, high = max(min(ends), first - room), min(max(ends), last + room)
+    # marks at the end have room; a single value has some, too
+    margin = max(MARGIN * (high - low), 1e-3 * abs(high), 1e-9)
+    return low - margin, high + margin
+
+
+def paint_intervals(axes: Axes, rows: pd.DataFrame, alike: pd.DataFrame, x: str, zero: bool) -> None:
+    """Paints labelled rows from the top, with the marks of a row below each other; a text may stand beside a mark."""
+    limits = find_limits(alike, zero)
+    labels = list(dict.fromkeys(rows["row"]))
+    for place, label in enumerate(labels):
+        of_row = rows[rows["row"] == label]
+        marks = list(dict.fromkeys(of_row["mark"]))
+        for row in of_row.itertuples():
+            height = place + 0.8 * ((marks.index(row.mark) + 0.5) / len(marks) - 0.5)
+            paint_mark(axes, row, height, limits)
+    if zero:
+        axes.axvline(0, color=INK, linewidth=0.8)
+    label_rows(axes, labels)
+    axes.set_xlim(*limits)
+    label_values(axes, rows)
+
+
+def paint_mark(axes: Axes, row, height: float, limits: tuple[float, float]) -> None:
+    """Paints a mark with its interval, if any; an arrow continues an interval beyond the limits."""
+    look = find_mark(row.source, row.operator, row.size_rank)
+    low, high = limits
+    across, marked = [row.estimate], [0]
+    if not np.isnan(row.low):
+        across, marked = [max(row.low, low), row.estimate, min(row.high, high)], [1]
+    # the identifier connects the mark with the hover text
+    identity = {"gid": f"mark{row.Index}", "markevery": marked, "linewidth": 1.4, "clip_on": False}
+    axes.plot(across, [height] * len(across), **identity, **look)
+    # the sample of the legend
+    axes.plot([], [], linestyle="none", label=row.mark, **find_mark(row.source, REFERENCE, row.size_rank))
+    for beyond, place, shape in ((row.low < low, low, "<"), (row.high > high, high, ">")):
+        if beyond:
+            axes.plot(place, height, shape, color=look["color"], markersize=4, clip_on=False)
+    axes.annotate(
+        row.text,
+        (1, height),
+        (4, 0),
+        xycoords=("axes fraction", "data"),
+        textcoords="offset points",
+        va="center",
+        fontsize=SMALL,
+        color=look["color"],
+        fontweight=row.weight,
+    )
+
+
+def paint_curves(axes: Axes, rows: pd.DataFrame, alike: pd.DataFrame, x: str, zero: bool) -> None:
+    """Paints a line and a band for every operator; numbers that a paper prints are hollow marks without a line."""
+    for (source, operator), curve in rows.groupby(["source", "operator"], sort=False):
+        colour, stroke = find_style(operator)
+        look = {"color": colour, "label": curve["row"].iloc[0], "clip_on": False}
+        if source == "published":
+            axes.plot(curve[x], curve["estimate"], "o", markersize=4, markerfacecolor="none", **look)
+            continue
+        if (curve["high"] > curve["low"]).any():
+            axes.fill_between(curve[x], curve["low"], curve["high"], color=colour, alpha=0.18, linewidth=0)
+        axes.plot(curve[x], curve["estimate"], linestyle=stroke, linewidth=1.4, **look)
+    for label, height in rows.groupby("reference_label")["reference"].first().items():
+        axes.axhline(height, color=INK, linewidth=0.8, linestyle=DASHED, label=label)
+    values = pd.concat([alike[name] for name in ("estimate", "low", "high", "reference")]).dropna()
+    margin = MARGIN * (values.max() - values.min())
+    axes.set_ylim(values.min() - margin, values.max() + margin)
+    axes.set_ylabel(rows["unit"].iloc[0])
+    axes.set_xlabel(rows["across"].iloc[0])
+    axes.xaxis.set_major_locator(MaxNLocator(4, integer=True))
+    axes.xaxis.set_major_formatter(StrMethodFormatter("{x:,.0f}"))
+
+
+def paint_bars(axes: Axes, rows: pd.DataFrame, alike: pd.DataFrame, x: str, zero: bool) -> None:
+    """Paints a bar for every label; the bars of a label follow each other."""
+    labels = list(dict.fromkeys(rows["row"]))
+    for place, label in enumerate(labels):
+        start = 0.0
+        for row in rows[rows["row"] == label].itertuples():
+            look = {"color": row.colour, "edgecolor": PAPER, "hatch": row.hatch}
+            drawn = axes.barh(place, row.estimate, 0.7, start, label=row.mark, **look)
+            axes.bar_label(drawn, [row.text], padding=3, fontsize=SMALL)
+            start += row.estimate
+    label_rows(axes, labels)
+    longest = alike.groupby(["panel", "row"])["estimate"].sum()
+    axes.set_xlim(min(1.15 * longest.min(), 0), 1.15 * max(longest.max(), 0))
+    label_values(axes, rows)
+
+
+def paint_heat(axes: Axes, rows: pd.DataFrame, alike: pd.DataFrame, x: str, zero: bool) -> None:
+    """Paints a matrix of per cent, whose fields are the darker, the higher the number."""
+    matrix = rows.pivot_table("estimate", "row", x, sort=False)
+    opacity = ((matrix - LOW) / (HIGH - LOW)).clip(0, 1).fillna(0)
+    axes.pcolormesh(matrix, cmap=ListedColormap([HEAT]), alpha=opacity.to_numpy())
+    for (y, place), value in np.ndenumerate(matrix.to_numpy()):
+        if not np.isnan(value):
+            axes.text(place + 0.5, y + 0.5, f"{value:.1f}", ha="center", va="center", fontsize=SMALL)
+    axes.invert_yaxis()
+    axes.set_xticks(np.arange(len(matrix.columns)) + 0.5, matrix.columns)
+    axes.set_yticks(np.arange(len(matrix.index)) + 0.5, matrix.index)
+    axes.set_xlabel(rows["across"].iloc[0])
+    axes.set_ylabel(rows["unit"].iloc[0])
+    axes.grid(visible=False)
+
+
+def label_rows(axes: Axes, labels: list[str]) -> None:
+    """Labels the rows of a panel, from the top, at the heights 0, 1, ..., with lines between the rows."""
+    wrapped = ["\n".join(textwrap.wrap(label, LABEL)) for label in labels]
+    axes.set_yticks(range(len(labels)), wrapped, linespacing=1)
+    axes.set_ylim(len(labels) - 0.5, -0.5)
+    axes.grid(visible=False, axis="y")
+    for place in range(1, len(labels)):
+        axes.axhline(place - 0.5, color=GRID, linewidth=0.6, clip_on=False)
+
+
+def label_values(axes: Axes, rows: pd.DataFrame) -> None:
+    """Labels the horizontal axis of intervals and bars."""
+    axes.set_xlabel(rows["unit"].iloc[0])
+    axes.grid(visible=True, axis="x", linewidth=0.6)
+    axes.xaxis.set_major_locator(MaxNLocator(5))
+    axes.xaxis.set_major_formatter(StrMethodFormatter("{x:,g}"))
+
+
+PAINTERS: dict[str, Callable[[Axes, pd.DataFrame, pd.DataFrame, str, bool], None]] = {
+    "interval": paint_intervals,
+    "curve": paint_curves,
+    "bar": paint_bars,
+    "heat": paint_heat,
+}
