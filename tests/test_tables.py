@@ -1,7 +1,7 @@
 """Tables for readers, and their text in HTML and LaTeX."""
 
 import io
-from math import nan
+from math import inf, nan
 
 import jinja2
 import pandas as pd
@@ -11,6 +11,7 @@ from stages.evidence import cells, specifications
 from stages.report import html, latex, table_rows
 from stages.report.paper_tables import build_paper_table
 from stages.report.tables import (
+    choose_decimals,
     describe_detectable,
     format_interval,
     format_number,
@@ -64,6 +65,14 @@ def test_numbers_and_intervals_in_print(text, expected):
 @pytest.mark.parametrize(("difference", "shown"), [(1.1, "1.1"), (2.01, "2.1")])
 def test_a_detectable_difference_is_rounded_up(difference, shown):
     assert describe_detectable(difference).startswith(f"{shown} points would be detected")
+
+
+@pytest.mark.parametrize(
+    ("half", "decimals"),
+    [(120, 0), (12, 0), (1.5, 1), (0.2, 2), (0.03, 3), (0.0004, 3), (0, 3), (nan, 3), (inf, 3)],
+)
+def test_decimals_follow_the_width_of_the_interval(half, decimals):
+    assert choose_decimals(half, 3) == decimals
 
 
 def test_levels_of_the_loss_fall_and_other_milestones_follow_in_their_order():

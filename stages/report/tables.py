@@ -5,7 +5,7 @@ paper_tables.py builds the tables of the papers, claims_and_audit.py those of cl
 
 import re
 from dataclasses import dataclass
-from math import ceil, isinf, isnan
+from math import ceil, floor, isfinite, isinf, isnan, log10
 from typing import ClassVar
 
 import pandas as pd
@@ -141,6 +141,17 @@ def format_number(value: float, decimals: int) -> str:
     if isnan(value):
         return MISSING
     return f"{value:z,.{decimals}f}".replace("-", "−")
+
+
+def choose_decimals(half: float, most: int) -> int:
+    """Chooses decimals down to one digit below the first digit of the half-width of an interval, at most `most`.
+
+    A half-width of 12 gives 0, 1.5 gives 1 and 0.03 gives 3; zero, NaN and an infinite half-width give `most`.
+    """
+    if half == 0 or not isfinite(half):
+        return most
+    wanted = 1 - floor(log10(half))
+    return min(max(wanted, 0), most)
 
 
 def format_in_words(count: int) -> str:
