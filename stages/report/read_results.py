@@ -13,7 +13,7 @@ from stages.schema.settings import REFERENCE
 
 # columns of the summaries and of the contrasts that are texts, and may be empty
 KEYS = {name: "str" for name in ("stage", "metric", "protocol", "evaluated_on", "operator", "size")}
-TEXTS = {"protocol": "str", "direction": "str"}
+TEXTS = {"protocol": "str"}
 # facts of a record about the machine
 FACTS = ("commit", "python", "system", "processor", "cores", "device")
 

@@ -92,7 +92,7 @@ def build_overview(settings: Settings) -> pd.DataFrame:
     score[["mean", "sd", "words_and_overlap"]] *= 100
     score = score.rename(columns={"mean": "glue_score", "sd": "glue_score_sd"})
     contrasts = read_results.read_contrasts(source="reproduced", at=GLUE_SCORE).rename(columns={"arm": "operator"})
-    contrasts = contrasts[[*MODEL, "estimate", "low", "high", "detectable", "verdict", "direction", "reason"]]
+    contrasts = contrasts[[*MODEL, "estimate", "low", "high", "detectable", "verdict", "reason"]]
     return models.merge(score, on=MODEL, how="left").merge(contrasts, on=MODEL, how="left")
 
 
