@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterable
 
 import pandas as pd
 
-from stages.evidence.fields import select_rows
+from stages.evidence.fields import select_rows, stack_frames
 from stages.evidence.verdicts import Difference
 from stages.report import names
 from stages.report.tables import MISSING, Grid, Group, Heading, Line, Value, format_number
@@ -70,11 +70,7 @@ def _read_frames(named: str | list[str], read: Callable[[str], pd.DataFrame]) ->
     """Reads a frame, or several, one below the other, with the name of each frame in a field `frame`."""
     if isinstance(named, str):
         return read(named)
-    frames = [read(name).assign(frame=name) for name in named]
-    frames = [frame for frame in frames if len(frame)]
-    if not frames:
-        return pd.DataFrame()
-    return pd.concat(frames, ignore_index=True)
+    return stack_frames([read(name).assign(frame=name) for name in named])
 
 
 def _list_columns(listed: list[dict], rows: pd.DataFrame, facts: dict) -> list[dict]:
@@ -134,8 +130,7 @@ def _write_notes(notes: Iterable[str | dict], rows: pd.DataFrame, facts: dict) -
     written = []
     for note in notes:
         if isinstance(note, str):
-            written.append(fill_template(note, rows=rows.to_dict("records"), **facts))
-            continue
+            note = {"text": note, "of": []}
         selected = select_rows(rows, **note.get("where", {})).reindex(columns=note["of"], fill_value="")
         values = {field: " or ".join(_list_values(selected[field])) for field in selected}
         if all(values.values()):

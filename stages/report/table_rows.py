@@ -26,6 +26,14 @@ from stages.schema.settings import Settings
 # evaluated_on: a split
 CURVE = ["protocol", "size", "operator", "evaluated_on"]
 MODEL = ["protocol", "size", "operator"]
+# metrics of the overview, with the names of the columns
+COUNTS = {
+    "masked_lm_parameters": "parameters",
+    "saved_percent": "saved_percent",
+    "final_validation_loss": "validation_loss",
+}
+# fates of documents, in the order of the table
+FATES = ["in", "kept", "not_selected", "malformed", "dropped"]
 # fields of an open point of protocol.yaml
 OPEN = ["item", "candidates", "inferred", "released_code", "here"]
 
@@ -40,9 +48,9 @@ def make_reader(settings: Settings) -> Callable[[str], pd.DataFrame]:
         "milestones": read_milestones,
         "milestone_tests": select_milestone_tests,
         "noise_measures": read_noise_measures,
-        "noise_tests": select_noise_tests,
+        "noise_tests": partial(read_tests, "lost_noise", arm="operator", at="evaluated_on"),
         "speed_tests": select_speed_tests,
-        "transfer": lambda: complete_transfer(read_results.read_table("transfer")),
+        "transfer": read_transfer,
         "baselines": partial(select_baselines, settings.protocols[0]),
         "claim_totals": lambda: claims_and_audit.count_verdicts(read_results.read_claims()),
         "audit_totals": lambda: claims_and_audit.count_facts(read_results.read_audit()),
@@ -60,12 +68,7 @@ def make_reader(settings: Settings) -> Callable[[str], pd.DataFrame]:
         makers[f"settings_{source}"] = partial(deviations.compare, params, source)
         makers[f"open_{source}"] = partial(list_unspecified, source)
 
-    def read_rows(name: str) -> pd.DataFrame:
-        if name in makers:
-            return makers[name]()
-        return read_results.read_table(name)
-
-    return read_rows
+    return lambda name: makers.get(name, partial(read_results.read_table, name))()
 
 
 def build_overview(settings: Settings) -> pd.DataFrame:
@@ -78,14 +81,11 @@ def build_overview(settings: Settings) -> pd.DataFrame:
     models = pd.DataFrame(asked, columns=["size", "protocol", "operator"])
     models = models[models["operator"].isin(rows["operator"])]
     # parameters and losses belong to no protocol
-    wanted = {
-        "masked_lm_parameters": {"mean": "parameters"},
-        "saved_percent": {"mean": "saved_percent"},
-        "final_validation_loss": {"mean": "validation_loss", "sd": "validation_loss_sd"},
-    }
-    for metric, columns in wanted.items():
-        means = select_rows(rows, metric=metric)[["size", "operator", *columns]]
-        models = models.merge(means.rename(columns=columns), on=["size", "operator"], how="left")
+    shared = ["size", "operator"]
+    counted = select_rows(rows, metric=list(COUNTS))
+    means = counted.pivot(index=shared, columns="metric", values="mean").reindex(columns=list(COUNTS))
+    spread = select_rows(rows, metric="final_validation_loss").set_index(shared)["sd"]
+    models = models.join(means.rename(columns=COUNTS), on=shared).join(spread.rename("validation_loss_sd"), on=shared)
     # scores belong to a protocol
     score = select_rows(rows, stage="finetuning", metric="score", evaluated_on=GLUE_SCORE)
     score = score[[*MODEL, "mean", "sd", "n", "words_and_overlap", "at_chance"]].copy()
@@ -108,9 +108,12 @@ def select_baselines(protocol: str) -> pd.DataFrame:
     )
     rows = rows.assign(value=100 * rows["value"])
     rows["best"] = rows.groupby("evaluated_on")["value"].transform("max")
-    # a number by column first, and then by operator
-    place = rows["evaluated_on"].map(columns.index) * len(operators) + rows["operator"].map(operators.index)
-    return rows.iloc[place.argsort(kind="stable")]
+    return sort_by_order(sort_by_order(rows, "operator", operators), "evaluated_on", columns)
+
+
+def sort_by_order(rows: pd.DataFrame, field: str, order: list[str]) -> pd.DataFrame:
+    """Sorts rows by the places of a field's values in `order`; rows with equal values stay in order."""
+    return rows.sort_values(field, key=lambda values: values.map(order.index), kind="stable")
 
 
 def read_noise_measures() -> pd.DataFrame:
@@ -125,10 +128,9 @@ def mark_chance(measured: pd.DataFrame, curves: pd.DataFrame) -> pd.DataFrame:
     return rows.assign(at_chance=rows["at_chance"].where(rows["measure"] == "lost"))
 
 
-def select_noise_tests() -> pd.DataFrame:
-    """Selects the tests of the accuracy lost to noise, named as the noise curves."""
-    rows = select_rows(read_results.read_contrasts(), quantity="lost_noise")
-    return rows.rename(columns={"arm": "operator", "at": "evaluated_on"})
+def read_tests(quantity: str, **columns: str) -> pd.DataFrame:
+    """Reads the comparisons of a quantity with the original, and renames columns."""
+    return read_results.read_contrasts(quantity=quantity).rename(columns=columns)
 
 
 def select_speed_tests() -> pd.DataFrame:
@@ -136,7 +138,7 @@ def select_speed_tests() -> pd.DataFrame:
 
     `allowed`: how much faster (%) an operator would be, if it and the original had the same share of the peak.
     """
-    tests = read_results.read_contrasts(quantity="speed").rename(columns={"arm": "operator"})
+    tests = read_tests("speed", arm="operator")
     if tests.empty:
         return tests
     measured = read_results.read_table("speed")
@@ -152,8 +154,12 @@ def select_speed_tests() -> pd.DataFrame:
 def read_studies() -> pd.DataFrame:
     """Reads the differences that our studies found, sorted by operator."""
     rows = read_results.read_studies()
-    operators = list(rows["operator"].unique())
-    return rows.sort_values("operator", key=lambda names: names.map(operators.index), kind="stable")
+    return sort_by_order(rows, "operator", list(rows["operator"].unique()))
+
+
+def read_transfer() -> pd.DataFrame:
+    """Reads the results of transfer between tasks, completed by `complete_transfer`."""
+    return complete_transfer(read_results.read_table("transfer"))
 
 
 def complete_transfer(rows: pd.DataFrame) -> pd.DataFrame:
@@ -179,15 +185,17 @@ def read_milestones() -> pd.DataFrame:
 
 def sort_milestones(rows: pd.DataFrame) -> pd.DataFrame:
     """Sorts rows by `milestone`: losses (`loss=3`) from the highest on, then the rest in file order."""
-    is_loss = rows["milestone"].str.startswith("loss=")
-    level = rows["milestone"].str.removeprefix("loss=").where(is_loss, "-1").astype(float)
-    return rows.iloc[(-level).argsort(kind="stable")]
+    return rows.sort_values("milestone", key=_read_levels, ascending=False, kind="stable")
+
+
+def _read_levels(milestones: pd.Series) -> pd.Series:
+    """Reads the levels of losses; other milestones have NaN, which is last."""
+    return milestones.str.extract("loss=(.*)", expand=False).astype(float)
 
 
 def select_milestone_tests() -> pd.DataFrame:
     """Selects the differences in steps to milestones that have an interval."""
-    tests = sort_milestones(read_results.read_contrasts(quantity="steps").rename(columns={"at": "milestone"}))
-    return tests[tests["low"].notna()]
+    return sort_milestones(read_tests("steps", at="milestone")).dropna(subset="low")
 
 
 def read_corpus() -> pd.DataFrame:
@@ -196,15 +204,11 @@ def read_corpus() -> pd.DataFrame:
     Dropped documents have a row per rule and reason, the most frequent first; all_documents counts every document to
     which a reason applies. Rows with zero in both counts are left out.
     """
-    total = select_rows(read_ledger(LEDGER), shard=TOTAL)
-    dropped = select_rows(total, fate="dropped").sort_values(
-        ["documents", "rule", "reason"], ascending=[False, True, True]
-    )
-    parts = [select_rows(total, fate=fate) for fate in ("in", "kept", "not_selected", "malformed")]
-    frame = pd.concat([*parts, dropped])
+    total = select_rows(read_ledger(LEDGER), shard=TOTAL, fate=FATES)
     # a reason may apply to documents that an earlier reason drops
-    counted = (frame["documents"] > 0) | (frame["all_documents"] > 0)
-    return frame[counted].drop(columns="shard")
+    counted = total[["documents", "all_documents"]].any(axis=1)
+    rows = total[counted].sort_values(["documents", "rule", "reason"], ascending=[False, True, True])
+    return sort_by_order(rows, "fate", FATES).drop(columns="shard")
 
 
 def read_tokens() -> pd.DataFrame:
