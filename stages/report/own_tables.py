@@ -37,7 +37,7 @@ def build_table(name: str, read: Callable[[str], pd.DataFrame], entry: dict | No
     rows = csv.astype(object).where(csv.notna(), "")
     columns = _list_columns(entry["columns"], rows, facts)
     label = entry["label"]
-    # a list has its first field, and the fields in which lines differ
+    # a list shows its first field, and the fields in which lines differ
     same = [field for field in rows if len(_list_values(rows[field])) < 2 and field != label[0]]
     groups = []
     # without fields that tell lines apart, every row is a line
@@ -106,16 +106,17 @@ def _fill_value(column: dict, line: pd.DataFrame) -> Value:
         return Value(MISSING)
     values = {**column, **rows.iloc[0].to_dict()}
     value = values.get(column["field"])
+    kind = column["kind"]
     values["shown"] = names.name_fields(column["field"], values)
     if isinstance(value, (int, float)):
         values["shown"] = format_number(value * column["scale"], column["decimals"])
     elif value:
-        values["kind"] = "text"
+        kind = "text"
     values["significant"] = values["verdict"] in (Difference.HIGHER, Difference.LOWER)
     values["remark"] = _select_remark(values["verdict"], values["reason"])
     parts = {part: fill_template(column[part], **values) for part in ("text", "spread", "detail")}
     parts["text"] = parts["text"] or MISSING
-    return Value(kind=values["kind"], **parts)
+    return Value(kind=kind, **parts)
 
 
 def _select_remark(verdict: str, reason: str) -> str:

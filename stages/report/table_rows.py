@@ -145,10 +145,8 @@ def select_speed_tests() -> pd.DataFrame:
     means = measured.pivot_table("mean", ["size", "operator"], "metric")
     # operations per token, as a share of the operations that the machine could do in a second
     work = means["share_of_peak"] / means["tokens_per_second"]
-    models = pd.MultiIndex.from_frame(tests[["size", "operator"]])
-    originals = pd.MultiIndex.from_frame(tests[["size", "reference"]])
-    ratio = work.loc[originals].to_numpy() / work.loc[models].to_numpy()
-    return tests.assign(metric="speed", allowed=100 * (ratio - 1))
+    ratios = [work[row.size, row.reference] / work[row.size, row.operator] for row in tests.itertuples()]
+    return tests.assign(metric="speed", allowed=100 * (pd.Series(ratios, tests.index) - 1))
 
 
 def read_studies() -> pd.DataFrame:
@@ -168,14 +166,13 @@ def complete_transfer(rows: pd.DataFrame) -> pd.DataFrame:
     The metric `elsewhere` is the mean balanced accuracy on the tasks that a model was not trained on.
     """
     away = derived.select_elsewhere(rows).groupby([*MODEL, "task"], sort=False)
-    elsewhere = away["mean"].mean().reset_index().assign(metric="elsewhere")
+    elsewhere = away["mean"].mean().reset_index()
     frequent = select_rows(rows, metric="majority_accuracy").drop_duplicates("evaluated_on")[["evaluated_on", "mean"]]
-    frequent = frequent.assign(operator="the more frequent answer", metric="accuracy")
-    chance = frequent.assign(operator="chance", mean=0.5)
+    frequent = frequent.assign(operator="the more frequent answer")
+    answers = pd.concat([frequent, frequent.assign(operator="chance", mean=0.5)]).assign(metric="accuracy")
     # balanced accuracy of any constant answer is one half
-    half = {"metric": "elsewhere", "mean": 0.5, "evaluated_on": None}
-    ends = [frequent.head(1).assign(**half), chance.head(1).assign(**half)]
-    return pd.concat([rows, elsewhere, frequent, chance, *ends], ignore_index=True)
+    ends = answers.drop_duplicates("operator").assign(metric="elsewhere", mean=0.5, evaluated_on=None)
+    return pd.concat([rows, elsewhere.assign(metric="elsewhere"), answers, ends], ignore_index=True)
 
 
 def read_milestones() -> pd.DataFrame:
@@ -239,10 +236,7 @@ def fill_checklist(settings: Settings) -> pd.DataFrame:
         "pretraining_seeds": len(settings.pretraining.seeds),
         "finetuning_seeds": " and ".join(finetuning_seeds),
     }
-    rows = []
-    for entry in read_content("checklist"):
-        rows.append({name: text.format(**facts) for name, text in entry.items()})
-    return pd.DataFrame(rows)
+    return pd.DataFrame(read_content("checklist")).map(lambda text: text.format(**facts))
 
 
 def list_environment() -> pd.DataFrame:
