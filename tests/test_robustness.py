@@ -10,6 +10,7 @@ from scipy import stats
 from stages.analysis import contrasts, robustness
 from stages.evidence import baselines, derived, measurements, published
 from stages.evidence.fields import FIELDS
+from stages.evidence.verdicts import Difference
 from stages.report import own_tables, table_rows
 from stages.report import robustness_figures as figures
 from stages.report.names import keep_percent_together
@@ -140,7 +141,7 @@ def test_fine_tuning_seeds_of_one_checkpoint_test_no_operator():
     assert set(tests["verdict"]) == {"one checkpoint per arm"}
     assert tests["p"].isna().all()
     grid, _ = make_noise_tables(rows)
-    assert list_texts(grid)[1][-1] == "one checkpoint per arm"
+    assert list_texts(grid)[1][-1] == tests["verdict"].iloc[0]
 
 
 def test_transfer_is_shown_with_the_scores_of_answers_without_a_model():
@@ -183,7 +184,7 @@ def test_without_rows_there_are_tables_without_rows():
     assert "mean" in summarised["transfer"].columns
     for grid in make_noise_tables(nothing):
         [group] = grid.groups
-        assert group.lines[0].note == "not run at this scale"
+        assert group.lines[0].note == Difference.NOT_RUN
 
 
 def make_cells_of_kowsher() -> pd.DataFrame:

@@ -1,16 +1,18 @@
 """Tables for readers, and their text in HTML and LaTeX."""
 
 import io
-from math import nan
+from math import inf, nan
 
 import jinja2
 import pandas as pd
 import pytest
 
 from stages.evidence import cells, specifications
-from stages.report import html, latex, table_rows
+from stages.evidence.verdicts import Difference
+from stages.report import html, latex, own_tables, table_rows
 from stages.report.paper_tables import build_paper_table
 from stages.report.tables import (
+    choose_decimals,
     describe_detectable,
     format_interval,
     format_number,
@@ -66,10 +68,58 @@ def test_a_detectable_difference_is_rounded_up(difference, shown):
     assert describe_detectable(difference).startswith(f"{shown} points would be detected")
 
 
+@pytest.mark.parametrize(
+    ("half", "decimals"),
+    [(120, 0), (12, 0), (1.5, 1), (0.2, 2), (0.03, 3), (0.0004, 3), (0, 3), (nan, 3), (inf, 3)],
+)
+def test_decimals_follow_the_width_of_the_interval(half, decimals):
+    assert choose_decimals(half, 3) == decimals
+
+
 def test_levels_of_the_loss_fall_and_other_milestones_follow_in_their_order():
     milestones = ["loss=2.5", "loss=10", "steps_to_95_percent", "loss=5"]
     ordered = table_rows.sort_milestones(pd.DataFrame({"milestone": milestones}))["milestone"]
     assert ordered.tolist() == ["loss=10", "loss=5", "loss=2.5", "steps_to_95_percent"]
+
+
+ENTRY = {
+    "title": "Differences",
+    "stage": "analysis",
+    "frame": "rows",
+    "first": "Model",
+    "label": ["size operator", "protocol", "task"],
+    "columns": [{"form": "starred", "decimals": 1, "each": ["protocol"], "meaning": "points"}],
+    "notes": [{"of": ["n"], "text": "Seeds: {{ n }}."}, {"of": ["tests"], "text": "Comparisons: {{ tests }}."}],
+}
+DIFFERENCE = {
+    "size": "tiny",
+    "operator": "shared",
+    "protocol": "courtois2024",
+    "task": "rte",
+    "estimate": 1.25,
+    "low": 0.5,
+    "high": 2.0,
+    "n": 3,
+    "n_reference": 3,
+    "paired": True,
+    "detectable": nan,
+    "verdict": Difference.HIGHER,
+    "tests": 0,
+}
+
+
+def test_our_own_table_names_fields_marks_significant_differences_and_leaves_out_notes_without_values():
+    few = {"task": "qqp", "low": nan, "n": 5, "paired": False, "verdict": Difference.TOO_FEW}
+    frame = pd.DataFrame([DIFFERENCE, DIFFERENCE | few])
+    grid = own_tables.build_table("differences", lambda _: frame, ENTRY)
+    # all rows have one protocol
+    assert [group.label for group in grid.groups] == ["BERT-tiny shared, RTE", "BERT-tiny shared, QQP"]
+    first, second = (group.lines[0].values[0] for group in grid.groups)
+    assert first.whole == "+1.2* (0.5 to 2.0)"
+    assert first.detail == f"n = 3 pairs; {Difference.HIGHER}:"
+    assert second.whole == "+1.2"
+    assert [heading.label for heading in grid.headings] == ["Courtois et al."]
+    assert grid.notes == ("Seeds: 3 or 5.",)
 
 
 def test_a_measured_row_of_the_paper_shows_mean_spread_and_seeds():

@@ -113,6 +113,6 @@ def test_every_sentence_pair_of_the_ledger_stands_in_the_report():
         columns=["protocol", "split", "fate", "reason", "pairs"],
     )
     grid = make_table("sentence_pairs", ledger)
-    assert [heading.label for heading in grid.headings] == ["Split", "In", "Kept", "Dropped: over long"]
+    assert [heading.label for heading in grid.headings] == ["Split", "Read", "Kept", "Dropped, over long"]
     assert list_texts(grid) == [["train", "10", "8", "2"], ["test", "5", "5", "–"]]
     assert make_table("sentence_pairs", ledger[:0]).groups[0].lines[0].note

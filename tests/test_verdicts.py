@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pandas as pd
 
+from stages.evidence.verdicts import Difference
 from stages.report import own_tables
 
 ROOT = Path(__file__).parents[1]
@@ -29,12 +30,15 @@ def build_losses(*changes: dict) -> list[str]:
     return [group.lines[0].values[place].whole for group in grid.groups]
 
 
-def test_the_verdict_is_the_direction_of_the_interval_and_a_check_that_disagrees_stands_beside_it():
-    higher = {"low": 0.1, "high": 0.5, "verdict": "different", "direction": "higher", "tests": 2}
-    within = higher | {"low": -0.1, "verdict": "not significant", "direction": ""}
-    verdicts = build_losses(higher, within, higher | {"reason": "joint sign flips disagree (p = 0.063)"})
-    assert verdicts[:2] == ["higher", "not significant"]
-    assert "disagree (p = 0.063)" in verdicts[2]
+def test_a_reason_stands_beside_a_verdict_that_needs_a_reason():
+    higher = {"low": 0.1, "high": 0.5, "verdict": Difference.HIGHER, "tests": 2, "reason": "above zero"}
+    flipped = higher | {"reason": "above zero; joint sign flips disagree (p = 0.063)"}
+    missing = higher | {"low": None, "verdict": Difference.TOO_FEW, "reason": "an interval takes 3 seeds"}
+    assert build_losses(higher, flipped, missing) == [
+        Difference.HIGHER,
+        f"{Difference.HIGHER} (joint sign flips disagree (p = 0.063))",
+        f"{Difference.TOO_FEW} (an interval takes 3 seeds)",
+    ]
 
 
 # words of verdicts by the side of zero on which an interval lies

@@ -37,6 +37,8 @@ MILESTONES = {
     "steps_to_95_percent": "95 % of pairwise",
     "steps_to_95_percent_of_own": "95 % of its own",
 }
+# fates of documents and sentence pairs
+FATES = {"in": "read", "not_selected": "kept, but more than requested"}
 # the key of a task as a whole word; after a full stop it is part of the name of a check
 KEYS = re.compile(r"(?<![\w.])(" + "|".join(sorted(TASKS, key=len, reverse=True)) + r")(?![\w])")
 BEFORE_PERCENT = re.compile(r"(?<=\d) (?=%)")
@@ -66,9 +68,23 @@ def name_milestone(key: str) -> str:
     return f"Loss {float(key.removeprefix('loss=')):g}"
 
 
+def name_fate(key: str) -> str:
+    """Names the fate of a document or a sentence pair: `dropped` gives `Dropped`."""
+    return FATES.get(key, key).capitalize()
+
+
 def name_model(size: str, key: str) -> str:
     """Names a model, as in `BERT-base pairwise`."""
     return f"BERT-{size} {name_operator(key)}"
+
+
+def name_fields(fields: str, values: dict[str, object]) -> str:
+    """Names the values of fields, separated by spaces, for readers: `size operator` gives `BERT-tiny original`."""
+    words = []
+    for field in fields.split():
+        if values[field] != "":
+            words.append(FIELDS.get(field, str)(values[field]))
+    return keep_percent_together(" ".join(words))
 
 
 def replace_keys(text: str) -> str:
@@ -98,3 +114,19 @@ def _replace_task(match: re.Match) -> str:
 def keep_percent_together(text: str) -> str:
     """Keeps a number and the per cent sign on one line, by a no-break space."""
     return BEFORE_PERCENT.sub("\N{NO-BREAK SPACE}", text)
+
+
+# by field: how the values are named; other values stand for themselves
+FIELDS = {
+    "size": "BERT-{}".format,
+    "operator": name_operator,
+    "arm": name_operator,
+    "protocol": name_protocol,
+    "task": name_task,
+    "evaluated_on": name_task,
+    "at": name_task,
+    "split": name_task,
+    "fate": name_fate,
+    "reason": name_task,
+    "milestone": name_milestone,
+}

@@ -1,26 +1,29 @@
 """Our own tables: each is an entry of reports/templates/tables.yaml that selects from a frame.
 
 An entry names its `frame` (or several, joined one below the other), the values that rows must have (`where`), the
-fields that tell lines apart (`line`; by default every row is a line) and the columns. A column shows the first row of
-each line that its own `where` selects. `each` repeats a column for every combination of values of some fields,
-`optional` names a field that must have a value, and `form` an entry of `forms` whose keys the column inherits. Texts
-are templates over the row, the keys of the column, and facts of the run. With `wide`, the CSV has a row per line.
+fields that tell lines apart (`line`; by default every row is a line) and the columns. The form `default` has the keys
+that a column may leave out, and `form` names another entry of `forms` with keys. A column shows, of each line, the
+first row that its own `where` selects: the `field`, or a `text`. `each` repeats a column for every combination of
+values of some fields, and an `optional` column needs a value. A label is a list of fields, or a text. With
+`wide: [a, b]`, the CSV has a row per line, with the values of `a` in a column for each `b`.
+
+Texts are templates over the row, the keys of the column, facts of the run, and `shown` (the field in print),
+`significant` and `remark` (the reason beside a verdict). A note is a text, or a mapping: `text` names the distinct
+values of the fields `of` in the rows that `where` selects, and the note is left out without values.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 
 import pandas as pd
 
-from stages.evidence.cell_verdicts import NOT_RUN
-from stages.evidence.fields import select_rows
-from stages.report.tables import MISSING, Grid, Group, Heading, Line, Value
+from stages.evidence.fields import select_rows, stack_frames
+from stages.evidence.verdicts import Difference
+from stages.report import names
+from stages.report.tables import MISSING, Grid, Group, Heading, Line, Value, format_number
 from stages.report.text_templates import fill_template, read_content
 
-# parts of a cell, and the keys that a column may leave out
-PARTS = ("text", "spread", "detail")
-DEFAULTS = {"kind": "number", "meaning": "", "where": {}}
 # the row of a table without rows
-NOTHING = (Group("This run", (Line("", (), note=NOT_RUN),)),)
+NOTHING = (Group("This run", (Line("", (), note=Difference.NOT_RUN),)),)
 
 
 def build_table(name: str, read: Callable[[str], pd.DataFrame], entry: dict | None = None, **facts: object) -> Grid:
@@ -32,24 +35,24 @@ def build_table(name: str, read: Callable[[str], pd.DataFrame], entry: dict | No
     csv = select_rows(_read_frames(entry["frame"], read), **entry.get("where", {}))
     # templates read a gap as an empty text
     rows = csv.astype(object).where(csv.notna(), "")
-    values = rows.mask(rows == "").nunique()
-    facts["several"] = set(values.index[values > 1])
-    columns = _list_columns(entry, rows, facts)
+    columns = _list_columns(entry["columns"], rows, facts)
+    label = entry["label"]
+    # a list shows its first field, and the fields in which lines differ
+    same = [field for field in rows if len(_list_values(rows[field])) < 2 and field != label[0]]
     groups = []
     # without fields that tell lines apart, every row is a line
     by = entry.get("line") or list(range(len(rows)))
     for _, line in rows.groupby(by, sort=False) if len(rows) else ():
-        label = fill_template(entry["label"], **{**facts, **line.iloc[0].to_dict()})
         cells = tuple(_fill_value(column, line) for column in columns)
-        groups.append(Group(label, (Line("", cells),)))
-    # labels may name the values of `each`
+        text = _fill_label(label, line.iloc[0].to_dict(), same)
+        groups.append(Group(text, (Line("", cells),)))
     headings = []
     for column in columns:
-        label = fill_template(column["label"], **column)
-        headings.append(Heading(label, fill_template(column["meaning"], **column)))
-    notes = [fill_template(note, rows=rows.to_dict("records"), **facts) for note in entry.get("notes", ())]
+        text = _fill_label(column["label"] or column["each"], column)
+        headings.append(Heading(text, _fill_label(column["meaning"], column)))
     if groups and "wide" in entry:
-        csv = _spread_columns(csv, entry["line"], **entry["wide"])
+        value, across = entry["wide"]
+        csv = csv.pivot_table(value, by, across, sort=False).reset_index()
     return Grid(
         name=name,
         title=fill_template(entry["title"], **facts),
@@ -57,7 +60,7 @@ def build_table(name: str, read: Callable[[str], pd.DataFrame], entry: dict | No
         first=entry["first"],
         headings=tuple(headings),
         groups=tuple(groups) or NOTHING,
-        notes=tuple(note for note in notes if note),
+        notes=_write_notes(entry.get("notes", ()), rows, facts),
         measured=bool(groups),
         csv=csv,
     )
@@ -67,55 +70,77 @@ def _read_frames(named: str | list[str], read: Callable[[str], pd.DataFrame]) ->
     """Reads a frame, or several, one below the other, with the name of each frame in a field `frame`."""
     if isinstance(named, str):
         return read(named)
-    frames = [read(name).assign(frame=name) for name in named]
-    frames = [frame for frame in frames if len(frame)]
-    if not frames:
-        return pd.DataFrame()
-    return pd.concat(frames, ignore_index=True)
+    return stack_frames([read(name).assign(frame=name) for name in named])
 
 
-def _list_columns(entry: dict, rows: pd.DataFrame, facts: dict) -> list[dict]:
+def _list_columns(listed: list[dict], rows: pd.DataFrame, facts: dict) -> list[dict]:
     """Lists the columns with all settings filled in: `optional`, `form` and `each` are resolved."""
+    forms = read_content("tables")["forms"]
     columns = []
-    for column in entry["columns"]:
-        if "optional" in column:
-            # a gap is NaN, or an empty text in a frame of texts
-            values = rows[column["optional"]]
-            if (values.isna() | (values == "")).all():
-                continue
-        form = read_content("tables")["forms"].get(column.get("form"), {})
-        column = {**DEFAULTS, **facts, **form, **column}
-        if "each" not in column:
-            columns.append(column)
+    for keys in listed:
+        column = {**forms["default"], **facts, **forms.get(keys.get("form"), {}), **keys}
+        if column["optional"] and not _list_values(rows[column["field"]]):
             continue
-        selected = select_rows(rows, **column["where"])
-        if selected.empty:
-            continue
-        for values in selected[column["each"]].drop_duplicates().to_dict("records"):
+        combinations = [{}]
+        if column["each"]:
+            selected = select_rows(rows, **column["where"]).reindex(columns=column["each"])
+            combinations = selected.drop_duplicates().to_dict("records")
+        for values in combinations:
             # the values select the rows, and texts may name them
             columns.append({**column, **values, "where": {**column["where"], **values}})
     return columns
+
+
+def _fill_label(label: str | list[str], values: dict, hidden: Iterable[str] = ()) -> str:
+    """Fills a template, or names fields: `[size operator, task]` gives `BERT-tiny original, QQP`."""
+    if isinstance(label, str):
+        return fill_template(label, **values)
+    parts = [names.name_fields(part, values) for part in label if part not in hidden]
+    return ", ".join(filter(None, parts))
 
 
 def _fill_value(column: dict, line: pd.DataFrame) -> Value:
     """Fills the texts of a cell from the first row of the line that `where` of the column selects."""
     rows = select_rows(line, **column["where"])
     if rows.empty:
-        return Value(MISSING, kind=column["kind"])
+        return Value(MISSING)
     values = {**column, **rows.iloc[0].to_dict()}
-    parts = {part: fill_template(column[part], **values) for part in PARTS if part in column}
+    value = values.get(column["field"])
+    kind = column["kind"]
+    values["shown"] = names.name_fields(column["field"], values)
+    if isinstance(value, (int, float)):
+        values["shown"] = format_number(value * column["scale"], column["decimals"])
+    elif value:
+        kind = "text"
+    values["significant"] = values["verdict"] in (Difference.HIGHER, Difference.LOWER)
+    values["remark"] = _select_remark(values["verdict"], values["reason"])
+    parts = {part: fill_template(column[part], **values) for part in ("text", "spread", "detail")}
     parts["text"] = parts["text"] or MISSING
-    return Value(kind=column["kind"], **parts)
+    return Value(kind=kind, **parts)
 
 
-def _spread_columns(rows: pd.DataFrame, line: list[str], across: str, of: list[str]) -> pd.DataFrame:
-    """Reshapes a long table to one row per line: `task` across gives `rte`, and further fields `rte_sd`."""
-    parts = []
-    for field in of:
-        part = rows.pivot_table(field, line, across, sort=False)
-        if field != of[0]:
-            part = part.add_suffix(f"_{field}")
-        parts.append(part)
-    # the lines of all parts are the same
-    first, *others = parts
-    return first.join(others).reset_index()
+def _select_remark(verdict: str, reason: str) -> str:
+    """Selects the words beside a verdict: the reason why there is none, or a check that disagrees."""
+    if verdict in (Difference.TOO_FEW, Difference.BUSY):
+        return reason
+    return reason.partition("; ")[2]
+
+
+def _write_notes(notes: Iterable[str | dict], rows: pd.DataFrame, facts: dict) -> tuple[str, ...]:
+    """Writes the notes below a table, without the notes that have no values."""
+    written = []
+    for note in notes:
+        if isinstance(note, str):
+            note = {"text": note, "of": []}
+        selected = select_rows(rows, **note.get("where", {})).reindex(columns=note["of"], fill_value="")
+        values = {field: " or ".join(_list_values(selected[field])) for field in selected}
+        if all(values.values()):
+            written.append(fill_template(note["text"], **facts, **values))
+    return tuple(written)
+
+
+def _list_values(column: pd.Series) -> list[str]:
+    """Lists the distinct values of a field as texts, without gaps and zeros."""
+    # a field with gaps has whole numbers such as 3.0
+    texts = column[column.astype(bool)].astype(str).str.removesuffix(".0")
+    return list(texts.unique())

@@ -11,9 +11,8 @@ from stages.files.paths import ANALYSIS, AUDIT, RUNS, SENTENCE_PAIRS
 from stages.runner import handover
 from stages.schema.settings import REFERENCE
 
-# columns of the summaries and of the contrasts that are texts, and may be empty
+# columns of the summaries that are texts, and may be empty
 KEYS = {name: "str" for name in ("stage", "metric", "protocol", "evaluated_on", "operator", "size")}
-TEXTS = {"protocol": "str", "direction": "str"}
 # facts of a record about the machine
 FACTS = ("commit", "python", "system", "processor", "cores", "device")
 
@@ -52,7 +51,7 @@ def read_contrasts(further: bool = False, **wanted: object) -> pd.DataFrame:
     `further` selects the pairs of `analysis.pairs` in place of the comparisons with the original; `wanted` has the
     wanted value, or list of values, by column.
     """
-    rows = read_table("contrasts", dtype=TEXTS).fillna(dict.fromkeys(TEXTS, ""))
+    rows = read_table("contrasts", dtype={"protocol": "str"}).fillna({"protocol": ""})
     # an arm such as `symmetric - original` is a difference of two arms
     single = ~rows["arm"].str.contains(" - ", regex=False)
     with_original = single & (rows["reference"] == REFERENCE)

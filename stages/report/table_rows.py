@@ -26,6 +26,14 @@ from stages.schema.settings import Settings
 # evaluated_on: a split
 CURVE = ["protocol", "size", "operator", "evaluated_on"]
 MODEL = ["protocol", "size", "operator"]
+# metrics of the overview, with the names of the columns
+COUNTS = {
+    "masked_lm_parameters": "parameters",
+    "saved_percent": "saved_percent",
+    "final_validation_loss": "validation_loss",
+}
+# fates of documents, in the order of the table
+FATES = ["in", "kept", "not_selected", "malformed", "dropped"]
 # fields of an open point of protocol.yaml
 OPEN = ["item", "candidates", "inferred", "released_code", "here"]
 
@@ -40,9 +48,9 @@ def make_reader(settings: Settings) -> Callable[[str], pd.DataFrame]:
         "milestones": read_milestones,
         "milestone_tests": select_milestone_tests,
         "noise_measures": read_noise_measures,
-        "noise_tests": select_noise_tests,
+        "noise_tests": partial(read_tests, "lost_noise", arm="operator", at="evaluated_on"),
         "speed_tests": select_speed_tests,
-        "transfer": lambda: complete_transfer(read_results.read_table("transfer")),
+        "transfer": read_transfer,
         "baselines": partial(select_baselines, settings.protocols[0]),
         "claim_totals": lambda: claims_and_audit.count_verdicts(read_results.read_claims()),
         "audit_totals": lambda: claims_and_audit.count_facts(read_results.read_audit()),
@@ -60,12 +68,7 @@ def make_reader(settings: Settings) -> Callable[[str], pd.DataFrame]:
         makers[f"settings_{source}"] = partial(deviations.compare, params, source)
         makers[f"open_{source}"] = partial(list_unspecified, source)
 
-    def read_rows(name: str) -> pd.DataFrame:
-        if name in makers:
-            return makers[name]()
-        return read_results.read_table(name)
-
-    return read_rows
+    return lambda name: makers.get(name, partial(read_results.read_table, name))()
 
 
 def build_overview(settings: Settings) -> pd.DataFrame:
@@ -78,21 +81,18 @@ def build_overview(settings: Settings) -> pd.DataFrame:
     models = pd.DataFrame(asked, columns=["size", "protocol", "operator"])
     models = models[models["operator"].isin(rows["operator"])]
     # parameters and losses belong to no protocol
-    wanted = {
-        "masked_lm_parameters": {"mean": "parameters"},
-        "saved_percent": {"mean": "saved_percent"},
-        "final_validation_loss": {"mean": "validation_loss", "sd": "validation_loss_sd"},
-    }
-    for metric, columns in wanted.items():
-        means = select_rows(rows, metric=metric)[["size", "operator", *columns]]
-        models = models.merge(means.rename(columns=columns), on=["size", "operator"], how="left")
+    shared = ["size", "operator"]
+    counted = select_rows(rows, metric=list(COUNTS))
+    means = counted.pivot(index=shared, columns="metric", values="mean").reindex(columns=list(COUNTS))
+    spread = select_rows(rows, metric="final_validation_loss").set_index(shared)["sd"]
+    models = models.join(means.rename(columns=COUNTS), on=shared).join(spread.rename("validation_loss_sd"), on=shared)
     # scores belong to a protocol
     score = select_rows(rows, stage="finetuning", metric="score", evaluated_on=GLUE_SCORE)
     score = score[[*MODEL, "mean", "sd", "n", "words_and_overlap", "at_chance"]].copy()
     score[["mean", "sd", "words_and_overlap"]] *= 100
     score = score.rename(columns={"mean": "glue_score", "sd": "glue_score_sd"})
     contrasts = read_results.read_contrasts(source="reproduced", at=GLUE_SCORE).rename(columns={"arm": "operator"})
-    contrasts = contrasts[[*MODEL, "estimate", "low", "high", "detectable", "verdict", "direction", "reason"]]
+    contrasts = contrasts[[*MODEL, "estimate", "low", "high", "detectable", "verdict", "reason"]]
     return models.merge(score, on=MODEL, how="left").merge(contrasts, on=MODEL, how="left")
 
 
@@ -108,9 +108,12 @@ def select_baselines(protocol: str) -> pd.DataFrame:
     )
     rows = rows.assign(value=100 * rows["value"])
     rows["best"] = rows.groupby("evaluated_on")["value"].transform("max")
-    # a number by column first, and then by operator
-    place = rows["evaluated_on"].map(columns.index) * len(operators) + rows["operator"].map(operators.index)
-    return rows.iloc[place.argsort(kind="stable")]
+    return sort_by_order(sort_by_order(rows, "operator", operators), "evaluated_on", columns)
+
+
+def sort_by_order(rows: pd.DataFrame, field: str, order: list[str]) -> pd.DataFrame:
+    """Sorts rows by the places of a field's values in `order`; rows with equal values stay in order."""
+    return rows.sort_values(field, key=lambda values: values.map(order.index), kind="stable")
 
 
 def read_noise_measures() -> pd.DataFrame:
@@ -125,10 +128,9 @@ def mark_chance(measured: pd.DataFrame, curves: pd.DataFrame) -> pd.DataFrame:
     return rows.assign(at_chance=rows["at_chance"].where(rows["measure"] == "lost"))
 
 
-def select_noise_tests() -> pd.DataFrame:
-    """Selects the tests of the accuracy lost to noise, named as the noise curves."""
-    rows = select_rows(read_results.read_contrasts(), quantity="lost_noise")
-    return rows.rename(columns={"arm": "operator", "at": "evaluated_on"})
+def read_tests(quantity: str, **columns: str) -> pd.DataFrame:
+    """Reads the comparisons of a quantity with the original, and renames columns."""
+    return read_results.read_contrasts(quantity=quantity).rename(columns=columns)
 
 
 def select_speed_tests() -> pd.DataFrame:
@@ -136,24 +138,26 @@ def select_speed_tests() -> pd.DataFrame:
 
     `allowed`: how much faster (%) an operator would be, if it and the original had the same share of the peak.
     """
-    tests = read_results.read_contrasts(quantity="speed").rename(columns={"arm": "operator"})
+    tests = read_tests("speed", arm="operator")
     if tests.empty:
         return tests
     measured = read_results.read_table("speed")
     means = measured.pivot_table("mean", ["size", "operator"], "metric")
     # operations per token, as a share of the operations that the machine could do in a second
     work = means["share_of_peak"] / means["tokens_per_second"]
-    models = pd.MultiIndex.from_frame(tests[["size", "operator"]])
-    originals = pd.MultiIndex.from_frame(tests[["size", "reference"]])
-    ratio = work.loc[originals].to_numpy() / work.loc[models].to_numpy()
-    return tests.assign(metric="speed", allowed=100 * (ratio - 1))
+    ratios = [work[row.size, row.reference] / work[row.size, row.operator] for row in tests.itertuples()]
+    return tests.assign(metric="speed", allowed=100 * (pd.Series(ratios, tests.index) - 1))
 
 
 def read_studies() -> pd.DataFrame:
     """Reads the differences that our studies found, sorted by operator."""
     rows = read_results.read_studies()
-    operators = list(rows["operator"].unique())
-    return rows.sort_values("operator", key=lambda names: names.map(operators.index), kind="stable")
+    return sort_by_order(rows, "operator", list(rows["operator"].unique()))
+
+
+def read_transfer() -> pd.DataFrame:
+    """Reads the results of transfer between tasks, completed by `complete_transfer`."""
+    return complete_transfer(read_results.read_table("transfer"))
 
 
 def complete_transfer(rows: pd.DataFrame) -> pd.DataFrame:
@@ -162,14 +166,13 @@ def complete_transfer(rows: pd.DataFrame) -> pd.DataFrame:
     The metric `elsewhere` is the mean balanced accuracy on the tasks that a model was not trained on.
     """
     away = derived.select_elsewhere(rows).groupby([*MODEL, "task"], sort=False)
-    elsewhere = away["mean"].mean().reset_index().assign(metric="elsewhere")
+    elsewhere = away["mean"].mean().reset_index()
     frequent = select_rows(rows, metric="majority_accuracy").drop_duplicates("evaluated_on")[["evaluated_on", "mean"]]
-    frequent = frequent.assign(operator="the more frequent answer", metric="accuracy")
-    chance = frequent.assign(operator="chance", mean=0.5)
+    frequent = frequent.assign(operator="the more frequent answer")
+    answers = pd.concat([frequent, frequent.assign(operator="chance", mean=0.5)]).assign(metric="accuracy")
     # balanced accuracy of any constant answer is one half
-    half = {"metric": "elsewhere", "mean": 0.5, "evaluated_on": None}
-    ends = [frequent.head(1).assign(**half), chance.head(1).assign(**half)]
-    return pd.concat([rows, elsewhere, frequent, chance, *ends], ignore_index=True)
+    ends = answers.drop_duplicates("operator").assign(metric="elsewhere", mean=0.5, evaluated_on=None)
+    return pd.concat([rows, elsewhere.assign(metric="elsewhere"), answers, ends], ignore_index=True)
 
 
 def read_milestones() -> pd.DataFrame:
@@ -179,15 +182,17 @@ def read_milestones() -> pd.DataFrame:
 
 def sort_milestones(rows: pd.DataFrame) -> pd.DataFrame:
     """Sorts rows by `milestone`: losses (`loss=3`) from the highest on, then the rest in file order."""
-    is_loss = rows["milestone"].str.startswith("loss=")
-    level = rows["milestone"].str.removeprefix("loss=").where(is_loss, "-1").astype(float)
-    return rows.iloc[(-level).argsort(kind="stable")]
+    return rows.sort_values("milestone", key=_read_levels, ascending=False, kind="stable")
+
+
+def _read_levels(milestones: pd.Series) -> pd.Series:
+    """Reads the levels of losses; other milestones have NaN, which is last."""
+    return milestones.str.extract("loss=(.*)", expand=False).astype(float)
 
 
 def select_milestone_tests() -> pd.DataFrame:
     """Selects the differences in steps to milestones that have an interval."""
-    tests = sort_milestones(read_results.read_contrasts(quantity="steps").rename(columns={"at": "milestone"}))
-    return tests[tests["low"].notna()]
+    return sort_milestones(read_tests("steps", at="milestone")).dropna(subset="low")
 
 
 def read_corpus() -> pd.DataFrame:
@@ -196,15 +201,11 @@ def read_corpus() -> pd.DataFrame:
     Dropped documents have a row per rule and reason, the most frequent first; all_documents counts every document to
     which a reason applies. Rows with zero in both counts are left out.
     """
-    total = select_rows(read_ledger(LEDGER), shard=TOTAL)
-    dropped = select_rows(total, fate="dropped").sort_values(
-        ["documents", "rule", "reason"], ascending=[False, True, True]
-    )
-    parts = [select_rows(total, fate=fate) for fate in ("in", "kept", "not_selected", "malformed")]
-    frame = pd.concat([*parts, dropped])
+    total = select_rows(read_ledger(LEDGER), shard=TOTAL, fate=FATES)
     # a reason may apply to documents that an earlier reason drops
-    counted = (frame["documents"] > 0) | (frame["all_documents"] > 0)
-    return frame[counted].drop(columns="shard")
+    counted = total[["documents", "all_documents"]].any(axis=1)
+    rows = total[counted].sort_values(["documents", "rule", "reason"], ascending=[False, True, True])
+    return sort_by_order(rows, "fate", FATES).drop(columns="shard")
 
 
 def read_tokens() -> pd.DataFrame:
@@ -235,10 +236,7 @@ def fill_checklist(settings: Settings) -> pd.DataFrame:
         "pretraining_seeds": len(settings.pretraining.seeds),
         "finetuning_seeds": " and ".join(finetuning_seeds),
     }
-    rows = []
-    for entry in read_content("checklist"):
-        rows.append({name: text.format(**facts) for name, text in entry.items()})
-    return pd.DataFrame(rows)
+    return pd.DataFrame(read_content("checklist")).map(lambda text: text.format(**facts))
 
 
 def list_environment() -> pd.DataFrame:

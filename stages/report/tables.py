@@ -5,12 +5,15 @@ paper_tables.py builds the tables of the papers, claims_and_audit.py those of cl
 
 import re
 from dataclasses import dataclass
-from math import ceil, isinf, isnan
+from functools import cached_property
+from math import ceil, floor, isfinite, isinf, isnan, log10
 from typing import ClassVar
 
 import pandas as pd
 
 MISSING = "–"
+# classes of tables with more columns, in style.css
+WIDTHS = {"wide": 6, "upright": 11, "turned": 18}
 WORDS = ("zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten")
 # numbers, and the dash that papers print for no number
 NUMBER = r"[+-]?[0-9.,]+(e[+-]?[0-9]+)?%?|-"
@@ -110,6 +113,13 @@ class Grid(Shown):
     empty: ClassVar[bool] = False
 
     @property
+    def width(self) -> str:
+        """The classes of a table with many columns."""
+        width = len(self.headings)
+        classes = [name for name, most in WIDTHS.items() if width > most]
+        return " ".join(classes)
+
+    @cached_property
     def kinds(self) -> list[str]:
         """The kind of every column of values: the kind of the first value that is not missing."""
         kinds = []
@@ -141,6 +151,17 @@ def format_number(value: float, decimals: int) -> str:
     if isnan(value):
         return MISSING
     return f"{value:z,.{decimals}f}".replace("-", "−")
+
+
+def choose_decimals(half: float, most: int) -> int:
+    """Chooses decimals down to one digit below the first digit of the half-width of an interval, at most `most`.
+
+    A half-width of 12 gives 0, 1.5 gives 1 and 0.03 gives 3; zero, NaN and an infinite half-width give `most`.
+    """
+    if half == 0 or not isfinite(half):
+        return most
+    wanted = 1 - floor(log10(half))
+    return min(max(wanted, 0), most)
 
 
 def format_in_words(count: int) -> str:
