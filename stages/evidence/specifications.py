@@ -1,4 +1,4 @@
-"""tables.yaml as frozen records: every table and figure of the papers, and the measurements that fill the cells."""
+"""tables.yaml as frozen records: every table of the papers, and the measurements that fill the cells."""
 
 import re
 from collections.abc import Sequence
@@ -86,40 +86,11 @@ class Table:
         return self.cells is not None
 
 
-@dataclass(frozen=True, kw_only=True)
-class Figure:
-    """A figure of the report.
-
-    Attributes:
-        source: the paper; None for a figure of ours.
-        stage: the stage that measures the quantity.
-        kind: `curves` (means by step), `dots` (a dot for each run) or `bars`.
-        quantity: the rows with this value in the column `quantity` are drawn.
-        axis: label of the quantity.
-        beside: further panels, as (source, size).
-        operators: the drawn operators; empty for all.
-    """
-
-    name: str
-    source: str | None
-    number: str | None
-    title: str
-    stage: str
-    kind: str
-    quantity: str
-    axis: str
-    beside: Sequence[tuple[str, str]]
-    operators: Sequence[str] = ()
-    notes: Sequence[str] = ()
-
-
 @cache
-def load() -> tuple[dict[str, Table], dict[str, Figure]]:
-    """Loads all tables and all figures of tables.yaml, by name, in the order of the file."""
+def load() -> dict[str, Table]:
+    """Loads all tables of tables.yaml, by name, in the order of the file."""
     content = yaml.safe_load(PATH.read_text(encoding="utf-8"))
-    tables = {name: _make_table(name, **entry) for name, entry in content["tables"].items()}
-    figures = {name: Figure(name=name, **entry) for name, entry in content["figures"].items()}
-    return tables, figures
+    return {name: _make_table(name, **entry) for name, entry in content["tables"].items()}
 
 
 def _make_table(

@@ -16,7 +16,7 @@ class Difference(StrEnum):
     NOT_SIGNIFICANT = "not significant"
     AT_CHANCE = "at chance"
     # Too few seeds, rounds or checkpoints for a test, too few runs that reach a milestone, or only equal runs.
-    TOO_FEW = "too few runs"
+    TOO_FEW = "too few runs for a test"
     BUSY = "machine was busy"
     NOT_RUN = "not run"
 

@@ -15,20 +15,13 @@ import pandas as pd
 
 from stages.evidence.fields import select_rows
 from stages.report import names
+from stages.report.looks import HEAT, find_style
 from stages.report.painting import render_panels
 from stages.report.tables import Shown, choose_decimals, format_interval, format_number, format_signed
 from stages.report.text_templates import fill_template, read_content
 
 # an interval decides if it is narrower than this share of the range of the metric
 NARROW = 0.2
-# names of sources in titles and legends
-SOURCES = {
-    "published": "printed by the operator's source",
-    "released": "released results",
-    "study": "our study",
-    "reproduced": "this run",
-    "seed": "a seed",
-}
 RUN = "reproduced"
 # columns that a frame may leave out
 OPTIONAL = {
@@ -43,6 +36,8 @@ OPTIONAL = {
     "hatch": "",
     "place": "",
 }
+# labels of the horizontal axes of curves and heat maps
+ACROSS = {"step": "training step", "level": "level of noise (%)", "tested": "tested on"}
 # in a description in words, a panel with more marks gives only their number
 MOST_WORDS = 8
 
@@ -128,7 +123,12 @@ def arrange_rows(entry: Entry, frame: pd.DataFrame) -> pd.DataFrame:
     first = rows.groupby("source", sort=False)["size"].transform(lambda found: pd.factorize(found)[0])
     # the last size is the largest
     rows["size_rank"] = sizes - 1 - first
-    rows["across"] = names.name_field("column", entry.x)
+    rows["across"] = ACROSS.get(entry.x, entry.x)
+    if not rows["text"].any() and entry.kind == "bar":
+        rows["text"] = rows["estimate"].map("{:.3g}".format)
+    if not rows["colour"].any():
+        # bars of documents belong to no operator
+        rows["colour"] = rows["operator"].map(lambda operator: find_style(operator)[0] if operator else HEAT)
     rows["words"] = [describe_mark(row) for row in rows.itertuples()]
     return rows
 
@@ -137,14 +137,14 @@ def join_names(rows: pd.DataFrame, fields: list[str]) -> pd.Series:
     """Joins the readers' names of the values of fields, as in `BERT-base, released results`."""
     parts = pd.Series("", rows.index)
     for name in fields:
-        named = rows[name].map(lambda value, name=name: SOURCES.get(value) or names.name_field(name, value))
-        parts += named.where(parts == "", ", " + named)
+        named = rows[name].map(lambda value, name=name: names.name_fields(name, {name: value}))
+        parts += named.where((parts == "") | (named == ""), ", " + named)
     return parts
 
 
 def name_marks(rows: pd.DataFrame) -> pd.Series:
     """Names the mark of every row by source and size, as in `released results, BERT-base`."""
-    marks = rows["source"].map(SOURCES)
+    marks = rows["source"].map(names.SOURCES)
     sized = rows["source"].isin(("released", RUN)) & (rows["size"] != "")
     return marks.where(~sized, marks + ", BERT-" + rows["size"].astype(str))
 

@@ -22,7 +22,6 @@ COLOURS = {
     PAPER: "var(--page)",
 }
 COLOURS.update({colour: f"var(--{operator}, {colour})" for operator, (colour, _) in STYLES.items()})
-METADATA = re.compile("<metadata>.*?</metadata>", re.DOTALL)
 # the beginning of every identifier of an SVG, and of every reference to an identifier
 IDENTIFIER = re.compile(r'\bid="|url\(#|href="#')
 
@@ -40,13 +39,10 @@ def embed_svg(svg: bytes, name: str) -> Markup:
 
     In figure `noise`, `id="axes_1"` becomes `id="noise-axes_1"`, and `fill: #24292f` becomes `fill: currentColor`.
     """
-    _, start, rest = svg.decode().partition("<svg ")
-    text = METADATA.sub("", rest)
-    text = IDENTIFIER.sub(rf"\g<0>{name}-", text)
+    text = IDENTIFIER.sub(rf"\g<0>{name}-", svg.decode())
     for colour, variable in COLOURS.items():
         text = text.replace(f": {colour}", f": {variable}")
-    # the page describes the figure in words
-    return Markup(f'{start}aria-hidden="true" {text}')
+    return Markup(text)
 
 
 def format_formula(text: str) -> Markup:

@@ -9,13 +9,11 @@ import shutil
 import subprocess
 import tempfile
 import unicodedata
-from collections.abc import Sequence
 from pathlib import Path
 
 import jinja2
 
 from stages.report import text_templates
-from stages.report.drawing import Drawing
 from stages.report.tables import Grid
 
 ESCAPES = {
@@ -85,13 +83,7 @@ def make_environment(folder: Path) -> jinja2.Environment:
         keep_trailing_newline=True,
     )
     templates.filters.update(tex=Latex, breakable=make_breakable, formula=format_formula, columns=choose_columns)
-    templates.tests["printed"] = is_printed
     return templates
-
-
-def is_printed(item: Grid | Drawing, opened: Sequence[str]) -> bool:
-    """Whether the report prints a table or figure: figures, tables of a paper, and tables that are `opened`."""
-    return item.kind == "figure" or bool(item.place) or item.name in opened
 
 
 def escape(value: object) -> Latex:

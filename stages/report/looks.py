@@ -67,3 +67,13 @@ def find_mark(source: str, operator: str, rank: int) -> dict:
     # the marks of this run are hollow
     fill = PAPER if source == "reproduced" else colour
     return {"marker": shape, "markersize": max(size - 2 * rank, 2.5), "color": colour, "markerfacecolor": fill}
+
+
+# colours by the tone of a verdict, and hatches that tell verdicts of one tone apart
+TONES = {"good": "#0b6b3a", "bad": "#a4161a", "open": "#b58900", "": GREY}
+HATCHES = ("", "//", "..", "xx")
+
+
+def find_tone(tone: str, number: int) -> tuple[str, str]:
+    """Finds colour and hatch of the bar of a verdict, the `number`-th of the tone."""
+    return TONES[tone], HATCHES[number % len(HATCHES)]

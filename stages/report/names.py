@@ -32,6 +32,15 @@ OPERATORS.update(
     shared_masked="masked shared",
 )
 PROTOCOLS = {"courtois2024": "Courtois et al.", "kowsher2025": "Kowsher et al."}
+QUESTIONS = {"learns": "steps", "loss": "final loss"}
+# sources of numbers in titles, legends and tables
+SOURCES = {
+    "published": "printed by its paper",
+    "released": "released results",
+    "study": "our study",
+    "reproduced": "this run",
+    "seed": "single runs",
+}
 # milestones of the loss, and of the GLUE score: 95 % of the last score of pairwise, or of the operator itself
 MILESTONES = {
     "steps_to_95_percent": "95 % of pairwise",
@@ -127,6 +136,11 @@ FIELDS = {
     "at": name_task,
     "split": name_task,
     "fate": name_fate,
-    "reason": name_task,
     "milestone": name_milestone,
+    "source": SOURCES.get,
+    "group": SOURCES.get,
+    "questions": name_task,
+    "trained": name_task,
+    "reason": name_task,
+    "question": QUESTIONS.get,
 }

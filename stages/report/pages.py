@@ -1,11 +1,17 @@
 """The pages of the report: which tables and figures stand where, from reports/templates/sections.yaml."""
 
-from stages.report.drawing import Drawing
+from stages.report.figures import Drawing
 from stages.report.tables import Grid
 from stages.report.text_templates import fill_template
 
 # stages that every run with a report has run
 WITH_REPORT = ("analysis", "report")
+# templates by the kind of an item; a table of a section that is not listed under `open` is folded
+TEMPLATES = {"figure": "figure.html", "ledger": "ledger.html", "table": "folded.html"}
+OPENED = "table.html"
+PRINTED = {"figure": "figure.tex", "table": "input.tex"}
+# in the PDF, the appendix has only the tables and figures of the papers
+PRINTED_PAGES = ("report", "appendix")
 
 
 def fill_pages(
@@ -17,8 +23,8 @@ def fill_pages(
     table or figure. `layout` is sections.yaml, and templates may name `facts`.
 
     Returns:
-        The pages, whose sections have filled paragraphs `text`, and `shown`, the figures and tables; and dictionaries
-        of `item`, without a number of this run, and `link`, its address, empty if no page shows the item.
+        The pages, whose sections have filled paragraphs `text`, and `shown`, a template for each figure and table; and
+        dictionaries of `item`, without a number of this run, and `link`, its address, empty if no page shows the item.
     """
     filled, not_run = [], {}
     for page in layout["pages"]:
@@ -33,12 +39,43 @@ def fill_pages(
                     not_run[item.name] = {"item": item, "link": link}
             # a section without numbers says nothing
             if shown:
-                paragraphs = [fill_template(template, **facts) for template in section["text"]]
-                answer = fill_template(section.get("answer", ""), section=section["id"], **facts)
-                text = [paragraph for paragraph in paragraphs if paragraph]
-                sections.append({**section, "answer": answer, "text": text, "shown": shown})
+                sections.append(fill_section(section, shown, facts))
         filled.append({**page, "sections": sections})
     return filled, list(not_run.values())
+
+
+def fill_section(section: dict, shown: list[Grid | Drawing], facts: dict) -> dict:
+    """Fills the texts of a section, and chooses a template for every table and figure."""
+    opened = section.get("open", ())
+    paragraphs = [fill_template(template, **facts) for template in section["text"]]
+    items = []
+    for item in shown:
+        template = OPENED if item.name in opened else TEMPLATES[item.kind]
+        items.append((template, item))
+    return {
+        **section,
+        "answer": fill_template(section.get("answer", ""), **facts),
+        "text": [paragraph for paragraph in paragraphs if paragraph],
+        "shown": items,
+    }
+
+
+def list_printed(pages: list[dict]) -> list[dict]:
+    """Lists the sections of the PDF with `printed`: figures that are not folded, tables of papers, and opened tables."""
+    sections = []
+    for page in pages:
+        if page["file"] not in PRINTED_PAGES:
+            continue
+        whole = page["file"] == PRINTED_PAGES[0]
+        for section in page["sections"]:
+            items = []
+            for template, item in section["shown"]:
+                of_ours = whole and (template == OPENED or (item.kind == "figure" and not item.folded))
+                if item.place or of_ours:
+                    items.append((PRINTED[item.kind], item))
+            if items:
+                sections.append({**section, "printed": items})
+    return sections
 
 
 def find_shown(section: dict, grids: dict[str, Grid], figures: dict[str, Drawing]) -> list[Grid | Drawing]:
@@ -48,10 +85,8 @@ def find_shown(section: dict, grids: dict[str, Grid], figures: dict[str, Drawing
 
 
 def find_items(section: dict, grids: dict[str, Grid], figures: dict[str, Drawing]) -> list[Grid | Drawing]:
-    """Finds the figures and then the tables of a section. `noise` stands for all figures `noise-PROTOCOL-SIZE`, too."""
-    items = []
-    for name in section["figures"]:
-        items += [drawing for key, drawing in figures.items() if key.split("-")[0] == name]
+    """Finds the figures and then the tables of a section."""
+    items: list[Grid | Drawing] = [figures[name] for name in section["figures"]]
     for name in section["tables"]:
         if name not in grids:
             raise ValueError(

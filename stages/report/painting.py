@@ -72,8 +72,8 @@ def find_height(kind: str, rows: pd.DataFrame) -> float:
     """Finds the height of a panel in inches, which follows from the number of its rows."""
     if kind == "curve":
         return FRAME + CURVE
-    marks = rows.groupby("row", sort=False)["mark"].nunique()
-    if kind == "heat":
+    marks = rows[["row", "mark", "text"]].drop_duplicates().groupby("row", sort=False).size()
+    if kind != "interval":
         marks = marks.clip(upper=1)
     return FRAME + float((ROW + MARK * marks).sum())
 
@@ -97,9 +97,10 @@ def paint_intervals(axes: Axes, rows: pd.DataFrame, alike: pd.DataFrame, x: str,
     labels = list(dict.fromkeys(rows["row"]))
     for place, label in enumerate(labels):
         of_row = rows[rows["row"] == label]
-        marks = list(dict.fromkeys(of_row["mark"]))
+        # marks with texts need a height each
+        marks = list(dict.fromkeys(zip(of_row["mark"], of_row["text"], strict=True)))
         for row in of_row.itertuples():
-            height = place + 0.8 * ((marks.index(row.mark) + 0.5) / len(marks) - 0.5)
+            height = place + 0.8 * ((marks.index((row.mark, row.text)) + 0.5) / len(marks) - 0.5)
             paint_mark(axes, row, height, limits)
     if zero:
         axes.axvline(0, color=INK, linewidth=0.8)

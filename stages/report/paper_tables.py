@@ -4,8 +4,7 @@ The tables are made from the cells that analysis filled (stages/evidence/cells.p
 are one table: one published line if both print the same, otherwise two lines with the differences marked. The verdict
 on a cell is shown on hover, and in the CSV.
 
-A row in this file is a list of cells, one for every column, None for a missing cell. The verdict NO_MODEL marks rows of
-baselines.
+A row in this file is a list of cells, one for every column, None for a missing cell.
 """
 
 import re
@@ -15,13 +14,12 @@ from math import isnan
 
 import pandas as pd
 
-from stages.evidence.cell_verdicts import NO_MODEL, NOT_IN_PAPER, NOT_JUDGED, NOT_MEASURED, NOT_RUN
-from stages.evidence.cells import MEASURED, PAPER_SIZES
+from stages.evidence.cells import MEASURED, PAPER_SIZES, is_baseline
 from stages.evidence.published import EDITIONS
 from stages.evidence.specifications import Table
-from stages.evidence.statistics import EXACT
+from stages.evidence.statistics import EXACT, FEWEST, FINETUNING, ROUNDS
 from stages.report import names
-from stages.report.tables import MISSING, Grid, Group, Heading, Line, Value, format_number, format_spread, write_command
+from stages.report.tables import MISSING, Grid, Group, Heading, Line, Value, format_interval, format_number, format_spread, write_command
 from stages.report.text_templates import fill_sentence
 
 # columns of the CSV: names in the cells, and names in the file
@@ -44,7 +42,6 @@ CSV = {
 # a cell that the other edition prints differently, and a score that is not above the interval of a constant answer
 CHANGED = "†"
 CHANCE = "°"
-NOTHING_TO_SAY = (NOT_MEASURED, NOT_JUDGED, NOT_IN_PAPER, NOT_RUN, NO_MODEL)
 # texts that can be set as a formula, with `^` before a power and `_` before an index
 FORMULA = re.compile(r"[\w()+\-/^=., ]+")
 # the cells of a table by edition, the later one last
@@ -69,7 +66,7 @@ def build_paper_table(tables: tuple[Table, ...], cells: pd.DataFrame, left_out: 
     if not merged:
         csv = csv.drop(columns="edition")
     # baselines are no results of this run
-    measured = everything.loc[everything["verdict"] != NO_MODEL, ["reproduced", "released"]].notna()
+    measured = everything.loc[~is_baseline(everything["row_key"]), ["reproduced", "released"]].notna()
     numbers = " or ".join(dict.fromkeys(part.number for part in tables))
     source = "Kowsher et al." if merged else table.source
     return Grid(
@@ -149,8 +146,7 @@ def _build_group(table: Table, rows: dict[str, list]) -> Group:
             lines = [replace(lines[0], label="published")]
         lines.append(_recompute_line(latest))
     else:
-        without_model = any(cell.verdict == NO_MODEL for cell in present)
-        remark = NO_MODEL if without_model else NOT_IN_PAPER
+        remark = "no model" if is_baseline(present[0].row_key) else "not in the paper"
     lines.append(_reproduce_line(latest))
     label = names.replace_keys(present[0].row)
     if table.is_list:
@@ -199,7 +195,7 @@ def _reproduce_line(row: list) -> Line | None:
         labels.append("counted")
     if trained:
         labels.append(_add_n("reproduced", trained))
-    if any(cell.verdict == NO_MODEL for cell in cells):
+    if is_baseline(cells[0].row_key):
         labels = ["computed"]
     return Line(" and ".join(labels), tuple(_format_measured(cell) for cell in row))
 
@@ -211,8 +207,13 @@ def _format_measured(cell) -> Value:
     text = format_number(cell.reproduced, cell.decimals)
     if pd.notna(cell.at_chance) and cell.at_chance:
         text += CHANCE
-    judged = cell.verdict not in NOTHING_TO_SAY
-    detail = fill_sentence("cell_detail", cell=cell, judged=judged)
+    interval, units = "", ""
+    if pd.notna(cell.interval_low):
+        interval = format_interval(cell.interval_low, cell.interval_high, cell.decimals)
+    if pd.notna(cell.reproduced_sd):
+        units = f"n = {cell.reproduced_n} {cell.unit_of_inference}, {cell.runs} runs"
+    verdict = "" if pd.isna(cell.verdict) else cell.verdict
+    detail = fill_sentence("cell_detail", interval=interval, units=units, verdict=verdict).rstrip("; ")
     return Value(text, format_spread(cell.reproduced_sd, cell.decimals), detail)
 
 
@@ -229,8 +230,20 @@ def _write_notes(tables: tuple[Table, ...], latest: pd.DataFrame) -> tuple[str, 
     trained = latest[(latest["status"] == MEASURED) & latest["unit_of_inference"].notna()]
     trained = trained[trained["unit_of_inference"] != EXACT]
     for (unit, n, runs), _ in trained.groupby(["unit_of_inference", "reproduced_n", "runs"]):
-        notes.append(fill_sentence("unit_note", unit=unit, n=n, runs=runs))
+        each = runs // n if runs > n else 0
+        notes.append(fill_sentence("unit_note", unit=unit, n=n, each=each, limit=describe_limit(unit, n)))
     return tuple(dict.fromkeys(notes))
+
+
+def describe_limit(unit: str, n: int) -> str:
+    """Describes for what numbers over n units are valid; an empty text from three seeds on."""
+    if unit == ROUNDS:
+        return "valid for this machine only"
+    if unit == FINETUNING or n == 1:
+        return "valid for this checkpoint only"
+    if n < FEWEST:
+        return f"too few {unit} for a verdict"
+    return ""
 
 
 def _add_n(label: str, counts: list) -> str:

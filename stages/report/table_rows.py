@@ -20,7 +20,8 @@ from stages.evidence.scores import COLUMNS, GLUE_SCORE
 from stages.files.paths import LEDGER, STATISTICS, TOKENS
 from stages.records.ledger import TOTAL, read_ledger
 from stages.report import claims_and_audit, deviations, read_results
-from stages.report.text_templates import describe_data, fill_sentence, gather_facts, read_content
+from stages.report.first_screen import build_first_screen
+from stages.report.text_templates import describe_data, gather_facts, read_content
 from stages.schema.settings import Settings
 
 # evaluated_on: a split
@@ -42,6 +43,7 @@ def make_reader(settings: Settings) -> Callable[[str], pd.DataFrame]:
     """Makes a function from the name of a frame to the frame: computed here, or read from data/analysis."""
     params = settings.model_dump(mode="json")
     makers = {
+        "first_screen": partial(build_first_screen, settings),
         "overview": partial(build_overview, settings),
         "contrasts": read_results.read_contrasts,
         "further_pairs": partial(read_results.read_contrasts, further=True),
@@ -224,13 +226,13 @@ def list_unspecified(source: str) -> pd.DataFrame:
 def fill_checklist(settings: Settings) -> pd.DataFrame:
     """Fills the `{names}` in the reproducibility checklist with facts of the run; columns: item, answer, where."""
     params = settings.model_dump(mode="json")
-    differing = {}
-    for source in published.PAPERS:
-        differing[source] = deviations.count_differing(deviations.compare(params, source))
+    differing = []
+    for source, paper in published.PAPERS.items():
+        differing.append(f"{deviations.count_differing(deviations.compare(params, source))} from {paper}")
     finetuning_seeds = [str(len(settings.finetuning[name].seeds)) for name in settings.protocols]
     facts = {
         **gather_facts(settings),
-        "differences": fill_sentence("differences", papers=published.PAPERS, differing=differing),
+        "differences": "; ".join(differing),
         "generated": "yes" if settings.generated else "does not apply",
         "source": describe_data(settings),
         "pretraining_seeds": len(settings.pretraining.seeds),

@@ -51,22 +51,26 @@ def gather_facts(settings: Settings) -> dict[str, object]:
     }
 
 
-def describe_panel(kind: str, rows: pd.DataFrame) -> str:
-    """Describes in words, without a full stop, the panel of a figure. kind: a key of `alternatives`."""
-    template = read_content("sentences")["alternatives"][kind]
-    return fill_template(template, rows=rows.to_dict("records"))
-
-
 def describe_banner(settings: Settings) -> str:
     """Describes scale, models and data of a run, such as `This run trains BERT-tiny ...`."""
-    return fill_sentence("banner", settings=settings, data=settings.report.data or describe_data(settings))
+    models = []
+    for size in settings.sizes:
+        model = settings.models[size]
+        layers = f"{model.layers} layer{'s' if model.layers > 1 else ''}"
+        models.append(f"BERT-{size} ({layers}, width {model.hidden})")
+    data = settings.report.data or describe_data(settings)
+    return fill_sentence("banner", models=", ".join(models), data=data, base="base" in settings.sizes, settings=settings)
 
 
 def describe_data(settings: Settings) -> str:
     """Describes by their sources what text and tasks of a run are, such as `files on disk`."""
     sources = read_content("sentences")["sources"]
-    of_run = {"source": sources[settings.data.source], "task_source": sources[settings.task_source]}
-    return fill_sentence("data", settings=settings, **of_run)
+    text, tasks = sources[settings.data.source], sources[settings.task_source]
+    if not settings.has_tasks:
+        return f"{text['text']}, without tasks"
+    if text == tasks:
+        return text["both"]
+    return f"{text['text']} and {tasks['tasks']}"
 
 
 @cache
@@ -137,4 +141,4 @@ def make_environment(folder: Path, **options) -> jinja2.Environment:
 # sentences are text and no markup, so nothing is escaped; an end of line stays a space
 ENVIRONMENT = jinja2.Environment(undefined=jinja2.StrictUndefined)
 ENVIRONMENT.filters.update(FILTERS)
-ENVIRONMENT.globals.update(fewest=FEWEST, model=names.name_model)
+ENVIRONMENT.globals.update(fewest=FEWEST)

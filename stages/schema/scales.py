@@ -130,13 +130,13 @@ def _report_edits(params: Any) -> str:
     """Describes the edits in the content of a params.yaml for the user."""
     values = list_values(params)
     name = values.get("scale")
-    edits = _list_edits(values, name if name in list_scales() else COMPLETE)
+    edits = list_edits(values, name if name in list_scales() else COMPLETE)
     if not edits:
         return f", in place of `{quote_bare(name)}` with nothing edited"
     return "\n".join([f", in place of `{quote_bare(name)}` with these values that differ from that scale:", *edits])
 
 
-def _list_edits(values: dict[str, object], scale: str) -> list[str]:
+def list_edits(values: dict[str, object], scale: str) -> list[str]:
     """Describes values that differ from a scale, a line per key, such as "  workers: 4 (laptop: None)"."""
     unedited = list_values(yaml.load(read(scale), Loader=Loader))
     # a section that was emptied, such as translation.protocols, is one edit, however many keys it had
@@ -157,9 +157,9 @@ def require_named(path: Path) -> None:
     """Raises ValueError if fewer values of a params.yaml differ from another scale than from the named scale."""
     values = list_values(read_yaml(path))
     name = values["scale"]
-    if name not in list_scales() or not _list_edits(values, name):
+    if name not in list_scales() or not list_edits(values, name):
         return
-    edits = {scale: len(_list_edits(values | {"scale": scale}, scale)) for scale in list_scales()}
+    edits = {scale: len(list_edits(values | {"scale": scale}, scale)) for scale in list_scales()}
     # as after an edit of only the key `scale`
     nearest = min(edits, key=edits.get)
     if edits[nearest] < edits[name]:
