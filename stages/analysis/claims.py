@@ -5,43 +5,23 @@ Courtois et al. released, and `training` by this run. claims.yaml states for eac
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from fractions import Fraction
 from itertools import product
-from math import inf, isnan
+from math import inf
 from pathlib import Path
 
 import pandas as pd
 import yaml
 
 from stages.analysis import contrasts
-from stages.evidence.arithmetic import FAILS, HOLDS, TRUNCATED, judge_printed_number
-from stages.evidence.baselines import AT_CHANCE
 from stages.evidence.fields import select_rows
-from stages.evidence.statistics import NO_INTERVAL, NOT_TESTED, ONE_CHECKPOINT, TOO_FEW
 from stages.evidence.translation import name_model
+from stages.evidence.verdicts import TESTED, Statement, judge_claim, judge_printed_number
 from stages.schema.settings import REFERENCE
 
 PATH = Path(__file__).with_name("claims.yaml")
 COUNTS, RELEASED, TRAINING = "counts", "released", "training"
-PARTLY, REPRODUCED, CONTRADICTED, UNDECIDED = "partly", "reproduced", "contradicted", "undecided"
-# Reasons why a contrast allows no verdict on an operator.
-OBSTACLES = (
-    AT_CHANCE,
-    ONE_CHECKPOINT,
-    TOO_FEW,
-    NO_INTERVAL,
-)
-# Names of verdicts in the ledger TRAINING.
-NAMES_OF_RUN = {
-    HOLDS: REPRODUCED,
-    FAILS: CONTRADICTED,
-}
-READINGS = {
-    HOLDS: "as claimed",
-    FAILS: "not as claimed",
-    UNDECIDED: "undecided",
-}
 BECAUSE = {
     COUNTS: "Counted on the built models.",
     RELEASED: "The claim is about these results, whose values decide it.",
@@ -80,15 +60,13 @@ class Finding:
     """The judgement of a single number or comparison behind a claim.
 
     Attributes:
-        verdict: holds, truncated (the digits result only if cut off), fails, undecided, or not tested (no number).
-        estimate: the number with a label and the interval, in words.
-        obstacle: why the number allows no verdict, such as too few seeds.
-        reason: why the number is missing, or the obstacle, as a sentence.
+        verdict: HOLDS, TRUNCATED, FAILS or UNDECIDED.
+        estimate: the number with a label and the interval, in words; empty if the number is missing.
+        reason: why the number is missing or decides nothing, as a sentence.
     """
 
-    verdict: str
+    verdict: Statement
     estimate: str = ""
-    obstacle: str = ""
     reason: str = ""
 
 
@@ -107,141 +85,108 @@ def build_ledger(claims: list[dict], rules: dict, sources: ClaimSources) -> pd.D
 
     Returns:
         A row of texts per claim and kind of evidence (`ledger`). `numbers` is the verdict on the printed numbers;
-        `reading` is, for released results only, the verdict by the numbers of the single checkpoints.
+        `estimate` is empty if the ledger has no number or comparison.
     """
-    reasons = {name: group["reason"] for group in rules["untested"] for name in group["claims"]}
     rows = []
     for claim in claims:
-        name = claim["id"]
-        # The default: the verdict of the audit on the printed numbers.
-        judged = [{"ledger": COUNTS, "verdict": claim["published_audit"]["status"], "because": "By its own numbers."}]
-        if name in reasons:
-            judged = [{"ledger": TRAINING, "verdict": NOT_TESTED, "because": reasons[name]}]
-        elif name in rules["contrasts"]:
-            judged = _judge_contrasts(rules["contrasts"][name], sources)
-        elif name in rules["released"]:
-            judged = [_judge_numbers(rules["released"][name], sources.released, RELEASED)]
-        elif name in rules["counts"]:
-            counted = _judge_numbers(rules["counts"][name], sources.run, COUNTS)
-            # A run that counted too little leaves the verdict on the printed numbers.
-            if counted["verdict"] != NOT_TESTED:
-                judged = [counted]
         described = _describe_claim(claim, sources.checks)
-        rows += [described | row for row in judged]
+        for ledger, findings in _find_evidence(claim, rules, sources).items():
+            estimates = [finding.estimate for finding in findings]
+            reasons = dict.fromkeys(finding.reason for finding in findings)
+            judged = {
+                "ledger": ledger,
+                # A claim about operators fails at the first comparison that refutes the claim.
+                "verdict": decide_claim(findings, in_part=ledger == COUNTS),
+                "because": " ".join(filter(None, reasons)),
+                "estimate": "; ".join(filter(None, estimates)),
+            }
+            rows.append(described | judged)
     return pd.DataFrame(rows).fillna("")
 
 
-def decide_claim(findings: Sequence[Finding]) -> str:
-    """Decides a claim from the judgements of all its numbers: fails, not tested, obstacle, undecided, truncated, holds.
+def decide_claim(findings: Sequence[Finding], in_part: bool = False) -> Statement:
+    """Decides a claim by all findings: the first of FAILS, UNDECIDED and TRUNCATED that any finding has, or HOLDS.
 
-    The first of these that any finding has decides. An obstacle replaces the verdict of a finding.
+    With `in_part`, a claim of which some findings fail holds partly.
     """
-    verdicts = {finding.obstacle or finding.verdict for finding in findings}
-    for verdict in (FAILS, NOT_TESTED, *OBSTACLES, UNDECIDED, TRUNCATED):
+    verdicts = {finding.verdict for finding in findings}
+    if in_part and Statement.FAILS in verdicts and len(verdicts) > 1:
+        return Statement.PARTLY
+    for verdict in (Statement.FAILS, Statement.UNDECIDED, Statement.TRUNCATED):
         if verdict in verdicts:
             return verdict
-    return HOLDS
+    return findings[0].verdict
 
 
-def judge_number(entry: dict, rows: pd.DataFrame) -> Finding:
-    """Judges the mean of a number without error, such as a count, by the printed digits or bounds of `entry`."""
+def judge_entry(entry: dict, low: float, high: float) -> Statement:
+    """Judges an interval, or a number (`low` equals `high`), by the printed digits or the bounds of an entry."""
+    if "printed" not in entry:
+        return judge_claim(low, high, entry.get("above", -inf), entry.get("below", inf))
+    # Turns the float 33.33... back into 100/3.
+    exact = Fraction(low).limit_denominator(10**9)
+    return judge_printed_number(str(entry["printed"]), exact, entry.get("word", ""))
+
+
+def judge_number(entry: dict, rows: pd.DataFrame, reason: str) -> Finding:
+    """Judges the mean of a number without error, such as a count."""
     runs = select_rows(rows, **({"condition": None} | _select_keys(entry)))
     if runs.empty:
-        return Finding(NOT_TESTED)
+        return Finding(Statement.UNDECIDED)
     value = entry.get("scale", 1) * runs["value"].mean()
-    if "printed" in entry:
-        # Turns the float 33.33... back into 100/3.
-        exact = Fraction(value).limit_denominator(10**9)
-        verdict = judge_printed_number(str(entry["printed"]), exact, entry.get("word", ""))
-    else:
-        verdict = _judge_range(entry, value, value)
     label = f"{name_model(entry['size'])} {entry['operator']}".replace("_", " ")
-    return Finding(verdict, f"{label}: {_format_number(value)}")
+    return Finding(judge_entry(entry, value, value), f"{label}: {_format_number(value)}", reason)
 
 
 def judge_contrast(entry: dict, rows: pd.DataFrame) -> Finding:
     """Judges a claim by all differences that the interval of a comparison leaves possible.
 
-    `entry` is a rule without lists; at most one of `rows`, contrasts of one source, matches. An obstacle of the
-    comparison, such as too few seeds, stands beside the verdict and counts in its place.
+    `entry` is a rule without lists that at most one of `rows`, the contrasts, matches. A comparison without a verdict,
+    such as of single checkpoints, decides nothing.
     """
     rows = select_rows(rows, **({"reference": REFERENCE} | _select_keys(entry)))
     if rows.empty:
-        return Finding(NOT_TESTED, reason=f"This run has no such comparison of {name_model(entry['size'])} models.")
+        reason = f"This run has no such comparison of {name_model(entry['size'])} models."
+        return Finding(Statement.UNDECIDED, reason=reason)
     [row] = rows.itertuples()
-    estimate = f"{name_model(row.size)} {row.arm} − {row.reference}, {row.at}: "
-    if isnan(row.estimate):
-        estimate += "no mean"
-    else:
-        estimate += _format_number(row.estimate) + (" %" if row.quantity in contrasts.RATIOS else "")
-    low, high = -inf, inf
-    if not isnan(row.low):
-        low, high = row.low, row.high
-        estimate += f" ({_format_number(low)} to {_format_number(high)})"
-    elif row.n == row.n_reference == 1:
-        # Two single runs have no interval. Their values show how these two runs compare.
-        low = high = row.estimate
-    verdict = _judge_range(entry, low, high)
-    if row.verdict in OBSTACLES:
-        return Finding(verdict, estimate, row.verdict, f"{row.reason.capitalize()}.")
-    return Finding(verdict, estimate)
+    unit = " %" if row.quantity in contrasts.RATIOS else ""
+    value = _format_number(row.estimate) + unit if pd.notna(row.estimate) else "no mean"
+    estimate = f"{name_model(row.size)} {row.arm} − {row.reference}, {row.at}: {value}"
+    if pd.notna(row.low):
+        estimate += f" ({_format_number(row.low)} to {_format_number(row.high)})"
+    if row.verdict in TESTED:
+        return Finding(judge_entry(entry, row.low, row.high), estimate)
+    return Finding(Statement.UNDECIDED, estimate, f"{row.reason.capitalize()}.")
 
 
-def _judge_range(entry: dict, low: float, high: float) -> str:
-    """Judges whether an interval is in the claimed range: `above: 0` with -1 to 1 is undecided."""
-    above = entry.get("above", -inf)
-    below = entry.get("below", inf)
-    if above <= low and high <= below:
-        return HOLDS
-    if high <= above or low >= below:
-        return FAILS
-    return UNDECIDED
+def _find_evidence(claim: dict, rules: dict, sources: ClaimSources) -> dict[str, list[Finding]]:
+    """Finds the evidence on a claim by ledger; the default is the verdict of the audit on the printed numbers."""
+    name = claim["id"]
+    for group in rules["untested"]:
+        if name in group["claims"]:
+            return {TRAINING: [Finding(Statement.UNDECIDED, reason=group["reason"])]}
+    if name in rules["contrasts"]:
+        return _judge_contrasts(_expand_entries(rules["contrasts"][name]), sources)
+    for ledger, rows in ((COUNTS, sources.run), (RELEASED, sources.released)):
+        entries = _expand_entries(rules[ledger].get(name, []))
+        findings = [judge_number(entry, rows, BECAUSE[ledger]) for entry in entries]
+        # A run that counted too little leaves the verdict on the printed numbers.
+        if findings and all(finding.estimate for finding in findings):
+            return {ledger: findings}
+    status = Statement(claim["published_audit"]["status"])
+    return {COUNTS: [Finding(status, reason="By its own numbers.")]}
 
 
-def _judge_numbers(entries: list[dict], rows: pd.DataFrame, ledger: str) -> dict:
-    """Judges a claim about numbers without error, such as counts, which may hold in part."""
-    findings = [judge_number(entry, rows) for entry in _expand_entries(entries)]
-    verdict = decide_claim(findings)
-    verdicts = {finding.verdict for finding in findings}
-    # Too few counts say nothing, whereas a claim about operators fails at the first comparison that refutes the claim.
-    if NOT_TESTED in verdicts:
-        verdict = NOT_TESTED
-    elif verdict == FAILS and len(verdicts) > 1:
-        verdict = PARTLY
-    return _describe_findings(ledger, verdict, findings) | {"because": BECAUSE[ledger]}
-
-
-def _judge_contrasts(entries: list[dict], sources: ClaimSources) -> list[dict]:
-    """Judges a claim about operators by this run and, if the comparisons exist, by the released results."""
+def _judge_contrasts(entries: list[dict], sources: ClaimSources) -> dict[str, list[Finding]]:
+    """Judges a claim about operators by this run and, if all comparisons exist, by the released results."""
     findings = {}
-    for source in (contrasts.THIS_RUN, contrasts.RELEASED):
-        rows = sources.contrasts[sources.contrasts["source"] == source]
-        findings[source] = [judge_contrast(entry, rows) for entry in _expand_entries(entries)]
-    by_run = findings[contrasts.THIS_RUN]
-    verdict = decide_claim(by_run)
-    judged = [_describe_findings(TRAINING, NAMES_OF_RUN.get(verdict, verdict), by_run)]
+    for ledger, source in ((TRAINING, contrasts.THIS_RUN), (RELEASED, contrasts.RELEASED)):
+        findings[ledger] = [judge_contrast(entry | {"source": source}, sources.contrasts) for entry in entries]
     if sources.generated:
         # The papers' claims are about natural language.
-        judged = [{"ledger": TRAINING, "verdict": NOT_TESTED, "because": "The text or the tasks are generated."}]
-    by_released = findings[contrasts.RELEASED]
-    verdict = decide_claim(by_released)
-    if verdict != NOT_TESTED:
-        reading = decide_claim([replace(finding, obstacle="") for finding in by_released])
-        row = _describe_findings(RELEASED, verdict, by_released)
-        judged.append(row | {"reading": READINGS[reading]})
-    return judged
-
-
-def _describe_findings(ledger: str, verdict: str, findings: list[Finding]) -> dict:
-    """Makes the columns of a verdict: reasons and estimates of the findings are joined."""
-    reasons = dict.fromkeys(finding.reason for finding in findings if finding.reason)
-    estimates = [finding.estimate for finding in findings if finding.estimate]
-    return {
-        "ledger": ledger,
-        "verdict": verdict,
-        "because": " ".join(reasons),
-        "estimate": "; ".join(estimates),
-    }
+        findings[TRAINING] = [Finding(Statement.UNDECIDED, reason="The text or the tasks are generated.")]
+    if not all(finding.estimate for finding in findings[RELEASED]):
+        del findings[RELEASED]
+    return findings
 
 
 def _describe_claim(claim: dict, checks: pd.DataFrame) -> dict:
@@ -261,7 +206,7 @@ def _describe_claim(claim: dict, checks: pd.DataFrame) -> dict:
         "where": where,
         "kind": claim["kind"],
         "claim": claim["paraphrase"],
-        "numbers": audit["status"],
+        "numbers": Statement(audit["status"]),
         "numbers_because": audit["note"],
         "audit_ids": ", ".join(checks.loc[named, "check"]),
     }

@@ -21,18 +21,15 @@ from stages.evidence import baselines, convergence, derived, power, scores, spee
 from stages.evidence.estimate import Estimate, compare_arms
 from stages.evidence.fields import select_rows, stack_frames
 from stages.evidence.statistics import (
-    DIFFERENT,
     FEWEST,
     FINETUNING,
     FLIPPED,
-    NO_INTERVAL,
-    NOT_SIGNIFICANT,
-    ONE_CHECKPOINT,
     compute_critical_value,
     explain_too_few,
     find_units,
     flip_signs_jointly,
 )
+from stages.evidence.verdicts import TESTED, Difference, judge_difference
 from stages.schema.settings import REFERENCE
 
 DESCRIBED = Path(__file__).with_name("contrasts.yaml")
@@ -267,13 +264,12 @@ def _add_verdicts(family: pd.DataFrame, alpha: float) -> pd.DataFrame:
         low=family["estimate"] - half,
         high=family["estimate"] + half,
     )
-    verdicts, directions, reasons = [], [], []
+    verdicts, reasons = [], []
     for row in family.itertuples():
-        verdict, direction = _judge(row)
+        verdict, cause = _judge(row)
         verdicts.append(verdict)
-        directions.append(direction)
-        reasons.append(_explain(row, verdict, direction, alpha))
-    return family.assign(verdict=verdicts, direction=directions, reason=reasons)
+        reasons.append(_explain(row, verdict, cause, alpha))
+    return family.assign(verdict=verdicts, reason=reasons)
 
 
 def _flip_signs(family: pd.DataFrame) -> np.ndarray:
@@ -291,42 +287,33 @@ def _flip_signs(family: pd.DataFrame) -> np.ndarray:
     return p_values
 
 
-def _judge(row) -> tuple[str, str]:
-    """Judges a comparison by the interval: the verdict, and `higher`, `lower` or an empty text."""
-    direction = ""
-    if row.low > 0:
-        direction = "higher"
-    elif row.high < 0:
-        direction = "lower"
-    too_few = explain_too_few(row.unit_of_inference, row.n, row.n_reference)
+def _judge(row) -> tuple[Difference, str]:
+    """Judges a comparison by the interval; the second value is the cause, a key of `reasons` in contrasts.yaml."""
     if row.at_chance:
-        return baselines.AT_CHANCE, ""
+        return Difference.AT_CHANCE, "AT_CHANCE"
     if row.busy:
-        return speeds.BUSY, ""
-    if too_few and too_few != ONE_CHECKPOINT:
-        return too_few, ""
-    if isnan(row.low):
-        return too_few or NO_INTERVAL, ""
+        return Difference.BUSY, "BUSY"
+    too_few = explain_too_few(row.unit_of_inference, row.n, row.n_reference)
     if too_few:
-        return too_few, direction
-    return DIFFERENT if direction else NOT_SIGNIFICANT, direction
+        return Difference.TOO_FEW, too_few
+    verdict = judge_difference(row.low, row.high)
+    if verdict in TESTED:
+        return verdict, verdict.name
+    return verdict, "CENSORED" if row.never + row.never_reference > 0 else "EQUAL"
 
 
-def _explain(row, verdict: str, direction: str, alpha: float) -> str:
+def _explain(row, verdict: Difference, cause: str, alpha: float) -> str:
     """Explains a verdict in words; a check by joint sign flips that disagrees with the interval is added."""
     descriptions = _read_descriptions()
-    limits = {
-        "fewest": FEWEST,
-        "tolerance": f"{100 * (speeds.TOLERANCE - 1):.0f} %",
-        "far_below": f"{100 * speeds.FAR_BELOW:.0f} %",
-    }
-    reason: Any = descriptions["reasons"][verdict].format(**limits)
-    if verdict == NO_INTERVAL and row.never + row.never_reference > 0:
-        reason = descriptions["censored"]
+    reason = descriptions["reasons"][cause].format(
+        fewest=FEWEST,
+        tolerance=f"{100 * (speeds.TOLERANCE - 1):.0f} %",
+        far_below=f"{100 * speeds.FAR_BELOW:.0f} %",
+    )
     # The smallest p value of n seeds is 2 / 2^n.
     can_decide = not isnan(row.p_flips) and 2.0 ** (1 - row.n) < alpha
-    checked = verdict in (DIFFERENT, NOT_SIGNIFICANT) and can_decide
-    if checked and (row.p_flips < alpha) != bool(direction):
+    excluded = verdict != Difference.NOT_SIGNIFICANT
+    if verdict in TESTED and can_decide and (row.p_flips < alpha) != excluded:
         reason += descriptions["disagreement"].format(p=row.p_flips)
     return reason
 
@@ -340,6 +327,6 @@ def _convert_ratios(rows: pd.DataFrame) -> pd.DataFrame:
 
 
 @cache
-def _read_descriptions() -> dict[str, dict[str, str]]:
-    """Reads contrasts.yaml: `columns` (their meaning), `reasons` (verdicts in words), `censored`, `disagreement`."""
+def _read_descriptions() -> dict[str, Any]:
+    """Reads contrasts.yaml: `columns` (their meaning), `reasons` (by cause), `disagreement`."""
     return yaml.safe_load(DESCRIBED.read_text(encoding="utf-8"))

@@ -8,8 +8,8 @@ import pandas as pd
 from stages.audit.closed_formulas import SIZES, count_bert, save_percent
 from stages.audit.findings import Findings, check_equal, check_statement, judge_printed, note_numbers
 from stages.audit.printed import COURTOIS, TABLE3, TEXT, average_columns, read_numbers
-from stages.evidence.arithmetic import HOLDS, judge_printed_number
 from stages.evidence.scores import GLUE_SCORE
+from stages.evidence.verdicts import Statement, judge_printed_number
 
 
 def check_counts() -> Findings:
@@ -55,7 +55,7 @@ def check_shares() -> Findings:
     symmetric = save_percent("symmetric", "base")
     yield note_numbers("C.THIRD.base.symmetric", **symmetric)
     layer = symmetric["layer"]
-    yield check_statement("C.THIRD.text", judge_printed_number("33", layer) == HOLDS, layer=layer)
+    yield check_statement("C.THIRD.text", judge_printed_number("33", layer) == Statement.HOLDS, layer=layer)
     # Pairwise with n heads keeps 2 h^2 + h^2 / n of the 3 h^2 parameters of Q, K and V.
     kept = [(2 + Fraction(1, heads)) / 3 for heads in (1, 8, 12, 64, 1024)]
     falls = all(fewer > more > Fraction(2, 3) for fewer, more in pairwise(kept))

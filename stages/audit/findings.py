@@ -12,10 +12,7 @@ from pathlib import Path
 
 import yaml
 
-from stages.evidence.arithmetic import FAILS, HOLDS, TRUNCATED, judge_printed_number
-
-# The verdict of a number that judges no printed statement, but on which the judgement of a claim rests.
-NOTE = "informative"
+from stages.evidence.verdicts import Statement, judge_printed_number
 
 
 @dataclass(frozen=True)
@@ -25,14 +22,14 @@ class Finding:
     Attributes:
         check: the identifier, such as `C.GAIN.base`.
         statement: the statement that is checked, in words.
-        verdict: holds, truncated, fails, not decided, or informative (a note without a verdict).
+        verdict: NOT_CHECKABLE marks a note, which judges no printed statement, for the verdict on a claim.
         arithmetic: the numbers behind the verdict, in words.
         by: `arithmetic`, or `reading` if two statements were compared by eye.
     """
 
     check: str
     statement: str
-    verdict: str
+    verdict: Statement
     arithmetic: str
     by: str = "arithmetic"
 
@@ -47,7 +44,7 @@ def read_content(name: str) -> dict:
     return yaml.safe_load(Path(__file__).with_name(f"{name}.yaml").read_text(encoding="utf-8"))
 
 
-def make_finding(check: str, verdict: str, **values: object) -> Finding:
+def make_finding(check: str, verdict: Statement, **values: object) -> Finding:
     """Make a finding with the statement and the arithmetic in words; fractions are formatted as floats."""
     shown = {name: float(value) if isinstance(value, Fraction) else value for name, value in values.items()}
     statement, arithmetic = read_content("statements")[check]
@@ -62,7 +59,7 @@ def make_finding(check: str, verdict: str, **values: object) -> Finding:
 def judge_printed(check: str, printed: str, exact: Fraction, word: str = "", **values: object) -> Finding:
     """Make a finding on a printed number: does the exact number, in the same unit, round to the printed digits?
 
-    The verdict is `truncated` if the digits result only by cutting off. `word` stands before the number, such as
+    The verdict is TRUNCATED if the digits result only by cutting off. `word` stands before the number, such as
     `about`.
     """
     return make_finding(check, judge_printed_number(printed, exact, word), printed=printed, exact=exact, **values)
@@ -75,14 +72,14 @@ def check_equal(check: str, printed: object, other: object, **values: object) ->
 
 def check_statement(check: str, holds: bool, **values: object) -> Finding:
     """Make a finding on a statement that holds or fails as a whole."""
-    return make_finding(check, HOLDS if holds else FAILS, **values)
+    return make_finding(check, Statement.HOLDS if holds else Statement.FAILS, **values)
 
 
 def note_numbers(check: str, **values: object) -> Finding:
     """Make a finding that states numbers without a verdict, for the judgement of a claim."""
-    return make_finding(check, NOTE, **values)
+    return make_finding(check, Statement.NOT_CHECKABLE, **values)
 
 
-def pick_best(verdicts: Iterable[str]) -> str:
+def pick_best(verdicts: Iterable[Statement]) -> Statement:
     """Return the most favourable verdict: holds, truncated, fails."""
-    return min(verdicts, key=(HOLDS, TRUNCATED, FAILS).index)
+    return min(verdicts, key=(Statement.HOLDS, Statement.TRUNCATED, Statement.FAILS).index)

@@ -10,10 +10,10 @@ from itertools import product
 from stages.audit.closed_formulas import SIZES
 from stages.audit.findings import Findings, check_statement, make_finding, pick_best, read_content
 from stages.audit.printed import COURTOIS, EDITIONS, KOWSHER, TABLE3, read_numbers, read_table
-from stages.evidence.arithmetic import FAILS, HOLDS, NOT_DECIDED, judge_printed_number
+from stages.evidence.verdicts import Statement, judge_printed_number
 
 
-def judge_mean(printed: str, examples: int, runs: int) -> str:
+def judge_mean(printed: str, examples: int, runs: int) -> Statement:
     """Judge whether a printed percentage can be the mean accuracy of several runs on as many examples (the GRIM test).
 
     HOLDS if some number of right answers rounds to `printed`, TRUNCATED if digits have to be cut off, or else FAILS.
@@ -28,7 +28,7 @@ def judge_mean(printed: str, examples: int, runs: int) -> str:
 def measure_chance(examples: int, runs: int) -> float:
     """Measure how weak the GRIM test is: the per cent of 50.00 to 100.00 that pass."""
     verdicts = [judge_mean(f"{hundredths / 100:.2f}", examples, runs) for hundredths in range(5000, 10001)]
-    return 100 * verdicts.count(HOLDS) / len(verdicts)
+    return 100 * verdicts.count(Statement.HOLDS) / len(verdicts)
 
 
 def count_examples(task: str) -> int:
@@ -42,7 +42,7 @@ def check_courtois() -> Findings:
     for column in ("rte", "sst2"):
         examples = count_examples(column)
         texts = [table[f"{size}.{operator}", column] for size, operator in product(SIZES, COURTOIS)]
-        passed = [text for text in texts if judge_mean(text, examples, 5) == HOLDS]
+        passed = [text for text in texts if judge_mean(text, examples, 5) == Statement.HOLDS]
         yield check_statement(
             "C.GRIM.{column}",
             passed == texts,
@@ -63,12 +63,12 @@ def check_kowsher() -> Findings:
             places.setdefault(text, []).append(f"{edition} {operator}")
         for text, who in places.items():
             verdicts = {runs: judge_mean(text, examples, runs) for runs in range(1, 11)}
-            fitting = [str(runs) for runs, verdict in verdicts.items() if verdict == HOLDS]
+            fitting = [str(runs) for runs, verdict in verdicts.items() if verdict == Statement.HOLDS]
             verdict = pick_best((verdicts[1], verdicts[5]))
             remark = ""
             # Kowsher et al. do not state a number of runs, so a score that fits another number of runs stays open.
-            if verdict == FAILS and fitting:
-                verdict = NOT_DECIDED
+            if verdict == Statement.FAILS and fitting:
+                verdict = Statement.UNDECIDED
                 remark = "; the number of runs is not stated"
             yield make_finding(
                 "K.GRIM.{column}.{text}",

@@ -10,7 +10,7 @@ from scipy import stats
 from stages.audit.findings import Findings, check_equal, check_statement, judge_printed, make_finding, note_numbers
 from stages.audit.printed import EDITIONS, read_table
 from stages.benchmarks.glue import COLUMN_OF
-from stages.evidence.arithmetic import FAILS, HOLDS, NOT_DECIDED, judge_printed_number
+from stages.evidence.verdicts import Statement, judge_printed_number
 
 # The operators of these tables, and their names in the text.
 ARMS = {"original": "standard", "shared": "shared"}
@@ -60,7 +60,7 @@ def check_changed_averages() -> Findings:
         values[metric] = table[row, f"avg_{metric}"]
         values[f"exact_{metric}"] = average_answers(table.read_row(row), metric)
         verdicts.append(judge_printed_number(values[metric], values[f"exact_{metric}"]))
-    yield check_statement("K25.STALE.t2avg", verdicts == [HOLDS, HOLDS], **values)
+    yield check_statement("K25.STALE.t2avg", verdicts == 2 * [Statement.HOLDS], **values)
 
 
 def check_answer_ranks() -> Findings:
@@ -151,11 +151,11 @@ def check_stale_noise() -> Findings:
     shared = read_curve("K25", "sst2", "shared")
     standard = read_curve("K25", "sst2", "original")
     # If the standard column rises under noise, too, a rise says nothing about a stale cell.
-    verdict, remark = FAILS, ""
+    verdict, remark = Statement.FAILS, ""
     if shared[10] <= shared[0]:
-        verdict = HOLDS
+        verdict = Statement.HOLDS
     elif standard.diff().max() > 0:
-        verdict = NOT_DECIDED
+        verdict = Statement.UNDECIDED
         remark = "; the standard column rises under noise, too, so a rise decides nothing"
     yield make_finding("K25.STALE.t5sst2", verdict, clean=shared[0], noisy=shared[10], remark=remark)
 

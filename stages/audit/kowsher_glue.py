@@ -15,8 +15,8 @@ from stages.audit.findings import (
     pick_best,
 )
 from stages.audit.printed import COURTOIS, EDITIONS, KOWSHER, TABLE3, average_columns, read_numbers, read_table
-from stages.evidence.arithmetic import HOLDS, judge_printed_number
 from stages.evidence.scores import COLUMNS
+from stages.evidence.verdicts import Statement, judge_printed_number
 
 # The operators over which the paper states gains of shared, and the names of these gains in data/published.
 GAINS = {"original": "gain_vs_standard", "symmetric": "gain_vs_symmetric", "pairwise": "gain_vs_pairwise"}
@@ -82,9 +82,10 @@ def check_task_gains() -> Findings:
         reference = read_row(edition, other)[task]
         points = shared - reference
         relative = 100 * (shared / reference - 1)
+        verdicts = [judge_printed_number(printed, gain, word) for gain in (points, relative)]
         yield check_statement(
             "{edition}.TEXT." + task,
-            HOLDS in (judge_printed_number(printed, points, word), judge_printed_number(printed, relative, word)),
+            Statement.HOLDS in verdicts,
             edition=edition,
             other=other,
             claimed=f"{word} {printed}",

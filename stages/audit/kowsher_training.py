@@ -6,7 +6,7 @@ from statistics import mean, median
 from stages.audit.closed_formulas import SIZES
 from stages.audit.findings import Findings, check_statement, judge_printed, make_finding, note_numbers, read_content
 from stages.audit.printed import read_numbers, read_table
-from stages.evidence.arithmetic import FAILS, HOLDS, NOT_DECIDED, judge_printed_number
+from stages.evidence.verdicts import Statement, judge_printed_number
 
 
 def check_cola() -> Findings:
@@ -36,11 +36,11 @@ def check_savings() -> Findings:
     # only the mean fits, nothing is decided, as the paper does not say whether it speaks of each task or of the mean.
     fit_saved = [task for task, share in saved.items() if 15 <= share <= 20]
     fit_faster = [task for task, share in saved.items() if 15 <= 100 * share / (100 - share) <= 20]
-    verdict = FAILS
+    verdict = Statement.FAILS
     if len(tasks) in (len(fit_saved), len(fit_faster)):
-        verdict = HOLDS
+        verdict = Statement.HOLDS
     elif 15 <= average <= 20:
-        verdict = NOT_DECIDED
+        verdict = Statement.UNDECIDED
     yield make_finding(
         "K25.TIME.15_20",
         verdict,
@@ -79,7 +79,7 @@ def check_dataset_sizes() -> Findings:
             text = printed[name, split]
             unit = 1000 if text.endswith("k") else 1
             compared += 1
-            if judge_printed_number(text.rstrip("k"), Fraction(size, unit)) == FAILS:
+            if judge_printed_number(text.rstrip("k"), Fraction(size, unit)) == Statement.FAILS:
                 off.append(f"{name} {split}")
     yield check_statement("K.DATASTATS", not off, compared=compared, off=", ".join(off) or "none")
 

@@ -12,10 +12,10 @@ import pandas as pd
 from stages.audit.closed_formulas import SIZES
 from stages.audit.findings import Findings, check_statement, judge_printed, note_numbers
 from stages.audit.printed import COURTOIS, TABLE3, TEXT, Numbers, read_numbers, read_table
-from stages.evidence.arithmetic import HOLDS, judge_printed_number
 from stages.evidence.convergence import select_scores_by_step
 from stages.evidence.fields import select_rows
 from stages.evidence.scores import COLUMNS, GLUE_SCORE
+from stages.evidence.verdicts import Statement, judge_printed_number
 
 # Validation losses in nats, as the conditions of measurements (`loss=2.5`) write numbers.
 LEVELS = ("5", "3", "2.5", "2", "1.8", "1.7")
@@ -39,7 +39,7 @@ def select_values(raw: pd.DataFrame, metric: str, size: str, condition: str | No
 
 def rounds_to(printed: str, value: float) -> bool:
     """Return whether a value rounds to the printed digits: 5.934 rounds to `5.93`."""
-    return judge_printed_number(printed, Fraction(value)) == HOLDS
+    return judge_printed_number(printed, Fraction(value)) == Statement.HOLDS
 
 
 def count_equal(printed: Numbers, exact: pd.Series, *columns: str) -> int:

@@ -19,6 +19,7 @@ from stages.audit import (
 from stages.audit.findings import Finding, read_content
 from stages.evidence import measurements
 from stages.evidence.released import read_observations
+from stages.evidence.verdicts import Statement
 from stages.files.paths import AUDIT
 from stages.files.storage import write_table
 from stages.schema.settings import Settings
@@ -56,7 +57,10 @@ def name_facts(frame: pd.DataFrame) -> pd.Series:
 
 def make_checks(raw: pd.DataFrame) -> pd.DataFrame:
     """Make all checks, texts sorted by source, from measurements of the results that Courtois et al. released."""
-    findings = [Finding(**entry, by="reading") for entry in read_content("checks")["readings"]]
+    findings = []
+    for entry in read_content("checks")["readings"]:
+        verdict = Statement[entry["verdict"]]
+        findings.append(Finding(**entry | {"verdict": verdict}, by="reading"))
     for part in PARTS:
         for check in part.CHECKS:
             findings += check()

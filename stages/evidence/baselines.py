@@ -40,7 +40,6 @@ LABELS = {
     WORDS_AND_OVERLAP: "words and their overlap",
     NOT_PRETRAINED: "not pre-trained",
 }
-AT_CHANCE = "at chance"
 # Accuracy of a constant yes or no.
 TRANSFERRED = "transferred_accuracy"
 CORRELATIONS = ("matthews_correlation", "pearson", "spearmanr")

@@ -7,39 +7,17 @@ import re
 from fractions import Fraction
 from math import isnan
 
-import numpy as np
 import pandas as pd
 
-from stages.evidence import baselines
-from stages.evidence.arithmetic import HOLDS, judge_printed_number
 from stages.evidence.scores import GLUE_SCORE
-from stages.evidence.statistics import (
-    DIFFERENT,
-    EXACT,
-    NO_INTERVAL,
-    NOT_SIGNIFICANT,
-    compute_critical_value,
-    explain_too_few,
-    find_units,
-)
+from stages.evidence.statistics import EXACT, compute_critical_value, explain_too_few, find_units
+from stages.evidence.verdicts import Difference, Statement, judge_difference, judge_printed_number
 
-NOT_RUN = "not run at this scale"
-NOT_MEASURED = "not measured"
-# The cell is measured, but the paper prints no number for a test.
-NOT_JUDGED = "not judged"
-NOT_IN_PAPER = "not in the paper"
-NOT_COMPARABLE = "not comparable: generated data"
-# Verdict on a count.
-EQUAL = "equal"
-# Verdict on the rows of baselines.
-NO_MODEL = "no model"
 # Columns that are a mean of the other columns.
 WHOLE = (GLUE_SCORE, "average")
-# Stands for the verdict until the size of the family is known.
-TO_BE_TESTED = "to be tested"
 
 
-def judge_cell(printed, run: pd.DataFrame, tested: bool, comparable: bool, at_chance: bool | None) -> str:
+def judge_cell(printed, run: pd.DataFrame, tested: bool, comparable: bool, at_chance: bool | None) -> str | None:
     """Judges whether this run agrees with a number that a paper prints in a cell of a table, or asks for a test.
 
     Args:
@@ -51,43 +29,37 @@ def judge_cell(printed, run: pd.DataFrame, tested: bool, comparable: bool, at_ch
         at_chance: whether the mean of this run is no better than a constant answer; None if unknown.
 
     Returns:
-        The verdict in words, such as `equal` (a count gives the printed digits) or `not in the paper`; `to be tested`
-        if a test of three or more pre-training runs decides.
+        A Statement on a count, a Difference, or an empty text if nothing is judged; None if the interval of three or
+        more pre-training runs decides.
     """
-    if printed is None:
-        return NOT_IN_PAPER
-    if isnan(printed.value):
-        return NOT_JUDGED
+    if printed is None or isnan(printed.value):
+        return ""
     values, _, unit = find_units(run)
-    if unit == EXACT:
-        # Numbers of examples depend on the data; parameters do not.
-        if not comparable and run["stage"].iloc[0] == "tasks":
-            return NOT_COMPARABLE
+    # Numbers of examples depend on the data; parameters do not.
+    if unit == EXACT and (comparable or run["stage"].iloc[0] != "tasks"):
         return _judge_count(printed, values[0])
-    if not tested:
-        return NOT_JUDGED
-    if not comparable:
-        return NOT_COMPARABLE
+    if unit == EXACT or not (tested and comparable):
+        return ""
     if at_chance:
-        return baselines.AT_CHANCE
+        return Difference.AT_CHANCE
     # A published score counts as a single pre-training run, as the released results of Courtois et al. show.
-    return explain_too_few(unit, len(values)) or TO_BE_TESTED
+    if explain_too_few(unit, len(values)) or not run["reached"].all():
+        return Difference.TOO_FEW
+    return None
 
 
-def _judge_count(printed, count: float) -> str:
-    """Judges whether a count rounds to the printed number, at the printed decimals: `equal` or `different`."""
+def _judge_count(printed, count: float) -> Statement:
+    """Judges whether a count rounds to the printed number, at the printed decimals."""
     # Two decimals in `66. 67%`.
     digits = re.search(r"\.\s*(\d+)", printed.printed)
     decimals = len(digits[1]) if digits else 0
     # The limit takes off the rounding error of a float, such as 100 / 3.
     exact = Fraction(count).limit_denominator(10**9)
-    if judge_printed_number(f"{printed.value:.{decimals}f}", exact) == HOLDS:
-        return EQUAL
-    return DIFFERENT
+    return judge_printed_number(f"{printed.value:.{decimals}f}", exact)
 
 
 def judge_families(cells: pd.DataFrame, one_family: bool, alpha: float) -> pd.DataFrame:
-    """Adds simultaneous intervals (Bonferroni) of the differences from printed numbers, and sets the verdicts.
+    """Adds simultaneous intervals (Bonferroni) of the differences from printed numbers, and sets missing verdicts.
 
     Args:
         cells: the cells of a table.
@@ -96,11 +68,9 @@ def judge_families(cells: pd.DataFrame, one_family: bool, alpha: float) -> pd.Da
         alpha: 1 - alpha is the confidence of all intervals of a family together.
 
     Returns:
-        The cells with `difference_low` and `difference_high`. `to be tested` becomes `different` if the interval
-        excludes zero, `not significant` if not, and `no interval` if all runs are equal.
+        The cells with `difference_low` and `difference_high`, and with a verdict for every cell that had none.
     """
-    tested = cells["verdict"] == TO_BE_TESTED
-    estimated = tested & cells["difference_error"].notna()
+    tested = cells["verdict"].isna()
     families = cells["row_key"]
     if one_family:
         families = pd.Series("", cells.index)
@@ -112,10 +82,9 @@ def judge_families(cells: pd.DataFrame, one_family: bool, alpha: float) -> pd.Da
     difference = cells["reproduced"].astype(float) - cells["published"].astype(float)
     half = cells["difference_error"].astype(float) * critical
     low, high = difference - half, difference + half
-    verdicts = np.where((low > 0) | (high < 0), DIFFERENT, NOT_SIGNIFICANT)
-    verdicts = np.where(estimated, verdicts, NO_INTERVAL)
+    verdicts = [judge_difference(*ends) for ends in zip(low, high, strict=True)]
     return cells.assign(
         difference_low=low,
         difference_high=high,
-        verdict=cells["verdict"].mask(tested, verdicts),
+        verdict=cells["verdict"].mask(tested, pd.Series(verdicts, cells.index, dtype=object)),
     )

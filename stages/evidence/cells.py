@@ -10,15 +10,17 @@ from math import isnan
 import pandas as pd
 
 from stages.evidence import baselines, cell_verdicts, published, specifications
-from stages.evidence.cell_verdicts import NO_MODEL, NOT_MEASURED, NOT_RUN, TO_BE_TESTED
 from stages.evidence.convergence import select_measurements
 from stages.evidence.fields import select_rows
 from stages.evidence.specifications import Column, Row, Table
 from stages.evidence.statistics import compute_error_of_difference, find_units, summarise_cell
+from stages.evidence.verdicts import Difference
 from stages.schema.sections import Analysis
 
 PAPER_SIZES = ("small", "base")
 MEASURED = "measured"
+# `row_key` of a row of scores without a model begins with this text.
+BASELINE = "baseline."
 # Types of the columns of a filled table; the docstring of `fill_cells` says what each column means.
 TYPES = {
     "table": "str",
@@ -93,8 +95,8 @@ def fill_cells(table: Table, sources: CellSources) -> pd.DataFrame:
         - `difference_low`, `difference_high`: of this run's mean minus the printed number, which counts as a further
           run; simultaneous over the tested cells of a family. `difference_error`: the standard error.
         - `most_frequent`, `words_and_overlap`: scores of baselines; `at_chance`: whether a constant answer is as good.
-        - `status`: `measured`, `not run at this scale`, or an empty text if nothing measures the cell; `verdict`: in
-          words, or the number of runs that never reached a milestone.
+        - `status`: MEASURED, NOT_RUN (of Difference), or an empty text if nothing measures the cell; `verdict`: of
+          Statement for a count, else of Difference, or an empty text if nothing is judged.
     """
     paper = published.read_table(table.name)
     sources = replace(
@@ -211,10 +213,10 @@ def _fill_baselines(table: Table, columns: list[Column], sources: CellSources) -
         # A trained model; another table of the report has these scores.
         if name == baselines.NOT_PRETRAINED:
             continue
-        row = Row(key=f"baseline.{name}", label=label)
+        row = Row(key=BASELINE + name, label=label)
         cells_of_row = []
         for column in columns:
-            cell = _start_cell(table, row, column, NO_MODEL)
+            cell = _start_cell(table, row, column)
             score = table.select | (column.select or {})
             value, high = baselines.look_up_score(name, score, sources.without_model)
             if not isnan(value):
@@ -231,7 +233,7 @@ def _fill_baselines(table: Table, columns: list[Column], sources: CellSources) -
     return cells
 
 
-def _start_cell(table: Table, row: Row, column: Column, verdict: str) -> dict:
+def _start_cell(table: Table, row: Row, column: Column) -> dict:
     return {
         "table": table.name,
         "row_key": row.key,
@@ -241,13 +243,13 @@ def _start_cell(table: Table, row: Row, column: Column, verdict: str) -> dict:
         "metric": column.meaning,
         "decimals": column.decimals if row.decimals is None else row.decimals,
         "status": "",
-        "verdict": verdict,
+        "verdict": "",
     }
 
 
 def _fill_cell(table: Table, row: Row, column: Column, printed, sources: CellSources) -> dict:
     """Fills a cell; `printed` is None if the paper has no such cell, and `sources` match `select` of the table."""
-    cell = _start_cell(table, row, column, NOT_MEASURED)
+    cell = _start_cell(table, row, column)
     if printed is not None:
         cell.update(printed=printed.printed, published=printed.value, published_sd=printed.std)
     if column.select is None or row.select is None:
@@ -261,34 +263,35 @@ def _fill_cell(table: Table, row: Row, column: Column, printed, sources: CellSou
         cell.update(released=summary.mean, released_sd=summary.sd, released_n=summary.n)
     runs = _select_scaled(sources.run, fields, scale)
     if runs.empty:
-        cell.update(status=NOT_RUN, verdict=NOT_RUN)
+        cell.update(status=Difference.NOT_RUN, verdict=Difference.NOT_RUN)
         return cell
     cell["status"] = MEASURED
-    if not runs["reached"].all():
-        # Censored times have no mean.
-        cell["verdict"] = f"{(~runs['reached']).sum()} of {len(runs)} runs never got there"
-        return cell
+    # Censored times have no mean.
+    if runs["reached"].all():
+        cell.update(_summarise_runs(runs, scale, sources))
+    verdict = cell_verdicts.judge_cell(printed, runs, column.tested, sources.comparable, cell.get("at_chance"))
+    if verdict is None:
+        cell["difference_error"] = compute_error_of_difference(find_units(runs)[0])
+    cell["verdict"] = verdict
+    return cell
+
+
+def _summarise_runs(runs: pd.DataFrame, scale: float, sources: CellSources) -> dict:
     summary = summarise_cell(runs, sources.options.confidence)
     baseline = baselines.look_up_baselines(runs.iloc[0], sources.without_model)
-    at_chance = baselines.is_at_chance(summary.mean, scale * baseline["most_frequent_high"])
-    verdict = cell_verdicts.judge_cell(printed, runs, column.tested, sources.comparable, at_chance)
-    if verdict == TO_BE_TESTED:
-        cell["difference_error"] = compute_error_of_difference(find_units(runs)[0])
-    cell.update(
-        reproduced=summary.mean,
-        reproduced_sd=summary.sd,
-        reproduced_n=summary.n,
-        interval_low=summary.low,
-        interval_high=summary.high,
-        unit_of_inference=summary.unit,
-        runs=summary.runs,
-        within_sd=summary.within_sd,
-        most_frequent=scale * baseline["most_frequent"],
-        words_and_overlap=scale * baseline["words_and_overlap"],
-        at_chance=at_chance,
-        verdict=verdict,
-    )
-    return cell
+    return {
+        "reproduced": summary.mean,
+        "reproduced_sd": summary.sd,
+        "reproduced_n": summary.n,
+        "interval_low": summary.low,
+        "interval_high": summary.high,
+        "unit_of_inference": summary.unit,
+        "runs": summary.runs,
+        "within_sd": summary.within_sd,
+        "most_frequent": scale * baseline["most_frequent"],
+        "words_and_overlap": scale * baseline["words_and_overlap"],
+        "at_chance": baselines.is_at_chance(summary.mean, scale * baseline["most_frequent_high"]),
+    }
 
 
 def _select_scaled(measured: pd.DataFrame, fields: dict[str, str], scale: float) -> pd.DataFrame:

@@ -8,8 +8,6 @@ import pandas as pd
 
 from stages.evidence.fields import select_rows
 
-# The verdict on a comparison whose times cannot be trusted.
-BUSY = "machine was busy"
 # With the same share of the peak, two models differ in speed by the ratio of their operations. Models that move less
 # memory may gain somewhat more, but not a tenth.
 TOLERANCE = 1.1

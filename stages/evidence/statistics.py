@@ -13,7 +13,6 @@ import numpy as np
 import pandas as pd
 from scipy import stats
 
-NOT_TESTED = "not tested"
 # Units of inference. Values without seeds are known without error, such as counts.
 EXACT = "exact"
 PRETRAINING = "pre-training seeds"
@@ -25,12 +24,6 @@ FINETUNING = "fine-tuning seeds"
 ROUNDS = "rounds"
 # Relative rounding error: means of equal runs differ by less, measured scores and losses by more.
 ROUNDING = 1e-9
-DIFFERENT = "different"
-NOT_SIGNIFICANT = "not significant"
-ONE_CHECKPOINT = "one checkpoint per arm"
-TOO_FEW = "too few seeds"
-TOO_FEW_ROUNDS = "too few rounds"
-NO_INTERVAL = "no interval"
 # Pre-training seeds, or rounds, per arm for an interval. With two, Welch's test rejects up to twice as often as its
 # level says if the spreads of the arms differ.
 FEWEST = 3
@@ -188,18 +181,18 @@ def _average_by_pretraining_seed(
 
 
 def explain_too_few(unit: str, *counts: int) -> str:
-    """Explains why a comparison has no verdict, such as `too few seeds`; an empty text if there can be a verdict.
+    """Names the cause (key of `reasons` in contrasts.yaml) of too few units; an empty text if there can be a verdict.
 
     A verdict needs three pre-training seeds (or rounds) on either side, whose numbers are `counts`. Any number of
     fine-tuning seeds is too few, because these share one checkpoint.
     """
     fewest = min(counts)
     if unit == ROUNDS:
-        return TOO_FEW_ROUNDS if fewest < FEWEST else ""
+        return "TOO_FEW_ROUNDS" if fewest < FEWEST else ""
     if unit == FINETUNING or fewest < 2:
-        return ONE_CHECKPOINT
+        return "ONE_CHECKPOINT"
     if fewest < FEWEST:
-        return TOO_FEW
+        return "TOO_FEW_SEEDS"
     return ""
 
 
