@@ -28,7 +28,7 @@ from stages.evidence.fields import FIELDS, select_rows
 from stages.evidence.statistics import summarise_cell
 from tests.toy_evidence import fill_table, make_row
 
-TABLES, _ = specifications.load()
+TABLES = specifications.load()
 TABLE3 = published.read_table("courtois2024_table3_glue")
 CELLS = pd.read_csv(published.FOLDER / "INDEX.csv").set_index("file")["cells"]
 SEEDS = {"pretraining_seed": 1, "finetuning_seed": 1}

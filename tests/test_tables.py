@@ -21,7 +21,7 @@ from stages.report.tables import (
 )
 from tests.toy_evidence import fill_table, make_cell_sources, make_row
 
-TABLES = specifications.load()[0]
+TABLES = specifications.load()
 
 
 def make_grid(name: str, run: list[dict]):

@@ -42,7 +42,7 @@ def make_cell_sources(run: list[dict]) -> cells.CellSources:
 
 def fill_table(name: str, run: list[dict], **changes) -> pd.DataFrame:
     """The cells of a published table after such a run. changes: of its `evidence`."""
-    return cells.fill_cells(specifications.load()[0][name], replace(make_cell_sources(run), **changes))
+    return cells.fill_cells(specifications.load()[name], replace(make_cell_sources(run), **changes))
 
 
 def list_texts(grid) -> list[list[str]]:

@@ -86,7 +86,7 @@ def build_tables(
         claims.ClaimSources(checks, compared, run, raw, generated),
     )
     return {
-        "cells": pd.concat(cells.fill_cells(table, of_cells) for table in specifications.load()[0].values()),
+        "cells": pd.concat(cells.fill_cells(table, of_cells) for table in specifications.load().values()),
         "baselines": scores_of_baselines,
         "contrasts": compared,
         "contrast_columns": contrasts.describe_columns(),
