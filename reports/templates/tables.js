@@ -157,6 +157,12 @@ function fold(figure, open) {
 document.documentElement.style.setProperty("--banner", `${document.querySelector(".banner").offsetHeight}px`);
 
 document.querySelectorAll("figure.ledger").forEach(addFilters);
+// the words of a mark that has the focus
+document.querySelectorAll(".picture .mark").forEach((mark) => {
+  mark.addEventListener("focus", () => {
+    document.getElementById("focused").textContent = mark.querySelector("title").textContent;
+  });
+});
 document.querySelectorAll("figure.table").forEach((figure) => {
   const table = figure.querySelector("table");
   const title = document.getElementById(`${figure.id}-caption`).innerText;

@@ -75,18 +75,18 @@ def load_rules() -> dict:
     return yaml.safe_load(PATH.read_text(encoding="utf-8"))
 
 
-def build_ledger(claims: list[dict], rules: dict, sources: ClaimSources) -> pd.DataFrame:
+def build_ledger(claims: list[dict], sources: ClaimSources) -> pd.DataFrame:
     """Judges every claim of the papers by each kind of evidence: counts, released results and training.
 
     Args:
         claims: the entries of data/published/claims.yaml.
-        rules: the content of claims.yaml in this folder.
         sources: the data of this run and of the papers.
 
     Returns:
         A row of texts per claim and kind of evidence (`ledger`). `numbers` is the verdict on the printed numbers;
         `estimate` is empty if the ledger has no number or comparison.
     """
+    rules = load_rules()
     rows = []
     for claim in claims:
         described = _describe_claim(claim, sources.checks)

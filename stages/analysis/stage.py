@@ -7,24 +7,16 @@ show`). Measurements are the papers' quantities, made of observations in the sam
 """
 
 import json
+from collections.abc import Sequence
+from dataclasses import dataclass
 
 import pandas as pd
 
 from stages.analysis import claims, contrasts, inputs, robustness
 from stages.analysis.contrasts import RELEASED, THIS_RUN
-from stages.evidence import (
-    baselines,
-    cells,
-    convergence,
-    derived,
-    measurements,
-    published,
-    released,
-    scores,
-    specifications,
-    translation,
-)
+from stages.evidence import baselines, cells, convergence, derived, measurements, published, released, translation
 from stages.evidence.fields import select_rows, stack_frames
+from stages.evidence.scores import GLUE_SCORE
 from stages.evidence.statistics import summarise_groups
 from stages.files.paths import ANALYSIS, AUDIT, REPORTS
 from stages.files.storage import make_temporary_sibling, write_atomically, write_table
@@ -32,81 +24,121 @@ from stages.schema.settings import REFERENCE, Settings
 
 METRICS = REPORTS / "metrics.json"
 PLOTS = REPORTS / "plots"
-FINETUNED_SCORES = {"metric": "score", "stage": "finetuning"}
 RUN_COLUMNS = ["protocol", "operator", "size", "evaluated_on", "pretraining_seed", "finetuning_seed", "value"]
+# The tables of a topic by the name of the CSV file.
+Tables = dict[str, pd.DataFrame]
+
+
+@dataclass(frozen=True)
+class Source:
+    """Observations of this run or of the released results, and the measurements and curves made of the observations.
+
+    `scores` has the scores of answers without a model by row, `without_model` by key.
+    """
+
+    rows: pd.DataFrame
+    measured: pd.DataFrame
+    curves: pd.DataFrame
+    scores: pd.DataFrame
+    without_model: baselines.WithoutModel
 
 
 def main(settings: Settings) -> dict:
     """Writes every table of the analysis, the metrics and the plots; adds nothing to the record of the stage."""
-    rows = inputs.read_observations(settings)
-    run = measurements.compute_measurements(rows, settings.analysis.levels)
-    curves = convergence.summarise_curves(rows, run)
-    tables = build_tables(rows, run, curves, settings)
+    options = settings.analysis
+    run = measure_source(inputs.read_observations(settings), options.levels, options.confidence)
+    # The released results pass through the same functions as this run, so that both are comparable.
+    raw = measure_source(released.read_observations(), convergence.LEVELS, options.confidence)
+    tables: Tables = {}
+    for make_tables in (judge_differences_and_claims, summarise_scores, summarise_steps, summarise_other_stages):
+        tables |= make_tables(run, raw, settings)
     for name, frame in tables.items():
         write_table(ANALYSIS / f"{name}.csv", frame)
     with make_temporary_sibling(ANALYSIS / "results.parquet") as path:
-        rows.to_parquet(path, index=False)
-    write_plots(run, curves)
+        run.rows.to_parquet(path, index=False)
     metrics = collect_metrics(tables["summaries"], tables["contrasts"], settings)
     write_atomically(METRICS, json.dumps(metrics, indent=2) + "\n")
+    write_plots(run)
     return {}
 
 
-def build_tables(
-    rows: pd.DataFrame, run: pd.DataFrame, curves: pd.DataFrame, settings: Settings
-) -> dict[str, pd.DataFrame]:
-    """Builds all tables, by the name of the CSV file, from observations, measurements and curves of this run.
-
-    `contrasts` compares operators with the original; `cells` compares this run with the printed numbers.
-    """
-    options = settings.analysis
-    confidence = options.confidence
-    scores_of_baselines = baselines.collect_scores(rows, confidence)
-    without_model = baselines.map_scores(scores_of_baselines)
-    # The released results pass through the same functions as this run, so that both are comparable.
-    raw_rows = released.read_observations()
-    raw = measurements.compute_measurements(raw_rows)
-    raw_curves = convergence.summarise_curves(raw_rows, raw)
-    compared = contrasts.make_contrasts(
-        {
-            THIS_RUN: contrasts.collect_quantities(rows, run, without_model),
-            RELEASED: contrasts.collect_quantities(raw_rows, raw, {}),
-        },
-        confidence,
-        options.alpha,
-        options.pairs,
+def measure_source(rows: pd.DataFrame, levels: Sequence[float], confidence: float) -> Source:
+    """Makes measurements, curves and scores without a model of observations; `levels` are losses of milestones."""
+    measured = measurements.compute_measurements(rows, levels)
+    without_model = baselines.collect_scores(rows, confidence)
+    return Source(
+        rows=rows,
+        measured=measured,
+        curves=convergence.summarise_curves(rows, measured),
+        scores=without_model,
+        without_model=baselines.map_scores(without_model),
     )
-    generated = settings.generated
-    of_cells = cells.CellSources(run, raw, settings.operators, settings.sizes, options, not generated, without_model)
+
+
+def judge_differences_and_claims(run: Source, raw: Source, settings: Settings) -> Tables:
+    """Judges operators against the original, this run against the printed numbers, and the claims of the papers."""
+    options = settings.analysis
+    quantities = {}
+    for name, source in ((THIS_RUN, run), (RELEASED, raw)):
+        quantities[name] = contrasts.collect_quantities(source.rows, source.measured, source.without_model)
+    compared = contrasts.make_contrasts(quantities, options.confidence, options.alpha, options.pairs)
+    of_cells = cells.CellSources(
+        run=run.measured,
+        released=raw.measured,
+        operators=settings.operators,
+        sizes=settings.sizes,
+        options=options,
+        comparable=not settings.generated,
+        without_model=run.without_model,
+    )
     # A check without a value in a column has an empty text there.
     checks = pd.read_csv(AUDIT, keep_default_na=False)
-    ledger = claims.build_ledger(
-        published.read_claims(),
-        claims.load_rules(),
-        claims.ClaimSources(checks, compared, run, raw, generated),
-    )
+    of_claims = claims.ClaimSources(checks, compared, run.measured, raw.measured, settings.generated)
     return {
-        "cells": pd.concat(cells.fill_cells(table, of_cells) for table in specifications.load().values()),
-        "baselines": scores_of_baselines,
         "contrasts": compared,
         "contrast_columns": contrasts.describe_columns(),
-        "runs": join_sources(
-            select_rows(run, **FINETUNED_SCORES)[RUN_COLUMNS],
-            select_rows(raw, **FINETUNED_SCORES)[RUN_COLUMNS],
-        ),
-        "summaries": baselines.add_baselines(summarise_run(run, confidence), without_model, "mean"),
-        "milestones": join_sources(
-            convergence.estimate_milestones(run, curves, confidence),
-            convergence.estimate_milestones(raw, raw_curves, confidence),
-        ),
-        "curves": pd.concat([join_sources(curves, raw_curves), published.read_shared_curve()]),
-        "bars": published.read_times_saved(run),
-        **robustness.make_tables(rows, without_model, confidence),
-        "speed": derived.summarise_times(rows),
-        "translation": translation.summarise_measurements(run, confidence),
-        "translation_curves": translation.average_curves(rows),
-        "claims": ledger,
+        "cells": cells.fill_tables(of_cells),
+        "claims": claims.build_ledger(published.read_claims(), of_claims),
     }
+
+
+def summarise_scores(run: Source, raw: Source, settings: Settings) -> Tables:
+    """Lists the scores of all runs, and summarises scores, losses and parameters next to answers without a model."""
+    summaries = summarise_runs(run.measured, settings.analysis.confidence)
+    return {
+        "runs": join_sources(select_scores(run)[RUN_COLUMNS], select_scores(raw)[RUN_COLUMNS]),
+        "summaries": baselines.add_baselines(summaries, run.without_model, "mean"),
+        "baselines": run.scores,
+    }
+
+
+def summarise_steps(run: Source, raw: Source, settings: Settings) -> Tables:
+    """Summarises the curves of pre-training by step, and the steps to each milestone."""
+    milestones = []
+    for source in (run, raw):
+        steps = convergence.estimate_milestones(source.measured, source.curves, settings.analysis.confidence)
+        milestones.append(steps)
+    return {
+        "curves": pd.concat([join_sources(run.curves, raw.curves), published.read_shared_curve()]),
+        "milestones": join_sources(*milestones),
+    }
+
+
+def summarise_other_stages(run: Source, _: Source, settings: Settings) -> Tables:
+    """Summarises noise, transfer, times and translation, of which there are no released results."""
+    confidence = settings.analysis.confidence
+    return {
+        **robustness.make_tables(run.rows, run.without_model, confidence),
+        "bars": published.read_times_saved(run.measured),
+        "speed": derived.summarise_times(run.rows),
+        "translation": translation.summarise_measurements(run.measured, confidence),
+        "translation_curves": translation.average_curves(run.rows),
+    }
+
+
+def select_scores(source: Source) -> pd.DataFrame:
+    """Selects the scores after fine-tuning, as fractions, with a row per run and column of the GLUE tables."""
+    return select_rows(source.measured, metric="score", stage="finetuning")
 
 
 def join_sources(run: pd.DataFrame, raw: pd.DataFrame) -> pd.DataFrame:
@@ -115,7 +147,7 @@ def join_sources(run: pd.DataFrame, raw: pd.DataFrame) -> pd.DataFrame:
     return frame[["source", *frame.columns.drop("source")]]
 
 
-def summarise_run(run: pd.DataFrame, confidence: float) -> pd.DataFrame:
+def summarise_runs(run: pd.DataFrame, confidence: float) -> pd.DataFrame:
     """Summarises parameters, losses and scores (fractions) over runs, with the fields of statistics.Summary."""
     keys = ["stage", "metric", "protocol", "evaluated_on", "operator", "size"]
     rows = run[run["stage"].isin(("parameters", "pretraining", "finetuning"))]
@@ -132,7 +164,7 @@ def collect_metrics(means: pd.DataFrame, compared: pd.DataFrame, settings: Setti
     NAME_against_original: the `verdict`, and `difference`, `low` and `high` if known.
     """
     result: dict = {}
-    with_glue_score = set(means.loc[means["evaluated_on"] == scores.GLUE_SCORE, "protocol"])
+    with_glue_score = set(means.loc[means["evaluated_on"] == GLUE_SCORE, "protocol"])
     asked = means["operator"].isin(settings.operators) & means["size"].isin(settings.sizes)
     for row in means[asked].itertuples():
         entry = result.setdefault(row.operator, {}).setdefault(row.size, {})
@@ -140,7 +172,7 @@ def collect_metrics(means: pd.DataFrame, compared: pd.DataFrame, settings: Setti
             entry[contrasts.FINAL_LOSS] = round(row.mean, 4)
         if row.metric == "masked_lm_parameters":
             entry["parameters"] = int(row.mean)
-        if row.metric == "score" and (row.protocol not in with_glue_score or row.evaluated_on == scores.GLUE_SCORE):
+        if row.metric == "score" and (row.protocol not in with_glue_score or row.evaluated_on == GLUE_SCORE):
             entry.setdefault(row.protocol, {})[row.evaluated_on] = round(100 * row.mean, 2)
     against_original = (compared["source"] == THIS_RUN) & (compared["reference"] == REFERENCE)
     for row in compared[against_original].itertuples():
@@ -154,11 +186,11 @@ def collect_metrics(means: pd.DataFrame, compared: pd.DataFrame, settings: Setti
     return result
 
 
-def write_plots(run: pd.DataFrame, curves: pd.DataFrame) -> None:
+def write_plots(run: Source) -> None:
     """Writes the CSV files that `dvc plots` shows: the mean loss by step, and the GLUE score of every run."""
-    loss = curves[curves["quantity"] == "loss"].rename(columns={"mean": "validation_loss"})
+    loss = select_rows(run.curves, quantity="loss").rename(columns={"mean": "validation_loss"})
     write_table(PLOTS / "pretraining_loss.csv", loss[["operator", "size", "step", "validation_loss"]])
-    whole = select_rows(run, **FINETUNED_SCORES | {"evaluated_on": scores.GLUE_SCORE})
+    whole = select_rows(select_scores(run), evaluated_on=GLUE_SCORE)
     whole = whole.assign(glue_score=100 * whole["value"])
     names = ["protocol", "operator", "size", "pretraining_seed", "finetuning_seed", "glue_score"]
     write_table(PLOTS / "glue.csv", whole[names])

@@ -79,6 +79,12 @@ class CellSources:
     without_model: baselines.WithoutModel
 
 
+def fill_tables(sources: CellSources) -> pd.DataFrame:
+    """Fills the cells of all tables of the papers, in the columns of `fill_cells`."""
+    tables = specifications.load()
+    return pd.concat([fill_cells(table, sources) for table in tables.values()])
+
+
 def fill_cells(table: Table, sources: CellSources) -> pd.DataFrame:
     """Fills all cells of a table of the papers, with values in the printed unit.
 

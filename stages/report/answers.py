@@ -9,7 +9,7 @@ from stages.evidence.scores import GLUE_SCORE
 from stages.evidence.statistics import FLIPPED
 from stages.evidence.verdicts import TESTED, Difference
 from stages.files.documents import read_yaml
-from stages.report import names, read_results
+from stages.report import claims_and_audit, names, read_results
 from stages.report.differences import build_differences
 from stages.report.figure_rows import list_answers
 from stages.report.figures import RUN
@@ -48,6 +48,8 @@ def gather_facts(settings: Settings, screen: pd.DataFrame) -> dict[str, object]:
         "answered": describe_scores(select_answers(settings)),
         "translated": describe_translations(),
         "generated": list_words(list_generated(settings)),
+        "claims": describe_counts(claims_and_audit.count_verdicts(read_results.read_claims())),
+        "facts": describe_counts(claims_and_audit.count_facts(read_results.read_audit())),
         "remark": find_remark(settings),
     }
 
@@ -146,3 +148,15 @@ def list_generated(settings: Settings) -> list[str]:
     """Lists what this repository generated: text, tasks, both or nothing."""
     generated = {"generated text": settings.text_generated, "generated tasks in the form of GLUE": settings.tasks_generated}
     return [name for name, true in generated.items() if true]
+
+
+def describe_counts(counts: pd.DataFrame) -> str:
+    """Describes how many statements of each source have each verdict, by ledger: `This run. Courtois: 3 holds, ...`."""
+    parts = []
+    for ledger, of_ledger in counts.groupby("ledger", sort=False):
+        sources = []
+        for paper, of_paper in of_ledger.groupby("paper", sort=False):
+            words = [f"{row.estimate} {row.word}" for row in of_paper.itertuples()]
+            sources.append(f"{paper}: {', '.join(words)}")
+        parts.append(f"{ledger}. {'; '.join(sources)}.")
+    return " ".join(parts)

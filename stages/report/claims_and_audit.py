@@ -1,25 +1,23 @@
 """The ledgers: every claim and every check of the published numbers, and how many of each source hold.
 
 A claim is a statement of a paper. A check of the audit, such as `C.AVG.base`, compares a printed number or sentence
-with numbers from elsewhere; a fact is a group of checks that hold or fail for the same reason. A `ledger` argument is
+with numbers from elsewhere; a fact is a group of checks with the same reason. An argument `ledger` is
 data/analysis/claims.csv, and `checks` is data/audit/checks.csv; both have texts only.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
 import pandas as pd
 
-from stages.evidence import published
-from stages.evidence.arithmetic import FAILS, HOLDS, NOT_DECIDED, TRUNCATED
-from stages.evidence.baselines import AT_CHANCE
-from stages.evidence.statistics import NO_INTERVAL, NOT_TESTED, ONE_CHECKPOINT, TOO_FEW
-from stages.report import names
+from stages.evidence.published import PAPERS
+from stages.evidence.verdicts import AUDITED, SYMBOLS, TONES, Statement
+from stages.report.names import write_names
 from stages.report.tables import Grid, Group, Heading, Line, Value
 from stages.report.text_templates import read_content
 
-# source of a check (a key of published.PAPERS) by the first part of the name
+# source of a check (a key of PAPERS) by the first part of the name
 PAPER_OF = {
     "C": "courtois2024",
     "K": "kowsher",
@@ -28,45 +26,34 @@ PAPER_OF = {
     "H": "hadamard_blog",
     "AOP": "aop",
 }
-# A fact has the worst verdict of its checks.
-WORST = (
-    FAILS,
-    NOT_DECIDED,
-    TRUNCATED,
-    HOLDS,
+THIS_RUN, RELEASED, AUDIT = "This run", "Released results", "Audit"
+# kind of evidence by the `ledger` of claims.csv
+EVIDENCE = {"counts": THIS_RUN, "training": THIS_RUN, "released": RELEASED}
+# the columns of verdicts on a claim, with the question that a column answers
+QUESTIONS = (
+    Heading(THIS_RUN, "Does it show the claim, by counting or by training?"),
+    Heading(RELEASED, "Do the seeds show the claim? One checkpoint per operator decides no claim about the operator."),
+    Heading(AUDIT, "Are the papers' numbers consistent with their claims?"),
 )
-# The report's word for every verdict on a claim. Pages, totals and filters use these words only.
-WORD_OF = {
-    HOLDS: "holds",
-    "reproduced": "holds",
-    TRUNCATED: "truncated",
-    "partly": "partly",
-    "unsupported": "unsupported",
-    FAILS: "fails",
-    "contradicted": "fails",
-    "not-checkable": "not checkable",
-    NOT_DECIDED: "not decided",
-    "undecided": "not decided",
-    NO_INTERVAL: "not decided",
-    AT_CHANCE: "not decided",
-    ONE_CHECKPOINT: "not decided",
-    TOO_FEW: "not decided",
-    NOT_TESTED: "not tested",
-}
-# the words, in the order of the columns of `claim_totals` and of the segments of its bars
-WORDS = tuple(dict.fromkeys(WORD_OF.values()))
-# By column of the page: heading, and the question that the column answers. The column `numbers` has the verdict on the
-# printed numbers, `released` the ledger `released` of stages/analysis/claims.py, and `run` the ledgers `counts` and
-# `training`.
-COLUMNS = {
-    "numbers": ("Audit", "Does it follow from the printed numbers and the released results?"),
-    "released": (
-        "Released results",
-        "Do their seeds show it? One checkpoint per operator decides no claim about the operator; the entry says how "
-        "the runs read.",
-    ),
-    "run": ("This run", "Does it show it, by counting or by training?"),
-}
+# the question of the audit about a check
+QUESTION = Heading("Verdict", "Does the arithmetic agree?")
+CONSISTENT, INCONSISTENT, NO_EVIDENCE = AUDITED.values()
+# A paper that agrees with itself is no replication, so the audit has no check mark, and a tone only for disagreement.
+SYMBOL_OF = {**SYMBOLS, CONSISTENT: "=", INCONSISTENT: "≠", NO_EVIDENCE: "∅"}
+TONE_OF = {**TONES, INCONSISTENT: "bad", NO_EVIDENCE: "open"}
+WORDS = [*Statement, *AUDITED.values()]
+# A fact has the first of these verdicts that a check of the fact has.
+WORST = [INCONSISTENT, Statement.UNDECIDED, Statement.TRUNCATED, CONSISTENT, Statement.NOT_CHECKABLE]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Verdict(Value):
+    """The cell of a verdict, with the label of the column; `checks` are (name, symbol)."""
+
+    heading: str
+    symbol: str = ""
+    tone: str = ""
+    kind: str = "verdict"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -80,142 +67,112 @@ class Ledger(Grid):
 
 
 def build_claims(ledger: pd.DataFrame, checks: pd.DataFrame) -> Ledger:
-    """Builds the list of claims: each with its verdicts, reasons, checks of the audit, and menus to filter by."""
-    word_of = checks["verdict"].replace(WORD_OF).set_axis(checks["check"]).to_dict()
-    headings = [Heading("What it says")]
-    headings += [Heading(*texts) for texts in COLUMNS.values()]
-    groups = []
-    for row in _put_side_by_side(ledger).to_dict("records"):
-        values = [Value(names.write_names(row["claim"]), because=row["where"], kind="text")]
-        # the menus by which a reader filters the lines
-        menus = [("Source", published.PAPERS[row["paper"]])]
-        for column, (heading, _) in COLUMNS.items():
-            because = names.write_names(row[f"{column}_because"]).replace("_", " ")
-            ids = row["audit_ids"].split(", ") if column == "numbers" else []
-            behind = tuple((name, word_of[name]) for name in ids if name in word_of)
-            menus.append((heading, row[column]))
-            values.append(Value(row[column], because=because, kind="verdict", checks=behind))
-        groups.append(Group(row["id"], (Line("", tuple(values)),), anchor=row["id"], words=tuple(menus)))
+    """Builds the list of claims: each with its verdicts, reasons and checks of the audit."""
+    symbols = _name_audited(checks.set_index("check")["verdict"]).map(SYMBOL_OF)
+    rows = list_verdicts(ledger)
+    rows["checks"] = rows["audit_ids"].str.findall("[^, ]+").map(lambda names: [n for n in names if n in symbols])
     return Ledger(
         name="claims",
         title="Claims of the four sources",
         stage="analysis",
         first="Claim",
-        headings=tuple(headings),
-        groups=tuple(groups),
-        csv=ledger,
+        headings=(Heading("What it says"), *QUESTIONS),
+        groups=_make_entries(rows, QUESTIONS, symbols),
+        csv=ledger.assign(numbers=_name_audited(ledger["numbers"])),
     )
-
-
-def count_verdicts(ledger: pd.DataFrame) -> pd.DataFrame:
-    """Counts the claims by verdict: a row per kind of evidence (`ledger`) and source; `claims` is the sum."""
-    side_by_side = _put_side_by_side(ledger)
-    totals = []
-    for column, (heading, _) in COLUMNS.items():
-        judged = side_by_side[side_by_side[column] != ""]
-        for paper, rows in judged.groupby("paper", sort=False):
-            place = {
-                "source": published.PAPERS[paper],
-                "ledger": heading,
-                "claims": len(rows),
-            }
-            counts = rows[column].value_counts().reindex(WORDS, fill_value=0)
-            totals.append(place | counts.rename(name_column).to_dict())
-    return pd.DataFrame(totals)
-
-
-def name_column(word: str) -> str:
-    """Names the column that counts a verdict: `not tested` is `not_tested`."""
-    return word.replace(" ", "_")
 
 
 def build_audit(checks: pd.DataFrame) -> Ledger:
-    """Builds the list of all checks: failing checks first; among equal verdicts, the `findings` of sections.yaml."""
-    ranks = pd.DataFrame(
-        {
-            "verdict": checks["verdict"].map(_number_values(WORST)),
-            "finding": checks["check"].map(_number_values(read_content("sections")["findings"])),
-        }
-    )
-    # A verdict or a check without a rank comes last.
-    rows = checks.loc[ranks.sort_values(["verdict", "finding"], kind="stable").index]
-    groups = []
-    for row in rows.itertuples():
-        values = (
-            Value(names.write_names(row.statement), because=row.source, kind="text"),
-            Value(row.verdict, because=names.write_names(row.arithmetic), kind="verdict"),
-        )
-        menus = (
-            ("Source", row.source),
-            ("Verdict", row.verdict),
-            ("By", row.by),
-        )
-        groups.append(Group(row.check, (Line("", values),), anchor=row.check, words=menus))
+    """Builds the list of all checks: the worst first; among equal verdicts, the `findings` of sections.yaml."""
+    words = _name_audited(checks["verdict"])
+    further = ~checks["check"].isin(read_content("sections")["findings"])
+    ranks = pd.DataFrame({"verdict": words.map(WORST.index), "further": further})
+    order = ranks.sort_values(["verdict", "further"]).index
+    rows = checks.assign(verdict=words).loc[order]
+    entries = rows.assign(id=rows["check"], claim=rows["statement"], where=rows["source"], because=rows["arithmetic"])
     return Ledger(
         name="audit",
         title="All checks of the published numbers",
         stage="audit",
         first="Check",
-        headings=(
-            Heading("Statement"),
-            Heading("Verdict", "Does the arithmetic agree?"),
-        ),
-        groups=tuple(groups),
+        headings=(Heading("Statement"), QUESTION),
+        groups=_make_entries(entries.assign(ledger=QUESTION.label, checks=""), [QUESTION], {}),
         csv=rows,
     )
+
+
+def list_verdicts(ledger: pd.DataFrame) -> pd.DataFrame:
+    """Lists the verdicts on the claims: `ledger` is the column of the page; first the rows of the audit."""
+    claims = ledger.drop_duplicates("id")
+    audited = claims.assign(
+        ledger=AUDIT,
+        verdict=_name_audited(claims["numbers"]),
+        because=claims["numbers_because"],
+    )
+    # without a counted number, only the audit decides a claim of the ledger `counts`
+    judged = ledger[(ledger["ledger"] != "counts") | (ledger["estimate"] != "")]
+    found = (" Found: " + judged["estimate"] + ".").where(judged["estimate"] != "", "")
+    judged = judged.assign(ledger=judged["ledger"].map(EVIDENCE), because=judged["because"] + found, audit_ids="")
+    verdicts = pd.concat([audited, judged])
+    verdicts["source"] = verdicts["paper"].map(PAPERS)
+    return verdicts
+
+
+def count_verdicts(ledger: pd.DataFrame) -> pd.DataFrame:
+    """Counts the claims by kind of evidence (`ledger`), source (`paper`) and verdict (`word`)."""
+    verdicts = list_verdicts(ledger)
+    verdicts = verdicts.assign(paper=verdicts["source"], word=verdicts["verdict"])
+    return _count_words(verdicts, [heading.label for heading in QUESTIONS])
 
 
 def count_facts(checks: pd.DataFrame) -> pd.DataFrame:
     """Counts the facts of every source by verdict; the worst verdict of its checks decides a fact.
 
-    `facts` is the sum of holds, truncated and fails. `by_reading` counts checks that fail by reading, which are no
-    facts.
+    Inconsistent readings, which are no facts, are counted apart.
     """
-    totals = []
-    sources = checks["check"].str.partition(".")[0].map(PAPER_OF)
-    for paper, of_source in checks.groupby(sources, sort=False):
-        failing = of_source["verdict"] == FAILS
-        computed = of_source[(of_source["by"] == "arithmetic") & of_source["verdict"].isin(WORST)]
-        ranks = computed["verdict"].map(_number_values(WORST))
-        facts = ranks.groupby(computed["fact"]).min().map(dict(enumerate(WORST))).value_counts()
-        counts = facts.reindex(WORST, fill_value=0)
-        totals.append(
-            {
-                "source": published.PAPERS[paper],
-                "facts": counts.sum() - counts[NOT_DECIDED],
-                "holds": counts[HOLDS],
-                "truncated": counts[TRUNCATED],
-                "fails": counts[FAILS],
-                "failing_checks": (failing & (of_source["by"] == "arithmetic")).sum(),
-                "not_decided": counts[NOT_DECIDED],
-                "by_reading": (failing & (of_source["by"] == "reading")).sum(),
-            }
-        )
-    return pd.DataFrame(totals)
+    papers = checks["check"].str.partition(".")[0].map(PAPER_OF).map(PAPERS)
+    rows = checks.assign(ledger=AUDIT, paper=papers, word=_name_audited(checks["verdict"]))
+    worst = rows.iloc[rows["word"].map(WORST.index).argsort(kind="stable")]
+    facts = worst[worst["by"] == "arithmetic"].drop_duplicates(["paper", "fact"])
+    facts = facts[facts["word"] != Statement.NOT_CHECKABLE]
+    readings = rows[(rows["by"] == "reading") & (rows["word"] == INCONSISTENT)]
+    return _count_words(pd.concat([facts, readings.assign(word=f"{INCONSISTENT} by reading")]), [AUDIT])
 
 
-def _put_side_by_side(ledger: pd.DataFrame) -> pd.DataFrame:
-    """Puts the verdicts on a claim into one row: columns such as `run` and `run_because`, empty if not judged."""
-    # the audit alone decides a claim of the ledger `counts` without a counted number
-    judged = ledger[(ledger["ledger"] != "counts") | (ledger["estimate"] != "")]
-    words = judged["verdict"].map(WORD_OF.__getitem__)
-    # the verdict in full where the word says less
-    in_full = (judged["verdict"].str.capitalize() + ". ").where(judged["verdict"] != words, "")
-    single = judged["verdict"] == ONE_CHECKPOINT
-    read = "One checkpoint per operator; the runs read: " + judged["reading"] + "."
-    found = " Found: " + judged["estimate"] + "."
-    because = (in_full + judged["because"]).mask(single, read) + found.where(judged["estimate"] != "", "")
-    judged = judged.assign(word=words, because=because.str.strip())
-    claims = ledger.drop_duplicates("id").set_index("id")
-    claims["numbers"] = claims["numbers"].map(WORD_OF.__getitem__)
-    released = judged["ledger"] == "released"
-    for name, rows in (("released", judged[released]), ("run", judged[~released])):
-        rows = rows.set_index("id")
-        claims[name] = rows["word"]
-        claims[f"{name}_because"] = rows["because"]
-    return claims.fillna("").reset_index()
+def _count_words(rows: pd.DataFrame, ledgers: list[str]) -> pd.DataFrame:
+    """Counts the rows by ledger, paper and word, in the order of the page, with tone and number within the tone."""
+    counts = rows.groupby(["ledger", "paper", "word"], sort=False).size().rename("estimate").reset_index()
+    for name, order in (("word", WORDS), ("paper", list(PAPERS.values())), ("ledger", ledgers)):
+        places = counts[name].map({value: place for place, value in enumerate(order)})
+        counts = counts.iloc[places.argsort(kind="stable")]
+    tones = counts["word"].map(TONE_OF).fillna("")
+    numbers = counts["word"].map({word: place for place, word in enumerate(WORDS)})
+    # words of one tone have patterns of their own
+    ranks = numbers.groupby(tones).rank("dense")
+    return counts.assign(tone=tones, number=ranks.fillna(1).astype(int) - 1)
 
 
-def _number_values(values: Sequence[str]) -> dict[str, int]:
-    """Numbers values from 0: `["holds", "fails"]` gives `{"holds": 0, "fails": 1}`."""
-    return {value: place for place, value in enumerate(values)}
+def _name_audited(verdicts: pd.Series) -> pd.Series:
+    """Replaces words of statements by the words of the audit."""
+    return verdicts.replace(AUDITED)
+
+
+def _make_entries(rows: pd.DataFrame, headings: Sequence[Heading], symbols: Mapping[str, str]) -> tuple[Group, ...]:
+    """Makes an entry of each `id`, with menus to filter by; `symbols` are by check."""
+    entries = []
+    for name, found in rows.groupby("id", sort=False):
+        verdicts = {heading.label: Verdict(text="", heading=heading.label) for heading in headings}
+        for row in found.itertuples():
+            verdicts[row.ledger] = Verdict(
+                text=row.verdict,
+                because=write_names(row.because).replace("_", " ").strip(),
+                checks=tuple((check, symbols[check]) for check in row.checks),
+                heading=row.ledger,
+                symbol=SYMBOL_OF[row.verdict],
+                tone=TONE_OF.get(row.verdict, ""),
+            )
+        statement = Value(write_names(row.claim), because=row.where, kind="text")
+        menus = [(verdict.heading, verdict.text) for verdict in verdicts.values()]
+        line = Line("", (statement, *verdicts.values()))
+        entries.append(Group(name, (line,), anchor=name, words=(("Source", row.source), *menus)))
+    return tuple(entries)

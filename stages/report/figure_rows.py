@@ -105,7 +105,14 @@ def list_seeds() -> pd.DataFrame:
     single = runs.rename(columns={"value": "estimate"}).assign(source="seed")
     columns = ["group", *MODEL, "estimate", "low", "high", "n", "unit"]
     means = means[columns].rename(columns={"unit": "unit_of_inference"})
-    return stack_frames([single.drop(columns=["stage", "evaluated_on"]), means])
+    rows = stack_frames([single.drop(columns=["stage", "evaluated_on"]), means])
+    constant = {}
+    for protocol in runs["protocol"].unique():
+        scores = read_results.read_baseline_scores(baselines.MOST_FREQUENT, "score", protocol)
+        constant[protocol] = scores.get(GLUE_SCORE)
+    # the baseline is fitted to the data of this run
+    known = rows["protocol"].map(constant).where(rows["group"] == "reproduced").astype(float)
+    return rows.assign(reference=known, reference_label=known.notna().map({True: CONSTANT, False: None}))
 
 
 def build_curves() -> pd.DataFrame:
@@ -214,10 +221,8 @@ def build_translation() -> pd.DataFrame:
     )
 
 
-def list_shares(totals: pd.DataFrame) -> pd.DataFrame:
-    """Lists the parts of the stacked bars of verdicts: a row per ledger, paper and word (`mark`)."""
-    parts = claims_and_audit.list_shares(totals)
-    looks = [find_tone(tone, number) for tone, number in zip(parts["tone"], parts["number"], strict=True)]
-    parts[["colour", "hatch"]] = looks
-    counts = parts["estimate"].astype(int)
-    return parts.assign(source="reproduced", operator="", text=counts.astype(str))
+def list_shares(counts: pd.DataFrame) -> pd.DataFrame:
+    """Lists the parts of the stacked bars of verdicts: a row per ledger, paper and word."""
+    looks = [find_tone(row.tone, row.number) for row in counts.itertuples()]
+    shares = pd.DataFrame(looks, columns=["colour", "hatch"], index=counts.index).join(counts)
+    return shares.assign(source="reproduced", operator="", mark=counts["word"], text=counts["estimate"].astype(str))

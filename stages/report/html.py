@@ -10,7 +10,6 @@ import jinja2
 from markupsafe import Markup, escape
 
 from stages.report import text_templates
-from stages.report.claims_and_audit import WORDS, name_column
 from stages.report.looks import GRID, HEAT, INK, PAPER, STYLES
 from stages.report.tables import FORMULA
 
@@ -29,8 +28,8 @@ IDENTIFIER = re.compile(r'\bid="|url\(#|href="#')
 def make_environment(folder: Path) -> jinja2.Environment:
     """Builds the Jinja environment of the HTML templates of a folder."""
     templates = text_templates.make_environment(folder, autoescape=True)
-    templates.globals.update(computed=FORMULA.pattern, verdicts=WORDS)
-    templates.filters.update(column=name_column, formula=format_formula, inline=embed_svg)
+    templates.globals.update(computed=FORMULA.pattern)
+    templates.filters.update(formula=format_formula, inline=embed_svg)
     return templates
 
 

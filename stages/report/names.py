@@ -77,6 +77,11 @@ def name_milestone(key: str) -> str:
     return f"Loss {float(key.removeprefix('loss=')):g}"
 
 
+def name_source(key: str) -> str:
+    """Names the source of a number: `reproduced` gives `this run`; another text stands for itself."""
+    return SOURCES.get(key, key)
+
+
 def name_fate(key: str) -> str:
     """Names the fate of a document or a sentence pair: `dropped` gives `Dropped`."""
     return FATES.get(key, key).capitalize()
@@ -137,10 +142,10 @@ FIELDS = {
     "split": name_task,
     "fate": name_fate,
     "milestone": name_milestone,
-    "source": SOURCES.get,
-    "group": SOURCES.get,
+    "source": name_source,
+    "group": name_source,
     "questions": name_task,
     "trained": name_task,
     "reason": name_task,
-    "question": QUESTIONS.get,
+    "question": QUESTIONS.__getitem__,
 }

@@ -28,7 +28,7 @@ TITLE, LABEL = 9, 22
 # beyond the marks, an axis shows this share of their range, or the median half of an interval
 BEYOND = 0.6
 MARGIN = 0.06
-DASHED = (0, (4, 3))
+REFERENCE_LINE = {"color": INK, "linewidth": 0.8, "linestyle": (0, (4, 3))}
 # per cent without colour and with full opacity, on which no number would be readable: 100 has half the opacity
 LOW, HIGH = 50.0, 150.0
 
@@ -104,6 +104,8 @@ def paint_intervals(axes: Axes, rows: pd.DataFrame, alike: pd.DataFrame, x: str,
             paint_mark(axes, row, height, limits)
     if zero:
         axes.axvline(0, color=INK, linewidth=0.8)
+    for label, place in rows.groupby("reference_label")["reference"].first().items():
+        axes.axvline(place, label=label, **REFERENCE_LINE)
     label_rows(axes, labels)
     axes.set_xlim(*limits)
     label_values(axes, rows)
@@ -149,7 +151,7 @@ def paint_curves(axes: Axes, rows: pd.DataFrame, alike: pd.DataFrame, x: str, ze
             axes.fill_between(curve[x], curve["low"], curve["high"], color=colour, alpha=0.18, linewidth=0)
         axes.plot(curve[x], curve["estimate"], linestyle=stroke, linewidth=1.4, **look)
     for label, height in rows.groupby("reference_label")["reference"].first().items():
-        axes.axhline(height, color=INK, linewidth=0.8, linestyle=DASHED, label=label)
+        axes.axhline(height, label=label, **REFERENCE_LINE)
     values = pd.concat([alike[name] for name in ("estimate", "low", "high", "reference")]).dropna()
     margin = MARGIN * (values.max() - values.min())
     axes.set_ylim(values.min() - margin, values.max() + margin)

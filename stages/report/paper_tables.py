@@ -14,7 +14,7 @@ from math import isnan
 
 import pandas as pd
 
-from stages.evidence.cells import MEASURED, PAPER_SIZES, is_baseline
+from stages.evidence.cells import BASELINE, MEASURED, PAPER_SIZES
 from stages.evidence.published import EDITIONS
 from stages.evidence.specifications import Table
 from stages.evidence.statistics import EXACT, FEWEST, FINETUNING, ROUNDS
@@ -66,7 +66,7 @@ def build_paper_table(tables: tuple[Table, ...], cells: pd.DataFrame, left_out: 
     if not merged:
         csv = csv.drop(columns="edition")
     # baselines are no results of this run
-    measured = everything.loc[~is_baseline(everything["row_key"]), ["reproduced", "released"]].notna()
+    measured = everything.loc[~everything["row_key"].str.startswith(BASELINE), ["reproduced", "released"]].notna()
     numbers = " or ".join(dict.fromkeys(part.number for part in tables))
     source = "Kowsher et al." if merged else table.source
     return Grid(
@@ -146,7 +146,7 @@ def _build_group(table: Table, rows: dict[str, list]) -> Group:
             lines = [replace(lines[0], label="published")]
         lines.append(_recompute_line(latest))
     else:
-        remark = "no model" if is_baseline(present[0].row_key) else "not in the paper"
+        remark = "no model" if present[0].row_key.startswith(BASELINE) else "not in the paper"
     lines.append(_reproduce_line(latest))
     label = names.replace_keys(present[0].row)
     if table.is_list:
@@ -195,7 +195,7 @@ def _reproduce_line(row: list) -> Line | None:
         labels.append("counted")
     if trained:
         labels.append(_add_n("reproduced", trained))
-    if is_baseline(cells[0].row_key):
+    if cells[0].row_key.startswith(BASELINE):
         labels = ["computed"]
     return Line(" and ".join(labels), tuple(_format_measured(cell) for cell in row))
 
