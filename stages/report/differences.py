@@ -11,6 +11,7 @@ from stages.schema.settings import Settings
 # questions of studies.csv by the quantity of contrasts.csv, with the labels of their axes
 QUESTIONS = {"learns": "steps", "loss": "loss"}
 UNITS = {"steps": "steps to 5.5 nats, %; left is better", "loss": "final loss, nats; left is better"}
+RANKS = ("published", "released", "study", "reproduced")
 COLUMNS = [
     "source",
     "quantity",
@@ -39,7 +40,12 @@ def build_differences(settings: Settings) -> pd.DataFrame:
     rows = stack_frames([claimed, compared, studies.drop(columns="unit")])
     # a paper has a single column for MNLI under noise
     rows = rows[(rows["quantity"] != "lost_noise") | (rows["at"] != MISMATCHED)]
-    return rows[COLUMNS].fillna({"protocol": "", "size": "", "at": "", "place": ""})
+    return sort_sources(rows[COLUMNS].fillna({"protocol": "", "size": "", "at": "", "place": ""}))
+
+
+def sort_sources(rows: pd.DataFrame, field: str = "source") -> pd.DataFrame:
+    """Sorts rows by source, printed numbers first; rows of a source stay in order."""
+    return rows.iloc[rows[field].map(RANKS.index).argsort(kind="stable")]
 
 
 def read_study_differences() -> pd.DataFrame:

@@ -17,7 +17,7 @@ from stages.evidence.fields import select_rows, stack_frames
 from stages.evidence.scores import COLUMNS, GLUE_SCORE, MISMATCHED
 from stages.evidence.statistics import summarise_groups
 from stages.report import claims_and_audit, names, read_results
-from stages.report.differences import build_differences, read_study_differences
+from stages.report.differences import build_differences, read_study_differences, sort_sources
 from stages.report.first_screen import build_first_screen
 from stages.report.looks import find_tone
 from stages.report.table_rows import read_corpus
@@ -29,7 +29,6 @@ ANSWERS = "kowsher2025_naacl_table2_squad"
 # fields in the keys of rows and columns of the table of answers
 ANSWERED = r"^(?P<size>\w+)\.(?P<operator>\w+)\.(?P<trained>\w+)$"
 ASKED = r"^(?P<questions>squad\d)_(?P<measure>\w+)$"
-RANKS = ("published", "released", "study", "reproduced", "seed")
 BAND = {"mean": "estimate", "minimum": "low", "maximum": "high"}
 MODEL = ["source", "protocol", "size", "operator"]
 # the most frequent answer: a row of a heat map without a model
@@ -62,18 +61,13 @@ def make_reader(settings: Settings) -> Callable[[str], pd.DataFrame]:
         "audit_shares": lambda: list_shares(claims_and_audit.count_facts(read_results.read_audit())),
     }
 
-    def read_rows(name: str) -> pd.DataFrame:
-        rows = makers[name]()
-        ranks = rows["source"].map(RANKS.index)
-        return rows.iloc[ranks.argsort(kind="stable")]
-
-    return read_rows
+    return lambda name: makers[name]()
 
 
 def select_task_differences() -> pd.DataFrame:
     """Selects the differences in the scores of single tasks, in the order of the GLUE tables."""
     rows = select_rows(read_results.read_contrasts(quantity="score"), at=list(COLUMNS))
-    rows = rows.rename(columns={"arm": "operator"})
+    rows = sort_sources(rows.rename(columns={"arm": "operator"}))
     return rows.iloc[rows["at"].map(COLUMNS.index).argsort(kind="stable")]
 
 
@@ -91,8 +85,8 @@ def select_step_differences(settings: Settings) -> pd.DataFrame:
 def select_saved(settings: Settings) -> pd.DataFrame:
     """Selects the share of parameters that operators save, at the papers' largest size and the sizes of this run."""
     sizes = list(dict.fromkeys([PAPER_SIZES[-1], *settings.sizes]))
-    counted = select_rows(read_results.read_summaries(), metric="saved_percent", size=sizes)
-    counted = counted[counted["operator"] != REFERENCE]
+    operators = [name for name in settings.operators if name != REFERENCE]
+    counted = select_rows(read_results.read_summaries(), metric="saved_percent", size=sizes, operator=operators)
     return counted[["size", "operator", "mean"]].rename(columns={"mean": "estimate"}).assign(source="reproduced")
 
 
@@ -105,7 +99,7 @@ def list_seeds() -> pd.DataFrame:
     single = runs.rename(columns={"value": "estimate"}).assign(source="seed")
     columns = ["group", *MODEL, "estimate", "low", "high", "n", "unit"]
     means = means[columns].rename(columns={"unit": "unit_of_inference"})
-    rows = stack_frames([single.drop(columns=["stage", "evaluated_on"]), means])
+    rows = sort_sources(stack_frames([single.drop(columns=["stage", "evaluated_on"]), means]), "group")
     constant = {}
     for protocol in runs["protocol"].unique():
         scores = read_results.read_baseline_scores(baselines.MOST_FREQUENT, "score", protocol)
@@ -117,7 +111,7 @@ def list_seeds() -> pd.DataFrame:
 
 def build_curves() -> pd.DataFrame:
     """Builds the curves of losses and GLUE scores by step, the latter with a line at 95 % of pairwise's last score."""
-    rows = read_results.read_table("curves").rename(columns=BAND)
+    rows = sort_sources(read_results.read_table("curves")).rename(columns=BAND)
     scores = select_rows(rows, quantity=GLUE_SCORE, operator="pairwise").sort_values("step")
     goals = SHARE * scores.groupby(["source", "size"])["estimate"].last().rename("reference")
     rows = rows.join(goals, on=["source", "size"])
@@ -224,5 +218,5 @@ def build_translation() -> pd.DataFrame:
 def list_shares(counts: pd.DataFrame) -> pd.DataFrame:
     """Lists the parts of the stacked bars of verdicts: a row per ledger, paper and word."""
     looks = [find_tone(row.tone, row.number) for row in counts.itertuples()]
-    shares = pd.DataFrame(looks, columns=["colour", "hatch"], index=counts.index).join(counts)
+    shares = pd.DataFrame(looks, columns=["colour", "alpha"], index=counts.index).join(counts)
     return shares.assign(source="reproduced", operator="", mark=counts["word"], text=counts["estimate"].astype(str))

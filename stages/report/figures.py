@@ -33,9 +33,11 @@ OPTIONAL = {
     "text": "",
     "weight": "normal",
     "colour": "",
-    "hatch": "",
+    "alpha": 1.0,
     "place": "",
 }
+# matplotlib leaves names with an underscore out of legends
+NO_LEGEND = "_"
 # labels of the horizontal axes of curves and heat maps
 ACROSS = {"step": "training step", "level": "level of noise (%)", "tested": "tested on"}
 # in a description in words, a panel with more marks gives only their number
@@ -118,7 +120,8 @@ def arrange_rows(entry: Entry, frame: pd.DataFrame) -> pd.DataFrame:
     if "unit" not in rows:
         rows["unit"] = entry.unit
     if "mark" not in rows:
-        rows["mark"] = name_marks(rows)
+        # bars of operators need no legend
+        rows["mark"] = NO_LEGEND if entry.kind == "bar" else name_marks(rows)
     sizes = rows.groupby("source", sort=False)["size"].transform(lambda found: found.nunique())
     first = rows.groupby("source", sort=False)["size"].transform(lambda found: pd.factorize(found)[0])
     # the last size is the largest

@@ -4,6 +4,7 @@ A column (entry `columns` of sections.yaml) has a difference for each trained op
 of this run have a verdict. A column with a `range` is shown if the intervals of this run are narrow against the range.
 """
 
+import re
 from math import nan
 
 import pandas as pd
@@ -14,13 +15,15 @@ from stages.evidence.scores import GLUE_SCORE
 from stages.evidence.verdicts import SYMBOLS, TESTED, Difference
 from stages.report import read_results
 from stages.report.differences import build_differences
-from stages.report.figures import NARROW, RUN, measure_widths
+from stages.report.figures import NARROW, RUN, measure_widths, name_marks
 from stages.report.tables import choose_decimals, format_signed
 from stages.report.text_templates import read_content
 from stages.schema.settings import REFERENCE, Settings
 
 # BERT-base, the size of which released results are shown
 BIGGEST = PAPER_SIZES[-1]
+COUNTED = "counted on built models"
+YEAR = re.compile(r"\d{4}(?=,)")
 # short names of sources before a number
 SHORT = {"published": "paper", "released": "released", "study": "study", RUN: "this run"}
 
@@ -30,6 +33,8 @@ def build_first_screen(settings: Settings) -> pd.DataFrame:
     operators = [name for name in settings.operators if name != REFERENCE]
     rows = select_rows(build_differences(settings), operator=operators)
     rows = stack_frames([rows, count_saved(settings, operators)])
+    # of steps, only what a paper prints has a place beside the loss
+    rows = rows[(rows["quantity"] != "steps") | (rows["source"] == "published")]
     # the first protocol of the run, or the empty protocol of pre-training
     rows = rows[rows["protocol"].isin(["", settings.protocols[0]]) | (rows["source"] != RUN)]
     sizes = rows["source"].map({"released": BIGGEST, RUN: settings.sizes[-1]})
@@ -50,7 +55,8 @@ def build_first_screen(settings: Settings) -> pd.DataFrame:
     bold = (rows["source"] == RUN) & rows["verdict"].isin(TESTED[:2])
     rows["weight"] = bold.map({True: "bold", False: "normal"})
     rows.loc[rows["source"] != RUN, "verdict"] = ""
-    rows["text"] = [write_text(row) for row in rows.fillna({"verdict": ""}).itertuples()]
+    rows["mark"] = name_marks(rows).mask((rows["source"] == RUN) & (rows["quantity"] == "saved"), COUNTED)
+    rows["text"] = [write_text(row) for row in rows.fillna({"verdict": "", "place": ""}).itertuples()]
     # steps have a text, but no place on an axis of losses
     rows.loc[rows["quantity"] == "steps", "estimate"] = nan
     return rows.fillna({"protocol": "", "at": "", "place": "", "verdict": ""})
@@ -68,20 +74,24 @@ def count_saved(settings: Settings, operators: list[str]) -> pd.DataFrame:
     counted = select_rows(counted, size=[BIGGEST, settings.sizes[-1]])
     of_base = counted[counted["size"] == BIGGEST]
     counted = of_base if len(of_base) else counted
-    counted = counted[["size", "operator", "mean"]].rename(columns={"mean": "estimate"})
-    return counted.assign(source=RUN, quantity="saved", protocol="", verdict="", low=nan, high=nan)
+    counted = counted[["operator", "mean"]].rename(columns={"mean": "estimate"})
+    place = {"size": settings.sizes[-1], "place": f"BERT-{BIGGEST if len(of_base) else settings.sizes[-1]}"}
+    return counted.assign(source=RUN, quantity="saved", protocol="", verdict="", low=nan, high=nan, **place)
 
 
 def write_text(row) -> str:
     """Writes the text beside a mark, such as `this run −9 ○ not significant` or `paper −46 % of the steps`."""
     number = format_signed(row.estimate, choose_decimals((row.high - row.low) / 2, 2))
-    parts = [SHORT[row.source], number]
     if row.quantity == "saved":
-        parts = ["counted" if row.source == RUN else "paper", f"{row.estimate:.2f} %"]
+        number = f"{row.estimate:.2f} %"
     elif row.quantity == "steps":
-        parts = [SHORT[row.source], f"{row.estimate:+.0f} % steps".replace("-", "−")]
+        number = f"{format_signed(row.estimate, 0)} % steps"
     elif row.verdict == Difference.NOT_RUN:
-        parts = [SHORT[row.source]]
+        number = ""
+    # an operator's source may have two editions
+    year = YEAR.findall(row.place)[:1]
+    start = "counted" if row.mark == COUNTED else SHORT[row.source]
+    parts = [start, *year, number]
     if row.verdict:
         parts += [SYMBOLS.get(row.verdict, "–"), row.verdict]
-    return " ".join(parts)
+    return " ".join(filter(None, parts))

@@ -69,11 +69,10 @@ def find_mark(source: str, operator: str, rank: int) -> dict:
     return {"marker": shape, "markersize": max(size - 2 * rank, 2.5), "color": colour, "markerfacecolor": fill}
 
 
-# colours by the tone of a verdict, and hatches that tell verdicts of one tone apart
+# colours by the tone of a verdict
 TONES = {"good": "#0b6b3a", "bad": "#a4161a", "open": "#b58900", "": GREY}
-HATCHES = ("", "//", "..", "xx")
 
 
-def find_tone(tone: str, number: int) -> tuple[str, str]:
-    """Finds colour and hatch of the bar of a verdict, the `number`-th of the tone."""
-    return TONES[tone], HATCHES[number % len(HATCHES)]
+def find_tone(tone: str, number: int) -> tuple[str, float]:
+    """Finds colour and opacity of the bar of a verdict, the `number`-th of the tone."""
+    return TONES[tone], 0.6**number

@@ -6,9 +6,9 @@ from stages.report.text_templates import fill_template
 
 # stages that every run with a report has run
 WITH_REPORT = ("analysis", "report")
-# templates by the kind of an item; a table of a section that is not listed under `open` is folded
-TEMPLATES = {"figure": "figure.html", "ledger": "ledger.html", "table": "folded.html"}
-OPENED = "table.html"
+# templates of HTML; a table of a section that is not listed under `open` is folded
+FIGURE, LEDGER, OPENED, FOLDED = "figure.html", "ledger.html", "table.html", "folded.html"
+# templates of LaTeX
 PRINTED = {"figure": "figure.tex", "table": "input.tex"}
 # in the PDF, the appendix has only the tables and figures of the papers
 PRINTED_PAGES = ("report", "appendix")
@@ -23,8 +23,8 @@ def fill_pages(
     table or figure. `layout` is sections.yaml, and templates may name `facts`.
 
     Returns:
-        The pages, whose sections have filled paragraphs `text`, and `shown`, a template for each figure and table; and
-        dictionaries of `item`, without a number of this run, and `link`, its address, empty if no page shows the item.
+        The pages, whose sections have filled paragraphs `text`, and `figures`, `folds` and `tables`, each with a template;
+        and dictionaries of `item`, without a number of this run, and `link`, its address, empty if no page shows the item.
     """
     filled, not_run = [], {}
     for page in layout["pages"]:
@@ -48,15 +48,21 @@ def fill_section(section: dict, shown: list[Grid | Drawing], facts: dict) -> dic
     """Fills the texts of a section, and chooses a template for every table and figure."""
     opened = section.get("open", ())
     paragraphs = [fill_template(template, **facts) for template in section["text"]]
-    items = []
+    items = {"figures": [], "folds": [], "tables": []}
     for item in shown:
-        template = OPENED if item.name in opened else TEMPLATES[item.kind]
-        items.append((template, item))
+        if item.kind == "figure":
+            items["folds" if item.folded else "figures"].append((FIGURE, item))
+        elif item.kind == "ledger":
+            items["tables"].append((LEDGER, item))
+        elif item.name in opened:
+            items["tables"].append((OPENED, item))
+        else:
+            items["folds"].append((FOLDED, item))
     return {
         **section,
+        **items,
         "answer": fill_template(section.get("answer", ""), **facts),
         "text": [paragraph for paragraph in paragraphs if paragraph],
-        "shown": items,
     }
 
 
@@ -69,9 +75,9 @@ def list_printed(pages: list[dict]) -> list[dict]:
         whole = page["file"] == PRINTED_PAGES[0]
         for section in page["sections"]:
             items = []
-            for template, item in section["shown"]:
-                of_ours = whole and (template == OPENED or (item.kind == "figure" and not item.folded))
-                if item.place or of_ours:
+            for _, item in [*section["figures"], *section["tables"], *section["folds"]]:
+                ours = [*section["figures"], *section["tables"]] if whole else []
+                if item.place or (item.kind in PRINTED and any(item is other for _, other in ours)):
                     items.append((PRINTED[item.kind], item))
             if items:
                 sections.append({**section, "printed": items})

@@ -21,8 +21,8 @@ from stages.report.looks import GRID, HEAT, INK, PAPER, SETTINGS, find_mark, fin
 from stages.report.svg import save_figure
 from stages.schema.settings import REFERENCE
 
-# inches: a panel of full width, title and axis of a panel, a row without marks, a mark of a row, and a curve's panel
-WIDTH, FRAME, ROW, MARK, CURVE = 2.9, 0.8, 0.12, 0.15, 1.5
+# inches: a panel, texts beside marks, title and axis of a panel, a row without marks, a mark of a row, and a curve's panel
+WIDTH, TEXTS, FRAME, ROW, MARK, CURVE = 2.9, 0.6, 0.8, 0.12, 0.15, 1.5
 # letters in an inch of a title, and in a line of the label of a row
 TITLE, LABEL = 9, 22
 # beyond the marks, an axis shows this share of their range, or the median half of an interval
@@ -47,7 +47,9 @@ def render_panels(kind: str, rows: pd.DataFrame, x: str, across: int, zero: bool
     columns = min(across, len(panels))
     # rounded up
     lines = -(-len(panels) // columns)
-    width = max(WIDTH * columns, 2 * WIDTH)
+    # texts beside marks need room
+    panel = WIDTH + TEXTS * (kind == "interval" and rows["text"].any())
+    width = max(panel * columns, 2 * WIDTH)
     heights = [find_height(kind, of_panel) for _, of_panel in panels]
     figure = Figure(figsize=(width, lines * max(heights)), layout="constrained")
     places = list(figure.subplots(lines, columns, squeeze=False).flat)
@@ -58,6 +60,7 @@ def render_panels(kind: str, rows: pd.DataFrame, x: str, across: int, zero: bool
         axes.set_axisbelow(True)
         alike = rows[rows["unit"] == of_panel["unit"].iloc[0]]
         PAINTERS[kind](axes, of_panel, alike, x, zero)
+    label_first_column(places, columns)
     # the last line may have places without a panel
     for axes in places[len(panels) :]:
         axes.set_axis_off()
@@ -66,6 +69,14 @@ def render_panels(kind: str, rows: pd.DataFrame, x: str, across: int, zero: bool
     else:
         add_legend(figure)
     return save_figure(figure, rows["words"])
+
+
+def label_first_column(places: list[Axes], columns: int) -> None:
+    """Drops the labels of rows of a panel whose left neighbour has the same labels."""
+    texts = [[label.get_text() for label in axes.get_yticklabels()] for axes in places]
+    for place in range(1, len(places)):
+        if place % columns and texts[place] == texts[place - 1]:
+            places[place].tick_params(labelleft=False)
 
 
 def find_height(kind: str, rows: pd.DataFrame) -> float:
@@ -102,6 +113,9 @@ def paint_intervals(axes: Axes, rows: pd.DataFrame, alike: pd.DataFrame, x: str,
         for row in of_row.itertuples():
             height = place + 0.8 * ((marks.index((row.mark, row.text)) + 0.5) / len(marks) - 0.5)
             paint_mark(axes, row, height, limits)
+    # samples for the legend
+    for row in rows.drop_duplicates("mark").itertuples():
+        axes.plot([], [], linestyle="none", label=row.mark, **find_mark(row.source, REFERENCE, row.size_rank))
     if zero:
         axes.axvline(0, color=INK, linewidth=0.8)
     for label, place in rows.groupby("reference_label")["reference"].first().items():
@@ -121,8 +135,6 @@ def paint_mark(axes: Axes, row, height: float, limits: tuple[float, float]) -> N
     # the identifier connects the mark with the hover text
     identity = {"gid": f"mark{row.Index}", "markevery": marked, "linewidth": 1.4, "clip_on": False}
     axes.plot(across, [height] * len(across), **identity, **look)
-    # the sample of the legend
-    axes.plot([], [], linestyle="none", label=row.mark, **find_mark(row.source, REFERENCE, row.size_rank))
     for beyond, place, shape in ((row.low < low, low, "<"), (row.high > high, high, ">")):
         if beyond:
             axes.plot(place, height, shape, color=look["color"], markersize=4, clip_on=False)
@@ -167,7 +179,7 @@ def paint_bars(axes: Axes, rows: pd.DataFrame, alike: pd.DataFrame, x: str, zero
     for place, label in enumerate(labels):
         start = 0.0
         for row in rows[rows["row"] == label].itertuples():
-            look = {"color": row.colour, "edgecolor": PAPER, "hatch": row.hatch}
+            look = {"color": row.colour, "edgecolor": PAPER, "alpha": row.alpha}
             drawn = axes.barh(place, row.estimate, 0.7, start, label=row.mark, **look)
             axes.bar_label(drawn, [row.text], padding=3, fontsize=SMALL)
             start += row.estimate

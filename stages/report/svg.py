@@ -7,11 +7,15 @@ from xml.etree import ElementTree
 
 from matplotlib.figure import Figure
 
+from stages.report.looks import SETTINGS
+
 SVG = "http://www.w3.org/2000/svg"
 XLINK = "http://www.w3.org/1999/xlink"
-# digits beyond the tenth of a point, which is an eighth of a pixel
-DIGITS = re.compile(r"(\.\d)\d+")
+# digits beyond the tenth of a point, which is an eighth of a pixel, and other characters without effect
+NEEDLESS = re.compile(r"(?<=\.\d)\d+|\.0\b| (?= |$)|\n")
 SHORTENED = ("d", "x", "y", "transform")
+# the font of texts, which the whole figure declares once
+FONT = f"font-family: '{SETTINGS['font.sans-serif'][0]}', sans-serif"
 ElementTree.register_namespace("", SVG)
 ElementTree.register_namespace("xlink", XLINK)
 
@@ -47,9 +51,12 @@ def add_titles(svg: bytes, titles: dict[str, str]) -> bytes:
             element.attrib.pop("id", None)
         for name in SHORTENED:
             if name in element.attrib:
-                element.set(name, DIGITS.sub(r"\1", element.get(name)).replace("\n", ""))
+                element.set(name, NEEDLESS.sub("", element.get(name)))
+        if "style" in element.attrib:
+            element.set("style", element.get("style").replace(f"{FONT}; ", ""))
         # the indentation of the file
         element.tail = None
         if not (element.text or "").strip():
             element.text = None
+    root.set("style", FONT)
     return ElementTree.tostring(root)
