@@ -1,5 +1,7 @@
 """The differences from the original that figures and sentences show: printed, released, of our studies and of this run."""
 
+from collections.abc import Sequence
+
 import pandas as pd
 
 from stages.evidence import published
@@ -11,6 +13,8 @@ from stages.schema.settings import Settings
 # questions of studies.csv by the quantity of contrasts.csv, with the labels of their axes
 QUESTIONS = {"learns": "steps", "loss": "loss"}
 UNITS = {"steps": "steps to 5.5 nats, %; left is better", "loss": "final loss, nats; left is better"}
+# quantities of fine-tuned models
+TUNED = ("score", "lost_noise", "transfer")
 RANKS = ("published", "released", "study", "reproduced")
 COLUMNS = [
     "source",
@@ -33,7 +37,7 @@ def build_differences(settings: Settings) -> pd.DataFrame:
     A run of the scale of a study has its own numbers in place of the study.
     """
     compared = read_results.read_contrasts().rename(columns={"arm": "operator"})
-    claimed = published.read_claimed()
+    claimed = repeat_for_protocols(published.read_claimed(), settings.protocols)
     studies = read_study_differences()
     shown = studies["operator"].isin([*settings.operators, *claimed["operator"]])
     studies = studies[shown & (studies["study"] != settings.scale)]
@@ -48,9 +52,17 @@ def sort_sources(rows: pd.DataFrame, field: str = "source") -> pd.DataFrame:
     return rows.iloc[rows[field].map(RANKS.index).argsort(kind="stable")]
 
 
+def repeat_for_protocols(claimed: pd.DataFrame, protocols: Sequence[str]) -> pd.DataFrame:
+    """Repeats printed differences of fine-tuned models for every recipe of the run."""
+    tuned = claimed["quantity"].isin(TUNED)
+    repeated = claimed[tuned].merge(pd.DataFrame({"protocol": protocols}), how="cross")
+    return pd.concat([claimed[~tuned], repeated])
+
+
 def read_study_differences() -> pd.DataFrame:
     """Reads the differences that our studies found; `unit` is the label of the axis."""
     rows = read_results.read_studies()
     quantity = rows["question"].map(QUESTIONS)
     place = rows["study"] + ", " + rows["text"]
-    return rows.assign(source="study", quantity=quantity, unit=quantity.map(UNITS), place=place)
+    rows = rows.assign(source="study", quantity=quantity, unit=quantity.map(UNITS), place=place)
+    return rows.drop(columns=["text", "layers", "design"])

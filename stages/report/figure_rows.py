@@ -87,7 +87,8 @@ def select_saved(settings: Settings) -> pd.DataFrame:
     sizes = list(dict.fromkeys([PAPER_SIZES[-1], *settings.sizes]))
     operators = [name for name in settings.operators if name != REFERENCE]
     counted = select_rows(read_results.read_summaries(), metric="saved_percent", size=sizes, operator=operators)
-    return counted[["size", "operator", "mean"]].rename(columns={"mean": "estimate"}).assign(source="reproduced")
+    counted = counted[["size", "operator", "mean"]].rename(columns={"mean": "estimate"})
+    return counted.assign(source="reproduced", text=counted["estimate"].map("{:.2f}".format))
 
 
 def list_seeds() -> pd.DataFrame:

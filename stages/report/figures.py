@@ -92,14 +92,19 @@ def draw_figure(name: str, entry: Entry, read: Callable[[str], pd.DataFrame], **
     if frame.empty:
         return Drawing(**shown, measured=False)
     rows = arrange_rows(entry, frame)
-    of_run = rows[rows["source"] == RUN]
+    wide = (rows["source"] == RUN) & (rows["high"] - rows["low"] > entry.range)
+    # without any narrower interval, the figure is folded
+    folded = bool(wide.any() and wide.sum() == (rows["source"] == RUN).sum())
+    if wide.any() and not folded:
+        rows = rows[~wide].reset_index(drop=True)
+        notes.append(f"{wide.sum()} intervals of this run are left out, because they are wider than the range of the metric.")
     return Drawing(
         **shown,
         notes=tuple(note for note in notes if note),
         measured=bool((rows["source"] != "published").any()),
         alternative=describe_panels(entry, rows),
         files=render_panels(entry.kind, rows, entry.x, entry.across, entry.zero),
-        folded=measure_widths(of_run).min() > entry.range,
+        folded=folded,
     )
 
 

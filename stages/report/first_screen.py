@@ -36,7 +36,7 @@ def build_first_screen(settings: Settings) -> pd.DataFrame:
     # of steps, only what a paper prints has a place beside the loss
     rows = rows[(rows["quantity"] != "steps") | (rows["source"] == "published")]
     # the first protocol of the run, or the empty protocol of pre-training
-    rows = rows[rows["protocol"].isin(["", settings.protocols[0]]) | (rows["source"] != RUN)]
+    rows = rows[rows["protocol"].isin(["", settings.protocols[0]]) | (rows["source"] == "released")]
     sizes = rows["source"].map({"released": BIGGEST, RUN: settings.sizes[-1]})
     rows = rows[(rows["size"] == sizes) | sizes.isna() | (rows["quantity"] == "saved")]
     columns = []
