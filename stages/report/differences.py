@@ -5,10 +5,11 @@ from collections.abc import Sequence
 import pandas as pd
 
 from stages.evidence import published
-from stages.evidence.fields import stack_frames
+from stages.evidence.cells import PAPER_SIZES
+from stages.evidence.fields import select_rows, stack_frames
 from stages.evidence.scores import MISMATCHED
 from stages.report import read_results
-from stages.schema.settings import Settings
+from stages.schema.settings import REFERENCE, Settings
 
 # questions of studies.csv by the quantity of contrasts.csv, with the labels of their axes
 QUESTIONS = {"learns": "steps", "loss": "loss"}
@@ -41,15 +42,27 @@ def build_differences(settings: Settings) -> pd.DataFrame:
     studies = read_study_differences()
     shown = studies["operator"].isin([*settings.operators, *claimed["operator"]])
     studies = studies[shown & (studies["study"] != settings.scale)]
-    rows = stack_frames([claimed, compared, studies.drop(columns="unit")])
+    rows = stack_frames([claimed, compared, studies.drop(columns="unit"), count_saved(settings)])
     # a paper has a single column for MNLI under noise
     rows = rows[(rows["quantity"] != "lost_noise") | (rows["at"] != MISMATCHED)]
-    return sort_sources(rows[COLUMNS].fillna({"protocol": "", "size": "", "at": "", "place": ""}))
+    rows = sort_sources(rows[COLUMNS].fillna(dict.fromkeys(("protocol", "size", "at", "place", "verdict"), "")))
+    # the operators of the run stand first, in its order
+    order = list(dict.fromkeys([*settings.operators, *rows["operator"]]))
+    return rows.iloc[rows["operator"].map(order.index).argsort(kind="stable")]
 
 
 def sort_sources(rows: pd.DataFrame, field: str = "source") -> pd.DataFrame:
     """Sorts rows by source, printed numbers first; rows of a source stay in order."""
     return rows.iloc[rows[field].map(RANKS.index).argsort(kind="stable")]
+
+
+def count_saved(settings: Settings) -> pd.DataFrame:
+    """Counts the share of the parameters (%) that the operators of this run save, of BERT-base and of its sizes."""
+    sizes = list(dict.fromkeys([PAPER_SIZES[-1], *settings.sizes]))
+    operators = [name for name in settings.operators if name != REFERENCE]
+    counted = select_rows(read_results.read_summaries(), metric="saved_percent", size=sizes, operator=operators)
+    counted = counted[["size", "operator", "mean"]].rename(columns={"mean": "estimate"})
+    return counted.assign(source="reproduced", quantity="saved", place="BERT-" + counted["size"])
 
 
 def repeat_for_protocols(claimed: pd.DataFrame, protocols: Sequence[str]) -> pd.DataFrame:

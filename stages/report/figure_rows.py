@@ -43,9 +43,8 @@ def make_reader(settings: Settings) -> Callable[[str], pd.DataFrame]:
     """Makes a function from the name of a frame to the frame."""
     makers = {
         "first_screen": partial(build_first_screen, settings),
-        "saved": partial(select_saved, settings),
         "differences": partial(build_differences, settings),
-        "task_differences": select_task_differences,
+        "task_differences": partial(select_task_differences, settings),
         "step_differences": partial(select_step_differences, settings),
         "seeds": list_seeds,
         "curves": build_curves,
@@ -64,10 +63,9 @@ def make_reader(settings: Settings) -> Callable[[str], pd.DataFrame]:
     return lambda name: makers[name]()
 
 
-def select_task_differences() -> pd.DataFrame:
+def select_task_differences(settings: Settings) -> pd.DataFrame:
     """Selects the differences in the scores of single tasks, in the order of the GLUE tables."""
-    rows = select_rows(read_results.read_contrasts(quantity="score"), at=list(COLUMNS))
-    rows = sort_sources(rows.rename(columns={"arm": "operator"}))
+    rows = select_rows(build_differences(settings), quantity="score", at=list(COLUMNS))
     return rows.iloc[rows["at"].map(COLUMNS.index).argsort(kind="stable")]
 
 
@@ -80,15 +78,6 @@ def select_step_differences(settings: Settings) -> pd.DataFrame:
     levels = reached["at"].str.removeprefix("loss=").astype(float)
     lowest = reached[levels == levels.min()]
     return pd.concat([select_rows(rows, source=["published", "study"]), lowest])
-
-
-def select_saved(settings: Settings) -> pd.DataFrame:
-    """Selects the share of parameters that operators save, at the papers' largest size and the sizes of this run."""
-    sizes = list(dict.fromkeys([PAPER_SIZES[-1], *settings.sizes]))
-    operators = [name for name in settings.operators if name != REFERENCE]
-    counted = select_rows(read_results.read_summaries(), metric="saved_percent", size=sizes, operator=operators)
-    counted = counted[["size", "operator", "mean"]].rename(columns={"mean": "estimate"})
-    return counted.assign(source="reproduced", text=counted["estimate"].map("{:.2f}".format))
 
 
 def list_seeds() -> pd.DataFrame:

@@ -17,7 +17,7 @@ from stages.evidence.fields import select_rows
 from stages.report import names
 from stages.report.looks import HEAT, find_style
 from stages.report.painting import render_panels
-from stages.report.tables import Shown, choose_decimals, format_interval, format_number, format_signed
+from stages.report.tables import Shown, choose_decimals, format_interval, format_number
 from stages.report.text_templates import fill_template, read_content
 
 # an interval decides if it is narrower than this share of the range of the metric
@@ -108,11 +108,6 @@ def draw_figure(name: str, entry: Entry, read: Callable[[str], pd.DataFrame], **
     )
 
 
-def measure_widths(rows: pd.DataFrame) -> pd.Series:
-    """Measures the widths of all intervals, without missing ones."""
-    return (rows["high"] - rows["low"]).dropna()
-
-
 def arrange_rows(entry: Entry, frame: pd.DataFrame) -> pd.DataFrame:
     """Adds the columns that painting.py needs to the rows of a figure."""
     rows = frame.reset_index(drop=True)
@@ -159,60 +154,24 @@ def name_marks(rows: pd.DataFrame) -> pd.Series:
 
 def describe_mark(row) -> str:
     """Describes a mark for hover and focus: `shared, this run, BERT-tiny: −9 (−20 to 2)`."""
-    number = format_signed(row.estimate, choose_decimals((row.high - row.low) / 2, 2))
-    place = f" ({row.place})" if row.place else ""
-    return f"{row.row}, {row.mark}: {number}{describe_interval(row)}{place}"
-
-
-def describe_interval(row) -> str:
-    """Describes an interval in brackets, with the digits that its width allows; empty without an interval."""
-    if pd.isna(row.low):
-        return ""
-    return f" ({format_interval(row.low, row.high, choose_decimals((row.high - row.low) / 2, 2))})"
+    decimals = choose_decimals((row.high - row.low) / 2, 2)
+    parts = [f"{row.row}, {row.mark}:".replace(", _", ""), format_number(row.estimate, decimals)]
+    if pd.notna(row.low):
+        parts.append(f"({format_interval(row.low, row.high, decimals)})")
+    if row.place:
+        parts.append(f"({row.place})")
+    return " ".join(parts)
 
 
 def describe_panels(entry: Entry, rows: pd.DataFrame) -> str:
-    """Describes all panels in words, for readers who do not see the figure."""
+    """Describes all panels in words, for readers who do not see the figure; of a curve, both ends."""
+    if entry.kind == "curve":
+        curves = rows.groupby(["panel", "row", "source"], sort=False)
+        rows = rows.loc[sorted({*curves.head(1).index, *curves.tail(1).index})]
     sentences = []
     for panel, of_panel in rows.groupby("panel", sort=False):
-        start = f"{panel}: " if panel else ""
-        sentences.append(f"{start}{DESCRIPTIONS[entry.kind](of_panel)}.")
+        found = "; ".join(of_panel["words"])
+        if len(of_panel) > MOST_WORDS:
+            found = f"{len(of_panel)} numbers in {of_panel['row'].nunique()} rows"
+        sentences.append(f"{panel}: {found}." if panel else f"{found}.")
     return " ".join(sentences)
-
-
-def describe_marks(rows: pd.DataFrame) -> str:
-    """Describes marks by their hover texts, or by their number."""
-    if len(rows) > MOST_WORDS:
-        return f"{len(rows)} marks in {rows['row'].nunique()} rows"
-    return "; ".join(rows["words"])
-
-
-def describe_ends(rows: pd.DataFrame) -> str:
-    """Describes every curve by its first and last value."""
-    ends = []
-    for (row, _), curve in rows.groupby(["row", "source"], sort=False):
-        first, last = curve["estimate"].iloc[[0, -1]]
-        ends.append(f"{row} from {format_number(first, 2)} to {format_number(last, 2)}")
-    return ", ".join(ends)
-
-
-def describe_bars(rows: pd.DataFrame) -> str:
-    """Describes every bar by its label and number."""
-    return ", ".join(f"{row.row} {row.text}" for row in rows.itertuples())
-
-
-def describe_ranges(rows: pd.DataFrame) -> str:
-    """Describes every line of a heat map by its lowest and highest value."""
-    ranges = []
-    for row, line in rows.groupby("row", sort=False):
-        lowest, highest = line["estimate"].min(), line["estimate"].max()
-        ranges.append(f"{row} {format_number(lowest, 1)} to {format_number(highest, 1)}")
-    return "; ".join(ranges)
-
-
-DESCRIPTIONS = {
-    "interval": describe_marks,
-    "curve": describe_ends,
-    "bar": describe_bars,
-    "heat": describe_ranges,
-}

@@ -2,11 +2,10 @@
 
 Rows have `panel` (the title), `row` (the label of a line of the panel), `mark` (the name in the legend), source, operator,
 `estimate`, `low` and `high` (the ends of an interval or band, or NaN), `unit` (the label of the axis; panels of equal unit
-have equal axes) and `words` (the hover text).
+have equal axes), `text` (beside the mark) and `words` (on hover). The figures.py module adds these columns.
 """
 
 import textwrap
-from collections.abc import Callable
 
 import matplotlib as mpl
 import numpy as np
@@ -16,15 +15,19 @@ from matplotlib.colors import ListedColormap
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator, StrMethodFormatter
 
-from stages.report.line_names import SMALL, add_legend, name_lines
 from stages.report.looks import GRID, HEAT, INK, PAPER, SETTINGS, find_mark, find_style
 from stages.report.svg import save_figure
 from stages.schema.settings import REFERENCE
 
-# inches: a panel, texts beside marks, title and axis of a panel, a row without marks, a mark of a row, and a curve's panel
-WIDTH, TEXTS, FRAME, ROW, MARK, CURVE = 2.9, 0.6, 0.8, 0.12, 0.15, 1.5
-# letters in an inch of a title, and in a line of the label of a row
-TITLE, LABEL = 9, 22
+# inches: a panel, texts beside marks, title and axis of a panel, a row without marks, a mark of a row, a curve's panel,
+# and a line of the legend
+WIDTH, TEXTS, FRAME, ROW, MARK, CURVE, LEGEND = 2.9, 0.6, 0.8, 0.12, 0.15, 1.5, 0.2
+# letters in an inch, in a line of the label of a row, and in a line of the name of a curve
+INCH, LABEL, NAME = 9, 22, 18
+# the size of small texts in points, and the distance of the names of two curves, a share of the panel
+SMALL, LEADING = 8, 0.085
+# curves of a panel that are named at their ends, at most
+MOST = 6
 # beyond the marks, an axis shows this share of their range, or the median half of an interval
 BEYOND = 0.6
 MARGIN = 0.06
@@ -40,35 +43,45 @@ def render_panels(kind: str, rows: pd.DataFrame, x: str, across: int, zero: bool
     Args:
         kind: a key of PAINTERS.
         rows: see above.
-        x: the column on the horizontal axis of curves.
+        x: the column on the horizontal axis of curves and heat maps.
         zero: whether the axis of intervals holds zero, marked by a line.
     """
     panels = list(rows.groupby("panel", sort=False))
     columns = min(across, len(panels))
     # rounded up
     lines = -(-len(panels) // columns)
-    # texts beside marks need room
     panel = WIDTH + TEXTS * (kind == "interval" and rows["text"].any())
     width = max(panel * columns, 2 * WIDTH)
-    heights = [find_height(kind, of_panel) for _, of_panel in panels]
-    figure = Figure(figsize=(width, lines * max(heights)), layout="constrained")
+    height = max(find_height(kind, of_panel) for _, of_panel in panels)
+    figure = Figure(figsize=(width, lines * height), layout="constrained")
     places = list(figure.subplots(lines, columns, squeeze=False).flat)
     for axes, (title, of_panel) in zip(places, panels, strict=False):
-        letters = int(TITLE * width / columns)
+        letters = int(INCH * width / columns)
         axes.set_title("\n".join(textwrap.wrap(title, letters, break_on_hyphens=False)), loc="left")
         axes.grid(axis="y", linewidth=0.6)
         axes.set_axisbelow(True)
         alike = rows[rows["unit"] == of_panel["unit"].iloc[0]]
         PAINTERS[kind](axes, of_panel, alike, x, zero)
-    label_first_column(places, columns)
     # the last line may have places without a panel
     for axes in places[len(panels) :]:
         axes.set_axis_off()
-    if kind == "curve":
-        name_lines(figure)
+    label_first_column(places, columns)
+    if kind == "curve" and rows["row"].nunique() <= MOST:
+        for axes in places[: len(panels)]:
+            name_ends(axes)
     else:
         add_legend(figure)
     return save_figure(figure, rows["words"])
+
+
+def find_height(kind: str, rows: pd.DataFrame) -> float:
+    """Finds the height of a panel in inches, which follows from the number of its rows and marks."""
+    if kind == "curve":
+        return FRAME + CURVE
+    marks = rows[["row", "mark", "text"]].drop_duplicates().groupby("row").size()
+    if kind != "interval":
+        marks = marks.clip(upper=1)
+    return FRAME + float((ROW + MARK * marks).sum())
 
 
 def label_first_column(places: list[Axes], columns: int) -> None:
@@ -79,19 +92,46 @@ def label_first_column(places: list[Axes], columns: int) -> None:
             places[place].tick_params(labelleft=False)
 
 
-def find_height(kind: str, rows: pd.DataFrame) -> float:
-    """Finds the height of a panel in inches, which follows from the number of its rows."""
-    if kind == "curve":
-        return FRAME + CURVE
-    marks = rows[["row", "mark", "text"]].drop_duplicates().groupby("row", sort=False).size()
-    if kind != "interval":
-        marks = marks.clip(upper=1)
-    return FRAME + float((ROW + MARK * marks).sum())
+def name_ends(axes: Axes) -> None:
+    """Writes the name of every line right of the panel, in its colour, at the line's end or above a lower name."""
+    bottom, top = axes.get_ylim()
+    leading = LEADING * (top - bottom)
+    lines, labels = axes.get_legend_handles_labels()
+    ends = [(line.get_ydata()[-1], label, line.get_color()) for line, label in zip(lines, labels, strict=True)]
+    free = bottom
+    for height, label, colour in sorted(ends):
+        name = "\n".join(textwrap.wrap(label, NAME))
+        size = leading * (1 + name.count("\n"))
+        place = max(height, free + size / 2)
+        write_beside(axes, place, name, color=colour)
+        free = place + size / 2
+
+
+def write_beside(axes: Axes, height: float, text: str, **look: object) -> None:
+    """Writes a text right of a panel."""
+    place = {"xycoords": ("axes fraction", "data"), "textcoords": "offset points", "va": "center"}
+    axes.annotate(text, (1, height), (5, 0), fontsize=SMALL, linespacing=1, **place, **look)
+
+
+def add_legend(figure: Figure) -> None:
+    """Adds a legend below the panels; the figure grows by its lines."""
+    handles = {}
+    for axes in figure.axes:
+        drawn, labels = axes.get_legend_handles_labels()
+        handles.update(zip(labels, drawn, strict=True))
+    if not handles:
+        return
+    # a sample takes as much room as four letters
+    letters = 4 + max(map(len, handles))
+    columns = max(int(1.5 * INCH * figure.get_figwidth() / letters), 1)
+    lines = -(-len(handles) // columns)
+    figure.set_figheight(figure.get_figheight() + LEGEND * lines)
+    figure.legend(handles.values(), handles.keys(), ncols=columns, loc="outside lower center")
 
 
 def find_limits(rows: pd.DataFrame, zero: bool) -> tuple[float, float]:
     """Finds the limits of an axis, which holds every estimate, and zero if asked, but may cut a long interval."""
-    estimates = rows["estimate"].dropna().tolist() + [0.0] * zero
+    estimates = [*rows["estimate"].dropna(), *rows["reference"].dropna(), *[0.0] * zero]
     first, last = min(estimates), max(estimates)
     half = ((rows["high"] - rows["low"]) / 2).fillna(0).median()
     room = max(BEYOND * (last - first), half, 1e-9)
@@ -103,16 +143,13 @@ def find_limits(rows: pd.DataFrame, zero: bool) -> tuple[float, float]:
 
 
 def paint_intervals(axes: Axes, rows: pd.DataFrame, alike: pd.DataFrame, x: str, zero: bool) -> None:
-    """Paints labelled rows from the top, with the marks of a row below each other; a text may stand beside a mark."""
+    """Paints labelled rows from the top, with the marks of a row below each other."""
     limits = find_limits(alike, zero)
-    labels = list(dict.fromkeys(rows["row"]))
-    for place, label in enumerate(labels):
-        of_row = rows[rows["row"] == label]
+    for place, (_, of_row) in enumerate(rows.groupby("row", sort=False)):
         # marks with texts need a height each
-        marks = list(dict.fromkeys(zip(of_row["mark"], of_row["text"], strict=True)))
-        for row in of_row.itertuples():
-            height = place + 0.8 * ((marks.index((row.mark, row.text)) + 0.5) / len(marks) - 0.5)
-            paint_mark(axes, row, height, limits)
+        heights = of_row.groupby(["mark", "text"], sort=False).ngroup()
+        for row, height in zip(of_row.itertuples(), heights, strict=True):
+            paint_mark(axes, row, place + 0.8 * ((height + 0.5) / (heights.max() + 1) - 0.5), limits)
     # samples for the legend
     for row in rows.drop_duplicates("mark").itertuples():
         axes.plot([], [], linestyle="none", label=row.mark, **find_mark(row.source, REFERENCE, row.size_rank))
@@ -120,13 +157,12 @@ def paint_intervals(axes: Axes, rows: pd.DataFrame, alike: pd.DataFrame, x: str,
         axes.axvline(0, color=INK, linewidth=0.8)
     for label, place in rows.groupby("reference_label")["reference"].first().items():
         axes.axvline(place, label=label, **REFERENCE_LINE)
-    label_rows(axes, labels)
+    label_rows(axes, rows)
     axes.set_xlim(*limits)
-    label_values(axes, rows)
 
 
 def paint_mark(axes: Axes, row, height: float, limits: tuple[float, float]) -> None:
-    """Paints a mark with its interval, if any; an arrow continues an interval beyond the limits."""
+    """Paints a mark with its interval and text; an arrow continues an interval beyond the limits."""
     look = find_mark(row.source, row.operator, row.size_rank)
     low, high = limits
     across, marked = [row.estimate], [0]
@@ -138,17 +174,8 @@ def paint_mark(axes: Axes, row, height: float, limits: tuple[float, float]) -> N
     for beyond, place, shape in ((row.low < low, low, "<"), (row.high > high, high, ">")):
         if beyond:
             axes.plot(place, height, shape, color=look["color"], markersize=4, clip_on=False)
-    axes.annotate(
-        row.text,
-        (1, height),
-        (4, 0),
-        xycoords=("axes fraction", "data"),
-        textcoords="offset points",
-        va="center",
-        fontsize=SMALL,
-        color=look["color"],
-        fontweight=row.weight,
-    )
+    if row.text:
+        write_beside(axes, height, row.text, color=look["color"], fontweight=row.weight)
 
 
 def paint_curves(axes: Axes, rows: pd.DataFrame, alike: pd.DataFrame, x: str, zero: bool) -> None:
@@ -164,7 +191,7 @@ def paint_curves(axes: Axes, rows: pd.DataFrame, alike: pd.DataFrame, x: str, ze
         axes.plot(curve[x], curve["estimate"], linestyle=stroke, linewidth=1.4, **look)
     for label, height in rows.groupby("reference_label")["reference"].first().items():
         axes.axhline(height, label=label, **REFERENCE_LINE)
-    values = pd.concat([alike[name] for name in ("estimate", "low", "high", "reference")]).dropna()
+    values = alike[["estimate", "low", "high", "reference"]].astype(float).stack()
     margin = MARGIN * (values.max() - values.min())
     axes.set_ylim(values.min() - margin, values.max() + margin)
     axes.set_ylabel(rows["unit"].iloc[0])
@@ -175,18 +202,15 @@ def paint_curves(axes: Axes, rows: pd.DataFrame, alike: pd.DataFrame, x: str, ze
 
 def paint_bars(axes: Axes, rows: pd.DataFrame, alike: pd.DataFrame, x: str, zero: bool) -> None:
     """Paints a bar for every label; the bars of a label follow each other."""
-    labels = list(dict.fromkeys(rows["row"]))
-    for place, label in enumerate(labels):
-        start = 0.0
-        for row in rows[rows["row"] == label].itertuples():
-            look = {"color": row.colour, "edgecolor": PAPER, "alpha": row.alpha}
-            drawn = axes.barh(place, row.estimate, 0.7, start, label=row.mark, **look)
+    for place, (_, of_row) in enumerate(rows.groupby("row", sort=False)):
+        starts = of_row["estimate"].cumsum() - of_row["estimate"]
+        for row, start in zip(of_row.itertuples(), starts, strict=True):
+            look = {"color": row.colour, "edgecolor": PAPER, "alpha": row.alpha, "label": row.mark}
+            drawn = axes.barh(place, row.estimate, 0.7, start, **look)
             axes.bar_label(drawn, [row.text], padding=3, fontsize=SMALL)
-            start += row.estimate
-    label_rows(axes, labels)
-    longest = alike.groupby(["panel", "row"])["estimate"].sum()
-    axes.set_xlim(min(1.15 * longest.min(), 0), 1.15 * max(longest.max(), 0))
-    label_values(axes, rows)
+    label_rows(axes, rows)
+    totals = alike.groupby(["panel", "row"])["estimate"].sum()
+    axes.set_xlim(min(1.15 * totals.min(), 0), 1.15 * max(totals.max(), 0))
 
 
 def paint_heat(axes: Axes, rows: pd.DataFrame, alike: pd.DataFrame, x: str, zero: bool) -> None:
@@ -205,25 +229,21 @@ def paint_heat(axes: Axes, rows: pd.DataFrame, alike: pd.DataFrame, x: str, zero
     axes.grid(visible=False)
 
 
-def label_rows(axes: Axes, labels: list[str]) -> None:
-    """Labels the rows of a panel, from the top, at the heights 0, 1, ..., with lines between the rows."""
-    wrapped = ["\n".join(textwrap.wrap(label, LABEL)) for label in labels]
-    axes.set_yticks(range(len(labels)), wrapped, linespacing=1)
+def label_rows(axes: Axes, rows: pd.DataFrame) -> None:
+    """Labels rows from the top, at the heights 0, 1, ..., with lines between the rows, and the horizontal axis."""
+    labels = ["\n".join(textwrap.wrap(label, LABEL)) for label in rows["row"].unique()]
+    axes.set_yticks(range(len(labels)), labels, linespacing=1)
     axes.set_ylim(len(labels) - 0.5, -0.5)
     axes.grid(visible=False, axis="y")
     for place in range(1, len(labels)):
         axes.axhline(place - 0.5, color=GRID, linewidth=0.6, clip_on=False)
-
-
-def label_values(axes: Axes, rows: pd.DataFrame) -> None:
-    """Labels the horizontal axis of intervals and bars."""
     axes.set_xlabel(rows["unit"].iloc[0])
     axes.grid(visible=True, axis="x", linewidth=0.6)
     axes.xaxis.set_major_locator(MaxNLocator(5))
     axes.xaxis.set_major_formatter(StrMethodFormatter("{x:,g}"))
 
 
-PAINTERS: dict[str, Callable[[Axes, pd.DataFrame, pd.DataFrame, str, bool], None]] = {
+PAINTERS = {
     "interval": paint_intervals,
     "curve": paint_curves,
     "bar": paint_bars,
