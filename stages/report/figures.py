@@ -36,6 +36,8 @@ OPTIONAL = {
     "alpha": 1.0,
     "place": "",
 }
+# panels side by side in a column of a page
+PAIR = 2
 # matplotlib leaves names with an underscore out of legends
 NO_LEGEND = "_"
 # labels of the horizontal axes of curves and heat maps
@@ -60,17 +62,21 @@ class Entry:
     unit: str = ""
     zero: bool = False
     range: float = nan
-    across: int = 2
+    across: int = PAIR
     notes: list[str] = field(default_factory=list)
 
 
 @dataclass(frozen=True, kw_only=True)
 class Drawing(Shown):
-    """A figure: `alternative` is the figure in words, and `files` has the bytes by format, empty without rows."""
+    """A figure: `alternative` is the figure in words, and `files` has the bytes by format, empty without rows.
+
+    A page folds a `folded` figure, and gives a `broad` figure its whole width.
+    """
 
     alternative: str = ""
     files: dict[str, bytes] = field(default_factory=dict)
     folded: bool = False
+    broad: bool = False
     kind: ClassVar[str] = "figure"
 
     @property
@@ -105,6 +111,7 @@ def draw_figure(name: str, entry: Entry, read: Callable[[str], pd.DataFrame], **
         alternative=describe_panels(entry, rows),
         files=render_panels(entry.kind, rows, entry.x, entry.across, entry.zero),
         folded=folded,
+        broad=entry.across > PAIR,
     )
 
 

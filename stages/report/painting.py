@@ -19,9 +19,9 @@ from stages.report.looks import GRID, HEAT, INK, PAPER, SETTINGS, find_mark, fin
 from stages.report.svg import save_figure
 from stages.schema.settings import REFERENCE
 
-# inches: a panel, texts beside marks, title and axis of a panel, a row without marks, a mark of a row, a curve's panel,
-# and a line of the legend
-WIDTH, TEXTS, FRAME, ROW, MARK, CURVE, LEGEND = 2.9, 0.6, 0.8, 0.12, 0.15, 1.5, 0.2
+# inches: a panel, texts beside marks, title and axis of a panel, a row of intervals without marks, a mark of a row, a
+# curve's panel, and a line of bars, of a matrix or of the legend
+WIDTH, TEXTS, FRAME, ROW, MARK, CURVE, LINE = 2.9, 0.6, 0.75, 0.1, 0.14, 1.4, 0.2
 # letters in an inch, in a line of the label of a row, and in a line of the name of a curve
 INCH, LABEL, NAME = 9, 22, 18
 # the size of small texts in points, and the distance of the names of two curves, a share of the panel
@@ -78,10 +78,10 @@ def find_height(kind: str, rows: pd.DataFrame) -> float:
     """Finds the height of a panel in inches, which follows from the number of its rows and marks."""
     if kind == "curve":
         return FRAME + CURVE
-    marks = rows[["row", "mark", "text"]].drop_duplicates().groupby("row").size()
     if kind != "interval":
-        marks = marks.clip(upper=1)
-    return FRAME + float((ROW + MARK * marks).sum())
+        return FRAME + LINE * rows["row"].nunique()
+    marks = rows[["row", "mark", "text"]].drop_duplicates()
+    return FRAME + ROW * rows["row"].nunique() + MARK * len(marks)
 
 
 def label_first_column(places: list[Axes], columns: int) -> None:
@@ -125,7 +125,7 @@ def add_legend(figure: Figure) -> None:
     letters = 4 + max(map(len, handles))
     columns = max(int(1.5 * INCH * figure.get_figwidth() / letters), 1)
     lines = -(-len(handles) // columns)
-    figure.set_figheight(figure.get_figheight() + LEGEND * lines)
+    figure.set_figheight(figure.get_figheight() + LINE * lines)
     figure.legend(handles.values(), handles.keys(), ncols=columns, loc="outside lower center")
 
 
