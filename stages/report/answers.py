@@ -35,6 +35,7 @@ def gather_facts(settings: Settings, screen: pd.DataFrame) -> dict[str, object]:
     whole = (rows["quantity"] != "score") | (rows["at"] == GLUE_SCORE)
     rows = rows[whole & (rows["size"].isin(["", settings.sizes[-1]]))]
     run, studies = select_rows(rows, source=RUN), select_rows(rows, source="study")
+    totals = claims_and_audit.count_verdicts(read_results.read_claims())
     trained = [name for name in settings.operators if name != REFERENCE]
     seeds = len(settings.pretraining.seeds)
     return {
@@ -50,7 +51,7 @@ def gather_facts(settings: Settings, screen: pd.DataFrame) -> dict[str, object]:
         "answered": describe_scores(select_answers(settings)),
         "translated": describe_translations(),
         "generated": list_words(list_generated(settings)),
-        "claims": describe_counts(claims_and_audit.count_verdicts(read_results.read_claims())),
+        "claims": describe_counts(select_rows(totals, ledger=claims_and_audit.THIS_RUN)),
         "facts": describe_counts(claims_and_audit.count_facts(read_results.read_audit())),
         "remark": find_remark(settings),
     }

@@ -19,9 +19,9 @@ from stages.report.looks import GRID, HEAT, INK, PAPER, SETTINGS, find_mark, fin
 from stages.report.svg import save_figure
 from stages.schema.settings import REFERENCE
 
-# inches: a panel, texts beside marks, title and axis of a panel, a row of intervals without marks, a mark of a row, a
+# inches: a panel, texts beside marks, a narrow figure, title and axis of a panel, a row of intervals without marks, a mark of a row, a
 # curve's panel, and a line of bars, of a matrix or of the legend
-WIDTH, TEXTS, FRAME, ROW, MARK, CURVE, LINE = 2.9, 0.6, 0.75, 0.1, 0.14, 1.4, 0.2
+WIDTH, TEXTS, NARROW, FRAME, ROW, MARK, CURVE, LINE = 2.9, 0.6, 4.5, 0.75, 0.1, 0.14, 1.4, 0.2
 # letters in an inch, in a line of the label of a row, and in a line of the name of a curve
 INCH, LABEL, NAME = 9, 22, 18
 # the size of small texts in points, and the distance of the names of two curves, a share of the panel
@@ -50,11 +50,14 @@ def render_panels(kind: str, rows: pd.DataFrame, x: str, across: int, zero: bool
     columns = min(across, len(panels))
     # rounded up
     lines = -(-len(panels) // columns)
-    panel = WIDTH + TEXTS * (kind == "interval" and rows["text"].any())
-    width = max(panel * columns, 2 * WIDTH)
-    height = max(find_height(kind, of_panel) for _, of_panel in panels)
-    figure = Figure(figsize=(width, lines * height), layout="constrained")
-    places = list(figure.subplots(lines, columns, squeeze=False).flat)
+    with_texts = kind == "interval" and rows["text"].any()
+    width = (WIDTH + TEXTS * with_texts) * columns
+    # a single column of panels with texts is made for narrow screens
+    width = max(width, NARROW if with_texts else 2 * WIDTH)
+    heights = [find_height(kind, of_panel) for _, of_panel in panels]
+    of_lines = [max(heights[start : start + columns]) for start in range(0, len(heights), columns)]
+    figure = Figure(figsize=(width, sum(of_lines)), layout="constrained")
+    places = list(figure.subplots(lines, columns, squeeze=False, height_ratios=of_lines).flat)
     for axes, (title, of_panel) in zip(places, panels, strict=False):
         letters = int(INCH * width / columns)
         axes.set_title("\n".join(textwrap.wrap(title, letters, break_on_hyphens=False)), loc="left")
@@ -80,8 +83,8 @@ def find_height(kind: str, rows: pd.DataFrame) -> float:
         return FRAME + CURVE
     if kind != "interval":
         return FRAME + LINE * rows["row"].nunique()
-    marks = rows[["row", "mark", "text"]].drop_duplicates()
-    return FRAME + ROW * rows["row"].nunique() + MARK * len(marks)
+    marks = rows[["row", "mark", "text"]].drop_duplicates().groupby("row").size()
+    return FRAME + len(marks) * (ROW + MARK * marks.max())
 
 
 def label_first_column(places: list[Axes], columns: int) -> None:
