@@ -14,7 +14,6 @@ from scipy import stats
 from stages.analysis import contrasts
 from stages.evidence import (
     cell_verdicts,
-    cells,
     convergence,
     derived,
     measurements,
@@ -26,6 +25,7 @@ from stages.evidence import (
 )
 from stages.evidence.fields import FIELDS, select_rows
 from stages.evidence.statistics import summarise_cell
+from stages.evidence.verdicts import Difference, Statement, judge_difference
 from tests.toy_evidence import fill_table, make_row
 
 TABLES = specifications.load()
@@ -66,7 +66,8 @@ def test_every_published_cell_has_its_place_in_a_table(name):
     assert not paper.duplicated(["row_key", "column_key"]).any()
     table = fill_table(name.removesuffix(".csv"), [])
     assert table["printed"].notna().sum() == len(paper)
-    assert not (table["verdict"] == "").any()
+    # an empty verdict is no missing verdict
+    assert table["verdict"].notna().all()
     entries = TABLES[name.removesuffix(".csv")].cells or {}
     assert set(entries) <= set(paper["row_key"] + " / " + paper["column_key"])
 
@@ -169,9 +170,8 @@ def test_the_verdict_is_the_interval():
                 5,
             )
         )
-        words = np.select([frame["low"] > 0, frame["high"] < 0], ["higher", "lower"], "")
-        assert frame["direction"].tolist() == words.tolist()
-        assert ((frame["verdict"] == "different") == (frame["direction"] != "")).all()
+        words = [judge_difference(*ends) for ends in frame[["low", "high"]].to_numpy()]
+        assert frame["verdict"].tolist() == words
         assert (frame["low"] < frame["low_unadjusted"]).all()
         assert frame["p_flips"].isna().all()
 
@@ -181,7 +181,7 @@ def test_from_six_seeds_on_sign_flips_check_the_interval_and_a_disagreement_is_s
     shift = {"original": [0.0] * 6, "a": [0.01, 0.011, 0.012, 0.01, 0.011, 0.2]}
     rows = score_runs(lambda _, arm, seed: 0.5 + 0.01 * seed + shift[arm][seed], "a", 6)
     [row] = compare(rows).to_dict("records")
-    assert (row["verdict"], row["direction"]) == ("not significant", "")
+    assert row["verdict"] == Difference.NOT_SIGNIFICANT
     assert row["p_flips"] == pytest.approx(2 / 64)
     assert "joint sign flips disagree (p = 0.031)" in row["reason"]
 
@@ -304,7 +304,7 @@ def test_rows_outside_the_paper_follow_the_papers_rows():
     assert list(table.index.unique("row_key"))[6:] == ["tiny.shared", "tiny.original"]
     own = table.loc["tiny.shared"]
     assert own.loc["rte", "reproduced"] == 50.0
-    assert own.loc["qqp", "status"] == cells.NOT_RUN
+    assert own.loc["qqp", "status"] == Difference.NOT_RUN
     assert own["printed"].isna().all()
 
 
@@ -344,9 +344,9 @@ def test_question_answering_fills_table_2_of_kowsher_and_the_gains_of_its_text()
 @pytest.mark.parametrize(
     ("change", "verdict"),
     [
-        ({}, "different"),
-        ({"comparable": False}, "not comparable: generated data"),
-        ({"without_model": {("most_frequent", "courtois2024", "rte", "score"): (0.9, 0.95)}}, "at chance"),
+        ({}, Difference.LOWER),
+        ({"comparable": False}, ""),
+        ({"without_model": {("most_frequent", "courtois2024", "rte", "score"): (0.9, 0.95)}}, Difference.AT_CHANCE),
     ],
 )
 def test_a_published_score_is_compared_with_three_pretraining_runs_if_they_are_comparable(change, verdict):
@@ -356,15 +356,15 @@ def test_a_published_score_is_compared_with_three_pretraining_runs_if_they_are_c
     table = fill_table("courtois2024_table3_glue", runs, **change).set_index(["row_key", "column_key"])
     assert table.loc[key, "verdict"] == verdict
     table = fill_table("courtois2024_table3_glue", runs[:1]).set_index(["row_key", "column_key"])
-    assert table.loc[key, "verdict"] == "one checkpoint per arm"
+    assert table.loc[key, "verdict"] == Difference.TOO_FEW
 
 
 @pytest.mark.parametrize(
     ("printed", "value", "count", "verdict"),
     [
-        ("66. 67%", 66.67, 200 / 3, "equal"),
-        ("66. 67%", 66.67, 66.5, "different"),
-        ("109,514,298", 109_514_298, 109_514_299, "different"),
+        ("66. 67%", 66.67, 200 / 3, Statement.HOLDS),
+        ("66. 67%", 66.67, 66.5, Statement.FAILS),
+        ("109,514,298", 109_514_298, 109_514_299, Statement.FAILS),
     ],
 )
 def test_a_count_is_judged_by_the_printed_decimals(printed, value, count, verdict):
@@ -387,22 +387,22 @@ def test_intervals_cover_a_row_or_a_list_together_and_a_mean_of_columns_has_its_
     table = pd.DataFrame(rows, columns=["row_key", "column_key"])
     table = table.assign(reproduced=[81.0, 90.0, 80.0, 70.0, nan], published=80.0, reproduced_n=4)
     table = table.assign(difference_error=[1.0, 1.0, 1.0, 1.0, nan])
-    table["verdict"] = [cell_verdicts.TO_BE_TESTED] * 4 + [cells.NOT_RUN]
+    table["verdict"] = [None] * 4 + [Difference.NOT_RUN]
     made = cell_verdicts.judge_families(table, one_family, alpha=0.05)
     expected = [stats.t.isf(0.05 / number / 2, 3) for number in tests]
     half = (made["difference_high"] - made["difference_low"]) / 2
     assert half[:4].tolist() == pytest.approx(expected)
     assert made["verdict"].tolist() == [
-        "not significant",
-        "different",
-        "not significant",
-        "different",
-        cells.NOT_RUN,
+        Difference.NOT_SIGNIFICANT,
+        Difference.HIGHER,
+        Difference.NOT_SIGNIFICANT,
+        Difference.LOWER,
+        Difference.NOT_RUN,
     ]
 
 
 def test_a_cell_whose_runs_are_all_equal_has_no_interval():
     table = pd.DataFrame({"row_key": ["a"], "column_key": ["rte"], "reproduced": [81.0], "published": [80.0]})
-    table = table.assign(reproduced_n=3, difference_error=nan, verdict=cell_verdicts.TO_BE_TESTED)
+    table = table.assign(reproduced_n=3, difference_error=nan, verdict=None)
     made = cell_verdicts.judge_families(table, False, alpha=0.05)
-    assert made["verdict"].tolist() == ["no interval"]
+    assert made["verdict"].tolist() == [Difference.TOO_FEW]

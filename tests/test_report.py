@@ -10,13 +10,13 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
+from stages.report.drawing import Drawing
 
 from stages.analysis import inputs
 from stages.evidence import specifications
 from stages.evidence.scores import GLUE_SCORE
 from stages.files import observations
 from stages.report import cards, claims_and_audit, first_screen, read_results
-from stages.report.drawing import Drawing
 from stages.report.pages import find_shown
 from stages.report.paper_tables import merge_name
 from stages.report.tables import format_interval, format_signed

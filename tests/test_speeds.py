@@ -6,9 +6,8 @@ import pytest
 from scipy import stats
 
 from stages.analysis import contrasts
-from stages.evidence import speeds
 from stages.evidence.fields import FIELDS, TEXTS
-from stages.evidence.statistics import TOO_FEW_ROUNDS
+from stages.evidence.verdicts import Difference
 from stages.files import observations
 
 # tokens per second in five rounds, of which the second is slower for all
@@ -58,13 +57,13 @@ def test_speeds_are_compared_by_the_ratio_within_a_round_in_per_cent_of_the_orig
     assert shared[["low_unadjusted", "high_unadjusted"]].to_list() == pytest.approx(list(alone))
     together = 100 * np.expm1(test.confidence_interval(0.975))
     assert shared[["low", "high"]].to_list() == pytest.approx(list(together))
-    assert found["direction"].to_dict() == {"shared": "higher", "pairwise": "lower"}
+    assert found["verdict"].to_dict() == {"shared": Difference.HIGHER, "pairwise": Difference.LOWER}
     assert 0 < shared["detectable"] < 10
 
 
 def test_two_rounds_have_neither_interval_nor_verdict():
     shared = compare(time_rounds({"original": ORIGINAL[:2], "shared": (ORIGINAL * GAIN)[:2]})).loc["shared"]
-    assert (shared["verdict"], shared["reason"]) == (TOO_FEW_ROUNDS, "an interval takes 3 rounds")
+    assert (shared["verdict"], shared["reason"]) == (Difference.TOO_FEW, "an interval takes 3 rounds")
     assert shared[["low", "low_unadjusted", "p"]].isna().all()
 
 
@@ -85,9 +84,8 @@ def test_two_rounds_have_neither_interval_nor_verdict():
 def test_a_machine_is_busy_above_the_allowed_speed_or_in_a_round_far_below_the_usual(original, shared, busy):
     found = compare(time_rounds({"original": 24000 * np.array(original), "shared": 24000 * np.array(shared)}))
     shared = found.loc["shared"]
-    assert (shared["verdict"] == speeds.BUSY) == busy
+    assert (shared["verdict"] == Difference.BUSY) == busy
     if busy:
-        assert shared["direction"] == ""
         assert "10 % above" in shared["reason"]
         assert "below 67 %" in shared["reason"]
 
@@ -116,4 +114,4 @@ def test_transfer_is_the_mean_on_other_tasks_by_seed_without_the_mismatched_spli
     assert set(found["tests"]) == {2}
     # an original above 50 % is something to compare with
     assert not found["at_chance"].any()
-    assert set(compare(rows.assign(value=rows["value"] - 0.3))["verdict"]) == {"at chance"}
+    assert set(compare(rows.assign(value=rows["value"] - 0.3))["verdict"]) == {Difference.AT_CHANCE}

@@ -10,6 +10,7 @@ from scipy import stats
 from stages.analysis import contrasts
 from stages.evidence import convergence, measurements, power, survival
 from stages.evidence.fields import FIELDS
+from stages.evidence.verdicts import Difference
 
 END = 1000.0
 PLATEAU = [10.0, 8.0, 7.0] + [6.8] * 10
@@ -71,7 +72,7 @@ def test_steps_are_compared_by_the_ratio_within_a_seed_in_per_cent_of_the_refere
     interval = stats.ttest_1samp(logarithms, 0).confidence_interval(0.95)
     assert found["estimate"] == pytest.approx(100 * np.expm1(logarithms.mean()))
     assert found[["low", "high"]].tolist() == pytest.approx(list(100 * np.expm1(interval)))
-    assert found["direction"] == "lower"
+    assert found["verdict"] == Difference.LOWER
 
 
 @pytest.mark.parametrize("third", [None, 355])
@@ -79,7 +80,7 @@ def test_an_arm_with_a_run_that_never_gets_there_has_counts_and_no_interval(thir
     row = compare(original=[500, 520, 540], pairwise=[300, 310, third]).loc["pairwise"]
     assert row[["never", "never_reference"]].tolist() == [int(third is None), 0]
     assert row[["estimate", "low", "p"]].isna().all() == (third is None)
-    assert (row["verdict"] == "no interval") == (third is None)
+    assert (row["verdict"] == Difference.TOO_FEW) == (third is None)
 
 
 def test_events_at_one_step_have_no_test():
@@ -97,7 +98,10 @@ def test_intervals_cover_all_arms_together_and_power_is_at_their_level():
     assert share == pytest.approx(0.8)
 
 
-@pytest.mark.parametrize(("stuck", "verdict"), [(0, "different"), (1, "no interval"), (3, "different")])
+@pytest.mark.parametrize(
+    ("stuck", "verdict"),
+    [(0, Difference.HIGHER), (1, Difference.TOO_FEW), (3, Difference.HIGHER)],
+)
 def test_an_arm_of_which_only_some_runs_leave_the_plateau_has_no_interval_of_the_loss(stuck, verdict):
     ends = {"original": [2.0, 2.1, 2.2], "shared": [3.0, 3.1, 3.21]}
     ends["shared"][3 - stuck :] = [6.0, 6.1, 6.21][3 - stuck :]

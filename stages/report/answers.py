@@ -26,8 +26,8 @@ QUANTITIES = ("score", "loss", "steps", "lost_noise", "transfer", "speed")
 def gather_facts(settings: Settings, screen: pd.DataFrame) -> dict[str, object]:
     """Gathers the values that the sentences of the report name; `screen` has the rows of the first screen.
 
-    `run` and `studies` have, by quantity, the operators by verdict, such as `lower (pairwise), not significant (shared)`;
-    an empty text where nothing was compared.
+    `run` and `studies` have, by quantity, the operators by verdict, such as `lower (pairwise), at chance (shared)`; an
+    empty text where nothing was compared.
     """
     rows = build_differences(settings)
     # of all levels of the loss, the one of the figure
@@ -137,7 +137,8 @@ def select_answers(settings: Settings) -> pd.DataFrame:
 
 def describe_scores(rows: pd.DataFrame) -> str:
     """Describes a score by operator, such as `original 79.3, shared 65.4`."""
-    return ", ".join(f"{names.name_operator(row.operator)} {format_number(row.estimate, 1)}" for row in rows.itertuples())
+    shown = rows["operator"].map(names.name_operator) + " " + rows["estimate"].map("{:.1f}".format)
+    return ", ".join(shown)
 
 
 def describe_translations() -> str:
@@ -149,8 +150,9 @@ def describe_translations() -> str:
 
 def list_generated(settings: Settings) -> list[str]:
     """Lists what this repository generated: text, tasks, both or nothing."""
-    generated = {"generated text": settings.text_generated, "generated tasks in the form of GLUE": settings.tasks_generated}
-    return [name for name, true in generated.items() if true]
+    text = ["generated text"] if settings.text_generated else []
+    tasks = ["generated tasks in the form of GLUE"] if settings.tasks_generated else []
+    return text + tasks
 
 
 def describe_counts(counts: pd.DataFrame) -> str:

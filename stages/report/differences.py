@@ -1,4 +1,4 @@
-"""The differences from the original that figures and sentences show: printed, released, of our studies and of this run."""
+"""The differences from the original that figures and sentences show: printed, released, of studies and of this run."""
 
 from collections.abc import Sequence
 

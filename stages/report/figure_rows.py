@@ -1,7 +1,7 @@
 """The rows that figures select from, by the name of the frame; every frame has `source`, `operator` and `estimate`.
 
-`low` and `high` are the ends of an interval or of a band. Published numbers stand first, then released results, our studies
-and this run. A frame without an entry in `make_reader` is a table of stage `analysis`.
+`low` and `high` are the ends of an interval or of a band. Published numbers stand first, then released results, our
+studies and this run.
 """
 
 from collections.abc import Callable
@@ -11,7 +11,6 @@ import pandas as pd
 
 from stages.benchmarks.glue import COLUMN_OF
 from stages.evidence import baselines, published
-from stages.evidence.cells import PAPER_SIZES
 from stages.evidence.convergence import SHARE
 from stages.evidence.fields import select_rows, stack_frames
 from stages.evidence.scores import COLUMNS, GLUE_SCORE, MISMATCHED
@@ -21,7 +20,7 @@ from stages.report.differences import build_differences, read_study_differences,
 from stages.report.first_screen import build_first_screen
 from stages.report.looks import find_tone
 from stages.report.table_rows import read_corpus
-from stages.schema.settings import REFERENCE, Settings
+from stages.schema.settings import Settings
 
 NOISE = "kowsher2025_naacl_table5_noise"
 TRANSFER = "kowsher2025_naacl_table6_cross_domain"
@@ -121,17 +120,17 @@ def list_answers() -> pd.DataFrame:
     cells = select_rows(read_results.read_cells(), table=ANSWERS)
     # averages and answers without a model are left out
     keys = cells["row_key"].str.extract(ANSWERED).join(cells["column_key"].str.extract(ASKED)).dropna()
-    cells = cells.join(keys, how="inner")[[*keys, "published", "reproduced", "interval_low", "interval_high"]]
-    printed = cells.assign(source="published", estimate=cells["published"]).drop(columns=["interval_low", "interval_high"])
-    run = cells.assign(source="reproduced", estimate=cells["reproduced"])
-    run = run.rename(columns={"interval_low": "low", "interval_high": "high"})
-    rows = pd.concat([printed, run]).dropna(subset="estimate").drop(columns=["published", "reproduced"])
+    cells = cells.join(keys, how="inner")
+    printed = cells[[*keys, "published"]].rename(columns={"published": "estimate"}).assign(source="published")
+    ends = {"interval_low": "low", "interval_high": "high"}
+    run = cells[[*keys, "reproduced", *ends]].rename(columns={"reproduced": "estimate", **ends})
+    rows = pd.concat([printed, run.assign(source="reproduced")]).dropna(subset="estimate")
     measures = rows["measure"].map({"f1": "F1", "em": "exact match"})
     return rows.assign(measure=measures, trained=rows["trained"].map({"single": "", "triviaqa": "after TriviaQA"}))
 
 
 def read_printed(table: str) -> pd.DataFrame:
-    """Reads the numbers of a published table of BERT-base by `row` (a level or task), `column` (a task) and operator."""
+    """Reads the numbers of a published table of BERT-base by `row` (a level or task), `column` and operator."""
     cells = select_rows(read_results.read_cells(), table=table)
     cells = cells[cells["published"].notna()]
     parts = cells["column_key"].str.extract(r"^(?:col_)?(?P<column>\w+)\.(?P<operator>\w+)$")
@@ -140,7 +139,7 @@ def read_printed(table: str) -> pd.DataFrame:
 
 
 def build_noise() -> pd.DataFrame:
-    """Builds the accuracies (%) by level of noise (%), published and of this run, with the score of a constant answer."""
+    """Builds the accuracies (%) by level of noise (%), published and of this run, with that of a constant answer."""
     printed = read_printed(NOISE)
     level = printed["row"].astype(float)
     printed = printed.assign(level=level, evaluated_on=printed["column"].replace(COLUMN_OF))
@@ -162,8 +161,9 @@ def build_transfer() -> pd.DataFrame:
     printed = printed.assign(trained=printed["column"], evaluated_on=printed["row"].replace(COLUMN_OF))
     run = read_results.read_table("transfer").rename(columns={"mean": "estimate", "task": "trained"})
     run = run.assign(source="reproduced", estimate=100 * run["estimate"])
-    majority = select_rows(run, metric="majority_accuracy").drop_duplicates(["operator", "size", "protocol", "evaluated_on"])
-    parts = [printed, select_rows(run, metric="accuracy"), majority.assign(trained=MAJORITY)]
+    majority = select_rows(run, metric="majority_accuracy").assign(trained=MAJORITY)
+    majority = majority.drop_duplicates(["operator", "size", "protocol", "evaluated_on"])
+    parts = [printed, select_rows(run, metric="accuracy"), majority]
     rows = stack_frames(parts)[["source", "protocol", "size", "operator", "trained", "evaluated_on", "estimate"]]
     rows = rows[rows["evaluated_on"] != MISMATCHED]
     order = [*dict.fromkeys(rows["trained"].drop(rows.index[rows["trained"] == MAJORITY])), MAJORITY]

@@ -1,9 +1,9 @@
 """The figures: each is an entry of reports/templates/figures.yaml that selects from a frame, as our own tables do.
 
-An entry names its `frame` (figure_rows.py), the values that rows must have (`where`), the kind (painting.py), the fields
-that split rows into panels (`facets`) and lines of a panel (`row`), the column `x` of curves and heat maps, the label of
-the axis (`unit`) and, for intervals, whether the axis holds zero (`zero`). `range` is the range of the metric: if the
-intervals of this run are wider, the report folds the figure.
+An entry names its `frame` (figure_rows.py), the values that rows must have (`where`), the kind (painting.py), the
+fields that split rows into panels (`facets`) and lines of a panel (`row`), the column `x` of curves and heat maps, the
+label of the axis (`unit`) and, for intervals, whether the axis holds zero (`zero`). `range` is the range of the metric:
+intervals of this run that are wider are left out, and a figure without narrower intervals is folded.
 """
 
 from collections.abc import Callable
@@ -103,13 +103,13 @@ def draw_figure(name: str, entry: Entry, read: Callable[[str], pd.DataFrame], **
     folded = bool(wide.any() and wide.sum() == (rows["source"] == RUN).sum())
     if wide.any() and not folded:
         rows = rows[~wide].reset_index(drop=True)
-        notes.append(f"{wide.sum()} intervals of this run are left out, because they are wider than the range of the metric.")
+        notes.append(f"Left out: {wide.sum()} intervals of this run, wider than the range of the metric.")
     return Drawing(
         **shown,
         notes=tuple(note for note in notes if note),
         measured=bool((rows["source"] != "published").any()),
         alternative=describe_panels(entry, rows),
-        files=render_panels(entry.kind, rows, entry.x, entry.across, entry.zero),
+        files=render_panels(entry.kind, rows, entry.across),
         folded=folded,
         broad=entry.across > PAIR,
     )
@@ -133,7 +133,9 @@ def arrange_rows(entry: Entry, frame: pd.DataFrame) -> pd.DataFrame:
     first = rows.groupby("source", sort=False)["size"].transform(lambda found: pd.factorize(found)[0])
     # the last size is the largest
     rows["size_rank"] = sizes - 1 - first
+    rows["x"] = rows[entry.x] if entry.x else nan
     rows["across"] = ACROSS.get(entry.x, entry.x)
+    rows["zero"] = entry.zero
     if not rows["text"].any() and entry.kind == "bar":
         rows["text"] = rows["estimate"].map("{:.3g}".format)
     if not rows["colour"].any():

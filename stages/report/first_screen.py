@@ -1,11 +1,11 @@
 """The rows of the picture on the first screen: what an operator's paper prints, and what was found.
 
-A column (entry `columns` of sections.yaml) has a difference for each trained operator from each source. Only differences
-of this run have a verdict. A column with a `range` is shown if the intervals of this run are narrow against the range.
+A column (entry `columns` of sections.yaml) has a difference for each trained operator from each source. Only
+differences of this run have a verdict. A column with a `range` is shown if the intervals of this run are narrow against the range.
 """
 
 import re
-from math import nan
+from math import isnan, nan
 
 import pandas as pd
 
@@ -30,7 +30,7 @@ ENDS = {"saved": " %", "steps": " % steps"}
 
 
 def build_first_screen(settings: Settings) -> pd.DataFrame:
-    """Builds the rows: `column` is a key of sections.yaml, `title` and `unit` label the column, `text` is beside a mark."""
+    """Builds the rows: `column` is a key of sections.yaml, `title` and `unit` label it, and `text` is beside a mark."""
     operators = [name for name in settings.operators if name != REFERENCE]
     rows = select_shown(build_differences(settings), settings)
     columns = []
@@ -67,8 +67,8 @@ def select_shown(rows: pd.DataFrame, settings: Settings) -> pd.DataFrame:
 
 
 def is_narrow(rows: pd.DataFrame, scale: float) -> bool:
-    """Whether all intervals of this run are narrower than a fifth of the range of the metric; without a range, always."""
-    if scale != scale:
+    """Whether all intervals of this run are narrower than a fifth of the range of the metric, if there is a range."""
+    if isnan(scale):
         return True
     run = select_rows(rows, source=RUN)
     return len(run) > 0 and bool((run["high"] - run["low"] < NARROW * scale).all())

@@ -1,4 +1,4 @@
-"""The theme of all figures: colours of ink and lines, a colour and a stroke for every operator, and marks of sources."""
+"""The theme of all figures: colours of ink and lines, colour and stroke of every operator, and marks of sources."""
 
 import zlib
 from pathlib import Path

@@ -23,8 +23,9 @@ def fill_pages(
     table or figure. `layout` is sections.yaml, and templates may name `facts`.
 
     Returns:
-        The pages, whose sections have filled paragraphs `text`, and `figures`, `folds` and `tables`, each with a template;
-        and dictionaries of `item`, without a number of this run, and `link`, its address, empty if no page shows the item.
+        The pages, whose sections have filled paragraphs `text`, and `figures`, `folds` and `tables`, each with a
+        template; and dictionaries of `item`, without a number of this run, and `link`, its address, empty if no page shows
+        the item.
     """
     filled, not_run = [], {}
     for page in layout["pages"]:
@@ -67,7 +68,7 @@ def fill_section(section: dict, shown: list[Grid | Drawing], facts: dict) -> dic
 
 
 def list_printed(pages: list[dict]) -> list[dict]:
-    """Lists the sections of the PDF with `printed`: figures that are not folded, tables of papers, and opened tables."""
+    """Lists the sections of the PDF with `printed`: figures that are not folded, tables of papers and open tables."""
     sections = []
     for page in pages:
         if page["file"] not in PRINTED_PAGES:

@@ -1,8 +1,10 @@
 """Paints the panels of a figure with matplotlib: intervals, curves, bars or a heat map.
 
-Rows have `panel` (the title), `row` (the label of a line of the panel), `mark` (the name in the legend), source, operator,
-`estimate`, `low` and `high` (the ends of an interval or band, or NaN), `unit` (the label of the axis; panels of equal unit
-have equal axes), `text` (beside the mark) and `words` (on hover). The figures.py module adds these columns.
+Rows have `panel` (the title), `row` (the label of a line of the panel), `mark` (the name in the legend), source,
+operator, `estimate`, `low` and `high` (the ends of an interval or band, or NaN), `unit` (the label of the axis; panels of
+equal unit have equal axes), `text` (beside the mark), `words` (on hover), `x` (of curves and heat maps), `across` (the
+label of that axis) and `zero` (whether an axis of intervals holds zero, marked by a line). figures.py adds these columns.
+A painter gets the rows of a panel, and `alike`, the rows of all panels with equal axes.
 """
 
 import textwrap
@@ -19,8 +21,8 @@ from stages.report.looks import GRID, HEAT, INK, PAPER, SETTINGS, find_mark, fin
 from stages.report.svg import save_figure
 from stages.schema.settings import REFERENCE
 
-# inches: a panel, texts beside marks, a narrow figure, title and axis of a panel, a row of intervals without marks, a mark of a row, a
-# curve's panel, and a line of bars, of a matrix or of the legend
+# inches: a panel, texts beside marks, a narrow figure, title and axis of a panel, a row of intervals without marks, a
+# mark of a row, a curve's panel, and a line of bars, of a matrix or of the legend
 WIDTH, TEXTS, NARROW, FRAME, ROW, MARK, CURVE, LINE = 2.9, 0.6, 4.5, 0.75, 0.1, 0.14, 1.4, 0.2
 # letters in an inch, in a line of the label of a row, and in a line of the name of a curve
 INCH, LABEL, NAME = 9, 22, 18
@@ -37,14 +39,10 @@ LOW, HIGH = 50.0, 150.0
 
 
 @mpl.rc_context(SETTINGS)
-def render_panels(kind: str, rows: pd.DataFrame, x: str, across: int, zero: bool) -> dict[str, bytes]:
+def render_panels(kind: str, rows: pd.DataFrame, across: int) -> dict[str, bytes]:
     """Paints a panel for every title in `panel`, at most `across` side by side; returns the bytes by format.
 
-    Args:
-        kind: a key of PAINTERS.
-        rows: see above.
-        x: the column on the horizontal axis of curves and heat maps.
-        zero: whether the axis of intervals holds zero, marked by a line.
+    `kind` is a key of PAINTERS, and the index of `rows` counts from 0.
     """
     panels = list(rows.groupby("panel", sort=False))
     columns = min(across, len(panels))
@@ -64,7 +62,7 @@ def render_panels(kind: str, rows: pd.DataFrame, x: str, across: int, zero: bool
         axes.grid(axis="y", linewidth=0.6)
         axes.set_axisbelow(True)
         alike = rows[rows["unit"] == of_panel["unit"].iloc[0]]
-        PAINTERS[kind](axes, of_panel, alike, x, zero)
+        PAINTERS[kind](axes, of_panel, alike)
     # the last line may have places without a panel
     for axes in places[len(panels) :]:
         axes.set_axis_off()
@@ -132,9 +130,9 @@ def add_legend(figure: Figure) -> None:
     figure.legend(handles.values(), handles.keys(), ncols=columns, loc="outside lower center")
 
 
-def find_limits(rows: pd.DataFrame, zero: bool) -> tuple[float, float]:
+def find_limits(rows: pd.DataFrame) -> tuple[float, float]:
     """Finds the limits of an axis, which holds every estimate, and zero if asked, but may cut a long interval."""
-    estimates = [*rows["estimate"].dropna(), *rows["reference"].dropna(), *[0.0] * zero]
+    estimates = [*rows["estimate"].dropna(), *rows["reference"].dropna(), *[0.0] * rows["zero"].iloc[0]]
     first, last = min(estimates), max(estimates)
     half = ((rows["high"] - rows["low"]) / 2).fillna(0).median()
     room = max(BEYOND * (last - first), half, 1e-9)
@@ -145,18 +143,18 @@ def find_limits(rows: pd.DataFrame, zero: bool) -> tuple[float, float]:
     return low - margin, high + margin
 
 
-def paint_intervals(axes: Axes, rows: pd.DataFrame, alike: pd.DataFrame, x: str, zero: bool) -> None:
+def paint_intervals(axes: Axes, rows: pd.DataFrame, alike: pd.DataFrame) -> None:
     """Paints labelled rows from the top, with the marks of a row below each other."""
-    limits = find_limits(alike, zero)
+    limits = find_limits(alike)
     for place, (_, of_row) in enumerate(rows.groupby("row", sort=False)):
         # marks with texts need a height each
         heights = of_row.groupby(["mark", "text"], sort=False).ngroup()
         for row, height in zip(of_row.itertuples(), heights, strict=True):
-            paint_mark(axes, row, place + 0.8 * ((height + 0.5) / (heights.max() + 1) - 0.5), limits)
+            paint_mark(axes, row, place + 0.9 * ((height + 0.5) / (heights.max() + 1) - 0.5), limits)
     # samples for the legend
     for row in rows.drop_duplicates("mark").itertuples():
         axes.plot([], [], linestyle="none", label=row.mark, **find_mark(row.source, REFERENCE, row.size_rank))
-    if zero:
+    if rows["zero"].iloc[0]:
         axes.axvline(0, color=INK, linewidth=0.8)
     for label, place in rows.groupby("reference_label")["reference"].first().items():
         axes.axvline(place, label=label, **REFERENCE_LINE)
@@ -181,17 +179,17 @@ def paint_mark(axes: Axes, row, height: float, limits: tuple[float, float]) -> N
         write_beside(axes, height, row.text, color=look["color"], fontweight=row.weight)
 
 
-def paint_curves(axes: Axes, rows: pd.DataFrame, alike: pd.DataFrame, x: str, zero: bool) -> None:
+def paint_curves(axes: Axes, rows: pd.DataFrame, alike: pd.DataFrame) -> None:
     """Paints a line and a band for every operator; numbers that a paper prints are hollow marks without a line."""
     for (source, operator), curve in rows.groupby(["source", "operator"], sort=False):
         colour, stroke = find_style(operator)
         look = {"color": colour, "label": curve["row"].iloc[0], "clip_on": False}
         if source == "published":
-            axes.plot(curve[x], curve["estimate"], "o", markersize=4, markerfacecolor="none", **look)
+            axes.plot(curve["x"], curve["estimate"], "o", markersize=4, markerfacecolor="none", **look)
             continue
         if (curve["high"] > curve["low"]).any():
-            axes.fill_between(curve[x], curve["low"], curve["high"], color=colour, alpha=0.18, linewidth=0)
-        axes.plot(curve[x], curve["estimate"], linestyle=stroke, linewidth=1.4, **look)
+            axes.fill_between(curve["x"], curve["low"], curve["high"], color=colour, alpha=0.18, linewidth=0)
+        axes.plot(curve["x"], curve["estimate"], linestyle=stroke, linewidth=1.4, **look)
     for label, height in rows.groupby("reference_label")["reference"].first().items():
         axes.axhline(height, label=label, **REFERENCE_LINE)
     values = alike[["estimate", "low", "high", "reference"]].astype(float).stack()
@@ -203,7 +201,7 @@ def paint_curves(axes: Axes, rows: pd.DataFrame, alike: pd.DataFrame, x: str, ze
     axes.xaxis.set_major_formatter(StrMethodFormatter("{x:,.0f}"))
 
 
-def paint_bars(axes: Axes, rows: pd.DataFrame, alike: pd.DataFrame, x: str, zero: bool) -> None:
+def paint_bars(axes: Axes, rows: pd.DataFrame, alike: pd.DataFrame) -> None:
     """Paints a bar for every label; the bars of a label follow each other."""
     for place, (_, of_row) in enumerate(rows.groupby("row", sort=False)):
         starts = of_row["estimate"].cumsum() - of_row["estimate"]
@@ -216,9 +214,9 @@ def paint_bars(axes: Axes, rows: pd.DataFrame, alike: pd.DataFrame, x: str, zero
     axes.set_xlim(min(1.15 * totals.min(), 0), 1.15 * max(totals.max(), 0))
 
 
-def paint_heat(axes: Axes, rows: pd.DataFrame, alike: pd.DataFrame, x: str, zero: bool) -> None:
+def paint_heat(axes: Axes, rows: pd.DataFrame, _: pd.DataFrame) -> None:
     """Paints a matrix of per cent, whose fields are the darker, the higher the number."""
-    matrix = rows.pivot_table("estimate", "row", x, sort=False)
+    matrix = rows.pivot_table("estimate", "row", "x", sort=False)
     opacity = ((matrix - LOW) / (HIGH - LOW)).clip(0, 1).fillna(0)
     axes.pcolormesh(matrix, cmap=ListedColormap([HEAT]), alpha=opacity.to_numpy())
     for (y, place), value in np.ndenumerate(matrix.to_numpy()):

@@ -19,7 +19,18 @@ from stages.evidence.published import EDITIONS
 from stages.evidence.specifications import Table
 from stages.evidence.statistics import EXACT, FEWEST, FINETUNING, ROUNDS
 from stages.report import names
-from stages.report.tables import MISSING, Grid, Group, Heading, Line, Value, format_interval, format_number, format_spread, write_command
+from stages.report.tables import (
+    MISSING,
+    Grid,
+    Group,
+    Heading,
+    Line,
+    Value,
+    format_interval,
+    format_number,
+    format_spread,
+    write_command,
+)
 from stages.report.text_templates import fill_sentence
 
 # columns of the CSV: names in the cells, and names in the file

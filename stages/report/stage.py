@@ -1,8 +1,8 @@
 """Renders the report: published, recomputed and reproduced side by side.
 
 Reads data/analysis/, data/audit/, data/runs/*.json, data/filtered/ledger.csv, data/tokens/index.json,
-data/tasks/statistics.csv, data/sentence_pairs/ledger.csv, data/published/, the operators file, params.yaml, dvc.lock (for
-its digest) and reports/templates/. Writes reports/{report,claims,audit,appendix}.html, reports/report.tex,
+data/tasks/statistics.csv, data/sentence_pairs/ledger.csv, data/published/, the operators file, params.yaml, dvc.lock
+(for its digest) and reports/templates/. Writes reports/{report,claims,audit,appendix}.html, reports/report.tex,
 reports/tables/NAME.{csv,tex}, reports/figures/NAME.{svg,pdf,csv}, reports/results.{parquet,md} and
 reports/model_cards/OPERATOR-SIZE.md; if params.yaml asks for a PDF, reports/report.pdf.
 """
@@ -14,7 +14,14 @@ from stages.files.storage import make_temporary_sibling, write_atomically
 from stages.report import all_tables, answers, cards, figure_rows, figures, html, latex, looks, pages
 from stages.report.figures import Drawing
 from stages.report.tables import Grid, write_csv
-from stages.report.text_templates import TEMPLATES, describe_banner, fill_sentence, fill_template, gather_facts, read_content
+from stages.report.text_templates import (
+    TEMPLATES,
+    describe_banner,
+    fill_sentence,
+    fill_template,
+    gather_facts,
+    read_content,
+)
 from stages.schema.settings import Settings
 
 

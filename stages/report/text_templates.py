@@ -9,7 +9,6 @@ from math import nan
 from pathlib import Path
 
 import jinja2
-import pandas as pd
 import yaml
 
 from stages.evidence.statistics import FEWEST
@@ -58,8 +57,8 @@ def describe_banner(settings: Settings) -> str:
         model = settings.models[size]
         layers = f"{model.layers} layer{'s' if model.layers > 1 else ''}"
         models.append(f"BERT-{size} ({layers}, width {model.hidden})")
-    data = settings.report.data or describe_data(settings)
-    return fill_sentence("banner", models=", ".join(models), data=data, base="base" in settings.sizes, settings=settings)
+    facts = {"models": ", ".join(models), "base": "base" in settings.sizes, "settings": settings}
+    return fill_sentence("banner", data=settings.report.data or describe_data(settings), **facts)
 
 
 def describe_data(settings: Settings) -> str:
