@@ -1,18 +1,20 @@
-"""Figures: the theme, names of lines, interval plots, and the files, on made-up numbers and on the toy report."""
+"""Figures: the theme, the four kinds on made-up numbers, and the files."""
 
+import html
 import os
+import re
 import subprocess
 import sys
-from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pytest
-from matplotlib.figure import Figure
 
-from stages.report import answer_figure, difference_figures, drawing, intervals, line_names, looks, own_figures
-from stages.report.looks import find_style
+from stages.report import looks, painting
+from stages.report.figures import Drawing, Entry, draw_figure
+from stages.report.looks import find_mark, find_style
+from stages.report.text_templates import read_content
 from stages.schema.operators import describe_operators
 
 VARIANTS = {
@@ -20,52 +22,36 @@ VARIANTS = {
     "pairwise": ["pairwise_identity", "pairwise_scaled"],
     "symmetric": ["symmetric_centred"],
 }
-# writes the SVG of a panel
+# writes the SVG of a figure
 DRAW = """
 import sys
 import pandas as pd
-from stages.report import drawing
-files = drawing.render_panels([("title", pd.DataFrame())], lambda axes, _: axes.plot([0, 1]), 3, 2)
-sys.stdout.buffer.write(files["svg"])
+from stages.report.figures import Entry, draw_figure
+rows = pd.DataFrame({"source": "reproduced", "operator": "shared", "size": "tiny", "estimate": [1.0]})
+entry = Entry(title="t", stage="s", frame="f", kind="interval")
+sys.stdout.buffer.write(draw_figure("f", entry, lambda _: rows).files["svg"])
 """
-
-
-def list_lines(number: int, names: str = "operator {}"):
-    """Returns a painter of lines that end at the same height."""
-
-    def paint(axes, rows: pd.DataFrame) -> None:
-        for place in range(number):
-            axes.plot(rows["x"], rows["x"], label=names.format(place))
-
-    return paint
-
-
-def draw_one_panel(painter) -> Figure:
-    """Draws a panel and names the lines."""
-    figure = Figure(figsize=(5.8, 2.7), layout="constrained")
-    painter(figure.subplots(), pd.DataFrame({"x": [0, 1]}))
-    line_names.name_lines(figure)
-    return figure
-
-
-def make_comparisons(**columns) -> pd.DataFrame:
-    """Makes comparisons with the original, with the columns of contrasts.csv."""
-    rows = {
-        "quantity": "score",
-        "source": ["released", "reproduced", "reproduced"],
-        "protocol": "courtois2024",
-        "size": ["base", "tiny", "tiny"],
-        "at": "glue_score",
-        "arm": ["symmetric", "symmetric", "pairwise"],
-        "estimate": [-3.0, -5.0, -8.0],
-        "low": [-4.0, -100.0, np.nan],
-        "high": [-2.0, 90.0, np.nan],
+INTERVALS = pd.DataFrame(
+    {
+        "source": ["published", "released", "reproduced", "reproduced"],
+        "size": ["base", "base", "tiny", "tiny"],
+        "operator": ["symmetric", "symmetric", "symmetric", "pairwise"],
+        "estimate": [-3.5, -3.0, -5.0, -8.0],
+        "low": [np.nan, -4.0, -60.0, -9.0],
+        "high": [np.nan, -2.0, 50.0, -7.0],
+        "place": ["Courtois et al. 2024, Table 3", "", "", ""],
     }
-    return pd.DataFrame({**rows, **columns})
+)
 
 
-def find(drawings: list[drawing.Drawing], name: str) -> drawing.Drawing:
-    return {drawn.name: drawn for drawn in drawings}[name]
+def draw(kind: str, rows: pd.DataFrame, **keys) -> Drawing:
+    """Draws a figure of these rows."""
+    return draw_figure("f", Entry(title="t", stage="s", frame="f", kind=kind, **keys), lambda _: rows)
+
+
+def list_titles(drawn: Drawing) -> list[str]:
+    """Lists the hover texts of the marks."""
+    return re.findall("<title>(.*?)</title>", html.unescape(drawn.files["svg"].decode()))
 
 
 def test_every_operator_has_a_look_that_no_other_has():
@@ -81,31 +67,12 @@ def test_a_variant_has_the_colour_of_its_operator_and_its_own_stroke(operator, m
     assert len({stroke for _, stroke in found}) == len(found)
 
 
-def test_few_lines_are_named_at_their_ends_and_no_two_names_overlap():
-    figure = draw_one_panel(list_lines(4))
-    assert not figure.legends
-    figure.draw_without_rendering()
-    boxes = sorted((text.get_window_extent() for text in figure.axes[0].texts), key=lambda box: box.y0)
-    assert len(boxes) == 4
-    for lower, upper in pairwise(boxes):
-        assert lower.y1 <= upper.y0 + 1
-
-
-def test_a_figure_has_equal_bytes_for_equal_numbers_and_panels_of_one_size(monkeypatch):
-    sizes = []
-    save = drawing.save_figure
-
-    def save_and_measure(figure: Figure) -> dict[str, bytes]:
-        files = save(figure)
-        sizes.extend(tuple(np.round(axes.get_position().size, 6)) for axes in figure.axes)
-        return files
-
-    monkeypatch.setattr(drawing, "save_figure", save_and_measure)
-    titles = ["a", "a title that is so long that it takes two lines, at least", "c"]
-    groups = [(title, pd.DataFrame({"x": [0, 1]})) for title in titles]
-    first = drawing.render_panels(groups, list_lines(2), 2.9, 2)
-    assert first == drawing.render_panels(groups, list_lines(2), 2.9, 2)
-    assert len(set(sizes)) == 1
+def test_only_marks_of_this_run_have_the_colour_of_their_operator_and_are_hollow():
+    marks = {source: find_mark(source, "shared", 0) for source in ("published", "released", "study", "reproduced")}
+    coloured = [source for source, mark in marks.items() if mark["color"] == find_style("shared")[0]]
+    assert coloured == ["reproduced"]
+    assert [source for source, mark in marks.items() if mark["markerfacecolor"] == looks.PAPER] == ["reproduced"]
+    assert find_mark("released", "shared", 1)["markersize"] < marks["released"]["markersize"]
 
 
 def draw_elsewhere(folder: Path, **variables: str) -> bytes:
@@ -126,73 +93,61 @@ def test_nothing_that_a_user_sets_for_matplotlib_decides_a_figure(tmp_path):
     assert draw_elsewhere(tmp_path, SOURCE_DATE_EPOCH="86400", LC_ALL="C", **variables) == expected
 
 
-def test_an_interval_beyond_the_scale_ends_in_arrows():
-    rows = make_comparisons()
-    low, high = intervals.find_scale(rows, zero=True)
-    assert -100 < low < -8
-    assert 0 < high < 90
-    figure = Figure()
-    axes = figure.subplots()
-    rows = rows.assign(operator=rows["arm"], row=rows["arm"], mark=rows["source"])
-    intervals.paint_rows(axes, rows, intervals.choose_marks(rows), (low, high))
-    shapes = [line.get_marker() for line in axes.lines]
-    assert (shapes.count("<"), shapes.count(">"), shapes.count("o")) == (1, 1, 3)
-
-
-def test_released_results_are_filled_this_run_is_hollow_and_larger_models_have_larger_marks():
-    rows = make_comparisons(source=["released", "released", "reproduced"], size=["small", "base", "tiny"])
-    marks = intervals.choose_marks(rows.assign(mark=rows["size"]))
-    assert [marks[size].hollow for size in ("small", "base", "tiny")] == [False, False, True]
-    assert marks["small"].size < marks["base"].size
-
-
-def test_differences_are_drawn_with_all_their_numbers():
-    drawn = difference_figures.draw_differences(make_comparisons())
-    scores = find(drawn, "score_differences")
-    assert scores.csv["estimate"].tolist() == [-3, -5, -8]
-    assert "symmetric −3.00 [−4.00 to −2.00]" in scores.alternative
-    for name in ("task_differences", "loss_differences_plot", "noise_differences"):
-        assert find(drawn, name).empty
-
-
-def test_the_mismatched_split_and_the_whole_score_are_no_task_of_noise_or_scores():
-    lost = make_comparisons(quantity="lost_noise", at=["sst2", "mnli_mm", "sst2"])
-    noise = find(difference_figures.draw_differences(lost), "noise_differences")
-    assert noise.csv["at"].tolist() == ["sst2", "sst2"]
-    tasks = make_comparisons(at=["glue_score", "sst2", "cola"])
-    assert set(find(difference_figures.draw_differences(tasks), "task_differences").csv["at"]) == {
-        "sst2",
-        "cola",
-    }
-
-
-def test_averages_and_answers_without_a_model_are_no_mark():
-    cells = pd.DataFrame(
-        {
-            "table": answer_figure.TABLE,
-            "row_key": ["base.shared.single", "tiny.shared.triviaqa", "tiny.shared.single", "baseline.most_frequent"],
-            "column_key": ["squad1_f1", "squad2_em", "avg_em", "squad1_f1"],
-            "published": [89.5, np.nan, np.nan, np.nan],
-            "reproduced": [np.nan, 37.0, 36.0, 7.0],
-            "interval_low": np.nan,
-            "interval_high": np.nan,
-        }
-    )
-    rows = answer_figure.list_answers(cells)
-    assert rows[["title", "mark", "estimate"]].to_numpy().tolist() == [
-        ["SQuAD 1.1", "F1, published", 89.5],
-        ["SQuAD 2.0 after TriviaQA", "exact match, this run", 37.0],
+def test_a_mark_has_its_numbers_and_place_on_hover_and_equal_numbers_give_equal_bytes():
+    drawn = draw("interval", INTERVALS, zero=True)
+    assert list_titles(drawn) == [
+        "symmetric, printed by its paper: −3.50 (Courtois et al. 2024, Table 3)",
+        "symmetric, released results, BERT-base: −3.0 (−4.0 to −2.0)",
+        "symmetric, this run, BERT-tiny: −5 (−60 to 50)",
+        "pairwise, this run, BERT-tiny: −8.0 (−9.0 to −7.0)",
     ]
+    assert drawn.alternative == "; ".join(list_titles(drawn)) + "."
+    assert drawn.files == draw("interval", INTERVALS, zero=True).files
 
 
-def test_the_parameters_saved_are_those_of_the_operators_and_sizes_asked_for():
-    summaries = pd.DataFrame(
-        {
-            "metric": "saved_percent",
-            "operator": ["original", "shared", "shared", "hadamard"],
-            "size": ["base", "base", "mini", "base"],
-            "mean": [0.0, 12.9, 1.5, 0.1],
-        }
-    )
-    drawn = own_figures.draw_saved(summaries, ["original", "shared"], ["base", "tiny"])
-    assert drawn.csv[["operator", "size", "value"]].to_numpy().tolist() == [["shared", "base", 12.9]]
+def test_intervals_wider_than_the_metric_are_left_out_or_fold_the_figure():
+    drawn = draw("interval", INTERVALS, range=100)
+    assert (drawn.folded, len(list_titles(drawn)), len(drawn.csv)) == (False, 3, 4)
+    assert drawn.notes == ("Left out: 1 intervals of this run, wider than the range of the metric.",)
+    assert draw("interval", INTERVALS.iloc[:3], range=100).folded
+    assert not draw("interval", INTERVALS).notes
+
+
+def test_panels_are_titled_by_the_fields_that_differ():
+    rows = INTERVALS.assign(protocol="courtois2024", at=["sst2", "sst2", "rte", "rte"])
+    drawn = draw("interval", rows, facets=["at", "protocol"])
+    assert re.findall(r"(SST-2|RTE): ", drawn.alternative) == ["SST-2", "RTE"]
+    assert "Courtois et al.:" not in drawn.alternative
+
+
+def test_curves_are_named_at_their_ends_and_the_axes_of_panels_are_equal():
+    steps = {"source": "reproduced", "size": ["mini"] * 2 + ["tiny"] * 4, "step": [1, 2] * 3}
+    operators = ["original"] * 4 + ["pairwise_scaled"] * 2
+    rows = pd.DataFrame({**steps, "operator": operators, "estimate": [3.0, 1.0, 2.0, 1.0, 2.0, 1.0]})
+    svg = draw("curve", rows, facets=["size"], x="step").files["svg"].decode()
+    for name in ("original", "pairwise with S", "from N(0, 1/d)"):
+        assert f">{name}</text>" in svg
+    # only the left panel labels the axis of both
+    assert re.findall(r">(\d\.\d)</text>", svg) == ["1.0", "1.5", "2.0", "2.5", "3.0"]
+
+
+def test_bars_and_matrices_hold_their_numbers():
+    rows = pd.DataFrame({"source": "reproduced", "operator": "shared", "row": ["a", "b"], "estimate": [12.94, 0.5]})
+    assert {">12.9</text>", ">0.5</text>"} <= set(re.findall(">[^<]*</text>", draw_text("bar", rows)))
+    rows = rows.assign(row=["a", "a"], tested=["a", "b"])
+    assert {">12.9</text>", ">0.5</text>"} <= set(re.findall(">[^<]*</text>", draw_text("heat", rows, x="tested")))
+
+
+def draw_text(kind: str, rows: pd.DataFrame, **keys) -> str:
+    """Draws a figure whose lines are the values of `row`; returns the SVG."""
+    return draw(kind, rows.rename(columns={"row": "reason"}), row=["reason"], **keys).files["svg"].decode()
+
+
+def test_a_figure_without_rows_is_empty():
+    drawn = draw("interval", INTERVALS, where={"operator": "shared"})
+    assert (drawn.empty, drawn.measured) == (True, False)
+
+
+def test_every_entry_has_a_kind_and_known_keys():
+    for entry in read_content("figures").values():
+        assert Entry(**entry).kind in painting.PAINTERS

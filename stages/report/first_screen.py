@@ -1,7 +1,8 @@
 """The rows of the picture on the first screen: what an operator's paper prints, and what was found.
 
 A column (entry `columns` of sections.yaml) has a difference for each trained operator from each source. Only
-differences of this run have a verdict. A column with a `range` is shown if the intervals of this run are narrow against the range.
+differences of this run have a verdict. A column with a `range` is shown if the intervals of this run are narrow against
+the range.
 """
 
 import re

@@ -24,8 +24,7 @@ def fill_pages(
 
     Returns:
         The pages, whose sections have filled paragraphs `text`, and `figures`, `folds` and `tables`, each with a
-        template; and dictionaries of `item`, without a number of this run, and `link`, its address, empty if no page shows
-        the item.
+        template; and dictionaries of `item`, without a number of this run, and `link`, empty if no page shows the item.
     """
     filled, not_run = [], {}
     for page in layout["pages"]:

@@ -1,9 +1,9 @@
 """Paints the panels of a figure with matplotlib: intervals, curves, bars or a heat map.
 
 Rows have `panel` (the title), `row` (the label of a line of the panel), `mark` (the name in the legend), source,
-operator, `estimate`, `low` and `high` (the ends of an interval or band, or NaN), `unit` (the label of the axis; panels of
-equal unit have equal axes), `text` (beside the mark), `words` (on hover), `x` (of curves and heat maps), `across` (the
-label of that axis) and `zero` (whether an axis of intervals holds zero, marked by a line). figures.py adds these columns.
+operator, `estimate`, `low` and `high` (the ends of an interval or band, or NaN), `unit` (the label of the axis; panels
+of equal unit have equal axes), `text` (beside the mark), `words` (on hover), `x` (of curves and heat maps), `across`
+(the label of that axis) and `zero` (whether an axis of intervals holds zero, marked by a line). figures.py adds them.
 A painter gets the rows of a panel, and `alike`, the rows of all panels with equal axes.
 """
 
@@ -132,7 +132,9 @@ def add_legend(figure: Figure) -> None:
 
 def find_limits(rows: pd.DataFrame) -> tuple[float, float]:
     """Finds the limits of an axis, which holds every estimate, and zero if asked, but may cut a long interval."""
-    estimates = [*rows["estimate"].dropna(), *rows["reference"].dropna(), *[0.0] * rows["zero"].iloc[0]]
+    estimates = [*rows["estimate"].dropna(), *rows["reference"].dropna()]
+    if rows["zero"].iloc[0]:
+        estimates.append(0.0)
     first, last = min(estimates), max(estimates)
     half = ((rows["high"] - rows["low"]) / 2).fillna(0).median()
     room = max(BEYOND * (last - first), half, 1e-9)
