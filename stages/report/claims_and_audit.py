@@ -40,8 +40,9 @@ QUESTION = Heading("Verdict", "Does the arithmetic agree?")
 CONSISTENT, INCONSISTENT, NO_EVIDENCE = AUDITED.values()
 # A paper that agrees with itself is no replication, so the audit has no check mark, and a tone only for disagreement.
 SYMBOL_OF = {**SYMBOLS, CONSISTENT: "=", INCONSISTENT: "≠", NO_EVIDENCE: "∅"}
-TONE_OF = {**TONES, INCONSISTENT: "bad", NO_EVIDENCE: "open"}
-WORDS = [*Statement, *AUDITED.values()]
+AUDIT_TONES = {INCONSISTENT: "bad", f"{INCONSISTENT} by reading": "bad", NO_EVIDENCE: "open"}
+TONE_OF = {THIS_RUN: TONES, RELEASED: TONES, AUDIT: AUDIT_TONES, QUESTION.label: AUDIT_TONES}
+WORDS = [*Statement, *AUDITED.values(), f"{INCONSISTENT} by reading"]
 # A fact has the first of these verdicts that a check of the fact has.
 WORST = [INCONSISTENT, Statement.UNDECIDED, Statement.TRUNCATED, CONSISTENT, Statement.NOT_CHECKABLE]
 
@@ -145,11 +146,11 @@ def _count_words(rows: pd.DataFrame, ledgers: list[str]) -> pd.DataFrame:
     for name, order in (("word", WORDS), ("paper", list(PAPERS.values())), ("ledger", ledgers)):
         places = counts[name].map({value: place for place, value in enumerate(order)})
         counts = counts.iloc[places.argsort(kind="stable")]
-    tones = counts["word"].map(TONE_OF).fillna("")
-    numbers = counts["word"].map({word: place for place, word in enumerate(WORDS)})
-    # words of one tone have patterns of their own
-    ranks = numbers.groupby(tones).rank("dense")
-    return counts.assign(tone=tones, number=ranks.fillna(1).astype(int) - 1)
+    tones = [TONE_OF[row.ledger].get(row.word, "") for row in counts.itertuples()]
+    places = counts["word"].map({word: place for place, word in enumerate(WORDS)})
+    # words of one tone differ in opacity
+    ranks = places.groupby(tones).rank("dense").astype(int)
+    return counts.assign(tone=tones, number=ranks - 1)
 
 
 def _name_audited(verdicts: pd.Series) -> pd.Series:
@@ -169,7 +170,7 @@ def _make_entries(rows: pd.DataFrame, headings: Sequence[Heading], symbols: Mapp
                 checks=tuple((check, symbols[check]) for check in row.checks),
                 heading=row.ledger,
                 symbol=SYMBOL_OF[row.verdict],
-                tone=TONE_OF.get(row.verdict, ""),
+                tone=TONE_OF[row.ledger].get(row.verdict, ""),
             )
         statement = Value(write_names(row.claim), because=row.where, kind="text")
         menus = [(verdict.heading, verdict.text) for verdict in verdicts.values()]

@@ -59,4 +59,4 @@ def add_titles(svg: bytes, titles: dict[str, str]) -> bytes:
         if not (element.text or "").strip():
             element.text = None
     root.set("style", FONT)
-    return ElementTree.tostring(root)
+    return ElementTree.tostring(root, encoding="unicode").encode()

@@ -12,6 +12,7 @@ import jinja2
 import yaml
 
 from stages.evidence.statistics import FEWEST
+from stages.evidence.verdicts import Difference, Statement
 from stages.files.paths import REPORTS
 from stages.report import names, tables
 from stages.schema.settings import Settings
@@ -41,10 +42,12 @@ def read_content(name: str) -> dict:
 
 
 def gather_facts(settings: Settings) -> dict[str, object]:
-    """Gathers facts that most texts may name: the settings, and the confidence of single and simultaneous intervals."""
+    """Gathers facts that most texts may name: the settings, all verdicts, and the confidence of intervals."""
     options = settings.analysis
     return {
         "settings": settings,
+        "difference": Difference,
+        "statement": Statement,
         "confidence": f"{100 * options.confidence:g} %",
         "simultaneous": f"simultaneous {100 * (1 - options.alpha):g} %",
     }
