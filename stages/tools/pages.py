@@ -1,6 +1,6 @@
 """Renders README.md and the findings from the CSV files of the example reports: `python -m stages.tools.pages`.
 
-A page is a Jinja template in reports/pages, where macros.md has the macros of both pages.
+A page is a Jinja template in reports/pages.
 """
 
 import tomllib
@@ -10,8 +10,12 @@ from pathlib import Path
 import jinja2
 import pandas as pd
 
+from stages.evidence import published
+from stages.evidence.fields import select_rows
+from stages.evidence.verdicts import AUDITED, Difference, Statement
 from stages.files.paths import REPORTS
 from stages.files.storage import write_atomically
+from stages.report.tables import format_interval, format_number, format_signed
 from stages.report.text_templates import ENVIRONMENT
 from stages.runner.errors import clear_errors
 
@@ -19,6 +23,16 @@ EXAMPLES = REPORTS / "examples"
 TEMPLATES = REPORTS / "pages"
 # by the name of the template
 PAGES = {"readme": Path("README.md"), "findings": EXAMPLES / "README.md"}
+
+# the words of the audit in the table of the findings
+SHOWN = (
+    Statement.HOLDS,
+    Statement.TRUNCATED,
+    Statement.PARTLY,
+    Statement.UNSUPPORTED,
+    Statement.FAILS,
+    Statement.NOT_CHECKABLE,
+)
 
 
 @cache
@@ -45,16 +59,45 @@ def look_up(path: str, **where: str | float) -> dict:
     return rows[0]
 
 
-def look_up_contrast(folder: str, arm: str, at: str, reference: str = "original") -> dict:
-    """Looks up a comparison in contrasts.csv of a study, such as `self_score/8_tokens`.
+def look_up_contrast(folder: str, arm: str, at: str = "validation_loss", reference: str = "original") -> dict:
+    """Looks up a comparison in contrasts.csv of a study, such as `self_score/8_tokens`, or in released.csv.
 
-    `at` is `validation_loss` or, for the steps to a loss, `loss=5.5`. `direction` is empty without a verdict.
+    `at` is `validation_loss`, a score, or, for the steps to a loss, `loss=5.5`.
     """
-    row = look_up(f"{folder}/contrasts.csv", arm=arm, reference=reference, at=at, source="reproduced")
-    # An empty text in a CSV file is read as NaN.
-    if not isinstance(row["direction"], str):
-        row["direction"] = ""
-    return row
+    return look_up(f"{folder}/contrasts.csv", arm=arm, reference=reference, at=at, source="reproduced")
+
+
+def format_difference(row: dict, decimals: int = 3, unit: str = "", reverse: bool = False, signed: bool = True) -> str:
+    """Formats a difference with its interval, as in `+0.33 nats (0.23 to 0.44)`; `reverse` swaps arm and reference."""
+    estimate, low, high = row["estimate"], row["low"], row["high"]
+    if reverse:
+        estimate, low, high = -estimate, -high, -low
+    number = format_signed(estimate, decimals) if signed else format_number(estimate, decimals)
+    return f"{number}{unit} ({format_interval(low, high, decimals)})"
+
+
+def describe_claimed(operator: str, quantity: str, decimals: int = 2) -> str:
+    """Describes the difference from the original that the source of an operator prints, of both editions if there are two."""
+    rows = select_rows(published.read_claimed(), operator=operator, quantity=quantity)
+    return " and ".join(format_signed(value, decimals) for value in rows["estimate"])
+
+
+def count_left(path: str, kind: str = "scaled", **where: str) -> str:
+    """Counts the runs that leave the plateau, as in `3 of 40`, of the arms that start at a spread of at most 1."""
+    rows = [row for row in list_rows(path, kind=kind, **where) if row["spread"] <= 1]
+    runs = sum(row["runs"] for row in rows)
+    return f"{runs - sum(row['never'] for row in rows)} of {runs}"
+
+
+def look_up_saved(operator: str) -> float:
+    """Looks up the per cent of the parameters of BERT-base that an operator saves."""
+    return look_up("laptop/tables/first_screen.csv", operator=operator, column="saved", source="reproduced")["estimate"]
+
+
+def look_up_attention(operator: str, size: str = "base") -> str:
+    """Looks up the per cent of the parameters of attention that an operator saves."""
+    place = {"metric": "block_saved_percent", "operator": operator, "size": size}
+    return f"{look_up('own_score/8_tokens/summaries.csv', **place)['mean']:.0f} %"
 
 
 def read_addresses() -> dict[str, str]:
@@ -68,6 +111,13 @@ def render(name: str) -> str:
     environment = ENVIRONMENT.overlay(loader=jinja2.FileSystemLoader(TEMPLATES))
     facts = {
         "contrast": look_up_contrast,
+        "difference": format_difference,
+        "claimed": describe_claimed,
+        "left": count_left,
+        "saved": look_up_saved,
+        "attention": look_up_attention,
+        "not_run": Difference.NOT_RUN,
+        "words": [AUDITED.get(statement, statement) for statement in SHOWN],
         "look_up": look_up,
         "list_rows": list_rows,
         "addresses": read_addresses(),
