@@ -90,9 +90,9 @@ def test_an_operator_is_a_class_and_its_name_in_the_list(copy):
     reader = """
 from stages.attention.operators import build_attention
 from stages.schema.settings import load_settings
-from stages.report import drawing, names
+from stages.report import looks, names
 print(load_settings().operators, type(build_attention("keys_only", 8, 2)).__name__)
-print(names.name_operator("keys_only"), drawing.find_style("keys_only"))
+print(names.name_operator("keys_only"), looks.find_style("keys_only"))
 """
     assert run_python(copy, "-c", reader).splitlines() == [
         "('original', 'keys_only') KeysOnly",

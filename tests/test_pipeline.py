@@ -97,10 +97,10 @@ def test_a_clone_that_pulled_runs_only_what_an_edit_needs(finished, tmp_path):
         requests.clear()
         run(folder, "dvc", "status")
         assert list_stages_run(run(folder, "dvc", "repro")) == set()
-        change(folder, lambda params: params["report"].update(remark="as it was pulled"))
+        change(folder, lambda params: params["report"].update(data="data as pulled"))
         assert list_stages_run(run(folder, "dvc", "repro")) == {"report"}
         assert not requests
-    assert "as it was pulled" in (folder / "reports/report.html").read_text()
+    assert "data as pulled" in (folder / "reports/report.html").read_text()
     # an added operator
     edit = f"operators=[original,{OWN_OPERATOR},symmetric]"
     output = run(folder, "dvc", "exp", "run", "-S", edit, "-n", "more", "analysis")

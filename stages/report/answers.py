@@ -137,8 +137,10 @@ def select_answers(settings: Settings) -> pd.DataFrame:
 
 def describe_scores(rows: pd.DataFrame) -> str:
     """Describes a score by operator, such as `original 79.3, shared 65.4`."""
-    shown = rows["operator"].map(names.name_operator) + " " + rows["estimate"].map("{:.1f}".format)
-    return ", ".join(shown)
+    scores = []
+    for row in rows.itertuples():
+        scores.append(f"{names.name_operator(row.operator)} {format_number(row.estimate, 1)}")
+    return ", ".join(scores)
 
 
 def describe_translations() -> str:

@@ -10,13 +10,14 @@ import jinja2
 from markupsafe import Markup, escape
 
 from stages.report import text_templates
-from stages.report.looks import GRID, HEAT, INK, PAPER, STYLES
+from stages.report.looks import GREY, GRID, HEAT, INK, PAPER, STYLES
 from stages.report.tables import FORMULA
 
 # colours of figures, and the colours that stand for them inside a page; see style.css
 COLOURS = {
     INK: "currentColor",
     GRID: "var(--rule)",
+    GREY: "var(--soft)",
     HEAT: f"var(--heat, {HEAT})",
     PAPER: "var(--page)",
 }

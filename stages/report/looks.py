@@ -11,7 +11,7 @@ from stages.schema.operators import describe_operators
 SETTINGS = mpl.rc_params_from_file(Path(__file__).with_name("figures.mplstyle"))
 INK = SETTINGS["text.color"]
 GRID = SETTINGS["grid.color"]
-GREY = "#7d858e"
+GREY = "#57606a"
 # the page, which shows through hollow marks
 PAPER = "#ffffff"
 # of heat maps, in which the opacity stands for the number
