@@ -1,13 +1,22 @@
-"""Words beside verdicts in our own tables, and no verdict in a CSV of the examples that its interval contradicts."""
+"""Words beside verdicts in our own tables, and no word of a verdict outside evidence/verdicts.py."""
 
+import ast
+from collections.abc import Iterator
 from pathlib import Path
 
+import jinja2
 import pandas as pd
+import pytest
+import yaml
+from jinja2 import nodes
 
-from stages.evidence.verdicts import Difference
-from stages.report import own_tables
+from stages.evidence.verdicts import AUDITED, Difference, Statement
+from stages.report import latex, own_tables
 
 ROOT = Path(__file__).parents[1]
+TEMPLATES = ROOT / "reports/templates"
+WORDS = {str(word) for word in (*Difference, *Statement, *AUDITED.values())}
+HTML, LATEX = jinja2.Environment(), latex.make_environment(TEMPLATES)
 ROW = {
     "quantity": "loss",
     "source": "reproduced",
@@ -41,17 +50,43 @@ def test_a_reason_stands_beside_a_verdict_that_needs_a_reason():
     ]
 
 
-# words of verdicts by the side of zero on which an interval lies
-SIDES = {
-    "above": {"higher"},
-    "below": {"lower"},
-    "across": {"not significant"},
-}
-# verdicts that do not depend on the interval
-OTHERS = ("at chance", "machine was busy", "too few", "one checkpoint per arm", "no interval", "not tested")
+def list_scalars(content: object) -> Iterator[str]:
+    """Lists the keys and texts of a YAML document."""
+    if isinstance(content, dict):
+        yield from map(str, content)
+        content = list(content.values())
+    if isinstance(content, list):
+        for part in content:
+            yield from list_scalars(part)
+    elif isinstance(content, str):
+        yield content
 
 
-def find_side(row) -> str:
-    if row.low > 0:
-        return "above"
-    return "below" if row.high < 0 else "across"
+def list_template_texts(text: str, environment: jinja2.Environment) -> Iterator[str]:
+    """Lists the constants of a Jinja template, and the verdicts of several words in the text between."""
+    tree = environment.parse(text)
+    yield from (str(constant.value) for constant in tree.find_all(nodes.Const))
+    for data in tree.find_all(nodes.TemplateData):
+        yield from (word for word in WORDS if " " in word and word in data.data.lower())
+
+
+@pytest.mark.parametrize("path", sorted((ROOT / "stages").rglob("*.py")), ids=str)
+def test_no_word_of_a_verdict_is_typed_in_python(path):
+    if path.name == "verdicts.py":
+        return
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        assert not (isinstance(node, ast.Constant) and node.value in WORDS), f"line {node.lineno}"
+
+
+@pytest.mark.parametrize("path", [*(ROOT / "stages").rglob("*.yaml"), *TEMPLATES.glob("*.yaml")], ids=str)
+def test_no_word_of_a_verdict_is_typed_in_yaml(path):
+    for text in list_scalars(yaml.safe_load(path.read_text(encoding="utf-8"))):
+        assert text not in WORDS
+        if path.parent == TEMPLATES:
+            assert not WORDS & set(list_template_texts(text, HTML)), text
+
+
+@pytest.mark.parametrize("path", [*TEMPLATES.glob("*.[hmt]*"), *(ROOT / "reports/pages").glob("*.md")], ids=str)
+def test_no_word_of_a_verdict_is_typed_in_a_template(path):
+    environment = LATEX if path.suffix == ".tex" else HTML
+    assert not WORDS & set(list_template_texts(path.read_text(encoding="utf-8"), environment))
