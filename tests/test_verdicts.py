@@ -1,6 +1,7 @@
 """Words beside verdicts in our own tables, and no word of a verdict outside evidence/verdicts.py."""
 
 import ast
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -67,7 +68,7 @@ def list_template_texts(text: str, environment: jinja2.Environment) -> Iterator[
     tree = environment.parse(text)
     yield from (str(constant.value) for constant in tree.find_all(nodes.Const))
     for data in tree.find_all(nodes.TemplateData):
-        yield from (word for word in WORDS if " " in word and word in data.data.lower())
+        yield from (word for word in WORDS if " " in word and re.search(rf"\b{word}\b", data.data.lower()))
 
 
 @pytest.mark.parametrize("path", sorted((ROOT / "stages").rglob("*.py")), ids=str)

@@ -49,7 +49,7 @@ AUDITED = {
 SYMBOLS = {
     Difference.HIGHER: "▲",
     Difference.LOWER: "▼",
-    Difference.NOT_SIGNIFICANT: "○",
+    Difference.NOT_SIGNIFICANT: "·",
     Statement.HOLDS: "✓",
     Statement.PARTLY: "◐",
     Statement.TRUNCATED: "≈",

@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pandas as pd
 
+from stages.evidence.baselines import WORDS_AND_OVERLAP
 from stages.evidence.fields import select_rows
 from stages.evidence.scores import GLUE_SCORE
 from stages.evidence.statistics import FLIPPED
@@ -43,6 +44,7 @@ def gather_facts(settings: Settings, screen: pd.DataFrame) -> dict[str, object]:
         "studies": list_by_quantity(studies),
         "operators": describe_trained(settings, trained),
         "saved": describe_saved(screen),
+        "words": describe_words(settings),
         "seeds": seeds,
         "base": "base" in settings.sizes,
         "few": seeds < FLIPPED.start,
@@ -98,11 +100,17 @@ def describe_trained(settings: Settings, trained: list[str]) -> dict[str, str]:
 
 def describe_saved(screen: pd.DataFrame) -> str:
     """Describes the range of the shares of parameters that are saved, such as `5.9 to 12.9 %`."""
-    shares = select_rows(screen, column="saved", source=RUN)["estimate"].dropna()
+    shares = select_rows(screen, column="saved", source="counted")["estimate"].dropna()
     if shares.empty:
         return ""
     ends = dict.fromkeys([format_number(shares.min(), 1), format_number(shares.max(), 1)])
     return f"{' to '.join(ends)} %"
+
+
+def describe_words(settings: Settings) -> str:
+    """Describes the GLUE score of a linear model of words on the tasks of this run, such as `55.3`."""
+    scored = read_results.read_baseline_scores(WORDS_AND_OVERLAP, "score", settings.protocols[0])
+    return format_number(scored[GLUE_SCORE], 1) if GLUE_SCORE in scored else ""
 
 
 def describe_detectable(settings: Settings) -> str:

@@ -16,7 +16,7 @@ QUESTIONS = {"learns": "steps", "loss": "loss"}
 UNITS = {"steps": "steps to 5.5 nats, %; left is better", "loss": "final loss, nats; left is better"}
 # quantities of fine-tuned models
 TUNED = ("score", "lost_noise", "transfer")
-RANKS = ("published", "released", "study", "reproduced")
+RANKS = ("published", "released", "study", "counted", "reproduced")
 COLUMNS = [
     "source",
     "quantity",
@@ -29,6 +29,7 @@ COLUMNS = [
     "high",
     "verdict",
     "place",
+    "mark",
 ]
 
 
@@ -62,7 +63,7 @@ def count_saved(settings: Settings) -> pd.DataFrame:
     operators = [name for name in settings.operators if name != REFERENCE]
     counted = select_rows(read_results.read_summaries(), metric="saved_percent", size=sizes, operator=operators)
     counted = counted[["size", "operator", "mean"]].rename(columns={"mean": "estimate"})
-    return counted.assign(source="reproduced", quantity="saved", place="BERT-" + counted["size"])
+    return counted.assign(source="counted", quantity="saved")
 
 
 def repeat_for_protocols(claimed: pd.DataFrame, protocols: Sequence[str]) -> pd.DataFrame:
@@ -77,5 +78,6 @@ def read_study_differences() -> pd.DataFrame:
     rows = read_results.read_studies()
     quantity = rows["question"].map(QUESTIONS)
     place = rows["study"] + ", " + rows["text"]
-    rows = rows.assign(source="study", quantity=quantity, unit=quantity.map(UNITS), place=place)
+    mark = "our study " + rows["study"] + " (" + rows["layers"].astype(str) + " layers, " + rows["design"] + ")"
+    rows = rows.assign(source="study", quantity=quantity, unit=quantity.map(UNITS), place=place, mark=mark)
     return rows.drop(columns=["text", "layers", "design"])

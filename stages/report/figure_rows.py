@@ -69,14 +69,16 @@ def select_task_differences(settings: Settings) -> pd.DataFrame:
 
 
 def select_step_differences(settings: Settings) -> pd.DataFrame:
-    """Selects the differences in steps: printed, of studies, and of this run to the lowest loss that all runs reach."""
+    """Selects the differences in steps: printed, of studies, and of this run to the lowest loss that most reach."""
     rows = select_rows(build_differences(settings), quantity="steps")
     run = rows[(rows["source"] == "reproduced") & rows["at"].str.startswith("loss=") & rows["low"].notna()]
     operators = run.groupby("at")["operator"].nunique()
-    reached = run[run["at"].map(operators) == operators.max()]
-    levels = reached["at"].str.removeprefix("loss=").astype(float)
-    lowest = reached[levels == levels.min()]
-    return pd.concat([select_rows(rows, source=["published", "study"]), lowest])
+    reached = operators[operators == operators.max()].index
+    lowest = sorted(reached, key=lambda at: float(at.removeprefix("loss=")))[:1]
+    # with operators some of whose runs never get there
+    return pd.concat(
+        [select_rows(rows, source=["published", "study"]), select_rows(rows, source="reproduced", at=lowest)]
+    )
 
 
 def list_seeds() -> pd.DataFrame:

@@ -126,9 +126,9 @@ def arrange_rows(entry: Entry, frame: pd.DataFrame) -> pd.DataFrame:
     rows["row"] = join_names(rows, entry.row)
     if "unit" not in rows:
         rows["unit"] = entry.unit
-    if "mark" not in rows:
-        # bars of operators need no legend
-        rows["mark"] = NO_LEGEND if entry.kind == "bar" else name_marks(rows)
+    # bars of operators need no legend
+    named = NO_LEGEND if entry.kind == "bar" else name_marks(rows)
+    rows["mark"] = rows["mark"].fillna(named) if "mark" in rows else named
     sizes = rows.groupby("source", sort=False)["size"].transform(lambda found: found.nunique())
     first = rows.groupby("source", sort=False)["size"].transform(lambda found: pd.factorize(found)[0])
     # the last size is the largest
@@ -157,7 +157,7 @@ def join_names(rows: pd.DataFrame, fields: list[str]) -> pd.Series:
 def name_marks(rows: pd.DataFrame) -> pd.Series:
     """Names the mark of every row by source and size, as in `released results, BERT-base`."""
     marks = rows["source"].map(names.SOURCES)
-    sized = rows["source"].isin(("released", RUN)) & (rows["size"] != "")
+    sized = rows["source"].isin(("released", "counted", RUN)) & (rows["size"] != "")
     return marks.where(~sized, marks + ", BERT-" + rows["size"].astype(str))
 
 

@@ -24,8 +24,7 @@ from stages.schema.settings import REFERENCE, Settings
 BIGGEST = PAPER_SIZES[-1]
 YEAR = re.compile(r"\d{4}(?=,)")
 # short names of sources before a number
-SHORT = {"published": "paper", "released": "released", "study": "study", RUN: "this run"}
-COUNTED = "counted on built models"
+SHORT = {"published": "paper", "released": "released", "study": "study", "counted": "counted", RUN: "this run"}
 # texts after a number by quantity; a paper's steps stand as a text beside the losses
 ENDS = {"saved": " %", "steps": " % steps"}
 
@@ -40,30 +39,32 @@ def build_first_screen(settings: Settings) -> pd.DataFrame:
         if not is_narrow(of_column, column.get("range", nan)):
             continue
         lacking = pd.DataFrame({"operator": operators, "source": RUN, "verdict": Difference.NOT_RUN})
-        lacking = lacking[~lacking["operator"].isin(select_rows(of_column, source=RUN)["operator"])]
+        found = select_rows(of_column, source=[RUN, "counted"])["operator"]
+        lacking = lacking[~lacking["operator"].isin(found)]
         of_column = stack_frames([of_column, lacking])
         columns.append(of_column.assign(column=key, title=column["label"], unit=column["unit"]))
     texts = ("quantity", "protocol", "size", "at", "place", "verdict")
     rows = pd.concat(columns).fillna(dict.fromkeys(texts, ""))
     rows = rows.iloc[rows["operator"].map(operators.index).argsort(kind="stable")]
     of_run = rows["source"] == RUN
-    # marks of this run have one size
-    rows["size"] = rows["size"].mask(of_run, settings.sizes[-1])
     rows["verdict"] = rows["verdict"].where(of_run, "")
-    rows["mark"] = name_marks(rows).mask(of_run & (rows["quantity"] == "saved"), COUNTED)
+    rows["mark"] = rows["mark"].fillna(name_marks(rows))
     rows["weight"] = rows["verdict"].isin((Difference.HIGHER, Difference.LOWER)).map({True: "bold", False: "normal"})
     rows["text"] = [write_text(row) for row in rows.itertuples()]
-    return rows.assign(estimate=rows["estimate"].where(rows["quantity"] != "steps"))
+    # steps have a text, but no place on an axis of losses
+    ends = ["estimate", "low", "high"]
+    rows[ends] = rows[ends].where(rows["quantity"] != "steps")
+    return rows
 
 
 def select_shown(rows: pd.DataFrame, settings: Settings) -> pd.DataFrame:
-    """Selects the rows of the first recipe and of one size of a source; of steps, only what a paper prints."""
+    """Selects the rows of the first recipe and of one size of a source; of steps, only those of papers and studies."""
     last = settings.sizes[-1]
     released = rows["source"] == "released"
     of_size = (rows["size"] == last) & (rows["quantity"] != "saved") | (rows["size"] == BIGGEST) | (rows["size"] == "")
     recipe = rows["protocol"].isin(["", settings.protocols[0]]) | released
     whole = (rows["quantity"] != "score") | (rows["at"] == GLUE_SCORE)
-    printed = (rows["quantity"] != "steps") | (rows["source"] == "published")
+    printed = (rows["quantity"] != "steps") | rows["source"].isin(("published", "study"))
     return rows[of_size & recipe & whole & printed]
 
 
@@ -78,7 +79,7 @@ def is_narrow(rows: pd.DataFrame, scale: float) -> bool:
 def write_text(row) -> str:
     """Writes the text beside a mark, such as `this run −9 ○ not significant` or `paper 2024 −46 % steps`."""
     # an operator's source may have two editions
-    parts = ["counted" if row.mark == COUNTED else SHORT[row.source], *YEAR.findall(row.place)[:1]]
+    parts = [SHORT[row.source], *YEAR.findall(row.place)[:1]]
     if pd.notna(row.estimate):
         decimals = 0 if row.quantity == "steps" else choose_decimals((row.high - row.low) / 2, 2)
         parts.append(format_signed(row.estimate, decimals) + ENDS.get(row.quantity, ""))

@@ -56,6 +56,7 @@ MARKS = {
     "released": ("o", GREY, 6),
     "study": ("D", GREY, 5),
     "reproduced": ("o", None, 6),
+    "counted": ("s", None, 5),
     "seed": (".", None, 4),
 }
 

@@ -39,6 +39,7 @@ SOURCES = {
     "released": "released results",
     "study": "our study",
     "reproduced": "this run",
+    "counted": "counted on built models",
     "seed": "single runs",
 }
 # milestones of the loss, and of the GLUE score: 95 % of the last score of pairwise, or of the operator itself
@@ -68,6 +69,11 @@ def name_operator(key: str) -> str:
 def name_protocol(key: str) -> str:
     """Names a fine-tuning protocol by the authors of the recipe; an unknown key stands for itself."""
     return PROTOCOLS.get(key, key)
+
+
+def name_recipe(key: str) -> str:
+    """Names a fine-tuning protocol beside a model: `recipe of Courtois et al.`."""
+    return f"recipe of {name_protocol(key)}" if key else ""
 
 
 def name_milestone(key: str) -> str:
@@ -135,7 +141,7 @@ FIELDS = {
     "size": "BERT-{}".format,
     "operator": name_operator,
     "arm": name_operator,
-    "protocol": name_protocol,
+    "protocol": name_recipe,
     "task": name_task,
     "evaluated_on": name_task,
     "at": name_task,

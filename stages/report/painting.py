@@ -33,6 +33,8 @@ MOST = 6
 # beyond the marks, an axis shows this share of their range, or the median half of an interval
 BEYOND = 0.6
 MARGIN = 0.06
+# a part of a bar that is shorter, as a share of the longest bar, has no room for a number
+THIN = 0.04
 REFERENCE_LINE = {"color": INK, "linewidth": 0.8, "linestyle": (0, (4, 3))}
 # per cent without colour and with full opacity, on which no number would be readable: 100 has half the opacity
 LOW, HIGH = 50.0, 150.0
@@ -148,11 +150,13 @@ def find_limits(rows: pd.DataFrame) -> tuple[float, float]:
 def paint_intervals(axes: Axes, rows: pd.DataFrame, alike: pd.DataFrame) -> None:
     """Paints labelled rows from the top, with the marks of a row below each other."""
     limits = find_limits(alike)
+    # marks with texts need a height each; all rows of a panel have equal distances
+    heights = rows.groupby("row", sort=False).apply(number_marks, include_groups=False).droplevel(0)
+    pitch = 0.9 / (heights.max() + 1)
     for place, (_, of_row) in enumerate(rows.groupby("row", sort=False)):
-        # marks with texts need a height each
-        heights = of_row.groupby(["mark", "text"], sort=False).ngroup()
-        for row, height in zip(of_row.itertuples(), heights, strict=True):
-            paint_mark(axes, row, place + 0.9 * ((height + 0.5) / (heights.max() + 1) - 0.5), limits)
+        middle = heights[of_row.index].max() / 2
+        for row in of_row.itertuples():
+            paint_mark(axes, row, place + pitch * (heights[row.Index] - middle), limits)
     # samples for the legend
     for row in rows.drop_duplicates("mark").itertuples():
         axes.plot([], [], linestyle="none", label=row.mark, **find_mark(row.source, REFERENCE, row.size_rank))
@@ -162,6 +166,11 @@ def paint_intervals(axes: Axes, rows: pd.DataFrame, alike: pd.DataFrame) -> None
         axes.axvline(place, label=label, **REFERENCE_LINE)
     label_rows(axes, rows)
     axes.set_xlim(*limits)
+
+
+def number_marks(rows: pd.DataFrame) -> pd.Series:
+    """Numbers the marks of a row from the top; marks of equal source and text, such as seeds, share a number."""
+    return rows.groupby(["mark", "text"], sort=False).ngroup()
 
 
 def paint_mark(axes: Axes, row, height: float, limits: tuple[float, float]) -> None:
@@ -204,15 +213,18 @@ def paint_curves(axes: Axes, rows: pd.DataFrame, alike: pd.DataFrame) -> None:
 
 
 def paint_bars(axes: Axes, rows: pd.DataFrame, alike: pd.DataFrame) -> None:
-    """Paints a bar for every label; the bars of a label follow each other."""
+    """Paints a bar for every label; the bars of a label follow each other, with numbers inside if there is room."""
+    totals = alike.groupby(["panel", "row"])["estimate"].sum()
     for place, (_, of_row) in enumerate(rows.groupby("row", sort=False)):
         starts = of_row["estimate"].cumsum() - of_row["estimate"]
         for row, start in zip(of_row.itertuples(), starts, strict=True):
             look = {"color": row.colour, "edgecolor": PAPER, "alpha": row.alpha, "label": row.mark}
             drawn = axes.barh(place, row.estimate, 0.7, start, **look)
-            axes.bar_label(drawn, [row.text], padding=3, fontsize=SMALL)
+            if len(of_row) == 1:
+                axes.bar_label(drawn, [row.text], padding=3, fontsize=SMALL)
+            elif row.estimate > THIN * totals.max():
+                axes.bar_label(drawn, [row.text], label_type="center", fontsize=SMALL, color=PAPER)
     label_rows(axes, rows)
-    totals = alike.groupby(["panel", "row"])["estimate"].sum()
     axes.set_xlim(min(1.15 * totals.min(), 0), 1.15 * max(totals.max(), 0))
 
 

@@ -77,7 +77,7 @@ def format_difference(row: dict, decimals: int = 3, unit: str = "", reverse: boo
 
 
 def describe_claimed(operator: str, quantity: str, decimals: int = 2) -> str:
-    """Describes the difference from the original that the source of an operator prints, of both editions if there are two."""
+    """Describes the difference from the original that the source of an operator prints, in each edition."""
     rows = select_rows(published.read_claimed(), operator=operator, quantity=quantity)
     return " and ".join(format_signed(value, decimals) for value in rows["estimate"])
 
@@ -91,7 +91,7 @@ def count_left(path: str, kind: str = "scaled", **where: str) -> str:
 
 def look_up_saved(operator: str) -> float:
     """Looks up the per cent of the parameters of BERT-base that an operator saves."""
-    return look_up("laptop/tables/first_screen.csv", operator=operator, column="saved", source="reproduced")["estimate"]
+    return look_up("laptop/tables/first_screen.csv", operator=operator, column="saved", source="counted")["estimate"]
 
 
 def look_up_attention(operator: str, size: str = "base") -> str:
