@@ -134,7 +134,7 @@ def test_claims_are_found_by_words_source_and_verdict_and_a_link_shows_and_unfol
       const all = shown().length;
       set(control("Source"), "Courtois et al. 2024");
       const source = shown().map((entry) => entry.querySelector("dl").id);
-      set(control("Audit"), "holds");
+      set(control("This run"), "holds");
       const holds = shown().map((entry) => entry.querySelector("i").innerText);
       set(figure.querySelector("input"), "no such words");
       const none = shown().length;

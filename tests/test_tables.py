@@ -118,7 +118,7 @@ def test_our_own_table_names_fields_marks_significant_differences_and_leaves_out
     assert first.whole == "+1.2* (0.5 to 2.0)"
     assert first.detail == f"n = 3 pairs; {Difference.HIGHER}:"
     assert second.whole == "+1.2"
-    assert [heading.label for heading in grid.headings] == ["Courtois et al."]
+    assert [heading.label for heading in grid.headings] == ["recipe of Courtois et al."]
     assert grid.notes == ("Seeds: 3 or 5.",)
 
 

@@ -151,7 +151,8 @@ def paint_intervals(axes: Axes, rows: pd.DataFrame, alike: pd.DataFrame) -> None
     """Paints labelled rows from the top, with the marks of a row below each other."""
     limits = find_limits(alike)
     # marks with texts need a height each; all rows of a panel have equal distances
-    heights = rows.groupby("row", sort=False).apply(number_marks, include_groups=False).droplevel(0)
+    kinds = rows.groupby(["mark", "text"], sort=False).ngroup()
+    heights = kinds.groupby(rows["row"]).transform(lambda found: pd.factorize(found)[0])
     pitch = 0.9 / (heights.max() + 1)
     for place, (_, of_row) in enumerate(rows.groupby("row", sort=False)):
         middle = heights[of_row.index].max() / 2
@@ -166,11 +167,6 @@ def paint_intervals(axes: Axes, rows: pd.DataFrame, alike: pd.DataFrame) -> None
         axes.axvline(place, label=label, **REFERENCE_LINE)
     label_rows(axes, rows)
     axes.set_xlim(*limits)
-
-
-def number_marks(rows: pd.DataFrame) -> pd.Series:
-    """Numbers the marks of a row from the top; marks of equal source and text, such as seeds, share a number."""
-    return rows.groupby(["mark", "text"], sort=False).ngroup()
 
 
 def paint_mark(axes: Axes, row, height: float, limits: tuple[float, float]) -> None:
