@@ -42,7 +42,9 @@ CONSISTENT, INCONSISTENT, NO_EVIDENCE = AUDITED.values()
 SYMBOL_OF = {**SYMBOLS, CONSISTENT: "=", INCONSISTENT: "≠", NO_EVIDENCE: "∅"}
 AUDIT_TONES = {INCONSISTENT: "bad", f"{INCONSISTENT} by reading": "bad", NO_EVIDENCE: "open"}
 TONE_OF = {THIS_RUN: TONES, RELEASED: TONES, AUDIT: AUDIT_TONES, QUESTION.label: AUDIT_TONES}
-WORDS = [*Statement, *AUDITED.values(), f"{INCONSISTENT} by reading"]
+# In the order of the bars; the words of the audit follow those that they replace.
+WORDS = [word for statement in Statement for word in dict.fromkeys([statement, AUDITED.get(statement, statement)])]
+WORDS.append(f"{INCONSISTENT} by reading")
 # A fact has the first of these verdicts that a check of the fact has.
 WORST = [INCONSISTENT, Statement.UNDECIDED, Statement.TRUNCATED, CONSISTENT, Statement.NOT_CHECKABLE]
 

@@ -35,6 +35,8 @@ BEYOND = 0.6
 MARGIN = 0.06
 # a part of a bar that is shorter, as a share of the longest bar, has no room for a number
 THIN = 0.04
+# the opacity below which a bar has dark numbers
+FAINT = 0.65
 REFERENCE_LINE = {"color": INK, "linewidth": 0.8, "linestyle": (0, (4, 3))}
 # per cent without colour and with full opacity, on which no number would be readable: 100 has half the opacity
 LOW, HIGH = 50.0, 150.0
@@ -219,7 +221,7 @@ def paint_bars(axes: Axes, rows: pd.DataFrame, alike: pd.DataFrame) -> None:
             if len(of_row) == 1:
                 axes.bar_label(drawn, [row.text], padding=3, fontsize=SMALL)
             elif row.estimate > THIN * totals.max():
-                axes.bar_label(drawn, [row.text], label_type="center", fontsize=SMALL, color=PAPER)
+                axes.bar_label(drawn, [row.text], label_type="center", fontsize=SMALL, color=INK if row.alpha < FAINT else PAPER)
     label_rows(axes, rows)
     axes.set_xlim(min(1.15 * totals.min(), 0), 1.15 * max(totals.max(), 0))
 

@@ -49,11 +49,11 @@ def add_titles(svg: bytes, titles: dict[str, str]) -> bytes:
             element.set("class", "mark")
         if identifier not in used:
             element.attrib.pop("id", None)
-        for name in SHORTENED:
-            if name in element.attrib:
-                element.set(name, NEEDLESS.sub("", element.get(name)))
-        if "style" in element.attrib:
-            element.set("style", element.get("style").replace(f"{FONT}; ", ""))
+        for name, value in element.attrib.items():
+            if name in SHORTENED:
+                element.set(name, NEEDLESS.sub("", value))
+            elif name == "style":
+                element.set(name, value.replace(f"{FONT}; ", ""))
         # the indentation of the file
         element.tail = None
         if not (element.text or "").strip():
