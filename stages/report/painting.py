@@ -91,10 +91,12 @@ def find_height(kind: str, rows: pd.DataFrame) -> float:
 
 def label_first_column(places: list[Axes], columns: int) -> None:
     """Drops the labels of rows of a panel whose left neighbour has the same labels."""
-    texts = [[label.get_text() for label in axes.get_yticklabels()] for axes in places]
-    for place in range(1, len(places)):
-        if place % columns and texts[place] == texts[place - 1]:
-            places[place].tick_params(labelleft=False)
+    before = []
+    for place, axes in enumerate(places):
+        texts = [label.get_text() for label in axes.get_yticklabels()]
+        if place % columns and texts == before:
+            axes.tick_params(labelleft=False)
+        before = texts
 
 
 def name_ends(axes: Axes) -> None:
@@ -221,7 +223,8 @@ def paint_bars(axes: Axes, rows: pd.DataFrame, alike: pd.DataFrame) -> None:
             if len(of_row) == 1:
                 axes.bar_label(drawn, [row.text], padding=3, fontsize=SMALL)
             elif row.estimate > THIN * totals.max():
-                axes.bar_label(drawn, [row.text], label_type="center", fontsize=SMALL, color=INK if row.alpha < FAINT else PAPER)
+                colour = INK if row.alpha < FAINT else PAPER
+                axes.bar_label(drawn, [row.text], label_type="center", fontsize=SMALL, color=colour)
     label_rows(axes, rows)
     axes.set_xlim(min(1.15 * totals.min(), 0), 1.15 * max(totals.max(), 0))
 
