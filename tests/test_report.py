@@ -156,8 +156,8 @@ def test_a_column_with_a_range_is_shown_if_its_intervals_are_narrow(low, high, n
 def test_an_operator_of_the_user_is_described_by_equation_and_source(reports, monkeypatch):
     monkeypatch.chdir(reports.parent)
     described = answers.describe_trained(load_settings(), ["shared", "hadamard"])
-    assert described["shared"].startswith("queries, keys and values use one matrix")
-    assert re.fullmatch(r".+ \(.+\)", described["hadamard"])
+    assert described["shared"][0].startswith("queries, keys and values use one matrix")
+    assert re.fullmatch(r".+ \(.+\)", described["hadamard"][0])
 
 
 def test_the_note_on_the_plan_of_a_scale_stands_only_in_a_run_of_the_scale(tmp_path, monkeypatch):

@@ -14,6 +14,7 @@ from stages.report import claims_and_audit, names, read_results
 from stages.report.differences import build_differences
 from stages.report.figure_rows import list_answers, select_step_differences
 from stages.report.figures import RUN
+from stages.report.looks import find_style
 from stages.report.tables import format_interval, format_number, format_signed
 from stages.report.text_templates import list_words, read_content
 from stages.schema import scales
@@ -87,14 +88,15 @@ def list_by_verdict(rows: pd.DataFrame) -> str:
     return ", ".join(parts)
 
 
-def describe_trained(settings: Settings, trained: list[str]) -> dict[str, str]:
-    """Describes the trained operators by the sentence of sections.yaml, or by equation and source."""
+def describe_trained(settings: Settings, trained: list[str]) -> dict[str, tuple[str, str]]:
+    """Describes each trained operator by the sentence of sections.yaml, or by equation and source, with a colour."""
     known = read_content("sections")["operators"]
     described = describe_operators(Path(settings.operators_file))
     texts = {}
     for name in trained:
         operator = described[settings.select_variant(name)["operator"]]
-        texts[name] = known.get(name, f"{operator.equation} ({operator.source})")
+        colour, _ = find_style(name)
+        texts[name] = (known.get(name, f"{operator.equation} ({operator.source})"), colour)
     return texts
 
 

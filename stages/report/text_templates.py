@@ -117,13 +117,10 @@ FILTERS = {
     "signed": make_scaling_filter(tables.format_signed),
     "to": format_interval,
     "in_words": tables.format_in_words,
-    "listed": list_words,
     "detectable": tables.describe_detectable,
     "task": names.name_task,
-    "label": names.replace_keys,
     "operator": names.name_operator,
     "protocol": names.name_protocol,
-    "milestone": names.name_milestone,
 }
 
 
