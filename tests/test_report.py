@@ -328,9 +328,11 @@ def test_a_figure_is_shown_if_it_is_drawn_and_has_a_number_of_ours_or_of_a_paper
     assert bool(find_shown(section, {}, {"f": drawn})) == shown
 
 
-def test_a_table_that_no_specification_has_names_file_and_fix():
-    with pytest.raises(ValueError, match=r"sections.yaml: section s lists an unknown table 't'; add .*tables.yaml"):
-        find_shown({"id": "s", "tables": ["t"], "figures": []}, {}, {})
+@pytest.mark.parametrize("kind", ["table", "figure"])
+def test_a_table_or_figure_that_has_no_entry_names_file_and_fix(kind):
+    section = {"id": "s", "tables": [], "figures": []} | {f"{kind}s": ["x"]}
+    with pytest.raises(ValueError, match=rf"sections.yaml: section s lists an unknown {kind} 'x'; add .*{kind}s.yaml"):
+        find_shown(section, {}, {})
 
 
 def test_the_schema_of_results_names_every_column():

@@ -91,13 +91,14 @@ def find_shown(section: dict, grids: dict[str, Grid], figures: dict[str, Drawing
 
 
 def find_items(section: dict, grids: dict[str, Grid], figures: dict[str, Drawing]) -> list[Grid | Drawing]:
-    """Finds the figures and then the tables of a section."""
-    items: list[Grid | Drawing] = [figures[name] for name in section["figures"]]
-    for name in section["tables"]:
-        if name not in grids:
-            raise ValueError(
-                f"reports/templates/sections.yaml: section {section['id']} lists an unknown table {name!r}; add an "
-                "entry to reports/templates/tables.yaml (own table) or stages/evidence/tables.yaml (published table)"
-            )
-        items.append(grids[name])
+    """Finds the figures and then the tables of a section; ValueError for an unknown name."""
+    items = []
+    for kind, known in (("figure", figures), ("table", grids)):
+        for name in section[f"{kind}s"]:
+            if name not in known:
+                raise ValueError(
+                    f"reports/templates/sections.yaml: section {section['id']} lists an unknown {kind} {name!r}; add an entry "
+                    f"to reports/templates/{kind}s.yaml, or, for a published table, to stages/evidence/tables.yaml"
+                )
+            items.append(known[name])
     return items
