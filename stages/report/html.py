@@ -34,14 +34,18 @@ def make_environment(folder: Path) -> jinja2.Environment:
     return templates
 
 
-def embed_svg(svg: bytes, name: str) -> Markup:
+def embed_svg(svg: bytes, name: str, role: str = "") -> Markup:
     """Prepares a figure for a page: unique identifiers, and colours that follow the light or dark scheme.
+
+    With a role such as `img`, every mark with a hover text can have the focus.
 
     In figure `noise`, `id="axes_1"` becomes `id="noise-axes_1"`, and `fill: #24292f` becomes `fill: currentColor`.
     """
     text = IDENTIFIER.sub(rf"\g<0>{name}-", svg.decode())
     for colour, variable in COLOURS.items():
         text = text.replace(f": {colour}", f": {variable}")
+    if role:
+        text = text.replace('class="mark"', f'class="mark" role="{role}" tabindex="0"')
     return Markup(text)
 
 

@@ -97,8 +97,8 @@ def find_items(section: dict, grids: dict[str, Grid], figures: dict[str, Drawing
         for name in section[f"{kind}s"]:
             if name not in known:
                 raise ValueError(
-                    f"reports/templates/sections.yaml: section {section['id']} lists an unknown {kind} {name!r}; add an entry "
-                    f"to reports/templates/{kind}s.yaml, or, for a published table, to stages/evidence/tables.yaml"
+                    f"reports/templates/sections.yaml: section {section['id']} lists an unknown {kind} {name!r}; add "
+                    f"an entry to reports/templates/{kind}s.yaml (a published table: stages/evidence/tables.yaml)"
                 )
             items.append(known[name])
     return items
