@@ -59,7 +59,9 @@ def describe_banner(settings: Settings) -> str:
         layers = f"{model.layers} layer{'s' if model.layers > 1 else ''}"
         models.append(f"BERT-{size} ({layers}, width {model.hidden})")
     data = settings.report.data or describe_data(settings)
-    return fill_sentence("banner", models=", ".join(models), data=data, base="base" in settings.sizes, settings=settings)
+    return fill_sentence(
+        "banner", models=", ".join(models), data=data, base="base" in settings.sizes, settings=settings
+    )
 
 
 def describe_data(settings: Settings) -> str:
