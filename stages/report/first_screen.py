@@ -16,7 +16,7 @@ from stages.evidence.scores import GLUE_SCORE
 from stages.evidence.verdicts import SYMBOLS, Difference
 from stages.report.differences import build_differences
 from stages.report.figures import NARROW, RUN, name_marks
-from stages.report.tables import choose_decimals, format_signed
+from stages.report.tables import choose_decimals, format_number, format_signed
 from stages.report.text_templates import read_content
 from stages.schema.settings import REFERENCE, Settings
 
@@ -82,7 +82,9 @@ def write_text(row) -> str:
     parts = [SHORT[row.source], *YEAR.findall(row.place)[:1]]
     if pd.notna(row.estimate):
         decimals = 0 if row.quantity == "steps" else choose_decimals((row.high - row.low) / 2, 2)
-        parts.append(format_signed(row.estimate, decimals) + ENDS.get(row.quantity, ""))
+        # a share that is saved has no sign
+        format_value = format_number if row.quantity == "saved" else format_signed
+        parts.append(format_value(row.estimate, decimals) + ENDS.get(row.quantity, ""))
     if row.verdict:
         parts += [SYMBOLS.get(row.verdict, "–"), row.verdict]
     return " ".join(parts)
