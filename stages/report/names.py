@@ -72,8 +72,8 @@ def name_protocol(key: str) -> str:
 
 
 def name_recipe(key: str) -> str:
-    """Names a fine-tuning protocol beside a model: `recipe of Courtois et al.`."""
-    return f"recipe of {name_protocol(key)}" if key else ""
+    """Names a protocol beside a model: `recipe of Courtois et al.`; a protocol of translation stands for itself."""
+    return f"recipe of {PROTOCOLS[key]}" if key in PROTOCOLS else key
 
 
 def name_milestone(key: str) -> str:
