@@ -32,14 +32,6 @@ MILESTONES = (
 )
 # Metrics of milestones, reached or not.
 NAMES = (*MILESTONES, *(name + NOT_REACHED for name in MILESTONES))
-EVENTS = [
-    "size",
-    "operator",
-    "milestone",
-    "pretraining_seed",
-    "step",
-    "reached",
-]
 
 
 def add_steps(rows: pd.DataFrame) -> pd.DataFrame:
@@ -75,38 +67,33 @@ def measure_losses(rows: pd.DataFrame, levels: Sequence[float] = LEVELS) -> pd.D
           also differences from reference operators, such as `late_loss_over_original`.
         - `steps_to_loss` for each level (condition `loss=LEVEL`).
     """
-    finals, firsts, lates, milestones = [], [], [], []
-    for keys, run in select_validation_loss(rows).groupby(RUN, sort=False):
+    evaluations = select_validation_loss(rows)
+    # Without the condition, which is the step.
+    ends = evaluations[["stage", *RUN, "value"]]
+    first = ends.drop_duplicates(RUN).assign(metric="first_validation_loss")
+    final = ends.drop_duplicates(RUN, keep="last").assign(metric="final_validation_loss")
+    lates, milestones = [], []
+    for keys, run in evaluations.groupby(RUN, sort=False):
         fields = {"stage": "pretraining", **dict(zip(RUN, keys, strict=True))}
         steps = run["step"].to_numpy()
         losses = run["value"].to_numpy(float)
-        finals.append({**fields, "metric": "final_validation_loss", "value": losses[-1]})
-        firsts.append({**fields, "metric": "first_validation_loss", "value": losses[0]})
         # A run with few evaluations has no late loss.
         second_half = losses[2 * steps >= steps[-1]]
         if len(second_half) >= LAST:
             mean = fsum(second_half[-LAST:]) / LAST
             lates.append({**fields, "metric": "late_loss", "value": mean})
         for level in levels:
-            crossing = survival.find_crossing(steps, losses, level)
-            milestone = _name_milestone("steps_to_loss", *crossing)
-            milestone["condition"] = f"loss={level:g}"
-            milestones.append({**fields, **milestone})
+            milestone = _measure_milestone("steps_to_loss", steps, losses, level)
+            milestones.append({**fields, **milestone, "condition": f"loss={level:g}"})
     late = pd.DataFrame(lates, columns=FIELDS)
-    return stack_frames(
-        [
-            pd.DataFrame(finals + firsts, columns=FIELDS),
-            late,
-            compute_gains(late),
-            pd.DataFrame(milestones, columns=FIELDS),
-        ]
-    )
+    return stack_frames([final, first, late, compute_gains(late), pd.DataFrame(milestones)]).reindex(columns=FIELDS)
 
 
-def _name_milestone(milestone: str, step: float, reached: bool) -> dict:
+def _measure_milestone(metric: str, steps: np.ndarray, values: np.ndarray, level: float, rising: bool = False) -> dict:
+    step, reached = survival.find_crossing(steps, values, level, rising)
     if not reached:
-        milestone += NOT_REACHED
-    return {"metric": milestone, "value": step}
+        metric += NOT_REACHED
+    return {"metric": metric, "value": step}
 
 
 def measure_steps_to_scores(whole: pd.DataFrame) -> pd.DataFrame:
@@ -136,8 +123,7 @@ def measure_steps_to_scores(whole: pd.DataFrame) -> pd.DataFrame:
         }
         for milestone, target in targets.items():
             if target is not None:
-                crossing = survival.find_crossing(steps, scores, SHARE * target, rising=True)
-                measures.append({**fields, **_name_milestone(milestone, *crossing)})
+                measures.append(fields | _measure_milestone(milestone, steps, scores, SHARE * target, rising=True))
         drops = np.maximum(-np.diff(scores), 0)
         measures.append({**fields, "metric": "summed_drops", "value": float(drops.sum())})
     return pd.DataFrame(measures, columns=FIELDS)
@@ -155,7 +141,8 @@ def collect_events(measured: pd.DataFrame) -> pd.DataFrame:
     rows = measured[measured["metric"].isin(NAMES)]
     kind = rows["metric"].str.removesuffix(NOT_REACHED)
     rows = rows.assign(
-        milestone=rows["condition"].where(kind == "steps_to_loss", kind),
+        # Only levels of the loss have a condition.
+        milestone=rows["condition"].fillna(kind),
         reached=rows["metric"] == kind,
     )
     keys = ["size", "operator", "milestone", "pretraining_seed"]
@@ -166,7 +153,7 @@ def collect_events(measured: pd.DataFrame) -> pd.DataFrame:
         step=("value", "mean"),
         reached=("reached", "all"),
     )
-    return events.reset_index()[EVENTS]
+    return events.reset_index()
 
 
 def select_milestone_events(measured: pd.DataFrame) -> pd.DataFrame:
