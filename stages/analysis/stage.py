@@ -114,10 +114,8 @@ def summarise_scores(run: Source, raw: Source, settings: Settings) -> Tables:
 
 def summarise_steps(run: Source, raw: Source, settings: Settings) -> Tables:
     """Summarises the curves of pre-training by step, and the steps to each milestone."""
-    milestones = []
-    for source in (run, raw):
-        steps = convergence.estimate_milestones(source.measured, source.curves, settings.analysis.confidence)
-        milestones.append(steps)
+    confidence = settings.analysis.confidence
+    milestones = [convergence.estimate_milestones(source.measured, source.curves, confidence) for source in (run, raw)]
     return {
         "curves": pd.concat([join_sources(run.curves, raw.curves), published.read_shared_curve()]),
         "milestones": join_sources(*milestones),
@@ -150,7 +148,7 @@ def join_sources(run: pd.DataFrame, raw: pd.DataFrame) -> pd.DataFrame:
 def summarise_runs(run: pd.DataFrame, confidence: float) -> pd.DataFrame:
     """Summarises parameters, losses and scores (fractions) over runs, with the fields of statistics.Summary."""
     keys = ["stage", "metric", "protocol", "evaluated_on", "operator", "size"]
-    rows = run[run["stage"].isin(("parameters", "pretraining", "finetuning"))]
+    rows = select_rows(run, stage=["parameters", "pretraining", "finetuning"])
     # Without counts that are further split by condition, and without times to milestones that some runs never reach.
     left_out = ("feed_forward_weights", *convergence.NAMES)
     rows = rows[~rows["metric"].isin(left_out)]
@@ -165,8 +163,7 @@ def collect_metrics(means: pd.DataFrame, compared: pd.DataFrame, settings: Setti
     """
     result: dict = {}
     with_glue_score = set(means.loc[means["evaluated_on"] == GLUE_SCORE, "protocol"])
-    asked = means["operator"].isin(settings.operators) & means["size"].isin(settings.sizes)
-    for row in means[asked].itertuples():
+    for row in select_rows(means, operator=settings.operators, size=settings.sizes).itertuples():
         entry = result.setdefault(row.operator, {}).setdefault(row.size, {})
         if row.metric == "final_validation_loss":
             entry[contrasts.FINAL_LOSS] = round(row.mean, 4)
@@ -174,8 +171,7 @@ def collect_metrics(means: pd.DataFrame, compared: pd.DataFrame, settings: Setti
             entry["parameters"] = int(row.mean)
         if row.metric == "score" and (row.protocol not in with_glue_score or row.evaluated_on == GLUE_SCORE):
             entry.setdefault(row.protocol, {})[row.evaluated_on] = round(100 * row.mean, 2)
-    against_original = (compared["source"] == THIS_RUN) & (compared["reference"] == REFERENCE)
-    for row in compared[against_original].itertuples():
+    for row in select_rows(compared, source=THIS_RUN, reference=REFERENCE).itertuples():
         entry = result.get(row.arm, {}).get(row.size, {})
         if row.quantity == contrasts.SCORE:
             entry = entry.get(row.protocol, {})
@@ -190,7 +186,6 @@ def write_plots(run: Source) -> None:
     """Writes the CSV files that `dvc plots` shows: the mean loss by step, and the GLUE score of every run."""
     loss = select_rows(run.curves, quantity="loss").rename(columns={"mean": "validation_loss"})
     write_table(PLOTS / "pretraining_loss.csv", loss[["operator", "size", "step", "validation_loss"]])
-    whole = select_rows(select_scores(run), evaluated_on=GLUE_SCORE)
-    whole = whole.assign(glue_score=100 * whole["value"])
-    names = ["protocol", "operator", "size", "pretraining_seed", "finetuning_seed", "glue_score"]
-    write_table(PLOTS / "glue.csv", whole[names])
+    whole = select_rows(select_scores(run), evaluated_on=GLUE_SCORE)[RUN_COLUMNS].drop(columns="evaluated_on")
+    whole["value"] *= 100
+    write_table(PLOTS / "glue.csv", whole.rename(columns={"value": "glue_score"}))

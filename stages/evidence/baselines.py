@@ -174,8 +174,7 @@ def _combine_metrics(metrics: pd.DataFrame) -> pd.Series:
 def _average_columns(columns: pd.DataFrame, wanted: tuple[str, ...], name: str) -> pd.DataFrame:
     """Averages the `wanted` columns, as `evaluated_on` `name`, for each baseline that has all of these columns."""
     means = []
-    selected = columns[columns["evaluated_on"].isin(wanted)]
-    for operator, rows in selected.groupby("operator", sort=False):
+    for operator, rows in select_rows(columns, evaluated_on=wanted).groupby("operator", sort=False):
         if len(rows) < len(wanted):
             continue
         mean = rows["value"].mean()

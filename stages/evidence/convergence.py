@@ -138,11 +138,10 @@ def collect_events(measured: pd.DataFrame) -> pd.DataFrame:
         With several fine-tuning runs, `step` is their mean if all reached the milestone, or else the mean of the last
         steps of the runs that did not.
     """
-    rows = measured[measured["metric"].isin(NAMES)]
+    rows = select_rows(measured, metric=NAMES)
     kind = rows["metric"].str.removesuffix(NOT_REACHED)
     rows = rows.assign(
-        # Only levels of the loss have a condition.
-        milestone=rows["condition"].fillna(kind),
+        milestone=rows["condition"].where(kind == "steps_to_loss", kind),
         reached=rows["metric"] == kind,
     )
     keys = ["size", "operator", "milestone", "pretraining_seed"]
@@ -170,7 +169,7 @@ def select_final_losses(measured: pd.DataFrame) -> pd.DataFrame:
     events = collect_events(measured)
     # Milestones have the order of the levels.
     levels = events.loc[events["milestone"].str.startswith("loss="), "milestone"]
-    left = events[events["milestone"].isin(levels[:1])]
+    left = select_rows(events, milestone=list(levels[:1]))
     return losses.merge(left[[*RUN, "reached"]], on=RUN, how="left")
 
 

@@ -78,12 +78,8 @@ def compute_savings(counts: pd.DataFrame) -> pd.DataFrame:
         pairs = pair_with_reference(counted, original)
         parts.append(pairs.assign(value=100 * (1 - pairs["value"] / pairs["reference"])))
     blocks = pair_with_original(counts, "attention_block_parameters")
-    parts.append(
-        blocks.assign(
-            metric="block_factor",
-            value=blocks["reference"] / blocks["value"],
-        )
-    )
+    factors = blocks["reference"] / blocks["value"]
+    parts.append(blocks.assign(metric="block_factor", value=factors))
     return pd.concat(parts)[FIELDS]
 
 
@@ -96,12 +92,8 @@ def compute_gains(rows: pd.DataFrame) -> pd.DataFrame:
     for reference in REFERENCES:
         is_reference = rows["operator"] == reference
         pairs = pair_with_reference(rows[~is_reference], rows[is_reference])
-        parts.append(
-            pairs.assign(
-                metric=pairs["metric"] + f"_over_{reference}",
-                value=pairs["value"] - pairs["reference"],
-            )
-        )
+        gains = pairs["value"] - pairs["reference"]
+        parts.append(pairs.assign(metric=pairs["metric"] + f"_over_{reference}", value=gains))
     return pd.concat(parts)[FIELDS]
 
 
