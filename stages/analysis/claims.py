@@ -129,7 +129,7 @@ def judge_entry(entry: dict, low: float, high: float) -> Statement:
 
 def judge_number(entry: dict, rows: pd.DataFrame, reason: str) -> Finding:
     """Judges the mean of a number without error, such as a count."""
-    runs = select_rows(rows, **({"condition": None} | _select_keys(entry)))
+    runs = _select_matching(rows, {"condition": None} | entry)
     if runs.empty:
         return Finding(Statement.UNDECIDED)
     value = entry.get("scale", 1) * runs["value"].mean()
@@ -143,7 +143,7 @@ def judge_contrast(entry: dict, rows: pd.DataFrame) -> Finding:
     `entry` is a rule without lists that at most one of `rows`, the contrasts, matches. A comparison without a verdict,
     such as of single checkpoints, decides nothing.
     """
-    rows = select_rows(rows, **({"reference": REFERENCE} | _select_keys(entry)))
+    rows = _select_matching(rows, {"reference": REFERENCE} | entry)
     if rows.empty:
         reason = f"This run has no such comparison of {name_model(entry['size'])} models."
         return Finding(Statement.UNDECIDED, reason=reason)
@@ -222,9 +222,10 @@ def _expand_entries(entries: list[dict]) -> list[dict]:
     return expanded
 
 
-def _select_keys(entry: dict) -> dict:
-    """Selects the fields of an entry that select rows, such as `size`."""
-    return {key: value for key, value in entry.items() if key not in REQUIREMENTS}
+def _select_matching(rows: pd.DataFrame, entry: dict) -> pd.DataFrame:
+    """Selects the rows that have the fields of an entry, such as `size`."""
+    fields = {key: value for key, value in entry.items() if key not in REQUIREMENTS}
+    return select_rows(rows, **fields)
 
 
 def _format_number(value: float) -> str:

@@ -82,7 +82,7 @@ def collect_quantities(
     lost = _collect_losses_to_noise(rows, without_model)
     events = convergence.select_milestone_events(measured)
     steps = events.rename(columns={"milestone": "at", "step": "value"})
-    steps = steps.assign(quantity=STEPS, stage="pretraining", value=np.log(steps["value"].astype(float)))
+    steps = steps.assign(quantity=STEPS, value=np.log(steps["value"].astype(float)))
     fast = speeds.collect_speeds(rows).assign(quantity=SPEED, at=PRETRAINING)
     transferred = _collect_transfer(rows)
     names = [*KEYS, *RUN, *CHANCE]
@@ -155,7 +155,6 @@ def _collect_losses_to_noise(rows: pd.DataFrame, without_model: baselines.Withou
     return lost.assign(
         quantity=LOST,
         at=lost["evaluated_on"],
-        stage="noise",
         value=100 * lost["value"],
     )
 
@@ -169,7 +168,6 @@ def _collect_transfer(rows: pd.DataFrame) -> pd.DataFrame:
     return means.assign(
         quantity=TRANSFER,
         at=ELSEWHERE,
-        stage="cross_domain",
         value=points,
         score=points,
         most_frequent_high=CONSTANT,
@@ -189,8 +187,7 @@ def _select_runs(operators: list[str], runs: pd.DataFrame) -> pd.DataFrame:
     first, second = sides
     common = first.index.intersection(second.index)
     differences = first[common] - second[common]
-    found = pd.DataFrame({"pretraining_seed": common, "value": differences.to_numpy()})
-    return found.assign(stage=runs["stage"].iloc[0], finetuning_seed=nan)
+    return pd.DataFrame({"pretraining_seed": common, "finetuning_seed": nan, "value": differences.to_numpy()})
 
 
 def _compare_sides(names: list[list[str]], arms: list[pd.DataFrame], runs: pd.DataFrame, confidence: float) -> dict:

@@ -130,7 +130,7 @@ def _fill_list(table: Table, paper: pd.DataFrame, sources: CellSources) -> list[
     cells, more = [], []
     own_sizes = [size for size in sources.sizes if size not in PAPER_SIZES]
     for printed in paper.itertuples():
-        measured = (table.cells or {}).get(f"{printed.row_key} / {printed.column_key}", Column())
+        measured = table.cells.get(f"{printed.row_key} / {printed.column_key}", Column())
         fields = measured.select or {}
         label = measured.label or f"{printed.row}: {printed.column_key.replace('_', ' ')}"
         row = Row(key=printed.row_key, label=label.format(**fields), select={})

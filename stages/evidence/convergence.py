@@ -210,18 +210,13 @@ def estimate_milestones(measured: pd.DataFrame, by_step: pd.DataFrame, confidenc
     for row in means.itertuples():
         place = {"size": row.size, "operator": row.operator}
         arrivals = select_rows(reaching, **place, milestone=row.milestone, reached=True)
-        of_loss = row.milestone.startswith("loss=")
-        quantity = "loss" if of_loss else "glue_score"
+        quantity = "loss" if row.milestone.startswith("loss=") else "glue_score"
         evaluated = select_rows(by_step, **place, quantity=quantity)["step"]
         bracket = (None, None)
         if len(arrivals):
-            bracket = find_bracket(np.sort(evaluated), arrivals["step"])
+            bracket = find_bracket(evaluated.to_numpy(), arrivals["step"])
         brackets.append(bracket)
-    brackets = pd.DataFrame(
-        brackets,
-        columns=["after", "before"],
-        dtype="Int64",
-    )
+    brackets = pd.DataFrame(brackets, columns=["after", "before"], dtype="Int64")
     columns = ["size", "operator", "milestone", *survival.MEANS, "after", "before"]
     return pd.concat([means, brackets], axis=1)[columns]
 
@@ -229,15 +224,12 @@ def estimate_milestones(measured: pd.DataFrame, by_step: pd.DataFrame, confidenc
 def find_bracket(evaluated: np.ndarray, steps: pd.Series) -> tuple[int, int]:
     """Finds the evaluations around all steps: 150 and 260 lie between the evaluations at 100 and 300.
 
-    Both arguments are steps, `evaluated` in increasing order. Returns the last evaluation before the lowest step (0
+    Both arguments are steps. Returns the last evaluation before the lowest step (0
     without such an evaluation), and the first evaluation not before the highest step.
     """
     earlier = evaluated[evaluated < steps.min()]
-    after = 0
-    if len(earlier):
-        after = int(earlier[-1])
-    before = np.searchsorted(evaluated, steps.max())
-    return after, int(evaluated[before])
+    later = evaluated[evaluated >= steps.max()]
+    return int(earlier.max(initial=0)), int(later.min())
 
 
 def summarise_curves(rows: pd.DataFrame, whole: pd.DataFrame) -> pd.DataFrame:

@@ -43,7 +43,7 @@ def select_measures(rows: pd.DataFrame) -> pd.DataFrame:
     last_epochs = by_epoch.groupby(["protocol", "operator"])["epoch"].transform("max")
     last = by_epoch[by_epoch["epoch"] == last_epochs]
     peaks = select_rows(by_epoch, metric=PEAK).sort_values("value", kind="stable")
-    peaks = peaks.groupby(["protocol", "operator", "pretraining_seed"], sort=False).tail(1)
+    peaks = peaks.drop_duplicates(["protocol", "operator", "pretraining_seed"], keep="last")
     ends = [
         last.assign(metric="final_" + last["metric"], condition=None),
         peaks.assign(metric=f"peak_{PEAK}", condition=None),
