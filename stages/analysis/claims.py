@@ -21,7 +21,9 @@ from stages.evidence.verdicts import TESTED, Statement, judge_claim, judge_print
 from stages.schema.settings import REFERENCE
 
 PATH = Path(__file__).with_name("claims.yaml")
-COUNTS, RELEASED, TRAINING = "counts", "released", "training"
+COUNTS = "counts"
+RELEASED = "released"
+TRAINING = "training"
 BECAUSE = {
     COUNTS: "Counted on the built models.",
     RELEASED: "The claim is about these results, whose values decide it.",
@@ -133,8 +135,9 @@ def judge_number(entry: dict, rows: pd.DataFrame, reason: str) -> Finding:
     if runs.empty:
         return Finding(Statement.UNDECIDED)
     value = entry.get("scale", 1) * runs["value"].mean()
-    label = f"{name_model(entry['size'])} {entry['operator']}".replace("_", " ")
-    return Finding(judge_entry(entry, value, value), f"{label}: {_format_number(value)}", reason)
+    operator = entry["operator"].replace("_", " ")
+    estimate = f"{name_model(entry['size'])} {operator}: {_format_number(value)}"
+    return Finding(judge_entry(entry, value, value), estimate, reason)
 
 
 def judge_contrast(entry: dict, rows: pd.DataFrame) -> Finding:
@@ -148,8 +151,11 @@ def judge_contrast(entry: dict, rows: pd.DataFrame) -> Finding:
         reason = f"This run has no such comparison of {name_model(entry['size'])} models."
         return Finding(Statement.UNDECIDED, reason=reason)
     [row] = rows.itertuples()
-    unit = " %" if row.quantity in contrasts.RATIOS else ""
-    value = _format_number(row.estimate) + unit if pd.notna(row.estimate) else "no mean"
+    value = "no mean"
+    if pd.notna(row.estimate):
+        value = _format_number(row.estimate)
+        if row.quantity in contrasts.RATIOS:
+            value += " %"
     estimate = f"{name_model(row.size)} {row.arm} − {row.reference}, {row.at}: {value}"
     if pd.notna(row.low):
         estimate += f" ({_format_number(row.low)} to {_format_number(row.high)})"

@@ -34,9 +34,16 @@ from stages.schema.settings import REFERENCE
 
 DESCRIBED = Path(__file__).with_name("contrasts.yaml")
 # The names of the sources in every CSV.
-THIS_RUN, RELEASED = "reproduced", "released"
-# Quantities; LOST is the accuracy lost to noise.
-SCORE, LOSS, LOST, STEPS, SPEED, TRANSFER = "score", "loss", "lost_noise", "steps", "speed", "transfer"
+THIS_RUN = "reproduced"
+RELEASED = "released"
+# Quantities.
+SCORE = "score"
+LOSS = "loss"
+# Accuracy lost to noise.
+LOST = "lost_noise"
+STEPS = "steps"
+SPEED = "speed"
+TRANSFER = "transfer"
 FINAL_LOSS = "validation_loss"
 PRETRAINING = "pretraining"
 ELSEWHERE = "elsewhere"
@@ -59,7 +66,8 @@ Arm = str | Sequence[str]
 
 def describe_columns() -> pd.DataFrame:
     """Describes the table of comparisons: a row for each `column`, in order, with the `meaning`."""
-    return pd.DataFrame(_read_descriptions()["columns"].items(), columns=["column", "meaning"])
+    columns = _read_descriptions()["columns"]
+    return pd.DataFrame({"column": columns.keys(), "meaning": columns.values()})
 
 
 def collect_quantities(
@@ -81,8 +89,8 @@ def collect_quantities(
     losses = convergence.select_final_losses(measured).assign(quantity=LOSS, at=FINAL_LOSS)
     lost = _collect_losses_to_noise(rows, without_model)
     events = convergence.select_milestone_events(measured)
-    steps = events.rename(columns={"milestone": "at", "step": "value"})
-    steps = steps.assign(quantity=STEPS, value=np.log(steps["value"].astype(float)))
+    logarithms = np.log(events["step"].astype(float))
+    steps = events.assign(quantity=STEPS, at=events["milestone"], value=logarithms)
     fast = speeds.collect_speeds(rows).assign(quantity=SPEED, at=PRETRAINING)
     transferred = _collect_transfer(rows)
     names = [*KEYS, *RUN, *CHANCE]
@@ -247,8 +255,9 @@ def _add_verdicts(family: pd.DataFrame, alpha: float) -> pd.DataFrame:
     verdicts, reasons = [], []
     for row in family.itertuples():
         verdict, cause = _judge(row)
+        reason = _explain(row, verdict, cause, alpha)
         verdicts.append(verdict)
-        reasons.append(_explain(row, verdict, cause, alpha))
+        reasons.append(reason)
     return family.assign(verdict=verdicts, reason=reasons)
 
 
