@@ -179,7 +179,11 @@ def _list_own_rows(table: Table, columns: list[Column], sources: CellSources, in
     if not names:
         return []
     run = select_rows(sources.run, operator=sources.operators)
-    parts = [select_rows(run, **column.select) for column in columns if column.select is not None]
+    # A table may have no measured column.
+    parts = [run.iloc[:0]]
+    for column in columns:
+        if column.select is not None:
+            parts.append(select_rows(run, **column.select))
     found = pd.concat(parts)[names].drop_duplicates().to_dict("records")
     return [_make_row(table, fields) for fields in found if fields not in in_paper]
 
