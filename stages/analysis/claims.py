@@ -21,7 +21,9 @@ from stages.evidence.verdicts import TESTED, Statement, judge_claim, judge_print
 from stages.schema.settings import REFERENCE
 
 PATH = Path(__file__).with_name("claims.yaml")
-COUNTS, RELEASED, TRAINING = "counts", "released", "training"
+COUNTS = "counts"
+RELEASED = "released"
+TRAINING = "training"
 BECAUSE = {
     COUNTS: "Counted on the built models.",
     RELEASED: "The claim is about these results, whose values decide it.",
@@ -129,12 +131,13 @@ def judge_entry(entry: dict, low: float, high: float) -> Statement:
 
 def judge_number(entry: dict, rows: pd.DataFrame, reason: str) -> Finding:
     """Judges the mean of a number without error, such as a count."""
-    runs = select_rows(rows, **({"condition": None} | _select_keys(entry)))
+    runs = _select_matching(rows, {"condition": None} | entry)
     if runs.empty:
         return Finding(Statement.UNDECIDED)
     value = entry.get("scale", 1) * runs["value"].mean()
-    label = f"{name_model(entry['size'])} {entry['operator']}".replace("_", " ")
-    return Finding(judge_entry(entry, value, value), f"{label}: {_format_number(value)}", reason)
+    operator = entry["operator"].replace("_", " ")
+    estimate = f"{name_model(entry['size'])} {operator}: {_format_number(value)}"
+    return Finding(judge_entry(entry, value, value), estimate, reason)
 
 
 def judge_contrast(entry: dict, rows: pd.DataFrame) -> Finding:
@@ -143,13 +146,16 @@ def judge_contrast(entry: dict, rows: pd.DataFrame) -> Finding:
     `entry` is a rule without lists that at most one of `rows`, the contrasts, matches. A comparison without a verdict,
     such as of single checkpoints, decides nothing.
     """
-    rows = select_rows(rows, **({"reference": REFERENCE} | _select_keys(entry)))
+    rows = _select_matching(rows, {"reference": REFERENCE} | entry)
     if rows.empty:
         reason = f"This run has no such comparison of {name_model(entry['size'])} models."
         return Finding(Statement.UNDECIDED, reason=reason)
     [row] = rows.itertuples()
-    unit = " %" if row.quantity in contrasts.RATIOS else ""
-    value = _format_number(row.estimate) + unit if pd.notna(row.estimate) else "no mean"
+    value = "no mean"
+    if pd.notna(row.estimate):
+        value = _format_number(row.estimate)
+        if row.quantity in contrasts.RATIOS:
+            value += " %"
     estimate = f"{name_model(row.size)} {row.arm} − {row.reference}, {row.at}: {value}"
     if pd.notna(row.low):
         estimate += f" ({_format_number(row.low)} to {_format_number(row.high)})"
@@ -222,9 +228,10 @@ def _expand_entries(entries: list[dict]) -> list[dict]:
     return expanded
 
 
-def _select_keys(entry: dict) -> dict:
-    """Selects the fields of an entry that select rows, such as `size`."""
-    return {key: value for key, value in entry.items() if key not in REQUIREMENTS}
+def _select_matching(rows: pd.DataFrame, entry: dict) -> pd.DataFrame:
+    """Selects the rows that have the fields of an entry, such as `size`."""
+    fields = {key: value for key, value in entry.items() if key not in REQUIREMENTS}
+    return select_rows(rows, **fields)
 
 
 def _format_number(value: float) -> str:

@@ -34,9 +34,16 @@ from stages.schema.settings import REFERENCE
 
 DESCRIBED = Path(__file__).with_name("contrasts.yaml")
 # The names of the sources in every CSV.
-THIS_RUN, RELEASED = "reproduced", "released"
-# Quantities; LOST is the accuracy lost to noise.
-SCORE, LOSS, LOST, STEPS, SPEED, TRANSFER = "score", "loss", "lost_noise", "steps", "speed", "transfer"
+THIS_RUN = "reproduced"
+RELEASED = "released"
+# Quantities.
+SCORE = "score"
+LOSS = "loss"
+# Accuracy lost to noise.
+LOST = "lost_noise"
+STEPS = "steps"
+SPEED = "speed"
+TRANSFER = "transfer"
 FINAL_LOSS = "validation_loss"
 PRETRAINING = "pretraining"
 ELSEWHERE = "elsewhere"
@@ -51,13 +58,16 @@ CONSTANT = 50.0
 RATIOS = (STEPS, SPEED)
 # Columns that are in the unit of the quantity.
 IN_UNIT = ["estimate", "low", "high", "low_unadjusted", "high_unadjusted", "detectable"]
+# Columns of the table by the attribute of Estimate, if the names differ.
+RENAMED = {"value": "estimate", "unit": "unit_of_inference", "low": "low_unadjusted", "high": "high_unadjusted"}
 # A side of a comparison: an operator, or a pair of operators, whose difference is compared.
 Arm = str | Sequence[str]
 
 
 def describe_columns() -> pd.DataFrame:
     """Describes the table of comparisons: a row for each `column`, in order, with the `meaning`."""
-    return pd.DataFrame(_read_descriptions()["columns"].items(), columns=["column", "meaning"])
+    columns = _read_descriptions()["columns"]
+    return pd.DataFrame({"column": columns.keys(), "meaning": columns.values()})
 
 
 def collect_quantities(
@@ -79,12 +89,11 @@ def collect_quantities(
     losses = convergence.select_final_losses(measured).assign(quantity=LOSS, at=FINAL_LOSS)
     lost = _collect_losses_to_noise(rows, without_model)
     events = convergence.select_milestone_events(measured)
-    steps = events.rename(columns={"milestone": "at", "step": "value"})
-    steps = steps.assign(quantity=STEPS, stage="pretraining", value=np.log(steps["value"].astype(float)))
+    logarithms = np.log(events["step"].astype(float))
+    steps = events.assign(quantity=STEPS, at=events["milestone"], value=logarithms)
     fast = speeds.collect_speeds(rows).assign(quantity=SPEED, at=PRETRAINING)
     transferred = _collect_transfer(rows)
     names = [*KEYS, *RUN, *CHANCE]
-    names.remove("source")
     # As objects, because a column that only one part lacks would change the type of the other parts.
     collected = (tuned, losses, lost, steps, fast, transferred)
     parts = [part.reindex(columns=names).astype(object) for part in collected]
@@ -115,13 +124,14 @@ def make_contrasts(
             operators = [name for name in runs["operator"].unique() if name != REFERENCE]
             against_original = [(operator, REFERENCE) for operator in operators]
             for sides in (*against_original, *further):
-                arm, reference = ([side] if isinstance(side, str) else list(side) for side in sides)
-                if _is_comparable(arm, runs) and _is_comparable(reference, runs):
-                    contrasts.append(place | _compare_sides(arm, reference, runs, confidence))
-    columns = list(describe_columns()["column"])
+                names = [[side] if isinstance(side, str) else list(side) for side in sides]
+                arms = [_select_runs(operators, runs) for operators in names]
+                if not any(arm.empty for arm in arms):
+                    contrasts.append(place | _compare_sides(names, arms, runs, confidence))
+    columns = list(_read_descriptions()["columns"])
     if not contrasts:
         return pd.DataFrame(columns=columns)
-    frame = pd.DataFrame(contrasts)
+    frame = pd.DataFrame(contrasts).rename(columns=RENAMED)
     frame["family"] = [_name_family(row) for row in frame.itertuples()]
     families = [_add_verdicts(family, alpha) for _, family in frame.groupby("family", sort=False)]
     return _convert_ratios(pd.concat(families)[columns])
@@ -129,8 +139,8 @@ def make_contrasts(
 
 def _collect_scores(measured: pd.DataFrame, without_model: baselines.WithoutModel) -> pd.DataFrame:
     """Selects the scores on the columns of the GLUE tables, in points, with the chance level."""
-    rows = select_rows(measured, metric="score", stage="finetuning")
-    rows = rows[rows["evaluated_on"].isin((scores.GLUE_SCORE, *scores.COLUMNS))]
+    columns = (scores.GLUE_SCORE, *scores.COLUMNS)
+    rows = select_rows(measured, metric="score", stage="finetuning", evaluated_on=columns)
     rows = baselines.add_baselines(rows, without_model)
     points = 100 * rows["value"]
     return rows.assign(
@@ -153,7 +163,6 @@ def _collect_losses_to_noise(rows: pd.DataFrame, without_model: baselines.Withou
     return lost.assign(
         quantity=LOST,
         at=lost["evaluated_on"],
-        stage="noise",
         value=100 * lost["value"],
     )
 
@@ -167,75 +176,54 @@ def _collect_transfer(rows: pd.DataFrame) -> pd.DataFrame:
     return means.assign(
         quantity=TRANSFER,
         at=ELSEWHERE,
-        stage="cross_domain",
         value=points,
         score=points,
         most_frequent_high=CONSTANT,
     )
 
 
-def _is_comparable(operators: list[str], runs: pd.DataFrame) -> bool:
-    """Checks whether a side has runs; a difference of operators needs common pre-training seeds."""
-    if not set(operators) <= set(runs["operator"]):
-        return False
-    return not _select_runs(operators, runs).empty
-
-
 def _select_runs(operators: list[str], runs: pd.DataFrame) -> pd.DataFrame:
     """Selects the runs of an operator, or computes differences of two by seed (empty for single checkpoints)."""
     if len(operators) == 1:
-        return runs[runs["operator"] == operators[0]]
-    first, second = (runs[runs["operator"] == operator] for operator in operators)
-    values, seeds, unit = find_units(first)
-    other_values, other_seeds, other_unit = find_units(second)
-    if FINETUNING in (unit, other_unit):
-        return pd.DataFrame()
-    common = seeds.intersection(other_seeds)
-    differences = values[seeds.get_indexer(common)] - other_values[other_seeds.get_indexer(common)]
-    return pd.DataFrame(
-        {
-            "stage": first["stage"].iloc[0],
-            "pretraining_seed": common,
-            "finetuning_seed": nan,
-            "value": differences,
-        }
-    )
+        return select_rows(runs, operator=operators)
+    sides = []
+    for operator in operators:
+        values, seeds, unit = find_units(select_rows(runs, operator=operator))
+        if unit == FINETUNING:
+            return pd.DataFrame()
+        sides.append(pd.Series(values, seeds))
+    first, second = sides
+    common = first.index.intersection(second.index)
+    differences = first[common] - second[common]
+    return pd.DataFrame({"pretraining_seed": common, "finetuning_seed": nan, "value": differences.to_numpy()})
 
 
-def _compare_sides(arm: list[str], reference: list[str], runs: pd.DataFrame, confidence: float) -> dict:
+def _compare_sides(names: list[list[str]], arms: list[pd.DataFrame], runs: pd.DataFrame, confidence: float) -> dict:
     """Compares two sides, each one or two operators, on a quantity: the columns that need no family."""
-    runs = runs[runs["operator"].isin([*arm, *reference])]
+    runs = select_rows(runs, operator=[*names[0], *names[1]])
     quantity = runs["quantity"].iloc[0]
-    by_operator = [rows for _, rows in runs.groupby("operator")]
-    estimate = compare_arms(_select_runs(arm, runs), _select_runs(reference, runs), confidence)
+    estimate = compare_arms(*arms, confidence)
     missed = runs.loc[~runs["reached"].fillna(True).astype(bool), "operator"]
-    never, never_reference = missed.isin(arm).sum(), missed.isin(reference).sum()
+    never = [nan, nan]
+    if quantity in (STEPS, LOSS):
+        never = [missed.isin(operators).sum() for operators in names]
     # Times of runs that never get there are unknown, and a t interval of losses assumes one group of runs.
     if quantity == STEPS:
         incomplete = len(missed) > 0
     else:
-        incomplete = any(rows["reached"].nunique() > 1 for rows in by_operator)
+        incomplete = runs.groupby("operator")["reached"].nunique().max() > 1
     if incomplete:
         estimate = Estimate(nan, estimate.n, estimate.unit, paired=estimate.paired)
-    n, n_reference = estimate.n
-    return {
-        "arm": " - ".join(arm),
-        "reference": " - ".join(reference),
-        "unit_of_inference": estimate.unit,
-        "estimate": estimate.value,
-        "low_unadjusted": estimate.low,
-        "high_unadjusted": estimate.high,
-        "paired": estimate.paired,
-        "error": estimate.error,
-        "freedom": estimate.freedom,
-        "p": estimate.p,
-        "n": n,
-        "n_reference": n_reference,
-        "never": never if quantity in (STEPS, LOSS) else nan,
-        "never_reference": never_reference if quantity in (STEPS, LOSS) else nan,
-        "at_chance": baselines.score_too_low(by_operator, lost=quantity == LOST),
-        "busy": quantity == SPEED and speeds.is_busy(_select_runs(arm, runs), _select_runs(reference, runs)),
-        "differences": estimate.differences,
+    arm, reference = [" - ".join(operators) for operators in names]
+    return vars(estimate) | {
+        "arm": arm,
+        "reference": reference,
+        "n": estimate.n[0],
+        "n_reference": estimate.n[1],
+        "never": never[0],
+        "never_reference": never[1],
+        "at_chance": baselines.score_too_low(runs, lost=quantity == LOST),
+        "busy": quantity == SPEED and speeds.is_busy(*arms),
     }
 
 
@@ -267,23 +255,22 @@ def _add_verdicts(family: pd.DataFrame, alpha: float) -> pd.DataFrame:
     verdicts, reasons = [], []
     for row in family.itertuples():
         verdict, cause = _judge(row)
+        reason = _explain(row, verdict, cause, alpha)
         verdicts.append(verdict)
-        reasons.append(_explain(row, verdict, cause, alpha))
+        reasons.append(reason)
     return family.assign(verdict=verdicts, reason=reasons)
 
 
-def _flip_signs(family: pd.DataFrame) -> np.ndarray:
+def _flip_signs(family: pd.DataFrame) -> pd.Series:
     """Computes the p values of joint sign flips; NaN without pairs of equal seeds or outside 6 to 14 seeds."""
-    p_values = np.full(len(family), nan)
-    flipped = []
-    for place, differences in enumerate(family["differences"]):
-        if len(differences) in FLIPPED:
-            flipped.append(place)
-    together = [family["differences"].iloc[place] for place in flipped]
-    # Contrasts of different seeds cannot be flipped together.
-    if together and all(set(differences.index) == set(together[0].index) for differences in together):
-        aligned = np.column_stack([differences.loc[together[0].index] for differences in together])
-        p_values[flipped] = flip_signs_jointly(aligned)
+    p_values = pd.Series(nan, family.index)
+    differences = family["differences"]
+    flipped = differences[differences.map(len).isin(FLIPPED)]
+    if len(flipped):
+        # A row for each seed, with missing numbers if the contrasts have different seeds.
+        aligned = pd.concat(list(flipped), axis="columns")
+        if aligned.notna().all(axis=None):
+            p_values[flipped.index] = flip_signs_jointly(aligned.to_numpy())
     return p_values
 
 

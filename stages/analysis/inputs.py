@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pandas as pd
 
-from stages.evidence.fields import stack_frames
+from stages.evidence.fields import select_rows, stack_frames
 from stages.files import observations
 from stages.files.paths import STATISTICS
 from stages.runner import handover
@@ -118,8 +118,7 @@ def _read_translation(settings: Settings) -> pd.DataFrame:
     """Reads the observations of translation, and the times of training steps of translation models."""
     options = settings.translation
     rows = _read_existing(["translation", "timing"])
-    rows = rows[rows["protocol"].isin([*options.protocols, "sequences"])]
-    return rows[rows["operator"].isin(options.operators)]
+    return select_rows(rows, protocol=[*options.protocols, "sequences"], operator=options.operators)
 
 
 def _select_asked(rows: pd.DataFrame, settings: Settings) -> pd.DataFrame:
@@ -128,5 +127,4 @@ def _select_asked(rows: pd.DataFrame, settings: Settings) -> pd.DataFrame:
     protocol = rows["protocol"]
     operator_asked = rows["operator"].isin(settings.operators) | (stage == "baselines")
     protocol_asked = protocol.isin(settings.protocols) | protocol.isna() | stage.isin(ONE_PROTOCOL)
-    size_asked = rows["size"].isin(settings.sizes)
-    return rows[operator_asked & protocol_asked & size_asked]
+    return select_rows(rows[operator_asked & protocol_asked], size=settings.sizes)

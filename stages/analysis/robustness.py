@@ -3,6 +3,8 @@
 import pandas as pd
 
 from stages.evidence import baselines, derived
+from stages.evidence.derived import select_noise_levels
+from stages.evidence.fields import select_rows
 from stages.evidence.statistics import summarise_groups
 
 CURVE = [
@@ -15,14 +17,6 @@ RUN = [
     "pretraining_seed",
     "finetuning_seed",
 ]
-LEVEL = r"^noise=([\d.]+)$"
-
-
-def select_noise_levels(rows: pd.DataFrame) -> pd.DataFrame:
-    """Selects accuracies under noise from observations, with the `level` as a column: 0.4 of `noise=0.4`."""
-    rows = rows[(rows["stage"] == "noise") & (rows["metric"] == "accuracy")]
-    levels = rows["condition"].str.extract(LEVEL, expand=False).astype(float)
-    return rows.assign(level=levels)[levels.notna()].reset_index(drop=True)
 
 
 def make_tables(
@@ -43,14 +37,11 @@ def make_tables(
     # `add_baselines` selects the score of a baseline by the metric.
     curves = baselines.add_baselines(curves.assign(metric="accuracy"), without_model, "mean")
     measures = derived.measure_curves(noisy, [*CURVE, *RUN])
-    transferred = rows[rows["stage"] == "cross_domain"]
-    place = [
-        "protocol",
-        "size",
-        "operator",
-    ]
+    transferred = select_rows(rows, stage="cross_domain")
     return {
         "noise_curves": curves.drop(columns="metric"),
         "noise_measures": summarise_groups(measures, [*CURVE, "measure"], confidence),
-        "transfer": summarise_groups(transferred, [*place, "task", "evaluated_on", "metric"], confidence),
+        "transfer": summarise_groups(
+            transferred, ["protocol", "size", "operator", "task", "evaluated_on", "metric"], confidence
+        ),
     }

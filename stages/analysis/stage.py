@@ -106,7 +106,7 @@ def summarise_scores(run: Source, raw: Source, settings: Settings) -> Tables:
     """Lists the scores of all runs, and summarises scores, losses and parameters next to answers without a model."""
     summaries = summarise_runs(run.measured, settings.analysis.confidence)
     return {
-        "runs": join_sources(select_scores(run)[RUN_COLUMNS], select_scores(raw)[RUN_COLUMNS]),
+        "runs": join_sources(select_scores(run), select_scores(raw)),
         "summaries": baselines.add_baselines(summaries, run.without_model, "mean"),
         "baselines": run.scores,
     }
@@ -114,10 +114,8 @@ def summarise_scores(run: Source, raw: Source, settings: Settings) -> Tables:
 
 def summarise_steps(run: Source, raw: Source, settings: Settings) -> Tables:
     """Summarises the curves of pre-training by step, and the steps to each milestone."""
-    milestones = []
-    for source in (run, raw):
-        steps = convergence.estimate_milestones(source.measured, source.curves, settings.analysis.confidence)
-        milestones.append(steps)
+    confidence = settings.analysis.confidence
+    milestones = [convergence.estimate_milestones(source.measured, source.curves, confidence) for source in (run, raw)]
     return {
         "curves": pd.concat([join_sources(run.curves, raw.curves), published.read_shared_curve()]),
         "milestones": join_sources(*milestones),
@@ -138,7 +136,7 @@ def summarise_other_stages(run: Source, _: Source, settings: Settings) -> Tables
 
 def select_scores(source: Source) -> pd.DataFrame:
     """Selects the scores after fine-tuning, as fractions, with a row per run and column of the GLUE tables."""
-    return select_rows(source.measured, metric="score", stage="finetuning")
+    return select_rows(source.measured, metric="score", stage="finetuning")[RUN_COLUMNS]
 
 
 def join_sources(run: pd.DataFrame, raw: pd.DataFrame) -> pd.DataFrame:
@@ -150,7 +148,7 @@ def join_sources(run: pd.DataFrame, raw: pd.DataFrame) -> pd.DataFrame:
 def summarise_runs(run: pd.DataFrame, confidence: float) -> pd.DataFrame:
     """Summarises parameters, losses and scores (fractions) over runs, with the fields of statistics.Summary."""
     keys = ["stage", "metric", "protocol", "evaluated_on", "operator", "size"]
-    rows = run[run["stage"].isin(("parameters", "pretraining", "finetuning"))]
+    rows = select_rows(run, stage=["parameters", "pretraining", "finetuning"])
     # Without counts that are further split by condition, and without times to milestones that some runs never reach.
     left_out = ("feed_forward_weights", *convergence.NAMES)
     rows = rows[~rows["metric"].isin(left_out)]
@@ -164,18 +162,18 @@ def collect_metrics(means: pd.DataFrame, compared: pd.DataFrame, settings: Setti
     NAME_against_original: the `verdict`, and `difference`, `low` and `high` if known.
     """
     result: dict = {}
-    with_glue_score = set(means.loc[means["evaluated_on"] == GLUE_SCORE, "protocol"])
-    asked = means["operator"].isin(settings.operators) & means["size"].isin(settings.sizes)
-    for row in means[asked].itertuples():
+    with_glue_score = set(select_rows(means, evaluated_on=GLUE_SCORE)["protocol"])
+    for row in select_rows(means, operator=settings.operators, size=settings.sizes).itertuples():
         entry = result.setdefault(row.operator, {}).setdefault(row.size, {})
         if row.metric == "final_validation_loss":
             entry[contrasts.FINAL_LOSS] = round(row.mean, 4)
         if row.metric == "masked_lm_parameters":
             entry["parameters"] = int(row.mean)
-        if row.metric == "score" and (row.protocol not in with_glue_score or row.evaluated_on == GLUE_SCORE):
-            entry.setdefault(row.protocol, {})[row.evaluated_on] = round(100 * row.mean, 2)
-    against_original = (compared["source"] == THIS_RUN) & (compared["reference"] == REFERENCE)
-    for row in compared[against_original].itertuples():
+        is_shown = row.evaluated_on == GLUE_SCORE or row.protocol not in with_glue_score
+        if row.metric == "score" and is_shown:
+            of_protocol = entry.setdefault(row.protocol, {})
+            of_protocol[row.evaluated_on] = round(100 * row.mean, 2)
+    for row in select_rows(compared, source=THIS_RUN, reference=REFERENCE).itertuples():
         entry = result.get(row.arm, {}).get(row.size, {})
         if row.quantity == contrasts.SCORE:
             entry = entry.get(row.protocol, {})
@@ -190,7 +188,7 @@ def write_plots(run: Source) -> None:
     """Writes the CSV files that `dvc plots` shows: the mean loss by step, and the GLUE score of every run."""
     loss = select_rows(run.curves, quantity="loss").rename(columns={"mean": "validation_loss"})
     write_table(PLOTS / "pretraining_loss.csv", loss[["operator", "size", "step", "validation_loss"]])
-    whole = select_rows(select_scores(run), evaluated_on=GLUE_SCORE)
-    whole = whole.assign(glue_score=100 * whole["value"])
-    names = ["protocol", "operator", "size", "pretraining_seed", "finetuning_seed", "glue_score"]
-    write_table(PLOTS / "glue.csv", whole[names])
+    whole = select_rows(select_scores(run), evaluated_on=GLUE_SCORE).drop(columns=["evaluated_on"])
+    whole["value"] *= 100
+    whole = whole.rename(columns={"value": "glue_score"})
+    write_table(PLOTS / "glue.csv", whole)

@@ -62,7 +62,7 @@ def check_mean_gains() -> Findings:
         matched = exact["without MNLI-mm"]
         yield make_finding(
             "{edition}.GAIN.{other}",
-            pick_best((judge_printed_number(printed, nine), judge_printed_number(printed, matched))),
+            pick_best(judge_printed_number(printed, gain) for gain in (nine, matched)),
             edition=edition,
             other=other,
             claimed=Fraction(printed),

@@ -53,14 +53,13 @@ def check_scores(raw: pd.DataFrame) -> Findings:
     means, deviations = summarise_runs(raw, "score")
     equal = count_equal(table, means, *COLUMNS)
     yield check_statement("C.REL.T3", equal == 54, equal=equal)
-    equal_deviations = count_equal(read_numbers(TABLE3, "std"), deviations, GLUE_SCORE)
-    equal = min(count_equal(table, means, GLUE_SCORE), equal_deviations)
+    equal = min(
+        count_equal(table, means, GLUE_SCORE),
+        count_equal(read_numbers(TABLE3, "std"), deviations, GLUE_SCORE),
+    )
     yield check_statement("C.REL.GLUE", equal == 6, equal=equal)
     accuracies, _ = summarise_runs(raw, "raw_accuracy")
-    shown = []
-    for row in ROWS:
-        place = row, "qqp"
-        shown.append(f"{row} {accuracies[place]:.2f} (printed {table[place]})")
+    shown = [f"{row} {accuracies[row, 'qqp']:.2f} (printed {table[row, 'qqp']})" for row in ROWS]
     equal = count_equal(table, accuracies, "qqp")
     yield check_statement("C.REL.QQP", equal == 6, accuracies="; ".join(shown))
 

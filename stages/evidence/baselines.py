@@ -15,7 +15,7 @@ confidence such as 0.95, describes a new draw of as many examples:
 The argument `baselines` has the scores of all baselines, from `map_scores`. Scores are fractions, and NaN if unknown.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from math import isnan, nan, sqrt, tanh
 
 import numpy as np
@@ -174,8 +174,7 @@ def _combine_metrics(metrics: pd.DataFrame) -> pd.Series:
 def _average_columns(columns: pd.DataFrame, wanted: tuple[str, ...], name: str) -> pd.DataFrame:
     """Averages the `wanted` columns, as `evaluated_on` `name`, for each baseline that has all of these columns."""
     means = []
-    selected = columns[columns["evaluated_on"].isin(wanted)]
-    for operator, rows in selected.groupby("operator", sort=False):
+    for operator, rows in select_rows(columns, evaluated_on=wanted).groupby("operator", sort=False):
         if len(rows) < len(wanted):
             continue
         mean = rows["value"].mean()
@@ -192,13 +191,8 @@ def map_scores(rows: pd.DataFrame) -> WithoutModel:
     The key is (baseline, protocol or an empty text, `evaluated_on`, metric), the value (score, upper end of the
     interval).
     """
-    known = {}
-    for row in rows.fillna({"protocol": ""}).itertuples():
-        known[row.operator, row.protocol, row.evaluated_on, row.metric] = (
-            row.value,
-            row.high,
-        )
-    return known
+    numbers = rows.fillna({"protocol": ""}).set_index(KEYS)[["value", "high"]]
+    return dict(zip(numbers.index, numbers.itertuples(index=False, name=None), strict=True))
 
 
 def look_up_score(
@@ -248,22 +242,18 @@ def is_at_chance(score: float, high: float) -> bool | None:
     return score <= high
 
 
-def score_too_low(arms: Iterable[pd.DataFrame], lost: bool) -> bool:
-    """Checks whether scores are at chance, so that a comparison of two arms (sides) means nothing.
+def score_too_low(runs: pd.DataFrame, lost: bool) -> bool:
+    """Checks whether scores are at chance, so that a comparison of operators means nothing.
 
     Args:
-        arms: the runs of each arm: `score`, and `most_frequent_high`, equal in all runs.
-        lost: whether the compared number is a loss of score. A loss is not compared if any arm's mean is at chance; a
-            score only if all arms are at chance.
+        runs: the runs of all operators: `score`, and `most_frequent_high`, equal in all runs.
+        lost: whether the compared number is a loss of score. A loss is not compared if any operator's mean is at
+            chance; a score only if all operators are at chance.
     """
-    chances = []
-    for arm in arms:
-        high = arm["most_frequent_high"].iloc[0]
-        # No comparison with NaN, an unknown end, is true.
-        chances.append(arm["score"].mean() <= high)
-    if lost:
-        return any(chances)
-    return all(chances)
+    operators = runs.groupby("operator").agg({"score": "mean", "most_frequent_high": "first"})
+    # No comparison with NaN, an unknown end, is true.
+    at_chance = operators["score"] <= operators["most_frequent_high"]
+    return bool(at_chance.any() if lost else at_chance.all())
 
 
 def add_baselines(rows: pd.DataFrame, baselines: WithoutModel, value: str = "value") -> pd.DataFrame:
@@ -277,16 +267,9 @@ def add_baselines(rows: pd.DataFrame, baselines: WithoutModel, value: str = "val
     Returns:
         The rows in the same order; in `at_chance`, `<NA>` is unknown.
     """
-    added = []
-    for row in rows.to_dict("records"):
-        numbers = look_up_baselines(row, baselines)
-        chance = is_at_chance(row[value], numbers["most_frequent_high"])
-        added.append({**numbers, "at_chance": chance})
-    types = {
-        "most_frequent": float,
-        "most_frequent_high": float,
-        "words_and_overlap": float,
-        "at_chance": "boolean",
-    }
-    columns = pd.DataFrame(added, columns=list(types), index=rows.index).astype(types)
-    return pd.concat([rows, columns], axis=1)
+    found = [look_up_baselines(row, baselines) for row in rows.to_dict("records")]
+    added = pd.DataFrame(found, index=rows.index, columns=["most_frequent", "most_frequent_high", "words_and_overlap"])
+    # A nullable type, in which a comparison with a missing number is missing.
+    score = rows[value].astype("Float64")
+    added["at_chance"] = score <= added["most_frequent_high"].astype("Float64")
+    return pd.concat([rows, added], axis=1)

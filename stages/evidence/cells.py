@@ -128,8 +128,9 @@ def fill_cells(table: Table, sources: CellSources) -> pd.DataFrame:
 
 def _fill_list(table: Table, paper: pd.DataFrame, sources: CellSources) -> list[dict]:
     cells, more = [], []
+    own_sizes = [size for size in sources.sizes if size not in PAPER_SIZES]
     for printed in paper.itertuples():
-        measured = (table.cells or {}).get(f"{printed.row_key} / {printed.column_key}", Column())
+        measured = table.cells.get(f"{printed.row_key} / {printed.column_key}", Column())
         fields = measured.select or {}
         label = measured.label or f"{printed.row}: {printed.column_key.replace('_', ' ')}"
         row = Row(key=printed.row_key, label=label.format(**fields), select={})
@@ -138,22 +139,21 @@ def _fill_list(table: Table, paper: pd.DataFrame, sources: CellSources) -> list[
         # Each cell of the papers' sizes is repeated for every other size at which this run measured pre-trained models.
         if fields.get("size") not in PAPER_SIZES:
             continue
-        for size in sources.sizes:
+        for size in own_sizes:
             own = replace(column, select={**fields, "size": size})
-            runs = select_rows(sources.run, **own.select)
-            if size not in PAPER_SIZES and runs["pretraining_seed"].notna().any():
-                row = Row(
-                    key=f"{size}.{printed.row_key}",
-                    label=label.format(size=size),
-                    select={},
-                )
-                more.append(_fill_cell(table, row, own, None, sources))
+            if select_rows(sources.run, **own.select)["pretraining_seed"].notna().any():
+                own_row = replace(row, key=f"{size}.{row.key}", label=label.format(size=size))
+                more.append(_fill_cell(table, own_row, own, None, sources))
     return cells + more
 
 
 def _fill_matrix(table: Table, columns: list[Column], paper: pd.DataFrame, sources: CellSources) -> list[dict]:
     printed = {(cell.row_key, cell.column_key): cell for cell in paper.itertuples()}
-    rows = [_find_row(table, key) for key in paper["row_key"].drop_duplicates()]
+    rows = []
+    for key in paper["row_key"].drop_duplicates():
+        # The specification lists only the rows whose key does not fit the pattern.
+        row = table.rows.get(key) or _make_row(table, specifications.match_fields(table.row_key, key))
+        rows.append(row)
     # Rows that only this run has follow the rows of the paper.
     rows += _list_own_rows(table, columns, sources, [row.select for row in rows])
     cells = []
@@ -161,13 +161,6 @@ def _fill_matrix(table: Table, columns: list[Column], paper: pd.DataFrame, sourc
         for column in columns:
             cells.append(_fill_cell(table, row, column, printed.get((row.key, column.key)), sources))
     return cells
-
-
-def _find_row(table: Table, key: str) -> Row:
-    if key in table.rows:
-        return table.rows[key]
-    # The specification lists only the rows whose key does not fit the pattern.
-    return _make_row(table, specifications.match_fields(table.row_key, key))
 
 
 def _make_row(table: Table, fields: dict[str, str]) -> Row:
@@ -185,7 +178,8 @@ def _list_own_rows(table: Table, columns: list[Column], sources: CellSources, in
     # The rows of a table without a pattern are those of the paper only.
     if not names:
         return []
-    run = sources.run[sources.run["operator"].isin(sources.operators)]
+    run = select_rows(sources.run, operator=sources.operators)
+    # A table may have no measured column.
     parts = [run.iloc[:0]]
     for column in columns:
         if column.select is not None:
@@ -204,12 +198,9 @@ def _expand_columns(table: Table, run: pd.DataFrame) -> list[Column]:
             continue
         for values in select_rows(run, **column.select)[fields].drop_duplicates().to_dict("records"):
             key = column.key.format(**values)
-            label = column.label.format(**values)
+            own = replace(column, key=key, label=column.label.format(**values), select=column.select | values)
             # A column that is listed precedes a pattern.
-            columns.setdefault(
-                key,
-                replace(column, key=key, label=label, select=column.select | values),
-            )
+            columns.setdefault(key, own)
     return list(columns.values())
 
 

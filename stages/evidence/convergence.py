@@ -32,14 +32,6 @@ MILESTONES = (
 )
 # Metrics of milestones, reached or not.
 NAMES = (*MILESTONES, *(name + NOT_REACHED for name in MILESTONES))
-EVENTS = [
-    "size",
-    "operator",
-    "milestone",
-    "pretraining_seed",
-    "step",
-    "reached",
-]
 
 
 def add_steps(rows: pd.DataFrame) -> pd.DataFrame:
@@ -75,38 +67,33 @@ def measure_losses(rows: pd.DataFrame, levels: Sequence[float] = LEVELS) -> pd.D
           also differences from reference operators, such as `late_loss_over_original`.
         - `steps_to_loss` for each level (condition `loss=LEVEL`).
     """
-    finals, firsts, lates, milestones = [], [], [], []
-    for keys, run in select_validation_loss(rows).groupby(RUN, sort=False):
+    evaluations = select_validation_loss(rows)
+    # Without the condition, which is the step.
+    ends = evaluations[["stage", *RUN, "value"]]
+    first = ends.drop_duplicates(RUN).assign(metric="first_validation_loss")
+    final = ends.drop_duplicates(RUN, keep="last").assign(metric="final_validation_loss")
+    lates, milestones = [], []
+    for keys, run in evaluations.groupby(RUN, sort=False):
         fields = {"stage": "pretraining", **dict(zip(RUN, keys, strict=True))}
         steps = run["step"].to_numpy()
         losses = run["value"].to_numpy(float)
-        finals.append({**fields, "metric": "final_validation_loss", "value": losses[-1]})
-        firsts.append({**fields, "metric": "first_validation_loss", "value": losses[0]})
         # A run with few evaluations has no late loss.
         second_half = losses[2 * steps >= steps[-1]]
         if len(second_half) >= LAST:
             mean = fsum(second_half[-LAST:]) / LAST
             lates.append({**fields, "metric": "late_loss", "value": mean})
         for level in levels:
-            crossing = survival.find_crossing(steps, losses, level)
-            milestone = _name_milestone("steps_to_loss", *crossing)
-            milestone["condition"] = f"loss={level:g}"
-            milestones.append({**fields, **milestone})
+            milestone = _measure_milestone("steps_to_loss", steps, losses, level)
+            milestones.append({**fields, **milestone, "condition": f"loss={level:g}"})
     late = pd.DataFrame(lates, columns=FIELDS)
-    return stack_frames(
-        [
-            pd.DataFrame(finals + firsts, columns=FIELDS),
-            late,
-            compute_gains(late),
-            pd.DataFrame(milestones, columns=FIELDS),
-        ]
-    )
+    return stack_frames([final, first, late, compute_gains(late), pd.DataFrame(milestones)]).reindex(columns=FIELDS)
 
 
-def _name_milestone(milestone: str, step: float, reached: bool) -> dict:
+def _measure_milestone(metric: str, steps: np.ndarray, values: np.ndarray, level: float, rising: bool = False) -> dict:
+    step, reached = survival.find_crossing(steps, values, level, rising)
     if not reached:
-        milestone += NOT_REACHED
-    return {"metric": milestone, "value": step}
+        metric += NOT_REACHED
+    return {"metric": metric, "value": step}
 
 
 def measure_steps_to_scores(whole: pd.DataFrame) -> pd.DataFrame:
@@ -136,8 +123,7 @@ def measure_steps_to_scores(whole: pd.DataFrame) -> pd.DataFrame:
         }
         for milestone, target in targets.items():
             if target is not None:
-                crossing = survival.find_crossing(steps, scores, SHARE * target, rising=True)
-                measures.append({**fields, **_name_milestone(milestone, *crossing)})
+                measures.append(fields | _measure_milestone(milestone, steps, scores, SHARE * target, rising=True))
         drops = np.maximum(-np.diff(scores), 0)
         measures.append({**fields, "metric": "summed_drops", "value": float(drops.sum())})
     return pd.DataFrame(measures, columns=FIELDS)
@@ -152,7 +138,7 @@ def collect_events(measured: pd.DataFrame) -> pd.DataFrame:
         With several fine-tuning runs, `step` is their mean if all reached the milestone, or else the mean of the last
         steps of the runs that did not.
     """
-    rows = measured[measured["metric"].isin(NAMES)]
+    rows = select_rows(measured, metric=NAMES)
     kind = rows["metric"].str.removesuffix(NOT_REACHED)
     rows = rows.assign(
         milestone=rows["condition"].where(kind == "steps_to_loss", kind),
@@ -166,7 +152,7 @@ def collect_events(measured: pd.DataFrame) -> pd.DataFrame:
         step=("value", "mean"),
         reached=("reached", "all"),
     )
-    return events.reset_index()[EVENTS]
+    return events.reset_index()
 
 
 def select_milestone_events(measured: pd.DataFrame) -> pd.DataFrame:
@@ -183,7 +169,7 @@ def select_final_losses(measured: pd.DataFrame) -> pd.DataFrame:
     events = collect_events(measured)
     # Milestones have the order of the levels.
     levels = events.loc[events["milestone"].str.startswith("loss="), "milestone"]
-    left = events[events["milestone"].isin(levels[:1])]
+    left = select_rows(events, milestone=list(levels[:1]))
     return losses.merge(left[[*RUN, "reached"]], on=RUN, how="left")
 
 
@@ -224,18 +210,13 @@ def estimate_milestones(measured: pd.DataFrame, by_step: pd.DataFrame, confidenc
     for row in means.itertuples():
         place = {"size": row.size, "operator": row.operator}
         arrivals = select_rows(reaching, **place, milestone=row.milestone, reached=True)
-        of_loss = row.milestone.startswith("loss=")
-        quantity = "loss" if of_loss else "glue_score"
+        quantity = "loss" if row.milestone.startswith("loss=") else "glue_score"
         evaluated = select_rows(by_step, **place, quantity=quantity)["step"]
         bracket = (None, None)
         if len(arrivals):
-            bracket = find_bracket(np.sort(evaluated), arrivals["step"])
+            bracket = find_bracket(evaluated.to_numpy(), arrivals["step"])
         brackets.append(bracket)
-    brackets = pd.DataFrame(
-        brackets,
-        columns=["after", "before"],
-        dtype="Int64",
-    )
+    brackets = pd.DataFrame(brackets, columns=["after", "before"], dtype="Int64")
     columns = ["size", "operator", "milestone", *survival.MEANS, "after", "before"]
     return pd.concat([means, brackets], axis=1)[columns]
 
@@ -243,15 +224,12 @@ def estimate_milestones(measured: pd.DataFrame, by_step: pd.DataFrame, confidenc
 def find_bracket(evaluated: np.ndarray, steps: pd.Series) -> tuple[int, int]:
     """Finds the evaluations around all steps: 150 and 260 lie between the evaluations at 100 and 300.
 
-    Both arguments are steps, `evaluated` in increasing order. Returns the last evaluation before the lowest step (0
+    Both arguments are steps. Returns the last evaluation before the lowest step (0
     without such an evaluation), and the first evaluation not before the highest step.
     """
     earlier = evaluated[evaluated < steps.min()]
-    after = 0
-    if len(earlier):
-        after = int(earlier[-1])
-    before = np.searchsorted(evaluated, steps.max())
-    return after, int(evaluated[before])
+    later = evaluated[evaluated >= steps.max()]
+    return int(earlier.max(initial=0)), int(later.min())
 
 
 def summarise_curves(rows: pd.DataFrame, whole: pd.DataFrame) -> pd.DataFrame:

@@ -10,7 +10,7 @@ import pandas as pd
 
 from stages.benchmarks.glue import TASK_OF
 from stages.evidence.fields import FIELDS, list_other_fields, select_rows
-from stages.evidence.scores import MISMATCHED
+from stages.evidence.scores import MISMATCHED, average_columns
 from stages.schema.settings import REFERENCE
 
 # By metric: the count of the operator, and the count of the original with which the saving compares.
@@ -26,6 +26,8 @@ SAVINGS = {
 }
 # Strongest noise of Kowsher et al., as a share of the mean norm of embeddings.
 LOUDEST = 0.4
+# Condition of an accuracy under noise.
+LEVEL = r"^noise=([\d.]+)$"
 # Metrics by their names in `measure_curves`.
 NOISE = {"lost": "accuracy_lost", "area": "accuracy_under_noise"}
 # Kowsher et al. state gains over each of these operators.
@@ -76,12 +78,8 @@ def compute_savings(counts: pd.DataFrame) -> pd.DataFrame:
         pairs = pair_with_reference(counted, original)
         parts.append(pairs.assign(value=100 * (1 - pairs["value"] / pairs["reference"])))
     blocks = pair_with_original(counts, "attention_block_parameters")
-    parts.append(
-        blocks.assign(
-            metric="block_factor",
-            value=blocks["reference"] / blocks["value"],
-        )
-    )
+    factors = blocks["reference"] / blocks["value"]
+    parts.append(blocks.assign(metric="block_factor", value=factors))
     return pd.concat(parts)[FIELDS]
 
 
@@ -94,12 +92,8 @@ def compute_gains(rows: pd.DataFrame) -> pd.DataFrame:
     for reference in REFERENCES:
         is_reference = rows["operator"] == reference
         pairs = pair_with_reference(rows[~is_reference], rows[is_reference])
-        parts.append(
-            pairs.assign(
-                metric=pairs["metric"] + f"_over_{reference}",
-                value=pairs["value"] - pairs["reference"],
-            )
-        )
+        gains = pairs["value"] - pairs["reference"]
+        parts.append(pairs.assign(metric=pairs["metric"] + f"_over_{reference}", value=gains))
     return pd.concat(parts)[FIELDS]
 
 
@@ -109,17 +103,14 @@ def select_question_answering(rows: pd.DataFrame) -> pd.DataFrame:
     The `condition` is `single` for models fine-tuned on SQuAD directly, `triviaqa` for models fine-tuned on TriviaQA
     first.
     """
-    rows = select_rows(rows, stage="question_answering")
-    rows = rows[rows["task"].isin(QA_TASKS) & rows["metric"].isin(("exact_match", "f1"))]
+    rows = select_rows(rows, stage="question_answering", task=list(QA_TASKS), metric=["exact_match", "f1"])
     rows = rows.assign(
         condition=rows["task"].map(QA_TASKS),
         task=None,
         evaluated_on=rows["task"].str.removesuffix("_triviaqa"),
     )
-    groups = rows.groupby(list_other_fields("evaluated_on", "value"), dropna=False, sort=False)
-    means = groups.agg(value=("value", "mean"), sets=("value", "size")).reset_index()
-    both = means[means["sets"] == 2].assign(evaluated_on="squad")
-    return pd.concat([rows[FIELDS], both[FIELDS]])
+    both = average_columns(rows, ("squad1", "squad2"), "squad")
+    return pd.concat([rows, both])[FIELDS]
 
 
 def select_elsewhere(rows: pd.DataFrame) -> pd.DataFrame:
@@ -132,6 +123,13 @@ def select_elsewhere(rows: pd.DataFrame) -> pd.DataFrame:
     # the mismatched split would count MNLI twice
     matched = balanced["evaluated_on"] != MISMATCHED
     return balanced[other_task & matched]
+
+
+def select_noise_levels(rows: pd.DataFrame) -> pd.DataFrame:
+    """Selects accuracies under noise from observations, with the `level` as a column: 0.4 of `noise=0.4`."""
+    rows = select_rows(rows, stage="noise", metric="accuracy")
+    levels = rows["condition"].str.extract(LEVEL, expand=False).astype(float)
+    return rows.assign(level=levels)[levels.notna()].reset_index(drop=True)
 
 
 def measure_curves(rows: pd.DataFrame, keys: list[str]) -> pd.DataFrame:
@@ -163,11 +161,9 @@ def measure_curves(rows: pd.DataFrame, keys: list[str]) -> pd.DataFrame:
 def measure_noise(rows: pd.DataFrame) -> pd.DataFrame:
     """Measures `accuracy_lost` from no noise to level 0.4, and the mean `accuracy_under_noise` over these levels.
 
-    The rows are accuracies under noise on the embeddings (condition `noise=0.05`). Runs without level 0 or 0.4, the
-    highest level of Kowsher et al., are left out.
+    Runs without level 0 or 0.4, the highest level of Kowsher et al., are left out.
     """
-    rows = select_rows(rows, metric="accuracy")
-    rows = rows.assign(level=rows["condition"].str.removeprefix("noise=").astype(float))
+    rows = select_noise_levels(rows)
     rows = rows[rows["level"] <= LOUDEST]
     keys = list_other_fields("condition", "value")
     levels = rows.groupby(keys, dropna=False)["level"]
@@ -192,21 +188,16 @@ def measure_times(rows: pd.DataFrame) -> pd.DataFrame:
     """
     # A round times all operators one after another, so that a drift of the machine affects all operators alike.
     epochs = pair_with_original(rows, "seconds_per_epoch")
-    shorter = epochs.assign(
-        metric="time_saved_percent",
-        value=100 * (1 - epochs["value"] / epochs["reference"]),
-    )
-    faster = epochs.assign(
-        metric="faster_percent",
-        value=100 * (epochs["reference"] / epochs["value"] - 1),
-    )
-    steps = pair_with_original(rows, "seconds_per_step")
-    longer = steps.assign(
-        metric="longer_step_percent",
-        value=100 * (steps["value"] / steps["reference"] - 1),
-    )
-    longer = longer[longer["operator"] != REFERENCE]
-    return pd.concat([shorter, faster, longer])[FIELDS]
+    saved = 100 * (1 - epochs["value"] / epochs["reference"])
+    faster = 100 * (epochs["reference"] / epochs["value"] - 1)
+    steps = pair_with_original(rows, "seconds_per_step").query("operator != @REFERENCE")
+    longer = 100 * (steps["value"] / steps["reference"] - 1)
+    parts = [
+        epochs.assign(metric="time_saved_percent", value=saved),
+        epochs.assign(metric="faster_percent", value=faster),
+        steps.assign(metric="longer_step_percent", value=longer),
+    ]
+    return pd.concat(parts)[FIELDS]
 
 
 def summarise_times(rows: pd.DataFrame) -> pd.DataFrame:

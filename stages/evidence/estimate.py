@@ -14,7 +14,6 @@ from stages.evidence.statistics import (
     FEWEST,
     FINETUNING,
     PRETRAINING,
-    compute_mean_interval,
     find_units,
     varies,
 )
@@ -98,20 +97,10 @@ def compare_by_welch(arm: np.ndarray, reference: np.ndarray, confidence: float) 
         return Estimate(value, n)
     square = np.var(arm, ddof=1) / n[0]
     other_square = np.var(reference, ddof=1) / n[1]
-    error = sqrt(square + other_square)
+    variance = square + other_square
     # Welch and Satterthwaite: the degrees of freedom of a sum of two variances that may differ.
     weights = square**2 / (n[0] - 1) + other_square**2 / (n[1] - 1)
-    freedom = float((square + other_square) ** 2 / weights)
-    half = float(stats.t.ppf((1 + confidence) / 2, freedom)) * error
-    return Estimate(
-        value=value,
-        n=n,
-        low=value - half,
-        high=value + half,
-        error=error,
-        freedom=freedom,
-        p=_compute_p(value, error, freedom),
-    )
+    return _make_estimate(value, n, sqrt(variance), float(variance**2 / weights), confidence)
 
 
 def compare_paired(arm: np.ndarray, reference: np.ndarray, confidence: float) -> Estimate:
@@ -121,21 +110,22 @@ def compare_paired(arm: np.ndarray, reference: np.ndarray, confidence: float) ->
     """
     differences = arm - reference
     n = len(differences)
-    mean, sd, low, high = compute_mean_interval(differences, confidence)
+    mean = float(np.mean(differences))
     if not varies(differences):
         return Estimate(mean, (n, n), paired=True)
-    error = sd / sqrt(n)
+    error = float(stats.sem(differences))
+    return replace(_make_estimate(mean, (n, n), error, n - 1, confidence), paired=True)
+
+
+def _make_estimate(value: float, n: tuple[int, int], error: float, freedom: float, confidence: float) -> Estimate:
+    """Makes an estimate with the t interval and the two-sided p value."""
+    half = float(stats.t.ppf((1 + confidence) / 2, freedom)) * error
     return Estimate(
-        value=mean,
-        n=(n, n),
-        low=low,
-        high=high,
+        value=value,
+        n=n,
+        low=value - half,
+        high=value + half,
         error=error,
-        freedom=n - 1,
-        p=_compute_p(mean, error, n - 1),
-        paired=True,
+        freedom=freedom,
+        p=float(2 * stats.t.sf(abs(value / error), freedom)),
     )
-
-
-def _compute_p(value: float, error: float, freedom: float) -> float:
-    return float(2 * stats.t.sf(abs(value / error), freedom))

@@ -23,11 +23,10 @@ def compute_measurements(rows: pd.DataFrame, levels: Sequence[float] = convergen
         are missing.
     """
     rows = rows.reindex(columns=FIELDS).astype(dict.fromkeys(TEXTS, "str"))
-    counts = rows[rows["stage"].isin(("parameters", "tasks"))]
+    counts = select_rows(rows, stage=["parameters", "tasks"])
     columns = scores.compute_column_scores(rows)
     whole = scores.compute_mean_scores(columns)
-    tuned = select_rows(rows, stage="finetuning")
-    raw = tuned[tuned["evaluated_on"].isin(scores.COLUMNS)]
+    raw = select_rows(rows, stage="finetuning", evaluated_on=scores.COLUMNS)
     answers = derived.select_question_answering(rows)
     noise = select_rows(rows, stage="noise")
     transfer = select_rows(rows, stage="cross_domain")

@@ -9,6 +9,8 @@ from pathlib import Path
 import pandas as pd
 import yaml
 
+from stages.evidence.fields import select_rows
+
 FOLDER = Path("data/published")
 # By the key in protocol.yaml.
 PAPERS = {
@@ -127,10 +129,10 @@ def read_times_saved(run: pd.DataFrame) -> pd.DataFrame:
         measured mean, or NaN.
     """
     numbers = read_table(FIGURES)
-    printed = numbers[numbers["column_key"] == "time_reduction"]
+    printed = select_rows(numbers, column_key="time_reduction")
     tasks = printed["row_key"].str.removeprefix("time.")
     frames = [printed.assign(label=tasks, operator="shared", size="base", source="published")]
-    timed = run[run["metric"] == "time_saved_percent"].rename(columns={"task": "label"})
+    timed = select_rows(run, metric="time_saved_percent").rename(columns={"task": "label"})
     if len(timed):
         rounds = timed.groupby(["operator", "size", "label"], sort=False)["value"]
         frames.append(rounds.agg(value="mean", n="size").reset_index().assign(source="reproduced"))

@@ -3,9 +3,12 @@
 The paper calls the column QQP accuracy; the authors' released results show the mean of accuracy and F1.
 """
 
+from collections.abc import Sequence
+
 import pandas as pd
 
 from stages.benchmarks.glue import TASK_OF, TASKS
+from stages.evidence.fields import select_rows
 
 COLUMNS = ("mrpc", "cola", "mnli_m", "mnli_mm", "qqp", "rte", "stsb", "qnli", "sst2")
 # The second split of MNLI; for a task with one column, the first split is used.
@@ -70,10 +73,12 @@ def compute_mean_scores(columns: pd.DataFrame) -> pd.DataFrame:
     Returns:
         A row per run and mean; `evaluated_on` is `glue_score` or, without the mismatched split of MNLI, `glue_matched`.
     """
-    frames = []
-    for name, wanted in MEANS.items():
-        groups = columns[columns["evaluated_on"].isin(wanted)].groupby(RUN, dropna=False, sort=False)
-        means = groups.agg(value=("value", "mean"), columns=("value", "size")).reset_index()
-        complete = means[means["columns"] == len(wanted)].drop(columns="columns")
-        frames.append(complete.assign(metric="score", evaluated_on=name))
-    return pd.concat(frames)
+    return pd.concat([average_columns(columns, wanted, name) for name, wanted in MEANS.items()])
+
+
+def average_columns(rows: pd.DataFrame, wanted: Sequence[str], name: str) -> pd.DataFrame:
+    """Averages the `wanted` columns, as `evaluated_on` `name`, for each run that has all of these columns."""
+    keys = list(rows.columns.drop(["evaluated_on", "value"]))
+    values = select_rows(rows, evaluated_on=wanted).groupby(keys, dropna=False, sort=False)["value"]
+    complete = values.size() == len(wanted)
+    return values.mean()[complete].reset_index().assign(evaluated_on=name)

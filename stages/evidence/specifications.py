@@ -59,7 +59,7 @@ class Table:
         row_label: pattern for the labels of rows.
         rows: rows whose key does not fit the pattern, by key.
         columns: of a table with common columns.
-        cells: of a list, by `ROW KEY / COLUMN KEY`; None for a table with columns.
+        cells: of a list, by `ROW KEY / COLUMN KEY`; empty for a table with columns.
         edition: the same table in the paper's other edition.
         notes: below the table.
     """
@@ -76,14 +76,14 @@ class Table:
     row_label: str = ""
     rows: dict[str, Row]
     columns: list[Column]
-    cells: dict[str, Column] | None
+    cells: dict[str, Column]
     edition: str | None = None
     notes: Sequence[str] = ()
 
     @property
     def is_list(self) -> bool:
         """Whether the table is a list of single numbers, without common rows and columns."""
-        return self.cells is not None
+        return not self.columns
 
 
 @cache
@@ -105,14 +105,11 @@ def _make_table(
     # Most tables have one unit for all cells.
     # Columns and cells may have a separate factor and separate decimals.
     defaults = {"scale": scale, "decimals": decimals}
-    columns_of_cells = None
-    if cells is not None:
-        columns_of_cells = {place: Column(**defaults | cell) for place, cell in cells.items()}
     return Table(
         name=name,
         rows={key: Row(key=key, **row) for key, row in (rows or {}).items()},
         columns=[Column(**defaults | column) for column in columns],
-        cells=columns_of_cells,
+        cells={place: Column(**defaults | cell) for place, cell in (cells or {}).items()},
         **entry,
     )
 

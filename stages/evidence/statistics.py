@@ -125,9 +125,7 @@ def summarise_groups(rows: pd.DataFrame, keys: list[str], confidence: float) -> 
     """
     cells = []
     for values, runs in rows.groupby(keys, dropna=False, sort=False):
-        cell = dict(zip(keys, values, strict=True))
-        cell.update(asdict(summarise_cell(runs, confidence)))
-        cells.append(cell)
+        cells.append(dict(zip(keys, values, strict=True)) | asdict(summarise_cell(runs, confidence)))
     statistics = [field.name for field in fields(Summary)]
     return pd.DataFrame(cells, columns=[*keys, *statistics])
 

@@ -42,8 +42,8 @@ def select_measures(rows: pd.DataFrame) -> pd.DataFrame:
     by_epoch = select_epochs(rows)
     last_epochs = by_epoch.groupby(["protocol", "operator"])["epoch"].transform("max")
     last = by_epoch[by_epoch["epoch"] == last_epochs]
-    peaks = by_epoch[by_epoch["metric"] == PEAK].sort_values("value", kind="stable")
-    peaks = peaks.groupby(["protocol", "operator", "pretraining_seed"], sort=False).tail(1)
+    peaks = select_rows(by_epoch, metric=PEAK).sort_values("value", kind="stable")
+    peaks = peaks.drop_duplicates(["protocol", "operator", "pretraining_seed"], keep="last")
     ends = [
         last.assign(metric="final_" + last["metric"], condition=None),
         peaks.assign(metric=f"peak_{PEAK}", condition=None),
@@ -73,8 +73,7 @@ def average_curves(rows: pd.DataFrame) -> pd.DataFrame:
         A row per `protocol`, `operator`, `metric` and `epoch`: `mean`, `minimum`, `maximum`, and `n`, the number of
         seeds.
     """
-    by_epoch = select_epochs(rows)
-    by_epoch = by_epoch[by_epoch["metric"].isin(CURVES)]
+    by_epoch = select_rows(select_epochs(rows), metric=CURVES)
     return statistics.compute_bands(by_epoch, ["protocol", "operator", "metric", "epoch"])
 
 
