@@ -7,7 +7,6 @@ import re
 from dataclasses import dataclass
 from functools import cached_property
 from math import ceil, floor, isfinite, isinf, isnan, log10
-from typing import ClassVar
 
 import pandas as pd
 
@@ -109,8 +108,8 @@ class Grid(Shown):
     groups: tuple[Group, ...]
     labelled: bool = False
     parts: tuple[str, ...] = ()
-    kind: ClassVar[str] = "table"
-    empty: ClassVar[bool] = False
+    kind = "table"
+    empty = False
 
     @property
     def width(self) -> str:
