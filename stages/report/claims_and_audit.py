@@ -49,20 +49,11 @@ class Verdict(Value):
     kind: str = "verdict"
 
 
-@dataclass(frozen=True, kw_only=True)
-class Ledger(Grid):
-    """A table whose page unfolds each row to the reasons.
-
-    The first value of a row is the statement, with its place as the reason; the other values are verdicts.
-    """
-
-    kind = "ledger"
-
-
-def build_claims(ledger: pd.DataFrame, checks: pd.DataFrame) -> Ledger:
+def build_claims(ledger: pd.DataFrame, checks: pd.DataFrame) -> Grid:
     """Builds the list of claims: each with its verdicts, reasons and checks of the audit."""
     words = checks.set_index("check")["verdict"].replace(AUDITED)
-    return Ledger(
+    return Grid(
+        kind="ledger",
         name="claims",
         title="Claims of the four sources",
         stage="analysis",
@@ -73,12 +64,13 @@ def build_claims(ledger: pd.DataFrame, checks: pd.DataFrame) -> Ledger:
     )
 
 
-def build_audit(checks: pd.DataFrame) -> Ledger:
+def build_audit(checks: pd.DataFrame) -> Grid:
     """Builds the list of all checks: the worst first; among equal verdicts, the `findings` of sections.yaml."""
     rows = _sort_worst(checks)
     names = {"check": "id", "statement": "claim", "arithmetic": "because"}
     entries = rows.rename(columns=names).assign(where=rows["source"], ledger=QUESTION.label, audit_ids="")
-    return Ledger(
+    return Grid(
+        kind="ledger",
         name="audit",
         title="All checks of the published numbers",
         stage="audit",
@@ -165,5 +157,5 @@ def _make_entries(rows: pd.DataFrame, headings: Sequence[Heading], symbols: dict
         statement = Value(write_names(row.claim), because=row.where, kind="text")
         menus = [(verdict.heading, verdict.text) for verdict in verdicts.values()]
         line = Line("", (statement, *verdicts.values()))
-        entries.append(Group(name, (line,), anchor=name, words=(("Source", row.source), *menus)))
+        entries.append(Group(name, (line,), words=(("Source", row.source), *menus)))
     return tuple(entries)

@@ -8,7 +8,6 @@ import re
 import shutil
 import subprocess
 import tempfile
-import unicodedata
 from pathlib import Path
 
 import jinja2
@@ -52,6 +51,9 @@ ESCAPES = {
     "”": "''",
     "◆": r"$\diamond$",
 }
+SPACE = re.compile(r"\s")
+# characters that cannot be set in every font encoding, unlike ASCII, superscripts and most letters of Latin 1
+UNKNOWN = re.compile("[^ -~¹²³À-ÏÑ-ÖØ-Ýß-ïñ-öø-ýÿ]")
 # a power and an index in a formula, both escaped
 POWER = re.compile(r"\\textasciicircum\{\}(\w)")
 INDEX = re.compile(r"\\_(\w)")
@@ -94,8 +96,8 @@ def escape(value: object) -> Latex:
     if isinstance(value, Latex):
         return value
     # a standard deviation stays on one line with the sign before it
-    text = str(value).replace("± ", "±\N{NO-BREAK SPACE}")
-    return Latex("".join(_escape_character(character) for character in text))
+    text = str(value).replace("± ", "±\N{NO-BREAK SPACE}").translate(str.maketrans(ESCAPES))
+    return Latex(UNKNOWN.sub(lambda match: f"U+{ord(match[0]):04X}", SPACE.sub(" ", text)))
 
 
 def format_formula(text: str) -> Latex:
@@ -129,21 +131,6 @@ def choose_columns(grid: Grid) -> Latex:
         side = "raggedleft" if kind == "number" else "raggedright"
         types.append(rf">{{\{side}\arraybackslash}}p{{{free * weight / sum(weights):.3f}\linewidth}}")
     return Latex("".join(types))
-
-
-def _escape_character(character: str) -> str:
-    """Escapes a character for LaTeX; a character that a font may lack is printed as a code point."""
-    if character in ESCAPES:
-        return ESCAPES[character]
-    if character.isspace():
-        return " "
-    if character.isascii() and character.isprintable():
-        return character
-    # accented letters and superscripts of Latin 1 can be set in every font encoding, unlike þ or ð
-    settable = unicodedata.decomposition(character) or character in "æÆøØß"
-    if ord(character) < 0x100 and settable:
-        return character
-    return f"U+{ord(character):04X}"
 
 
 def compile_pdf(folder: Path, name: str) -> None:

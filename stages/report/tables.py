@@ -55,14 +55,12 @@ class Line:
 class Group:
     """One row of a table, of one or more lines.
 
-    `remark` is a property, such as `not in the paper`; links lead to `anchor`; readers filter by `words`, (menu,
-    choice).
+    `remark` is a property, such as `not in the paper`; readers filter by `words`, (menu, choice).
     """
 
     label: str
     lines: tuple[Line, ...]
     remark: str = ""
-    anchor: str = ""
     words: tuple[tuple[str, str], ...] = ()
 
 
@@ -100,7 +98,8 @@ class Shown:
 class Grid(Shown):
     """A table: `first` is the heading of the labels of groups, and `headings` are those of the columns of values.
 
-    `labelled`: whether lines have labels. `parts`: names of the tables that hold one edition each.
+    `labelled`: whether lines have labels. `parts`: names of the tables that hold one edition each. `kind`: `ledger` if the
+    page unfolds each row to the reasons; the first value of such a row is the statement, with its place as the reason.
     """
 
     first: str
@@ -108,7 +107,7 @@ class Grid(Shown):
     groups: tuple[Group, ...]
     labelled: bool = False
     parts: tuple[str, ...] = ()
-    kind = "table"
+    kind: str = "table"
     empty = False
 
     @property
