@@ -6,7 +6,6 @@ data/analysis/claims.csv, and `checks` is data/audit/checks.csv; both have texts
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import pandas as pd
 
@@ -37,16 +36,6 @@ BY_READING = f"{INCONSISTENT} by reading"
 WORDS = [*Statement, *AUDITED.values(), BY_READING]
 # A fact has the first of these verdicts that a check of the fact has.
 WORST = [INCONSISTENT, Statement.UNDECIDED, Statement.TRUNCATED, CONSISTENT, Statement.NOT_CHECKABLE]
-
-
-@dataclass(frozen=True, kw_only=True)
-class Verdict(Value):
-    """The cell of a verdict, with the label of the column; `checks` are (name, symbol)."""
-
-    heading: str
-    symbol: str = ""
-    tone: str = ""
-    kind: str = "verdict"
 
 
 def build_claims(ledger: pd.DataFrame, checks: pd.DataFrame) -> Grid:
@@ -140,22 +129,20 @@ def _count_words(rows: pd.DataFrame) -> pd.DataFrame:
 
 
 def _make_entries(rows: pd.DataFrame, headings: Sequence[Heading], symbols: dict[str, str]) -> tuple[Group, ...]:
-    """Makes an entry of each `id`, with menus to filter by; `symbols` are by check."""
+    """Makes an entry of each `id`; `symbols` are by check."""
     entries = []
     for name, found in rows.groupby("id", sort=False):
-        verdicts = {heading.label: Verdict(text="", heading=heading.label) for heading in headings}
+        verdicts = {heading.label: Value("", kind="verdict") for heading in headings}
         for row in found.itertuples():
             checks = filter(symbols.get, row.audit_ids.split(", "))
-            verdicts[row.ledger] = Verdict(
+            verdicts[row.ledger] = Value(
                 text=row.verdict,
                 because=write_names(row.because).replace("_", " ").strip(),
                 checks=tuple((check, symbols[check]) for check in checks),
-                heading=row.ledger,
-                symbol=SYMBOL_OF[row.verdict],
-                tone=TONE_OF.get(row.verdict, ""),
+                kind="verdict",
             )
-        statement = Value(write_names(row.claim), because=row.where, kind="text")
-        menus = [(verdict.heading, verdict.text) for verdict in verdicts.values()]
+        first = found.iloc[0]
+        statement = Value(write_names(first["claim"]), because=first["where"], kind="text")
         line = Line("", (statement, *verdicts.values()))
-        entries.append(Group(name, (line,), words=(("Source", row.source), *menus)))
+        entries.append(Group(name, (line,), source=first["source"]))
     return tuple(entries)

@@ -10,6 +10,7 @@ import jinja2
 from markupsafe import Markup, escape
 
 from stages.report import text_templates
+from stages.report.claims_and_audit import SYMBOL_OF, TONE_OF
 from stages.report.looks import GRID, HEAT, INK, PAPER, STYLES
 from stages.report.tables import FORMULA
 
@@ -28,7 +29,7 @@ IDENTIFIER = re.compile(r'\bid="|url\(#|href="#')
 def make_environment(folder: Path) -> jinja2.Environment:
     """Builds the Jinja environment of the HTML templates of a folder."""
     templates = text_templates.make_environment(folder, autoescape=True)
-    templates.globals.update(computed=FORMULA.pattern)
+    templates.globals.update(computed=FORMULA.pattern, symbols=SYMBOL_OF, tones=TONE_OF)
     templates.filters.update(formula=format_formula, inline=embed_svg)
     return templates
 

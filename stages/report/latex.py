@@ -9,6 +9,7 @@ import shutil
 import subprocess
 import tempfile
 from pathlib import Path
+from statistics import mean
 
 import jinja2
 
@@ -122,14 +123,13 @@ def choose_columns(grid: Grid) -> Latex:
         columns.append([heading.label, *(value.whole for value in values)])
     weights = []
     for column in columns:
-        words = " ".join(column).split()
-        mean = sum(map(len, column)) / len(column)
-        weights.append(max(map(len, words)) + min(mean, LONG))
-    free = 1 - GAP * len(columns)
+        longest_word = max(map(len, " ".join(column).split()))
+        weights.append(longest_word + min(mean(map(len, column)), LONG))
+    share = (1 - GAP * len(columns)) / sum(weights)
     types = []
     for kind, weight in zip(kinds, weights, strict=True):
         side = "raggedleft" if kind == "number" else "raggedright"
-        types.append(rf">{{\{side}\arraybackslash}}p{{{free * weight / sum(weights):.3f}\linewidth}}")
+        types.append(rf">{{\{side}\arraybackslash}}p{{{share * weight:.3f}\linewidth}}")
     return Latex("".join(types))
 
 

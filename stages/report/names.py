@@ -40,9 +40,11 @@ SOURCES = {
     "reproduced": "this run",
     "seed": "single runs",
 }
-# further keys: questions of studies; milestones of the GLUE score, which are 95 % of the last score of pairwise, or of
-# the operator itself; and fates of documents and sentence pairs
+# all keys; further keys are questions of studies, milestones of the GLUE score, which are 95 % of the last score of
+# pairwise or of the operator itself, and fates of documents and sentence pairs
 LABELS = {
+    **TASKS,
+    **OPERATORS,
     **PROTOCOLS,
     **SOURCES,
     "learns": "steps",
@@ -53,7 +55,7 @@ LABELS = {
     "not_selected": "kept, but more than requested",
 }
 # the key of a task as a whole word; after a full stop it is part of the name of a check
-KEYS = re.compile(r"(?<![\w.])(" + "|".join(sorted(TASKS, key=len, reverse=True)) + r")(?![\w])")
+KEYS = re.compile(r"(?<![\w.])(" + "|".join(TASKS) + r")(?![\w])")
 BEFORE_PERCENT = re.compile(r"(?<=\d) (?=%)")
 # a hyphen before a number that is in no word, date or range
 MINUS = re.compile(r"(?<![\w.\-])-(?=\d)")
@@ -70,8 +72,8 @@ def name_operator(key: str) -> str:
 
 
 def name_key(key: str) -> str:
-    """Names a protocol, source, question, milestone or fate: `loss=2.5` gives `Loss 2.5`; other texts stay."""
-    return LABELS.get(key, key.replace("loss=", "Loss "))
+    """Names any key for readers: `loss=2.5` gives `Loss 2.5`; an unknown key is shown with spaces for underscores."""
+    return LABELS.get(key, key.replace("_", " ").replace("loss=", "Loss "))
 
 
 def name_fields(fields: str, values: dict[str, object]) -> str:
@@ -111,19 +113,9 @@ def keep_percent_together(text: str) -> str:
 # by field: how the values are named; other values stand for themselves
 FIELDS = {
     "size": "BERT-{}".format,
-    "operator": name_operator,
-    "arm": name_operator,
-    "protocol": name_key,
-    "task": name_task,
-    "evaluated_on": name_task,
-    "at": name_task,
-    "split": name_task,
     "fate": lambda key: name_key(key).capitalize(),
-    "milestone": name_key,
-    "source": name_key,
-    "group": name_key,
-    "questions": name_task,
-    "trained": name_task,
-    "reason": name_task,
-    "question": name_key,
+    # may be the address of a file
+    "source": lambda key: SOURCES.get(key, key),
 }
+KEYED = "operator arm protocol task evaluated_on at split milestone group questions trained reason question"
+FIELDS.update(dict.fromkeys(KEYED.split(), name_key))

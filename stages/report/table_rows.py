@@ -42,7 +42,7 @@ def make_reader(settings: Settings) -> Callable[[str], pd.DataFrame]:
         "milestone_tests": lambda: read_tests("steps", at="milestone").dropna(subset="low"),
         "noise_measures": lambda: mark_chance(read_table("noise_measures"), read_table("noise_curves")),
         "noise_tests": partial(read_tests, "lost_noise", arm="operator", at="evaluated_on"),
-        "speed_tests": select_speed_tests,
+        "speed_tests": partial(read_tests, "speed", arm="operator", quantity="metric"),
         "transfer": lambda: complete_transfer(read_table("transfer")),
         "baselines": partial(select_baselines, settings.protocols[0]),
         "claim_totals": lambda: claims_and_audit.count_verdicts(read_results.read_claims()),
@@ -92,39 +92,21 @@ def mark_chance(measured: pd.DataFrame, curves: pd.DataFrame) -> pd.DataFrame:
     return rows.assign(at_chance=rows["at_chance"].where(rows["measure"] == "lost"))
 
 
-def read_tests(quantity: str, **columns: str) -> pd.DataFrame:
+def read_tests(quantity: str, /, **columns: str) -> pd.DataFrame:
     """Reads the comparisons of a quantity with the original, and renames columns."""
     return read_contrasts(quantity=quantity).rename(columns=columns)
 
 
-def select_speed_tests() -> pd.DataFrame:
-    """Selects the comparisons of the speed of pre-training, with the metric `speed`.
-
-    `allowed`: how much faster (%) an operator would be, if it and the original had the same share of the peak.
-    """
-    tests = read_tests("speed", arm="operator")
-    if tests.empty:
-        return tests
-    means = read_table("speed").pivot_table("mean", ["size", "operator"], "metric")
-    # operations per token, as a share of the operations that the machine could do in a second
-    work = means["share_of_peak"] / means["tokens_per_second"]
-    ratios = [work[row.size, row.reference] / work[row.size, row.operator] for row in tests.itertuples()]
-    return tests.assign(metric="speed", allowed=[100 * (ratio - 1) for ratio in ratios])
-
-
 def complete_transfer(rows: pd.DataFrame) -> pd.DataFrame:
-    """Adds averages and answers without a model to the results of transfer between tasks. All means are fractions.
+    """Adds averages and the more frequent answers to the results of transfer between tasks. All means are fractions.
 
     The metric `elsewhere` is the mean balanced accuracy on the tasks that a model was not trained on.
     """
     away = derived.select_elsewhere(rows).groupby([*MODEL, "task"], sort=False)
-    elsewhere = away["mean"].mean().reset_index()
+    elsewhere = away["mean"].mean().reset_index().assign(metric="elsewhere")
     frequent = select_rows(rows, metric="majority_accuracy").drop_duplicates("evaluated_on")[["evaluated_on", "mean"]]
-    frequent = frequent.assign(operator="the more frequent answer")
-    answers = pd.concat([frequent, frequent.assign(operator="chance", mean=0.5)]).assign(metric="accuracy")
-    # balanced accuracy of any constant answer is one half
-    ends = answers.drop_duplicates("operator").assign(metric="elsewhere", mean=0.5, evaluated_on=None)
-    return pd.concat([rows, elsewhere.assign(metric="elsewhere"), answers, ends], ignore_index=True)
+    frequent = frequent.assign(operator="the more frequent answer", metric="accuracy")
+    return pd.concat([rows, elsewhere, frequent], ignore_index=True)
 
 
 def read_corpus() -> pd.DataFrame:

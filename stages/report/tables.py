@@ -13,7 +13,6 @@ import pandas as pd
 MISSING = "–"
 # classes of tables with more columns, in style.css
 WIDTHS = {"wide": 6, "upright": 11, "turned": 18}
-WORDS = ("zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten")
 # numbers, and the dash that papers print for no number
 NUMBER = r"[+-]?[0-9.,]+(e[+-]?[0-9]+)?%?|-"
 # how a text begins that a spreadsheet would compute; tables.js has the same pattern from html.py
@@ -55,13 +54,13 @@ class Line:
 class Group:
     """One row of a table, of one or more lines.
 
-    `remark` is a property, such as `not in the paper`; readers filter by `words`, (menu, choice).
+    `remark` is a property, such as `not in the paper`; claims and checks have a `source`.
     """
 
     label: str
     lines: tuple[Line, ...]
     remark: str = ""
-    words: tuple[tuple[str, str], ...] = ()
+    source: str = ""
 
 
 @dataclass(frozen=True)
@@ -98,8 +97,8 @@ class Shown:
 class Grid(Shown):
     """A table: `first` is the heading of the labels of groups, and `headings` are those of the columns of values.
 
-    `labelled`: whether lines have labels. `parts`: names of the tables that hold one edition each. `kind`: `ledger` if the
-    page unfolds each row to the reasons; the first value of such a row is the statement, with its place as the reason.
+    `labelled`: whether lines have labels. `parts`: names of the tables that hold one edition each. `kind`: `table`, or
+    `ledger` if the page unfolds rows to the reasons; the first value of such a row is the statement, with its place.
     """
 
     first: str
@@ -129,12 +128,8 @@ class Grid(Shown):
     @property
     def columns(self) -> list[list[Value]]:
         """The values of every column; a line with a remark has no values."""
-        columns = [[] for _ in self.headings]
-        for group in self.groups:
-            for line in group.lines:
-                for column, value in zip(columns, line.values, strict=False):
-                    column.append(value)
-        return columns
+        lines = [line.values for group in self.groups for line in group.lines if line.values]
+        return [[values[place] for values in lines] for place in range(len(self.headings))]
 
 
 def write_command(stage: str) -> str:
@@ -160,13 +155,6 @@ def choose_decimals(half: float, most: int) -> int:
         return most
     wanted = 1 - floor(log10(half))
     return min(max(wanted, 0), most)
-
-
-def format_in_words(count: int) -> str:
-    """Formats a count of 0 or more for running text: 3 gives `three`, 11 gives `11`."""
-    if count < len(WORDS):
-        return WORDS[count]
-    return f"{count:,}"
 
 
 def describe_detectable(difference: float, unit: str = "points") -> str:

@@ -97,7 +97,6 @@ FILTERS = {
     "spread": make_scaling_filter(tables.format_spread),
     "signed": make_scaling_filter(tables.format_signed),
     "to": format_interval,
-    "in_words": tables.format_in_words,
     "listed": list_words,
     "detectable": tables.describe_detectable,
     "task": names.name_task,
