@@ -4,7 +4,6 @@ import json
 
 from stages.evidence import published, specifications
 from stages.evidence.baselines import LABELS
-from stages.evidence.fields import select_rows
 from stages.files.paths import TOKENS
 from stages.report import claims_and_audit, own_tables, paper_tables, read_results, table_rows
 from stages.report.tables import Grid
@@ -58,12 +57,9 @@ def build_own_tables(settings: Settings) -> list[Grid]:
 
 def gather_data() -> dict[str, object]:
     """Gathers values that our own tables' texts name beside the fields of a row."""
-    documents = select_rows(table_rows.read_corpus(), fate="in")["documents"].sum()
     records = read_results.read_records(["translation"]) or [{}]
     return {
         "tokens": json.loads((TOKENS / "index.json").read_text(encoding="utf-8")),
-        # texts divide by the number of documents
-        "documents_read": max(int(documents), 1),
         "labels": LABELS,
         "signatures": records[0].get("sacrebleu", []),
         # the highest level of noise, a fraction

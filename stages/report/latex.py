@@ -36,8 +36,6 @@ ESCAPES = {
     "×": r"$\times$",
     "·": r"$\cdot$",
     "√": r"$\surd$",
-    "≥": r"$\geq$",
-    "∞": r"$\infty$",
     "–": "--",
     "—": "---",
     "’": "'",
@@ -50,7 +48,6 @@ ESCAPES = {
     "○": r"$\circ$",
     "“": "``",
     "”": "''",
-    "◆": r"$\diamond$",
 }
 SPACE = re.compile(r"\s")
 # characters that cannot be set in every font encoding, unlike ASCII, superscripts and most letters of Latin 1

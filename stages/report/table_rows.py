@@ -87,9 +87,8 @@ def select_baselines(protocol: str) -> pd.DataFrame:
 
 def mark_chance(measured: pd.DataFrame, curves: pd.DataFrame) -> pd.DataFrame:
     """Adds, to the measure `lost` only, whether a model is `at_chance` at level 0 of `curves`."""
-    clean = select_rows(curves, level=0)[[*CURVE, "at_chance"]]
-    rows = measured.merge(clean, on=CURVE, how="left")
-    return rows.assign(at_chance=rows["at_chance"].where(rows["measure"] == "lost"))
+    clean = select_rows(curves, level=0)[[*CURVE, "at_chance"]].assign(measure="lost")
+    return measured.merge(clean, on=[*CURVE, "measure"], how="left")
 
 
 def read_tests(quantity: str, /, **columns: str) -> pd.DataFrame:
@@ -112,13 +111,14 @@ def complete_transfer(rows: pd.DataFrame) -> pd.DataFrame:
 def read_corpus() -> pd.DataFrame:
     """Selects the totals of the filter's ledger: documents read, kept, not selected, malformed and dropped.
 
-    Dropped documents have a row per rule and reason, the most frequent first; all_documents counts every document to
-    which a reason applies. Rows with zero in both counts are left out.
+    Dropped documents have a row per rule and reason, the most frequent first. `share` is of the documents read, and
+    all_documents counts every document to which a reason applies. Rows with zero in both counts are left out.
     """
     total = select_rows(read_ledger(LEDGER), shard=TOTAL)
     # a reason may apply to documents that an earlier reason drops
     total = total[total["all_documents"] > 0]
-    total = total.assign(fate=pd.Categorical(total["fate"], FATES))
+    share = total["documents"] / total["documents"].max()
+    total = total.assign(fate=pd.Categorical(total["fate"], FATES), share=share)
     order = ["fate", "documents", "rule", "reason"]
     return total.sort_values(order, ascending=[True, False, True, True]).drop(columns="shard")
 
@@ -131,7 +131,7 @@ def read_tokens() -> pd.DataFrame:
 
 def list_unspecified(source: str) -> pd.DataFrame:
     """Lists the points that a source leaves open, and our choices; columns: OPEN."""
-    rows = pd.DataFrame(published.read_protocol()[source]["unspecified"], columns=OPEN).fillna("")
+    rows = pd.DataFrame(published.read_protocol()[source]["unspecified"], columns=OPEN, dtype=object).fillna("")
     return rows.assign(candidates=["; ".join(map(str, readings)) for readings in rows["candidates"]])
 
 

@@ -6,7 +6,7 @@ paper_tables.py builds the tables of the papers, claims_and_audit.py those of cl
 import re
 from dataclasses import dataclass
 from functools import cached_property
-from math import ceil, floor, isfinite, isinf, isnan, log10
+from math import floor, isfinite, isinf, isnan, log10
 
 import pandas as pd
 
@@ -155,13 +155,6 @@ def choose_decimals(half: float, most: int) -> int:
         return most
     wanted = 1 - floor(log10(half))
     return min(max(wanted, 0), most)
-
-
-def describe_detectable(difference: float, unit: str = "points") -> str:
-    """Describes the difference found with 80 % power, rounded up: `2.1 points would be detected ...`."""
-    # the inner rounding undoes errors of floating point such as 11.000000000000002
-    tenths = ceil(round(10 * difference, 6))
-    return f"{format_number(tenths / 10, 1)} {unit} would be detected with 80 % power"
 
 
 def format_signed(value: float, decimals: int) -> str:

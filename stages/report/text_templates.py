@@ -69,7 +69,7 @@ def describe_data(settings: Settings) -> str:
 
 def _scale_number(value: float | str, scale: float) -> float:
     """Multiplies a number; a gap of a table, an empty text, is NaN."""
-    return nan if value == "" else value * scale
+    return nan if isinstance(value, str) else value * scale
 
 
 def make_scaling_filter(format_value: Callable[[float, int], str]) -> Callable[..., str]:
@@ -98,7 +98,6 @@ FILTERS = {
     "signed": make_scaling_filter(tables.format_signed),
     "to": format_interval,
     "listed": list_words,
-    "detectable": tables.describe_detectable,
     "task": names.name_task,
     "label": names.replace_keys,
     "operator": names.name_operator,
