@@ -92,7 +92,7 @@ from stages.attention.operators import build_attention
 from stages.schema.settings import load_settings
 from stages.report import looks, names
 print(load_settings().operators, type(build_attention("keys_only", 8, 2)).__name__)
-print(names.name_operator("keys_only"), looks.find_style("keys_only"))
+print(names.name_key("keys_only"), looks.find_style("keys_only"))
 """
     assert run_python(copy, "-c", reader).splitlines() == [
         "('original', 'keys_only') KeysOnly",
@@ -124,7 +124,7 @@ from stages.finetuning.stage import plan_runs
 plan_runs(load_settings(), load_settings().list_finetuned())
 task = glue.TASKS[load_settings().tasks.names[-1]]
 frame = read_original(Path("."), task, task.splits[1]).frame
-print(names.name_task("wnli"), *frame.iloc[0], metrics.compute_metrics("wnli", [1], frame["label"]), sep="|")
+print(names.name_key("wnli"), *frame.iloc[0], metrics.compute_metrics("wnli", [1], frame["label"]), sep="|")
 """
     assert run_python(copy, "-c", reader) == "WNLI|0|a b|c|1|{'accuracy': 1.0}\n"
 

@@ -9,11 +9,10 @@ import pytest
 
 from stages.evidence import cells, specifications
 from stages.evidence.verdicts import Difference
-from stages.report import html, latex, own_tables, table_rows
+from stages.report import html, latex, own_tables
 from stages.report.paper_tables import build_paper_table
 from stages.report.tables import (
     choose_decimals,
-    describe_detectable,
     format_interval,
     format_number,
     format_signed,
@@ -63,23 +62,12 @@ def test_numbers_and_intervals_in_print(text, expected):
     assert text == expected
 
 
-@pytest.mark.parametrize(("difference", "shown"), [(1.1, "1.1"), (2.01, "2.1")])
-def test_a_detectable_difference_is_rounded_up(difference, shown):
-    assert describe_detectable(difference).startswith(f"{shown} points would be detected")
-
-
 @pytest.mark.parametrize(
     ("half", "decimals"),
     [(120, 0), (12, 0), (1.5, 1), (0.2, 2), (0.03, 3), (0.0004, 3), (0, 3), (nan, 3), (inf, 3)],
 )
 def test_decimals_follow_the_width_of_the_interval(half, decimals):
     assert choose_decimals(half, 3) == decimals
-
-
-def test_levels_of_the_loss_fall_and_other_milestones_follow_in_their_order():
-    milestones = ["loss=2.5", "loss=10", "steps_to_95_percent", "loss=5"]
-    ordered = table_rows.sort_milestones(pd.DataFrame({"milestone": milestones}))["milestone"]
-    assert ordered.tolist() == ["loss=10", "loss=5", "loss=2.5", "steps_to_95_percent"]
 
 
 ENTRY = {

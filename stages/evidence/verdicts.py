@@ -60,7 +60,6 @@ SYMBOLS = {
 }
 TONES = {
     Statement.HOLDS: "good",
-    Statement.TRUNCATED: "good",
     Statement.PARTLY: "open",
     Statement.UNSUPPORTED: "open",
     Statement.FAILS: "bad",

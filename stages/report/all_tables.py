@@ -4,7 +4,6 @@ import json
 
 from stages.evidence import published, specifications
 from stages.evidence.baselines import LABELS
-from stages.evidence.fields import select_rows
 from stages.files.paths import TOKENS
 from stages.report import claims_and_audit, own_tables, paper_tables, read_results, table_rows
 from stages.report.tables import Grid
@@ -26,15 +25,13 @@ def build_paper_tables(settings: Settings) -> list[Grid]:
     cells = read_results.read_cells().fillna({"status": "", "metric": ""})
     # the stage parameters counts every size of params.yaml
     left_out = set(settings.models) - set(settings.sizes)
-    earlier_edition = next(iter(published.EDITIONS))
+    earlier = next(iter(published.EDITIONS))
     specified = specifications.load()
-    grids = []
+    shown = [(table,) for table in specified.values()]
     for table in specified.values():
-        grids.append(paper_tables.build_paper_table((table,), cells, left_out))
-        if table.edition and table.name.startswith(earlier_edition):
-            pair = (table, specified[table.edition])
-            grids.append(paper_tables.build_paper_table(pair, cells, left_out))
-    return grids
+        if table.edition and table.name.startswith(earlier):
+            shown.append((table, specified[table.edition]))
+    return [paper_tables.build_paper_table(tables, cells, left_out) for tables in shown]
 
 
 def build_ledgers() -> list[Grid]:
@@ -48,33 +45,23 @@ def build_own_tables(settings: Settings) -> list[Grid]:
     """Builds the tables that tables.yaml describes; the entries `settings` and `open` once for every source."""
     facts = {**gather_facts(settings), **gather_data()}
     read = table_rows.make_reader(settings)
-    grids = []
-    for name in read_content("tables"):
-        if name not in SHARED_ENTRIES:
-            grids.append(own_tables.build_table(name, read, **facts))
+    entries = read_content("tables")
+    grids = [own_tables.build_table(name, read, **facts) for name in entries if name not in SHARED_ENTRIES]
     for source, paper in published.PAPERS.items():
-        facts["paper"] = paper
         for entry in ("settings", "open"):
             name = f"{entry}_{source}"
-            described = {**read_content("tables")[entry], "frame": name}
-            grids.append(own_tables.build_table(name, read, described, **facts))
+            described = {**entries[entry], "frame": name}
+            grids.append(own_tables.build_table(name, read, described, paper=paper, **facts))
     return grids
 
 
 def gather_data() -> dict[str, object]:
     """Gathers values that our own tables' texts name beside the fields of a row."""
-    index = json.loads((TOKENS / "index.json").read_text(encoding="utf-8"))
-    documents = select_rows(table_rows.read_corpus(), fate="in")["documents"].sum()
-    signatures = set()
-    for record in read_results.read_records(["translation"]):
-        signatures.update(record.get("sacrebleu", ()))
+    records = read_results.read_records(["translation"]) or [{}]
     return {
-        "sequence_length": index["sequence_length"],
-        "vocabulary_size": index["vocabulary_size"],
-        # texts divide by the number of documents
-        "documents_read": max(int(documents), 1),
+        "tokens": json.loads((TOKENS / "index.json").read_text(encoding="utf-8")),
         "labels": LABELS,
-        "signatures": sorted(signatures),
+        "signatures": records[0].get("sacrebleu", []),
         # the highest level of noise, a fraction
-        "strongest": float(read_results.read_table("noise_curves")["level"].max()),
+        "strongest": read_results.read_table("noise_curves")["level"].max(),
     }

@@ -81,8 +81,8 @@ def list_by_verdict(rows: pd.DataFrame) -> str:
     for verdict in Difference:
         found = []
         for operator, of_operator in rows[rows["verdict"] == verdict].groupby("operator", sort=False):
-            places = [names.name_task(at) for at in of_operator["at"]]
-            found.append(names.name_operator(operator) + (f" on {list_words(places)}" if several else ""))
+            places = [names.name_key(at) for at in of_operator["at"]]
+            found.append(names.name_key(operator) + (f" on {list_words(places)}" if several else ""))
         if found:
             parts.append(f"{verdict} ({'; '.join(found) if several else list_words(found)})")
     return ", ".join(parts)
@@ -134,7 +134,7 @@ def describe_released() -> str:
         found = []
         for row in of_size.itertuples():
             interval = format_interval(row.low, row.high, 2)
-            found.append(f"{names.name_operator(row.arm)} {format_signed(row.estimate, 2)} ({interval})")
+            found.append(f"{names.name_key(row.arm)} {format_signed(row.estimate, 2)} ({interval})")
         parts.append(f"BERT-{size}: {', '.join(found)}")
     return "; ".join(parts)
 
@@ -149,7 +149,7 @@ def describe_scores(rows: pd.DataFrame) -> str:
     """Describes a score by operator, such as `original 79.3, shared 65.4`."""
     scores = []
     for row in rows.itertuples():
-        scores.append(f"{names.name_operator(row.operator)} {format_number(row.estimate, 1)}")
+        scores.append(f"{names.name_key(row.operator)} {format_number(row.estimate, 1)}")
     return ", ".join(scores)
 
 

@@ -10,12 +10,11 @@ from stages.evidence.fields import select_rows
 from stages.files.model_folders import render_card
 from stages.files.paths import find_pretrained
 from stages.report import names, read_results, text_templates
+from stages.report.table_rows import OVERVIEW
 from stages.report.text_templates import TEMPLATES, describe_banner
 from stages.schema.operators import describe_operators
 from stages.schema.settings import Settings
 
-# the summaries that a card shows
-MEASURES = ["masked_lm_parameters", "saved_percent", "final_validation_loss", "score"]
 # the characters that Markdown, HTML inside Markdown or a table of GitHub would interpret
 SPECIAL = re.compile(r"[\\`*_{}\[\]<>|#~$&]")
 
@@ -38,7 +37,7 @@ def render_cards(settings: Settings) -> dict[str, str]:
     templates.filters["code"] = Code
     template = templates.get_template("model_card.md")
     operators = describe_operators(Path(settings.operators_file))
-    summaries = select_rows(read_results.read_summaries(), metric=MEASURES)
+    summaries = select_rows(read_results.read_summaries(), metric=OVERVIEW)
     texts = {}
     for size in settings.sizes:
         for operator in settings.operators:
@@ -54,6 +53,6 @@ def render_cards(settings: Settings) -> dict[str, str]:
             )
             # the folder of the first seed is the example of the card
             folder = find_pretrained(operator, size, settings.pretraining.seeds[0])
-            title = escape(f"BERT-{size} with {names.name_operator(operator)} attention")
+            title = escape(f"BERT-{size} with {names.name_key(operator)} attention")
             texts[f"{operator}-{size}"] = render_card(folder, title, text.strip(), operator, variant, "fill-mask", {})
     return texts

@@ -5,9 +5,7 @@ with numbers from elsewhere; a fact is a group of checks with the same reason. A
 data/analysis/claims.csv, and `checks` is data/audit/checks.csv; both have texts only.
 """
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import ClassVar
+from collections.abc import Sequence
 
 import pandas as pd
 
@@ -17,15 +15,8 @@ from stages.report.names import write_names
 from stages.report.tables import Grid, Group, Heading, Line, Value
 from stages.report.text_templates import read_content
 
-# source of a check (a key of PAPERS) by the first part of the name
-PAPER_OF = {
-    "C": "courtois2024",
-    "K": "kowsher",
-    "K24": "kowsher",
-    "K25": "kowsher",
-    "H": "hadamard_blog",
-    "AOP": "aop",
-}
+# source of a check (a key of PAPERS) by the first letter of the name
+PAPER_OF = {"C": "courtois2024", "K": "kowsher", "H": "hadamard_blog", "A": "aop"}
 THIS_RUN, RELEASED, AUDIT = "This run", "Released results", "Audit"
 # kind of evidence by the `ledger` of claims.csv
 EVIDENCE = {"counts": THIS_RUN, "training": THIS_RUN, "released": RELEASED}
@@ -40,92 +31,66 @@ QUESTION = Heading("Verdict", "Does the arithmetic agree?")
 CONSISTENT, INCONSISTENT, NO_EVIDENCE = AUDITED.values()
 # A paper that agrees with itself is no replication, so the audit has no check mark, and a tone only for disagreement.
 SYMBOL_OF = {**SYMBOLS, CONSISTENT: "=", INCONSISTENT: "≠", NO_EVIDENCE: "∅"}
-AUDIT_TONES = {INCONSISTENT: "bad", f"{INCONSISTENT} by reading": "bad", NO_EVIDENCE: "open"}
-TONE_OF = {THIS_RUN: TONES, RELEASED: TONES, AUDIT: AUDIT_TONES, QUESTION.label: AUDIT_TONES}
+BY_READING = f"{INCONSISTENT} by reading"
+TONE_OF = {**TONES, INCONSISTENT: "bad", BY_READING: "bad", NO_EVIDENCE: "open"}
 # In the order of the bars; the words of the audit follow those that they replace.
 WORDS = [word for statement in Statement for word in dict.fromkeys([statement, AUDITED.get(statement, statement)])]
-WORDS.append(f"{INCONSISTENT} by reading")
+WORDS.append(BY_READING)
 # A fact has the first of these verdicts that a check of the fact has.
 WORST = [INCONSISTENT, Statement.UNDECIDED, Statement.TRUNCATED, CONSISTENT, Statement.NOT_CHECKABLE]
 
 
-@dataclass(frozen=True, kw_only=True)
-class Verdict(Value):
-    """The cell of a verdict, with the label of the column; `checks` are (name, symbol)."""
-
-    heading: str
-    symbol: str = ""
-    tone: str = ""
-    kind: str = "verdict"
-
-
-@dataclass(frozen=True, kw_only=True)
-class Ledger(Grid):
-    """A table whose page unfolds each row to the reasons.
-
-    The first value of a row is the statement, with its place as the reason; the other values are verdicts.
-    """
-
-    kind: ClassVar[str] = "ledger"
-
-
-def build_claims(ledger: pd.DataFrame, checks: pd.DataFrame) -> Ledger:
+def build_claims(ledger: pd.DataFrame, checks: pd.DataFrame) -> Grid:
     """Builds the list of claims: each with its verdicts, reasons and checks of the audit."""
-    symbols = _name_audited(checks.set_index("check")["verdict"]).map(SYMBOL_OF)
-    rows = list_verdicts(ledger)
-    rows["checks"] = rows["audit_ids"].str.findall("[^, ]+").map(lambda names: [n for n in names if n in symbols])
-    return Ledger(
+    words = checks.set_index("check")["verdict"].replace(AUDITED)
+    return Grid(
+        kind="ledger",
         name="claims",
         title="Claims of the four sources",
         stage="analysis",
         first="Claim",
         headings=(Heading("What it says"), *QUESTIONS),
-        groups=_make_entries(rows, QUESTIONS, symbols),
-        csv=ledger.assign(numbers=_name_audited(ledger["numbers"])),
+        groups=_make_entries(list_verdicts(ledger), QUESTIONS, words.map(SYMBOL_OF).to_dict()),
+        csv=ledger.replace({"numbers": AUDITED}),
     )
 
 
-def build_audit(checks: pd.DataFrame) -> Ledger:
+def build_audit(checks: pd.DataFrame) -> Grid:
     """Builds the list of all checks: the worst first; among equal verdicts, the `findings` of sections.yaml."""
-    words = _name_audited(checks["verdict"])
-    further = ~checks["check"].isin(read_content("sections")["findings"])
-    ranks = pd.DataFrame({"verdict": words.map(WORST.index), "further": further})
-    order = ranks.sort_values(["verdict", "further"]).index
-    rows = checks.assign(verdict=words).loc[order]
-    entries = rows.assign(id=rows["check"], claim=rows["statement"], where=rows["source"], because=rows["arithmetic"])
-    return Ledger(
+    rows = _sort_worst(checks)
+    names = {"check": "id", "statement": "claim", "arithmetic": "because"}
+    entries = rows.rename(columns=names).assign(where=rows["source"], ledger=QUESTION.label, audit_ids="")
+    return Grid(
+        kind="ledger",
         name="audit",
         title="All checks of the published numbers",
         stage="audit",
         first="Check",
         headings=(Heading("Statement"), QUESTION),
-        groups=_make_entries(entries.assign(ledger=QUESTION.label, checks=""), [QUESTION], {}),
+        groups=_make_entries(entries, [QUESTION], {}),
         csv=rows,
     )
 
 
 def list_verdicts(ledger: pd.DataFrame) -> pd.DataFrame:
     """Lists the verdicts on the claims: `ledger` is the column of the page; first the rows of the audit."""
+    ledger = ledger.assign(source=ledger["paper"].map(PAPERS))
     claims = ledger.drop_duplicates("id")
     audited = claims.assign(
         ledger=AUDIT,
-        verdict=_name_audited(claims["numbers"]),
+        verdict=claims["numbers"].replace(AUDITED),
         because=claims["numbers_because"],
     )
     # without a counted number, only the audit decides a claim of the ledger `counts`
     judged = ledger[(ledger["ledger"] != "counts") | (ledger["estimate"] != "")]
     found = (" Found: " + judged["estimate"] + ".").where(judged["estimate"] != "", "")
     judged = judged.assign(ledger=judged["ledger"].map(EVIDENCE), because=judged["because"] + found, audit_ids="")
-    verdicts = pd.concat([audited, judged])
-    verdicts["source"] = verdicts["paper"].map(PAPERS)
-    return verdicts
+    return pd.concat([audited, judged])
 
 
 def count_verdicts(ledger: pd.DataFrame) -> pd.DataFrame:
     """Counts the claims by kind of evidence (`ledger`), source (`paper`) and verdict (`word`)."""
-    verdicts = list_verdicts(ledger)
-    verdicts = verdicts.assign(paper=verdicts["source"], word=verdicts["verdict"])
-    return _count_words(verdicts, [heading.label for heading in QUESTIONS])
+    return _count_words(list_verdicts(ledger))
 
 
 def count_facts(checks: pd.DataFrame) -> pd.DataFrame:
@@ -133,49 +98,55 @@ def count_facts(checks: pd.DataFrame) -> pd.DataFrame:
 
     Inconsistent readings, which are no facts, are counted apart.
     """
-    papers = checks["check"].str.partition(".")[0].map(PAPER_OF).map(PAPERS)
-    rows = checks.assign(ledger=AUDIT, paper=papers, word=_name_audited(checks["verdict"]))
-    worst = rows.iloc[rows["word"].map(WORST.index).argsort(kind="stable")]
-    facts = worst[worst["by"] == "arithmetic"].drop_duplicates(["paper", "fact"])
-    facts = facts[facts["word"] != Statement.NOT_CHECKABLE]
-    readings = rows[(rows["by"] == "reading") & (rows["word"] == INCONSISTENT)]
-    return _count_words(pd.concat([facts, readings.assign(word=f"{INCONSISTENT} by reading")]), [AUDIT])
+    papers = checks["check"].str[0].map(PAPER_OF).map(PAPERS)
+    rows = _sort_worst(checks.assign(ledger=AUDIT, source=papers))
+    facts = rows[rows["by"] == "arithmetic"].drop_duplicates(["source", "fact"])
+    facts = facts[facts["verdict"] != Statement.NOT_CHECKABLE]
+    readings = rows[(rows["by"] == "reading") & (rows["verdict"] == INCONSISTENT)]
+    return _count_words(pd.concat([facts, readings.assign(verdict=BY_READING)]))
 
 
-def _count_words(rows: pd.DataFrame, ledgers: list[str]) -> pd.DataFrame:
+def _sort_worst(checks: pd.DataFrame) -> pd.DataFrame:
+    """Names verdicts by the words of the audit; sorts the worst first, then the `findings` of sections.yaml."""
+    words = checks["verdict"].replace(AUDITED)
+    further = ~checks["check"].isin(read_content("sections")["findings"])
+    order = pd.DataFrame({"word": words.map(WORST.index), "further": further}).sort_values(["word", "further"])
+    return checks.assign(verdict=words).loc[order.index]
+
+
+def _count_words(rows: pd.DataFrame) -> pd.DataFrame:
     """Counts the rows by ledger, paper and word, in the order of the page, with tone and number within the tone."""
-    counts = rows.groupby(["ledger", "paper", "word"], sort=False).size().rename("estimate").reset_index()
-    for name, order in (("word", WORDS), ("paper", list(PAPERS.values())), ("ledger", ledgers)):
-        places = counts[name].map({value: place for place, value in enumerate(order)})
-        counts = counts.iloc[places.argsort(kind="stable")]
-    tones = [TONE_OF[row.ledger].get(row.word, "") for row in counts.itertuples()]
-    places = counts["word"].map({word: place for place, word in enumerate(WORDS)})
-    # words of one tone differ in opacity
-    ranks = places.groupby(tones).rank("dense").astype(int)
-    return counts.assign(tone=tones, number=ranks - 1)
+    keys = {
+        "ledger": pd.Categorical(rows["ledger"], [heading.label for heading in QUESTIONS]),
+        "paper": pd.Categorical(rows["source"], list(PAPERS.values())),
+        "word": pd.Categorical(rows["verdict"], WORDS),
+    }
+    counts = pd.DataFrame(keys).groupby(list(keys), observed=True).size().rename("estimate").reset_index()
+    places = counts["word"].cat.codes
+    counts = counts.astype(dict.fromkeys(keys, "object"))
+    tones = counts["word"].map(TONE_OF).fillna("")
+    # words of one tone have patterns of their own
+    ranks = places.groupby(tones).rank("dense")
+    return counts.assign(tone=tones, number=ranks.astype(int) - 1)
 
 
-def _name_audited(verdicts: pd.Series) -> pd.Series:
-    """Replaces words of statements by the words of the audit."""
-    return verdicts.replace(AUDITED)
-
-
-def _make_entries(rows: pd.DataFrame, headings: Sequence[Heading], symbols: Mapping[str, str]) -> tuple[Group, ...]:
-    """Makes an entry of each `id`, with menus to filter by; `symbols` are by check."""
+def _make_entries(rows: pd.DataFrame, headings: Sequence[Heading], symbols: dict[str, str]) -> tuple[Group, ...]:
+    """Makes an entry of each `id`; `symbols` are by check."""
     entries = []
     for name, found in rows.groupby("id", sort=False):
-        verdicts = {heading.label: Verdict(text="", heading=heading.label) for heading in headings}
+        verdicts = {heading.label: Value("", kind="verdict") for heading in headings}
         for row in found.itertuples():
-            verdicts[row.ledger] = Verdict(
+            checks = filter(symbols.get, row.audit_ids.split(", "))
+            verdicts[row.ledger] = Value(
                 text=row.verdict,
                 because=write_names(row.because).replace("_", " ").strip(),
-                checks=tuple((check, symbols[check]) for check in row.checks),
-                heading=row.ledger,
+                checks=tuple((check, symbols[check]) for check in checks),
+                kind="verdict",
                 symbol=SYMBOL_OF[row.verdict],
-                tone=TONE_OF[row.ledger].get(row.verdict, ""),
+                tone=TONE_OF.get(row.verdict, ""),
             )
-        statement = Value(write_names(row.claim), because=row.where, kind="text")
-        menus = [(verdict.heading, verdict.text) for verdict in verdicts.values()]
+        first = found.iloc[0]
+        statement = Value(write_names(first["claim"]), because=first["where"], kind="text")
         line = Line("", (statement, *verdicts.values()))
-        entries.append(Group(name, (line,), anchor=name, words=(("Source", row.source), *menus)))
+        entries.append(Group(name, (line,), source=first["source"]))
     return tuple(entries)

@@ -171,7 +171,7 @@ def build_transfer() -> pd.DataFrame:
     order = [*dict.fromkeys(rows["trained"].drop(rows.index[rows["trained"] == MAJORITY])), MAJORITY]
     rows = rows.sort_values("trained", key=lambda tasks: tasks.map(order.index), kind="stable")
     # a task that is tested on itself stands on the diagonal
-    tested = rows["evaluated_on"].map(names.name_task).str.removesuffix("-m")
+    tested = rows["evaluated_on"].map(names.name_key).str.removesuffix("-m")
     return rows.assign(tested=tested)
 
 

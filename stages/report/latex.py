@@ -8,8 +8,8 @@ import re
 import shutil
 import subprocess
 import tempfile
-import unicodedata
 from pathlib import Path
+from statistics import mean
 
 import jinja2
 
@@ -36,8 +36,6 @@ ESCAPES = {
     "×": r"$\times$",
     "·": r"$\cdot$",
     "√": r"$\surd$",
-    "≥": r"$\geq$",
-    "∞": r"$\infty$",
     "–": "--",
     "—": "---",
     "’": "'",
@@ -50,8 +48,10 @@ ESCAPES = {
     "○": r"$\circ$",
     "“": "``",
     "”": "''",
-    "◆": r"$\diamond$",
 }
+SPACE = re.compile(r"\s")
+# characters that cannot be set in every font encoding, unlike ASCII, superscripts and most letters of Latin 1
+UNKNOWN = re.compile("[^ -~¹²³À-ÏÑ-ÖØ-Ýß-ïñ-öø-ýÿ]")
 # a power and an index in a formula, both escaped
 POWER = re.compile(r"\\textasciicircum\{\}(\w)")
 INDEX = re.compile(r"\\_(\w)")
@@ -94,8 +94,8 @@ def escape(value: object) -> Latex:
     if isinstance(value, Latex):
         return value
     # a standard deviation stays on one line with the sign before it
-    text = str(value).replace("± ", "±\N{NO-BREAK SPACE}")
-    return Latex("".join(_escape_character(character) for character in text))
+    text = str(value).replace("± ", "±\N{NO-BREAK SPACE}").translate(str.maketrans(ESCAPES))
+    return Latex(UNKNOWN.sub(lambda match: f"U+{ord(match[0]):04X}", SPACE.sub(" ", text)))
 
 
 def format_formula(text: str) -> Latex:
@@ -120,30 +120,14 @@ def choose_columns(grid: Grid) -> Latex:
         columns.append([heading.label, *(value.whole for value in values)])
     weights = []
     for column in columns:
-        words = " ".join(column).split()
-        mean = sum(map(len, column)) / len(column)
-        weights.append(max(map(len, words)) + min(mean, LONG))
-    free = 1 - GAP * len(columns)
+        longest_word = max(map(len, " ".join(column).split()))
+        weights.append(longest_word + min(mean(map(len, column)), LONG))
+    share = (1 - GAP * len(columns)) / sum(weights)
     types = []
     for kind, weight in zip(kinds, weights, strict=True):
         side = "raggedleft" if kind == "number" else "raggedright"
-        types.append(rf">{{\{side}\arraybackslash}}p{{{free * weight / sum(weights):.3f}\linewidth}}")
+        types.append(rf">{{\{side}\arraybackslash}}p{{{share * weight:.3f}\linewidth}}")
     return Latex("".join(types))
-
-
-def _escape_character(character: str) -> str:
-    """Escapes a character for LaTeX; a character that a font may lack is printed as a code point."""
-    if character in ESCAPES:
-        return ESCAPES[character]
-    if character.isspace():
-        return " "
-    if character.isascii() and character.isprintable():
-        return character
-    # accented letters and superscripts of Latin 1 can be set in every font encoding, unlike þ or ð
-    settable = unicodedata.decomposition(character) or character in "æÆøØß"
-    if ord(character) < 0x100 and settable:
-        return character
-    return f"U+{ord(character):04X}"
 
 
 def compile_pdf(folder: Path, name: str) -> None:

@@ -32,7 +32,6 @@ OPERATORS.update(
     shared_masked="masked shared",
 )
 PROTOCOLS = {"courtois2024": "Courtois et al.", "kowsher2025": "Kowsher et al."}
-QUESTIONS = {"learns": "steps", "loss": "final loss"}
 # sources of numbers in titles, legends and tables
 SOURCES = {
     "published": "printed by its paper",
@@ -42,60 +41,35 @@ SOURCES = {
     "counted": "counted on built models",
     "seed": "single runs",
 }
-# milestones of the loss, and of the GLUE score: 95 % of the last score of pairwise, or of the operator itself
-MILESTONES = {
+# all keys; further keys are questions of studies, milestones of the GLUE score, which are 95 % of the last score of
+# pairwise or of the operator itself, and fates of documents and sentence pairs
+LABELS = {
+    **TASKS,
+    **OPERATORS,
+    **PROTOCOLS,
+    **SOURCES,
+    "learns": "steps",
+    "loss": "final loss",
     "steps_to_95_percent": "95 % of pairwise",
     "steps_to_95_percent_of_own": "95 % of its own",
+    "in": "read",
+    "not_selected": "kept, but more than requested",
 }
-# fates of documents and sentence pairs
-FATES = {"in": "read", "not_selected": "kept, but more than requested"}
 # the key of a task as a whole word; after a full stop it is part of the name of a check
-KEYS = re.compile(r"(?<![\w.])(" + "|".join(sorted(TASKS, key=len, reverse=True)) + r")(?![\w])")
+KEYS = re.compile(r"(?<![\w.])(" + "|".join(TASKS) + r")(?![\w])")
 BEFORE_PERCENT = re.compile(r"(?<=\d) (?=%)")
 # a hyphen before a number that is in no word, date or range
 MINUS = re.compile(r"(?<![\w.\-])-(?=\d)")
 
 
-def name_task(key: str) -> str:
-    """Writes a task or split as the papers do; an unknown key is shown with spaces for underscores."""
-    return TASKS.get(key, key.replace("_", " "))
-
-
-def name_operator(key: str) -> str:
-    """Names an operator for readers; an unknown key is shown with spaces for underscores."""
-    return OPERATORS.get(key, key.replace("_", " "))
-
-
-def name_protocol(key: str) -> str:
-    """Names a fine-tuning protocol by the authors of the recipe; an unknown key stands for itself."""
-    return PROTOCOLS.get(key, key)
+def name_key(key: str) -> str:
+    """Names any key for readers: `loss=2.5` gives `Loss 2.5`; an unknown key is shown with spaces for underscores."""
+    return LABELS.get(key, key.replace("_", " ").replace("loss=", "Loss "))
 
 
 def name_recipe(key: str) -> str:
     """Names a protocol beside a model: `recipe of Courtois et al.`; a protocol of translation stands for itself."""
     return f"recipe of {PROTOCOLS[key]}" if key in PROTOCOLS else key
-
-
-def name_milestone(key: str) -> str:
-    """Names a milestone of training for readers: `loss=2.5` gives `Loss 2.5`. ValueError for an unknown milestone."""
-    if key in MILESTONES:
-        return MILESTONES[key]
-    return f"Loss {float(key.removeprefix('loss=')):g}"
-
-
-def name_source(key: str) -> str:
-    """Names the source of a number: `reproduced` gives `this run`; another text stands for itself."""
-    return SOURCES.get(key, key)
-
-
-def name_fate(key: str) -> str:
-    """Names the fate of a document or a sentence pair: `dropped` gives `Dropped`."""
-    return FATES.get(key, key).capitalize()
-
-
-def name_model(size: str, key: str) -> str:
-    """Names a model, as in `BERT-base pairwise`."""
-    return f"BERT-{size} {name_operator(key)}"
 
 
 def name_fields(fields: str, values: dict[str, object]) -> str:
@@ -112,23 +86,19 @@ def replace_keys(text: str) -> str:
 
     Keys are tasks, protocols, and operators with an underscore; other words have spaces for underscores.
     """
-    parts = []
     # the separators stay
-    for word in re.split("([ ,]+)", text):
+    parts = re.split("([ ,]+)", text)
+    for place, word in enumerate(parts):
         known = TASKS.get(word) or PROTOCOLS.get(word)
-        if known is None:
-            known = name_operator(word) if "_" in word else word
-        parts.append(known)
+        if known or "_" in word:
+            parts[place] = known or name_key(word)
     return "".join(parts)
 
 
 def write_names(text: str) -> str:
     """Replaces keys of tasks by the papers' names and hyphens by minus signs: `qqp -1.5` is `QQP −1.5`."""
-    return keep_percent_together(MINUS.sub("−", KEYS.sub(_replace_task, text)))
-
-
-def _replace_task(match: re.Match) -> str:
-    return TASKS[match[1]]
+    named = KEYS.sub(lambda match: TASKS[match[1]], text)
+    return keep_percent_together(MINUS.sub("−", named))
 
 
 def keep_percent_together(text: str) -> str:
@@ -139,19 +109,10 @@ def keep_percent_together(text: str) -> str:
 # by field: how the values are named; other values stand for themselves
 FIELDS = {
     "size": "BERT-{}".format,
-    "operator": name_operator,
-    "arm": name_operator,
+    "fate": lambda key: name_key(key).capitalize(),
     "protocol": name_recipe,
-    "task": name_task,
-    "evaluated_on": name_task,
-    "at": name_task,
-    "split": name_task,
-    "fate": name_fate,
-    "milestone": name_milestone,
-    "source": name_source,
-    "group": name_source,
-    "questions": name_task,
-    "trained": name_task,
-    "reason": name_task,
-    "question": QUESTIONS.__getitem__,
+    # may be the address of a file
+    "source": lambda key: SOURCES.get(key, key),
 }
+_FURTHER = ("operator", "arm", "task", "evaluated_on", "at", "split", "milestone", "group", "questions", "trained")
+FIELDS.update(dict.fromkeys([*_FURTHER, "reason", "question"], name_key))

@@ -4,8 +4,7 @@ An entry names its `frame` (or several, joined one below the other), the values 
 fields that tell lines apart (`line`; by default every row is a line) and the columns. The form `default` has the keys
 that a column may leave out, and `form` names another entry of `forms` with keys. A column shows, of each line, the
 first row that its own `where` selects: the `field`, or a `text`. `each` repeats a column for every combination of
-values of some fields, and an `optional` column needs a value. A label is a list of fields, or a text. With
-`wide: [a, b]`, the CSV has a row per line, with the values of `a` in a column for each `b`.
+values of some fields, and an `optional` column needs a value. A label is a list of fields, or a text.
 
 Texts are templates over the row, the keys of the column, facts of the run, and `shown` (the field in print),
 `significant` and `remark` (the reason beside a verdict). A note is a text, or a mapping: `text` names the distinct
@@ -50,9 +49,6 @@ def build_table(name: str, read: Callable[[str], pd.DataFrame], entry: dict | No
     for column in columns:
         text = _fill_label(column["label"] or column["each"], column)
         headings.append(Heading(text, _fill_label(column["meaning"], column)))
-    if groups and "wide" in entry:
-        value, across = entry["wide"]
-        csv = csv.pivot_table(value, by, across, sort=False).reset_index()
     return Grid(
         name=name,
         title=fill_template(entry["title"], **facts),

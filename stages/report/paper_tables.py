@@ -43,6 +43,8 @@ RENAMED = {"row_key": "row", "column_key": "column", "reproduced": "reproduced_m
 # a cell that the other edition prints differently, and a score that is not above the interval of a constant answer
 CHANGED = "†"
 CHANCE = "°"
+# for what numbers over few units are valid
+LIMITS = {ROUNDS: "valid for this machine only", FINETUNING: "valid for this checkpoint only"}
 # texts that can be set as a formula, with `^` before a power and `_` before an index
 FORMULA = re.compile(r"[\w()+\-/^=., ]+")
 
@@ -113,30 +115,30 @@ def _build_groups(table: Table, cells: pd.DataFrame) -> tuple[list[Heading], lis
             edition: part.set_index("column_key").reindex(places)
             for edition, part in found.groupby("edition", sort=False)
         }
-        lines = _build_lines(rows)
+        latest = list(rows.values())[-1]
         cell = found.iloc[-1]
         label = names.replace_keys(cell["row"])
         if table.is_list:
             label = names.write_names(f"{label}: {cell['column']}")
-        remark = ""
-        if found["printed"].isna().all():
+        if found["printed"].notna().any():
+            remark = ""
+            lines = _publish(rows) + _recompute(latest)
+        else:
             remark = "no model" if cell["row_key"].startswith(BASELINE) else "not in the paper"
+            lines = []
+        lines += _reproduce(latest)
         if lines:
             groups.append(Group(label, tuple(lines), remark))
     return headings, groups
 
 
-def _build_lines(rows: dict[str, pd.DataFrame]) -> list[Line]:
-    """Builds the lines of a row: as published (two if the editions differ), recomputed, and reproduced."""
-    lines = []
-    for edition, row in rows.items():
-        lines.append(Line(f"published, {edition}", tuple(map(_format_printed, row.itertuples()))))
-    if len({line.values for line in lines}) == 1:
-        lines = [replace(lines[0], label="published")]
-    latest = list(rows.values())[-1]
-    if pd.concat(rows)["printed"].isna().all():
-        return _reproduce(latest)
-    return lines + _recompute(latest) + _reproduce(latest)
+def _publish(rows: dict[str, pd.DataFrame]) -> list[Line]:
+    """Builds the lines as published: one, or two if the editions differ."""
+    values = {edition: tuple(map(_format_printed, row.itertuples())) for edition, row in rows.items()}
+    distinct = set(values.values())
+    if len(distinct) == 1:
+        return [Line("published", *distinct)]
+    return [Line(f"published, {edition}", found) for edition, found in values.items()]
 
 
 def _format_printed(cell) -> Value:
@@ -202,20 +204,10 @@ def _write_notes(tables: tuple[Table, ...], latest: pd.DataFrame) -> tuple[str, 
         notes.append(fill_sentence("chance_note"))
     trained = latest[latest["unit_of_inference"] != EXACT]
     for (unit, n, runs), _ in trained.groupby(["unit_of_inference", "reproduced_n", "runs"]):
+        limit = LIMITS.get(unit, f"too few {unit} for a verdict" if n < FEWEST else "")
         each = runs // n if runs > n else 0
-        notes.append(fill_sentence("unit_note", unit=unit, n=n, each=each, limit=describe_limit(unit, n)))
+        notes.append(fill_sentence("unit_note", unit=unit, n=n, each=each, limit=limit))
     return tuple(dict.fromkeys(notes))
-
-
-def describe_limit(unit: str, n: int) -> str:
-    """Describes for what numbers over n units are valid; an empty text from three seeds on."""
-    if unit == ROUNDS:
-        return "valid for this machine only"
-    if unit == FINETUNING or n == 1:
-        return "valid for this checkpoint only"
-    if n < FEWEST:
-        return f"too few {unit} for a verdict"
-    return ""
 
 
 def _add_n(label: str, counts: pd.Series) -> str:

@@ -88,24 +88,18 @@ def read_run_records() -> list[dict]:
 
 def read_records(names: Iterable[str]) -> list[dict]:
     """Reads the records of data/runs with these names, in order. Missing records are left out."""
-    found = []
-    for name in names:
-        path = RUNS / f"{name}.json"
-        if path.exists():
-            found.append(json.loads(path.read_text(encoding="utf-8")))
-    return found
+    paths = [RUNS / f"{name}.json" for name in names]
+    return [json.loads(path.read_text(encoding="utf-8")) for path in paths if path.exists()]
 
 
 def list_environment(runs: list[dict]) -> pd.DataFrame:
     """Lists commit, machine, versions and inputs from records of stages; differing values are joined by "; "."""
     facts = []
     for run in runs:
-        known = {key.capitalize(): run[key] for key in FACTS if key in run}
-        facts.append({**known, **run.get("packages", {})})
-    rows = []
-    for fact, values in pd.DataFrame(facts, dtype=object).items():
-        rows.append((fact, "; ".join(values.dropna().astype(str).unique())))
+        facts += [(key.capitalize(), str(run[key])) for key in FACTS if key in run]
+        facts += run.get("packages", {}).items()
+    # the inputs follow the machine
     for run in runs:
-        if "read" in run:
-            rows.append((f"Read by {run['stage']}", "; ".join(run["read"])))
-    return pd.DataFrame(rows, columns=["fact", "value"])
+        facts += [(f"Read by {run['stage']}", name) for name in run.get("read", [])]
+    rows = pd.DataFrame(facts, columns=["fact", "value"]).drop_duplicates()
+    return rows.groupby("fact", sort=False)["value"].agg("; ".join).reset_index()

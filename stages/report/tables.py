@@ -6,15 +6,13 @@ paper_tables.py builds the tables of the papers, claims_and_audit.py those of cl
 import re
 from dataclasses import dataclass
 from functools import cached_property
-from math import ceil, floor, isfinite, isinf, isnan, log10
-from typing import ClassVar
+from math import floor, isfinite, isinf, isnan, log10
 
 import pandas as pd
 
 MISSING = "–"
 # classes of tables with more columns, in style.css
 WIDTHS = {"wide": 6, "upright": 11, "turned": 18}
-WORDS = ("zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten")
 # numbers, and the dash that papers print for no number
 NUMBER = r"[+-]?[0-9.,]+(e[+-]?[0-9]+)?%?|-"
 # how a text begins that a spreadsheet would compute; tables.js has the same pattern from html.py
@@ -25,7 +23,7 @@ FORMULA = re.compile(rf"^(?!({NUMBER})$)[=+@\t\r-]")
 class Value:
     """One cell: the number or words, `spread` behind (`± 0.37`), `detail` on hover, and the reason for a verdict.
 
-    `kind` is number, text, formula or verdict; `checks` are checks of the audit, each as (name, verdict).
+    `kind` is number, text, formula or verdict. A verdict has a symbol, a tone, and checks of the audit (name, symbol).
     """
 
     text: str
@@ -34,6 +32,8 @@ class Value:
     kind: str = "number"
     because: str = ""
     checks: tuple[tuple[str, str], ...] = ()
+    symbol: str = ""
+    tone: str = ""
 
     @property
     def whole(self) -> str:
@@ -56,15 +56,13 @@ class Line:
 class Group:
     """One row of a table, of one or more lines.
 
-    `remark` is a property, such as `not in the paper`; links lead to `anchor`; readers filter by `words`, (menu,
-    choice).
+    `remark` is a property, such as `not in the paper`; claims and checks have a `source`.
     """
 
     label: str
     lines: tuple[Line, ...]
     remark: str = ""
-    anchor: str = ""
-    words: tuple[tuple[str, str], ...] = ()
+    source: str = ""
 
 
 @dataclass(frozen=True)
@@ -101,7 +99,8 @@ class Shown:
 class Grid(Shown):
     """A table: `first` is the heading of the labels of groups, and `headings` are those of the columns of values.
 
-    `labelled`: whether lines have labels. `parts`: names of the tables that hold one edition each.
+    `labelled`: whether lines have labels. `parts`: names of the tables that hold one edition each. `kind`: `table`, or
+    `ledger` if the page unfolds rows to the reasons; the first value of such a row is the statement, with its place.
     """
 
     first: str
@@ -109,8 +108,8 @@ class Grid(Shown):
     groups: tuple[Group, ...]
     labelled: bool = False
     parts: tuple[str, ...] = ()
-    kind: ClassVar[str] = "table"
-    empty: ClassVar[bool] = False
+    kind: str = "table"
+    empty = False
 
     @property
     def width(self) -> str:
@@ -129,14 +128,10 @@ class Grid(Shown):
         return kinds
 
     @property
-    def columns(self) -> list[list[Value]]:
+    def columns(self) -> list[tuple[Value, ...]]:
         """The values of every column; a line with a remark has no values."""
-        columns = [[] for _ in self.headings]
-        for group in self.groups:
-            for line in group.lines:
-                for column, value in zip(columns, line.values, strict=False):
-                    column.append(value)
-        return columns
+        lines = [line.values for group in self.groups for line in group.lines if line.values]
+        return list(zip(*lines, strict=True)) or [() for _ in self.headings]
 
 
 def write_command(stage: str) -> str:
@@ -162,20 +157,6 @@ def choose_decimals(half: float, most: int) -> int:
         return most
     wanted = 1 - floor(log10(half))
     return min(max(wanted, 0), most)
-
-
-def format_in_words(count: int) -> str:
-    """Formats a count of 0 or more for running text: 3 gives `three`, 11 gives `11`."""
-    if count < len(WORDS):
-        return WORDS[count]
-    return f"{count:,}"
-
-
-def describe_detectable(difference: float, unit: str = "points") -> str:
-    """Describes the difference found with 80 % power, rounded up: `2.1 points would be detected ...`."""
-    # the inner rounding undoes errors of floating point such as 11.000000000000002
-    tenths = ceil(round(10 * difference, 6))
-    return f"{format_number(tenths / 10, 1)} {unit} would be detected with 80 % power"
 
 
 def format_signed(value: float, decimals: int) -> str:

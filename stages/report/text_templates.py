@@ -75,40 +75,29 @@ def describe_data(settings: Settings) -> str:
     return f"{text['text']} and {tasks['tasks']}"
 
 
-@cache
-def _parse_template(template: str) -> jinja2.Template:
-    return ENVIRONMENT.from_string(template)
-
-
-def _to_number(value: object) -> float:
-    """Returns a number as it is; a gap of a table, an empty text, is NaN."""
-    if isinstance(value, (int, float)):
-        return float(value)
-    return nan
+def _scale_number(value: float | str, scale: float) -> float:
+    """Multiplies a number; a gap of a table, an empty text, is NaN."""
+    return nan if isinstance(value, str) else value * scale
 
 
 def make_scaling_filter(format_value: Callable[[float, int], str]) -> Callable[..., str]:
     """Makes a Jinja filter of a function that formats a number, with a factor `scale` for the number."""
 
-    def format_scaled(value: object, decimals: int = 0, scale: float = 1) -> str:
-        return format_value(_to_number(value) * scale, decimals)
+    def format_scaled(value: float | str, decimals: int = 0, scale: float = 1) -> str:
+        return format_value(_scale_number(value, scale), decimals)
 
     return format_scaled
 
 
-def format_interval(low: object, high: object, decimals: int = 0, scale: float = 1) -> str:
+def format_interval(low: float | str, high: float | str, decimals: int = 0, scale: float = 1) -> str:
     """Formats an interval times `scale`: 0.012, 0.034 with decimals 1 and scale 100 gives `1.2 to 3.4`."""
-    return tables.format_interval(_to_number(low) * scale, _to_number(high) * scale, decimals)
+    return tables.format_interval(_scale_number(low, scale), _scale_number(high, scale), decimals)
 
 
 def list_words(words: Sequence[str]) -> str:
     """Joins words as in running text: `a`, `a and b`, or `a, b and c`; no words are an empty text."""
-    if not words:
-        return ""
-    *others, last = words
-    if not others:
-        return last
-    return f"{', '.join(others)} and {last}"
+    *others, last = words or [""]
+    return f"{', '.join(others)} and {last}" if others else last
 
 
 FILTERS = {
@@ -116,11 +105,7 @@ FILTERS = {
     "spread": make_scaling_filter(tables.format_spread),
     "signed": make_scaling_filter(tables.format_signed),
     "to": format_interval,
-    "in_words": tables.format_in_words,
-    "detectable": tables.describe_detectable,
-    "task": names.name_task,
-    "operator": names.name_operator,
-    "protocol": names.name_protocol,
+    "name": names.name_key,
 }
 
 
@@ -141,3 +126,4 @@ def make_environment(folder: Path, **options) -> jinja2.Environment:
 ENVIRONMENT = jinja2.Environment(undefined=jinja2.StrictUndefined)
 ENVIRONMENT.filters.update(FILTERS)
 ENVIRONMENT.globals.update(fewest=FEWEST)
+_parse_template = cache(ENVIRONMENT.from_string)
