@@ -1,11 +1,14 @@
 """All tables of the report: of the papers, of claims and checks, and our own."""
 
 import json
+from collections.abc import Callable
+
+import pandas as pd
 
 from stages.evidence import published, specifications
 from stages.evidence.baselines import LABELS
 from stages.files.paths import TOKENS
-from stages.report import claims_and_audit, own_tables, paper_tables, read_results, table_rows
+from stages.report import claims_and_audit, own_tables, paper_tables, read_results
 from stages.report.tables import Grid
 from stages.report.text_templates import gather_facts, read_content
 from stages.schema.settings import Settings
@@ -14,9 +17,9 @@ from stages.schema.settings import Settings
 SHARED_ENTRIES = ("forms", "settings", "open")
 
 
-def build_tables(settings: Settings) -> dict[str, Grid]:
-    """Builds every table, by name."""
-    grids = [*build_paper_tables(settings), *build_ledgers(), *build_own_tables(settings)]
+def build_tables(settings: Settings, read: Callable[[str], pd.DataFrame]) -> dict[str, Grid]:
+    """Builds every table, by name; `read` returns a frame by name."""
+    grids = [*build_paper_tables(settings), *build_ledgers(), *build_own_tables(settings, read)]
     return {grid.name: grid for grid in grids}
 
 
@@ -41,10 +44,9 @@ def build_ledgers() -> list[Grid]:
     return [claims, claims_and_audit.build_audit(checks)]
 
 
-def build_own_tables(settings: Settings) -> list[Grid]:
+def build_own_tables(settings: Settings, read: Callable[[str], pd.DataFrame]) -> list[Grid]:
     """Builds the tables that tables.yaml describes; the entries `settings` and `open` once for every source."""
     facts = {**gather_facts(settings), **gather_data()}
-    read = table_rows.make_reader(settings)
     entries = read_content("tables")
     grids = [own_tables.build_table(name, read, **facts) for name in entries if name not in SHARED_ENTRIES]
     for source, paper in published.PAPERS.items():

@@ -12,7 +12,7 @@ from stages.evidence.verdicts import TESTED, Difference
 from stages.files.documents import read_yaml
 from stages.report import claims_and_audit, names, read_results
 from stages.report.differences import build_differences
-from stages.report.figure_rows import list_answers, select_step_differences
+from stages.report.figure_rows import list_answers
 from stages.report.figures import RUN
 from stages.report.looks import find_style
 from stages.report.tables import format_interval, format_number, format_signed
@@ -32,8 +32,6 @@ def gather_facts(settings: Settings, screen: pd.DataFrame) -> dict[str, object]:
     empty text where nothing was compared.
     """
     rows = build_differences(settings)
-    # of all levels of the loss, the one of the figure
-    rows = pd.concat([rows[rows["quantity"] != "steps"], select_step_differences(settings)])
     whole = (rows["quantity"] != "score") | (rows["at"] == GLUE_SCORE)
     rows = rows[whole & (rows["size"].isin(["", settings.sizes[-1]]))]
     run, studies = select_rows(rows, source=RUN), select_rows(rows, source="study")

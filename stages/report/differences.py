@@ -1,13 +1,11 @@
 """The differences from the original that figures and sentences show: printed, released, of studies and of this run."""
 
-from collections.abc import Sequence
-
 import pandas as pd
 
 from stages.evidence import published
 from stages.evidence.cells import PAPER_SIZES
 from stages.evidence.fields import select_rows, stack_frames
-from stages.evidence.scores import MISMATCHED
+from stages.evidence.scores import COLUMNS, MISMATCHED
 from stages.report import read_results
 from stages.schema.settings import REFERENCE, Settings
 
@@ -17,60 +15,55 @@ UNITS = {"steps": "steps to 5.5 nats, %; left is better", "loss": "final loss, n
 # quantities of fine-tuned models
 TUNED = ("score", "lost_noise", "transfer")
 RANKS = ("published", "released", "study", "counted", "reproduced")
-COLUMNS = [
-    "source",
-    "quantity",
-    "protocol",
-    "size",
-    "at",
-    "operator",
-    "estimate",
-    "low",
-    "high",
-    "verdict",
-    "place",
-    "mark",
-]
+TEXTS = ["source", "quantity", "protocol", "size", "at", "operator", "verdict", "place"]
 
 
 def build_differences(settings: Settings) -> pd.DataFrame:
-    """Builds the differences from the original: printed, released, of our studies and of this run, as in contrasts.csv.
+    """Builds the differences from the original, by operator and source, as in contrasts.csv.
 
-    A run of the scale of a study has its own numbers in place of the study.
+    Of the steps to a loss, this run has the lowest loss that most operators reach. A run of the scale of a study has
+    its own numbers in place of the study.
     """
     compared = read_results.read_contrasts().rename(columns={"arm": "operator"})
-    claimed = repeat_for_protocols(published.read_claimed(), settings.protocols)
+    steps = compared["quantity"] == "steps"
+    compared = pd.concat([compared[~steps], select_lowest_level(compared[steps])])
+    # a paper has a single column for MNLI under noise
+    compared = compared[(compared["quantity"] != "lost_noise") | (compared["at"] != MISMATCHED)]
+    claimed = published.read_claimed()
+    # every recipe of the run is compared with the printed differences of fine-tuned models
+    tuned = claimed["quantity"].isin(TUNED)
+    repeated = claimed[tuned].merge(pd.DataFrame({"protocol": settings.protocols}), how="cross")
     studies = read_study_differences()
     shown = studies["operator"].isin([*settings.operators, *claimed["operator"]])
     studies = studies[shown & (studies["study"] != settings.scale)]
-    rows = stack_frames([claimed, compared, studies.drop(columns="unit"), count_saved(settings)])
-    # a paper has a single column for MNLI under noise
-    rows = rows[(rows["quantity"] != "lost_noise") | (rows["at"] != MISMATCHED)]
-    rows = sort_sources(rows[COLUMNS].fillna(dict.fromkeys(("protocol", "size", "at", "place", "verdict"), "")))
-    # the operators of the run stand first, in its order
-    order = list(dict.fromkeys([*settings.operators, *rows["operator"]]))
-    return rows.iloc[rows["operator"].map(order.index).argsort(kind="stable")]
+    rows = stack_frames([claimed[~tuned], repeated, compared, studies, count_saved(settings)])
+    rows = sort_sources(rows[[*TEXTS, "estimate", "low", "high", "mark"]].fillna(dict.fromkeys(TEXTS, "")))
+    # the operators of the run stand first, in its order; tasks are in the order of the tables
+    order = dict.fromkeys([*settings.operators, *rows["operator"], *COLUMNS])
+    places = {name: place for place, name in enumerate(order)}
+    return rows.sort_values(["operator", "at"], key=lambda names: names.map(places), kind="stable")
+
+
+def select_lowest_level(steps: pd.DataFrame) -> pd.DataFrame:
+    """Selects the steps of this run to the lowest loss that most operators reach."""
+    steps = select_rows(steps[steps["at"].str.startswith("loss=")], source="reproduced")
+    operators = steps[steps["low"].notna()].groupby("at")["operator"].nunique()
+    levels = operators.index[operators == operators.max()]
+    # with operators some of whose runs never get there
+    return steps[steps["at"] == min(levels, key=lambda at: float(at.removeprefix("loss=")), default="")]
 
 
 def sort_sources(rows: pd.DataFrame, field: str = "source") -> pd.DataFrame:
     """Sorts rows by source, printed numbers first; rows of a source stay in order."""
-    return rows.iloc[rows[field].map(RANKS.index).argsort(kind="stable")]
+    return rows.sort_values(field, key=lambda sources: sources.map(RANKS.index), kind="stable")
 
 
 def count_saved(settings: Settings) -> pd.DataFrame:
     """Counts the share of the parameters (%) that the operators of this run save, of BERT-base and of its sizes."""
-    sizes = list(dict.fromkeys([PAPER_SIZES[-1], *settings.sizes]))
-    operators = [name for name in settings.operators if name != REFERENCE]
-    counted = select_rows(read_results.read_summaries(), metric="saved_percent", size=sizes, operator=operators)
-    counted = counted[["size", "operator", "mean"]].rename(columns={"mean": "estimate"})
-    return counted.assign(source="counted", quantity="saved")
-
-
-def repeat_for_protocols(claimed: pd.DataFrame, protocols: Sequence[str]) -> pd.DataFrame:
-    """Repeats printed differences of fine-tuned models for every recipe of the run."""
-    tuned = claimed["quantity"].isin(TUNED)
-    repeated = claimed[tuned].merge(pd.DataFrame({"protocol": protocols}), how="cross")
-    return pd.concat([claimed[~tuned], repeated])
+    shown = {"size": [PAPER_SIZES[-1], *settings.sizes], "operator": settings.operators}
+    counted = select_rows(read_results.read_summaries(), metric="saved_percent", **shown)
+    counted = counted[counted["operator"] != REFERENCE].rename(columns={"mean": "estimate"})
+    return counted[["size", "operator", "estimate"]].assign(source="counted", quantity="saved")
 
 
 def read_study_differences() -> pd.DataFrame:

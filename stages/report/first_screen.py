@@ -15,7 +15,7 @@ from stages.evidence.fields import select_rows, stack_frames
 from stages.evidence.scores import GLUE_SCORE
 from stages.evidence.verdicts import SYMBOLS, Difference
 from stages.report.differences import build_differences
-from stages.report.figures import NARROW, RUN, name_marks
+from stages.report.figures import NARROW, RUN
 from stages.report.tables import choose_decimals, format_number, format_signed
 from stages.report.text_templates import read_content
 from stages.schema.settings import REFERENCE, Settings
@@ -48,8 +48,6 @@ def build_first_screen(settings: Settings) -> pd.DataFrame:
     rows = rows.iloc[rows["operator"].map(operators.index).argsort(kind="stable")]
     of_run = rows["source"] == RUN
     rows["verdict"] = rows["verdict"].where(of_run, "")
-    rows["mark"] = rows["mark"].fillna(name_marks(rows))
-    rows["weight"] = rows["verdict"].isin((Difference.HIGHER, Difference.LOWER)).map({True: "bold", False: "normal"})
     rows["text"] = [write_text(row) for row in rows.itertuples()]
     # steps have a text, but no place on an axis of losses
     ends = ["estimate", "low", "high"]

@@ -61,13 +61,13 @@ MARKS = {
 }
 
 
-def find_mark(source: str, operator: str, rank: int) -> dict:
-    """Finds the properties of a mark; the mark of the largest model of a source, of rank 0, is the largest."""
+def find_mark(source: str, operator: str) -> dict:
+    """Finds the properties of a mark."""
     shape, colour, size = MARKS[source]
     colour = colour or find_style(operator)[0]
     # the marks of this run are hollow
     fill = PAPER if source == "reproduced" else colour
-    return {"marker": shape, "markersize": max(size - 2 * rank, 2.5), "color": colour, "markerfacecolor": fill}
+    return {"marker": shape, "markersize": size, "color": colour, "markerfacecolor": fill}
 
 
 # colours by the tone of a verdict

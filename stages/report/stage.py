@@ -11,7 +11,7 @@ import shutil
 
 from stages.files.paths import ANALYSIS, REPORTS
 from stages.files.storage import make_temporary_sibling, write_atomically
-from stages.report import all_tables, answers, cards, figure_rows, figures, html, latex, looks, pages
+from stages.report import all_tables, answers, cards, figures, frames, html, latex, looks, pages
 from stages.report.figures import Drawing
 from stages.report.tables import Grid, write_csv
 from stages.report.text_templates import (
@@ -29,13 +29,13 @@ def main(settings: Settings) -> None:
     """Makes all tables and figures, writes the report and, if params.yaml asks for it, its PDF."""
     for name, variant in settings.variants.items():
         looks.PARENTS[name] = variant.operator
-    read = figure_rows.make_reader(settings)
+    read = frames.make_reader(settings)
     facts = {
         **gather_facts(settings),
         **answers.gather_facts(settings, read("first_screen")),
         "nothing": read_content("sentences")["nothing"],
     }
-    grids = all_tables.build_tables(settings)
+    grids = all_tables.build_tables(settings, read)
     drawings = figures.draw_figures(read, **facts)
     write_tables(grids)
     write_figures(drawings)

@@ -1,21 +1,15 @@
-"""The rows that our own tables select from: frames that are computed for a table from the files of earlier stages.
-
-`make_reader` lists the functions. A frame without an entry there is a file of data/analysis.
-"""
+"""The rows that our own tables select from: frames that are computed for a table from the files of earlier stages."""
 
 import json
-from collections.abc import Callable
-from functools import partial
 
 import pandas as pd
 
 from stages.evidence import derived, published
 from stages.evidence.fields import select_rows, stack_frames
 from stages.evidence.scores import COLUMNS, GLUE_SCORE
-from stages.files.paths import LEDGER, STATISTICS, TOKENS
+from stages.files.paths import LEDGER, TOKENS
 from stages.records.ledger import TOTAL, read_ledger
-from stages.report import claims_and_audit, deviations, read_results
-from stages.report.first_screen import build_first_screen
+from stages.report import deviations, read_results
 from stages.report.read_results import read_contrasts, read_table
 from stages.report.text_templates import describe_data, fill_template, gather_facts, read_content
 from stages.schema.settings import Settings
@@ -29,40 +23,6 @@ COMPARED = ["estimate", "low", "high", "detectable", "verdict", "reason", "n", "
 FATES = ["in", "kept", "not_selected", "malformed", "dropped"]
 # fields of an open point of protocol.yaml
 OPEN = ["item", "candidates", "inferred", "released_code", "here"]
-STAGES = ["stage", "seconds", "seconds_of_jobs", "started"]
-
-
-def make_reader(settings: Settings) -> Callable[[str], pd.DataFrame]:
-    """Makes a function from the name of a frame to the frame: computed here, or read from data/analysis."""
-    params = settings.model_dump(mode="json")
-    makers = {
-        "first_screen": partial(build_first_screen, settings),
-        "overview": partial(select_overview, settings),
-        "contrasts": read_contrasts,
-        "further_pairs": partial(read_contrasts, further=True),
-        "milestone_tests": lambda: read_tests("steps", at="milestone").dropna(subset="low"),
-        "noise_measures": lambda: mark_chance(read_table("noise_measures"), read_table("noise_curves")),
-        "noise_tests": partial(read_tests, "lost_noise", arm="operator", at="evaluated_on"),
-        "speed_tests": partial(read_tests, "speed", arm="operator", quantity="metric"),
-        "transfer": lambda: complete_transfer(read_table("transfer")),
-        "baselines": partial(select_baselines, settings.protocols[0]),
-        "claim_totals": lambda: claims_and_audit.count_verdicts(read_results.read_claims()),
-        "audit_totals": lambda: claims_and_audit.count_facts(read_results.read_audit()),
-        "corpus": read_corpus,
-        "tokens": read_tokens,
-        "sentence_pairs": read_results.read_sentence_pairs,
-        "tasks": partial(pd.read_csv, STATISTICS),
-        "studies": read_results.read_studies,
-        "settings_own": partial(deviations.list_without_counterpart, params),
-        "checklist": partial(fill_checklist, settings),
-        "environment": lambda: read_results.list_environment(read_results.read_run_records()),
-        "stages": lambda: pd.DataFrame(read_results.read_run_records(), columns=STAGES),
-    }
-    for source in published.PAPERS:
-        makers[f"settings_{source}"] = partial(deviations.compare, params, source)
-        makers[f"open_{source}"] = partial(list_unspecified, source)
-
-    return lambda name: makers.get(name, partial(read_table, name))()
 
 
 def select_overview(settings: Settings) -> pd.DataFrame:

@@ -1,0 +1,59 @@
+"""The frames that tables and figures select from, by name; a frame without an entry is a file of data/analysis."""
+
+from collections.abc import Callable
+from functools import partial
+
+import pandas as pd
+
+from stages.evidence import published
+from stages.files.paths import STATISTICS
+from stages.report import claims_and_audit, deviations, differences, figure_rows, read_results, table_rows
+from stages.report.first_screen import build_first_screen
+from stages.report.read_results import read_contrasts, read_table
+from stages.schema.settings import Settings
+
+STAGES = ["stage", "seconds", "seconds_of_jobs", "started"]
+
+
+def make_reader(settings: Settings) -> Callable[[str], pd.DataFrame]:
+    """Makes a function from the name of a frame to the frame."""
+    params = settings.model_dump(mode="json")
+    makers = {
+        # of tables and figures
+        "first_screen": partial(build_first_screen, settings),
+        "claim_totals": lambda: claims_and_audit.count_verdicts(read_results.read_claims()),
+        "audit_totals": lambda: claims_and_audit.count_facts(read_results.read_audit()),
+        "corpus": table_rows.read_corpus,
+        # of figures
+        "differences": partial(differences.build_differences, settings),
+        "study_differences": differences.read_study_differences,
+        "study_curves": figure_rows.read_study_curves,
+        "seeds": figure_rows.list_seeds,
+        "answers": figure_rows.list_answers,
+        "noise": figure_rows.build_noise,
+        "transfer_matrices": figure_rows.build_transfer,
+        "translation_by_epoch": figure_rows.build_translation,
+        # of tables
+        "overview": partial(table_rows.select_overview, settings),
+        "contrasts": read_contrasts,
+        "further_pairs": partial(read_contrasts, further=True),
+        "milestone_tests": lambda: table_rows.read_tests("steps", at="milestone").dropna(subset="low"),
+        "noise_measures": lambda: table_rows.mark_chance(read_table("noise_measures"), read_table("noise_curves")),
+        "noise_tests": partial(table_rows.read_tests, "lost_noise", arm="operator", at="evaluated_on"),
+        "speed_tests": partial(table_rows.read_tests, "speed", arm="operator", quantity="metric"),
+        "transfer": lambda: table_rows.complete_transfer(read_table("transfer")),
+        "baselines": partial(table_rows.select_baselines, settings.protocols[0]),
+        "tokens": table_rows.read_tokens,
+        "sentence_pairs": read_results.read_sentence_pairs,
+        "tasks": partial(pd.read_csv, STATISTICS),
+        "studies": read_results.read_studies,
+        "settings_own": partial(deviations.list_without_counterpart, params),
+        "checklist": partial(table_rows.fill_checklist, settings),
+        "environment": lambda: read_results.list_environment(read_results.read_run_records()),
+        "stages": lambda: pd.DataFrame(read_results.read_run_records(), columns=STAGES),
+    }
+    for source in published.PAPERS:
+        makers[f"settings_{source}"] = partial(deviations.compare, params, source)
+        makers[f"open_{source}"] = partial(table_rows.list_unspecified, source)
+
+    return lambda name: makers.get(name, partial(read_table, name))()
