@@ -1,33 +1,23 @@
-"""Compares speed with common implementations of training, attention, filtering and tokenization.
+"""Compares speed with common implementations of training and attention.
 
     python -m stages.tools.benchmarks training       # our steps and epochs; Hugging Face's Trainer
     python -m stages.tools.benchmarks attention      # blocks of attention; stock BERT and PyTorch's own module
-    python -m stages.tools.benchmarks filtering      # stage filtering; the json module
-    python -m stages.tools.benchmarks tokenization   # stage tokenization; datasets.map and group_texts
 
 All implementations are timed in turn, round by round. A ratio is the median over rounds of the ratio within a round.
-All but `attention` read params.yaml and the data of a finished run of `tokenization` and `tasks`.
+`training` reads params.yaml and the data of a finished run of `tokenization` and `tasks`.
 """
 
 import argparse
 import copy
-import io
-import json
-import os
 import statistics
-import time
 from collections.abc import Callable
 from concurrent.futures import ProcessPoolExecutor
 from functools import cache, partial
-from itertools import chain, cycle, islice, product
-from pathlib import Path
-from tempfile import TemporaryDirectory
+from itertools import product
 
-import numpy as np
 import pandas as pd
 import torch
 from torch import Tensor, nn
-from transformers import PreTrainedTokenizerFast
 from transformers.models.bert.modeling_bert import BertAttention
 
 from stages.attention.bert import Attention
@@ -35,20 +25,15 @@ from stages.attention.configuration import make_configuration
 from stages.attention.counts import count_block_operations
 from stages.attention.operators import SELF_ATTENTION
 from stages.classification.training import encode_table
-from stages.files.compression import zstd
-from stages.files.paths import FILTERED, TASK_FOLDER, TOKENIZER
+from stages.files.paths import TASK_FOLDER, TOKENIZER
 from stages.files.paths import TOKENS as TOKEN_FOLDER
-from stages.filtering import shards
 from stages.masked_lm.corpus import Corpus
 from stages.masked_lm.run import PretrainingRun
-from stages.records import reading
 from stages.runner.errors import clear_errors
 from stages.runner.pool import open_new_process
 from stages.schema.settings import Settings, load_settings
-from stages.sequences import packing
 from stages.timing import speed
 from stages.timing.stage import PRECISIONS
-from stages.tokenization import streams
 from stages.tools import peers, stock
 from stages.training.machine import call_in_turn, compute_median_ratio, measure_peak, measure_seconds
 from stages.training.optimisation import find_device, has_gpu, open_autocast
@@ -59,18 +44,6 @@ EMULATED = 0.25
 DROPOUTS = (0.1, 0.0)
 # added to the score of a token with itself: the softmax gives a weight of 0
 MASKED = -1.0e4
-# the rules of Courtois et al. for the metadata of OSCAR, with four of the categories
-EXCLUDED = ("agressif", "adult", "phishing", "warez")
-LOWEST, HIGHEST = 5.0, 100_000.0  # strict bounds of `harmful_pp`
-RULES = {
-    "excluded_categories": EXCLUDED,
-    "harmful_pp": {"above": LOWEST, "below": HIGHEST},
-    "missing_harmful_pp": "drop",
-    "quality_warnings": "drop",
-}
-SEQUENCE_LENGTH = 512
-# documents that are filtered
-DOCUMENTS = 100_000
 # tokens that a block of attention gets in a call; fewer would leave a GPU idle
 TOKENS = {"cpu": 2048, "cuda": 32_768}
 
@@ -253,143 +226,9 @@ def run_block(block: nn.Module, X: Tensor, precision: str) -> None:
     block.zero_grad(set_to_none=True)
 
 
-def compare_ways(ways: dict[str, Callable[[], object]], amount: int, unit: str, rounds: int) -> pd.DataFrame:
-    """Times equivalent functions, by name, by CPU time; the first is the baseline.
-
-    Returns:
-        A row per function: name, units (of `amount` in a call) a second in the fastest round, and median ratio to the
-        baseline.
-    """
-    calls = {name: partial(measure_cpu_seconds, way) for name, way in ways.items()}
-    seconds = call_in_turn(calls, rounds)
-    baseline = next(iter(seconds.values()))
-    rows = []
-    for name, times in seconds.items():
-        ratio = round(compute_median_ratio(baseline, times), 2)
-        rows.append({"way": name, f"{unit} a second": round(amount / min(times)), "ratio": ratio})
-    return pd.DataFrame(rows)
-
-
-def measure_cpu_seconds(call: Callable[[], object]) -> float:
-    """Measures the seconds of CPU time of a call, threads included."""
-    started = time.process_time()
-    call()
-    return time.process_time() - started
-
-
-def repeat_documents(folder: Path, number: int) -> Path:
-    """Writes a shard of `number` documents, repeated from data/filtered; seven of eight have a quality warning."""
-    path = folder / "shard.jsonl.zst"
-    lines = []
-    for shard in reading.list_shards(FILTERED):
-        for line in reading.read_lines(shard):
-            record = json.loads(line)
-            record["metadata"]["quality_warnings"] = ["short_sentences"]
-            flagged = json.dumps(record, ensure_ascii=False).encode()
-            lines.append(line)
-            # Real corpora lose most documents, but data/filtered has only documents that were kept.
-            lines += [flagged] * 7
-    with reading.open_zstd_writer(path) as file:
-        for line in islice(cycle(lines), number):
-            file.write(line + b"\n")
-    return path
-
-
-def time_filtering(rounds: int) -> None:
-    """Prints the speed of stage `filtering` and of the json module; both must keep the same documents."""
-    with TemporaryDirectory() as name:
-        folder = Path(name)
-        shard = repeat_documents(folder, DOCUMENTS)
-        plain = folder / "plain.jsonl.zst"
-        annotation = {"blocklists": None, "kenlm_model": None, "quality_rules": False}
-        settings = {"shard": str(shard), "rules": RULES, "annotation": annotation}
-        ways = {
-            "json, kept documents written anew": partial(filter_with_json, shard, plain),
-            "stage filtering": partial(shards.filter_shard, settings, folder),
-        }
-        table = compare_ways(ways, DOCUMENTS, "documents", rounds)
-        # A faster way that keeps other documents would not be comparable.
-        theirs = list(map(json.loads, reading.read_lines(plain)))
-        ours = list(map(json.loads, reading.read_lines(folder / shards.PASSED)))
-        if theirs != ours:
-            raise ValueError("both ways of filtering must keep the same documents")
-        print(f"{len(ours)} of {DOCUMENTS} documents kept\n{table.to_string(index=False)}")
-
-
-def filter_with_json(shard: Path, target: Path) -> None:
-    """Filters by the rules of the benchmark, and writes kept records anew."""
-    with (
-        io.BufferedReader(zstd.open(shard), 1 << 20) as lines,
-        zstd.open(target, "wt", encoding="utf-8") as kept,
-    ):
-        for line in lines:
-            record = json.loads(line)
-            metadata = record["metadata"]
-            # a missing perplexity, null or 0, is to be dropped
-            perplexity = metadata["harmful_pp"] or HIGHEST
-            listed = any(category in EXCLUDED for category in metadata["categories"] or ())
-            if not listed and LOWEST < perplexity < HIGHEST and not metadata["quality_warnings"]:
-                kept.write(json.dumps(record, ensure_ascii=False) + "\n")
-
-
-def time_tokenization(rounds: int) -> None:
-    """Prints the speed of stage `tokenization` and of datasets.map; both must make the same sequences."""
-    # both ways use a single core
-    os.environ["TOKENIZERS_PARALLELISM"] = "false"
-    with TemporaryDirectory() as name:
-        folder = Path(name)
-        shard = repeat_documents(folder, 5_000)
-        ways = {
-            "datasets.map and group_texts": partial(tokenize_with_datasets, shard, folder / "cache"),
-            "stage tokenization": partial(tokenize_with_stage, shard, folder),
-        }
-        theirs, ours = [way() for way in ways.values()]
-        if not np.array_equal(theirs, ours):
-            raise ValueError("both ways of tokenizing must give the same sequences")
-        print(compare_ways(ways, ours.size, "tokens", rounds).to_string(index=False))
-
-
-def tokenize_with_datasets(shard: Path, cache: Path) -> np.ndarray:
-    """Tokenizes as Hugging Face's run_mlm.py does; returns sequences [number, length] of token ids."""
-    from datasets import disable_progress_bars, load_dataset
-
-    disable_progress_bars()
-    tokenizer = PreTrainedTokenizerFast(tokenizer_file=str(TOKENIZER), model_max_length=1 << 30)
-    encode = partial(tokenizer, return_special_tokens_mask=True)
-    # a round must not reuse the result of the round before
-    fresh = {"batched": True, "load_from_cache_file": False}
-    texts = load_dataset("json", data_files=str(shard), split="train", cache_dir=cache)
-    encoded = texts.map(encode, input_columns="content", remove_columns=texts.column_names, **fresh)
-    grouped = encoded.map(group_texts, **fresh)
-    return np.array(grouped["input_ids"])
-
-
-def group_texts(batch: dict[str, list[list[int]]]) -> dict[str, list[list[int]]]:
-    """Concatenates each column of a batch and cuts sequences of 512 tokens; an incomplete last sequence is dropped."""
-    grouped = {}
-    for name, column in batch.items():
-        stream = list(chain.from_iterable(column))
-        # With sequences of two tokens, [[1, 2], [3, 4, 5]] gives [[1, 2], [3, 4]].
-        starts = range(0, len(stream) - SEQUENCE_LENGTH + 1, SEQUENCE_LENGTH)
-        grouped[name] = [stream[start : start + SEQUENCE_LENGTH] for start in starts]
-    return grouped
-
-
-def tokenize_with_stage(shard: Path, folder: Path) -> np.ndarray:
-    """Tokenizes as stage `tokenization` does; returns sequences [number, length] of token ids."""
-    # `cut` drops an incomplete sequence of every 1,000 documents, as datasets.map does
-    settings = {"shard": str(shard), "tokenizer": str(TOKENIZER), "validation": [], "cut": SEQUENCE_LENGTH}
-    streams.tokenize_shard(settings, folder)
-    packing.pack([folder / "train.bin"], folder / "train", SEQUENCE_LENGTH)
-    tokens = np.fromfile(folder / "train" / "part_1.bin", dtype=packing.ITEM)
-    return tokens.reshape(-1, SEQUENCE_LENGTH)
-
-
 BENCHMARKS = {
     "training": time_training,
     "attention": time_attention,
-    "filtering": time_filtering,
-    "tokenization": time_tokenization,
 }
 
 
