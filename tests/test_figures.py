@@ -106,7 +106,7 @@ def test_a_mark_has_its_numbers_and_place_on_hover_and_equal_numbers_give_equal_
 
 def test_intervals_wider_than_the_metric_are_left_out_or_fold_the_figure():
     drawn = draw("interval", INTERVALS, range=100)
-    assert (drawn.folded, len(list_titles(drawn)), len(drawn.csv)) == (False, 3, 4)
+    assert (drawn.folded, len(list_titles(drawn)), len(drawn.csv)) == ("", 3, 4)
     assert drawn.notes == ("Left out: 1 intervals of this run, wider than the range of the metric.",)
     assert draw("interval", INTERVALS.iloc[:3], range=100).folded
     assert not draw("interval", INTERVALS).notes

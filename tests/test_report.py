@@ -19,7 +19,7 @@ from stages.evidence.verdicts import AUDITED, Difference, Statement
 from stages.files import observations
 from stages.report import answers, cards, first_screen, read_results
 from stages.report.figures import Drawing
-from stages.report.pages import find_shown
+from stages.report.pages import find_items
 from stages.report.paper_tables import merge_name
 from stages.report.text_templates import read_content
 from stages.schema import scales
@@ -324,15 +324,14 @@ def test_a_figure_is_shown_if_it_is_drawn_and_has_a_number_of_ours_or_of_a_paper
         "csv": pd.DataFrame(),
     }
     drawn = Drawing(**{**plain, **fields})
-    section = {"tables": [], "figures": ["f"]}
-    assert bool(find_shown(section, {}, {"f": drawn})) == shown
+    assert drawn.shown == shown
 
 
 @pytest.mark.parametrize("kind", ["table", "figure"])
 def test_a_table_or_figure_that_has_no_entry_names_file_and_fix(kind):
     section = {"id": "s", "tables": [], "figures": []} | {f"{kind}s": ["x"]}
     with pytest.raises(ValueError, match=rf"sections.yaml: section s lists an unknown {kind} 'x'; add .*{kind}s.yaml"):
-        find_shown(section, {}, {})
+        find_items(section, {}, {})
 
 
 def test_the_schema_of_results_names_every_column():

@@ -27,6 +27,8 @@ def build_differences(settings: Settings) -> pd.DataFrame:
     compared = read_results.read_contrasts().rename(columns={"arm": "operator"})
     steps = compared["quantity"] == "steps"
     compared = pd.concat([compared[~steps], select_lowest_level(compared[steps])])
+    # the largest released models; tables have all
+    compared = compared[(compared["source"] != "released") | (compared["size"] == PAPER_SIZES[-1])]
     # a paper has a single column for MNLI under noise
     compared = compared[(compared["quantity"] != "lost_noise") | (compared["at"] != MISMATCHED)]
     claimed = published.read_claimed()

@@ -75,12 +75,11 @@ class Entry:
 class Drawing(Shown):
     """A figure: `alternative` is the figure in words, and `files` has the bytes by format, empty without rows.
 
-    A page folds a `folded` figure, and gives a `broad` figure its whole width.
+    A page gives a `broad` figure its whole width.
     """
 
     alternative: str = ""
     files: dict[str, bytes] = field(default_factory=dict)
-    folded: bool = False
     broad: bool = False
     kind: ClassVar[str] = "figure"
 
@@ -105,9 +104,10 @@ def draw_figure(name: str, entry: Entry, read: Callable[[str], pd.DataFrame], **
     rows = arrange_rows(entry, frame)
     of_run = rows["source"] == RUN
     wide = of_run & (rows["high"] - rows["low"] > entry.range)
-    # without any narrower interval, the figure is folded
-    folded = bool(wide.any() and wide.equals(of_run))
-    if wide.any() and not folded:
+    folded = ""
+    if wide.any() and wide.equals(of_run):
+        folded = "folded, because the intervals of this run are wider than the range of the metric"
+    elif wide.any():
         rows = rows[~wide].reset_index(drop=True)
         notes.append(f"Left out: {wide.sum()} intervals of this run, wider than the range of the metric.")
     # of a curve, the end

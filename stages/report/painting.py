@@ -23,7 +23,7 @@ from stages.schema.settings import REFERENCE
 
 # inches: a panel, texts beside marks, a narrow figure, title and axis of a panel, a row of intervals without marks, a
 # mark of a row, a curve's panel, and a line of bars or of a matrix
-WIDTH, TEXTS, NARROW, FRAME, ROW, MARK, CURVE, LINE = 2.9, 0.6, 4.5, 0.75, 0.1, 0.14, 1.4, 0.22
+WIDTH, TEXTS, NARROW, FRAME, ROW, MARK, CURVE, LINE = 2.9, 0.6, 4.5, 0.7, 0.1, 0.13, 1.3, 0.2
 # letters in an inch, and in a line of the label of a row
 INCH, LABEL = 9, 26
 # the size of small texts in points

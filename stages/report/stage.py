@@ -64,7 +64,6 @@ def fill_context(
         "sentences": [sentence for sentence in sentences if sentence],
         "picture_note": fill_sentence("picture_note", **facts),
         "pages": filled,
-        "printed": pages.list_printed(filled),
         "not_run": not_run,
     }
 

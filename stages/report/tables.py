@@ -7,6 +7,7 @@ import re
 from dataclasses import dataclass
 from functools import cached_property
 from math import floor, isfinite, isinf, isnan, log10
+from typing import ClassVar
 
 import pandas as pd
 
@@ -78,7 +79,7 @@ class Shown:
     """The fields that tables and figures share.
 
     `place` is the place in a paper, empty for our own, and `stage` computes the numbers of `csv`. `measured`: whether
-    this run or the released results have a number here.
+    this run or the released results have a number here. `folded`: why a page folds a figure, or empty.
     """
 
     name: str
@@ -88,6 +89,13 @@ class Shown:
     notes: tuple[str, ...] = ()
     csv: pd.DataFrame
     measured: bool = True
+    folded: str = ""
+    empty: ClassVar[bool] = False
+
+    @property
+    def shown(self) -> bool:
+        """Whether a page shows the item: a number of ours or of a paper."""
+        return not self.empty and bool(self.place or self.measured)
 
     @property
     def command(self) -> str:
@@ -109,7 +117,6 @@ class Grid(Shown):
     labelled: bool = False
     parts: tuple[str, ...] = ()
     kind: str = "table"
-    empty = False
 
     @property
     def width(self) -> str:
