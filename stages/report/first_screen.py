@@ -6,7 +6,6 @@ the range.
 """
 
 import re
-from math import isnan, nan
 
 import pandas as pd
 
@@ -20,56 +19,50 @@ from stages.report.tables import choose_decimals, format_number, format_signed
 from stages.report.text_templates import read_content
 from stages.schema.settings import REFERENCE, Settings
 
-# BERT-base, the size of which released results are shown
-BIGGEST = PAPER_SIZES[-1]
 YEAR = re.compile(r"\d{4}(?=,)")
 # short names of sources before a number
 SHORT = {"published": "paper", "released": "released", "study": "study", "counted": "counted", RUN: "this run"}
 # texts after a number by quantity; a paper's steps stand as a text beside the losses
 ENDS = {"saved": " %", "steps": " % steps"}
+NUMBERS = ["estimate", "low", "high"]
 
 
 def build_first_screen(settings: Settings) -> pd.DataFrame:
     """Builds the rows: `column` is a key of sections.yaml, `title` and `unit` label it, and `text` is beside a mark."""
-    operators = [name for name in settings.operators if name != REFERENCE]
-    rows = select_shown(build_differences(settings), settings)
+    trained = pd.DataFrame({"operator": [name for name in settings.operators if name != REFERENCE]})
+    rows = select_shown(build_differences(settings), settings).merge(trained, on="operator")
     columns = []
     for key, column in read_content("sections")["columns"].items():
-        of_column = select_rows(rows, quantity=column["quantity"], operator=operators)
-        if not is_narrow(of_column, column.get("range", nan)):
+        of_column = select_rows(rows, quantity=column["quantity"])
+        if "range" in column and not is_narrow(of_column, column["range"]):
             continue
-        lacking = pd.DataFrame({"operator": operators, "source": RUN, "verdict": Difference.NOT_RUN})
         found = select_rows(of_column, source=[RUN, "counted"])["operator"]
-        lacking = lacking[~lacking["operator"].isin(found)]
+        lacking = trained[~trained["operator"].isin(found)].assign(source=RUN, verdict=Difference.NOT_RUN)
         of_column = stack_frames([of_column, lacking])
         columns.append(of_column.assign(column=key, title=column["label"], unit=column["unit"]))
-    texts = ("quantity", "protocol", "size", "at", "place", "verdict")
-    rows = pd.concat(columns).fillna(dict.fromkeys(texts, ""))
-    rows = rows.iloc[rows["operator"].map(operators.index).argsort(kind="stable")]
-    of_run = rows["source"] == RUN
-    rows["verdict"] = rows["verdict"].where(of_run, "")
+    rows = trained.merge(pd.concat(columns), on="operator")
+    texts = rows.columns.difference([*NUMBERS, "mark"])
+    rows[texts] = rows[texts].fillna("")
+    rows["verdict"] = rows["verdict"].where(rows["source"] == RUN, "")
     rows["text"] = [write_text(row) for row in rows.itertuples()]
     # steps have a text, but no place on an axis of losses
-    ends = ["estimate", "low", "high"]
-    rows[ends] = rows[ends].where(rows["quantity"] != "steps")
+    rows[NUMBERS] = rows[NUMBERS].where(rows["quantity"] != "steps")
     return rows
 
 
 def select_shown(rows: pd.DataFrame, settings: Settings) -> pd.DataFrame:
     """Selects the rows of the first recipe and of one size of a source; of steps, only those of papers and studies."""
-    last = settings.sizes[-1]
-    released = rows["source"] == "released"
-    of_size = (rows["size"] == last) & (rows["quantity"] != "saved") | (rows["size"] == BIGGEST) | (rows["size"] == "")
-    recipe = rows["protocol"].isin(["", settings.protocols[0]]) | released
+    of_run = rows["source"] == RUN
+    # other numbers are those of BERT-base, or of our studies
+    of_size = (rows["size"] == settings.sizes[-1]).where(of_run, rows["size"].isin(["", PAPER_SIZES[-1]]))
+    recipe = rows["protocol"].isin(["", settings.protocols[0]]) | (rows["source"] == "released")
     whole = (rows["quantity"] != "score") | (rows["at"] == GLUE_SCORE)
-    printed = (rows["quantity"] != "steps") | rows["source"].isin(("published", "study"))
+    printed = (rows["quantity"] != "steps") | ~of_run
     return rows[of_size & recipe & whole & printed]
 
 
 def is_narrow(rows: pd.DataFrame, scale: float) -> bool:
-    """Whether all intervals of this run are narrower than a fifth of the range of the metric, if there is a range."""
-    if isnan(scale):
-        return True
+    """Whether this run has intervals, and all are narrower than a fifth of the range of the metric."""
     run = select_rows(rows, source=RUN)
     return len(run) > 0 and bool((run["high"] - run["low"] < NARROW * scale).all())
 
