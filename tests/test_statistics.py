@@ -238,6 +238,17 @@ def test_simultaneous_intervals_share_the_level_equally(tests, freedom):
     assert 2 * stats.t.sf(value, freedom) * tests == pytest.approx(0.05)
 
 
+@pytest.mark.parametrize(("wide", "share"), [(1, 0.049), (0, 0.040)])
+def test_an_interval_of_a_family_is_seldom_wrong_if_the_arms_spread_differently(wide, share):
+    """The shares of rows two and three of reports/examples/statistics; arm 0 is the original, with four arms in all."""
+    runs = np.random.default_rng(0).normal(size=(40_000, 4, 3))
+    runs[:, wide] *= 4
+    differences = runs[:, 1:] - runs[:, :1]
+    half = compute_critical_value(0.05, 3, 2) * differences.std(axis=2, ddof=1) / sqrt(3)
+    found = np.abs(differences.mean(axis=2)) > half
+    assert found.any(axis=1).mean() == pytest.approx(share, abs=0.004)
+
+
 def test_the_sign_flips_of_one_contrast_equal_the_exact_test_of_scipy():
     differences = np.random.default_rng(3).normal(0.8, 1, size=7)
 

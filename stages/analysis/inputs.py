@@ -25,13 +25,6 @@ APART = (
     TUNED,
     "translation",
 )
-# Stages that are read first, in this order, before the other stages of dvc.yaml.
-FIRST = (
-    *ONE_PROTOCOL,
-    "noise",
-    "cross_domain",
-    "timing",
-)
 
 
 def read_observations(settings: Settings) -> pd.DataFrame:
@@ -63,15 +56,13 @@ def read_observations(settings: Settings) -> pd.DataFrame:
 
 
 def list_further_stages() -> list[str]:
-    """Lists the stages, by dvc.yaml, whose observations are read by a common rule, in order: FIRST first."""
+    """Lists the stages, in the order of dvc.yaml, whose observations are read by a common rule."""
     written = []
     for stage in handover.read_pipeline():
         for out in handover.list_outputs(stage):
-            if out.parent == observations.FOLDER:
+            if out.parent == observations.FOLDER and out.stem not in APART:
                 written.append(out.stem)
-    ordered = [name for name in FIRST if name in written]
-    ordered += [name for name in written if name not in (*FIRST, *APART)]
-    return ordered
+    return written
 
 
 def list_files(names: Iterable[str]) -> list[Path]:

@@ -4,7 +4,7 @@ An entry names its `frame` (or several, joined one below the other), the values 
 fields that tell lines apart (`line`; by default every row is a line) and the columns. The form `default` has the keys
 that a column may leave out, and `form` names another entry of `forms` with keys. A column shows, of each line, the
 first row that its own `where` selects: the `field`, or a `text`. `each` repeats a column for every combination of
-values of some fields, and an `optional` column needs a value. A label is a list of fields, or a text.
+values of some fields. A label is a list of fields, or a text.
 
 Texts are templates over the row, the keys of the column, facts of the run, and `shown` (the field in print),
 `significant` and `remark` (the reason beside a verdict). A note is a text, or a mapping: `text` names the distinct
@@ -70,13 +70,11 @@ def _read_frames(named: str | list[str], read: Callable[[str], pd.DataFrame]) ->
 
 
 def _list_columns(listed: list[dict], rows: pd.DataFrame, facts: dict) -> list[dict]:
-    """Lists the columns with all settings filled in: `optional`, `form` and `each` are resolved."""
+    """Lists the columns with all settings filled in: `form` and `each` are resolved."""
     forms = read_content("tables")["forms"]
     columns = []
     for keys in listed:
         column = {**forms["default"], **facts, **forms.get(keys.get("form"), {}), **keys}
-        if column["optional"] and not _list_values(rows[column["field"]]):
-            continue
         combinations = [{}]
         if column["each"]:
             selected = select_rows(rows, **column["where"]).reindex(columns=column["each"])
