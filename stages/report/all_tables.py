@@ -1,15 +1,12 @@
 """All tables of the report: of the papers, of claims and checks, and our own."""
 
 import json
-from collections.abc import Callable
-
-import pandas as pd
 
 from stages.evidence import published, specifications
 from stages.evidence.baselines import LABELS
 from stages.files.paths import TOKENS
 from stages.report import claims_and_audit, own_tables, paper_tables, read_results
-from stages.report.tables import Grid
+from stages.report.tables import Grid, Reader
 from stages.report.text_templates import gather_facts, read_content
 from stages.schema.settings import Settings
 
@@ -17,7 +14,7 @@ from stages.schema.settings import Settings
 SHARED_ENTRIES = ("forms", "settings", "open")
 
 
-def build_tables(settings: Settings, read: Callable[[str], pd.DataFrame]) -> dict[str, Grid]:
+def build_tables(settings: Settings, read: Reader) -> dict[str, Grid]:
     """Builds every table, by name; `read` returns a frame by name."""
     grids = [*build_paper_tables(settings), *build_ledgers(), *build_own_tables(settings, read)]
     return {grid.name: grid for grid in grids}
@@ -44,7 +41,7 @@ def build_ledgers() -> list[Grid]:
     return [claims, claims_and_audit.build_audit(checks)]
 
 
-def build_own_tables(settings: Settings, read: Callable[[str], pd.DataFrame]) -> list[Grid]:
+def build_own_tables(settings: Settings, read: Reader) -> list[Grid]:
     """Builds the tables that tables.yaml describes; the entries `settings` and `open` once for every source."""
     facts = {**gather_facts(settings), **gather_data()}
     entries = read_content("tables")

@@ -33,10 +33,17 @@ def gather_facts(settings: Settings, screen: pd.DataFrame) -> dict[str, object]:
     """
     rows = build_differences(settings)
     whole = (rows["quantity"] != "score") | (rows["at"] == GLUE_SCORE)
-    rows = rows[whole & (rows["size"].isin(["", settings.sizes[-1]]))]
+    of_size = rows["size"].isin(["", settings.sizes[-1]])
+    rows = rows[whole & of_size]
     seeds = len(settings.pretraining.seeds)
-    place = {"at": GLUE_SCORE, "size": settings.sizes[-1], "protocol": settings.protocols[0]}
-    compared = read_results.read_contrasts(source=RUN, quantity="score", verdict=list(TESTED), **place)
+    compared = read_results.read_contrasts(
+        source=RUN,
+        quantity="score",
+        at=GLUE_SCORE,
+        size=settings.sizes[-1],
+        protocol=settings.protocols[0],
+        verdict=list(TESTED),
+    )
     claims = claims_and_audit.count_verdicts(read_results.read_claims())
     return {
         "run": list_by_quantity(select_rows(rows, source=RUN)),
@@ -50,7 +57,6 @@ def gather_facts(settings: Settings, screen: pd.DataFrame) -> dict[str, object]:
         "detectable": describe_range(compared["detectable"]),
         "answered": describe_scores(select_answers(settings)),
         "translated": describe_translations(),
-        "generated": list_words(list_generated(settings)),
         "claims": describe_counts(select_rows(claims, ledger=claims_and_audit.THIS_RUN)),
         "facts": describe_counts(claims_and_audit.count_facts(read_results.read_audit())),
         "remark": find_remark(settings),
@@ -92,8 +98,9 @@ def describe_trained(settings: Settings) -> dict[str, tuple[str, str]]:
     texts = {}
     for name in settings.operators:
         operator = described[settings.select_variant(name)["operator"]]
+        text = known.get(name, f"{operator.equation} ({operator.source})")
         colour, _ = find_style(name)
-        texts[name] = (known.get(name, f"{operator.equation} ({operator.source})"), colour)
+        texts[name] = (text, colour)
     # the others are compared with the original
     texts.pop(REFERENCE, None)
     return texts
@@ -101,21 +108,31 @@ def describe_trained(settings: Settings) -> dict[str, tuple[str, str]]:
 
 def describe_range(values: pd.Series) -> str:
     """Describes the range of numbers, such as `5.9 to 12.9`; without numbers, an empty text."""
-    known = values.dropna().sort_values()
-    ends = [format_number(value, 1) for value in known.iloc[[0, -1]]] if len(known) else []
-    return " to ".join(dict.fromkeys(ends))
+    known = values.dropna()
+    if known.empty:
+        return ""
+    low, high = format_number(known.min(), 1), format_number(known.max(), 1)
+    return low if low == high else f"{low} to {high}"
 
 
 def select_answers(settings: Settings) -> pd.DataFrame:
     """Selects the F1 of this run on SQuAD 1.1, at the last size, in per cent."""
-    place = {"source": RUN, "questions": "squad1", "measure": "F1", "trained": ""}
-    return select_rows(list_answers(), size=settings.sizes[-1], **place)
+    return select_rows(
+        list_answers(),
+        source=RUN,
+        questions="squad1",
+        measure="F1",
+        trained="",
+        size=settings.sizes[-1],
+    )
 
 
 def describe_scores(rows: pd.DataFrame) -> str:
     """Describes a score by operator, such as `original 79.3, shared 65.4`."""
-    pairs = zip(rows["operator"], rows["estimate"], strict=True)
-    return ", ".join(f"{names.name_key(operator)} {format_number(score, 1)}" for operator, score in pairs)
+    scores = []
+    for row in rows.itertuples():
+        scores.append(f"{names.name_key(row.operator)} {format_number(row.estimate, 1)}")
+    return ", ".join(scores)
 
 
 def describe_translations() -> str:
@@ -125,14 +142,7 @@ def describe_translations() -> str:
     return "; ".join(f"protocol {protocol}, {describe_scores(of)}" for protocol, of in groups)
 
 
-def list_generated(settings: Settings) -> list[str]:
-    """Lists what this repository generated: text, tasks, both or nothing."""
-    text = ["generated text"] if settings.text_generated else []
-    tasks = ["generated tasks in the form of GLUE"] if settings.tasks_generated else []
-    return text + tasks
-
-
 def describe_counts(counts: pd.DataFrame) -> str:
     """Describes how many statements of all sources have each verdict: `11 holds, 3 partly, 4 fails`."""
-    totals = counts.groupby("word")["estimate"].sum().sort_index(key=lambda words: words.map(WORDS.index))
-    return ", ".join(f"{number} {word}" for word, number in totals.items())
+    totals = counts.groupby("word")["estimate"].sum()
+    return ", ".join(f"{totals[word]} {word}" for word in WORDS if word in totals)

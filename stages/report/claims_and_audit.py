@@ -17,7 +17,9 @@ from stages.report.text_templates import read_content
 
 # source of a check (a key of PAPERS) by the first letter of the name
 PAPER_OF = {"C": "courtois2024", "K": "kowsher", "H": "hadamard_blog", "A": "aop"}
-THIS_RUN, RELEASED, AUDIT = "This run", "Released results", "Audit"
+THIS_RUN = "This run"
+RELEASED = "Released results"
+AUDIT = "Audit"
 # kind of evidence by the `ledger` of claims.csv
 EVIDENCE = {"counts": THIS_RUN, "training": THIS_RUN, "released": RELEASED}
 # the columns of verdicts on a claim, with the question that a column answers
@@ -34,7 +36,9 @@ SYMBOL_OF = {**SYMBOLS, CONSISTENT: "=", INCONSISTENT: "≠", NO_EVIDENCE: "∅"
 BY_READING = f"{INCONSISTENT} by reading"
 TONE_OF = {**TONES, INCONSISTENT: "bad", BY_READING: "bad", NO_EVIDENCE: "open"}
 # In the order of the bars; the words of the audit follow those that they replace.
-WORDS = [word for statement in Statement for word in dict.fromkeys([statement, AUDITED.get(statement, statement)])]
+WORDS = []
+for _statement in Statement:
+    WORDS += dict.fromkeys([_statement, AUDITED.get(_statement, _statement)])
 WORDS.append(BY_READING)
 # A fact has the first of these verdicts that a check of the fact has.
 WORST = [INCONSISTENT, Statement.UNDECIDED, Statement.TRUNCATED, CONSISTENT, Statement.NOT_CHECKABLE]
@@ -43,6 +47,7 @@ WORST = [INCONSISTENT, Statement.UNDECIDED, Statement.TRUNCATED, CONSISTENT, Sta
 def build_claims(ledger: pd.DataFrame, checks: pd.DataFrame) -> Grid:
     """Builds the list of claims: each with its verdicts, reasons and checks of the audit."""
     words = checks.set_index("check")["verdict"].replace(AUDITED)
+    symbols = words.map(SYMBOL_OF).to_dict()
     return Grid(
         kind="ledger",
         name="claims",
@@ -50,7 +55,7 @@ def build_claims(ledger: pd.DataFrame, checks: pd.DataFrame) -> Grid:
         stage="analysis",
         first="Claim",
         headings=(Heading("What it says"), *QUESTIONS),
-        groups=_make_entries(list_verdicts(ledger), QUESTIONS, words.map(SYMBOL_OF).to_dict()),
+        groups=_make_entries(list_verdicts(ledger), QUESTIONS, symbols),
         csv=ledger.replace({"numbers": AUDITED}),
     )
 
@@ -81,11 +86,15 @@ def list_verdicts(ledger: pd.DataFrame) -> pd.DataFrame:
         verdict=claims["numbers"].replace(AUDITED),
         because=claims["numbers_because"],
     )
+    found = ledger["estimate"] != ""
+    estimates = (" Found: " + ledger["estimate"] + ".").where(found, "")
+    judged = ledger.assign(
+        ledger=ledger["ledger"].map(EVIDENCE),
+        because=ledger["because"] + estimates,
+        audit_ids="",
+    )
     # without a counted number, only the audit decides a claim of the ledger `counts`
-    judged = ledger[(ledger["ledger"] != "counts") | (ledger["estimate"] != "")]
-    found = (" Found: " + judged["estimate"] + ".").where(judged["estimate"] != "", "")
-    judged = judged.assign(ledger=judged["ledger"].map(EVIDENCE), because=judged["because"] + found, audit_ids="")
-    return pd.concat([audited, judged])
+    return pd.concat([audited, judged[found | (ledger["ledger"] != "counts")]])
 
 
 def count_verdicts(ledger: pd.DataFrame) -> pd.DataFrame:
@@ -109,9 +118,9 @@ def count_facts(checks: pd.DataFrame) -> pd.DataFrame:
 def _sort_worst(checks: pd.DataFrame) -> pd.DataFrame:
     """Names verdicts by the words of the audit; sorts the worst first, then the `findings` of sections.yaml."""
     words = checks["verdict"].replace(AUDITED)
-    further = ~checks["check"].isin(read_content("sections")["findings"])
-    order = pd.DataFrame({"word": words.map(WORST.index), "further": further}).sort_values(["word", "further"])
-    return checks.assign(verdict=words).loc[order.index]
+    findings = read_content("sections")["findings"]
+    rows = checks.assign(verdict=words, rank=words.map(WORST.index), further=~checks["check"].isin(findings))
+    return rows.sort_values(["rank", "further"], kind="stable").drop(columns=["rank", "further"])
 
 
 def _count_words(rows: pd.DataFrame) -> pd.DataFrame:
@@ -121,7 +130,8 @@ def _count_words(rows: pd.DataFrame) -> pd.DataFrame:
         "paper": pd.Categorical(rows["source"], list(PAPERS.values())),
         "word": pd.Categorical(rows["verdict"], WORDS),
     }
-    counts = pd.DataFrame(keys).groupby(list(keys), observed=True).size().rename("estimate").reset_index()
+    groups = pd.DataFrame(keys).groupby(list(keys), observed=True)
+    counts = groups.size().rename("estimate").reset_index()
     places = counts["word"].cat.codes
     counts = counts.astype(dict.fromkeys(keys, "object"))
     tones = counts["word"].map(TONE_OF).fillna("")
@@ -130,7 +140,11 @@ def _count_words(rows: pd.DataFrame) -> pd.DataFrame:
     return counts.assign(tone=tones, number=ranks.astype(int) - 1)
 
 
-def _make_entries(rows: pd.DataFrame, headings: Sequence[Heading], symbols: dict[str, str]) -> tuple[Group, ...]:
+def _make_entries(
+    rows: pd.DataFrame,
+    headings: Sequence[Heading],
+    symbols: dict[str, str],
+) -> tuple[Group, ...]:
     """Makes an entry of each `id`; `symbols` are by check."""
     entries = []
     for name, found in rows.groupby("id", sort=False):

@@ -27,10 +27,11 @@ def build_differences(settings: Settings) -> pd.DataFrame:
     compared = read_results.read_contrasts().rename(columns={"arm": "operator"})
     steps = compared["quantity"] == "steps"
     compared = pd.concat([compared[~steps], select_lowest_level(compared[steps])])
-    # the largest released models; tables have all
-    compared = compared[(compared["source"] != "released") | (compared["size"] == PAPER_SIZES[-1])]
+    # of the released models, the largest; tables have all
+    smaller = (compared["source"] == "released") & (compared["size"] != PAPER_SIZES[-1])
     # a paper has a single column for MNLI under noise
-    compared = compared[(compared["quantity"] != "lost_noise") | (compared["at"] != MISMATCHED)]
+    further = (compared["quantity"] == "lost_noise") & (compared["at"] == MISMATCHED)
+    compared = compared[~smaller & ~further]
     claimed = published.read_claimed()
     # every recipe of the run is compared with the printed differences of fine-tuned models
     tuned = claimed["quantity"].isin(TUNED)
@@ -39,7 +40,8 @@ def build_differences(settings: Settings) -> pd.DataFrame:
     shown = studies["operator"].isin([*settings.operators, *claimed["operator"]])
     studies = studies[shown & (studies["study"] != settings.scale)]
     rows = stack_frames([claimed[~tuned], repeated, compared, studies, count_saved(settings)])
-    rows = sort_sources(rows[[*TEXTS, "estimate", "low", "high", "mark"]].fillna(dict.fromkeys(TEXTS, "")))
+    rows = rows[[*TEXTS, "estimate", "low", "high", "mark"]]
+    rows = sort_sources(rows.fillna(dict.fromkeys(TEXTS, "")))
     # the operators of the run stand first, in its order; tasks are in the order of the tables
     order = dict.fromkeys([*settings.operators, *rows["operator"], *COLUMNS])
     places = {name: place for place, name in enumerate(order)}
@@ -51,8 +53,9 @@ def select_lowest_level(steps: pd.DataFrame) -> pd.DataFrame:
     steps = select_rows(steps[steps["at"].str.startswith("loss=")], source="reproduced")
     operators = steps[steps["low"].notna()].groupby("at")["operator"].nunique()
     levels = operators.index[operators == operators.max()]
+    lowest = min(levels, key=lambda at: float(at.removeprefix("loss=")), default="")
     # with operators some of whose runs never get there
-    return steps[steps["at"] == min(levels, key=lambda at: float(at.removeprefix("loss=")), default="")]
+    return steps[steps["at"] == lowest]
 
 
 def sort_sources(rows: pd.DataFrame, field: str = "source") -> pd.DataFrame:
@@ -72,7 +75,12 @@ def read_study_differences() -> pd.DataFrame:
     """Reads the differences that our studies found; `unit` is the label of the axis."""
     rows = read_results.read_studies()
     quantity = rows["question"].map(QUESTIONS)
-    place = rows["study"] + ", " + rows["text"]
-    mark = "our study " + rows["study"] + " (" + rows["layers"].astype(str) + " layers, " + rows["design"] + ")"
-    rows = rows.assign(source="study", quantity=quantity, unit=quantity.map(UNITS), place=place, mark=mark)
+    marks = [f"our study {row.study} ({row.layers} layers, {row.design})" for row in rows.itertuples()]
+    rows = rows.assign(
+        source="study",
+        quantity=quantity,
+        unit=quantity.map(UNITS),
+        place=rows["study"] + ", " + rows["text"],
+        mark=marks,
+    )
     return rows.drop(columns=["text", "layers", "design"])

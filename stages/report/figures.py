@@ -8,7 +8,6 @@ on; numbers are times `scale`. `range` is the range of the metric: intervals of 
 and a figure without narrower intervals is folded.
 """
 
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from math import nan
 from typing import ClassVar
@@ -19,7 +18,7 @@ from stages.evidence.fields import select_rows
 from stages.report import names
 from stages.report.looks import HEAT, find_style, find_tone
 from stages.report.painting import render_panels
-from stages.report.tables import Shown, choose_decimals, format_interval, format_number
+from stages.report.tables import Reader, Shown, choose_decimals, format_interval, format_number
 from stages.report.text_templates import fill_template, read_content
 
 # an interval decides if it is narrower than this share of the range of the metric
@@ -89,12 +88,15 @@ class Drawing(Shown):
         return not self.files
 
 
-def draw_figures(read: Callable[[str], pd.DataFrame], **facts: object) -> dict[str, Drawing]:
+def draw_figures(read: Reader, **facts: object) -> dict[str, Drawing]:
     """Draws every figure, by name; `read` returns a frame by name, and notes may name `facts`."""
-    return {name: draw_figure(name, Entry(**entry), read, **facts) for name, entry in read_content("figures").items()}
+    drawings = {}
+    for name, entry in read_content("figures").items():
+        drawings[name] = draw_figure(name, Entry(**entry), read, **facts)
+    return drawings
 
 
-def draw_figure(name: str, entry: Entry, read: Callable[[str], pd.DataFrame], **facts: object) -> Drawing:
+def draw_figure(name: str, entry: Entry, read: Reader, **facts: object) -> Drawing:
     """Draws a figure by its entry; without rows, the figure is empty."""
     frame = select_rows(read(entry.frame), **entry.where)
     notes = [fill_template(note, **facts) for note in entry.notes]
@@ -136,7 +138,8 @@ def arrange_rows(entry: Entry, frame: pd.DataFrame) -> pd.DataFrame:
     rows["panel"] = panels.where(panels != "", sources) if several else ""
     rows["row"] = join_names(rows, entry.row)
     # bars of operators need no legend
-    rows["mark"] = rows["mark"].fillna(NO_LEGEND if entry.kind == "bar" else sources)
+    marks = NO_LEGEND if entry.kind == "bar" else sources
+    rows["mark"] = rows["mark"].fillna(marks)
     rows["x"] = rows[entry.x] if entry.x else nan
     rows["across"] = ACROSS.get(entry.x, entry.x)
     rows["zero"] = entry.zero
@@ -150,11 +153,13 @@ def arrange_rows(entry: Entry, frame: pd.DataFrame) -> pd.DataFrame:
 def paint_tones(bars: pd.DataFrame) -> None:
     """Adds the texts and colours of bars: of verdicts by tone, or of operators."""
     bars["text"] = bars["estimate"].map("{:.3g}".format)
-    # bars of documents belong to no operator
-    bars["colour"] = [find_style(operator)[0] if operator else HEAT for operator in bars["operator"]]
     if "tone" in bars:
-        looks = [find_tone(row.tone, row.number) for row in bars.itertuples()]
-        bars[["colour", "alpha"]] = looks
+        bars[["colour", "alpha"]] = [find_tone(row.tone, row.number) for row in bars.itertuples()]
+    elif bars["operator"].any():
+        bars["colour"] = [find_style(operator)[0] for operator in bars["operator"]]
+    else:
+        # documents belong to no operator
+        bars["colour"] = HEAT
 
 
 def join_names(rows: pd.DataFrame, fields: list[str]) -> pd.Series:

@@ -15,15 +15,21 @@ from stages.evidence.scores import GLUE_SCORE
 from stages.evidence.verdicts import SYMBOLS, Difference
 from stages.report.differences import build_differences
 from stages.report.figures import NARROW, RUN
-from stages.report.tables import choose_decimals, format_number, format_signed
+from stages.report.tables import MISSING, choose_decimals, format_number, format_signed
 from stages.report.text_templates import read_content
 from stages.schema.settings import REFERENCE, Settings
 
 YEAR = re.compile(r"\d{4}(?=,)")
 # short names of sources before a number
-SHORT = {"published": "paper", "released": "released", "study": "study", "counted": "counted", RUN: "this run"}
+SHORT = {
+    "published": "paper",
+    "released": "released",
+    "study": "study",
+    "counted": "counted",
+    RUN: "this run",
+}
 # texts after a number by quantity; a paper's steps stand as a text beside the losses
-ENDS = {"saved": " %", "steps": " % steps"}
+ENDS = {"saved": "%", "steps": "% steps"}
 NUMBERS = ["estimate", "low", "high"]
 
 
@@ -37,7 +43,8 @@ def build_first_screen(settings: Settings) -> pd.DataFrame:
         if "range" in column and not is_narrow(of_column, column["range"]):
             continue
         found = select_rows(of_column, source=[RUN, "counted"])["operator"]
-        lacking = trained[~trained["operator"].isin(found)].assign(source=RUN, verdict=Difference.NOT_RUN)
+        lacking = trained[~trained["operator"].isin(found)]
+        lacking = lacking.assign(source=RUN, verdict=Difference.NOT_RUN)
         of_column = stack_frames([of_column, lacking])
         columns.append(of_column.assign(column=key, title=column["label"], unit=column["unit"]))
     rows = trained.merge(pd.concat(columns), on="operator")
@@ -54,28 +61,33 @@ def select_shown(rows: pd.DataFrame, settings: Settings) -> pd.DataFrame:
     """Selects the rows of the first recipe and of one size of a source; of steps, only those of papers and studies."""
     of_run = rows["source"] == RUN
     # other numbers are those of BERT-base, or of our studies
-    of_size = (rows["size"] == settings.sizes[-1]).where(of_run, rows["size"].isin(["", PAPER_SIZES[-1]]))
-    recipe = rows["protocol"].isin(["", settings.protocols[0]]) | (rows["source"] == "released")
+    elsewhere = rows["size"].isin(["", PAPER_SIZES[-1]])
+    of_size = (rows["size"] == settings.sizes[-1]).where(of_run, elsewhere)
+    of_recipe = rows["protocol"].isin(["", settings.protocols[0]]) | (rows["source"] == "released")
     whole = (rows["quantity"] != "score") | (rows["at"] == GLUE_SCORE)
     printed = (rows["quantity"] != "steps") | ~of_run
-    return rows[of_size & recipe & whole & printed]
+    return rows[of_size & of_recipe & whole & printed]
 
 
 def is_narrow(rows: pd.DataFrame, scale: float) -> bool:
     """Whether this run has intervals, and all are narrower than a fifth of the range of the metric."""
     run = select_rows(rows, source=RUN)
-    return len(run) > 0 and bool((run["high"] - run["low"] < NARROW * scale).all())
+    widths = run["high"] - run["low"]
+    return len(run) > 0 and bool((widths < NARROW * scale).all())
 
 
 def write_text(row) -> str:
     """Writes the text beside a mark, such as `this run −9 ○ not significant` or `paper 2024 −46 % steps`."""
     # an operator's source may have two editions
     parts = [SHORT[row.source], *YEAR.findall(row.place)[:1]]
-    if pd.notna(row.estimate):
-        decimals = 0 if row.quantity == "steps" else choose_decimals((row.high - row.low) / 2, 2)
+    half = (row.high - row.low) / 2
+    decimals = 0 if row.quantity == "steps" else choose_decimals(half, 2)
+    if row.quantity == "saved":
         # a share that is saved has no sign
-        format_value = format_number if row.quantity == "saved" else format_signed
-        parts.append(format_value(row.estimate, decimals) + ENDS.get(row.quantity, ""))
+        parts.append(format_number(row.estimate, decimals))
+    elif pd.notna(row.estimate):
+        parts.append(format_signed(row.estimate, decimals))
+    parts.append(ENDS.get(row.quantity, ""))
     if row.verdict:
-        parts += [SYMBOLS.get(row.verdict, "–"), row.verdict]
-    return " ".join(parts)
+        parts += [SYMBOLS.get(row.verdict, MISSING), row.verdict]
+    return " ".join(filter(None, parts))

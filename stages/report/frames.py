@@ -1,6 +1,5 @@
 """The frames that tables and figures select from, by name; a frame without an entry is a file of data/analysis."""
 
-from collections.abc import Callable
 from functools import partial
 
 import pandas as pd
@@ -10,12 +9,13 @@ from stages.files.paths import STATISTICS
 from stages.report import claims_and_audit, deviations, differences, figure_rows, read_results, table_rows
 from stages.report.first_screen import build_first_screen
 from stages.report.read_results import read_contrasts, read_table
+from stages.report.tables import Reader
 from stages.schema.settings import Settings
 
 STAGES = ["stage", "seconds", "seconds_of_jobs", "started"]
 
 
-def make_reader(settings: Settings) -> Callable[[str], pd.DataFrame]:
+def make_reader(settings: Settings) -> Reader:
     """Makes a function from the name of a frame to the frame."""
     params = settings.model_dump(mode="json")
     makers = {

@@ -11,21 +11,21 @@ Texts are templates over the row, the keys of the column, facts of the run, and 
 values of the fields `of` in the rows that `where` selects, and the note is left out without values.
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 
 import pandas as pd
 
 from stages.evidence.fields import select_rows, stack_frames
 from stages.evidence.verdicts import Difference
 from stages.report import names
-from stages.report.tables import MISSING, Grid, Group, Heading, Line, Value, format_number
+from stages.report.tables import MISSING, Grid, Group, Heading, Line, Reader, Value, format_number
 from stages.report.text_templates import fill_template, read_content
 
 # the row of a table without rows
 NOTHING = (Group("This run", (Line("", (), note=Difference.NOT_RUN),)),)
 
 
-def build_table(name: str, read: Callable[[str], pd.DataFrame], entry: dict | None = None, **facts: object) -> Grid:
+def build_table(name: str, read: Reader, entry: dict | None = None, **facts: object) -> Grid:
     """Builds a table by its entry of tables.yaml, or by `entry`; without rows, a single line with a remark.
 
     `read` returns a frame by name; texts may name `facts` beside the fields of a row.
@@ -62,7 +62,7 @@ def build_table(name: str, read: Callable[[str], pd.DataFrame], entry: dict | No
     )
 
 
-def _read_frames(named: str | list[str], read: Callable[[str], pd.DataFrame]) -> pd.DataFrame:
+def _read_frames(named: str | list[str], read: Reader) -> pd.DataFrame:
     """Reads a frame, or several, one below the other, with the name of each frame in a field `frame`."""
     if isinstance(named, str):
         return read(named)

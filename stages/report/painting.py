@@ -21,11 +21,20 @@ from stages.report.looks import GRID, HEAT, INK, PAPER, SETTINGS, find_mark, fin
 from stages.report.svg import save_figure
 from stages.schema.settings import REFERENCE
 
-# inches: a panel, texts beside marks, a narrow figure, title and axis of a panel, a row of intervals without marks, a
-# mark of a row, a curve's panel, and a line of bars or of a matrix
-WIDTH, TEXTS, NARROW, FRAME, ROW, MARK, CURVE, LINE = 2.9, 0.6, 4.5, 0.7, 0.1, 0.13, 1.3, 0.2
+# widths in inches: of a panel, of texts beside marks, and of a figure for narrow screens
+WIDTH = 2.9
+TEXTS = 0.6
+NARROW = 4.5
+# heights in inches: of title and axis of a panel, of a row of intervals without marks, of a mark of a row, of a curve's
+# panel, and of a line of bars or of a matrix
+FRAME = 0.7
+ROW = 0.1
+MARK = 0.13
+CURVE = 1.3
+LINE = 0.2
 # letters in an inch, and in a line of the label of a row
-INCH, LABEL = 9, 26
+INCH = 9
+LABEL = 26
 # the size of small texts in points
 SMALL = 8
 # the opacity below which a bar has dark numbers
@@ -41,22 +50,30 @@ def render_panels(kind: str, rows: pd.DataFrame, across: int, share: bool) -> di
 
     `kind` is a key of PAINTERS, and the index of `rows` counts from 0. With `share`, all panels have equal axes.
     """
-    of_panels = rows.groupby("panel", sort=False)
-    rows = rows.assign(line=of_panels["row"].transform(lambda found: pd.factorize(found)[0]))
     panels = list(rows.groupby("panel", sort=False))
     columns = min(across, len(panels))
     heights = [find_height(kind, of_panel) for _, of_panel in panels]
-    of_lines = [max(heights[start : start + columns]) for start in range(0, len(heights), columns)]
-    with_texts = kind == "interval" and rows["text"].any()
+    # panels side by side are equally high
+    starts = range(0, len(heights), columns)
+    lines = [max(heights[start : start + columns]) for start in starts]
     # a single column of panels with texts is made for narrow screens
-    width = max((WIDTH + TEXTS * with_texts) * columns, NARROW if with_texts else 2 * WIDTH)
-    figure = Figure(figsize=(width, sum(of_lines)), layout="constrained")
-    shared = {"sharex": share, "sharey": share and kind == "curve"}
-    axes = figure.subplots(len(of_lines), columns, squeeze=False, height_ratios=of_lines, **shared)
-    places = iter(axes.flat)
+    widths = (WIDTH * columns, 2 * WIDTH)
+    if kind == "interval" and rows["text"].any():
+        widths = ((WIDTH + TEXTS) * columns, NARROW)
+    width = max(widths)
+    figure = Figure(figsize=(width, sum(lines)), layout="constrained")
+    places = figure.subplots(
+        len(lines),
+        columns,
+        squeeze=False,
+        height_ratios=lines,
+        sharex=share,
+        sharey=share and kind == "curve",
+    )
+    places = iter(places.flat)
     for (title, of_panel), axes in zip(panels, places, strict=False):
         letters = int(INCH * width / columns)
-        axes.set_title("\n".join(textwrap.wrap(title, letters, break_on_hyphens=False)), loc="left")
+        axes.set_title(textwrap.fill(title, letters, break_on_hyphens=False), loc="left")
         axes.grid(linewidth=0.6)
         axes.set_axisbelow(True)
         PAINTERS[kind](axes, of_panel)
@@ -85,28 +102,50 @@ def add_legend(figure: Figure) -> None:
     for axes in figure.axes:
         drawn, labels = axes.get_legend_handles_labels()
         handles.update(zip(labels, drawn, strict=True))
-    if handles:
-        # a sample takes as much room as four letters
-        columns = int(1.5 * INCH * figure.get_figwidth() / (4 + max(map(len, handles))))
-        place = {"loc": "upper center", "bbox_to_anchor": (0.5, 0)}
-        figure.legend(handles.values(), handles.keys(), ncols=max(columns, 1), **place)
+    if not handles:
+        return
+    # a sample takes as much room as four letters
+    letters = 4 + max(map(len, handles))
+    columns = int(1.5 * INCH * figure.get_figwidth() / letters)
+    figure.legend(
+        handles.values(),
+        handles.keys(),
+        ncols=max(columns, 1),
+        loc="upper center",
+        bbox_to_anchor=(0.5, 0),
+    )
 
 
 def paint_intervals(axes: Axes, rows: pd.DataFrame) -> None:
     """Paints labelled rows from the top, with the marks of a row below each other."""
     # marks with texts need a height each; all rows of a panel have equal distances
     kinds = (rows["mark"] + rows["text"]).groupby(rows["row"])
-    heights = kinds.transform(lambda found: pd.factorize(found)[0])
-    middles = heights.groupby(rows["row"]).transform("max") / 2
-    heights = rows["line"] + (heights - middles) * 0.9 / (heights.max() + 1)
-    beside = {"xycoords": ("axes fraction", "data"), "textcoords": "offset points", "va": "center"}
+    places = kinds.transform(number_kinds)
+    middles = places.groupby(rows["row"]).transform("max") / 2
+    distance = 0.9 / (places.max() + 1)
+    heights = number_kinds(rows["row"]) + distance * (places - middles)
     for row, height in zip(rows.itertuples(), heights, strict=True):
         look = find_mark(row.source, row.operator)
-        # the identifier connects the mark with the hover text
-        identity = {"gid": f"mark{row.Index}", "markevery": [1], "linewidth": 1.4, "clip_on": False}
-        axes.plot([row.low, row.estimate, row.high], [height] * 3, **identity, **look)
-        if row.text:
-            axes.annotate(row.text, (1, height), (5, 0), fontsize=SMALL, color=look["color"], **beside)
+        axes.plot(
+            [row.low, row.estimate, row.high],
+            [height, height, height],
+            markevery=[1],
+            linewidth=1.4,
+            clip_on=False,
+            # the identifier connects the mark with the hover text
+            gid=f"mark{row.Index}",
+            **look,
+        )
+        axes.annotate(
+            row.text,
+            (1, height),
+            (5, 0),
+            xycoords=("axes fraction", "data"),
+            textcoords="offset points",
+            verticalalignment="center",
+            fontsize=SMALL,
+            color=look["color"],
+        )
     # samples for the legend
     for mark, source in rows.groupby("mark", sort=False)["source"].first().items():
         axes.plot([], [], linestyle="none", label=mark, **find_mark(source, REFERENCE))
@@ -125,22 +164,43 @@ def paint_curves(axes: Axes, rows: pd.DataFrame) -> None:
         # a single run has no band
         if (curve["high"] > curve["low"]).any():
             axes.fill_between(curve["x"], curve["low"], curve["high"], color=colour, alpha=0.18, linewidth=0)
-        axes.plot(curve["x"], curve["estimate"], label=curve["row"].iloc[0], color=colour, clip_on=False, **marks)
+        axes.plot(
+            curve["x"],
+            curve["estimate"],
+            color=colour,
+            label=curve["row"].iloc[0],
+            clip_on=False,
+            **marks,
+        )
     for height in rows["reference"].dropna().unique():
         axes.axhline(height, label=rows["reference_label"].iloc[0], **REFERENCE_LINE)
-    axes.set(xlabel=rows["across"].iloc[0], ylabel=rows["unit"].iloc[0])
+    label_axes(axes, rows)
     set_ticks(axes, MaxNLocator(4, integer=True))
 
 
 def paint_bars(axes: Axes, rows: pd.DataFrame) -> None:
     """Paints a bar with its number for every row; several bars of a row follow each other, with the numbers inside."""
     starts = rows.groupby("row")["estimate"].cumsum() - rows["estimate"]
-    place = {"label_type": "center"} if rows["row"].duplicated().any() else {"padding": 3}
-    for row, start in zip(rows.itertuples(), starts, strict=True):
-        look = {"color": row.colour, "edgecolor": PAPER, "alpha": row.alpha, "label": row.mark}
-        drawn = axes.barh(row.line, row.estimate, 0.7, start, **look)
-        colour = PAPER if row.alpha > FAINT and start + row.estimate > 0 and "label_type" in place else INK
-        axes.bar_label(drawn, [row.text], fontsize=SMALL, color=colour, **place)
+    stacked = rows["row"].duplicated().any()
+    for row, start, line in zip(rows.itertuples(), starts, number_kinds(rows["row"]), strict=True):
+        drawn = axes.barh(
+            line,
+            row.estimate,
+            height=0.7,
+            left=start,
+            color=row.colour,
+            edgecolor=PAPER,
+            alpha=row.alpha,
+            label=row.mark,
+        )
+        axes.bar_label(
+            drawn,
+            [row.text],
+            label_type="center" if stacked else "edge",
+            padding=0 if stacked else 3,
+            fontsize=SMALL,
+            color=PAPER if stacked and row.alpha > FAINT else INK,
+        )
     label_rows(axes, rows)
 
 
@@ -151,21 +211,41 @@ def paint_heat(axes: Axes, rows: pd.DataFrame) -> None:
     axes.pcolormesh(matrix, cmap=ListedColormap([HEAT]), alpha=opacity.to_numpy())
     for (y, place), value in np.ndenumerate(matrix.to_numpy()):
         if not np.isnan(value):
-            axes.text(place + 0.5, y + 0.5, f"{value:.1f}", ha="center", va="center", fontsize=SMALL)
+            axes.text(
+                place + 0.5,
+                y + 0.5,
+                f"{value:.1f}",
+                horizontalalignment="center",
+                verticalalignment="center",
+                fontsize=SMALL,
+            )
     axes.invert_yaxis()
     axes.set_xticks(np.arange(len(matrix.columns)) + 0.5, matrix.columns)
     axes.set_yticks(np.arange(len(matrix.index)) + 0.5, matrix.index)
-    axes.set(xlabel=rows["across"].iloc[0], ylabel=rows["unit"].iloc[0])
+    label_axes(axes, rows)
     axes.grid(visible=False)
+
+
+def number_kinds(texts: pd.Series) -> np.ndarray:
+    """Numbers equal texts equally, from 0 in the order of appearance."""
+    numbers, _ = pd.factorize(texts)
+    return numbers
+
+
+def label_axes(axes: Axes, rows: pd.DataFrame) -> None:
+    """Labels the axes of a curve or matrix."""
+    first = rows.iloc[0]
+    axes.set(xlabel=first["across"], ylabel=first["unit"])
 
 
 def label_rows(axes: Axes, rows: pd.DataFrame) -> None:
     """Labels rows from the top, at the heights 0, 1, ..., with lines between the rows, and the horizontal axis."""
-    labels = rows.drop_duplicates("line").set_index("line")["row"].map(lambda label: textwrap.fill(label, LABEL))
-    axes.set_yticks(labels.index, labels, linespacing=1)
-    axes.set_ylim(labels.index.max() + 0.5, -0.5)
+    labels = [textwrap.fill(label, LABEL) for label in rows["row"].unique()]
+    lines = range(len(labels))
+    axes.set_yticks(lines, labels, linespacing=1)
+    axes.set_ylim(len(labels) - 0.5, -0.5)
     axes.grid(visible=False, axis="y")
-    for line in labels.index:
+    for line in lines:
         axes.axhline(line - 0.5, color=GRID, linewidth=0.6, clip_on=False)
     axes.set_xlabel(rows["unit"].iloc[0])
     set_ticks(axes, MaxNLocator(5))

@@ -1,8 +1,8 @@
 """Renders the report: published, recomputed and reproduced side by side.
 
 Reads data/analysis/, data/audit/, data/runs/*.json, data/filtered/ledger.csv, data/tokens/index.json,
-data/tasks/statistics.csv, data/sentence_pairs/ledger.csv, data/published/, the operators file, params.yaml, dvc.lock
-(for its digest) and reports/templates/. Writes reports/{report,claims,audit,appendix}.html, reports/report.tex,
+data/tasks/statistics.csv, data/sentence_pairs/ledger.csv, data/published/, the operators file, params.yaml and
+reports/templates/. Writes reports/{report,claims,audit,appendix}.html, reports/report.tex,
 reports/tables/NAME.{csv,tex}, reports/figures/NAME.{svg,pdf,csv}, reports/results.{parquet,md} and
 reports/model_cards/OPERATOR-SIZE.md; if params.yaml asks for a PDF, reports/report.pdf.
 """
@@ -47,11 +47,15 @@ def main(settings: Settings) -> None:
 
 
 def fill_context(
-    settings: Settings, facts: dict[str, object], grids: dict[str, Grid], drawings: dict[str, Drawing]
+    settings: Settings,
+    facts: dict[str, object],
+    grids: dict[str, Grid],
+    drawings: dict[str, Drawing],
 ) -> dict:
     """Gathers the values that the templates of pages name."""
     layout = read_content("sections")
-    sentences = [fill_template(sentence, **facts) for sentence in read_content("sentences")["sentences"].values()]
+    templates = read_content("sentences")["sentences"]
+    sentences = [fill_template(template, **facts) for template in templates.values()]
     filled, not_run = pages.fill_pages(layout, grids, drawings, facts)
     return {
         **layout,
@@ -98,7 +102,8 @@ def write_pages(context: dict) -> None:
     template = html.make_environment(TEMPLATES).get_template("report.html")
     for page in context["pages"]:
         first = page is context["pages"][0]
-        write_atomically(REPORTS / f"{page['file']}.html", template.render({**context, "page": page, "first": first}))
+        text = template.render({**context, "page": page, "first": first})
+        write_atomically(REPORTS / f"{page['file']}.html", text)
     document = latex.make_environment(TEMPLATES).get_template("report.tex")
     write_atomically(REPORTS / "report.tex", document.render(context))
 

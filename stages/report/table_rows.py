@@ -11,7 +11,7 @@ from stages.files.paths import LEDGER, TOKENS
 from stages.records.ledger import TOTAL, read_ledger
 from stages.report import deviations, read_results
 from stages.report.read_results import read_contrasts, read_table
-from stages.report.text_templates import describe_data, fill_template, gather_facts, read_content
+from stages.report.text_templates import fill_template, gather_facts, read_content
 from stages.schema.settings import Settings
 
 # evaluated_on: a split
@@ -27,8 +27,13 @@ OPEN = ["item", "candidates", "inferred", "released_code", "here"]
 
 def select_overview(settings: Settings) -> pd.DataFrame:
     """Selects the numbers of the overview, a row per model and metric; a difference in GLUE score is a metric."""
-    trained = {"size": settings.sizes, "operator": settings.operators}
-    rows = select_rows(read_results.read_summaries(), metric=OVERVIEW, evaluated_on=["", GLUE_SCORE], **trained)
+    rows = select_rows(
+        read_results.read_summaries(),
+        metric=OVERVIEW,
+        evaluated_on=["", GLUE_SCORE],
+        size=settings.sizes,
+        operator=settings.operators,
+    )
     tests = read_contrasts(source="reproduced", at=GLUE_SCORE).rename(columns={"arm": "operator"})
     measured = rows[["metric", *MODEL, "mean", "sd", "n", "words_and_overlap", "at_chance"]]
     compared = tests[[*MODEL, *COMPARED]].assign(metric="difference")
@@ -60,8 +65,8 @@ def complete_transfer(rows: pd.DataFrame) -> pd.DataFrame:
     """
     away = derived.select_elsewhere(rows).groupby([*MODEL, "task"], sort=False)
     elsewhere = away["mean"].mean().reset_index().assign(metric="elsewhere")
-    frequent = select_rows(rows, metric="majority_accuracy").drop_duplicates("evaluated_on")[["evaluated_on", "mean"]]
-    frequent = frequent.assign(operator="the more frequent answer", metric="accuracy")
+    frequent = select_rows(rows, metric="majority_accuracy").drop_duplicates("evaluated_on")
+    frequent = frequent[["evaluated_on", "mean"]].assign(operator="the more frequent answer", metric="accuracy")
     return pd.concat([rows, elsewhere, frequent], ignore_index=True)
 
 
@@ -82,13 +87,15 @@ def read_corpus() -> pd.DataFrame:
 
 def read_tokens() -> pd.DataFrame:
     """Reads documents, tokens, sequences and dropped_tokens of the two splits of the corpus, a row per `split`."""
-    splits = json.loads((TOKENS / "index.json").read_text(encoding="utf-8"))["splits"]
-    return pd.DataFrame(splits, ["documents", "tokens", "sequences", "dropped_tokens"]).T.reset_index(names="split")
+    index = json.loads((TOKENS / "index.json").read_text(encoding="utf-8"))
+    counts = ["documents", "tokens", "sequences", "dropped_tokens"]
+    return pd.DataFrame(index["splits"], counts).T.reset_index(names="split")
 
 
 def list_unspecified(source: str) -> pd.DataFrame:
     """Lists the points that a source leaves open, and our choices; columns: OPEN."""
-    rows = pd.DataFrame(published.read_protocol()[source]["unspecified"], columns=OPEN, dtype=object).fillna("")
+    points = published.read_protocol()[source]["unspecified"]
+    rows = pd.DataFrame(points, columns=OPEN, dtype=object).fillna("")
     return rows.assign(candidates=["; ".join(map(str, readings)) for readings in rows["candidates"]])
 
 
@@ -97,12 +104,13 @@ def fill_checklist(settings: Settings) -> pd.DataFrame:
     params = settings.model_dump(mode="json")
     differing = []
     for source, paper in published.PAPERS.items():
-        differing.append(f"{deviations.count_differing(deviations.compare(params, source))} from {paper}")
+        compared = deviations.compare(params, source)
+        differing.append(f"{deviations.count_differing(compared)} from {paper}")
+    seeds = [str(len(settings.finetuning[name].seeds)) for name in settings.protocols]
     facts = {
         **gather_facts(settings),
         "differences": "; ".join(differing),
-        "source": describe_data(settings),
         "generated": "yes" if settings.generated else "does not apply",
-        "finetuning_seeds": " and ".join(str(len(settings.finetuning[name].seeds)) for name in settings.protocols),
+        "finetuning_seeds": " and ".join(seeds),
     }
     return pd.DataFrame(read_content("checklist")).map(fill_template, **facts)

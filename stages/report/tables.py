@@ -4,13 +4,16 @@ paper_tables.py builds the tables of the papers, claims_and_audit.py those of cl
 """
 
 import re
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
-from math import floor, isfinite, isinf, isnan, log10
+from math import floor, isfinite, isnan, log10
 from typing import ClassVar
 
 import pandas as pd
 
+# a function from the name of a frame to the frame (frames.py)
+Reader = Callable[[str], pd.DataFrame]
 MISSING = "–"
 # classes of tables with more columns, in style.css
 WIDTHS = {"wide": 6, "upright": 11, "turned": 18}
@@ -182,17 +185,12 @@ def format_spread(value: float, decimals: int) -> str:
 
 
 def format_interval(low: float, high: float, decimals: int) -> str:
-    """Formats an interval: `1.20 to 3.40`, `1.20 or more` (infinite upper end), or a dash (NaN)."""
+    """Formats an interval: `1.20 to 3.40`, or a dash (NaN)."""
     if isnan(low):
         return MISSING
-    if isinf(high):
-        return f"{_format_end(low, decimals)} or more"
-    return f"{_format_end(low, decimals)} to {_format_end(high, decimals)}"
-
-
-def _format_end(value: float, decimals: int) -> str:
     # an end that rounds to zero keeps its sign, on which the verdict depends; 0.0 turns an exact -0.0 into 0.0
-    return f"{value + 0.0:,.{decimals}f}".replace("-", "−")
+    text = f"{low + 0.0:,.{decimals}f} to {high + 0.0:,.{decimals}f}"
+    return text.replace("-", "−")
 
 
 def write_csv(frame: pd.DataFrame) -> str:

@@ -42,10 +42,11 @@ def read_content(name: str) -> dict:
 
 
 def gather_facts(settings: Settings) -> dict[str, object]:
-    """Gathers facts that most texts may name: the settings, all verdicts, and the confidence of intervals."""
+    """Gathers facts that most texts may name: settings and data, all verdicts, and the confidence of intervals."""
     options = settings.analysis
     return {
         "settings": settings,
+        "data": settings.report.data or describe_data(settings),
         "difference": Difference,
         "statement": Statement,
         "confidence": f"{100 * options.confidence:g} %",
@@ -60,8 +61,8 @@ def describe_banner(settings: Settings) -> str:
         model = settings.models[size]
         layers = f"{model.layers} layer{'s' if model.layers > 1 else ''}"
         models.append(f"BERT-{size} ({layers}, width {model.hidden})")
-    facts = {"models": ", ".join(models), "base": "base" in settings.sizes, "settings": settings}
-    return fill_sentence("banner", data=settings.report.data or describe_data(settings), **facts)
+    facts = gather_facts(settings)
+    return fill_sentence("banner", models=", ".join(models), base="base" in settings.sizes, **facts)
 
 
 def describe_data(settings: Settings) -> str:
