@@ -5,7 +5,7 @@ import pandas as pd
 from stages.evidence import published
 from stages.evidence.cells import PAPER_SIZES
 from stages.evidence.fields import select_rows, stack_frames
-from stages.evidence.scores import COLUMNS, MISMATCHED
+from stages.evidence.scores import COLUMNS
 from stages.report import read_results
 from stages.schema.settings import REFERENCE, Settings
 
@@ -28,24 +28,21 @@ def build_differences(settings: Settings) -> pd.DataFrame:
     steps = compared["quantity"] == "steps"
     compared = pd.concat([compared[~steps], select_lowest_level(compared[steps])])
     # of the released models, the largest; tables have all
-    smaller = (compared["source"] == "released") & (compared["size"] != PAPER_SIZES[-1])
-    # a paper has a single column for MNLI under noise
-    further = (compared["quantity"] == "lost_noise") & (compared["at"] == MISMATCHED)
-    compared = compared[~smaller & ~further]
+    compared = compared[(compared["source"] != "released") | (compared["size"] == PAPER_SIZES[-1])]
     claimed = published.read_claimed()
     # every recipe of the run is compared with the printed differences of fine-tuned models
     tuned = claimed["quantity"].isin(TUNED)
     repeated = claimed[tuned].merge(pd.DataFrame({"protocol": settings.protocols}), how="cross")
     studies = read_study_differences()
-    shown = studies["operator"].isin([*settings.operators, *claimed["operator"]])
-    studies = studies[shown & (studies["study"] != settings.scale)]
+    shown = select_rows(studies, operator=[*settings.operators, *claimed["operator"]])
+    studies = shown[shown["study"] != settings.scale]
     rows = stack_frames([claimed[~tuned], repeated, compared, studies, count_saved(settings)])
     rows = rows[[*TEXTS, "estimate", "low", "high", "mark"]]
-    rows = sort_sources(rows.fillna(dict.fromkeys(TEXTS, "")))
+    rows = rows.fillna(dict.fromkeys(TEXTS, ""))
     # the operators of the run stand first, in its order; tasks are in the order of the tables
-    order = dict.fromkeys([*settings.operators, *rows["operator"], *COLUMNS])
+    order = dict.fromkeys([*settings.operators, *rows["operator"], *RANKS, *COLUMNS])
     places = {name: place for place, name in enumerate(order)}
-    return rows.sort_values(["operator", "at"], key=lambda names: names.map(places), kind="stable")
+    return rows.sort_values(["operator", "source", "at"], key=lambda names: names.map(places))
 
 
 def select_lowest_level(steps: pd.DataFrame) -> pd.DataFrame:
@@ -56,11 +53,6 @@ def select_lowest_level(steps: pd.DataFrame) -> pd.DataFrame:
     lowest = min(levels, key=lambda at: float(at.removeprefix("loss=")), default="")
     # with operators some of whose runs never get there
     return steps[steps["at"] == lowest]
-
-
-def sort_sources(rows: pd.DataFrame, field: str = "source") -> pd.DataFrame:
-    """Sorts rows by source, printed numbers first; rows of a source stay in order."""
-    return rows.sort_values(field, key=lambda sources: sources.map(RANKS.index), kind="stable")
 
 
 def count_saved(settings: Settings) -> pd.DataFrame:

@@ -9,10 +9,8 @@ import pandas as pd
 from stages.benchmarks.glue import COLUMN_OF
 from stages.evidence import published
 from stages.evidence.fields import select_rows, stack_frames
-from stages.evidence.scores import GLUE_SCORE, MISMATCHED
-from stages.evidence.statistics import summarise_groups
+from stages.evidence.scores import MISMATCHED
 from stages.report import names, read_results
-from stages.report.differences import sort_sources
 
 NOISE = "kowsher2025_naacl_table5_noise"
 TRANSFER = "kowsher2025_naacl_table6_cross_domain"
@@ -27,17 +25,6 @@ MAJORITY = "majority"
 ACCURACIES = {"training_accuracy": "training, all positions", "accuracy": "held out, tokens"}
 # the highest possible training accuracy, which counts padding as errors
 CEILING = "accuracy_ceiling"
-
-
-def list_seeds() -> pd.DataFrame:
-    """Lists the GLUE score (times 100) of every run, and the mean over the units of inference with its interval."""
-    runs = read_results.read_table("runs")
-    runs = runs[runs["evaluated_on"] == GLUE_SCORE].assign(stage="finetuning", group=lambda rows: rows["source"])
-    runs["value"] *= 100
-    means = summarise_groups(runs, ["group", *MODEL], 0.95).rename(columns={"mean": "estimate"})
-    single = runs.rename(columns={"value": "estimate"}).assign(source="seed")
-    columns = ["group", *MODEL, "estimate", "low", "high", "n"]
-    return sort_sources(stack_frames([single, means]), "group").reindex(columns=columns)
 
 
 def read_study_curves() -> pd.DataFrame:

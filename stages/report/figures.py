@@ -16,7 +16,7 @@ import pandas as pd
 
 from stages.evidence.fields import select_rows
 from stages.report import names
-from stages.report.looks import HEAT, find_style, find_tone
+from stages.report.looks import HEAT, TONES, find_style
 from stages.report.painting import render_panels
 from stages.report.tables import Reader, Shown, choose_decimals, format_interval, format_number
 from stages.report.text_templates import fill_template, read_content
@@ -40,8 +40,6 @@ OPTIONAL = {
 NUMBERS = ["estimate", "low", "high", "reference"]
 # panels side by side in a column of a page
 PAIR = 2
-# matplotlib leaves names with an underscore out of legends
-NO_LEGEND = "_"
 # labels of the horizontal axes of curves and heat maps
 ACROSS = {"step": "training step", "level": "level of noise (%)", "tested": "tested on"}
 
@@ -116,8 +114,8 @@ def draw_figure(name: str, entry: Entry, read: Reader, **facts: object) -> Drawi
     words = rows.groupby(["panel", "row", "mark"], sort=False)["words"].last()
     return Drawing(
         **shown,
-        notes=tuple(note for note in notes if note),
-        measured=bool((rows["source"] != "published").any()),
+        notes=tuple(notes),
+        measured=set(rows["source"]) != {"published"},
         alternative="; ".join(words),
         files=render_panels(entry.kind, rows, entry.across, entry.share),
         folded=folded,
@@ -138,10 +136,11 @@ def arrange_rows(entry: Entry, frame: pd.DataFrame) -> pd.DataFrame:
     rows["panel"] = panels.where(panels != "", sources) if several else ""
     rows["row"] = join_names(rows, entry.row)
     # bars of operators need no legend
-    marks = NO_LEGEND if entry.kind == "bar" else sources
-    rows["mark"] = rows["mark"].fillna(marks)
-    rows["x"] = rows[entry.x] if entry.x else nan
-    rows["across"] = ACROSS.get(entry.x, entry.x)
+    rows["mark"] = rows["mark"].fillna("" if entry.kind == "bar" else sources)
+    if entry.x:
+        rows = rows.assign(x=rows[entry.x], xlabel=ACROSS.get(entry.x, entry.x), ylabel=rows["unit"])
+    else:
+        rows = rows.assign(xlabel=rows["unit"], ylabel="")
     rows["zero"] = entry.zero
     rows["reference_label"] = entry.reference
     if entry.kind == "bar":
@@ -154,7 +153,9 @@ def paint_tones(bars: pd.DataFrame) -> None:
     """Adds the texts and colours of bars: of verdicts by tone, or of operators."""
     bars["text"] = bars["estimate"].map("{:.3g}".format)
     if "tone" in bars:
-        bars[["colour", "alpha"]] = [find_tone(row.tone, row.number) for row in bars.itertuples()]
+        bars["colour"] = bars["tone"].map(TONES)
+        # verdicts of one tone differ in opacity
+        bars["alpha"] = 0.6 ** bars["number"]
     elif bars["operator"].any():
         bars["colour"] = [find_style(operator)[0] for operator in bars["operator"]]
     else:
@@ -174,7 +175,7 @@ def join_names(rows: pd.DataFrame, fields: list[str]) -> pd.Series:
 def describe_mark(row) -> str:
     """Describes a mark for hover and focus: `BERT-tiny, shared, this run: −9 (−20 to 2)`."""
     decimals = choose_decimals((row.high - row.low) / 2, 2)
-    labels = filter(None, [row.panel, row.row, row.mark.removeprefix(NO_LEGEND)])
+    labels = filter(None, [row.panel, row.row, row.mark])
     parts = [", ".join(labels) + ":", format_number(row.estimate, decimals)]
     if pd.notna(row.low):
         parts.append(f"({format_interval(row.low, row.high, decimals)})")

@@ -11,7 +11,6 @@ import pandas as pd
 
 from stages.evidence.cells import PAPER_SIZES
 from stages.evidence.fields import select_rows, stack_frames
-from stages.evidence.scores import GLUE_SCORE
 from stages.evidence.verdicts import SYMBOLS, Difference
 from stages.report.differences import build_differences
 from stages.report.figures import NARROW, RUN
@@ -39,7 +38,7 @@ def build_first_screen(settings: Settings) -> pd.DataFrame:
     rows = select_shown(build_differences(settings), settings).merge(trained, on="operator")
     columns = []
     for key, column in read_content("sections")["columns"].items():
-        of_column = select_rows(rows, quantity=column["quantity"])
+        of_column = select_rows(rows, **column["where"])
         if "range" in column and not is_narrow(of_column, column["range"]):
             continue
         found = select_rows(of_column, source=[RUN, "counted"])["operator"]
@@ -58,15 +57,12 @@ def build_first_screen(settings: Settings) -> pd.DataFrame:
 
 
 def select_shown(rows: pd.DataFrame, settings: Settings) -> pd.DataFrame:
-    """Selects the rows of the first recipe and of one size of a source; of steps, only those of papers and studies."""
-    of_run = rows["source"] == RUN
-    # other numbers are those of BERT-base, or of our studies
+    """Selects the rows of the first recipe and of one size of a source."""
+    # other numbers than those of this run are of BERT-base, or of our studies
     elsewhere = rows["size"].isin(["", PAPER_SIZES[-1]])
-    of_size = (rows["size"] == settings.sizes[-1]).where(of_run, elsewhere)
+    of_size = (rows["size"] == settings.sizes[-1]).where(rows["source"] == RUN, elsewhere)
     of_recipe = rows["protocol"].isin(["", settings.protocols[0]]) | (rows["source"] == "released")
-    whole = (rows["quantity"] != "score") | (rows["at"] == GLUE_SCORE)
-    printed = (rows["quantity"] != "steps") | ~of_run
-    return rows[of_size & of_recipe & whole & printed]
+    return rows[of_size & of_recipe]
 
 
 def is_narrow(rows: pd.DataFrame, scale: float) -> bool:

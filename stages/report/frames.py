@@ -28,7 +28,6 @@ def make_reader(settings: Settings) -> Reader:
         "differences": partial(differences.build_differences, settings),
         "study_differences": differences.read_study_differences,
         "study_curves": figure_rows.read_study_curves,
-        "seeds": figure_rows.list_seeds,
         "answers": figure_rows.list_answers,
         "noise": figure_rows.build_noise,
         "transfer_matrices": figure_rows.build_transfer,

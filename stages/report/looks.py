@@ -20,17 +20,6 @@ HEAT = "#3d5a98"
 STYLES = {name: operator.look for name, operator in describe_operators().items() if operator.look}
 # operators by the name of a variant of params.yaml; stage `report` fills the table
 PARENTS: dict[str, str] = {}
-# strokes of variants, none of which an operator has
-VARIANTS = (
-    (0, (6, 2)),
-    (0, (2, 2)),
-    (0, (3, 1, 1, 1, 1, 1)),
-    (0, (8, 2, 1, 2)),
-    (0, (10, 3)),
-    (0, (1, 2)),
-    (0, (5, 2, 2, 2)),
-    (0, (4, 1)),
-)
 # colours of operators of the user without a look
 FURTHER = ("#aa4466", "#6b7f1f", "#4b5fc0", "#8a6d3b")
 
@@ -41,7 +30,9 @@ def find_style(operator: str) -> tuple:
         return STYLES[operator]
     # a checksum, because `hash` differs between processes
     number = zlib.crc32(operator.encode())
-    stroke = VARIANTS[number % len(VARIANTS)]
+    gap = 1 + number // 10 % 4
+    # dashes of 3 to 12 points with dots between
+    stroke = (0, (3 + number % 10, gap, 1, gap))
     parent = PARENTS.get(operator)
     if parent in STYLES:
         colour, _ = STYLES[parent]
@@ -49,15 +40,14 @@ def find_style(operator: str) -> tuple:
     return FURTHER[number % len(FURTHER)], stroke
 
 
-# marks by source: a paper's numbers are crosses, released results and studies grey; only this run and its single seeds
-# have the colour of the operator (None)
+# marks by source: a paper's numbers are crosses, released results and studies grey; only this run has the colour of the
+# operator (None)
 MARKS = {
     "published": ("x", INK, 6),
     "released": ("o", GREY, 6),
     "study": ("D", GREY, 5),
     "reproduced": ("o", None, 6),
     "counted": ("s", None, 5),
-    "seed": (".", None, 4),
 }
 
 
@@ -72,8 +62,3 @@ def find_mark(source: str, operator: str) -> dict:
 
 # colours by the tone of a verdict
 TONES = {"good": "#0b6b3a", "bad": "#a4161a", "open": "#b58900", "": GREY}
-
-
-def find_tone(tone: str, number: int) -> tuple[str, float]:
-    """Finds colour and opacity of the bar of a verdict, the `number`-th of the tone."""
-    return TONES[tone], 0.6**number

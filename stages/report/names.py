@@ -39,7 +39,6 @@ SOURCES = {
     "study": "our study",
     "reproduced": "this run",
     "counted": "counted on built models",
-    "seed": "single runs",
 }
 # all keys; further keys are questions of studies, milestones of the GLUE score, which are 95 % of the last score of
 # pairwise or of the operator itself, and fates of documents and sentence pairs

@@ -2,12 +2,11 @@
 
 Rows have `panel` (the title), `row` (the label of a line of the panel), `mark` (the name in the legend), source,
 operator, `estimate`, `low` and `high` (the ends of an interval or band, or NaN), `reference` (the place of a dashed
-line `reference_label`, or NaN), `unit` (the label of the axis), `text` (beside a mark or on a bar), `words` (on hover),
-`x` (of curves and heat maps) and `across` (the label of that axis). figures.py adds the columns.
+line `reference_label`, or NaN), `text` (beside a mark or on a bar), `words` (on hover), `x` (of curves and heat maps),
+and `xlabel` and `ylabel`. figures.py adds the columns.
 """
 
 import textwrap
-from collections.abc import Callable
 
 import matplotlib as mpl
 import numpy as np
@@ -76,6 +75,7 @@ def render_panels(kind: str, rows: pd.DataFrame, across: int, share: bool) -> di
         axes.set_title(textwrap.fill(title, letters, break_on_hyphens=False), loc="left")
         axes.grid(linewidth=0.6)
         axes.set_axisbelow(True)
+        axes.set(**of_panel.iloc[0][["xlabel", "ylabel"]])
         PAINTERS[kind](axes, of_panel)
         # a panel may have no other panel below
         axes.tick_params(labelbottom=True)
@@ -174,7 +174,6 @@ def paint_curves(axes: Axes, rows: pd.DataFrame) -> None:
         )
     for height in rows["reference"].dropna().unique():
         axes.axhline(height, label=rows["reference_label"].iloc[0], **REFERENCE_LINE)
-    label_axes(axes, rows)
     set_ticks(axes, MaxNLocator(4, integer=True))
 
 
@@ -222,7 +221,6 @@ def paint_heat(axes: Axes, rows: pd.DataFrame) -> None:
     axes.invert_yaxis()
     axes.set_xticks(np.arange(len(matrix.columns)) + 0.5, matrix.columns)
     axes.set_yticks(np.arange(len(matrix.index)) + 0.5, matrix.index)
-    label_axes(axes, rows)
     axes.grid(visible=False)
 
 
@@ -230,12 +228,6 @@ def number_kinds(texts: pd.Series) -> np.ndarray:
     """Numbers equal texts equally, from 0 in the order of appearance."""
     numbers, _ = pd.factorize(texts)
     return numbers
-
-
-def label_axes(axes: Axes, rows: pd.DataFrame) -> None:
-    """Labels the axes of a curve or matrix."""
-    first = rows.iloc[0]
-    axes.set(xlabel=first["across"], ylabel=first["unit"])
 
 
 def label_rows(axes: Axes, rows: pd.DataFrame) -> None:
@@ -247,7 +239,6 @@ def label_rows(axes: Axes, rows: pd.DataFrame) -> None:
     axes.grid(visible=False, axis="y")
     for line in lines:
         axes.axhline(line - 0.5, color=GRID, linewidth=0.6, clip_on=False)
-    axes.set_xlabel(rows["unit"].iloc[0])
     set_ticks(axes, MaxNLocator(5))
 
 
@@ -257,7 +248,7 @@ def set_ticks(axes: Axes, locator: MaxNLocator) -> None:
     axes.xaxis.set_major_formatter("{x:,g}")
 
 
-PAINTERS: dict[str, Callable[[Axes, pd.DataFrame], None]] = {
+PAINTERS = {
     "interval": paint_intervals,
     "curve": paint_curves,
     "bar": paint_bars,

@@ -13,7 +13,9 @@ SVG = "http://www.w3.org/2000/svg"
 XLINK = "http://www.w3.org/1999/xlink"
 # digits beyond the tenth of a point, which is an eighth of a pixel, and other characters without effect
 NEEDLESS = re.compile(r"(?<=\.\d)\d+|\.0\b| (?= |$)|\n")
-SHORTENED = ("d", "x", "y", "transform")
+# metadata that files do not have, by format
+METADATA = {"svg": ("Date", "Format", "Type", "Creator"), "pdf": ("CreationDate",)}
+SHORTENED = {"d", "x", "y", "transform"}
 # the font of texts, which the whole figure declares once
 FONT = f"font-family: '{SETTINGS['font.sans-serif'][0]}', sans-serif"
 ElementTree.register_namespace("", SVG)
@@ -23,37 +25,34 @@ ElementTree.register_namespace("xlink", XLINK)
 def save_figure(figure: Figure, words: Iterable[str]) -> dict[str, bytes]:
     """Saves a figure by format, without dates; `words` are the hover texts of the artists `mark0`, `mark1`, ..."""
     files = {}
-    for form, date in (("svg", "Date"), ("pdf", "CreationDate")):
+    for form, fields in METADATA.items():
         buffer = BytesIO()
-        figure.savefig(buffer, format=form, metadata={date: None})
+        figure.savefig(buffer, format=form, metadata=dict.fromkeys(fields))
         files[form] = buffer.getvalue()
-    files["svg"] = add_titles(files["svg"], {f"mark{place}": text for place, text in enumerate(words)})
+    titles = {f"mark{place}": text for place, text in enumerate(words)}
+    files["svg"] = add_titles(files["svg"], titles)
     return files
 
 
 def add_titles(svg: bytes, titles: dict[str, str]) -> bytes:
     """Adds a title to every element with an identifier in `titles`, and drops what nobody sees."""
     root = ElementTree.fromstring(svg)
-    metadata = root.find(f"{{{SVG}}}metadata")
-    if metadata is not None:
-        root.remove(metadata)
     used = set(re.findall(r'#([^")]+)', svg.decode()))
     for element in list(root.iter()):
         identifier = element.get("id", "")
-        title = titles.get(identifier)
-        if title:
+        if identifier in titles:
             child = ElementTree.Element(f"{{{SVG}}}title")
-            child.text = title
+            child.text = titles[identifier]
             # a title has to come first
             element.insert(0, child)
             element.set("class", "mark")
         if identifier not in used:
             element.attrib.pop("id", None)
-        for name, value in element.attrib.items():
-            if name in SHORTENED:
-                element.set(name, NEEDLESS.sub("", value))
-            elif name == "style":
-                element.set(name, value.replace(f"{FONT}; ", ""))
+        for name in SHORTENED & element.attrib.keys():
+            element.set(name, NEEDLESS.sub("", element.get(name, "")))
+        style = element.get("style", "").replace(f"{FONT}; ", "")
+        if style:
+            element.set("style", style)
         # the indentation of the file
         element.tail = None
         if not (element.text or "").strip():
