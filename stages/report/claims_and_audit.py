@@ -48,6 +48,8 @@ def build_claims(ledger: pd.DataFrame, checks: pd.DataFrame) -> Grid:
     """Builds the list of claims: each with its verdicts, reasons and checks of the audit."""
     words = checks.set_index("check")["verdict"].replace(AUDITED)
     symbols = words.map(SYMBOL_OF).to_dict()
+    # claims that nothing decides follow the others
+    decided = ledger.sort_values("verdict", key=lambda found: found == Statement.UNDECIDED, kind="stable")
     return Grid(
         kind="ledger",
         name="claims",
@@ -55,7 +57,7 @@ def build_claims(ledger: pd.DataFrame, checks: pd.DataFrame) -> Grid:
         stage="analysis",
         first="Claim",
         headings=(Heading("What it says"), *QUESTIONS),
-        groups=_make_entries(list_verdicts(ledger), QUESTIONS, symbols),
+        groups=_make_entries(list_verdicts(decided), QUESTIONS, symbols),
         csv=ledger.replace({"numbers": AUDITED}),
     )
 
