@@ -34,7 +34,8 @@ NUMBERS = ["estimate", "low", "high"]
 
 def build_first_screen(settings: Settings) -> pd.DataFrame:
     """Builds the rows: `column` is a key of sections.yaml, `title` and `unit` label it, and `text` is beside a mark."""
-    trained = pd.DataFrame({"operator": [name for name in settings.operators if name != REFERENCE]})
+    operators = [name for name in settings.operators if name != REFERENCE]
+    trained = pd.DataFrame({"operator": operators}, dtype="str")
     rows = select_shown(build_differences(settings), settings).merge(trained, on="operator")
     columns = []
     for key, column in read_content("sections")["columns"].items():
