@@ -117,6 +117,7 @@ def render(name: str) -> str:
         "saved": look_up_saved,
         "attention": look_up_attention,
         "not_run": Difference.NOT_RUN,
+        "papers": published.PAPERS.values(),
         "words": [AUDITED.get(statement, statement) for statement in SHOWN],
         "look_up": look_up,
         "list_rows": list_rows,
