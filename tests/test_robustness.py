@@ -244,7 +244,6 @@ def draw(name: str, rows: pd.DataFrame, monkeypatch) -> figures.Drawing:
     printed = pd.concat([make_rows_of_run(table, rows) for table in TABLES])
     monkeypatch.setattr(read_results, "read_table", tables.__getitem__)
     monkeypatch.setattr(read_results, "read_cells", lambda: printed)
-    monkeypatch.setattr(read_results, "read_baseline_scores", lambda *_: {"mnli_m": 35.0})
     makers = {"noise": figure_rows.build_noise, "transfer_matrices": figure_rows.build_transfer}
     entry = figures.Entry(**read_content("figures")[name])
     return figures.draw_figure(name, entry, lambda frame: makers[frame]())

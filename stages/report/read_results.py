@@ -71,16 +71,6 @@ def read_sentence_pairs() -> pd.DataFrame:
     return pd.DataFrame(columns=["protocol", "split", "fate", "reason", "pairs"])
 
 
-def read_baseline_scores(name: str, metric: str, protocol: str = "") -> dict[str, float]:
-    """Selects the scores of a baseline, such as `most_frequent`, in per cent, by column or split.
-
-    The metric `score` depends on the protocol; a raw metric such as `accuracy` has none.
-    """
-    rows = read_table("baselines").fillna({"protocol": ""})
-    rows = select_rows(rows, operator=name, metric=metric, protocol=protocol)
-    return (100 * rows.set_index("evaluated_on")["value"]).to_dict()
-
-
 def read_run_records() -> list[dict]:
     """Reads the records of the stages of this run, in the order of the pipeline."""
     return read_records(handover.read_pipeline())
