@@ -78,8 +78,11 @@ def build_transfer() -> pd.DataFrame:
     majority = majority.drop_duplicates(["operator", "size", "protocol", "evaluated_on"])
     rows = stack_frames([printed, select_rows(run, metric="accuracy"), majority])
     rows = rows[rows["evaluated_on"] != MISMATCHED][[*MODEL, "trained", "evaluated_on", "estimate"]]
+    rows["trained"] = rows["trained"].map(names.name_key)
+    rows["tested"] = rows["evaluated_on"].map(names.name_key).str.removesuffix("-m")
     # a task that is tested on itself stands on the diagonal
-    return rows.assign(tested=rows["evaluated_on"].map(names.name_key).str.removesuffix("-m"))
+    order = {name: place for place, name in enumerate(rows["trained"].unique())}
+    return rows.sort_values(["trained", "tested"], key=lambda tasks: tasks.map(order))
 
 
 def build_translation() -> pd.DataFrame:

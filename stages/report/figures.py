@@ -38,6 +38,8 @@ OPTIONAL = {
     "alpha": 1.0,
 }
 NUMBERS = ["estimate", "low", "high", "reference"]
+# the shortest part of a bar with a number, as a share of the longest
+THIN = 0.04
 # panels side by side in a column of a page
 PAIR = 2
 # labels of the horizontal axes of curves and heat maps
@@ -156,6 +158,8 @@ def paint_tones(bars: pd.DataFrame) -> None:
         bars["colour"] = bars["tone"].map(TONES)
         # verdicts of one tone differ in opacity
         bars["alpha"] = 0.6 ** bars["number"]
+        # a short part of a bar has no room for a number
+        bars["text"] = bars["text"].where(bars["estimate"] > THIN * bars["estimate"].max(), "")
     elif bars["operator"].any():
         bars["colour"] = [find_style(operator)[0] for operator in bars["operator"]]
     else:

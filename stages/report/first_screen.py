@@ -13,7 +13,7 @@ from stages.evidence.cells import PAPER_SIZES
 from stages.evidence.fields import select_rows, stack_frames
 from stages.evidence.verdicts import SYMBOLS, Difference
 from stages.report.differences import build_differences
-from stages.report.figures import NARROW, RUN
+from stages.report.figures import NARROW, RUN, join_names
 from stages.report.tables import MISSING, choose_decimals, format_number, format_signed
 from stages.report.text_templates import read_content
 from stages.schema.settings import REFERENCE, Settings
@@ -44,13 +44,14 @@ def build_first_screen(settings: Settings) -> pd.DataFrame:
             continue
         found = select_rows(of_column, source=[RUN, "counted"])["operator"]
         lacking = trained[~trained["operator"].isin(found)]
-        lacking = lacking.assign(source=RUN, verdict=Difference.NOT_RUN)
+        lacking = lacking.assign(source=RUN, size=settings.sizes[-1], verdict=Difference.NOT_RUN)
         of_column = stack_frames([of_column, lacking])
         columns.append(of_column.assign(column=key, title=column["label"], unit=column["unit"]))
     rows = trained.merge(pd.concat(columns), on="operator")
     texts = rows.columns.difference([*NUMBERS, "mark"])
     rows[texts] = rows[texts].fillna("")
     rows["verdict"] = rows["verdict"].where(rows["source"] == RUN, "")
+    rows["mark"] = rows["mark"].fillna(join_names(rows, ["source", "size"]))
     rows["text"] = [write_text(row) for row in rows.itertuples()]
     # steps have a text, but no place on an axis of losses
     rows[NUMBERS] = rows[NUMBERS].where(rows["quantity"] != "steps")

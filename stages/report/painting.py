@@ -16,7 +16,7 @@ from matplotlib.colors import ListedColormap
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
-from stages.report.looks import GRID, HEAT, INK, PAPER, SETTINGS, find_mark, find_style
+from stages.report.looks import GREY, GRID, HEAT, INK, PAPER, SETTINGS, find_mark, find_style
 from stages.report.svg import save_figure
 from stages.schema.settings import REFERENCE
 
@@ -144,7 +144,8 @@ def paint_intervals(axes: Axes, rows: pd.DataFrame) -> None:
             textcoords="offset points",
             verticalalignment="center",
             fontsize=SMALL,
-            color=look["color"],
+            # colours of operators are too bright for small texts
+            color=GREY if look["color"] == GREY else INK,
         )
     # samples for the legend
     for mark, source in rows.groupby("mark", sort=False)["source"].first().items():

@@ -5,6 +5,7 @@ import json
 import pandas as pd
 
 from stages.evidence import derived, published
+from stages.evidence.baselines import NOT_PRETRAINED
 from stages.evidence.fields import select_rows, stack_frames
 from stages.evidence.scores import COLUMNS, GLUE_SCORE
 from stages.files.paths import LEDGER, TOKENS
@@ -26,7 +27,10 @@ OPEN = ["item", "candidates", "inferred", "released_code", "here"]
 
 
 def select_overview(settings: Settings) -> pd.DataFrame:
-    """Selects the numbers of the overview, a row per model and metric; a difference in GLUE score is a metric."""
+    """Selects the numbers of the overview, a row per model and metric; a difference in GLUE score is a metric.
+
+    The last row is the score of a model that was fine-tuned without pre-training.
+    """
     rows = select_rows(
         read_results.read_summaries(),
         metric=OVERVIEW,
@@ -37,7 +41,9 @@ def select_overview(settings: Settings) -> pd.DataFrame:
     tests = read_contrasts(source="reproduced", at=GLUE_SCORE).rename(columns={"arm": "operator"})
     measured = rows[["metric", *MODEL, "mean", "sd", "n", "words_and_overlap", "at_chance"]]
     compared = tests[[*MODEL, *COMPARED]].assign(metric="difference")
-    return stack_frames([measured, compared])
+    fresh = select_rows(read_table("baselines"), operator=NOT_PRETRAINED, evaluated_on=GLUE_SCORE)
+    fresh = fresh.rename(columns={"value": "mean"})[["protocol", "operator", "metric", "mean"]]
+    return stack_frames([measured, compared, fresh.assign(size="")])
 
 
 def select_baselines(protocol: str) -> pd.DataFrame:
