@@ -101,8 +101,10 @@ def test_a_page_is_one_file_that_needs_no_network(reports, pages, name):
 
 def test_figures_have_the_colours_of_the_page(reports):
     page = (reports / "report.html").read_text()
+    colours = set(re.findall(r"--(\w+):", page))
     for figure in re.findall(r"<svg.*?</svg>", page, re.DOTALL):
         assert "currentColor" in figure
+        assert set(re.findall(r"var\(--(\w+)", figure)) <= colours
         assert not re.search(": (#24292f|#ffffff|#d5dade)", figure)
 
 

@@ -21,7 +21,7 @@ from stages.schema import scales
 from stages.schema.operators import describe_operators
 from stages.schema.settings import REFERENCE, Settings
 
-# quantities whose differences sections name, with the readers' names
+# quantities whose differences sections name
 QUANTITIES = ("score", "loss", "steps", "lost_noise", "transfer", "speed")
 
 
@@ -34,7 +34,8 @@ def gather_facts(settings: Settings, screen: pd.DataFrame) -> dict[str, object]:
     rows = build_differences(settings)
     whole = (rows["quantity"] != "score") | (rows["at"] == GLUE_SCORE)
     of_size = rows["size"].isin(["", settings.sizes[-1]])
-    rows = rows[whole & of_size]
+    of_recipe = rows["protocol"].isin(["", settings.protocols[0]])
+    rows = rows[whole & of_size & of_recipe]
     seeds = len(settings.pretraining.seeds)
     compared = read_results.read_contrasts(
         source=RUN,
@@ -121,8 +122,8 @@ def select_answers(settings: Settings) -> pd.DataFrame:
         list_answers(),
         source=RUN,
         questions="squad1",
-        measure="F1",
-        trained="",
+        measure="f1",
+        trained="single",
         size=settings.sizes[-1],
     )
 

@@ -5,15 +5,13 @@ import pandas as pd
 from stages.evidence import published
 from stages.evidence.cells import PAPER_SIZES
 from stages.evidence.fields import select_rows, stack_frames
-from stages.evidence.scores import COLUMNS
+from stages.evidence.scores import COLUMNS, MISMATCHED
 from stages.report import read_results
 from stages.schema.settings import REFERENCE, Settings
 
 # questions of studies.csv by the quantity of contrasts.csv, with the labels of their axes
 QUESTIONS = {"learns": "steps", "loss": "loss"}
 UNITS = {"steps": "steps to 5.5 nats, %; left is better", "loss": "final loss, nats; left is better"}
-# quantities of fine-tuned models
-TUNED = ("score", "lost_noise", "transfer")
 RANKS = ("published", "released", "study", "counted", "reproduced")
 TEXTS = ["source", "quantity", "protocol", "size", "at", "operator", "verdict", "place"]
 
@@ -28,15 +26,15 @@ def build_differences(settings: Settings) -> pd.DataFrame:
     steps = compared["quantity"] == "steps"
     compared = pd.concat([compared[~steps], select_lowest_level(compared[steps])])
     # of the released models, the largest; tables have all
-    compared = compared[(compared["source"] != "released") | (compared["size"] == PAPER_SIZES[-1])]
+    smaller = (compared["source"] == "released") & (compared["size"] != PAPER_SIZES[-1])
+    # a paper has a single column for MNLI under noise
+    further = (compared["quantity"] == "lost_noise") & (compared["at"] == MISMATCHED)
+    compared = compared[~smaller & ~further]
     claimed = published.read_claimed()
-    # every recipe of the run is compared with the printed differences of fine-tuned models
-    tuned = claimed["quantity"].isin(TUNED)
-    repeated = claimed[tuned].merge(pd.DataFrame({"protocol": settings.protocols}), how="cross")
     studies = read_study_differences()
     shown = select_rows(studies, operator=[*settings.operators, *claimed["operator"]])
     studies = shown[shown["study"] != settings.scale]
-    rows = stack_frames([claimed[~tuned], repeated, compared, studies, count_saved(settings)])
+    rows = stack_frames([claimed, compared, studies, count_saved(settings)])
     rows = rows[[*TEXTS, "estimate", "low", "high", "mark"]]
     rows = rows.fillna(dict.fromkeys(TEXTS, ""))
     # the operators of the run stand first, in its order; tasks are in the order of the tables
@@ -46,13 +44,13 @@ def build_differences(settings: Settings) -> pd.DataFrame:
 
 
 def select_lowest_level(steps: pd.DataFrame) -> pd.DataFrame:
-    """Selects the steps of this run to the lowest loss that most operators reach."""
+    """Selects the steps of this run to the lowest loss that most operators reach, for each size."""
     steps = select_rows(steps[steps["at"].str.startswith("loss=")], source="reproduced")
-    operators = steps[steps["low"].notna()].groupby("at")["operator"].nunique()
-    levels = operators.index[operators == operators.max()]
-    lowest = min(levels, key=lambda at: float(at.removeprefix("loss=")), default="")
+    steps = steps.assign(level=steps["at"].str.removeprefix("loss=").astype(float))
+    reached = steps.groupby(["size", "level"])["low"].count().reset_index()
+    reached = reached.sort_values(["low", "level"], ascending=[False, True]).drop_duplicates("size")
     # with operators some of whose runs never get there
-    return steps[steps["at"] == lowest]
+    return steps.merge(reached[["size", "level"]])
 
 
 def count_saved(settings: Settings) -> pd.DataFrame:
@@ -68,11 +66,12 @@ def read_study_differences() -> pd.DataFrame:
     rows = read_results.read_studies()
     quantity = rows["question"].map(QUESTIONS)
     marks = [f"our study {row.study} ({row.layers} layers, {row.design})" for row in rows.itertuples()]
-    rows = rows.assign(
+    return rows.assign(
         source="study",
         quantity=quantity,
         unit=quantity.map(UNITS),
         place=rows["study"] + ", " + rows["text"],
         mark=marks,
+        # no text beside a mark
+        text="",
     )
-    return rows.drop(columns=["text", "layers", "design"])

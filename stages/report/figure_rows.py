@@ -1,13 +1,12 @@
 """The rows that figures select from, where no table of the stage analysis has them.
 
-Every frame has `source`, `operator` and `estimate`; `low` and `high` are the ends of an interval or of a band.
-Published numbers stand first, then released results, our studies and this run.
+`estimate` is the number, and `low` and `high` are the ends of an interval or of a band, unless the entry of the figure
+names other columns. Published numbers stand first.
 """
 
 import pandas as pd
 
 from stages.benchmarks.glue import COLUMN_OF
-from stages.evidence import published
 from stages.evidence.fields import select_rows, stack_frames
 from stages.evidence.scores import MISMATCHED
 from stages.report import names, read_results
@@ -22,14 +21,6 @@ COLUMN = r"^(?:col_)?(?P<column>\w+)\.(?P<operator>\w+)$"
 MODEL = ["source", "protocol", "size", "operator"]
 # the most frequent answer: a row of a heat map without a model
 MAJORITY = "majority"
-ACCURACIES = {"training_accuracy": "training, all positions", "accuracy": "held out, tokens"}
-# the highest possible training accuracy, which counts padding as errors
-CEILING = "accuracy_ceiling"
-
-
-def read_study_curves() -> pd.DataFrame:
-    """Reads the losses by step of our studies."""
-    return pd.read_csv(published.FOLDER / "study_curves.csv").assign(source="study")
 
 
 def list_answers() -> pd.DataFrame:
@@ -37,8 +28,6 @@ def list_answers() -> pd.DataFrame:
     cells = select_rows(read_results.read_cells(), table=ANSWERS)
     # averages and answers without a model are left out
     keys = cells["row_key"].str.extract(ANSWERED).join(cells["column_key"].str.extract(ASKED)).dropna()
-    measures = keys["measure"].map({"f1": "F1", "em": "exact match"})
-    keys = keys.assign(measure=measures, trained=keys["trained"].map({"single": "", "triviaqa": "after TriviaQA"}))
     printed = keys.assign(source="published", estimate=cells["published"])
     ends = {"low": cells["interval_low"], "high": cells["interval_high"]}
     run = keys.assign(source="reproduced", estimate=cells["reproduced"], **ends)
@@ -58,9 +47,9 @@ def build_noise() -> pd.DataFrame:
     printed = read_printed(NOISE)
     printed = printed.assign(level=printed["row"].astype(float), evaluated_on=printed["column"].replace(COLUMN_OF))
     run = read_results.read_table("noise_curves").assign(source="reproduced")
-    names = {"mean": "estimate", "minimum": "low", "maximum": "high", "most_frequent": "reference"}
-    run = run[["source", "protocol", "size", "operator", "evaluated_on", "level", *names]].rename(columns=names)
-    run[["level", *names.values()]] *= 100
+    columns = {"mean": "estimate", "minimum": "low", "maximum": "high", "most_frequent": "reference"}
+    run = run[["source", "protocol", "size", "operator", "evaluated_on", "level", *columns]].rename(columns=columns)
+    run[["level", *columns.values()]] *= 100
     rows = stack_frames([printed.drop(columns=["row", "column"]), run])
     return rows[rows["evaluated_on"] != MISMATCHED].sort_values("level", kind="stable")
 
@@ -83,12 +72,3 @@ def build_transfer() -> pd.DataFrame:
     # a task that is tested on itself stands on the diagonal
     order = {name: place for place, name in enumerate(rows["trained"].unique())}
     return rows.sort_values(["trained", "tested"], key=lambda tasks: tasks.map(order))
-
-
-def build_translation() -> pd.DataFrame:
-    """Builds the accuracies of translation by epoch, with the highest possible training accuracy as a line."""
-    rows = read_results.read_table("translation_curves")
-    ceilings = select_rows(rows, metric=CEILING).groupby("protocol")["mean"].mean().rename("ceiling")
-    rows = select_rows(rows, metric=list(ACCURACIES)).join(ceilings, on="protocol")
-    ceiling = rows["ceiling"].where(rows["metric"] == "training_accuracy")
-    return rows.assign(ceiling=ceiling, measure=rows["metric"].map(ACCURACIES))

@@ -16,13 +16,11 @@ import pandas as pd
 
 from stages.evidence.fields import select_rows
 from stages.report import names
-from stages.report.looks import HEAT, TONES, find_style
+from stages.report.looks import HEAT, TONES
 from stages.report.painting import render_panels
 from stages.report.tables import Reader, Shown, choose_decimals, format_interval, format_number
 from stages.report.text_templates import fill_template, read_content
 
-# an interval decides if it is narrower than this share of the range of the metric
-NARROW = 0.2
 RUN = "reproduced"
 # columns that a frame may leave out
 OPTIONAL = {
@@ -107,18 +105,20 @@ def draw_figure(name: str, entry: Entry, read: Reader, **facts: object) -> Drawi
     of_run = rows["source"] == RUN
     wide = of_run & (rows["high"] - rows["low"] > entry.range)
     folded = ""
-    if wide.any() and wide.equals(of_run):
+    if wide.any() and wide.equals(of_run & rows["low"].notna()):
         folded = "folded, because the intervals of this run are wider than the range of the metric"
     elif wide.any():
         rows = rows[~wide].reset_index(drop=True)
         notes.append(f"Left out: {wide.sum()} intervals of this run, wider than the range of the metric.")
-    # of a curve, the end
-    words = rows.groupby(["panel", "row", "mark"], sort=False)["words"].last()
+    told = rows
+    if entry.kind == "curve":
+        # the end
+        told = rows.groupby(["panel", "row", "mark"], sort=False).tail(1)
     return Drawing(
         **shown,
         notes=tuple(notes),
         measured=set(rows["source"]) != {"published"},
-        alternative="; ".join(words),
+        alternative="; ".join(told["words"]),
         files=render_panels(entry.kind, rows, entry.across, entry.share),
         folded=folded,
         broad=entry.across > PAIR,
@@ -131,7 +131,8 @@ def arrange_rows(entry: Entry, frame: pd.DataFrame) -> pd.DataFrame:
     for name, column in entry.columns.items():
         rows[name] = rows[column]
     rows[NUMBERS] *= entry.scale
-    several = [name for name in entry.facets if rows[name].nunique() > 1]
+    # published numbers have no recipe
+    several = [name for name in entry.facets if rows[name].replace("", None).nunique() > 1]
     sources = rows["source"].map(names.SOURCES)
     panels = join_names(rows, several)
     # the models of our studies have no size
@@ -147,12 +148,17 @@ def arrange_rows(entry: Entry, frame: pd.DataFrame) -> pd.DataFrame:
     rows["reference_label"] = entry.reference
     if entry.kind == "bar":
         paint_tones(rows)
+    elif entry.kind == "heat":
+        rows["mark"] = rows["x"]
+    elif entry.kind == "curve":
+        # printed numbers first, so that the legend shows the lines of this run
+        rows = rows.sort_values("source", kind="stable").reset_index(drop=True)
     rows["words"] = [describe_mark(row) for row in rows.itertuples()]
     return rows
 
 
 def paint_tones(bars: pd.DataFrame) -> None:
-    """Adds the texts and colours of bars: of verdicts by tone, or of operators."""
+    """Adds the texts and colours of bars, of verdicts by tone."""
     bars["text"] = bars["estimate"].map("{:.3g}".format)
     if "tone" in bars:
         bars["colour"] = bars["tone"].map(TONES)
@@ -160,10 +166,7 @@ def paint_tones(bars: pd.DataFrame) -> None:
         bars["alpha"] = 0.6 ** bars["number"]
         # a short part of a bar has no room for a number
         bars["text"] = bars["text"].where(bars["estimate"] > THIN * bars["estimate"].max(), "")
-    elif bars["operator"].any():
-        bars["colour"] = [find_style(operator)[0] for operator in bars["operator"]]
     else:
-        # documents belong to no operator
         bars["colour"] = HEAT
 
 

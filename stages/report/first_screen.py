@@ -13,20 +13,17 @@ from stages.evidence.cells import PAPER_SIZES
 from stages.evidence.fields import select_rows, stack_frames
 from stages.evidence.verdicts import SYMBOLS, Difference
 from stages.report.differences import build_differences
-from stages.report.figures import NARROW, RUN, join_names
+from stages.report.figures import RUN, join_names
+from stages.report.names import name_key
 from stages.report.tables import MISSING, choose_decimals, format_number, format_signed
 from stages.report.text_templates import read_content
 from stages.schema.settings import REFERENCE, Settings
 
+# an interval decides if it is narrower than this share of the range of the metric
+NARROW = 0.2
 YEAR = re.compile(r"\d{4}(?=,)")
 # short names of sources before a number
-SHORT = {
-    "published": "paper",
-    "released": "released",
-    "study": "study",
-    "counted": "counted",
-    RUN: "this run",
-}
+SHORT = {"published": "paper", RUN: "this run"}
 # texts after a number by quantity; a paper's steps stand as a text beside the losses
 ENDS = {"saved": "%", "steps": "% steps"}
 NUMBERS = ["estimate", "low", "high"]
@@ -75,9 +72,9 @@ def is_narrow(rows: pd.DataFrame, scale: float) -> bool:
 
 
 def write_text(row) -> str:
-    """Writes the text beside a mark, such as `this run −9 ○ not significant` or `paper 2024 −46 % steps`."""
+    """Writes the text beside a mark, such as `this run −9 · not significant` or `paper 2024 −46 % steps`."""
     # an operator's source may have two editions
-    parts = [SHORT[row.source], *YEAR.findall(row.place)[:1]]
+    parts = [SHORT.get(row.source, row.source), *YEAR.findall(row.place)[:1]]
     half = (row.high - row.low) / 2
     decimals = 0 if row.quantity == "steps" else choose_decimals(half, 2)
     if row.quantity == "saved":
@@ -86,6 +83,8 @@ def write_text(row) -> str:
     elif pd.notna(row.estimate):
         parts.append(format_signed(row.estimate, decimals))
     parts.append(ENDS.get(row.quantity, ""))
+    if row.quantity == "lost_noise":
+        parts.append(name_key(row.at))
     if row.verdict:
         parts += [SYMBOLS.get(row.verdict, MISSING), row.verdict]
     return " ".join(filter(None, parts))

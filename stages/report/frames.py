@@ -27,11 +27,10 @@ def make_reader(settings: Settings) -> Reader:
         # of figures
         "differences": partial(differences.build_differences, settings),
         "study_differences": differences.read_study_differences,
-        "study_curves": figure_rows.read_study_curves,
+        "study_curves": lambda: pd.read_csv(published.FOLDER / "study_curves.csv").assign(source="study"),
         "answers": figure_rows.list_answers,
         "noise": figure_rows.build_noise,
         "transfer_matrices": figure_rows.build_transfer,
-        "translation_by_epoch": figure_rows.build_translation,
         # of tables
         "overview": partial(table_rows.select_overview, settings),
         "contrasts": read_contrasts,

@@ -10,7 +10,7 @@ import jinja2
 from markupsafe import Markup, escape
 
 from stages.report import text_templates
-from stages.report.looks import GREY, GRID, HEAT, INK, PAPER, STYLES
+from stages.report.looks import GREY, GRID, HEAT, INK, PAPER, STYLES, TONES
 from stages.report.tables import FORMULA
 
 # colours of figures, and the colours that stand for them inside a page; see style.css
@@ -21,7 +21,10 @@ COLOURS = {
     HEAT: f"var(--heat, {HEAT})",
     PAPER: "var(--page)",
 }
-COLOURS.update({colour: f"var(--{operator}, {colour})" for operator, (colour, _) in STYLES.items()})
+for _operator, (_colour, _) in STYLES.items():
+    # variants have the colour of their operator, which stands first
+    COLOURS.setdefault(_colour, f"var(--{_operator}, {_colour})")
+COLOURS.update({TONES[tone]: f"var(--{tone}, {TONES[tone]})" for tone in ("good", "bad", "open")})
 # the beginning of every identifier of an SVG, and of every reference to an identifier
 IDENTIFIER = re.compile(r'\bid="|url\(#|href="#')
 

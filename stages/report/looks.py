@@ -33,15 +33,14 @@ def find_style(operator: str) -> tuple:
     gap = 1 + number // 10 % 4
     # dashes of 3 to 12 points with dots between
     stroke = (0, (3 + number % 10, gap, 1, gap))
-    parent = PARENTS.get(operator)
-    if parent in STYLES:
-        colour, _ = STYLES[parent]
-        return colour, stroke
-    return FURTHER[number % len(FURTHER)], stroke
+    colour = FURTHER[number % len(FURTHER)]
+    if operator in PARENTS:
+        colour, _ = find_style(PARENTS[operator])
+    return colour, stroke
 
 
-# marks by source: a paper's numbers are crosses, released results and studies grey; only this run has the colour of the
-# operator (None)
+# marks by source: a paper's numbers are crosses, released results and studies grey; this run and counted numbers have
+# the colour of the operator (None)
 MARKS = {
     "published": ("x", INK, 6),
     "released": ("o", GREY, 6),
@@ -61,4 +60,4 @@ def find_mark(source: str, operator: str) -> dict:
 
 
 # colours by the tone of a verdict
-TONES = {"good": "#0b6b3a", "bad": "#a4161a", "open": "#b58900", "": GREY}
+TONES = {"good": "#0b6b3a", "bad": "#a4161a", "open": "#7a4d00", "": GREY}

@@ -47,6 +47,9 @@ LABELS = {
     **OPERATORS,
     **PROTOCOLS,
     **SOURCES,
+    "f1": "F1",
+    "em": "exact match",
+    "single": "",
     "learns": "steps",
     "loss": "final loss",
     "steps_to_95_percent": "95 % of pairwise",
@@ -113,5 +116,17 @@ FIELDS = {
     # may be the address of a file
     "source": lambda key: SOURCES.get(key, key),
 }
-_FURTHER = ("operator", "arm", "task", "evaluated_on", "at", "split", "milestone", "group", "questions", "trained")
+_FURTHER = (
+    "operator",
+    "arm",
+    "task",
+    "evaluated_on",
+    "at",
+    "split",
+    "measure",
+    "metric",
+    "milestone",
+    "questions",
+    "trained",
+)
 FIELDS.update(dict.fromkeys([*_FURTHER, "reason", "question"], name_key))

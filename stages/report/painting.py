@@ -1,9 +1,10 @@
 """Paints the panels of a figure with matplotlib: intervals, curves, bars or a heat map.
 
 Rows have `panel` (the title), `row` (the label of a line of the panel), `mark` (the name in the legend), source,
-operator, `estimate`, `low` and `high` (the ends of an interval or band, or NaN), `reference` (the place of a dashed
-line `reference_label`, or NaN), `text` (beside a mark or on a bar), `words` (on hover), `x` (of curves and heat maps),
-and `xlabel` and `ylabel`. figures.py adds the columns.
+operator, colour and alpha (of bars), `estimate`, `low` and `high` (the ends of an interval or band, or NaN), `zero`
+(whether the axis of intervals holds zero), `reference` (the place of a dashed line `reference_label`, or NaN), `text`
+(beside a mark or on a bar), `words` (on hover), `x` (of curves and heat maps), `xlabel` and `ylabel`. figures.py adds
+the columns.
 """
 
 import textwrap
@@ -73,8 +74,6 @@ def render_panels(kind: str, rows: pd.DataFrame, across: int, share: bool) -> di
     for (title, of_panel), axes in zip(panels, places, strict=False):
         letters = int(INCH * width / columns)
         axes.set_title(textwrap.fill(title, letters, break_on_hyphens=False), loc="left")
-        axes.grid(linewidth=0.6)
-        axes.set_axisbelow(True)
         axes.set(**of_panel.iloc[0][["xlabel", "ylabel"]])
         PAINTERS[kind](axes, of_panel)
         # a panel may have no other panel below
@@ -159,7 +158,9 @@ def paint_curves(axes: Axes, rows: pd.DataFrame) -> None:
     """Paints a line and a band for every operator; numbers that a paper prints are hollow marks without a line."""
     for (source, operator), curve in rows.groupby(["source", "operator"], sort=False):
         colour, stroke = find_style(operator)
-        marks = {"linestyle": stroke, "linewidth": 1.4}
+        # a single evaluation is no line
+        marker = "o" if len(curve) == 1 else ""
+        marks = {"linestyle": stroke, "linewidth": 1.4, "marker": marker}
         if source == "published":
             marks = {"linestyle": "none", "marker": "o", "markersize": 4, "markerfacecolor": "none"}
         # a single run has no band
@@ -240,13 +241,13 @@ def label_rows(axes: Axes, rows: pd.DataFrame) -> None:
     axes.grid(visible=False, axis="y")
     for line in lines:
         axes.axhline(line - 0.5, color=GRID, linewidth=0.6, clip_on=False)
-    set_ticks(axes, MaxNLocator(5))
+    set_ticks(axes, MaxNLocator(4))
 
 
 def set_ticks(axes: Axes, locator: MaxNLocator) -> None:
     """Sets the ticks of the horizontal axis, with numbers such as 1,000."""
     axes.xaxis.set_major_locator(locator)
-    axes.xaxis.set_major_formatter("{x:,g}")
+    axes.xaxis.set_major_formatter("{x:,.10g}")
 
 
 PAINTERS = {
