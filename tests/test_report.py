@@ -6,6 +6,7 @@ import shutil
 import subprocess
 from collections import Counter
 from html.parser import HTMLParser
+from math import nan
 from pathlib import Path
 
 import pandas as pd
@@ -16,7 +17,7 @@ from stages.evidence import specifications
 from stages.evidence.scores import GLUE_SCORE
 from stages.evidence.verdicts import AUDITED, Difference, Statement
 from stages.files import observations
-from stages.report import answers, cards, first_screen, read_results
+from stages.report import answers, cards, differences, first_screen, read_results
 from stages.report.figures import Drawing
 from stages.report.pages import find_items
 from stages.report.paper_tables import merge_name
@@ -151,6 +152,16 @@ def test_the_first_screen_puts_what_papers_print_beside_what_this_run_found(repo
 def test_a_column_with_a_range_is_shown_if_its_intervals_are_narrow(low, high, narrow):
     rows = pd.DataFrame({"source": ["reproduced"], "low": [low], "high": [high]})
     assert first_screen.is_narrow(rows, 100) == narrow
+
+
+def test_steps_are_those_to_the_lowest_loss_that_most_operators_of_a_size_reach():
+    levels = {"tiny": ["loss=5", "loss=3"] * 2, "base": ["loss=3", "loss=2.5"] * 2}
+    steps = pd.DataFrame({"size": ["tiny"] * 4 + ["base"] * 4, "at": levels["tiny"] + levels["base"]})
+    steps = steps.assign(source="reproduced", operator=["shared", "shared", "pairwise", "pairwise"] * 2)
+    # pairwise of size tiny never reaches 3
+    steps["low"] = [1.0, 2.0, 3.0, nan, 5.0, 6.0, 7.0, 8.0]
+    found = differences.select_lowest_level(steps)
+    assert found.groupby("size")["at"].unique().map(list).to_dict() == {"tiny": ["loss=5"], "base": ["loss=2.5"]}
 
 
 def test_an_operator_of_the_user_is_described_by_equation_and_source(reports, monkeypatch):
