@@ -120,9 +120,9 @@ def test_panels_are_titled_by_the_fields_that_differ():
 
 
 def test_a_panel_of_models_without_a_size_is_titled_by_its_source():
-    rows = INTERVALS.assign(source="study", size=["", "", "tiny", "tiny"])
+    rows = INTERVALS.assign(source="study", size=["", "base", "tiny", "tiny"])
     svg = draw("interval", rows, facets=["size"]).files["svg"].decode()
-    assert {"BERT-tiny", "our study"} <= set(re.findall(">([^<]*)</text>", svg))
+    assert {"BERT-base", "BERT-tiny", "our study"} <= set(re.findall(">([^<]*)</text>", svg))
 
 
 def test_curves_are_named_below_the_panels_whose_axes_are_equal_on_request():

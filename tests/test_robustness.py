@@ -254,7 +254,7 @@ def test_noise_is_drawn_by_task_with_the_published_numbers_beside(monkeypatch):
     assert figure.place == "Kowsher et al. 2025, NAACL, Table 5"
     curves = {part.split(": ")[0] for part in figure.alternative.split("; ")}
     assert "MNLI-m, BERT-base, original, printed by its paper" in curves
-    assert "MNLI-m, BERT-tiny, recipe of Kowsher et al., original, this run" in curves
+    assert "MNLI-m, BERT-tiny, original, this run" in curves
     assert figure.csv.groupby("source")["estimate"].max().to_dict() == {"published": 91.03, "reproduced": 90.0}
     assert "mnli_mm" not in set(figure.csv["evaluated_on"])
 

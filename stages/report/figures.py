@@ -131,7 +131,7 @@ def arrange_rows(entry: Entry, frame: pd.DataFrame) -> pd.DataFrame:
     for name, column in entry.columns.items():
         rows[name] = rows[column]
     rows[NUMBERS] *= entry.scale
-    # published numbers have no recipe
+    # published numbers have no recipe, and are beside a single recipe of this run
     several = [name for name in entry.facets if rows[name].replace("", None).nunique() > 1]
     sources = rows["source"].map(names.SOURCES)
     panels = join_names(rows, several)
