@@ -9,13 +9,11 @@ from stages.evidence.scores import GLUE_SCORE
 from stages.evidence.statistics import FLIPPED
 from stages.evidence.verdicts import TESTED, Difference
 from stages.files.documents import read_yaml
-from stages.report import claims_and_audit, names, read_results
-from stages.report.claims_and_audit import WORDS
-from stages.report.differences import build_differences
-from stages.report.figure_rows import list_answers
+from stages.report import names, read_results
+from stages.report.claims_and_audit import THIS_RUN, WORDS
 from stages.report.figures import RUN
 from stages.report.looks import find_style
-from stages.report.tables import format_number
+from stages.report.tables import Reader, format_number
 from stages.report.text_templates import list_words, read_content
 from stages.schema import scales
 from stages.schema.operators import describe_operators
@@ -25,13 +23,14 @@ from stages.schema.settings import REFERENCE, Settings
 QUANTITIES = ("score", "loss", "steps", "lost_noise", "transfer", "speed")
 
 
-def gather_facts(settings: Settings, screen: pd.DataFrame) -> dict[str, object]:
-    """Gathers the values that the sentences of the report name; `screen` has the rows of the first screen.
+def gather_answers(settings: Settings, read: Reader) -> dict[str, object]:
+    """Gathers the values that the sentences of the report name; `read` returns a frame by name.
 
     `run` and `studies` have, by quantity, the operators by verdict, such as `lower (pairwise), at chance (shared)`; an
     empty text where nothing was compared.
     """
-    rows = build_differences(settings)
+    rows = read("differences")
+    screen = read("first_screen")
     whole = (rows["quantity"] != "score") | (rows["at"] == GLUE_SCORE)
     of_size = rows["size"].isin(["", settings.sizes[-1]])
     of_recipe = rows["protocol"].isin(["", settings.protocols[0]])
@@ -45,7 +44,6 @@ def gather_facts(settings: Settings, screen: pd.DataFrame) -> dict[str, object]:
         protocol=settings.protocols[0],
         verdict=list(TESTED),
     )
-    claims = claims_and_audit.count_verdicts(read_results.read_claims())
     return {
         "run": list_by_quantity(select_rows(rows, source=RUN)),
         "studies": list_by_quantity(select_rows(rows, source="study")),
@@ -56,10 +54,10 @@ def gather_facts(settings: Settings, screen: pd.DataFrame) -> dict[str, object]:
         "few": seeds < FLIPPED.start,
         # with 80 % power
         "detectable": describe_range(compared["detectable"]),
-        "answered": describe_scores(select_answers(settings)),
-        "translated": describe_translations(),
-        "claims": describe_counts(select_rows(claims, ledger=claims_and_audit.THIS_RUN)),
-        "facts": describe_counts(claims_and_audit.count_facts(read_results.read_audit())),
+        "answered": describe_scores(select_answers(read("answers"), settings.sizes[-1])),
+        "translated": describe_translations(read("translation")),
+        "claims": describe_counts(select_rows(read("claim_totals"), ledger=THIS_RUN)),
+        "facts": describe_counts(read("audit_totals")),
         "remark": find_remark(settings),
     }
 
@@ -116,16 +114,9 @@ def describe_range(values: pd.Series) -> str:
     return low if low == high else f"{low} to {high}"
 
 
-def select_answers(settings: Settings) -> pd.DataFrame:
-    """Selects the F1 of this run on SQuAD 1.1, at the last size, in per cent."""
-    return select_rows(
-        list_answers(),
-        source=RUN,
-        questions="squad1",
-        measure="f1",
-        trained="single",
-        size=settings.sizes[-1],
-    )
+def select_answers(rows: pd.DataFrame, size: str) -> pd.DataFrame:
+    """Selects the F1 of this run on SQuAD 1.1, in per cent, of the models of a size."""
+    return select_rows(rows, source=RUN, questions="squad1", measure="f1", trained="single", size=size)
 
 
 def describe_scores(rows: pd.DataFrame) -> str:
@@ -136,9 +127,9 @@ def describe_scores(rows: pd.DataFrame) -> str:
     return ", ".join(scores)
 
 
-def describe_translations() -> str:
+def describe_translations(rows: pd.DataFrame) -> str:
     """Describes the BLEU of translation by protocol and operator."""
-    rows = select_rows(read_results.read_table("translation"), metric="beam_bleu").rename(columns={"mean": "estimate"})
+    rows = select_rows(rows, metric="beam_bleu").rename(columns={"mean": "estimate"})
     groups = rows.groupby("protocol", sort=False)
     return "; ".join(f"protocol {protocol}, {describe_scores(of)}" for protocol, of in groups)
 

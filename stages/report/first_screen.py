@@ -12,7 +12,6 @@ import pandas as pd
 from stages.evidence.cells import PAPER_SIZES
 from stages.evidence.fields import select_rows, stack_frames
 from stages.evidence.verdicts import SYMBOLS, Difference
-from stages.report.differences import build_differences
 from stages.report.figures import RUN, join_names
 from stages.report.names import name_key
 from stages.report.tables import MISSING, choose_decimals, format_number, format_signed
@@ -29,11 +28,14 @@ ENDS = {"saved": "%", "steps": "% steps"}
 NUMBERS = ["estimate", "low", "high"]
 
 
-def build_first_screen(settings: Settings) -> pd.DataFrame:
-    """Builds the rows: `column` is a key of sections.yaml, `title` and `unit` label it, and `text` is beside a mark."""
+def build_first_screen(settings: Settings, differences: pd.DataFrame) -> pd.DataFrame:
+    """Builds the rows from the frame `differences`, with a `text` beside each mark.
+
+    `column` is a key of sections.yaml, and `title` and `unit` label the column.
+    """
     operators = [name for name in settings.operators if name != REFERENCE]
     trained = pd.DataFrame({"operator": operators}, dtype="str")
-    rows = select_shown(build_differences(settings), settings).merge(trained, on="operator")
+    rows = select_shown(differences, settings).merge(trained, on="operator")
     columns = []
     for key, column in read_content("sections")["columns"].items():
         of_column = select_rows(rows, **column["where"])

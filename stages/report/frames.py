@@ -1,6 +1,9 @@
-"""The frames that tables and figures select from, by name; a frame without an entry is a file of data/analysis."""
+"""The frames that tables, figures and sentences select from, by name.
 
-from functools import partial
+A frame without an entry here is a file of data/analysis.
+"""
+
+from functools import cache, partial
 
 import pandas as pd
 
@@ -16,11 +19,16 @@ STAGES = ["stage", "seconds", "seconds_of_jobs", "started"]
 
 
 def make_reader(settings: Settings) -> Reader:
-    """Makes a function from the name of a frame to the frame."""
+    """Makes a function from the name of a frame to the frame, which is computed once."""
+
+    @cache
+    def read(name: str) -> pd.DataFrame:
+        return makers.get(name, partial(read_table, name))()
+
     params = settings.model_dump(mode="json")
     makers = {
         # of tables and figures
-        "first_screen": partial(build_first_screen, settings),
+        "first_screen": lambda: build_first_screen(settings, read("differences")),
         "claim_totals": lambda: claims_and_audit.count_verdicts(read_results.read_claims()),
         "audit_totals": lambda: claims_and_audit.count_facts(read_results.read_audit()),
         "corpus": table_rows.read_corpus,
@@ -53,5 +61,4 @@ def make_reader(settings: Settings) -> Reader:
     for source in published.PAPERS:
         makers[f"settings_{source}"] = partial(deviations.compare, params, source)
         makers[f"open_{source}"] = partial(table_rows.list_unspecified, source)
-
-    return lambda name: makers.get(name, partial(read_table, name))()
+    return read

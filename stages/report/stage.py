@@ -32,7 +32,7 @@ def main(settings: Settings) -> None:
     read = frames.make_reader(settings)
     facts = {
         **gather_facts(settings),
-        **answers.gather_facts(settings, read("first_screen")),
+        **answers.gather_answers(settings, read),
         "nothing": read_content("sentences")["nothing"],
     }
     grids = all_tables.build_tables(settings, read)
