@@ -16,39 +16,41 @@ import jinja2
 from stages.report import text_templates
 from stages.report.tables import Grid
 
-ESCAPES = {
-    "\\": r"\textbackslash{}",
-    "{": r"\{",
-    "}": r"\}",
-    "$": r"\$",
-    "&": r"\&",
-    "#": r"\#",
-    "%": r"\%",
-    "_": r"\_",
-    "^": r"\textasciicircum{}",
-    "~": r"\textasciitilde{}",
-    "<": r"\textless{}",
-    ">": r"\textgreater{}",
-    "|": r"\textbar{}",
-    '"': "''",
-    "−": r"$-$",
-    "±": r"$\pm$",
-    "×": r"$\times$",
-    "·": r"$\cdot$",
-    "√": r"$\surd$",
-    "–": "--",
-    "—": "---",
-    "’": "'",
-    "\N{NO-BREAK SPACE}": "~",
-    "…": r"\ldots{}",
-    "°": r"$^\circ$",
-    "†": r"\textdagger{}",
-    "▲": r"$\bigtriangleup$",
-    "▼": r"$\bigtriangledown$",
-    "○": r"$\circ$",
-    "“": "``",
-    "”": "''",
-}
+ESCAPES = str.maketrans(
+    {
+        "\\": r"\textbackslash{}",
+        "{": r"\{",
+        "}": r"\}",
+        "$": r"\$",
+        "&": r"\&",
+        "#": r"\#",
+        "%": r"\%",
+        "_": r"\_",
+        "^": r"\textasciicircum{}",
+        "~": r"\textasciitilde{}",
+        "<": r"\textless{}",
+        ">": r"\textgreater{}",
+        "|": r"\textbar{}",
+        '"': "''",
+        "−": r"$-$",
+        "±": r"$\pm$",
+        "×": r"$\times$",
+        "·": r"$\cdot$",
+        "√": r"$\surd$",
+        "–": "--",
+        "—": "---",
+        "’": "'",
+        "\N{NO-BREAK SPACE}": "~",
+        "…": r"\ldots{}",
+        "°": r"$^\circ$",
+        "†": r"\textdagger{}",
+        "▲": r"$\bigtriangleup$",
+        "▼": r"$\bigtriangledown$",
+        "○": r"$\circ$",
+        "“": "``",
+        "”": "''",
+    }
+)
 SPACE = re.compile(r"\s")
 # characters that cannot be set in every font encoding, unlike ASCII, superscripts and most letters of Latin 1
 UNKNOWN = re.compile("[^ -~¹²³À-ÏÑ-ÖØ-Ýß-ïñ-öø-ýÿ]")
@@ -94,7 +96,7 @@ def escape(value: object) -> Latex:
     if isinstance(value, Latex):
         return value
     # a standard deviation stays on one line with the sign before it
-    text = str(value).replace("± ", "±\N{NO-BREAK SPACE}").translate(str.maketrans(ESCAPES))
+    text = str(value).replace("± ", "±\N{NO-BREAK SPACE}").translate(ESCAPES)
     return Latex(UNKNOWN.sub(lambda match: f"U+{ord(match[0]):04X}", SPACE.sub(" ", text)))
 
 

@@ -40,8 +40,8 @@ SOURCES = {
     "reproduced": "this run",
     "counted": "counted on built models",
 }
-# all keys; further keys are questions of studies, milestones of the GLUE score, which are 95 % of the last score of
-# pairwise or of the operator itself, and fates of documents and sentence pairs
+# all keys; further keys are measures of answers, questions of studies, milestones of the GLUE score (95 % of the last
+# score of pairwise, or of the operator itself), and fates of documents and sentence pairs
 LABELS = {
     **TASKS,
     **OPERATORS,
@@ -116,7 +116,7 @@ FIELDS = {
     # may be the address of a file
     "source": lambda key: SOURCES.get(key, key),
 }
-_FURTHER = (
+for _field in (
     "operator",
     "arm",
     "task",
@@ -126,7 +126,9 @@ _FURTHER = (
     "measure",
     "metric",
     "milestone",
+    "question",
     "questions",
+    "reason",
     "trained",
-)
-FIELDS.update(dict.fromkeys([*_FURTHER, "reason", "question"], name_key))
+):
+    FIELDS[_field] = name_key
