@@ -137,7 +137,7 @@ def _count_words(rows: pd.DataFrame) -> pd.DataFrame:
     places = counts["word"].cat.codes
     counts = counts.astype(dict.fromkeys(keys, "object"))
     tones = counts["word"].map(TONE_OF).fillna("")
-    # words of one tone have patterns of their own
+    # words of one tone differ in opacity
     ranks = places.groupby(tones).rank("dense")
     return counts.assign(tone=tones, number=ranks.astype(int) - 1)
 

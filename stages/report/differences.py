@@ -19,13 +19,13 @@ TEXTS = ["source", "quantity", "protocol", "size", "at", "operator", "verdict", 
 def build_differences(settings: Settings) -> pd.DataFrame:
     """Builds the differences from the original, by operator and source, as in contrasts.csv.
 
-    Of the steps to a loss, this run has the lowest loss that most operators reach. A run of the scale of a study has
-    its own numbers in place of the study.
+    The steps of this run are those to the lowest loss that most operators reach. A run of the scale of a study has its
+    own numbers in place of the study.
     """
     compared = read_results.read_contrasts().rename(columns={"arm": "operator"})
     steps = compared["quantity"] == "steps"
     compared = pd.concat([compared[~steps], select_lowest_level(compared[steps])])
-    # of the released models, the largest; tables have all
+    # figures have only the largest released models; tables have all
     smaller = (compared["source"] == "released") & (compared["size"] != PAPER_SIZES[-1])
     # a paper has a single column for MNLI under noise
     further = (compared["quantity"] == "lost_noise") & (compared["at"] == MISMATCHED)

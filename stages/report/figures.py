@@ -112,7 +112,7 @@ def draw_figure(name: str, entry: Entry, read: Reader, **facts: object) -> Drawi
         notes.append(f"Left out: {wide.sum()} intervals of this run, wider than the range of the metric.")
     told = rows
     if entry.kind == "curve":
-        # the end
+        # the last number of every curve is enough
         told = rows.groupby(["panel", "row", "mark"], sort=False).tail(1)
     return Drawing(
         **shown,
@@ -131,7 +131,7 @@ def arrange_rows(entry: Entry, frame: pd.DataFrame) -> pd.DataFrame:
     for name, column in entry.columns.items():
         rows[name] = rows[column]
     rows[NUMBERS] *= entry.scale
-    # published numbers have no recipe, and are beside a single recipe of this run
+    # an empty value is no further panel: published numbers have no recipe
     several = [name for name in entry.facets if rows[name].replace("", None).nunique() > 1]
     sources = rows["source"].map(names.SOURCES)
     panels = join_names(rows, several)

@@ -4,7 +4,7 @@ The tables are made from the cells that analysis filled (stages/evidence/cells.p
 are one table: one published line if both print the same, otherwise two lines with the differences marked. The verdict
 on a cell is shown on hover, and in the CSV.
 
-A row in this file is a list of cells, one for every column, None for a missing cell.
+A row in this file is a frame of cells, one for every column of the table; a missing cell has only gaps.
 """
 
 import re
