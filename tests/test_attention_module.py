@@ -12,7 +12,7 @@ from torch import nn
 
 from stages.attention.bert import OperatorBertForMaskedLM
 from stages.attention.configuration import make_configuration
-from stages.attention.multihead import AsMultiheadAttention
+from stages.attention.multihead import AsMultiheadAttention, replace_attention
 from stages.attention.operators import SELF_ATTENTION, build_attention
 from tests.toy_weights import move_parameters
 
@@ -64,8 +64,8 @@ def test_a_layer_that_nobody_has_started_gives_nan():
     assert make_operator("shared", deviation=None)(torch.randn(2, 5, HIDDEN)).isnan().all()
 
 
-# [n, batch, h], the default, and [batch, n, h]
-LAYOUTS = [{}, {"batch_first": True}]
+# [n, batch, h], PyTorch's default, and [batch, n, h]
+LAYOUTS = [{"batch_first": False}, {"batch_first": True}]
 HIDDEN_KEYS = torch.arange(8) >= torch.tensor([[8], [5]])
 ADDED_KEYS = torch.zeros(2, 8, dtype=torch.float64).masked_fill(HIDDEN_KEYS, -torch.inf)
 HIDDEN_PAIRS = torch.ones(6, 8, dtype=torch.bool).triu(3)
@@ -83,7 +83,7 @@ MASKS = {
 
 def draw_hidden_states(T: torch.Tensor, layout: dict) -> torch.Tensor:
     """Hidden states [batch, n, h] in the layout of nn.MultiheadAttention(..., **layout)."""
-    return T if layout.get("batch_first") else T.transpose(0, 1)
+    return T if layout["batch_first"] else T.transpose(0, 1)
 
 
 @pytest.mark.parametrize("layout", LAYOUTS, ids=str)
@@ -162,6 +162,83 @@ def test_a_layer_stands_in_an_encoder_of_pytorchs(masks, layout, norm_first, tra
         torch.testing.assert_close(draw_hidden_states(one, layout)[~PADDING], wanted[~PADDING])
 
 
+# of the first argument, whose padding no token may see
+STACK_MASKS = {
+    nn.TransformerEncoder: {"src_key_padding_mask": PADDING},
+    nn.TransformerDecoder: {"tgt_key_padding_mask": PADDING},
+    nn.Transformer: {"src_key_padding_mask": PADDING, "memory_key_padding_mask": PADDING},
+}
+SMALL_BLOCK = {"dim_feedforward": 48, "dropout": 0.0, "dtype": torch.float64}
+
+
+def build_stack(kind, **layout) -> nn.Module:
+    if kind is nn.Transformer:
+        return kind(HIDDEN, HEADS, 2, 2, **SMALL_BLOCK, **layout)
+    block = nn.TransformerEncoderLayer if kind is nn.TransformerEncoder else nn.TransformerDecoderLayer
+    return kind(block(HIDDEN, HEADS, **SMALL_BLOCK, **layout), 2)
+
+
+@pytest.mark.filterwarnings("ignore:enable_nested_tensor")
+@pytest.mark.parametrize("layout", LAYOUTS, ids=str)
+@pytest.mark.parametrize("kind", STACK_MASKS)
+@pytest.mark.parametrize("operator", SELF_ATTENTION)
+def test_replaced_layers_of_a_stack_evaluate_as_they_train_and_see_no_padding(operator, kind, layout):
+    stack = build_stack(kind, **layout).eval()
+    replaced = replace_attention(stack, operator, positions=9)
+    assert len(replaced) == {nn.TransformerEncoder: 2, nn.TransformerDecoder: 4, nn.Transformer: 6}[kind]
+    assert not any(isinstance(part, nn.MultiheadAttention) for part in stack.modules())
+    weights = [stack.get_submodule(name).attention.output.weight for name in replaced]
+    assert not any(torch.equal(weights[0], other) for other in weights[1:])
+    memory = [] if kind is nn.TransformerEncoder else [draw_hidden_states(draw_sequence(6, seed=2), layout)]
+
+    @torch.no_grad()
+    def run(X):
+        return draw_hidden_states(stack(draw_hidden_states(X, layout), *memory, **STACK_MASKS[kind]), layout)
+
+    X = draw_sequence(6)
+    before = run(X)
+    torch.testing.assert_close(run(torch.where(PADDING[..., None], X + 1, X))[~PADDING], before[~PADDING])
+    other = X.clone()
+    other[1] += 1
+    torch.testing.assert_close(run(other)[0], before[0])
+    stack.train()
+    torch.testing.assert_close(run(X)[~PADDING], before[~PADDING])
+
+
+def test_a_replaced_layer_keeps_its_settings_and_a_layer_in_two_places_stays_a_single_layer():
+    layer = nn.MultiheadAttention(HIDDEN, HEADS, dropout=0.3, dtype=torch.float16).eval()
+    module = nn.ModuleDict({"first": layer, "second": nn.Sequential(layer)})
+    assert replace_attention(module, "shared") == {"first": layer, "second.0": layer}
+    ours = module["first"]
+    assert module["second"][0] is ours and not ours.training
+    assert (ours.attention.rate, ours.attention.heads, ours.batch_first) == (0.3, HEADS, False)
+    assert {parameter.dtype for parameter in ours.parameters()} == {torch.float16}
+
+
+@pytest.mark.parametrize(
+    ("module", "message"),
+    [
+        (nn.Linear(2, 2), "expected a module that holds nn.MultiheadAttention, given Linear"),
+        (nn.MultiheadAttention(8, 2), "expected a module that holds nn.MultiheadAttention, given MultiheadAttention"),
+        (nn.Sequential(nn.MultiheadAttention(8, 2, kdim=6)), "0: keys or values of another width, or added keys"),
+        (nn.Sequential(nn.MultiheadAttention(8, 2, add_bias_kv=True)), "0: keys or values of another width"),
+    ],
+)
+def test_a_module_whose_attention_cannot_be_replaced_is_a_clear_error(module, message):
+    with pytest.raises(ValueError, match=message):
+        replace_attention(module, "pairwise")
+
+
+def test_a_layer_of_another_layout_and_an_encoder_with_nested_tensors_are_clear_errors():
+    stack = build_stack(nn.TransformerEncoder, batch_first=True).eval()
+    with pytest.raises(ValueError, match="batch_first False: the replaced layer has True"):
+        AsMultiheadAttention(make_operator("shared"), False, stack.layers[0].self_attn)
+    for block in stack.layers:
+        block.self_attn = AsMultiheadAttention(make_operator("shared").double(), True, block.self_attn)
+    with pytest.raises(RuntimeError, match="use_nested_tensor = False"), torch.no_grad():
+        stack(draw_sequence(6), src_key_padding_mask=PADDING)
+
+
 @replace_in_each_block
 @pytest.mark.parametrize("operator", ["original", "pairwise", "shared"])
 def test_layers_stand_in_a_decoder_of_pytorchs(operator, layout, norm_first, training):
@@ -184,7 +261,7 @@ def test_layers_stand_in_a_decoder_of_pytorchs(operator, layout, norm_first, tra
 @pytest.mark.parametrize("training", [False, True], ids=["evaluation", "training"])
 def test_in_pytorchs_default_layer_every_sequence_attends_to_itself_alone(operator, training):
     block = build_block(nn.TransformerEncoderLayer, training)
-    block.self_attn = AsMultiheadAttention(move_parameters(make_operator(operator).double(), 0.3))
+    block.self_attn = AsMultiheadAttention(move_parameters(make_operator(operator).double(), 0.3), False)
     X = draw_sequence(6).transpose(0, 1)
     other_sequence, other_token = X.clone(), X.clone()
     other_sequence[:, 1] += 1
@@ -277,7 +354,7 @@ def test_an_input_that_does_not_fit_is_a_clear_error(arguments, message):
 def test_an_argument_that_nn_multihead_attention_does_not_take_is_a_clear_error(arguments, message):
     X = draw_sequence(6)
     with pytest.raises(ValueError, match=message):
-        AsMultiheadAttention(make_operator("shared").double())(**{"query": X, "key": X, "value": X} | arguments)
+        AsMultiheadAttention(make_operator("shared").double(), False)(**{"query": X, "key": X, "value": X} | arguments)
 
 
 PREPARED = """

@@ -2,7 +2,7 @@
 
 import pytest
 import torch
-from transformers import AutoModelForMaskedLM, BertConfig, BertForMaskedLM
+from transformers import AutoModelForMaskedLM, BertConfig, BertForMaskedLM, BertForMultipleChoice
 
 from stages.attention.bert import OperatorBertForMaskedLM, OperatorBertForSequenceClassification
 from stages.attention.configuration import make_configuration
@@ -29,8 +29,12 @@ def compute_outputs(model, **others):
     seen = torch.ones(3, 9, dtype=torch.int64)
     seen[1, 5:] = 0
     types = (torch.arange(9) > 4).long().expand(3, 9)
+    inputs = {"input_ids": ids, "attention_mask": seen, "token_type_ids": types}
+    if isinstance(model, BertForMultipleChoice):
+        # a single choice
+        inputs = {name: value[:, None] for name, value in inputs.items()}
     with torch.no_grad():
-        result = model(ids, attention_mask=seen, token_type_ids=types, **others)
+        result = model(**inputs, **others)
     return [result[name] for name in sorted(result)]
 
 

@@ -486,7 +486,7 @@ def require(text: str, **variant) -> None:
         ),
         (
             OWN + "\n    def forward(self, X, mask=None):\n        return X\n",
-            "TypeError: .*unexpected keyword argument 'output'; correct the operator",
+            "TypeError: .*unexpected keyword argument 'project'; correct the operator",
         ),
         (OWN.replace("self.key(memory)", "self.key(memory).detach()"), "the gradient of `key.weight` is missing"),
         (OWN.replace("self.key(memory)", "(self.key(memory) > 0).float()"), "the gradient of `key.weight` is missing"),

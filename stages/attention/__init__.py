@@ -25,7 +25,7 @@ Please cite the paper that an operator's `source` names and, for this code, the 
 
 from contextlib import suppress
 
-from .multihead import AsMultiheadAttention
+from .multihead import AsMultiheadAttention, replace_attention
 from .operators import OPERATORS, SELF_ATTENTION, build_attention
 
 # The operators work where transformers is missing, or cannot be imported beside the other packages of a user.
@@ -34,4 +34,4 @@ with suppress(ImportError):
 
 __version__ = "0.2.0"
 
-__all__ = ["OPERATORS", "SELF_ATTENTION", "AsMultiheadAttention", "build_attention"]
+__all__ = ["OPERATORS", "SELF_ATTENTION", "AsMultiheadAttention", "build_attention", "replace_attention"]

@@ -20,10 +20,19 @@ from typing import Any
 
 import torch
 from torch import Tensor, nn
-from torch.nn import functional
 
 from .catalogue import CATALOGUE
-from .products import Mask, apply_linear_layers, attend, check_inputs, join_masks, mask_scores, merge_heads, split_heads
+from .products import (
+    Mask,
+    apply_linear_layers,
+    apply_scaled_layer,
+    attend,
+    check_inputs,
+    join_masks,
+    mask_scores,
+    merge_heads,
+    split_heads,
+)
 
 # shapes of parameters by name
 Shapes = dict[str, tuple[int, ...]]
@@ -264,27 +273,30 @@ class SelfAttention(nn.Module):
         mask: Mask = None,
         memory: Tensor | None = None,
         causal: bool = False,
-        output: nn.Linear | None = None,
-    ) -> Tensor:
+        project: bool = True,
+        weights: bool = False,
+    ) -> Any:
         """Applies self-attention or cross-attention: weighted sums of values by head, then the output projection.
 
-        `output` is a projection of another module, such as BERT's block; `None`: the operator's own, if any.
-
         Returns:
-            [batch, n, h]; without any output projection, the weighted values of all heads side by side.
+            [batch, n, h]; without an output projection, the weighted values of all heads side by side. If `project` is
+            false: the weighted values, and the factors D [h] or `None`, for a caller with its own output projection
+            (`apply_scaled_layer`). If `weights` is true: only the attention weights, as from `compute_weights`.
 
         Raises:
             ValueError: a shape or type does not fit, or `causal` is given with a `memory`.
         """
+        # Modules around the operator call this method only, because libraries move weights and call hooks with a call.
+        if weights:
+            return self.compute_weights(X, mask, memory, causal)
         mask = self.complete_mask(X, mask, memory, causal)
         context = self.compute_weighted_values(X, mask, X if memory is None else memory)
-        layer = output or self.output
-        scale = self.compute_output_scale()
-        if layer is None:
-            return context if scale is None else context * scale.to(context.dtype)
-        # (context D) W^T = context (W D)^T: the diagonal meets h^2 weights in place of batch n h activations.
-        weight = layer.weight if scale is None else layer.weight * scale
-        return functional.linear(context, weight, layer.bias)
+        D = self.compute_output_scale()
+        if not project:
+            return context, D
+        if self.output is None:
+            return context if D is None else context * D.to(context.dtype)
+        return apply_scaled_layer(context, D, self.output)
 
     def compute_weighted_values(self, X: Tensor, mask: Mask, memory: Tensor) -> Tensor:
         """Computes weighted sums of values, all heads side by side [batch, n, h], before the output projection.
@@ -340,7 +352,7 @@ class SelfAttention(nn.Module):
         """Computes the attention weights [batch, heads, n, m], before dropout, for the same arguments as `forward`."""
         mask = self.complete_mask(X, mask, memory, causal)
         weights = torch.softmax(mask_scores(self.compute_scores(X, memory), mask), dim=-1)
-        return weights.expand(len(X), -1, -1, -1)
+        return weights.expand(X.shape[0], -1, -1, -1)
 
     @property
     def dropout(self) -> float:
@@ -352,7 +364,7 @@ class SelfAttention(nn.Module):
         return None
 
     def compute_output_scale(self) -> Tensor | None:
-        """Returns factors [h] on the weighted values, applied through the output projection; or `None`."""
+        """Returns factors [h] on the weighted values, applied with the output projection; or `None`."""
         return None
 
     def build_projections(self) -> tuple[Projection, ...]:

@@ -13,11 +13,15 @@ from transformers import (
     AutoConfig,
     AutoModel,
     AutoModelForMaskedLM,
+    AutoModelForMultipleChoice,
     AutoModelForQuestionAnswering,
     AutoModelForSequenceClassification,
+    AutoModelForTokenClassification,
     BertForMaskedLM,
+    BertForMultipleChoice,
     BertForQuestionAnswering,
     BertForSequenceClassification,
+    BertForTokenClassification,
     BertModel,
     PreTrainedModel,
 )
@@ -26,7 +30,7 @@ from transformers.models.bert.modeling_bert import BertLayer
 from .base import SelfAttention
 from .configuration import OperatorConfig
 from .over_parameters import AttentionOverParameters
-from .products import Dropout, Mask
+from .products import Dropout, Mask, apply_scaled_layer
 
 
 class Attention(nn.Module):
@@ -53,11 +57,11 @@ class Attention(nn.Module):
             The hidden states after the block [batch, n, h]; and the attention weights [batch, heads, n, n], or `None`
             unless `output_attentions`, in `others` or else in the configuration, is true.
         """
-        # `dense`, the output projection, may be scaled by the operator, which therefore applies the projection.
-        projected = self.self(hidden_states, attention_mask, output=self.output.dense)
+        context, D = self.self(hidden_states, attention_mask, project=False)
+        projected = apply_scaled_layer(context, D, self.output.dense)
         hidden = self.output.LayerNorm(self.output.dropout(projected) + hidden_states)
         if others.get("output_attentions", self.config.output_attentions):
-            return hidden, self.self.compute_weights(hidden_states, attention_mask)
+            return hidden, self.self(hidden_states, attention_mask, weights=True)
         return hidden, None
 
 
@@ -138,8 +142,18 @@ class OperatorBertForQuestionAnswering(WithOperator, BertForQuestionAnswering):
     """BertForQuestionAnswering: one Linear layer to the start and end scores of every token."""
 
 
+class OperatorBertForTokenClassification(WithOperator, BertForTokenClassification):
+    """BertForTokenClassification: dropout, one Linear layer to `num_labels` for every token."""
+
+
+class OperatorBertForMultipleChoice(WithOperator, BertForMultipleChoice):
+    """BertForMultipleChoice: pooler, dropout, one Linear layer to a score for every choice."""
+
+
 AutoConfig.register(OperatorConfig.model_type, OperatorConfig)
 AutoModel.register(OperatorConfig, OperatorBertModel)
 AutoModelForMaskedLM.register(OperatorConfig, OperatorBertForMaskedLM)
 AutoModelForSequenceClassification.register(OperatorConfig, OperatorBertForSequenceClassification)
 AutoModelForQuestionAnswering.register(OperatorConfig, OperatorBertForQuestionAnswering)
+AutoModelForTokenClassification.register(OperatorConfig, OperatorBertForTokenClassification)
+AutoModelForMultipleChoice.register(OperatorConfig, OperatorBertForMultipleChoice)

@@ -21,16 +21,20 @@ from tokenizers import Tokenizer
 from transformers import (
     BertConfig,
     BertForMaskedLM,
+    BertForMultipleChoice,
     BertForQuestionAnswering,
     BertForSequenceClassification,
+    BertForTokenClassification,
     BertModel,
     PreTrainedModel,
 )
 
 from .bert import (
     OperatorBertForMaskedLM,
+    OperatorBertForMultipleChoice,
     OperatorBertForQuestionAnswering,
     OperatorBertForSequenceClassification,
+    OperatorBertForTokenClassification,
     OperatorBertModel,
     WithOperator,
 )
@@ -41,6 +45,8 @@ STOCK = {
     OperatorBertForMaskedLM: BertForMaskedLM,
     OperatorBertForSequenceClassification: BertForSequenceClassification,
     OperatorBertForQuestionAnswering: BertForQuestionAnswering,
+    OperatorBertForTokenClassification: BertForTokenClassification,
+    OperatorBertForMultipleChoice: BertForMultipleChoice,
 }
 TOKENIZER = ("tokenizer.json", "tokenizer_config.json")
 CARD = "README.md"
@@ -224,9 +230,24 @@ def convert_to_stock_bert(model: OperatorBertModel | WithOperator) -> PreTrained
     and saves no memory. OperatorBertForMaskedLM becomes BertForMaskedLM, and so on.
 
     Raises:
-        ValueError: BERT cannot express the operator, or a `self_score`.
+        ValueError: BERT cannot express the operator, or a `self_score`; or the model has parameters that its class does
+            not have, as with an adapter that is not merged.
+        TypeError: `model` is no model of this package, but holds the model, as a PeftModel does.
     """
     config = model.config
+    if type(model) not in STOCK:
+        raise TypeError(
+            f"model: given a {type(model).__name__}; expected one of {', '.join(kind.__name__ for kind in STOCK)}; "
+            "a PeftModel returns this model from merge_and_unload()"
+        )
+    with torch.device("meta"):
+        expected = type(model)(config).state_dict()
+    unexpected = sorted(model.state_dict().keys() - expected.keys())
+    if unexpected:
+        raise ValueError(
+            f"{unexpected[0]}: no parameter of {type(model).__name__}; merge adapters, undo quantisation and remove "
+            "parametrisations before the export"
+        )
     if config.self_score is not None:
         raise ValueError(f"{config.operator}: self_score {config.self_score}; BERT adds nothing to its scores")
     # The three settings left out describe the class of `model`.

@@ -1,35 +1,91 @@
 """The operators with the arguments of nn.MultiheadAttention, for code that is written for that module."""
 
+from typing import Any
+
 import torch
 from torch import Tensor, nn
 
 from .base import SelfAttention
+from .operators import build_attention
 from .products import Mask, join_masks
 
 
-class AsMultiheadAttention(nn.Module):
-    """Replaces nn.MultiheadAttention by an operator that has an output projection.
+def replace_attention(module: nn.Module, operator: str, **settings: Any) -> dict[str, nn.MultiheadAttention]:
+    """Puts an operator in place of every nn.MultiheadAttention in a module, such as nn.TransformerEncoder.
 
-    In PyTorch's encoder and decoder layers, keep the layout of batches:
-    `layer.self_attn = AsMultiheadAttention(build_attention("pairwise", 64, 4), layer.self_attn.batch_first)`.
-    Put a new operator into each of an encoder's `layers`: nn.TransformerEncoder copies a single layer, with equal
-    weights.
+    Every new layer has the width, heads, dropout, layout, device, type and mode of the replaced layer, and its own new
+    weights and biases. An nn.TransformerEncoder stops using nested tensors, whose kernel reads the weights of
+    nn.MultiheadAttention.
+
+    Args:
+        module: the module, which is changed.
+        operator: a name in SELF_ATTENTION, such as `pairwise`.
+        settings: further settings of `build_attention`, such as `positions`.
+
+    Returns:
+        The replaced layers by name, such as `layers.0.self_attn`.
+
+    Raises:
+        ValueError: there is nothing to replace; a layer has keys or values of another width, or added keys; or
+            `build_attention` refuses a setting. The module is then unchanged.
+    """
+    replaced = {}
+    new: dict[nn.Module, AsMultiheadAttention] = {}
+    # A layer that stands in two places has two names.
+    for name, layer in module.named_modules(remove_duplicate=False):
+        if not isinstance(layer, nn.MultiheadAttention):
+            continue
+        if not layer._qkv_same_embed_dim or layer.bias_k is not None or layer.add_zero_attn:
+            raise ValueError(f"{name}: keys or values of another width, or added keys, which the operators do not have")
+        replaced[name] = layer
+        if layer not in new:
+            attention = build_attention(operator, layer.embed_dim, layer.num_heads, dropout=layer.dropout, **settings)
+            ours = AsMultiheadAttention(attention, layer.batch_first, layer)
+            new[layer] = ours.to(layer.out_proj.weight).train(layer.training)
+    if not replaced or module in new:
+        raise ValueError(f"module: expected a module that holds nn.MultiheadAttention, given {type(module).__name__}")
+    for name, layer in replaced.items():
+        module.set_submodule(name, new[layer])
+    for part in module.modules():
+        if isinstance(part, nn.TransformerEncoder):
+            part.use_nested_tensor = False
+    return replaced
+
+
+class AsMultiheadAttention(nn.Module):
+    """An operator with an output projection in place of nn.MultiheadAttention; `replace_attention` replaces all layers.
 
     Args:
         attention: an operator with an output projection.
         batch_first: whether hidden states are [batch, n, h]; false, PyTorch's default: [n, batch, h].
+        replaced: the layer in whose place the module will stand, if any, to check the arguments.
+
+    Raises:
+        ValueError: `replaced` has another layout or width.
     """
 
     # PyTorch's layers read these two; the values keep PyTorch from a fused path that bypasses `forward`.
     _qkv_same_embed_dim = True
     in_proj_bias = None
 
-    def __init__(self, attention: SelfAttention, batch_first: bool = False):
+    def __init__(self, attention: SelfAttention, batch_first: bool, replaced: nn.MultiheadAttention | None = None):
         super().__init__()
         self.attention = attention
         self.batch_first = batch_first
         self.embed_dim = attention.hidden
         self.num_heads = attention.heads
+        for name in () if replaced is None else ("batch_first", "embed_dim"):
+            ours, theirs = getattr(self, name), getattr(replaced, name)
+            if ours != theirs:
+                raise ValueError(f"{name} {ours}: the replaced layer has {theirs}; build the operator for that")
+
+    @property
+    def in_proj_weight(self) -> Tensor:
+        """Raises RuntimeError: nn.TransformerEncoder asks for nn.MultiheadAttention's weights, to bypass `forward`."""
+        raise RuntimeError(
+            "nn.TransformerEncoder was built with nn.MultiheadAttention; replace the layers by `replace_attention`, or "
+            "set the encoder's `use_nested_tensor = False`"
+        )
 
     def forward(
         self,
@@ -73,7 +129,7 @@ class AsMultiheadAttention(nn.Module):
         output = self.attention(X, mask, memory, causal)
         weights = None
         if need_weights:
-            weights = self.attention.compute_weights(X, mask, memory, causal)
+            weights = self.attention(X, mask, memory, causal, weights=True)
             if average_attn_weights:
                 weights = weights.mean(1)
         if query.dim() == 2:

@@ -11,27 +11,60 @@ from torch.nn import functional
 # A mask broadcasts to [batch, heads, n, m] and holds booleans (True = seen) or numbers to add to the scores. `None`:
 # everything is seen.
 Mask = Tensor | None
+# PyTorch's hooks on all modules, as profilers register them
+GLOBAL_HOOKS = (
+    nn.modules.module._global_forward_hooks,
+    nn.modules.module._global_forward_pre_hooks,
+    nn.modules.module._global_backward_hooks,
+    nn.modules.module._global_backward_pre_hooks,
+)
+
+
+def is_plain(layer: nn.Module) -> bool:
+    """Returns whether a call of a layer does no more than multiply by `layer.weight` and add `layer.bias`.
+
+    False for adapters, for quantised, pruned, parametrised and offloaded layers, and for layers with hooks. The weight
+    of such a layer means nothing without the call.
+    """
+    # A quantised weight may be a subclass of Tensor; accelerate replaces `forward` in the module's own dictionary.
+    if type(layer) is not nn.Linear or "forward" in layer.__dict__:
+        return False
+    if type(layer.weight) is not nn.Parameter or type(layer.bias) is not nn.Parameter:
+        return False
+    # Asked at every call, because a hook may come between two calls.
+    own_hooks = layer._forward_hooks, layer._forward_pre_hooks, layer._backward_hooks, layer._backward_pre_hooks
+    return not any(own_hooks) and not any(GLOBAL_HOOKS)
 
 
 def apply_linear_layers(X: Tensor, *layers: nn.Linear) -> tuple[Tensor, ...]:
     """Applies Linear layers to the same tensor X [..., in]; a layer that is given twice is computed once.
 
-    On a GPU, all layers need biases and the same output width, because a single matrix product computes all.
-
     Returns:
         A tensor [..., out] per layer, in the order of the layers.
     """
-    # On a CPU, joining the weights costs as much as the larger product gains
-    # (`python -m stages.tools.benchmarks attention`).
+    # On a GPU, a single product computes all layers. On a CPU, joining the weights costs as much as the larger product
+    # gains (`python -m stages.tools.benchmarks attention`).
     distinct = list(dict.fromkeys(layers))
-    if X.device.type == "cpu" or len(distinct) == 1:
-        outputs = [layer(X) for layer in distinct]
-    else:
+    if X.device.type != "cpu" and len(distinct) > 1 and all(map(is_plain, distinct)):
         weight = torch.cat([layer.weight for layer in distinct])
         bias = torch.cat([layer.bias for layer in distinct])
-        outputs = functional.linear(X, weight, bias).chunk(len(distinct), dim=-1)
+        widths = [layer.out_features for layer in distinct]
+        outputs = functional.linear(X, weight, bias).split(widths, dim=-1)
+    else:
+        outputs = [layer(X) for layer in distinct]
     output_of = dict(zip(distinct, outputs, strict=True))
     return tuple(output_of[layer] for layer in layers)
+
+
+def apply_scaled_layer(X: Tensor, D: Tensor | None, layer: nn.Module) -> Tensor:
+    """Applies a Linear layer to X D, where X is [..., in] and the diagonal D is [in]; `None`: to X."""
+    if D is None:
+        return layer(X)
+    if is_plain(layer):
+        # (X D) W^T = X (W D)^T: the diagonal meets in x out weights in place of the activations.
+        return functional.linear(X, layer.weight * D, layer.bias)
+    # Under autocast D is float32 and would make X float32.
+    return layer(X * D.to(X.dtype))
 
 
 def split_heads(T: Tensor, heads: int) -> Tensor:
@@ -79,7 +112,7 @@ def weigh_values(
     weights = torch.softmax(mask_scores(scores, mask), dim=-1)
     if dropout:
         # The operator Fixed has the same scores for all sequences of a batch, but dropout shall differ.
-        weights = weights.expand(len(V), -1, -1, -1)
+        weights = weights.expand(V.shape[0], -1, -1, -1)
     # A float32 mask makes the scores of a bfloat16 model float32.
     return drop_elements(weights, dropout).to(V.dtype) @ V
 
@@ -127,13 +160,15 @@ def check_inputs(
     Raises:
         ValueError: a shape or type is not as expected.
     """
+    # `len` would fix the size of the batch for torch.export.
+    batch = X.shape[0]
     for name, T in {"hidden states": X, "memory": memory}.items():
-        fits = T.dim() == 3 and len(T) == len(X) and T.shape[-1] == hidden
+        fits = T.dim() == 3 and T.shape[0] == batch and T.shape[-1] == hidden
         if not fits:
-            raise ValueError(f"{name} of shape {tuple(T.shape)}; expected [{len(X)}, length, {hidden}], batch first")
+            raise ValueError(f"{name} of shape {tuple(T.shape)}; expected [{batch}, length, {hidden}], batch first")
     if mask is None:
         return
-    expected = [len(X), heads, X.shape[1], memory.shape[1]]
+    expected = [batch, heads, X.shape[1], memory.shape[1]]
     fits = mask.dim() == 4 and all(given in (1, size) for given, size in zip(mask.shape, expected, strict=True))
     if not fits:
         raise ValueError(
