@@ -9,6 +9,9 @@ Write one class per operator: subclass SelfAttention or an operator of the repos
 - `list_parameter_shapes`, `count_score_operations` and `initialise_parameters`, if there are parameters outside Linear
   layers: the shapes, the operations and the first values.
 
+A model keeps Linear layers, the parameters of `list_parameter_shapes`, and buffers of `register_buffer` without
+`persistent=False`. Other tensors would be lost when a model is saved; `python -m stages settings` names them.
+
 The operators in stages/attention/operators.py and hadamard.py, with the first three in catalogue.py, are examples. In
 this small example, queries are not projected:
 

@@ -231,7 +231,7 @@ def test_a_module_whose_attention_cannot_be_replaced_is_a_clear_error(module, me
 
 def test_a_layer_of_another_layout_and_an_encoder_with_nested_tensors_are_clear_errors():
     stack = build_stack(nn.TransformerEncoder, batch_first=True).eval()
-    with pytest.raises(ValueError, match="batch_first False: the replaced layer has True"):
+    with pytest.raises(ValueError, match="batch_first False: the replaced layer has batch_first=True"):
         AsMultiheadAttention(make_operator("shared"), False, stack.layers[0].self_attn)
     for block in stack.layers:
         block.self_attn = AsMultiheadAttention(make_operator("shared").double(), True, block.self_attn)

@@ -5,6 +5,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import pandas as pd
 import pytest
 import torch
 import yaml
@@ -18,6 +19,7 @@ from stages.attention.bert import OperatorBertForMaskedLM
 from stages.attention.configuration import make_configuration
 from stages.attention.operators import OPERATORS, SELF_ATTENTION, build_attention, find_operator_class
 from stages.attention.over_parameters import AttentionOverParameters
+from stages.parameters import stage as parameters
 from stages.schema.operators import describe_operators
 from stages.schema.settings import Settings
 from stages.settings.stage import require_own_operators
@@ -464,16 +466,30 @@ class Activated(Symmetric):
         Q, K, V = super().compute_queries_keys_values(X, memory)
         return Q.relu(), K, V
 """
+# an operator that holds a tensor, as rotary frequencies
+HOLDING = (
+    OWN.replace("self.key(memory)", "self.key(memory) * getattr(self, 'freqs', 1)")
+    + """
+    def __init__(self, hidden, *others, **settings):
+        super().__init__(hidden, *others, **settings)
+        import torch
+        freqs = torch.linspace(0.1, 1, hidden)
+        {}
+"""
+)
+LOST = "`freqs` of class PlainQueries is not saved with a model; register the tensor by `self.register_buffer"
 
 
-def require(text: str, **variant) -> None:
+def require(text: str, **variant) -> Settings:
     """Checks the settings of a run with an operator of a user's, which is a variant if it has settings."""
     params = yaml.safe_load((ROOT / "params.yaml").read_text())
     params["operators"] = ["original", "hot" if variant else "plain_queries"]
     params["operators_file"] = "mine.py"
     params["variants"]["hot"] = {"operator": "plain_queries", **variant}
     write_own_operator(Path("mine.py"), text)
-    require_own_operators(Settings.model_validate(params))
+    settings = Settings.model_validate(params)
+    require_own_operators(settings, settings.operators)
+    return settings
 
 
 @pytest.mark.parametrize(
@@ -501,7 +517,17 @@ def require(text: str, **variant) -> None:
             OWN.replace("return X", "return X * self.D")
             + "\n    @classmethod\n    def list_parameter_shapes(cls, hidden, heads, positions):"
             + '\n        return {"D": (hidden,)}\n',
-            "`D` has numbers that are not finite; correct the operator",
+            "`D` has no first values; set them in `initialise_parameters`",
+        ),
+        (HOLDING.format('self.register_buffer("freqs", freqs, persistent=False)'), LOST),
+        (HOLDING.format("self.freqs = freqs"), LOST),
+        (
+            HOLDING.format("self.key.weight = self.value.weight"),
+            "`value.weight` is `key.weight`, and a saved model holds no tensor twice; use a single layer for both",
+        ),
+        (
+            HOLDING.format("import random; self.freqs = random.random()"),
+            "a saved and loaded model has other outputs; hold all numbers in parameters and buffers",
         ),
         (EXPORTABLE, "BERT cannot express it; correct `build_projections`, or set `exportable = False`"),
         (
@@ -521,6 +547,10 @@ def require(text: str, **variant) -> None:
         "NaN",
         "NaN as gradient",
         "a parameter that is not initialised",
+        "a buffer that is not saved",
+        "a tensor that is no buffer",
+        "a weight in two layers",
+        "a random number",
         "no projections",
         "wrong projections",
         "projections of the base class",
@@ -596,5 +626,15 @@ def test_attributes_of_a_users_file_that_are_no_literals_are_left_out_of_its_des
 )  # fmt: skip
 def test_a_mistake_in_a_users_file_is_one_clear_error(text, message, tmp_path):
     (tmp_path / "mine.py").write_bytes(text.encode(errors="surrogateescape"))
+    listed = ["plain_queries", "shared", "NaN", 5]
     with pytest.raises(ValueError, match=rf"mine\.py.*{message}"):
-        describe_operators(tmp_path / "mine.py")
+        describe_operators(tmp_path / "mine.py", listed)
+
+
+def test_a_mistake_in_a_class_that_no_run_lists_does_not_matter(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    draft = OWN.replace("class PlainQueries", "class Draft").replace('    source = "an idea of mine"\n', "")
+    drafts = draft.replace("plain_queries", "shared"), draft.replace("plain_queries", "draft")
+    parameters.main(require("\n".join((OWN, *drafts, "    list_parameter_shapes = None\n"))))
+    counted = pd.read_csv(tmp_path / "data/observations/parameters.csv")["operator"]
+    assert "plain_queries" in set(counted) and "draft" not in set(counted)

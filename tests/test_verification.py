@@ -14,7 +14,7 @@ from stages import command_line
 from stages.files.storage import compute_sha256
 from stages.runner.errors import clear_errors
 from stages.schema import scales
-from tests.toy import LENGTH, TOY, TRAINING, pack_tokens, write_word_tokenizer
+from tests.toy import LENGTH, OWN, TOY, TRAINING, pack_tokens, write_own_operator, write_word_tokenizer
 
 ROOT = Path(__file__).parents[1]
 WEIGHTS = "data/pretraining/original-tiny/seed-2/model.safetensors"
@@ -99,6 +99,22 @@ def test_a_missing_file_of_the_recorded_run_is_one_line_that_names_it_and_how_to
 def test_a_run_that_params_yaml_does_not_list_is_one_line_that_names_the_key(words, listed, run):
     with pytest.raises(SystemExit, match=rf"^error: .* is not in {listed} of params.yaml"), clear_errors():
         command_line.run(["verify", *words])
+
+
+def test_by_hand_an_operator_whose_weights_cannot_be_saved_is_refused_before_training(run):
+    tied = """
+    def __init__(self, *others, **settings):
+        super().__init__(*others, **settings)
+        self.key.weight = self.value.weight
+"""
+    write_own_operator(Path("mine.py"), OWN + tied)
+    params = yaml.safe_load(Path("params.yaml").read_text())
+    params |= {"operators": ["original", "plain_queries"], "operators_file": "mine.py"}
+    Path("params.yaml").write_text(yaml.safe_dump(params))
+    with pytest.raises(ValueError, match="`value.weight` is `key.weight`"):
+        command_line.run(["pretraining"])
+    # an operator without a mistake is not held up
+    command_line.run(["pretraining", "original"])
 
 
 @pytest.mark.parametrize(("old", "new", "done"), [('"""', '"""New words. ', 2), ("fill_(1.0)", "fill_(2.0)", 0)])

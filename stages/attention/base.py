@@ -200,9 +200,14 @@ class SelfAttention(nn.Module):
         Call once, under `torch.no_grad`, after the Linear layers were initialised.
 
         Raises:
-            ValueError: `score_spread` is set and the operator has no formula for the spread.
+            ValueError: a parameter has no first values; or `score_spread` is set, and the operator has no formula for
+                the spread.
         """
         self.initialise_parameters()
+        for name, parameter in self.named_parameters(recurse=False):
+            # A count builds a model on the device `meta`, without values.
+            if not parameter.is_meta and parameter.isnan().any():
+                raise ValueError(f"{self.name}: `{name}` has no first values; set them in `initialise_parameters`")
         if self.score_spread is None:
             return
         spread = self.compute_source_spread(deviation)

@@ -237,8 +237,8 @@ def convert_to_stock_bert(model: OperatorBertModel | WithOperator) -> PreTrained
     config = model.config
     if type(model) not in STOCK:
         raise TypeError(
-            f"model: given a {type(model).__name__}; expected one of {', '.join(kind.__name__ for kind in STOCK)}; "
-            "a PeftModel returns this model from merge_and_unload()"
+            f"model: given a {type(model).__name__}, which is no model of this package; a PeftModel returns the model "
+            "from merge_and_unload()"
         )
     with torch.device("meta"):
         expected = type(model)(config).state_dict()

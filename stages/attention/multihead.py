@@ -58,10 +58,10 @@ class AsMultiheadAttention(nn.Module):
     Args:
         attention: an operator with an output projection.
         batch_first: whether hidden states are [batch, n, h]; false, PyTorch's default: [n, batch, h].
-        replaced: the layer in whose place the module will stand, if any, to check the arguments.
+        replaced: the layer in whose place the module will stand, if any, to check `batch_first`.
 
     Raises:
-        ValueError: `replaced` has another layout or width.
+        ValueError: `replaced` has another layout.
     """
 
     # PyTorch's layers read these two; the values keep PyTorch from a fused path that bypasses `forward`.
@@ -74,10 +74,8 @@ class AsMultiheadAttention(nn.Module):
         self.batch_first = batch_first
         self.embed_dim = attention.hidden
         self.num_heads = attention.heads
-        for name in () if replaced is None else ("batch_first", "embed_dim"):
-            ours, theirs = getattr(self, name), getattr(replaced, name)
-            if ours != theirs:
-                raise ValueError(f"{name} {ours}: the replaced layer has {theirs}; build the operator for that")
+        if replaced is not None and replaced.batch_first != batch_first:
+            raise ValueError(f"batch_first {batch_first}: the replaced layer has batch_first={replaced.batch_first}")
 
     @property
     def in_proj_weight(self) -> Tensor:

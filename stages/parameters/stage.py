@@ -7,8 +7,6 @@ that `variants` change here. At separate sizes, the file has the layers that the
 (`blog`) and the draft section "Attention over Parameters" (`draft`) count.
 """
 
-from pathlib import Path
-
 import torch
 
 from stages.attention import counts
@@ -17,7 +15,6 @@ from stages.encoder_decoder.run import TranslationRun
 from stages.encoder_decoder.steps import assemble_model
 from stages.files import observations
 from stages.files.observations import Observation
-from stages.schema.operators import describe_operators
 from stages.schema.settings import Settings
 from stages.schema.translation_sections import TranslationProtocol
 
@@ -116,8 +113,8 @@ def count_translation_models() -> list[Observation]:
 
 def main(settings: Settings) -> dict:
     """Writes the counts of all operators, variants and sizes; returns {}, because the run's record gets no entries."""
-    # Every name only once: `describe_operators` also lists the repository's operators.
-    names = dict.fromkeys((*OPERATORS, *describe_operators(Path(settings.operators_file)), *settings.variants))
+    # Every name only once. The classes in a user's file that no list names may be drafts.
+    names = dict.fromkeys((*OPERATORS, *settings.operators, *settings.variants))
     deviation = settings.pretraining.initializer_range
     rows = []
     for size, model in settings.models.items():

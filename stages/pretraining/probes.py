@@ -10,7 +10,7 @@ from collections import defaultdict
 import torch
 from torch import Tensor, nn
 
-from stages.attention.probes import complete_scores, list_operators, record_inputs
+from stages.attention.products import mask_scores
 from stages.masked_lm.corpus import Corpus
 from stages.training.optimisation import find_device
 
@@ -28,14 +28,16 @@ def measure_probes(model: nn.Module, corpus: Corpus) -> dict[str, float]:
     model.eval()
     first = range(len(corpus.validation))[:SEQUENCES]
     sequences = torch.from_numpy(corpus.validation[first])
-    modules = list_operators(model)
-    with record_inputs(modules) as inputs:
-        model.bert(sequences.to(find_device()))
-    layers = defaultdict(list)
-    for module, X in zip(modules, inputs, strict=True):
-        for name, value in measure_scores(complete_scores(module, X)).items():
-            layers[name].append(value)
-    return {name: sum(values) / len(values) for name, values in layers.items()}
+    outputs = model.bert(sequences.to(find_device()), output_hidden_states=True)
+    probes = defaultdict(list)
+    # Hidden states have an entry more, the output of the last layer.
+    for layer, X in zip(model.bert.encoder.layer, outputs.hidden_states, strict=False):
+        operator = layer.attention.self
+        # the scores that the softmax receives, `self_score` included
+        A = mask_scores(operator.compute_scores(X), operator.complete_mask(X))
+        for name, value in measure_scores(A).items():
+            probes[name].append(value)
+    return {name: sum(values) / len(values) for name, values in probes.items()}
 
 
 def measure_scores(A: Tensor) -> dict[str, float]:

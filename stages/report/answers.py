@@ -16,7 +16,6 @@ from stages.report.looks import find_style
 from stages.report.tables import Reader, format_number
 from stages.report.text_templates import list_words, read_content
 from stages.schema import scales
-from stages.schema.operators import describe_operators
 from stages.schema.settings import REFERENCE, Settings
 
 # quantities whose differences sections name
@@ -93,7 +92,7 @@ def list_by_verdict(rows: pd.DataFrame) -> str:
 def describe_trained(settings: Settings) -> dict[str, tuple[str, str]]:
     """Describes each trained operator by the sentence of sections.yaml, or by equation and source, with a colour."""
     known = read_content("sections")["operators"]
-    described = describe_operators(Path(settings.operators_file))
+    described = settings.describe_operators()
     texts = {}
     for name in settings.operators:
         operator = described[settings.select_variant(name)["operator"]]

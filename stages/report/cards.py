@@ -4,7 +4,6 @@ The template is Markdown: every value, such as `report.data`, is escaped, so tha
 """
 
 import re
-from pathlib import Path
 
 from stages.evidence.fields import select_rows
 from stages.files.model_folders import render_card
@@ -12,7 +11,6 @@ from stages.files.paths import find_pretrained
 from stages.report import names, read_results, text_templates
 from stages.report.table_rows import OVERVIEW
 from stages.report.text_templates import TEMPLATES, describe_banner
-from stages.schema.operators import describe_operators
 from stages.schema.settings import Settings
 
 # the characters that Markdown, HTML inside Markdown or a table of GitHub would interpret
@@ -36,7 +34,7 @@ def render_cards(settings: Settings) -> dict[str, str]:
     templates = text_templates.make_environment(TEMPLATES, finalize=escape)
     templates.filters["code"] = Code
     template = templates.get_template("model_card.md")
-    operators = describe_operators(Path(settings.operators_file))
+    operators = settings.describe_operators()
     summaries = select_rows(read_results.read_summaries(), metric=OVERVIEW)
     texts = {}
     for size in settings.sizes:

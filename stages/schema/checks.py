@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from stages.schema.names import require_listed
@@ -17,7 +16,7 @@ REFERENCE = "original"
 
 def check_variants(settings: Settings) -> None:
     """Checks that no variant has the name of an operator, or a setting that the operator lacks."""
-    operators = describe_operators(Path(settings.operators_file))
+    operators = settings.describe_operators()
     for name, variant in settings.variants.items():
         place = f"variants.{name}"
         if name in operators:
@@ -34,7 +33,7 @@ def check_variants(settings: Settings) -> None:
 
 def check_operators(settings: Settings) -> None:
     """Checks that all listed operators exist, and that the reference `original` is listed."""
-    known = [*describe_operators(Path(settings.operators_file)), *settings.variants]
+    known = [*settings.describe_operators(), *settings.variants]
     for number, name in enumerate(settings.operators):
         require_listed(name, f"operators.{number}", known, "the operators and variants")
     if REFERENCE not in settings.operators:

@@ -2,6 +2,7 @@
 
 import ast
 import runpy
+from collections.abc import Iterable
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -15,14 +16,17 @@ CATALOGUE = _LOADED["CATALOGUE"]
 Description = _LOADED["Description"]
 
 
-def describe_operators(users_file: Path | None = None) -> dict[str, Any]:
+def describe_operators(users_file: Path | None = None, listed: Iterable[str] = ()) -> dict[str, Any]:
     """Describes all operators by name, first the operators of this repository, then of a user's file, if any.
 
-    Every class with a literal `name` is an operator. Other attributes may be inherited.
+    Every class with a literal `name` is an operator. Other attributes may be inherited. An operator of the user's file
+    with a mistake is left out, unless the name is among the `listed` names, which a run needs.
 
     Raises:
-        ValueError: the user's file is no Python, or an operator there lacks an attribute or has a wrong value or name.
+        ValueError: the user's file is no Python, or a listed operator there lacks an attribute or has a wrong value or
+            the name of another operator.
     """
+    needed = list(listed)
     operators = {description.name: description for description in CATALOGUE.values()}
     if not users_file or not users_file.exists():
         return operators
@@ -35,12 +39,18 @@ def describe_operators(users_file: Path | None = None) -> dict[str, Any]:
             attributes.update(classes.get(ast.unparse(base), {}))
         attributes.update(literals)
         classes[node.name] = attributes
-        if "name" in literals:
-            place = f"{users_file}: class {node.name}"
+        if "name" not in literals:
+            continue
+        place = f"{users_file}: class {node.name}"
+        try:
             operator = _describe_operator(attributes, place)
             if operator.name in operators:
                 raise ValueError(f"{place}: {quote_value(operator.name)} is an operator already; choose another name")
-            operators[operator.name] = operator
+        except ValueError:
+            if literals["name"] in needed:
+                raise
+            continue
+        operators[operator.name] = operator
     return operators
 
 

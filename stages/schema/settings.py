@@ -6,6 +6,7 @@ values.
 
 import re
 from pathlib import Path
+from typing import Any
 
 from pydantic import ValidationError, model_validator
 
@@ -128,6 +129,11 @@ class Settings(Record):
     def generated(self) -> bool:
         """Whether text or tasks are artificial, so that no number is compared with a paper's."""
         return self.text_generated or self.tasks_generated
+
+    def describe_operators(self) -> dict[str, Any]:
+        """Describes the repository's and the user's operators by name; a mistake counts in an operator of this run."""
+        named = [*self.operators, *(variant.operator for variant in self.variants.values())]
+        return describe_operators(Path(self.operators_file), named)
 
     def select_variant(self, name: str) -> dict:
         """Collects the settings that decide the model of an entry of `operators`, as a part of a job's fingerprint.

@@ -1,12 +1,14 @@
 """Checks params.yaml before any other stage runs.
 
 Stops on a mistake in params.yaml, such as the name of a scale above the values of another scale. Checks that files
-named there exist. Compares `cross_domain.positive_labels` with the labels of the tasks, and runs each of the user's own
-operators forward and backward. Prints which operators would fill the memory of a GPU with attention weights.
+named there exist. Compares `cross_domain.positive_labels` with the labels of the tasks, and trains, saves and loads
+each of the user's own operators in `operators`. Prints which operators would fill the memory of a GPU with attention
+weights.
 
 Writes data/settings.txt, always with the same content, so that stages which wait for the check do not run again.
 """
 
+from collections.abc import Iterable
 from itertools import product
 
 from stages.benchmarks.glue import find_positive_classes
@@ -26,14 +28,14 @@ BYTES_PER_WEIGHT = 7
 GPU_BYTES = 80 * 10**9
 
 
-def require_own_operators(settings: Settings) -> None:
-    """Trains each of the user's own operators in `operators`, variants too, for a step at each of `sizes`.
+def require_own_operators(settings: Settings, operators: Iterable[str]) -> None:
+    """Tries each of the user's own among the listed `operators`, variants too, at each of `sizes`.
 
     Raises:
-        ValueError: an operator cannot be trained, or exported although `exportable`; the message names operator, file
-            and size.
+        ValueError: an operator cannot be trained or saved, or exported although `exportable`; the message names
+            operator, file and size.
     """
-    for name in settings.operators:
+    for name in operators:
         variant = settings.select_variant(name)
         # only the settings of a user's own operators have this key
         if "operators_file" in variant:
@@ -84,7 +86,7 @@ def main(settings: Settings) -> None:
     find_positive_classes(settings.cross_domain)
     scales.require_named(PATH)
     require_sources(settings)
-    require_own_operators(settings)
+    require_own_operators(settings, settings.operators)
     for note in find_large_batches(settings):
         print(note)
     write_atomically(CHECKED, "params.yaml has been checked.\n")

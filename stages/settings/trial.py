@@ -1,4 +1,6 @@
-"""Tries a user's own operator in a BERT of one layer: forward and backward, and the export to an ordinary BERT."""
+"""Tries a user's own operator in a BERT of two layers: training, saving and loading, and export to an ordinary BERT."""
+
+from tempfile import TemporaryDirectory
 
 import torch
 from torch import Tensor
@@ -14,20 +16,23 @@ from stages.schema.training_sections import Model
 def try_operator(variant: dict, size: str, model: Model) -> None:
     """Runs a new BERT with a user's own operator forward and backward, to find mistakes before hours of training.
 
-    If the operator is `exportable`, the outputs are compared with the outputs of the exported ordinary BERT.
+    The outputs are compared with the outputs of the saved and loaded model and, if the operator is `exportable`, with
+    the outputs of the exported ordinary BERT.
 
     Raises:
-        ValueError: the operator fails, changes the shape of hidden states, gives numbers that are not finite, or has a
-            parameter without a gradient or with a gradient of 0; or the exported model has other outputs.
+        ValueError: the operator fails, changes the shape of hidden states, gives numbers that are not finite, holds
+            numbers that a saved model would lose, or has a parameter without a gradient or with a gradient of 0; or the
+            exported model has other outputs.
     """
     place = f"{variant['operators_file']}: operator `{variant['operator']}` at size {size}"
-    config = make_configuration(**variant, **model.model_dump() | {"layers": 1}, vocab_size=4)
+    config = make_configuration(**variant, **model.model_dump() | {"layers": 2}, vocab_size=4)
     torch.manual_seed(1)
     remedy = "correct the operator"
     # The user's code may raise any exception.
     try:
         tried = OperatorBertForMaskedLM(config)
-        fault = _find_fault_of_training(tried) or _find_zero_gradient(tried)
+        fault = _find_lost_tensor(tried) or _find_fault_of_training(tried) or _find_zero_gradient(tried)
+        fault = fault or _find_fault_of_saving(tried)
         # An ordinary BERT cannot express a self-score.
         if not fault and config.find_operator_class().exportable and config.self_score is None:
             remedy = "correct `build_projections`, or set `exportable = False`"
@@ -44,6 +49,25 @@ def _compute_logits(model: OperatorBertForMaskedLM) -> Tensor:
     ids = torch.arange(2 * model.config.max_position_embeddings).reshape(2, -1) % 3 + 1
     ids[1, -1] = 0
     return model(ids, attention_mask=ids > 0).logits
+
+
+def _find_lost_tensor(model: OperatorBertForMaskedLM) -> str | None:
+    """Describes a tensor that a saved model would not hold, or would hold twice, if any."""
+    for module in model.bert.encoder.modules():
+        plain = [name for name, value in vars(module).items() if isinstance(value, Tensor)]
+        for name in (*plain, *module._non_persistent_buffers_set):
+            return (
+                f"`{name}` of class {type(module).__name__} is not saved with a model; "
+                f'register the tensor by `self.register_buffer("{name}", ...)`, without `persistent=False`'
+            )
+    # Parameters of a layer may also be those of another layer.
+    first_name: dict[int, str] = {}
+    for path, parameter in model.bert.encoder.named_parameters(remove_duplicate=False):
+        name = path.removeprefix("layer.0.attention.self.")
+        first = first_name.setdefault(parameter.data_ptr(), name)
+        if first != name:
+            return f"`{name}` is `{first}`, and a saved model holds no tensor twice; use a single layer for both"
+    return None
 
 
 def _find_fault_of_training(model: OperatorBertForMaskedLM) -> str | None:
@@ -83,6 +107,17 @@ def _find_zero_gradient(model: OperatorBertForMaskedLM) -> str | None:
         if gradient is not None and not gradient.any():
             return f"the gradient of `{name}` is 0, so that training would never change the parameter"
     return None
+
+
+@torch.no_grad()
+def _find_fault_of_saving(model: OperatorBertForMaskedLM) -> str | None:
+    """Describes a difference between a model and the saved and loaded model, if any."""
+    with TemporaryDirectory() as folder:
+        model.save_pretrained(folder)
+        loaded = OperatorBertForMaskedLM.from_pretrained(folder)
+    if torch.allclose(_compute_logits(model.eval()), _compute_logits(loaded.eval()), rtol=1e-4, atol=1e-4):
+        return None
+    return "a saved and loaded model has other outputs; hold all numbers in parameters and buffers"
 
 
 @torch.no_grad()
