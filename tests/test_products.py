@@ -1,9 +1,70 @@
-"""Dropout on a CPU: rate, scale and repeatability."""
+"""Linear layers, plain and wrapped; dropout on a CPU: rate, scale and repeatability."""
 
 import pytest
 import torch
+from torch import nn
+from torch.nn.modules.module import register_module_forward_hook
+from torch.nn.utils import parametrize
 
-from stages.attention.products import Dropout, drop_elements
+from stages.attention.products import Dropout, apply_linear_layers, apply_scaled_layer, drop_elements, is_plain
+
+
+class OnGpu(torch.Tensor):
+    """A tensor of the CPU that takes the branch of a GPU."""
+
+    device = torch.device("cuda")
+
+
+class Doubled(nn.Linear):
+    def forward(self, X):
+        return 2 * super().forward(X)
+
+
+class Twice(nn.Module):
+    def forward(self, W):
+        return 2 * W
+
+
+def replace_forward(layer: nn.Linear) -> None:
+    layer.forward = lambda X: 2 * nn.Linear.forward(layer, X)
+
+
+# each doubles what a call returns or takes
+WRAPPINGS = {
+    "none": lambda layer: None,
+    "hook": lambda layer: layer.register_forward_hook(lambda layer, X, Y: 2 * Y),
+    "hook before": lambda layer: layer.register_forward_pre_hook(lambda layer, X: 2 * X[0]),
+    "hook backward": lambda layer: layer.register_full_backward_hook(lambda layer, inner, outer: (2 * inner[0],)),
+    "forward": replace_forward,
+    "parametrisation": lambda layer: parametrize.register_parametrization(layer, "weight", Twice()),
+    "subclass": lambda layer: setattr(layer, "__class__", Doubled),
+    "no bias": lambda layer: layer.register_parameter("bias", None),
+}
+
+
+@pytest.mark.parametrize("wrap", WRAPPINGS)
+def test_a_layer_gives_what_its_call_gives_in_values_and_gradients(wrap):
+    torch.manual_seed(0)
+    layer, other = nn.Linear(4, 6), nn.Linear(4, 5)
+    WRAPPINGS[wrap](layer)
+    assert is_plain(layer) == (wrap == "none")
+    X, D = torch.randn(3, 4, requires_grad=True), torch.rand(4)
+    first, second, again = apply_linear_layers(X.as_subclass(OnGpu), layer, other, layer)
+    pairs = {"first": (first, layer(X)), "second": (second, other(X)), "again": (again, layer(X))}
+    pairs["scaled"] = apply_scaled_layer(X, D, layer), layer(X * D)
+    for on_gpu, wanted in pairs.values():
+        found = on_gpu.as_subclass(torch.Tensor)
+        torch.testing.assert_close(found, wanted)
+        gradients = [torch.autograd.grad(Y.square().sum(), X, retain_graph=True)[0] for Y in (found, wanted)]
+        torch.testing.assert_close(*gradients)
+
+
+def test_no_layer_is_plain_while_a_hook_is_on_all_modules():
+    layer = nn.Linear(2, 2)
+    hook = register_module_forward_hook(lambda *arguments: None)
+    assert not is_plain(layer)
+    hook.remove()
+    assert is_plain(layer)
 
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
