@@ -234,7 +234,7 @@ def test_a_layer_of_another_layout_and_an_encoder_with_nested_tensors_are_clear_
     stack = build_stack(nn.TransformerEncoder, batch_first=True).eval()
     with pytest.raises(ValueError, match="batch_first False: the replaced layer has batch_first=True"):
         AsMultiheadAttention(make_operator("shared"), False, stack.layers[0].self_attn)
-    for block in stack.layers:
+    for block in stack.layers.children():
         block.self_attn = AsMultiheadAttention(make_operator("shared").double(), True, block.self_attn)
     with pytest.raises(RuntimeError, match="use_nested_tensor = False"), torch.no_grad():
         stack(draw_sequence(6), src_key_padding_mask=PADDING)

@@ -57,7 +57,7 @@ def apply_linear_layers(X: Tensor, *layers: nn.Linear) -> tuple[Tensor, ...]:
     return tuple(output_of[layer] for layer in layers)
 
 
-def apply_scaled_layer(X: Tensor, D: Tensor | None, layer: nn.Module) -> Tensor:
+def apply_scaled_layer(X: Tensor, D: Tensor | None, layer: nn.Linear) -> Tensor:
     """Applies a Linear layer to X D, where X is [..., in] and the diagonal D is [in]; `None`: to X."""
     if D is None:
         return layer(X)
