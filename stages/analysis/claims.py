@@ -12,12 +12,12 @@ from math import inf
 from pathlib import Path
 
 import pandas as pd
-import yaml
 
 from stages.analysis import contrasts
 from stages.evidence.fields import select_rows
 from stages.evidence.translation import name_model
 from stages.evidence.verdicts import TESTED, Statement, judge_claim, judge_printed_number
+from stages.files.documents import read_yaml
 from stages.schema.settings import REFERENCE
 
 PATH = Path(__file__).with_name("claims.yaml")
@@ -74,7 +74,7 @@ class Finding:
 
 def load_rules() -> dict:
     """Reads claims.yaml of this folder: for each claim, the numbers or comparisons that decide."""
-    return yaml.safe_load(PATH.read_text(encoding="utf-8"))
+    return read_yaml(PATH)
 
 
 def build_ledger(claims: list[dict], sources: ClaimSources) -> pd.DataFrame:

@@ -14,7 +14,6 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-import yaml
 
 from stages.analysis import robustness
 from stages.evidence import baselines, convergence, derived, power, scores, speeds
@@ -30,6 +29,7 @@ from stages.evidence.statistics import (
     flip_signs_jointly,
 )
 from stages.evidence.verdicts import TESTED, Difference, judge_difference
+from stages.files.documents import read_yaml
 from stages.schema.settings import REFERENCE
 
 DESCRIBED = Path(__file__).with_name("contrasts.yaml")
@@ -316,4 +316,4 @@ def _convert_ratios(rows: pd.DataFrame) -> pd.DataFrame:
 @cache
 def _read_descriptions() -> dict[str, Any]:
     """Reads contrasts.yaml: `columns` (their meaning), `reasons` (by cause), `disagreement`."""
-    return yaml.safe_load(DESCRIBED.read_text(encoding="utf-8"))
+    return read_yaml(DESCRIBED)

@@ -10,9 +10,8 @@ from fractions import Fraction
 from functools import cache
 from pathlib import Path
 
-import yaml
-
 from stages.evidence.verdicts import Statement, judge_printed_number
+from stages.files.documents import read_yaml
 
 
 @dataclass(frozen=True)
@@ -41,7 +40,7 @@ Findings = Iterator[Finding]
 @cache
 def read_content(name: str) -> dict:
     """Read a YAML file of this folder: `checks` (data of the checks) or `statements` (words of the checks)."""
-    return yaml.safe_load(Path(__file__).with_name(f"{name}.yaml").read_text(encoding="utf-8"))
+    return read_yaml(Path(__file__).with_name(f"{name}.yaml"))
 
 
 def make_finding(check: str, verdict: Statement, **values: object) -> Finding:

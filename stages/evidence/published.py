@@ -7,9 +7,9 @@ the numbers `value` and `std` (NaN for formulas and labels).
 from pathlib import Path
 
 import pandas as pd
-import yaml
 
 from stages.evidence.fields import select_rows
+from stages.files.documents import read_yaml
 
 FOLDER = Path("data/published")
 # By the key in protocol.yaml.
@@ -57,12 +57,12 @@ def read_texts(name: str) -> pd.DataFrame:
 
 def read_claims() -> list[dict]:
     """Reads every quantitative or directional claim of the papers, with the test and the numbers of the source."""
-    return yaml.safe_load((FOLDER / "claims.yaml").read_text(encoding="utf-8"))["claims"]
+    return read_yaml(FOLDER / "claims.yaml")["claims"]
 
 
 def read_protocol() -> dict:
     """Reads, for every source, the settings that the text states and leaves open."""
-    return yaml.safe_load((FOLDER / "protocol.yaml").read_text(encoding="utf-8"))
+    return read_yaml(FOLDER / "protocol.yaml")
 
 
 def read_claimed() -> pd.DataFrame:
@@ -71,7 +71,7 @@ def read_claimed() -> pd.DataFrame:
     The rows have the columns of contrasts.csv that apply, with `operator` for the arm, and `place` (table or section).
     """
     rows = []
-    for entry in yaml.safe_load((FOLDER / "claimed.yaml").read_text(encoding="utf-8")):
+    for entry in read_yaml(FOLDER / "claimed.yaml"):
         cells = read_table(entry["table"]).set_index(["row_key", "column_key"])
         terms = [weight * cells.loc[(row, column), "value"] for weight, row, column in entry.get("sum", ())]
         value = sum(terms, entry.get("value", 0)) / entry.get("count", 1)

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
 
-import yaml
+from stages.files.documents import read_yaml
 
 PATH = Path(__file__).with_name("tables.yaml")
 
@@ -89,7 +89,7 @@ class Table:
 @cache
 def load() -> dict[str, Table]:
     """Loads all tables of tables.yaml, by name, in the order of the file."""
-    content = yaml.safe_load(PATH.read_text(encoding="utf-8"))
+    content = read_yaml(PATH)
     return {name: _make_table(name, **entry) for name, entry in content["tables"].items()}
 
 

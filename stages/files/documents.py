@@ -1,8 +1,8 @@
-"""Reads users' YAML files, and the metadata of a folder of data."""
+"""Reads YAML files, and the metadata of a folder of data."""
 
 import re
 from pathlib import Path
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import yaml
 
@@ -54,7 +54,7 @@ def is_generated(folder: Path) -> bool:
     return re.match(r"---\n(?:(?!---\n).*\n)*generated: true\n", text) is not None
 
 
-def read_yaml(path: Path) -> object:
+def read_yaml(path: Path) -> Any:
     """Reads a YAML file as dictionaries, lists and scalars; None for an empty file.
 
     Raises:

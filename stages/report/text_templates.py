@@ -9,10 +9,10 @@ from math import nan
 from pathlib import Path
 
 import jinja2
-import yaml
 
 from stages.evidence.statistics import FEWEST
 from stages.evidence.verdicts import Difference, Statement
+from stages.files.documents import read_yaml
 from stages.files.paths import REPORTS
 from stages.report import names, tables
 from stages.schema.settings import Settings
@@ -38,7 +38,7 @@ def fill_sentence(name: str, **values: object) -> str:
 @cache
 def read_content(name: str) -> dict:
     """Reads a YAML file of reports/templates, such as `sections`, once; the checklist is a list."""
-    return yaml.safe_load((TEMPLATES / f"{name}.yaml").read_text(encoding="utf-8"))
+    return read_yaml(TEMPLATES / f"{name}.yaml")
 
 
 def gather_facts(settings: Settings) -> dict[str, object]:
