@@ -235,7 +235,7 @@ def test_data_cannot_become_markup(reports, monkeypatch):
     monkeypatch.chdir(reports.parent)
     settings = load_settings()
     described = settings.report.model_copy(update={"data": "<script>x</script> | B & A's *own*"})
-    for card in cards.render_cards(settings.model_copy(update={"report": described})).values():
+    for _, card in cards.render_cards(settings.model_copy(update={"report": described})):
         assert r"\<script\>x\</script\> \| B \& A's \*own\*" in card
         assert "`data/pretraining/" in card
 

@@ -4,6 +4,7 @@ The template is Markdown: every value, such as `report.data`, is escaped, so tha
 """
 
 import re
+from collections.abc import Iterator
 
 from stages.evidence.fields import select_rows
 from stages.files.model_folders import render_card
@@ -29,14 +30,13 @@ def escape(value: object) -> str:
     return SPECIAL.sub(r"\\\g<0>", line)
 
 
-def render_cards(settings: Settings) -> dict[str, str]:
-    """Renders a model card in Markdown for every operator and size of a run, by name, such as `shared-tiny`."""
+def render_cards(settings: Settings) -> Iterator[tuple[str, str]]:
+    """Yields the file, such as `shared-tiny.md`, and the text of a model card for every operator and size of a run."""
     templates = text_templates.make_environment(TEMPLATES, finalize=escape)
     templates.filters["code"] = Code
     template = templates.get_template("model_card.md")
     operators = settings.describe_operators()
     summaries = select_rows(read_results.read_summaries(), metric=OVERVIEW)
-    texts = {}
     for size in settings.sizes:
         for operator in settings.operators:
             variant = settings.select_variant(operator)
@@ -52,5 +52,5 @@ def render_cards(settings: Settings) -> dict[str, str]:
             # the folder of the first seed is the example of the card
             folder = find_pretrained(operator, size, settings.pretraining.seeds[0])
             title = escape(f"BERT-{size} with {names.name_key(operator)} attention")
-            texts[f"{operator}-{size}"] = render_card(folder, title, text.strip(), operator, variant, "fill-mask", {})
-    return texts
+            card = render_card(folder, title, text.strip(), operator, variant, "fill-mask", {})
+            yield f"{operator}-{size}.md", card

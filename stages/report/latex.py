@@ -13,6 +13,7 @@ from statistics import mean
 
 import jinja2
 
+from stages.files.paths import REPORTS
 from stages.report import text_templates
 from stages.report.tables import Grid
 
@@ -132,22 +133,22 @@ def choose_columns(grid: Grid) -> Latex:
     return Latex("".join(types))
 
 
-def compile_pdf(folder: Path, name: str) -> None:
-    """Compiles a LaTeX document, such as report.tex (`name` without ending), to PDF beside its tables and figures.
+def compile_pdf() -> None:
+    """Compiles report.tex to report.pdf, beside the tables and figures of the report.
 
     Raises:
         ValueError: pdflatex is missing or ends with an error.
     """
     if not shutil.which("pdflatex"):
         raise ValueError("report.pdf: true needs pdflatex (TeX Live); install it, or set report.pdf to false")
-    # pdflatex runs in `folder`; its other files go elsewhere
+    # pdflatex runs in the folder of report.tex; its other files go elsewhere
     with tempfile.TemporaryDirectory() as build:
-        command = ["pdflatex", "-interaction=nonstopmode", "-halt-on-error", f"-output-directory={build}", name]
+        command = ["pdflatex", "-interaction=nonstopmode", "-halt-on-error", f"-output-directory={build}", "report"]
         for _ in range(RUNS):
-            done = subprocess.run(command, cwd=folder, capture_output=True, text=True, errors="replace")
+            done = subprocess.run(command, cwd=REPORTS, capture_output=True, text=True, errors="replace")
             if done.returncode:
                 raise ValueError(
-                    f"{folder / name}.tex: pdflatex ended with an error; install the package that the "
+                    f"{REPORTS}/report.tex: pdflatex ended with an error; install the package that the "
                     f"last lines name, or set report.pdf to false: {done.stdout[-1000:]}"
                 )
-        shutil.copyfile(Path(build) / f"{name}.pdf", folder / f"{name}.pdf")
+        shutil.copyfile(Path(build) / "report.pdf", REPORTS / "report.pdf")

@@ -8,6 +8,7 @@ reports/model_cards/OPERATOR-SIZE.md; if params.yaml asks for a PDF, reports/rep
 """
 
 import shutil
+from collections.abc import Iterable, Iterator
 
 from stages.files.paths import ANALYSIS, REPORTS
 from stages.files.storage import make_temporary_sibling, write_atomically
@@ -24,6 +25,9 @@ from stages.report.text_templates import (
 )
 from stages.schema.settings import Settings
 
+# name and content
+File = tuple[str, str | bytes]
+
 
 def main(settings: Settings) -> None:
     """Makes all tables and figures, writes the report and, if params.yaml asks for it, its PDF."""
@@ -37,13 +41,13 @@ def main(settings: Settings) -> None:
     }
     grids = all_tables.build_tables(settings, read)
     drawings = figures.draw_figures(read, **facts)
-    write_tables(grids)
-    write_figures(drawings)
-    write_cards(settings)
+    write_folder("tables", render_tables(grids))
+    write_folder("figures", list_figures(drawings))
+    write_folder("model_cards", cards.render_cards(settings))
     write_pages(fill_context(settings, facts, grids, drawings))
     copy_results()
     if settings.report.pdf:
-        latex.compile_pdf(REPORTS, "report")
+        latex.compile_pdf()
 
 
 def fill_context(
@@ -72,29 +76,27 @@ def fill_context(
     }
 
 
-def write_tables(grids: dict[str, Grid]) -> None:
-    """Writes every table as CSV and LaTeX; old tables are deleted."""
+def write_folder(name: str, files: Iterable[File]) -> None:
+    """Writes files into a folder of reports; old files are deleted."""
+    with make_temporary_sibling(REPORTS / name) as folder:
+        for file, content in files:
+            write_atomically(folder / file, content)
+
+
+def render_tables(grids: dict[str, Grid]) -> Iterator[File]:
+    """Renders every table as CSV and LaTeX."""
     template = latex.make_environment(TEMPLATES).get_template("table.tex")
-    with make_temporary_sibling(REPORTS / "tables") as folder:
-        for name, grid in grids.items():
-            write_atomically(folder / f"{name}.csv", write_csv(grid.csv))
-            write_atomically(folder / f"{name}.tex", template.render(grid=grid))
+    for name, grid in grids.items():
+        yield f"{name}.csv", write_csv(grid.csv)
+        yield f"{name}.tex", template.render(grid=grid)
 
 
-def write_figures(drawings: dict[str, Drawing]) -> None:
-    """Writes numbers and files of every figure; old figures are deleted."""
-    with make_temporary_sibling(REPORTS / "figures") as folder:
-        for name, drawing in drawings.items():
-            write_atomically(folder / f"{name}.csv", write_csv(drawing.csv))
-            for form, content in drawing.files.items():
-                write_atomically(folder / f"{name}.{form}", content)
-
-
-def write_cards(settings: Settings) -> None:
-    """Writes a model card for every model; old cards are deleted."""
-    with make_temporary_sibling(REPORTS / "model_cards") as folder:
-        for name, card in cards.render_cards(settings).items():
-            write_atomically(folder / f"{name}.md", card)
+def list_figures(drawings: dict[str, Drawing]) -> Iterator[File]:
+    """Lists the numbers and the files of every figure."""
+    for name, drawing in drawings.items():
+        yield f"{name}.csv", write_csv(drawing.csv)
+        for form, content in drawing.files.items():
+            yield f"{name}.{form}", content
 
 
 def write_pages(context: dict) -> None:
