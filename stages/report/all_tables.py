@@ -16,7 +16,12 @@ SHARED_ENTRIES = ("forms", "settings", "open")
 
 def build_tables(settings: Settings, read: Reader) -> dict[str, Grid]:
     """Builds every table, by name; `read` returns a frame by name."""
-    grids = [*build_paper_tables(settings), *build_ledgers(), *build_own_tables(settings, read)]
+    checks = read_results.read_audit()
+    ledgers = [
+        claims_and_audit.build_claims(read_results.read_claims(), checks),
+        claims_and_audit.build_audit(checks),
+    ]
+    grids = build_paper_tables(settings) + ledgers + build_own_tables(settings, read)
     return {grid.name: grid for grid in grids}
 
 
@@ -34,16 +39,17 @@ def build_paper_tables(settings: Settings) -> list[Grid]:
     return [paper_tables.build_paper_table(tables, cells, left_out) for tables in shown]
 
 
-def build_ledgers() -> list[Grid]:
-    """Builds the lists of claims and of checks, which have pages of their own."""
-    checks = read_results.read_audit()
-    claims = claims_and_audit.build_claims(read_results.read_claims(), checks)
-    return [claims, claims_and_audit.build_audit(checks)]
-
-
 def build_own_tables(settings: Settings, read: Reader) -> list[Grid]:
     """Builds the tables that tables.yaml describes; the entries `settings` and `open` once for every source."""
-    facts = {**gather_facts(settings), **gather_data()}
+    records = read_results.read_records(["translation"]) or [{}]
+    facts = {
+        **gather_facts(settings),
+        "tokens": json.loads((TOKENS / "index.json").read_text(encoding="utf-8")),
+        "labels": LABELS,
+        "signatures": records[0].get("sacrebleu", []),
+        # the highest level of noise, a fraction
+        "strongest": read("noise_curves")["level"].max(),
+    }
     entries = read_content("tables")
     grids = [own_tables.build_table(name, read, **facts) for name in entries if name not in SHARED_ENTRIES]
     for source, paper in published.PAPERS.items():
@@ -52,15 +58,3 @@ def build_own_tables(settings: Settings, read: Reader) -> list[Grid]:
             described = {**entries[entry], "frame": name}
             grids.append(own_tables.build_table(name, read, described, paper=paper, **facts))
     return grids
-
-
-def gather_data() -> dict[str, object]:
-    """Gathers values that our own tables' texts name beside the fields of a row."""
-    records = read_results.read_records(["translation"]) or [{}]
-    return {
-        "tokens": json.loads((TOKENS / "index.json").read_text(encoding="utf-8")),
-        "labels": LABELS,
-        "signatures": records[0].get("sacrebleu", []),
-        # the highest level of noise, a fraction
-        "strongest": read_results.read_table("noise_curves")["level"].max(),
-    }

@@ -35,6 +35,8 @@ def gather_answers(settings: Settings, read: Reader) -> dict[str, object]:
     of_recipe = rows["protocol"].isin(["", settings.protocols[0]])
     rows = rows[whole & of_size & of_recipe]
     seeds = len(settings.pretraining.seeds)
+    # F1 on SQuAD 1.1, in per cent
+    answered = {"questions": "squad1", "measure": "f1", "trained": "single"}
     compared = read_results.read_contrasts(
         source=RUN,
         quantity="score",
@@ -53,7 +55,7 @@ def gather_answers(settings: Settings, read: Reader) -> dict[str, object]:
         "few": seeds < FLIPPED.start,
         # with 80 % power
         "detectable": describe_range(compared["detectable"]),
-        "answered": describe_scores(select_answers(read("answers"), settings.sizes[-1])),
+        "answered": describe_scores(select_rows(read("answers"), source=RUN, size=settings.sizes[-1], **answered)),
         "translated": describe_translations(read("translation")),
         "claims": describe_counts(select_rows(read("claim_totals"), ledger=THIS_RUN)),
         "facts": describe_counts(read("audit_totals")),
@@ -111,11 +113,6 @@ def describe_range(values: pd.Series) -> str:
         return ""
     low, high = format_number(known.min(), 1), format_number(known.max(), 1)
     return low if low == high else f"{low} to {high}"
-
-
-def select_answers(rows: pd.DataFrame, size: str) -> pd.DataFrame:
-    """Selects the F1 of this run on SQuAD 1.1, in per cent, of the models of a size."""
-    return select_rows(rows, source=RUN, questions="squad1", measure="f1", trained="single", size=size)
 
 
 def describe_scores(rows: pd.DataFrame) -> str:

@@ -99,11 +99,6 @@ def list_verdicts(ledger: pd.DataFrame) -> pd.DataFrame:
     return pd.concat([audited, judged[found | (ledger["ledger"] != "counts")]])
 
 
-def count_verdicts(ledger: pd.DataFrame) -> pd.DataFrame:
-    """Counts the claims by kind of evidence (`ledger`), source (`paper`) and verdict (`word`)."""
-    return _count_words(list_verdicts(ledger))
-
-
 def count_facts(checks: pd.DataFrame) -> pd.DataFrame:
     """Counts the facts of every source by verdict; the worst verdict of its checks decides a fact.
 
@@ -114,7 +109,7 @@ def count_facts(checks: pd.DataFrame) -> pd.DataFrame:
     facts = rows[rows["by"] == "arithmetic"].drop_duplicates(["source", "fact"])
     facts = facts[facts["verdict"] != Statement.NOT_CHECKABLE]
     readings = rows[(rows["by"] == "reading") & (rows["verdict"] == INCONSISTENT)]
-    return _count_words(pd.concat([facts, readings.assign(verdict=BY_READING)]))
+    return count_verdicts(pd.concat([facts, readings.assign(verdict=BY_READING)]))
 
 
 def _sort_worst(checks: pd.DataFrame) -> pd.DataFrame:
@@ -125,8 +120,11 @@ def _sort_worst(checks: pd.DataFrame) -> pd.DataFrame:
     return rows.sort_values(["rank", "further"], kind="stable").drop(columns=["rank", "further"])
 
 
-def _count_words(rows: pd.DataFrame) -> pd.DataFrame:
-    """Counts the rows by ledger, paper and word, in the order of the page, with tone and number within the tone."""
+def count_verdicts(rows: pd.DataFrame) -> pd.DataFrame:
+    """Counts the verdicts by kind of evidence (`ledger`), source (`paper`) and verdict (`word`), in the page's order.
+
+    `tone` is the tone of the verdict, and `number` the place of the verdict within the tone.
+    """
     keys = {
         "ledger": pd.Categorical(rows["ledger"], [heading.label for heading in QUESTIONS]),
         "paper": pd.Categorical(rows["source"], list(PAPERS.values())),

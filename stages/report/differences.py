@@ -55,8 +55,12 @@ def select_lowest_level(steps: pd.DataFrame) -> pd.DataFrame:
 
 def count_saved(settings: Settings) -> pd.DataFrame:
     """Counts the share of the parameters (%) that the operators of this run save, of BERT-base and of its sizes."""
-    shown = {"size": [PAPER_SIZES[-1], *settings.sizes], "operator": settings.operators}
-    counted = select_rows(read_results.read_summaries(), metric="saved_percent", **shown)
+    counted = select_rows(
+        read_results.read_summaries(),
+        metric="saved_percent",
+        size=[PAPER_SIZES[-1], *settings.sizes],
+        operator=settings.operators,
+    )
     counted = counted[counted["operator"] != REFERENCE].rename(columns={"mean": "estimate"})
     return counted[["size", "operator", "estimate"]].assign(source="counted", quantity="saved")
 

@@ -29,8 +29,12 @@ def list_answers() -> pd.DataFrame:
     # averages and answers without a model are left out
     keys = cells["row_key"].str.extract(ANSWERED).join(cells["column_key"].str.extract(ASKED)).dropna()
     printed = keys.assign(source="published", estimate=cells["published"])
-    ends = {"low": cells["interval_low"], "high": cells["interval_high"]}
-    run = keys.assign(source="reproduced", estimate=cells["reproduced"], **ends)
+    run = keys.assign(
+        source="reproduced",
+        estimate=cells["reproduced"],
+        low=cells["interval_low"],
+        high=cells["interval_high"],
+    )
     return pd.concat([printed, run]).dropna(subset="estimate")
 
 

@@ -9,7 +9,8 @@ import pandas as pd
 
 from stages.evidence import published
 from stages.files.paths import STATISTICS
-from stages.report import claims_and_audit, deviations, differences, figure_rows, read_results, table_rows
+from stages.report import deviations, differences, figure_rows, read_results, table_rows
+from stages.report.claims_and_audit import count_facts, count_verdicts, list_verdicts
 from stages.report.first_screen import build_first_screen
 from stages.report.read_results import read_contrasts, read_table
 from stages.report.tables import Reader
@@ -29,8 +30,8 @@ def make_reader(settings: Settings) -> Reader:
     makers = {
         # of tables and figures
         "first_screen": lambda: build_first_screen(settings, read("differences")),
-        "claim_totals": lambda: claims_and_audit.count_verdicts(read_results.read_claims()),
-        "audit_totals": lambda: claims_and_audit.count_facts(read_results.read_audit()),
+        "claim_totals": lambda: count_verdicts(list_verdicts(read_results.read_claims())),
+        "audit_totals": lambda: count_facts(read_results.read_audit()),
         "corpus": table_rows.read_corpus,
         # of figures
         "differences": partial(differences.build_differences, settings),

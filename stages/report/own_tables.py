@@ -1,10 +1,10 @@
 """Our own tables: each is an entry of reports/templates/tables.yaml that selects from a frame.
 
-An entry names its `frame` (or several, joined one below the other), the values that rows must have (`where`), the
-fields that tell lines apart (`line`; by default every row is a line) and the columns. The form `default` has the keys
-that a column may leave out, and `form` names another entry of `forms` with keys. A column shows, of each line, the
-first row that its own `where` selects: the `field`, or a `text`. `each` repeats a column for every combination of
-values of some fields. A label is a list of fields, or a text.
+An entry names its `frame` (or several, one below the other, each with its name in the field `frame`), the values that
+rows must have (`where`), the fields that tell lines apart (`line`; by default every row is a line) and the columns. The
+form `default` has the keys that a column may leave out, and `form` names another entry of `forms` with keys. A column
+shows, of each line, the first row that its own `where` selects: the `field`, or a `text`. `each` repeats a column for
+every combination of values of some fields. A label is a list of fields, or a text.
 
 Texts are templates over the row, the keys of the column, facts of the run, and `shown` (the field in print),
 `significant` and `remark` (the reason beside a verdict). A note is a text, or a mapping: `text` names the distinct
@@ -31,7 +31,12 @@ def build_table(name: str, read: Reader, entry: dict | None = None, **facts: obj
     `read` returns a frame by name; texts may name `facts` beside the fields of a row.
     """
     entry = entry or read_content("tables")[name]
-    csv = select_rows(_read_frames(entry["frame"], read), **entry.get("where", {}))
+    frame = entry["frame"]
+    if isinstance(frame, str):
+        csv = read(frame)
+    else:
+        csv = stack_frames([read(part).assign(frame=part) for part in frame])
+    csv = select_rows(csv, **entry.get("where", {}))
     # templates read a gap as an empty text
     rows = csv.astype(object).where(csv.notna(), "")
     columns = _list_columns(entry["columns"], rows, facts)
@@ -60,13 +65,6 @@ def build_table(name: str, read: Reader, entry: dict | None = None, **facts: obj
         measured=bool(groups),
         csv=csv,
     )
-
-
-def _read_frames(named: str | list[str], read: Reader) -> pd.DataFrame:
-    """Reads a frame, or several, one below the other, with the name of each frame in a field `frame`."""
-    if isinstance(named, str):
-        return read(named)
-    return stack_frames([read(name).assign(frame=name) for name in named])
 
 
 def _list_columns(listed: list[dict], rows: pd.DataFrame, facts: dict) -> list[dict]:
