@@ -96,7 +96,7 @@ def _plan_parts(
     return parts
 
 
-def _place_shards(folder: Path, results: list[tuple[Path, dict]]) -> None:
+def _place_shards(folder: Path, results: jobs.Results) -> None:
     """Places the shards of jobs, (folder, result) each, as part_1.jsonl.zst, ..., and writes origins.csv."""
     origins_of = {}
     for job_folder, result in results:

@@ -81,7 +81,7 @@ def filter_shard(settings: dict, folder: Path) -> dict:
     }
 
 
-def _read_blocks(shard: Path) -> Iterator[tuple[bytes, list[int], list[int], list[Annotations | ValueError | None]]]:
+def _read_blocks(shard: Path) -> Iterator[tuple[bytes, list[int], list[int], list[records.Metadata]]]:
     """Yields blocks of lines: (bytes, starts of lines, ends without line feeds, metadata of each line)."""
     for block in reading.read_line_blocks(shard):
         codes = np.frombuffer(block, dtype=np.uint8)

@@ -44,11 +44,10 @@ def main(settings: Settings) -> dict:
         return build_filtered(CORPUS, folder, settings.filtering, settings.workers)
 
 
-def build_filtered(corpus: Path, folder: Path, settings: Filtering, workers: int | str | None = None) -> dict:
+def build_filtered(corpus: Path, folder: Path, settings: Filtering, workers: jobs.Workers = None) -> dict:
     """Filters a corpus, a folder of shards and perhaps origins.csv, by the rules.
 
-    `folder` gets the kept documents, ledger.csv and malformed.csv. `workers` is the number of processes, None for a
-    process per core, or the address of a Dask scheduler.
+    `folder` gets the kept documents, ledger.csv and malformed.csv.
 
     Returns:
         Two entries:
@@ -87,9 +86,7 @@ def build_filtered(corpus: Path, folder: Path, settings: Filtering, workers: int
     return {"unknown": unknown, "blocklists": lists}
 
 
-def _print_metadata(
-    total: pd.DataFrame, results: list[tuple[Path, dict]], lists: dict, settings: Filtering
-) -> dict[str, int]:
+def _print_metadata(total: pd.DataFrame, results: jobs.Results, lists: dict, settings: Filtering) -> dict[str, int]:
     """Prints which metadata were found; returns the number of documents with unknown metadata, by rule."""
     if lists:
         entries = sum(lists["entries"].values())
@@ -114,7 +111,7 @@ def _print_metadata(
     return unknown
 
 
-def _compile_blocklists(settings: Filtering, workers: int | str | None) -> tuple[dict, tuple[Path, ...], dict]:
+def _compile_blocklists(settings: Filtering, workers: jobs.Workers) -> tuple[dict, tuple[Path, ...], dict]:
     """Returns the arguments of the annotator, the files on which annotations depend, and entries of the blocklists."""
     annotation = settings.annotation
     added = annotation.model_dump()
@@ -154,9 +151,7 @@ def _require_lists(categories: Iterable[str], lists: dict[str, list[Path]], root
         )
 
 
-def _place_selected(
-    shards: list[Path], results: list[tuple[Path, dict]], folder: Path, settings: Filtering
-) -> list[tuple]:
+def _place_selected(shards: list[Path], results: jobs.Results, folder: Path, settings: Filtering) -> list[tuple]:
     """Puts the selected documents into `folder`; returns the rows of the ledger."""
     passed = [result["passed"][0] for _, result in results]
     rows = []

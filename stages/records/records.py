@@ -56,6 +56,8 @@ class PlainDocument(msgspec.Struct):
 
 
 AnyRecord = TypeVar("AnyRecord", bound=_Text)
+# None for blank text, and the error of an unsound line
+Metadata = Annotations | ValueError | None
 NO_ANNOTATIONS = Annotations()
 QUOTE, OPENING, CLOSING = b'"{}'
 LETTERS = string.ascii_letters.encode()
@@ -94,7 +96,7 @@ def is_blank(text: str) -> bool:
     return not any(character.isprintable() and character not in " \ufffd" for character in text)
 
 
-def read_metadata(block: bytes, starts: np.ndarray, ends: np.ndarray) -> list[Annotations | ValueError | None]:
+def read_metadata(block: bytes, starts: np.ndarray, ends: np.ndarray) -> list[Metadata]:
     """Reads the metadata of every record in a block of lines: None for blank text, a ValueError for an unsound line.
 
     Line i reaches from starts[i] to ends[i], without line feed.
@@ -115,9 +117,7 @@ def read_metadata(block: bytes, starts: np.ndarray, ends: np.ndarray) -> list[An
         return [error]
 
 
-def _decode_together(
-    block: bytes, starts: np.ndarray, ends: np.ndarray
-) -> list[Annotations | ValueError | None] | None:
+def _decode_together(block: bytes, starts: np.ndarray, ends: np.ndarray) -> list[Metadata] | None:
     """Reads the metadata of all lines at once, which is faster; None unless every line is sound."""
     codes = np.frombuffer(block, dtype=np.uint8)
     if (starts >= ends).any():
@@ -138,7 +138,7 @@ def _decode_together(
     # a line held several values
     if len(records) != len(starts):
         return None
-    documents: list[Annotations | ValueError | None] = []
+    documents: list[Metadata] = []
     for record in records:
         # the first byte shows whether undecoded content is a string
         if memoryview(record.content)[0] != QUOTE:

@@ -15,6 +15,8 @@ from stages.schema.settings import PATH, Settings, load_settings
 PIPELINE = Path(__file__).parents[2] / "dvc.yaml"
 # inputs that a study of pre-training does not make
 MAY_LACK = {"analysis": (TASK_FOLDER,)}
+# by the name of a setting the value, and by the path of a file its size and time
+Inputs = dict[str | Path, object]
 
 
 @cache
@@ -51,7 +53,7 @@ def require_inputs(stage: str) -> None:
                 raise ValueError(f"{path}: not made yet; run `dvc repro {stage}`, with all stages before {stage}")
 
 
-def read_inputs(stage: str, settings: Settings) -> dict[str | Path, object]:
+def read_inputs(stage: str, settings: Settings) -> Inputs:
     """Reads the inputs that dvc.yaml lists for a stage; {} for a stage that is not in dvc.yaml.
 
     Returns:
@@ -59,7 +61,7 @@ def read_inputs(stage: str, settings: Settings) -> dict[str | Path, object]:
         in bytes, time of modification in ns).
     """
     entry = read_pipeline().get(stage, {"deps": []})
-    inputs: dict[str | Path, object] = {}
+    inputs: Inputs = {}
     # `finetuning.${timing.protocol}` counts as `finetuning`
     listed = tuple(f"{key.partition('${')[0].rstrip('.')}." for key in entry.get("params", []))
     for key, value in list_values(settings.model_dump()).items():
@@ -71,7 +73,7 @@ def read_inputs(stage: str, settings: Settings) -> dict[str | Path, object]:
     return inputs
 
 
-def require_unchanged(stage: str, inputs: dict[str | Path, object]) -> None:
+def require_unchanged(stage: str, inputs: Inputs) -> None:
     """Checks, after a stage has run, that the inputs (`read_inputs`) are the same as before.
 
     Raises:

@@ -30,6 +30,11 @@ from stages.runner.run import Job
 
 FOLDER = Path("data/jobs")
 
+# Number of processes, None for a process per core, or the address of a Dask scheduler.
+Workers = int | str | None
+# Folder and result of every job.
+Results = list[tuple[Path, dict]]
+
 # Seconds of the jobs that this process's stage has computed itself, by the folder of the job.
 SECONDS: dict[Path, float] = {}
 
@@ -38,11 +43,11 @@ def run(
     function: Callable[[Any, Path], dict],
     jobs: list[Job],
     stage: str,
-    workers: int | str | None = None,
+    workers: Workers = None,
     on_gpu: bool = False,
     shared: bool = False,
     root: Path = FOLDER,
-) -> list[tuple[Path, dict]]:
+) -> Results:
     """Calls `function(argument, folder)` for every job that has no result yet; the largest jobs start first.
 
     Every worker computes with one thread, so a result does not depend on the number of workers.
@@ -51,7 +56,7 @@ def run(
         function: the job function. Heavy libraries are imported in the function's body, only in workers.
         jobs: independent jobs.
         stage: the name for progress and errors.
-        workers: number of processes; `None` for the number of cores; the address of a Dask scheduler.
+        workers: see `Workers`.
         on_gpu: whether the jobs compute on a GPU, if the machine has any. `workers` `None` then means a process per
             GPU.
         shared: whether several processes (torchrun, accelerate) can do a job together.
@@ -99,7 +104,7 @@ def run(
     return [(folder, record["result"]) for folder, record in zip(folders, records, strict=True)]
 
 
-def prepare_server(stage: Path, workers: int | str | None) -> None:
+def prepare_server(stage: Path, workers: Workers) -> None:
     """Starts the server from which workers are forked, if the stage in file `stage` needs the server.
 
     The server imports the jobs' modules while the stage still loads.
@@ -115,7 +120,7 @@ def _estimate_work(job: Job, states: dict[Path, dict]) -> float:
     return job.work * (1 + sum(sizes))
 
 
-def _await_outcomes(outcomes: Iterator[tuple[str, str | None]], stage: str, total: int, done: int) -> None:
+def _await_outcomes(outcomes: Iterator[pool.Outcome], stage: str, total: int, done: int) -> None:
     """Shows the progress of `total` jobs, of which `done` are finished, until all have ended."""
     if find_rank() == 0:
         plural = "" if total == 1 else "s"
@@ -168,9 +173,9 @@ def _compute_jobs(
     identity: list,
     states: dict[Path, dict],
     work: list[tuple[Job, Path]],
-    workers: int | str | None,
+    workers: Workers,
     on_gpu: bool,
-) -> Iterator[tuple[str, str | None]]:
+) -> Iterator[pool.Outcome]:
     """Yields (name of a job, text of the error or `None`) as jobs end, in any order."""
     if not work:
         return
@@ -185,7 +190,12 @@ def _compute_jobs(
         calls.append((job.name, (function, job, folder.resolve(), Path.cwd(), devices, identity, inputs)))
 
     if count_processes() > 1:
-        yield from _compute_here(calls)
+        for name, arguments in calls:
+            error = worker.do_job(*arguments)
+            yield name, error
+            # in a further job, the other processes would wait for this process forever
+            if error:
+                return
     elif on_cluster:
         yield from cluster.run_on_cluster(worker.do_job, calls, workers)
     else:
@@ -193,13 +203,3 @@ def _compute_jobs(
         # a worker must choose its GPU before it imports a library that occupies one
         modules = None if devices else fingerprints.list_modules(Path(inspect.getfile(function)))
         yield from pool.run_in_processes(worker.do_job, calls, min(number, len(work)), modules)
-
-
-def _compute_here(calls: list[tuple[str, tuple]]) -> Iterator[tuple[str, str | None]]:
-    """Does jobs in this process, one of several that share every job, up to the first failure."""
-    for name, arguments in calls:
-        error = worker.do_job(*arguments)
-        yield name, error
-        # in a further job, the other processes would wait for this process forever
-        if error:
-            return

@@ -13,7 +13,7 @@ def run(
     function: Callable[[Run, Path], dict],
     plan: list[Run],
     stage: str,
-    workers: int | str | None,
+    workers: jobs.Workers,
     outputs: Callable[[list[tuple[Run, Path, dict]]], tuple[Iterable[Observation], dict]],
     whole: bool,
     shared: bool = False,

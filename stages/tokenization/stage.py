@@ -3,8 +3,6 @@
 Reads data/filtered, and a vocabulary (trained here, from a file, or from the hub). Writes to data/tokens
 tokenizer/tokenizer.json, {train,validation}/part_N.bin (uint16 [sequences, sequence_length]) and index.json: for each
 split shards with checksums, documents, tokens, unknown and dropped tokens.
-
-`workers` is the number of processes, None for a process per core, or the address of a Dask scheduler.
 """
 
 import json
@@ -38,7 +36,7 @@ def main(settings: Settings) -> dict:
 
 
 def build_tokens(
-    filtered: Path, folder: Path, settings: Tokenization, root: Path | None, workers: int | str | None = None
+    filtered: Path, folder: Path, settings: Tokenization, root: Path | None, workers: jobs.Workers = None
 ) -> str:
     """Tokenizes documents and packs the tokens into sequences; returns the source of the vocabulary, in words.
 
@@ -113,7 +111,7 @@ def pack_split(streams: list[Path], totals: Counter, folder: Path, sequence_leng
 
 
 def choose_tokenizer(
-    settings: Tokenization, root: Path | None, shards: list[Path], workers: int | str | None
+    settings: Tokenization, root: Path | None, shards: list[Path], workers: jobs.Workers
 ) -> tuple[Tokenizer, str]:
     """Trains or loads the tokenizer that tokenization.vocabulary names.
 
@@ -150,8 +148,8 @@ def choose_tokenizer(
 
 
 def _tokenize_shards(
-    shards: list[Path], documents: list[int], tokenizer: Path, settings: Tokenization, workers: int | str | None
-) -> list[tuple[Path, dict]]:
+    shards: list[Path], documents: list[int], tokenizer: Path, settings: Tokenization, workers: jobs.Workers
+) -> jobs.Results:
     """Tokenizes every shard in a job; returns for each the folder and {split: {name of a count: number}}."""
     # whether incomplete sequences are dropped per batch, as by the authors' code, or only at the end of a split
     cut = settings.sequence_length if settings.partial_blocks == "drop_per_batch" else None
