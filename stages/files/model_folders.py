@@ -8,9 +8,12 @@ from pathlib import Path
 
 from stages.files.storage import link_file, write_atomically
 
-# "cls_token": "[CLS]" and so on
 SPECIAL = {
-    name: f"[{name[:-6].upper()}]" for name in ("cls_token", "mask_token", "pad_token", "sep_token", "unk_token")
+    "cls_token": "[CLS]",
+    "mask_token": "[MASK]",
+    "pad_token": "[PAD]",
+    "sep_token": "[SEP]",
+    "unk_token": "[UNK]",
 }
 CARD = """---
 {{ card_data }}

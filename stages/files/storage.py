@@ -212,7 +212,6 @@ def compute_sha256(path: Path) -> str:
         with path.open("rb") as file:
             return hashlib.file_digest(file, "sha256").hexdigest()
     hashed = hashlib.sha256()
-    for file in list_visible(path):
-        if file.is_file() and "__pycache__" not in file.parts:
-            hashed.update(f"{file.relative_to(path).as_posix()} {compute_sha256(file)}\n".encode())
+    for file in read_states(path):
+        hashed.update(f"{file.relative_to(path).as_posix()} {compute_sha256(file)}\n".encode())
     return hashed.hexdigest()

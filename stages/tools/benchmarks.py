@@ -79,23 +79,24 @@ def compare_training(
 
     Rows are a step of pre-training and an epoch of each of `timing.tasks`, as in `compare_with_trainer`.
     """
-    changed, changed_peer = [{"precision": precision} for precision in precisions]
+    precision, precision_of_trainer = precisions
     model, steps = settings.models[size], settings.timing.steps
     corpus = Corpus.open(TOKEN_FOLDER)
     # Trainer has no warm-up of the sequence length.
-    recipe = settings.pretraining.model_copy(update={**changed, "sequence_length_warmup": None})
+    recipe = settings.pretraining.model_copy(update={"precision": precision, "sequence_length_warmup": None})
     variant = {"operator": "original"}
     run = PretrainingRun(operator="original", variant=variant, training=recipe, size=size, seed=1, model=model)
-    peer = stock.describe_pretraining(run, corpus, TOKENIZER, steps)._replace(**changed_peer)
+    peer = stock.describe_pretraining(run, corpus, TOKENIZER, steps)._replace(precision=precision_of_trainer)
     ours = partial(speed.Pretraining(run, corpus).measure_seconds, steps)
     rows = [compare_with_trainer("step of pre-training", ours, partial(time_stock, process, peer, steps), rounds)]
-    recipe = settings.finetuning[settings.timing.protocol].model_copy(update={**changed, "epochs": 1})
+    changes = {"precision": precision, "epochs": 1}
+    recipe = settings.finetuning[settings.timing.protocol].model_copy(update=changes)
     for task in settings.timing.tasks:
         examples = encode_table(TASK_FOLDER / task / "train.parquet", TOKENIZER, recipe.maximum_length)
         sizes = model.model_dump()
         classifier = speed.Finetuning(variant, task, recipe, sizes, corpus.vocabulary_size)
         peer = stock.describe_finetuning(task, recipe, sizes, corpus.vocabulary_size, examples, steps)
-        peer = peer._replace(**changed_peer)
+        peer = peer._replace(precision=precision_of_trainer)
         # All padded examples are equally long, so an epoch of stock BERT takes examples / batch size steps.
         updates = len(examples) / recipe.batch_size
         theirs = partial(time_stock, process, peer, steps, updates)

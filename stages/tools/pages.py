@@ -42,10 +42,7 @@ def _read_rows(path: str) -> pd.DataFrame:
 
 def list_rows(path: str, **where: str | float) -> list[dict]:
     """Lists the rows of a CSV file below reports/examples that have the given values by column."""
-    rows = _read_rows(path)
-    for column, value in where.items():
-        rows = rows[rows[column] == value]
-    return rows.to_dict("records")
+    return select_rows(_read_rows(path), **where).to_dict("records")
 
 
 def look_up(path: str, **where: str | float) -> dict:
