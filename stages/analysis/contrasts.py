@@ -154,7 +154,7 @@ def _collect_scores(measured: pd.DataFrame, without_model: baselines.WithoutMode
 
 def _collect_losses_to_noise(rows: pd.DataFrame, without_model: baselines.WithoutModel) -> pd.DataFrame:
     """Computes the accuracy, in points, that the strongest noise takes from every run."""
-    levels = robustness.select_noise_levels(rows)
+    levels = derived.select_noise_levels(rows)
     curve = [*robustness.CURVE, *robustness.RUN]
     clean = baselines.add_baselines(levels[levels["level"] == 0], without_model)
     clean = clean.rename(columns={"value": "score"})

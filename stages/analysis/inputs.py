@@ -50,8 +50,13 @@ def read_observations(settings: Settings) -> pd.DataFrame:
     # A stable sort keeps the rows of an operator in the order of the files.
     ranks = further["operator"].map(settings.operators.index)
     parts.append(further.loc[ranks.sort_values(kind="stable").index])
-    parts.append(_read_translation(settings))
-    parts.append(read_task_sizes())
+    # The times of training steps of translation models are observations of `timing`.
+    translated = _read_existing(["translation", "timing"])
+    protocols = [*settings.translation.protocols, "sequences"]
+    parts.append(select_rows(translated, protocol=protocols, operator=settings.translation.operators))
+    # Without tasks, as in a study of pre-training, there is no file.
+    if STATISTICS.exists():
+        parts.append(read_task_sizes())
     return stack_frames(parts).reset_index(drop=True)
 
 
@@ -71,13 +76,7 @@ def list_files(names: Iterable[str]) -> list[Path]:
 
 
 def read_task_sizes() -> pd.DataFrame:
-    """Reads how many examples the data source holds, as observations: by task, with the split as condition.
-
-    Without tasks, as in a study of pre-training, there is no file and there are no rows.
-    """
-    columns = list(observations.COLUMNS)
-    if not STATISTICS.exists():
-        return pd.DataFrame(columns=columns).astype(observations.TYPES)
+    """Reads how many examples the data source holds, as observations: by task, with the split as condition."""
     frame = pd.read_csv(STATISTICS)
     rows = frame.assign(
         stage="tasks",
@@ -86,7 +85,7 @@ def read_task_sizes() -> pd.DataFrame:
         metric="examples",
         value=frame["available"],
     )
-    return rows.reindex(columns=columns).astype(observations.TYPES)
+    return rows.reindex(columns=list(observations.COLUMNS)).astype(observations.TYPES)
 
 
 def _read_existing(names: Iterable[str]) -> pd.DataFrame:
@@ -103,13 +102,6 @@ def _read_models(stage: str, fields: list[str], models: list[tuple[str, ...]], s
         if model not in found:
             raise ValueError(f"{path}: no rows of model {'-'.join(model)}; run `dvc repro {stage}`")
     return rows
-
-
-def _read_translation(settings: Settings) -> pd.DataFrame:
-    """Reads the observations of translation, and the times of training steps of translation models."""
-    options = settings.translation
-    rows = _read_existing(["translation", "timing"])
-    return select_rows(rows, protocol=[*options.protocols, "sequences"], operator=options.operators)
 
 
 def _select_asked(rows: pd.DataFrame, settings: Settings) -> pd.DataFrame:

@@ -3,7 +3,6 @@
 import pandas as pd
 
 from stages.evidence import baselines, derived
-from stages.evidence.derived import select_noise_levels
 from stages.evidence.fields import select_rows
 from stages.evidence.statistics import summarise_groups
 
@@ -32,7 +31,7 @@ def make_tables(
     Returns:
         A table by the name of the file, with the columns that group the runs, and `mean`, `sd`, `n` and interval.
     """
-    noisy = select_noise_levels(rows)
+    noisy = derived.select_noise_levels(rows)
     curves = summarise_groups(noisy, [*CURVE, "level"], confidence)
     # `add_baselines` selects the score of a baseline by the metric.
     curves = baselines.add_baselines(curves.assign(metric="accuracy"), without_model, "mean")

@@ -49,9 +49,10 @@ def main(settings: Settings) -> dict:
     run = measure_source(inputs.read_observations(settings), options.levels, options.confidence)
     # The released results pass through the same functions as this run, so that both are comparable.
     raw = measure_source(released.read_observations(), convergence.LEVELS, options.confidence)
-    tables: Tables = {}
-    for make_tables in (judge_differences_and_claims, summarise_scores, summarise_steps, summarise_other_stages):
-        tables |= make_tables(run, raw, settings)
+    tables = {
+        **judge_differences_and_claims(run, raw, settings),
+        **summarise_measurements(run, raw, options.confidence),
+    }
     for name, frame in tables.items():
         write_table(ANALYSIS / f"{name}.csv", frame)
     with make_temporary_sibling(ANALYSIS / "results.parquet") as path:
@@ -102,30 +103,17 @@ def judge_differences_and_claims(run: Source, raw: Source, settings: Settings) -
     }
 
 
-def summarise_scores(run: Source, raw: Source, settings: Settings) -> Tables:
-    """Lists the scores of all runs, and summarises scores, losses and parameters next to answers without a model."""
-    summaries = summarise_runs(run.measured, settings.analysis.confidence)
+def summarise_measurements(run: Source, raw: Source, confidence: float) -> Tables:
+    """Summarises the measurements of all stages over runs; only scores and steps have released results."""
+    summaries = summarise_runs(run.measured, confidence)
+    milestones = [convergence.estimate_milestones(source.measured, source.curves, confidence) for source in (run, raw)]
     return {
         "runs": join_sources(select_scores(run), select_scores(raw)),
         "summaries": baselines.add_baselines(summaries, run.without_model, "mean"),
         "baselines": run.scores,
-    }
-
-
-def summarise_steps(run: Source, raw: Source, settings: Settings) -> Tables:
-    """Summarises the curves of pre-training by step, and the steps to each milestone."""
-    confidence = settings.analysis.confidence
-    milestones = [convergence.estimate_milestones(source.measured, source.curves, confidence) for source in (run, raw)]
-    return {
+        # by step of pre-training
         "curves": pd.concat([join_sources(run.curves, raw.curves), published.read_shared_curve()]),
         "milestones": join_sources(*milestones),
-    }
-
-
-def summarise_other_stages(run: Source, _: Source, settings: Settings) -> Tables:
-    """Summarises noise, transfer, times and translation, of which there are no released results."""
-    confidence = settings.analysis.confidence
-    return {
         **robustness.make_tables(run.rows, run.without_model, confidence),
         "bars": published.read_times_saved(run.measured),
         "speed": derived.summarise_times(run.rows),

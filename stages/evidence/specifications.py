@@ -89,29 +89,15 @@ class Table:
 @cache
 def load() -> dict[str, Table]:
     """Loads all tables of tables.yaml, by name, in the order of the file."""
-    content = read_yaml(PATH)
-    return {name: _make_table(name, **entry) for name, entry in content["tables"].items()}
-
-
-def _make_table(
-    name: str,
-    scale: float = 1,
-    decimals: int = 0,
-    rows: dict[str, dict] | None = None,
-    columns: Sequence[dict] = (),
-    cells: dict[str, dict] | None = None,
-    **entry,
-) -> Table:
-    # Most tables have one unit for all cells.
-    # Columns and cells may have a separate factor and separate decimals.
-    defaults = {"scale": scale, "decimals": decimals}
-    return Table(
-        name=name,
-        rows={key: Row(key=key, **row) for key, row in (rows or {}).items()},
-        columns=[Column(**defaults | column) for column in columns],
-        cells={place: Column(**defaults | cell) for place, cell in (cells or {}).items()},
-        **entry,
-    )
+    tables = {}
+    for name, entry in read_yaml(PATH)["tables"].items():
+        # Most tables have one unit for all cells. Columns and cells may have a separate factor and separate decimals.
+        unit = {key: entry.pop(key) for key in ("scale", "decimals") if key in entry}
+        rows = {key: Row(key=key, **row) for key, row in entry.pop("rows", {}).items()}
+        columns = [Column(**unit | column) for column in entry.pop("columns", ())]
+        cells = {place: Column(**unit | cell) for place, cell in entry.pop("cells", {}).items()}
+        tables[name] = Table(name=name, rows=rows, columns=columns, cells=cells, **entry)
+    return tables
 
 
 def match_fields(pattern: str, key: str) -> dict[str, str] | None:

@@ -141,19 +141,6 @@ def keep_sound_pairs(
     return kept, counts
 
 
-def drop_held_out(training: tuple[Texts, Counter], held_out: Iterable[tuple[str, str]]) -> tuple[Texts, Counter]:
-    """Drops training pairs that are also among the `held_out` pairs.
-
-    Returns the other training pairs, and the counts by defect with `also_held_out`, the number of dropped pairs.
-    """
-    texts, counts = training
-    repeated = set(held_out)
-    kept = [pair for pair in texts if pair not in repeated]
-    dropped = Counter(also_held_out=len(texts) - len(kept))
-    # A sum of Counters leaves out counts of 0.
-    return kept, counts + dropped
-
-
 def _read_pair(pair: Sides) -> tuple[tuple[str, ...], str | None]:
     """Decodes a pair, collapses white space, and finds the first defect.
 

@@ -55,8 +55,11 @@ def read_texts(settings: Settings, protocol: TranslationProtocol) -> tuple[dict[
         sound[split] = reading.keep_sound_pairs(sides[split], limit, malformed_share, name)
     validation, _ = sound["validation"]
     test, _ = sound["test"]
-    held_out = [*validation, *test]
-    sound["train"] = reading.drop_held_out(sound["train"], held_out)
+    held_out = {*validation, *test}
+    training, defects = sound["train"]
+    kept = [pair for pair in training if pair not in held_out]
+    # A sum of Counters leaves out counts of 0.
+    sound["train"] = kept, defects + Counter(also_held_out=len(training) - len(kept))
     for split, (texts, counts) in sound.items():
         if not texts:
             raise ValueError(
