@@ -163,7 +163,11 @@ def write_table(path: Path, frame: "pd.DataFrame") -> None:
 
 
 def link_file(source: Path | str, target: Path | str) -> None:
-    """Gives a finished file a second name: a hard link, or a copy if no link is possible; replaces `target`."""
+    """Gives a finished file a second name: a hard link, or a copy if no link is possible.
+
+    `target` is replaced, and the folders above `target` are made.
+    """
+    Path(target).parent.mkdir(parents=True, exist_ok=True)
     Path(target).unlink(missing_ok=True)
     try:
         os.link(source, target)

@@ -145,8 +145,10 @@ def _read_finished(jobs: list[Job], folders: list[Path], stage: str) -> list[dic
     def read_job(job: Job, folder: Path) -> dict | None:
         try:
             # several processes would see the folder in different states while one process restores the folder
-            if count_processes() == 1:
-                _restore_job(job, folder)
+            if count_processes() == 1 and RESULTS.exists() and not (folder / results.RESULT).exists():
+                folder.parent.mkdir(parents=True, exist_ok=True)
+                with suppress(Timeout), acquire_lock(folder.with_suffix(".lock"), wait=False):
+                    results.bring_back(folder, job.external_files)
             return worker.read_finished(job, folder)
         except ValueError as error:
             if find_rank() == 0:
@@ -159,13 +161,6 @@ def _read_finished(jobs: list[Job], folders: list[Path], stage: str) -> list[dic
     # checksums take most of the time, and let other threads run
     with ThreadPoolExecutor() as threads:
         return list(threads.map(read_job, jobs, folders))
-
-
-def _restore_job(job: Job, folder: Path) -> None:
-    if RESULTS.exists() and not (folder / results.RESULT).exists():
-        folder.parent.mkdir(parents=True, exist_ok=True)
-        with suppress(Timeout), acquire_lock(folder.with_suffix(".lock"), wait=False):
-            results.bring_back(folder, job.external_files)
 
 
 def _compute_jobs(

@@ -92,7 +92,7 @@ def hand_on(stage: str, external_files: dict[Path, Container[str]]) -> None:
         for folder, external in external_files.items():
             for name in (RESULT, DESCRIPTION, *_list_files(folder)):
                 if name.partition("/")[0] not in external:
-                    _link_file(folder / name, output / folder.name / name)
+                    link_file(folder / name, output / folder.name / name)
 
 
 def bring_back(folder: Path, external_files: dict[str, Path]) -> None:
@@ -108,13 +108,8 @@ def bring_back(folder: Path, external_files: dict[str, Path]) -> None:
         if all(source.is_file() for source in sources.values()):
             with make_temporary_sibling(folder) as temporary:
                 for name, source in sources.items():
-                    _link_file(source, temporary / name)
+                    link_file(source, temporary / name)
             return
-
-
-def _link_file(source: Path, target: Path) -> None:
-    target.parent.mkdir(parents=True, exist_ok=True)
-    link_file(source, target)
 
 
 def _list_files(folder: Path) -> list[str]:
