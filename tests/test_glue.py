@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from stages.benchmarks.glue import TASKS
 from stages.benchmarks.metrics import compute_metrics
-from stages.schema.sections import GLUE, HubRepository
+from stages.schema.sections import HubRepository
 from stages.tasks import glue
 from stages.tasks import stage as tasks
 from stages.tasks.examples import Examples
@@ -56,10 +56,10 @@ def read(root: Path, task: str, split: int = 0) -> Examples:
 def test_the_embedded_tasks_are_read_like_real_tasks(tmp_path):
     tasks.build_tasks(tmp_path, make_settings(root=EMBEDDED))
     statistics = read_statistics(tmp_path)
-    assert list(statistics["task"].unique()) == GLUE
+    assert list(statistics["task"].unique()) == list(TASKS)
     assert statistics["examples"].isin([2000, 400]).all()
     assert not statistics[["subset", "reduced"]].any().any()
-    for name in GLUE:
+    for name in TASKS:
         task = TASKS[name]
         for split in task.splits:
             frame = pd.read_parquet(tmp_path / name / f"{split.name}.parquet")

@@ -3,7 +3,8 @@
 from pathlib import Path
 from types import SimpleNamespace
 
-from stages.schema.sections import GLUE, Data, Hub
+from stages.benchmarks.glue import TASKS
+from stages.schema.sections import Data, Hub
 from stages.schema.settings import load_settings
 
 ROOT = Path(__file__).parents[1]
@@ -19,7 +20,7 @@ configs:
 """
 
 
-def make_settings(source="files", root=None, names=tuple(GLUE), train=None, validation=None, seed=1, questions=None):
+def make_settings(source="files", root=None, names=tuple(TASKS), train=None, validation=None, seed=1, questions=None):
     """The settings of laptop with other tasks. questions: changes of that section; None: only SQuAD 1.1."""
     sizes = {"train_examples": train, "validation_examples": validation}
     section = LAPTOP.tasks.questions.model_copy(update=sizes | (questions or {"names": ("squad1",)}))

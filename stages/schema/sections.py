@@ -20,8 +20,6 @@ QuestionSet = Literal["squad1", "squad2", "triviaqa"]
 QuestionTask = Literal["squad1", "squad2", "squad1_triviaqa", "squad2_triviaqa"]
 # Recipes of fine-tuning
 Protocol = Literal["courtois2024", "kowsher2025"]
-# The tasks of both papers
-GLUE = ["cola", "sst2", "mrpc", "stsb", "qqp", "mnli", "qnli", "rte"]
 
 
 def _make_tuple(value: object) -> object:

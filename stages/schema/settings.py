@@ -40,9 +40,8 @@ from stages.schema.translation_sections import Translation
 __all__ = ["PATH", "REFERENCE", "Settings", "load_settings"]
 
 PATH = Path("params.yaml")
-# sections whose `tasks` are empty where `tasks.names`, or `tasks.questions.names`, is empty
+# sections whose `tasks` are empty where `tasks.names` is empty
 TESTS_ON_TASKS = ("noise", "cross_domain", "convergence", "timing")
-TESTS_ON_QUESTIONS = ("question_answering",)
 
 
 class Settings(Record):
@@ -86,7 +85,7 @@ class Settings(Record):
                 emptied += TESTS_ON_TASKS
         match content:
             case {"tasks": {"questions": {"names": []}}}:
-                emptied += TESTS_ON_QUESTIONS
+                emptied.append("question_answering")
         whole = dict(content)
         for name in emptied:
             section = content.get(name)
