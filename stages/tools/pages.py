@@ -93,19 +93,15 @@ def look_up_saved(operator: str) -> float:
 
 def look_up_attention(operator: str, size: str = "base") -> str:
     """Looks up the per cent of the parameters of attention that an operator saves."""
-    place = {"metric": "block_saved_percent", "operator": operator, "size": size}
-    return f"{look_up('own_score/8_tokens/summaries.csv', **place)['mean']:.0f} %"
-
-
-def read_addresses() -> dict[str, str]:
-    """Reads the web addresses of repository and published pages from pyproject.toml."""
-    project = tomllib.loads(Path("pyproject.toml").read_text(encoding="utf-8"))["project"]
-    return project["urls"]
+    path = "own_score/8_tokens/summaries.csv"
+    row = look_up(path, metric="block_saved_percent", operator=operator, size=size)
+    return f"{row['mean']:.0f} %"
 
 
 def render(name: str) -> str:
     """Renders a page, `readme` or `findings`, from the Markdown template."""
     environment = ENVIRONMENT.overlay(loader=jinja2.FileSystemLoader(TEMPLATES))
+    package = tomllib.loads(Path("pyproject.toml").read_text(encoding="utf-8"))
     facts = {
         "contrast": look_up_contrast,
         "difference": format_difference,
@@ -118,7 +114,8 @@ def render(name: str) -> str:
         "words": [AUDITED.get(statement, statement) for statement in SHOWN],
         "look_up": look_up,
         "list_rows": list_rows,
-        "addresses": read_addresses(),
+        # of the repository and of the published pages
+        "addresses": package["project"]["urls"],
     }
     return environment.get_template(f"{name}.md").render(facts).rstrip() + "\n"
 

@@ -99,10 +99,12 @@ def pad_examples(examples: Encoded, length: int) -> dict[str, np.ndarray]:
     Returns:
         Arrays [examples, length]: input_ids, token_type_ids and attention_mask (1 at tokens); and label [examples].
     """
-    shape = len(examples), length
-    columns = {name: np.zeros(shape, dtype=int) for name in ("input_ids", "token_type_ids", "attention_mask")}
-    for row, (ids, types) in enumerate(zip(examples.ids, examples.types, strict=True)):
-        columns["input_ids"][row, : len(ids)] = ids
-        columns["token_type_ids"][row, : len(ids)] = types
-        columns["attention_mask"][row, : len(ids)] = 1
-    return {**columns, "label": examples.labels}
+    columns = {
+        "input_ids": examples.ids,
+        "token_type_ids": examples.types,
+        "attention_mask": [np.ones_like(ids) for ids in examples.ids],
+    }
+    padded = {}
+    for name, rows in columns.items():
+        padded[name] = np.array([np.pad(row, (0, length - len(row))) for row in rows], dtype=int)
+    return {**padded, "label": examples.labels}
