@@ -35,7 +35,7 @@ class Loader(FAST):
     def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict:
         """Makes a dictionary; raises an error for a repeated key."""
         seen = []
-        for key, _ in list(node.value):
+        for key, _ in node.value:
             if key.value in seen:
                 problem = f"key given twice, delete one: {quote_value(key.value)}"
                 raise yaml.constructor.ConstructorError(None, None, problem, key.start_mark)

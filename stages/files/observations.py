@@ -83,8 +83,7 @@ def _read_file(path: Path) -> pd.DataFrame:
     if not path.exists():
         raise ValueError(f"{path}: no such file of observations; run `dvc repro` to make the file")
     remedy = "delete the file, and run `dvc repro` to make the file again"
-    types = dict.fromkeys(COLUMNS, "str")
-    types.update(TYPES)
+    types = dict.fromkeys(COLUMNS, "str") | TYPES
     try:
         frame = pd.read_csv(path, dtype=types)
     except (ValueError, EOFError, BadGzipFile, zlib.error) as error:

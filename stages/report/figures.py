@@ -19,7 +19,7 @@ from stages.report import names
 from stages.report.looks import HEAT, TONES
 from stages.report.painting import render_panels
 from stages.report.tables import Reader, Shown, choose_decimals, format_interval, format_number
-from stages.report.text_templates import fill_template, read_content
+from stages.report.text_templates import fill_template
 
 RUN = "reproduced"
 # columns that a frame may leave out
@@ -86,16 +86,11 @@ class Drawing(Shown):
         return not self.files
 
 
-def draw_figures(read: Reader, **facts: object) -> dict[str, Drawing]:
-    """Draws every figure, by name; `read` returns a frame by name, and notes may name `facts`."""
-    drawings = {}
-    for name, entry in read_content("figures").items():
-        drawings[name] = draw_figure(name, Entry(**entry), read, **facts)
-    return drawings
-
-
 def draw_figure(name: str, entry: Entry, read: Reader, **facts: object) -> Drawing:
-    """Draws a figure by its entry; without rows, the figure is empty."""
+    """Draws a figure by its entry; without rows, the figure is empty.
+
+    `read` returns a frame by name, and notes may name `facts`.
+    """
     frame = select_rows(read(entry.frame), **entry.where)
     notes = [fill_template(note, **facts) for note in entry.notes]
     shown = {"name": name, "title": entry.title, "place": entry.place, "stage": entry.stage, "csv": frame}

@@ -104,18 +104,15 @@ def _fill_value(column: dict, line: pd.DataFrame) -> Value:
         values["shown"] = format_number(value * column["scale"], column["decimals"])
     elif value:
         kind = "text"
-    values["significant"] = values["verdict"] in (Difference.HIGHER, Difference.LOWER)
-    values["remark"] = _select_remark(values["verdict"], values["reason"])
+    verdict = values["verdict"]
+    values["significant"] = verdict in (Difference.HIGHER, Difference.LOWER)
+    # a check that disagrees with the verdict
+    values["remark"] = values["reason"].partition("; ")[2]
+    if verdict in (Difference.TOO_FEW, Difference.BUSY):
+        values["remark"] = values["reason"]
     parts = {part: fill_template(column[part], **values) for part in ("text", "spread", "detail")}
     parts["text"] = parts["text"] or MISSING
     return Value(kind=kind, **parts)
-
-
-def _select_remark(verdict: str, reason: str) -> str:
-    """Selects the words beside a verdict: the reason why there is none, or a check that disagrees."""
-    if verdict in (Difference.TOO_FEW, Difference.BUSY):
-        return reason
-    return reason.partition("; ")[2]
 
 
 def _write_notes(notes: Iterable[str | dict], rows: pd.DataFrame, facts: dict) -> tuple[str, ...]:

@@ -40,7 +40,9 @@ def main(settings: Settings) -> None:
         "nothing": read_content("sentences")["nothing"],
     }
     grids = all_tables.build_tables(settings, read)
-    drawings = figures.draw_figures(read, **facts)
+    drawings = {}
+    for name, entry in read_content("figures").items():
+        drawings[name] = figures.draw_figure(name, figures.Entry(**entry), read, **facts)
     write_folder("tables", render_tables(grids))
     write_folder("figures", list_figures(drawings))
     write_folder("model_cards", cards.render_cards(settings))

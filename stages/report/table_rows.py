@@ -113,10 +113,10 @@ def fill_checklist(settings: Settings) -> pd.DataFrame:
         compared = deviations.compare(params, source)
         differing.append(f"{deviations.count_differing(compared)} from {paper}")
     seeds = [str(len(settings.finetuning[name].seeds)) for name in settings.protocols]
-    facts = {
+    return pd.DataFrame(read_content("checklist")).map(
+        fill_template,
         **gather_facts(settings),
-        "differences": "; ".join(differing),
-        "generated": "yes" if settings.generated else "does not apply",
-        "finetuning_seeds": " and ".join(seeds),
-    }
-    return pd.DataFrame(read_content("checklist")).map(fill_template, **facts)
+        differences="; ".join(differing),
+        generated="yes" if settings.generated else "does not apply",
+        finetuning_seeds=" and ".join(seeds),
+    )

@@ -61,7 +61,19 @@ def build_tasks(folder: Path, settings: Settings) -> list[dict]:
             examples = _read_split(name, split, settings)
             frame = _sample_examples(examples, name, split, number, settings)
             frame.to_parquet(folder / name / f"{split.name}.parquet", index=False)
-            statistics.append(_describe_split(examples, frame, name, split))
+            row = {
+                "task": name,
+                "split": split.name,
+                "examples": len(frame),
+                "available": len(examples.frame),
+                "reduced": len(frame) < len(examples.frame),
+                "subset": examples.subset,
+                "source": examples.source,
+                "dropped": examples.dropped,
+                "reason": examples.reason,
+                "majority_share": compute_majority_share(frame, name),
+            }
+            statistics.append(row)
     table = pd.DataFrame(statistics, columns=list(COLUMNS))
     table.to_csv(folder / STATISTICS.name, index=False, lineterminator="\n")
     counts = table[["examples", "available", "dropped"]].sum().astype(int)
@@ -85,26 +97,6 @@ def _sample_examples(
     frame = examples.sample(limit, [tasks.seed, place, number])
     # Only frames of questions have the column `article`.
     return frame.drop(columns="article", errors="ignore")
-
-
-def _describe_split(
-    examples: Examples,
-    frame: pd.DataFrame,
-    name: str,
-    split: Split,
-) -> dict:
-    return {
-        "task": name,
-        "split": split.name,
-        "examples": len(frame),
-        "available": len(examples.frame),
-        "reduced": len(frame) < len(examples.frame),
-        "subset": examples.subset,
-        "source": examples.source,
-        "dropped": examples.dropped,
-        "reason": examples.reason,
-        "majority_share": compute_majority_share(frame, name),
-    }
 
 
 def compute_majority_share(frame: pd.DataFrame, name: str) -> float | None:
