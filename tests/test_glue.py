@@ -280,9 +280,7 @@ def test_correlations_are_those_of_their_definitions(values):
     if np.ptp(labels) == 0:
         assert found == {"pearson": 0.0, "spearmanr": 0.0}
     else:
-        x = predictions - predictions.mean()
-        y = labels - labels.mean()
-        pearson = (x @ y) / np.sqrt((x @ x) * (y @ y))
+        pearson = np.corrcoef(predictions, labels)[0, 1]
         assert found == pytest.approx({"pearson": pearson, "spearmanr": 1.0})
 
 

@@ -10,31 +10,26 @@ from stages.report.text_templates import describe_data
 from stages.schema.settings import Settings
 from stages.settings.sources import require_sources
 from stages.tasks import stage as tasks
+from tests.toy_settings import LAPTOP, edit_laptop
 
 ROOT = Path(__file__).parents[1]
-LAPTOP = ROOT / "stages/scales/laptop.yaml"
 LFS = "version https://git-lfs.github.com/spec/v1\noid sha256:4d7a2146\nsize 12345\n"
 
 
 def make_settings(**edits: object) -> Settings:
-    """Makes the settings of a text without tasks and translation, with edits by dotted key, such as tasks__names."""
-    params = read_yaml(LAPTOP)
-    params["operators_file"] = "my_operators.py"
+    """Makes the settings of a text without tasks and translation, with edits by key, such as tasks__names."""
     own = {
-        "data__source": "files",
-        "data__root": "root",
-        "corpus__files": ["*.txt"],
-        "tasks__names": [],
-        "tasks__questions__names": [],
-        "translation__protocols": {},
+        "operators_file": "my_operators.py",
+        "data.source": "files",
+        "data.root": "root",
+        "corpus.files": ["*.txt"],
+        "tasks.names": [],
+        "tasks.questions.names": [],
+        "translation.protocols": {},
     }
-    for key, value in {**own, **edits}.items():
-        *sections, name = key.split("__")
-        section = params
-        for part in sections:
-            section = section[part]
-        section[name] = value
-    return Settings.model_validate(params)
+    for key, value in edits.items():
+        own[key.replace("__", ".")] = value
+    return Settings.model_validate(edit_laptop(own))
 
 
 @pytest.fixture

@@ -9,7 +9,6 @@ from pandas._libs.parsers import STR_NA_VALUES
 
 from stages.attention.base import SelfAttention
 from stages.attention.operators import OPERATORS, SELF_ATTENTION, OverParameters
-from stages.files.documents import read_yaml
 from stages.files.paths import find_pretrained
 from stages.finetuning import stage as finetuning
 from stages.pretraining import stage as pretraining
@@ -18,9 +17,8 @@ from stages.schema import scales
 from stages.schema.names import NO_TEXTS
 from stages.schema.settings import Settings, load_settings
 from stages.settings import stage
-from tests.toy_settings import list_leaves
+from tests.toy_settings import LAPTOP, edit_laptop, list_leaves
 
-LAPTOP = Path(__file__).parents[1] / "stages" / "scales" / "laptop.yaml"
 # sections whose entries a scale names as it needs them
 FREE = ("models.", "variants.", "pretraining.sequence_length_warmup", "translation.protocols.")
 
@@ -85,16 +83,11 @@ MISTAKES = {
 
 def load(tmp_path: Path, *edits: str) -> Settings:
     """Loads the settings of laptop with edits."""
-    params = read_yaml(LAPTOP)
+    values = {}
     for edit in edits:
-        [(key, value)] = yaml.safe_load(edit).items()
-        section = params
-        *sections, name = key.split(".")
-        for part in sections:
-            section = section[part]
-        section[name] = value
+        values |= yaml.safe_load(edit)
     path = tmp_path / "params.yaml"
-    path.write_text(yaml.dump(params, Dumper=yaml.CSafeDumper))
+    path.write_text(yaml.dump(edit_laptop(values), Dumper=yaml.CSafeDumper))
     return load_settings(path)
 
 
@@ -137,14 +130,9 @@ MISWRITTEN = {
 
 def load_written(tmp_path: Path, key: str, written: str) -> Settings:
     """Loads the settings of laptop with a value as a person would write it."""
-    params = read_yaml(LAPTOP)
-    section = params
-    *sections, name = key.split(".")
-    for part in sections:
-        section = section[part]
-    section[name] = "HERE"
+    text = yaml.dump(edit_laptop({key: "HERE"}), Dumper=yaml.CSafeDumper)
     path = tmp_path / "params.yaml"
-    path.write_text(yaml.dump(params, Dumper=yaml.CSafeDumper).replace("HERE", written))
+    path.write_text(text.replace("HERE", written))
     return load_settings(path)
 
 

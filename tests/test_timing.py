@@ -2,7 +2,6 @@
 
 import os
 from functools import wraps
-from pathlib import Path
 from types import SimpleNamespace
 
 import numpy as np
@@ -24,13 +23,16 @@ from stages.files.paths import TASK_FOLDER, TOKENIZER, TOKENS
 from stages.masked_lm.corpus import Corpus
 from stages.report import own_tables
 from stages.runner import pool
-from stages.schema.settings import PATH, load_settings
+from stages.schema.settings import Settings
 from stages.timing import speed
 from stages.timing import stage as timing
 from stages.tools import benchmarks, peers, stock
 from stages.training import machine
 from tests import toy
 from tests.toy import make_run
+from tests.toy_settings import edit_laptop
+
+TINY = toy.TOY | {"positions": 64}
 
 
 @pytest.fixture
@@ -83,7 +85,6 @@ def test_the_work_of_a_step_is_what_the_library_counts(operator):
 @pytest.fixture
 def pipeline(tmp_path, monkeypatch):
     """data/tokens and data/tasks of the smallest kind, and fitting settings."""
-    settings = load_settings(Path(__file__).parents[1] / PATH)
     monkeypatch.chdir(tmp_path)
     toy.write_tokens_and_task(tmp_path / "data", "cola")
     pairs = tmp_path / "data" / "sentence_pairs" / "blog"
@@ -92,21 +93,20 @@ def pipeline(tmp_path, monkeypatch):
     Pairs(sentences, sentences).save(pairs / "train.safetensors")
     for side in SIDES:
         toy.write_word_tokenizer(pairs / f"{side}.json")
-    translating = {"operators": ("original", "fixed"), "hidden": 16, "heads": 2, "intermediate": 16, "batch_size": 4}
-    blog = settings.translation.protocols["blog"].model_copy(update=translating)
-    size = settings.models["tiny"].model_copy(update=toy.TOY)
-    recipe = settings.finetuning["kowsher2025"].model_copy(update={"maximum_length": 12, "batch_size": 8})
-    return settings.model_copy(
-        update={
-            "operators": ("original", "shared"),
-            "sizes": ("tiny",),
-            "models": {"tiny": size},
-            "pretraining": settings.pretraining.model_copy(update={"batch_size": 4}),
-            "finetuning": {"kowsher2025": recipe},
-            "translation": settings.translation.model_copy(update={"protocols": {"blog": blog}}),
-            "timing": settings.timing.model_copy(update={"tasks": ("cola",), "repeats": 2, "steps": 1}),
+    params = edit_laptop(
+        {
+            "operators": ["original", "shared"],
+            "models.tiny": TINY,
+            "pretraining.batch_size": 4,
+            "finetuning.kowsher2025.maximum_length": 12,
+            "finetuning.kowsher2025.batch_size": 8,
+            "translation.protocols.blog.operators": ["original", "fixed"],
+            "timing.repeats": 2,
+            "timing.steps": 1,
         }
     )
+    del params["translation"]["protocols"]["draft"]
+    return Settings.model_validate(params)
 
 
 def test_the_stage_times_every_operator_in_every_round(pipeline, monkeypatch):

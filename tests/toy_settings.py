@@ -1,6 +1,23 @@
-"""Every key of nested settings, and another value for each, for the tests of changes of params.yaml."""
+"""Settings with edits by key; every key of nested settings, and another value for each."""
 
 from collections.abc import Iterator
+from pathlib import Path
+
+from stages.files.documents import read_yaml
+
+LAPTOP = Path(__file__).parents[1] / "stages/scales/laptop.yaml"
+
+
+def edit_laptop(edits: dict[str, object]) -> dict:
+    """Returns the parameters of scale laptop with other values by key, such as `pretraining.steps`."""
+    params = read_yaml(LAPTOP)
+    for key, value in edits.items():
+        *sections, name = key.split(".")
+        section = params
+        for part in sections:
+            section = section[part]
+        section[name] = value
+    return params
 
 
 def list_leaves(tree: dict, above: str = "") -> Iterator[tuple[str, dict, str]]:
