@@ -1,10 +1,6 @@
 import os
 import signal
-import socket
-import subprocess
-import sys
 from pathlib import Path
-from types import SimpleNamespace
 
 import psutil
 import pytest
@@ -81,25 +77,8 @@ def reports(tmp_path_factory) -> Path:
 
 
 @pytest.fixture
-def cluster(tmp_path_factory):
-    """Starts a Dask scheduler with an `address` on this machine, and two `workers`, processes that a test may kill."""
-    pytest.importorskip("distributed", reason="the extra `cluster` is not installed")
-    folder = tmp_path_factory.mktemp("cluster")
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        address = f"tcp://127.0.0.1:{free.getsockname()[1]}"
-    environment = os.environ | {"PYTHONPATH": f"{ROOT}:{ROOT / 'tests'}", "OMP_NUM_THREADS": "1"}
-    # A test with a killed worker waits this long for a connection.
-    environment |= {"DASK_DISTRIBUTED__COMM__TIMEOUTS__CONNECT": "2s"}
-
-    def start(*arguments: str) -> subprocess.Popen:
-        command = [sys.executable, "-m", "dask", *arguments, "--no-dashboard"]
-        return subprocess.Popen(command, cwd=folder, env=environment, stderr=subprocess.DEVNULL)
-
-    worker = ("worker", address, "--nthreads", "1", "--no-nanny", "--local-directory", str(folder))
-    port = address.rpartition(":")[2]
-    scheduler, *workers = start("scheduler", "--host", "127.0.0.1", "--port", port), start(*worker), start(*worker)
-    yield SimpleNamespace(address=address, workers=workers)
-    for process in (scheduler, *workers):
-        process.kill()
-        process.wait()
+def cluster():
+    """Starts a Dask cluster on this machine, with two worker processes that a test may kill."""
+    distributed = pytest.importorskip("distributed", reason="the extra `cluster` is not installed")
+    with distributed.LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None) as cluster:
+        yield cluster

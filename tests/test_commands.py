@@ -82,36 +82,31 @@ def test_an_output_that_is_a_link_is_replaced_and_what_it_leads_to_stays(tmp_pat
 
 
 WRITER = """
-import sys, time
+import sys
 from pathlib import Path
 from stages.files.storage import make_temporary_sibling
 
 with make_temporary_sibling(Path("corpus")) as folder:
-    folder.mkdir()
-    (folder / "part").write_text("half")
-    print("begun", flush=True)
     sys.stdin.read()
-    (folder / "part").write_text(sys.argv[1])
+    folder.mkdir()
+    (folder / "part").write_text("second")
 """
 
 
 def test_a_second_writer_of_a_path_waits_for_the_first_and_says_so(tmp_path):
-    first, second = (
-        subprocess.Popen(
-            [sys.executable, "-c", f"import sys; sys.path.insert(0, {str(ROOT)!r}){WRITER}", text],
-            cwd=tmp_path, text=True, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
-        )
-        for text in ("first", "second")
-    )  # fmt: skip
-    assert first.stdout and second.stdout
-    begun = {first: first.stdout.readline(), second: second.stdout.readline()}
-    waiting, at_work = sorted(begun, key=begun.get)
-    assert begun[waiting].startswith(".corpus.lock: another process holds this lock; waiting")
-    at_work.communicate("")
-    assert (tmp_path / "corpus" / "part").read_text() == at_work.args[-1]
-    assert waiting.communicate("")[0] == "begun\n"
-    assert (at_work.returncode, waiting.returncode) == (0, 0)
-    assert (tmp_path / "corpus" / "part").read_text() == waiting.args[-1]
+    part = tmp_path / "corpus" / "part"
+    command = [sys.executable, "-c", f"import sys; sys.path.insert(0, {str(ROOT)!r}){WRITER}"]
+    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
+    with make_temporary_sibling(tmp_path / "corpus") as folder:
+        folder.mkdir()
+        second = subprocess.Popen(command, cwd=tmp_path, text=True, **pipes)
+        assert second.stdout
+        said = second.stdout.readline()
+        assert said.startswith(".corpus.lock: another process holds this lock; waiting")
+        (folder / "part").write_text("first")
+    assert part.read_text() == "first"
+    second.communicate("")
+    assert part.read_text() == "second"
     assert [path.name for path in tmp_path.iterdir()] == ["corpus"]
 
 

@@ -574,9 +574,9 @@ def test_a_cluster_gives_the_same_results_although_a_worker_dies(cluster):
     killer.start()
     work = make_jobs(-1, *range(5))
     with pytest.raises(RuntimeError, match=r"1 of 6 jobs failed(.|\n)*x is -1"):
-        jobs.run(slow_square, work, "squares", workers=cluster.address)
+        jobs.run(slow_square, work, "squares", workers=cluster.scheduler_address)
     killer.join()
-    left = jobs.run(slow_square, work[1:], "squares", workers=cluster.address)
+    left = jobs.run(slow_square, work[1:], "squares", workers=cluster.scheduler_address)
     assert [result["square"] for _, result in left] == [x**2 for x in range(5)]
     assert count_calls() == 6
     assert set(list_workers()) != set(killed)
