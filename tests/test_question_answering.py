@@ -22,6 +22,7 @@ from stages.question_answering.windows import Window, cut_context, encode_questi
 from stages.schema.settings import load_settings
 from stages.schema.training_sections import QuestionAnswering
 from stages.tokenization.vocabulary import SPECIAL, make_tokenizer
+from tests.toy_settings import LAPTOP, edit_laptop
 
 # a toy model is slower on two threads
 pytestmark = pytest.mark.usefixtures("one_thread")
@@ -29,19 +30,13 @@ pytestmark = pytest.mark.usefixtures("one_thread")
 ROOT = Path(__file__).parents[1]
 LETTERS = "abcdefghijklmnopqrstuvwxyz0123456789"
 TOY = {"layers": 2, "hidden": 48, "heads": 4, "intermediate": 192, "positions": 64}
-LAPTOP = load_settings(ROOT / "stages/scales/laptop.yaml").question_answering
+RECIPE = load_settings(LAPTOP).question_answering
 OWN_TRAINING = {
     "tasks": ("squad2",),
-    "seeds": (1,),
     "epochs": 1,
     "batch_size": 8,
     "learning_rates": (3e-3, 1e-3),
-    "schedule": "steps",
     "maximum_length": 64,
-    "question_length": 20,
-    "stride": 24,
-    "answer_length": 10,
-    "null_threshold": 0.0,
 }
 
 
@@ -144,27 +139,27 @@ def test_the_tokens_of_an_answer_are_those_that_reach_into_it(start, end, expect
 # prediction
 
 
-def search_best_span(scores: torch.Tensor, allowed: list[int], longest: int) -> tuple[float, int, int]:
-    """Searches all spans between allowed places; scores: of starts and ends, [2, places]."""
-    best = (-np.inf, 0, 0)
-    for first in allowed:
-        for last in allowed:
-            value = float(scores[0, first] + scores[1, last])
-            if first <= last < first + longest and value > best[0]:
-                best = (value, first, last)
-    return best
+def search_best_span(starts: torch.Tensor, ends: torch.Tensor, longest: int) -> tuple[float, int, int]:
+    """Searches all spans between the places of these scores."""
+    sums = {}
+    for first in range(len(starts)):
+        for last in range(first, min(first + longest, len(ends))):
+            sums[first, last] = float(starts[first] + ends[last])
+    best = max(sums, key=sums.get)
+    return sums[best], *best
 
 
 @pytest.mark.parametrize("longest", [1, 3])
 def test_the_best_span_is_the_result_of_a_search_through_all_spans(longest):
-    scores = torch.randn(6, 2, 12, generator=torch.Generator().manual_seed(longest))
+    starts, ends = torch.randn(2, 6, 12, generator=torch.Generator().manual_seed(longest))
     allowed = torch.zeros(6, 12, dtype=torch.bool)
     for row in range(6):
         allowed[row, 4 : 5 + row] = True
-    value, first, last = learning.find_best_span(scores[:, 0], scores[:, 1], allowed, longest)
-    for row in range(6):
-        expected = search_best_span(scores[row], allowed[row].nonzero().flatten().tolist(), longest)
-        assert (float(value[row]), int(first[row]), int(last[row])) == pytest.approx(expected)
+    found = learning.find_best_span(starts, ends, allowed, longest)
+    for row, (value, first, last) in enumerate(zip(*found, strict=True)):
+        place = slice(4, 5 + row)
+        expected = search_best_span(starts[row, place], ends[row, place], longest)
+        assert (float(value), first - 4, last - 4) == pytest.approx(expected)
 
 
 def score_question_highest(model: torch.nn.Module, ids, attention_mask, token_type_ids) -> SimpleNamespace:
@@ -208,7 +203,7 @@ def test_the_best_window_answers_and_the_lowest_null_score_decides(threshold, an
 
 
 def make_recipe(**changes) -> QuestionAnswering:
-    return LAPTOP.model_copy(update=OWN_TRAINING | changes)
+    return RECIPE.model_copy(update=OWN_TRAINING | changes)
 
 
 def make_run(weights: Path, seed: int = 1, **changes) -> question_answering.AnsweringRun:
@@ -315,10 +310,15 @@ def prepared(tmp_path, monkeypatch, tokenizer) -> None:
     """A folder in which the stage runs: pre-trained models of two seeds, questions, parameters."""
     monkeypatch.chdir(tmp_path)
     (tmp_path / "stages").symlink_to(ROOT / "stages")
-    params = yaml.safe_load((ROOT / "stages/scales/laptop.yaml").read_text())
-    params |= {"workers": 1, "operators": ["original"]}
-    params["pretraining"]["seeds"] = [1, 2]
-    params["question_answering"] |= {"epochs": 1, "seeds": [1], "tasks": ["squad2", "squad2_triviaqa"]}
+    params = edit_laptop(
+        {
+            "workers": 1,
+            "operators": ["original"],
+            "pretraining.seeds": [1, 2],
+            "question_answering.epochs": 1,
+            "question_answering.tasks": ["squad2", "squad2_triviaqa"],
+        }
+    )
     Path("params.yaml").write_text(yaml.safe_dump(params))
     for name in ("squad2", "triviaqa"):
         folder = Path("data/tasks", name)

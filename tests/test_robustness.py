@@ -1,7 +1,5 @@
 """Statistics of noise and transfer, on made-up observations whose answers are known."""
 
-from itertools import product
-
 import numpy as np
 import pandas as pd
 import pytest
@@ -41,16 +39,10 @@ def observe(curves: dict[str, dict[str, float]], seeds=TWICE_TWO, spread=0.0) ->
     rows = []
     for operator, conditions in curves.items():
         for condition, value in conditions.items():
-            for k, (pretraining, finetuning) in enumerate(seeds):
-                run = {
-                    "operator": operator,
-                    "condition": condition,
-                    "pretraining_seed": pretraining,
-                    "finetuning_seed": finetuning,
-                    "value": value + k * spread,
-                }
-                rows.append({**NOISE, **run})
-    return pd.DataFrame(rows)
+            for k, run in enumerate(seeds):
+                rows.append((operator, condition, *run, value + k * spread))
+    columns = ["operator", "condition", "pretraining_seed", "finetuning_seed", "value"]
+    return pd.DataFrame(rows, columns=columns).assign(**NOISE)
 
 
 def make_table(name: str, **read: pd.DataFrame):
@@ -187,35 +179,31 @@ def test_without_rows_there_are_tables_without_rows():
         assert group.lines[0].note == Difference.NOT_RUN
 
 
+def cross(**values) -> pd.DataFrame:
+    """Makes a row of every combination of values, by column."""
+    return pd.MultiIndex.from_product(values.values(), names=values.keys()).to_frame(index=False)
+
+
 def make_cells_of_kowsher() -> pd.DataFrame:
     """Makes the observations of noise and transfer for BERT-base by the protocol of Kowsher et al., two seeds each."""
-    own = {"protocol": "kowsher2025", "size": "base", "value": 0.5, "n": 100, "pretraining_seed": 1}
-    task_of = {"mnli_m": "mnli", "mnli_mm": "mnli", "qqp": "qqp", "sst2": "sst2"}
-    tested = ("mnli_m", "mnli_mm", "qnli", "qqp", "mrpc")
-    trained = ("mnli", "qnli", "qqp", "mrpc")
-    rows = []
-    for operator, seed in product(("original", "shared"), (1, 2)):
-        run = {**own, "operator": operator, "finetuning_seed": seed}
-        for split, metric, level in product(task_of, ("accuracy", "f1"), range(9)):
-            noise = {
-                "stage": "noise",
-                "task": task_of[split],
-                "evaluated_on": split,
-                "metric": metric,
-                "condition": f"noise={level / 20:g}",
-                "value": 0.9 - level / 100,
-            }
-            rows.append({**run, **noise})
-        for task, split, metric in product(trained, tested, ("accuracy", "balanced_accuracy", "majority_accuracy")):
-            cell = {
-                "stage": "cross_domain",
-                "task": task,
-                "evaluated_on": split,
-                "metric": metric,
-                "condition": None,
-            }
-            rows.append({**run, **cell})
-    return pd.DataFrame(rows)
+    runs = {"operator": ["original", "shared"], "finetuning_seed": [1, 2]}
+    splits = ["mnli_m", "mnli_mm", "qqp", "sst2"]
+    noise = cross(**runs, evaluated_on=splits, metric=["accuracy", "f1"], level=range(9))
+    noise["task"] = noise["evaluated_on"].replace({"mnli_m": "mnli", "mnli_mm": "mnli"})
+    noise["condition"] = [f"noise={level / 20:g}" for level in noise["level"]]
+    transfer = cross(
+        **runs,
+        task=["mnli", "qnli", "qqp", "mrpc"],
+        evaluated_on=["mnli_m", "mnli_mm", "qnli", "qqp", "mrpc"],
+        metric=["accuracy", "balanced_accuracy", "majority_accuracy"],
+    )
+    rows = pd.concat(
+        [
+            noise.assign(stage="noise", value=0.9 - noise["level"] / 100),
+            transfer.assign(stage="cross_domain", value=0.5, condition=None),
+        ]
+    )
+    return rows.assign(protocol="kowsher2025", size="base", n=100, pretraining_seed=1)
 
 
 def make_rows_of_run(name: str, rows: pd.DataFrame) -> pd.DataFrame:

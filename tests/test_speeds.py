@@ -15,6 +15,7 @@ ORIGINAL = np.array([24000.0, 20000.0, 23000.0, 24500.0, 23500.0])
 GAIN = np.array([1.11, 1.14, 1.12, 1.15, 1.13])
 # operations per token, as a share of the operations that the machine could do in a second
 WORK = {"original": 2e-5, "shared": 1.6e-5, "pairwise": 1.9e-5}
+PLACE = ["quantity", "at", "unit_of_inference"]
 
 
 def observe(rows: list[dict]) -> pd.DataFrame:
@@ -44,12 +45,7 @@ def test_speeds_are_compared_by_the_ratio_within_a_round_in_per_cent_of_the_orig
     rows = time_rounds({"original": ORIGINAL, "shared": ORIGINAL * GAIN, "pairwise": ORIGINAL / GAIN})
     found = compare(rows)
     shared = found.loc["shared"]
-    assert (shared["quantity"], shared["at"], shared["unit_of_inference"], shared["n"]) == (
-        "speed",
-        "pretraining",
-        "rounds",
-        5,
-    )
+    assert shared[[*PLACE, "n"]].to_list() == ["speed", "pretraining", "rounds", 5]
     assert shared["estimate"] == pytest.approx(100 * (stats.gmean(GAIN) - 1))
     test = stats.ttest_1samp(np.log(GAIN), 0)
     assert shared["p"] == pytest.approx(test.pvalue)
@@ -95,19 +91,15 @@ def test_transfer_is_the_mean_on_other_tasks_by_seed_without_the_mismatched_spli
     pairs = {("mnli", "qqp"): 0.6, ("qqp", "mnli_m"): 0.7, ("qqp", "mnli_mm"): 0.0, ("qqp", "qqp"): 1.0}
     shift = {"original": [0.0, 0.01, 0.03], "shared": [0.01, 0.03, 0.08], "pairwise": [-0.2, -0.2, -0.19]}
     for operator, shifts in shift.items():
-        for seed, added in enumerate(shifts):
-            for (task, evaluated_on), value in pairs.items():
-                run = {"operator": operator, "pretraining_seed": seed, "finetuning_seed": 1, "value": value + added}
-                place = {"stage": "cross_domain", "protocol": "p", "size": "tiny", "metric": "balanced_accuracy"}
-                rows.append(run | place | {"task": task, "evaluated_on": evaluated_on})
-    rows = observe(rows)
+        for (task, split), value in pairs.items():
+            cell = {"operator": operator, "task": task, "evaluated_on": split}
+            for seed, added in enumerate(shifts):
+                rows.append(cell | {"pretraining_seed": seed, "finetuning_seed": 1, "value": value + added})
+    fields = {"stage": "cross_domain", "protocol": "p", "size": "tiny", "metric": "balanced_accuracy"}
+    rows = observe(rows).assign(**fields)
     found = compare(rows)
     shared = found.loc["shared"]
-    assert (shared["quantity"], shared["at"], shared["unit_of_inference"]) == (
-        "transfer",
-        "elsewhere",
-        "pre-training seeds",
-    )
+    assert shared[PLACE].to_list() == ["transfer", "elsewhere", "pre-training seeds"]
     difference = 100 * np.subtract(shift["shared"], shift["original"])
     assert shared["estimate"] == pytest.approx(difference.mean())
     assert shared["p"] == pytest.approx(stats.ttest_1samp(difference, 0).pvalue)

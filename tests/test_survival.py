@@ -31,20 +31,15 @@ def compare(**arms: list[float | None]) -> pd.DataFrame:
     return contrasts.make_contrasts({"reproduced": frame}, 0.95, 0.05).set_index("arm")
 
 
-def measure_losses(*runs: list[float]) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """Makes observations of the losses of runs, every ten steps, and computes measurements."""
+def measure_losses(**arms: list[list[float]]) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """Makes observations of the losses of runs by operator, every ten steps, and computes measurements."""
     rows = []
-    for seed, losses in enumerate(runs):
-        for place, value in enumerate(losses, start=1):
-            rows.append(
-                {
-                    "condition": f"step={10 * place}",
-                    "pretraining_seed": seed,
-                    "value": value,
-                }
-            )
-    observed = pd.DataFrame(rows).assign(operator="original", size="tiny")
-    observed = observed.assign(stage="pretraining", metric="validation_loss")
+    for operator, runs in arms.items():
+        for seed, losses in enumerate(runs):
+            for place, value in enumerate(losses, start=1):
+                rows.append((operator, seed, f"step={10 * place}", value))
+    observed = pd.DataFrame(rows, columns=["operator", "pretraining_seed", "condition", "value"])
+    observed = observed.assign(size="tiny", stage="pretraining", metric="validation_loss")
     return observed, measurements.compute_measurements(observed)
 
 
@@ -105,14 +100,8 @@ def test_intervals_cover_all_arms_together_and_power_is_at_their_level():
 def test_an_arm_of_which_only_some_runs_leave_the_plateau_has_no_interval_of_the_loss(stuck, verdict):
     ends = {"original": [2.0, 2.1, 2.2], "shared": [3.0, 3.1, 3.21]}
     ends["shared"][3 - stuck :] = [6.0, 6.1, 6.21][3 - stuck :]
-    rows = []
-    for operator, losses in ends.items():
-        for seed, end in enumerate(losses):
-            place = {"operator": operator, "size": "tiny", "stage": "pretraining", "pretraining_seed": seed}
-            place["metric"] = "validation_loss"
-            rows += [place | {"condition": "step=10", "value": 7.0}, place | {"condition": "step=20", "value": end}]
-    observed = pd.DataFrame(rows).reindex(columns=FIELDS)
-    measured = measurements.compute_measurements(observed, [5.0, 2.5])
+    arms = {operator: [[7.0, end] for end in losses] for operator, losses in ends.items()}
+    _, measured = measure_losses(**arms)
     losses = convergence.select_final_losses(measured).assign(quantity="loss", at="validation_loss")
     losses = losses.reindex(columns=[*losses.columns, *contrasts.CHANCE])
     [row] = contrasts.make_contrasts({"reproduced": losses}, 0.95, 0.05).to_dict("records")
@@ -140,7 +129,7 @@ def test_only_an_operator_all_of_whose_runs_get_there_has_a_mean_time():
 
 
 def test_runs_that_do_not_reach_a_level_are_events_that_never_came():
-    observed, measured = measure_losses(LEAVING, STUCK)
+    observed, measured = measure_losses(original=[LEAVING, STUCK])
     curves = convergence.summarise_curves(observed, measured)
     table = convergence.estimate_milestones(measured, curves, 0.95).set_index("milestone")
     assert isnan(table.loc["loss=5", "mean"])
