@@ -14,11 +14,11 @@ from stages.schema.testing_sections import CrossDomain
 from stages.settings import stage as checked
 
 ROOT = Path(__file__).parents[1]
-POSITIVE = {"mnli": ["entailment"], "qnli": ["entailment"], "qqp": ["1"], "mrpc": ["1"]}
 
 
 def make_mapping(tasks=("mnli", "qnli", "qqp", "mrpc"), **changes):
-    return CrossDomain.model_validate({"tasks": list(tasks), "positive_labels": POSITIVE | changes})
+    positive = load_settings(ROOT / "params.yaml").cross_domain.positive_labels
+    return CrossDomain.model_validate({"tasks": tasks, "positive_labels": positive | changes})
 
 
 def measure(predicted, gold, trained, tested):

@@ -83,20 +83,30 @@ def test_params_yaml_is_checked_before_any_other_stage_runs():
         after_check.update(list_outputs(stage))
 
 
+def reproduce(folder: Path, **stage) -> None:
+    """Runs a stage of DVC in a new repository with our configuration of DVC."""
+    (folder / ".dvc").mkdir()
+    for name in (".dvcignore", ".dvc/config"):
+        shutil.copyfile(ROOT / name, folder / name)
+    (folder / "dvc.yaml").write_text(yaml.safe_dump({"stages": {"s": stage}}))
+    subprocess.run(["git", "init", "--quiet"], cwd=folder, check=True)
+    run_dvc(folder, "repro", "--quiet")
+
+
+def run_dvc(folder: Path, *words: str) -> str:
+    dvc = Path(sys.executable).with_name("dvc")
+    return subprocess.run([dvc, *words], cwd=folder, check=True, capture_output=True, text=True).stdout
+
+
 def test_an_edit_in_place_of_an_output_does_not_reach_dvcs_cache(tmp_path):
     """Outputs are second names of the files of jobs; DVC's cache must be no third name."""
     command = "mkdir -p jobs data && printf whole > jobs/a && chmod 444 jobs/a && ln jobs/a data/a"
-    (tmp_path / "dvc.yaml").write_text(yaml.safe_dump({"stages": {"s": {"cmd": command, "outs": ["data"]}}}))
-    (tmp_path / ".dvc").mkdir()
-    shutil.copyfile(ROOT / ".dvc" / "config", tmp_path / ".dvc" / "config")
-    dvc = str(Path(sys.executable).with_name("dvc"))
-    for words in (["git", "init", "--quiet"], [dvc, "repro", "--quiet"]):
-        subprocess.run(words, cwd=tmp_path, check=True, capture_output=True)
+    reproduce(tmp_path, cmd=command, outs=["data"])
     for name in ("data/a", "jobs/a"):
         (tmp_path / name).chmod(0o644)
         with (tmp_path / name).open("a") as file:
             file.write(", and edited")
-    subprocess.run([dvc, "checkout", "--force", "--quiet"], cwd=tmp_path, check=True, capture_output=True)
+    run_dvc(tmp_path, "checkout", "--force", "--quiet")
     assert (tmp_path / "data" / "a").read_text() == "whole"
 
 
@@ -104,20 +114,15 @@ LEFT_BEHIND = (".DS_Store", "._name.jsonl.zst", ".name.py.swp", ".#name.py", "#n
 
 
 def test_no_file_that_an_editor_or_a_desktop_leaves_reruns_a_stage(tmp_path):
-    folder = "stages/attention"
-    shutil.copyfile(ROOT / ".dvcignore", tmp_path / ".dvcignore")
-    dvc = str(Path(sys.executable).with_name("dvc"))
-    (tmp_path / folder).mkdir(parents=True)
-    (tmp_path / folder / "name.py").touch()
-    (tmp_path / "dvc.yaml").write_text(yaml.safe_dump({"stages": {"s": {"cmd": "true", "deps": [folder]}}}))
-    for words in (["git", "init", "--quiet"], [dvc, "init", "--quiet", "--force"], [dvc, "repro", "--quiet"]):
-        subprocess.run(words, cwd=tmp_path, check=True, capture_output=True)
-    status = [dvc, "status", "--json"]
+    folder = tmp_path / "stages/attention"
+    folder.mkdir(parents=True)
+    (folder / "name.py").touch()
+    reproduce(tmp_path, cmd="true", deps=["stages/attention"])
     for name in LEFT_BEHIND:
-        (tmp_path / folder / name).touch()
-    assert subprocess.run(status, cwd=tmp_path, check=True, capture_output=True, text=True).stdout.strip() == "{}"
-    (tmp_path / folder / "other.py").touch()
-    assert folder in subprocess.run(status, cwd=tmp_path, check=True, capture_output=True, text=True).stdout
+        (folder / name).touch()
+    assert run_dvc(tmp_path, "status", "--json").strip() == "{}"
+    (folder / "other.py").touch()
+    assert "stages/attention" in run_dvc(tmp_path, "status", "--json")
 
 
 def list_modules() -> Iterator[tuple[str, Path, set[str]]]:

@@ -48,9 +48,7 @@ def embed(model, place: str, ids: torch.Tensor) -> torch.Tensor:
 
 
 def make_settings(**changes) -> Noise:
-    plain = {"levels": [0.0, 0.4], "kind": "expected_norm", "place": "word_embeddings", "seeds": [1, 2]}
-    plain |= {"tasks": ["sst2"], "special_tokens": True}
-    return Noise.model_validate(plain | changes)
+    return load_settings().noise.model_copy(update=changes)
 
 
 @pytest.fixture
@@ -108,7 +106,9 @@ def test_one_seed_gives_every_operator_the_same_noise(operator, place):
 
 def test_level_zero_is_the_clean_prediction_and_strong_noise_changes_predictions(tokenizer):
     model, examples = make_model(), make_examples()
-    result = noise.predict_under_noise(model, examples, tokenizer, make_settings(levels=[0.0, 5.0]), "float32")
+    result = noise.predict_under_noise(
+        model, examples, tokenizer, make_settings(levels=[0.0, 5.0], seeds=[1, 2]), "float32"
+    )
     clean = predict_examples(model, examples, "float32")
     assert list(result) == ["noise=0", "noise=5"]
     [plain], [one, other] = result.values()

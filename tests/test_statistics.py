@@ -160,15 +160,6 @@ def test_finetuning_seeds_of_several_checkpoints_are_averaged():
     assert several.value == pytest.approx(np.mean([2.0, 4.0, 3.5]) - np.mean([1.0, 1.0, 2.0]))
 
 
-def test_rounds_are_pairs_and_three_have_an_interval():
-    rounds = pd.DataFrame({"stage": "timing", "pretraining_seed": None, "condition": ["round=1", "round=2", "round=3"]})
-    arm, reference = rounds.assign(value=[1.0, 2.0, 4.0]), rounds.assign(value=[1.5, 2.75, 4.5])
-    made = compare_arms(arm, reference, 0.95)
-    assert (made.unit, made.n, made.paired) == (ROUNDS, (3, 3), True)
-    assert made.low < made.value < made.high
-    assert isnan(compare_arms(arm[:2], reference[:2], 0.95).low)
-
-
 def test_fewer_than_three_seeds_have_neither_interval_nor_test():
     made = compare_arms(make_runs([1.0], [2.0]), make_runs([3.0], [5.0], [6.0]), 0.95)
     assert isnan(made.low)

@@ -235,19 +235,18 @@ def make_tabulated_model(scores: torch.Tensor, positions: int) -> SimpleNamespac
 def find_best_of_all(scores: list[list[float]], positions: int, alpha: float) -> list[int]:
     """The translation of the highest penalised log probability, found by scoring every hypothesis of a sentence."""
     words, longest = len(scores[0]), positions - 1
-    inner = [word for word in range(words) if word != END]
-    hypotheses = list(itertools.product(inner, repeat=longest))
-    for n in range(longest):
-        hypotheses += [(*ids, END) for ids in itertools.product(inner, repeat=n)]
 
     def worth(ids: tuple[int, ...]) -> float:
         number, total = BEGIN, 0.0
         for n, word in enumerate(ids, 1):
             total += scores[number][word]
+            if word == END:
+                break
             number += word * words**n
-        return total / ((5 + len(ids)) / 6) ** alpha
+        return total / ((5 + n) / 6) ** alpha
 
-    return [word for word in max(hypotheses, key=worth) if word != END]
+    best = max(itertools.product(range(words), repeat=longest), key=worth)
+    return list(itertools.takewhile(lambda word: word != END, best))
 
 
 @pytest.mark.parametrize("alpha", [0.6, 4.0])

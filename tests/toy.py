@@ -25,45 +25,30 @@ OWN = dedent(str(ast.get_docstring(ast.parse(MINE.read_text()))).split("projecte
 SPECIAL = {"[PAD]": 0, "[UNK]": 1, "[CLS]": 2, "[SEP]": 3, "[MASK]": 4}
 VOCABULARY, LENGTH = 60, 12
 TOY = {"layers": 1, "hidden": 16, "heads": 2, "intermediate": 64, "positions": 16}
-# A new key has its value in the scale.
-TRAINING = read_yaml(MINE.parent / "stages/scales/laptop.yaml")["pretraining"] | {
+# A key that is not listed has its value in the scale.
+LAPTOP = read_yaml(MINE.parent / "stages/scales/laptop.yaml")
+TRAINING = LAPTOP["pretraining"] | {
     "seeds": [1],
     "steps": 9,
-    "epochs": None,
     "warmup_steps": 3,
     "batch_size": 4,
     "learning_rate": 1e-2,
     "betas": [0.9, 0.999],
-    "epsilon": 1e-12,
-    "weight_decay": 0.01,
-    "gradient_clipping": 1.0,
-    "mask_probability": 0.3,
     "initializer_range": 0.02,
     "hidden_dropout": 0.1,
     "attention_dropout": 0.1,
-    "precision": "float32",
     "evaluation_interval": 2,
     "checkpoint_interval": 2,
-    "micro_batch_size": None,
-    "probes": False,
     # A disturbance of a run meets both parts of the run.
     "sequence_length_warmup": {"share": 0.5, "length": 6},
 }
-FINETUNING = {
-    "seeds": [1],
+FINETUNING = LAPTOP["finetuning"]["courtois2024"] | {
     "epochs": 8,
     "batch_size": 8,
     "learning_rates": [1e-2],
-    "schedule": "linear",
-    "warmup_share": 0.1,
-    "betas": [0.9, 0.999],
-    "epsilon": 1e-8,
-    "weight_decay": 0.0,
-    "gradient_clipping": 1.0,
     "maximum_length": 16,
     "hidden_dropout": 0.1,
     "attention_dropout": 0.1,
-    "precision": "float32",
 }
 
 
