@@ -19,6 +19,7 @@ from stages.files.storage import acquire_lock, compute_sha256, make_temporary_si
 from stages.runner import pool, results
 from stages.runner.errors import clear_errors
 from stages.runner.provenance import describe_provenance
+from tests.toy_git import run_git
 
 ROOT = Path(__file__).parents[1]
 REFUSED = {
@@ -263,11 +264,6 @@ def test_a_wrong_command_is_one_line(words, message, tmp_path):
     assert done.returncode == 1
     assert message in done.stderr
     assert re.fullmatch("error: .*\n", done.stderr)
-
-
-def run_git(folder: Path, *words: str) -> str:
-    author = ["-c", "user.name=A. Author", "-c", "user.email=author@example.org"]
-    return subprocess.run(["git", *author, *words], cwd=folder, check=True, capture_output=True, text=True).stdout
 
 
 @pytest.fixture

@@ -14,6 +14,8 @@ from xml.etree import ElementTree
 import pytest
 import yaml
 
+from tests.toy_git import run_git
+
 ROOT = Path(__file__).parents[1]
 README = """# Toy
 
@@ -35,12 +37,6 @@ case "$1 $2" in
   "release download") cp "$ARCHIVE" "${@: -1}/remote.tar" ;;
 esac
 """
-
-
-def run_git(folder: Path, *words: str) -> str:
-    as_somebody = ["-c", "user.name=a", "-c", "user.email=a@b"]
-    command = ["git", *as_somebody, *words]
-    return subprocess.run(command, cwd=folder, check=True, capture_output=True, text=True).stdout
 
 
 def make_repository(folder: Path, *lines: str) -> Path:

@@ -3,8 +3,6 @@
 import gzip
 import json
 import re
-import subprocess
-import sys
 from itertools import repeat
 from pathlib import Path
 from types import SimpleNamespace
@@ -23,6 +21,7 @@ from stages.files.storage import compute_sha256
 from stages.originals import text
 from stages.records import origins, reading, records
 from stages.schema.sections import Corpus, CorpusHub
+from tests.toy_shards import measure_memory
 
 ROOT = Path(__file__).parents[1]
 
@@ -154,7 +153,7 @@ def test_a_damaged_shard_of_our_own_is_found_by_its_checksum(tmp_path):
         list(reading.read_lines(path))
 
 
-PEAK = """
+FILTER = """
 import sys
 from pathlib import Path
 from stages.filtering import shards as filtering
@@ -163,19 +162,16 @@ rules = {"excluded_categories": [], "harmful_pp": {"above": 5, "below": 9}}
 rules |= {"missing_harmful_pp": "drop", "quality_warnings": "drop"}
 settings = {"shard": sys.argv[1], "rules": rules, "annotation": none}
 documents, _ = filtering.filter_shard(settings, Path(sys.argv[1]).parent)["passed"]
-status = dict(line.split(":") for line in Path("/proc/self/status").read_text().splitlines())
-print(documents, int(status["VmHWM"].split()[0]) // 1024)
+print(documents)
 """
 
 
 def measure_filtering(folder: Path, lines) -> list[int]:
-    """Filters a shard in a new process; returns the number of documents and the peak of memory in MiB."""
+    """Filters a shard in a new process; returns the number of documents and the peak of memory in bytes."""
     path = folder / "shard.jsonl.zst"
     with reading.open_zstd_writer(path, level=1) as file:
         file.writelines(line + b"\n" for line in lines)
-    command = [sys.executable, "-c", PEAK, str(path)]
-    done = subprocess.run(command, env={"PYTHONPATH": str(ROOT)}, capture_output=True, text=True, check=True)
-    return [int(number) for number in done.stdout.split()]
+    return measure_memory(FILTER, path)
 
 
 @pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="peak memory is read from Linux's /proc")
@@ -188,10 +184,10 @@ def test_memory_is_bounded_by_the_longest_line_and_not_by_the_shard(tmp_path):
     # 300 MB
     documents, large = measure_filtering(tmp_path, repeat(short, 30_000))
     assert documents == 30_000
-    assert large < small + 30
+    assert large < small + 30_000_000
     documents, longest = measure_filtering(tmp_path, [short, long, short])
     assert documents == 3
-    assert longest < small + 3 * len(long) // 2**20 + 30
+    assert longest < small + 3 * len(long) + 30_000_000
 
 
 def test_shards_come_by_number_and_files_of_equal_numbers_by_name(tmp_path):

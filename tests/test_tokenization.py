@@ -286,13 +286,11 @@ def test_a_vocabulary_trained_on_pieces_is_the_same(monkeypatch, space):
     assert vocabulary.train_tokenizer([shard], 300).to_str() == whole.to_str()
 
 
-PEAK = """
+TRAIN = """
 import sys
 from pathlib import Path
 from stages.tokenization import vocabulary
 vocabulary.train_tokenizer([Path(sys.argv[1])], 300)
-status = dict(line.split(":") for line in Path("/proc/self/status").read_text().splitlines())
-print(int(status["VmHWM"].split()[0]) * 1024)
 """
 
 
@@ -303,9 +301,7 @@ def test_training_a_vocabulary_takes_little_more_memory_for_a_long_document():
     for size in sizes:
         text = " ".join(WORDS * (size // 60))
         shard = toy_shards.write_shard([records.write_record(PlainDocument(text))])
-        command = [sys.executable, "-c", PEAK, str(shard)]
-        done = subprocess.run(command, env={"PYTHONPATH": str(ROOT)}, capture_output=True, text=True, check=True)
-        peaks.append(int(done.stdout))
+        peaks += toy_shards.measure_memory(TRAIN, shard)
     # split as a whole, a document takes 90 bytes a byte and more
     assert peaks[1] - peaks[0] < 30 * sizes[1]
 

@@ -42,22 +42,22 @@ def write_observations(columns: tuple[str, ...]) -> None:
     transferred = []
     for task, split, metric in product(("qqp", "mrpc"), ("qqp", "mrpc"), TRANSFERRED):
         transferred.append({"task": task, "evaluated_on": split, "metric": metric})
-    measured = {"finetuning": (scored, (1, 2, 3)), "noise": (noisy, (1,)), "cross_domain": (transferred, (1,))}
+    answered = []
+    for task, metric in product(ANSWERED, ("exact_match", "f1")):
+        answered.append({"protocol": "kowsher2025", "task": task, "evaluated_on": task[:6], "metric": metric})
+    measured = {"finetuning": scored, "noise": noisy, "cross_domain": transferred, "question_answering": answered}
     rows = {"parameters": list_counts(), "baselines": list_baselines(scored), "pretraining": []}
-    rows |= {"question_answering": [], **{stage: [] for stage in measured}}
     for operator in OPERATORS:
         for seed, step in product(SEEDS[operator], (0, 400, 800)):
             loss = {"metric": "validation_loss", "condition": f"step={step}"}
             value = 7.0 - step / 200 + generator.normal() / 50
             rows["pretraining"].append(make_row("pretraining", operator, value, pretraining_seed=seed, **loss))
-        for stage, (cells, tuned) in measured.items():
+        for stage, cells in measured.items():
+            tuned = (1, 2, 3) if stage == "finetuning" else (1,)
             for seed, again, cell in product(SEEDS[operator], tuned, cells):
                 run = {"protocol": "courtois2024", "pretraining_seed": seed, "finetuning_seed": again, "n": 200}
-                rows[stage].append(make_row(stage, operator, 0.6 + generator.normal() / 50, **run, **cell))
-        for task, seed, metric in product(ANSWERED, (1, 2), ("exact_match", "f1")):
-            run = {"protocol": "kowsher2025", "pretraining_seed": seed, "finetuning_seed": 1, "n": 200}
-            cell = {"task": task, "evaluated_on": task[:6], "metric": metric}
-            rows["question_answering"].append(make_row("question_answering", operator, 0.5 + seed / 100, **run, **cell))
+                row = make_row(stage, operator, 0.6 + generator.normal() / 50, **run | cell)
+                rows.setdefault(stage, []).append(row)
     for name, listed in rows.items():
         observations.write(observations.FOLDER / f"{name}.csv", listed)
 

@@ -1,5 +1,7 @@
 """Toy shards in the folder `corpus`, filtered into the folder `filtered` of the working directory."""
 
+import subprocess
+import sys
 from pathlib import Path
 
 import pandas as pd
@@ -10,9 +12,14 @@ from stages.records.ledger import TOTAL, read_ledger
 from stages.schema.sections import Filtering
 from stages.schema.settings import load_settings
 
-LAPTOP = load_settings(Path(__file__).parents[1] / "stages/scales/laptop.yaml").filtering
+ROOT = Path(__file__).parents[1]
+LAPTOP = load_settings(ROOT / "stages/scales/laptop.yaml").filtering
 EXCLUDED = LAPTOP.excluded_categories
 FILTERED = Path("filtered")
+PEAK = """
+status = dict(line.split(":") for line in open("/proc/self/status"))
+print(int(status["VmHWM"].split()[0]) * 1024)
+"""
 
 
 def make_settings(**changes) -> Filtering:
@@ -44,3 +51,10 @@ def read_kept_lines() -> list[bytes]:
     for shard in reading.list_shards(FILTERED):
         lines += reading.read_lines(shard)
     return lines
+
+
+def measure_memory(program: str, path: Path) -> list[int]:
+    """Runs a program in a new process; returns the numbers that it prints, and the peak of memory in bytes."""
+    command = [sys.executable, "-c", program + PEAK, str(path)]
+    done = subprocess.run(command, env={"PYTHONPATH": str(ROOT)}, capture_output=True, text=True, check=True)
+    return [int(number) for number in done.stdout.split()]
