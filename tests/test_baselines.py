@@ -14,12 +14,9 @@ N = 400
 
 def observe(values: dict[tuple[str, str], float], operator: str = "most_frequent", **more) -> pd.DataFrame:
     """Makes observations of a baseline, by evaluated_on and metric."""
-    rows = []
-    for (column, metric), value in values.items():
-        rows.append((column, metric, value))
-    frame = pd.DataFrame(rows, columns=["evaluated_on", "metric", "value"])
+    rows = pd.Series(values, name="value").rename_axis(["evaluated_on", "metric"]).reset_index()
     fields = {"stage": "baselines", "operator": operator, "protocol": None, "size": None, "n": N}
-    return frame.assign(**(fields | more))
+    return rows.assign(**(fields | more))
 
 
 # Scores without a neural network

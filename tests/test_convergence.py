@@ -6,15 +6,15 @@ import pytest
 
 from stages.convergence import stage as convergence
 from stages.finetuning import stage as finetuning
-from stages.schema.settings import load_settings
+from stages.schema.settings import Settings
+from tests.toy_settings import edit_laptop
 
 MODEL = ("original", "tiny")
 
 
 @pytest.fixture
 def settings():
-    settings = load_settings()
-    return settings.model_copy(update={"pretraining": settings.pretraining.model_copy(update={"seeds": (10, 2)})})
+    return Settings.model_validate(edit_laptop({"pretraining.seeds": [10, 2]}))
 
 
 def test_every_step_task_and_pair_of_seeds_is_planned_once(settings):

@@ -3,7 +3,6 @@
 import os
 import threading
 from functools import partial
-from pathlib import Path
 from types import SimpleNamespace
 
 import numpy as np
@@ -23,13 +22,15 @@ from stages.masked_lm import batches, steps
 from stages.masked_lm.compilation import compile_loss
 from stages.masked_lm.corpus import Corpus
 from stages.masked_lm.loss import MaskedLMLoss, compute_padded_logits, count_padded, list_sparse_targets
-from stages.schema.settings import PATH, load_settings
+from stages.schema.settings import load_settings
 from stages.training import optimisation
 from stages.training.optimisation import build_optimiser
 from stages.translation import sequences
 from tests.toy import TOY, VOCABULARY, make_run, make_tuned_run, remove_probes, save_pretrained
+from tests.toy_settings import LAPTOP
 
-ROOT = Path(__file__).parents[1]
+TRANSLATED = load_settings(LAPTOP).translation
+NARROW = {"hidden": 16, "heads": 2, "intermediate": 16}
 
 
 @pytest.fixture
@@ -95,8 +96,7 @@ def finetune(tmp_path) -> None:
 
 
 def translate() -> None:
-    recipe = load_settings(ROOT / PATH).translation.protocols["blog"]
-    recipe = recipe.model_copy(update={"hidden": 16, "heads": 2, "intermediate": 16})
+    recipe = TRANSLATED.protocols["blog"].model_copy(update=NARROW)
     run = TranslationRun(operator="hadamard", task=TRANSLATION, size="blog", seed=1, training=recipe)
     sentences = (np.array([BEGIN, 4, END]), np.array([BEGIN, 4, 5, END]))
     model = translation.build_model(run, (10, 10))
@@ -105,8 +105,7 @@ def translate() -> None:
 
 
 def learn_sequences(task: str) -> None:
-    recipe = load_settings(ROOT / PATH).translation.sequence_tasks
-    recipe = recipe.model_copy(update={"steps": 2, "warmup_steps": 1, "hidden": 16, "heads": 2, "intermediate": 16})
+    recipe = TRANSLATED.sequence_tasks.model_copy(update=NARROW | {"steps": 2, "warmup_steps": 1})
     run = TranslationRun(operator="original", task=task, size="sequences", seed=1, training=recipe)
     sequences.train(run)
 
@@ -257,11 +256,13 @@ def test_words_of_the_padding_change_neither_loss_nor_gradients(words):
 
 
 def test_only_a_batch_with_padding_has_a_mask():
-    def show_mask(ids, attention_mask, token_type_ids):
-        return SimpleNamespace(logits=attention_mask)
+    def show_inputs(ids, attention_mask, token_type_ids):
+        return SimpleNamespace(logits=(ids, attention_mask))
 
     ids = (np.arange(5), np.arange(5), np.arange(3))
     examples = finetuning.Encoded(ids, ids, np.zeros(3))
-    assert finetuning.compute_logits(show_mask, examples, np.array([0, 1])) is None
-    mask = finetuning.compute_logits(show_mask, examples, np.array([0, 2]))
+    _, mask = finetuning.compute_logits(show_inputs, examples, np.array([0, 1]))
+    assert mask is None
+    padded, mask = finetuning.compute_logits(show_inputs, examples, np.array([0, 2]))
+    assert padded.tolist() == [[0, 1, 2, 3, 4], [0, 1, 2, 0, 0]]
     assert mask.tolist() == [[1] * 5, [1, 1, 1, 0, 0]]

@@ -280,16 +280,3 @@ def test_a_batch_holds_examples_of_similar_length():
 
 def test_a_model_that_is_not_trained_meets_every_example_once_from_the_shortest_on():
     assert [list(batch) for batch in sort_into_batches([3, 1, 3, 2, 1], 2)] == [[1, 4], [3, 0], [2]]
-
-
-def test_padding_does_not_change_a_prediction(tokens, tokenizer, table, tmp_path):
-    save_pretrained(tokens, tmp_path / "a")
-    run = make_tuned_run(tmp_path / "a" / "model")
-    model = finetuning.load_weights(OperatorBertForSequenceClassification, run, num_labels=2).eval()
-    examples = finetuning.encode_table(table, tokenizer, 16)
-    lengths = [len(ids) for ids in examples.ids]
-    shortest, longest = np.argmin(lengths), np.argmax(lengths)
-    with torch.no_grad():
-        alone = finetuning.compute_logits(model, examples, np.array([shortest]))
-        padded = finetuning.compute_logits(model, examples, np.array([shortest, longest]))[:1]
-    torch.testing.assert_close(alone, padded, rtol=1e-5, atol=1e-6)

@@ -138,11 +138,10 @@ def test_every_model_that_finetuning_keeps_is_evaluated_and_no_other():
     kept = []
     for run in finetuning.plan_runs(settings, models):
         if run.keep and run.task in settings.noise.tasks:
-            kept.append((str(run.keep), run.task, run.pretraining_seed, run.seed))
+            kept.append((str(run.keep), run.task, (run.task,), run.pretraining_seed, run.seed))
     evaluated = []
     for run in stage.plan_runs(settings, models):
-        assert run.evaluated_on == (run.task,)
-        evaluated.append((run.folder, run.task, run.pretraining_seed, run.seed))
+        evaluated.append((run.folder, run.task, run.evaluated_on, run.pretraining_seed, run.seed))
     assert evaluated == sorted(kept)
 
 

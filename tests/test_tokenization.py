@@ -29,17 +29,18 @@ from stages.tokenization import stage as tokenization
 from stages.tokenization import streams as tokens
 from stages.tokenization import vocabulary
 from tests import toy_shards
+from tests.toy_settings import LAPTOP
 
 pytestmark = pytest.mark.usefixtures("in_an_empty_folder")
 
 WORDS = ["the", "cat", "sat", "on", "a", "mat", "and", "dogs", "bark", "at", "night", "while", "rain", "falls"]
 ROOT = Path(__file__).parents[1]
-LAPTOP = load_settings(ROOT / "stages/scales/laptop.yaml").tokenization
+SECTION = load_settings(LAPTOP).tokenization
 
 
 def make_settings(**changes) -> Tokenization:
     small = {"vocabulary_size": 150, "sequence_length": 8, "validation_documents": 5}
-    return Tokenization.model_validate(LAPTOP.model_dump() | small | changes)
+    return Tokenization.model_validate(SECTION.model_dump() | small | changes)
 
 
 def write_documents(count: int, seed: int = 0) -> list[str]:

@@ -17,20 +17,22 @@ from stages.encoder_decoder.pairs import BEGIN, END, PAD, Pairs, load_pairs
 from stages.encoder_decoder.run import TRANSLATION, TranslationRun
 from stages.encoder_decoder.steps import Counts, build_model, compute_rate, evaluate_held_out
 from stages.encoder_decoder.transformer import EPSILON, Transformer
+from stages.schema.settings import load_settings
 from stages.schema.translation_sections import SequenceTasks, TranslationProtocol
 from stages.sentence_pairs import vocabulary
 from stages.training.batches import draw_batches
 from stages.training.optimisation import build_optimiser
 from stages.translation import decoding, loop, sequences, stage
+from tests.toy_settings import LAPTOP
 
 # a toy model is slower on two threads
 pytestmark = pytest.mark.usefixtures("one_thread")
 
 WORDS = (23, 29)
-TRAINING = {
-    "layers": 2, "hidden": 16, "heads": 2, "intermediate": 40, "positions": 12, "dropout": 0.0, "epochs": 3,
-    "vocabulary": "separate", "vocabulary_size": 100, "label_smoothing": 0.1, "batch_size": 8, "warmup_steps": 4,
-    "betas": [0.9, 0.98], "epsilon": 1e-9, "precision": "float32", "scored": "test", "beams": 3, "length_penalty": 0.6,
+SECTION = load_settings(LAPTOP).translation
+TRAINING = SECTION.protocols["draft"].model_dump() | {
+    "layers": 2, "hidden": 16, "heads": 2, "intermediate": 40, "positions": 12,
+    "vocabulary": "separate", "vocabulary_size": 100, "batch_size": 8, "warmup_steps": 4, "beams": 3,
 }  # fmt: skip
 
 
@@ -352,18 +354,7 @@ def test_sequences_of_the_copy_ask_for_one_value_that_they_hold():
         assert held[asked] == sequences.KEYS + value
 
 
-SEQUENCES = {
-    **TRAINING,
-    "positions": 8,
-    "layers": 1,
-    "hidden": 32,
-    "heads": 4,
-    "intermediate": 64,
-    "steps": 400,
-    "learning_rate": 5e-3,
-    "warmup_steps": 40,
-    "batch_size": 32,
-}
+SEQUENCES = SECTION.sequence_tasks.model_dump() | {"positions": 8, "steps": 400, "batch_size": 32}
 
 
 def compute_sequence_error(task: str, operator: str) -> float:

@@ -11,10 +11,11 @@ from stages.records import reading
 from stages.records.ledger import TOTAL, read_ledger
 from stages.schema.sections import Filtering
 from stages.schema.settings import load_settings
+from tests.toy_settings import LAPTOP
 
 ROOT = Path(__file__).parents[1]
-LAPTOP = load_settings(ROOT / "stages/scales/laptop.yaml").filtering
-EXCLUDED = LAPTOP.excluded_categories
+SECTION = load_settings(LAPTOP).filtering
+EXCLUDED = SECTION.excluded_categories
 FILTERED = Path("filtered")
 PEAK = """
 status = dict(line.split(":") for line in open("/proc/self/status"))
@@ -24,7 +25,7 @@ print(int(status["VmHWM"].split()[0]) * 1024)
 
 def make_settings(**changes) -> Filtering:
     """Returns the settings of scale laptop with changes; malformed lines hardly ever stop the stage."""
-    return Filtering.model_validate(LAPTOP.model_dump() | {"malformed_share": 0.99} | changes)
+    return Filtering.model_validate(SECTION.model_dump() | {"malformed_share": 0.99} | changes)
 
 
 def build(folder: Path = FILTERED, workers: int = 1, **changes) -> dict:
