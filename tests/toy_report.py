@@ -56,7 +56,8 @@ def write_observations(columns: tuple[str, ...]) -> None:
             tuned = (1, 2, 3) if stage == "finetuning" else (1,)
             for seed, again, cell in product(SEEDS[operator], tuned, cells):
                 run = {"protocol": "courtois2024", "pretraining_seed": seed, "finetuning_seed": again, "n": 200}
-                row = make_row(stage, operator, 0.6 + generator.normal() / 50, **run | cell)
+                run.update(cell)
+                row = make_row(stage, operator, 0.6 + generator.normal() / 50, **run)
                 rows.setdefault(stage, []).append(row)
     for name, listed in rows.items():
         observations.write(observations.FOLDER / f"{name}.csv", listed)

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 from stages.files.documents import read_yaml
 
@@ -10,7 +11,7 @@ LAPTOP = Path(__file__).parents[1] / "stages/scales/laptop.yaml"
 
 def edit_laptop(edits: dict[str, object]) -> dict:
     """Returns the parameters of scale laptop with other values by key, such as `pretraining.steps`."""
-    params = read_yaml(LAPTOP)
+    params: Any = read_yaml(LAPTOP)
     for key, value in edits.items():
         *sections, name = key.split(".")
         section = params
