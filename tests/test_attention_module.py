@@ -127,29 +127,16 @@ BLOCK_MASKS = {
     "causal": {"src_mask": nn.Transformer.generate_square_subsequent_mask(6).double(), "is_causal": True},
     "added by head": {"src_mask": torch.rand(2 * HEADS, 6, 6, dtype=torch.float64)},
 }
-blocks = [
-    pytest.mark.parametrize("training", [False, True], ids=["evaluation", "training"]),
-    pytest.mark.parametrize("norm_first", [False, True], ids=["norm last", "norm first"]),
-    pytest.mark.parametrize("layout", LAYOUTS, ids=str),
-]
-
-
-def replace_in_each_block(test):
-    """Runs a test in training and evaluation, with LayerNorm first and last, in either layout."""
-    for mark in blocks:
-        test = mark(test)
-    return test
-
-
-def build_block(kind, training: bool, **settings):
-    return kind(HIDDEN, HEADS, 48, dropout=0.0, dtype=torch.float64, **settings).train(training)
+SMALL_BLOCK = {"dim_feedforward": 48, "dropout": 0.0, "dtype": torch.float64}
 
 
 @pytest.mark.filterwarnings("ignore:enable_nested_tensor")
-@replace_in_each_block
+@pytest.mark.parametrize("training", [False, True], ids=["evaluation", "training"])
+@pytest.mark.parametrize("norm_first", [False, True], ids=["norm last", "norm first"])
+@pytest.mark.parametrize("layout", LAYOUTS, ids=str)
 @pytest.mark.parametrize("masks", BLOCK_MASKS.values(), ids=BLOCK_MASKS)
 def test_a_layer_stands_in_an_encoder_of_pytorchs(masks, layout, norm_first, training):
-    block = build_block(nn.TransformerEncoderLayer, training, norm_first=norm_first, **layout)
+    block = nn.TransformerEncoderLayer(HIDDEN, HEADS, **SMALL_BLOCK, norm_first=norm_first, **layout).train(training)
     layer = move_parameters(make_operator("pairwise").double(), 0.3)
     block.self_attn = build_multihead_attention(layer, **layout)
     X = draw_hidden_states(draw_sequence(6), layout)
@@ -169,7 +156,6 @@ STACK_MASKS = {
     nn.TransformerDecoder: {"tgt_key_padding_mask": PADDING},
     nn.Transformer: {"src_key_padding_mask": PADDING, "memory_key_padding_mask": PADDING},
 }
-SMALL_BLOCK = {"dim_feedforward": 48, "dropout": 0.0, "dtype": torch.float64}
 
 
 def build_stack(kind, **layout) -> nn.Module:
@@ -207,13 +193,13 @@ def test_replaced_layers_of_a_stack_evaluate_as_they_train_and_see_no_padding(op
 
 
 def test_a_replaced_layer_keeps_its_settings_and_a_layer_in_two_places_stays_a_single_layer():
-    layer = nn.MultiheadAttention(HIDDEN, HEADS, dropout=0.3, dtype=torch.float16).eval()
+    layer = nn.MultiheadAttention(HIDDEN, HEADS, dropout=0.3, dtype=torch.float16, device="meta").eval()
     module = nn.ModuleDict({"first": layer, "second": nn.Sequential(layer)})
     assert replace_attention(module, "shared") == {"first": layer, "second.0": layer}
     ours = module["first"]
     assert module["second"][0] is ours and not ours.training
     assert (ours.attention.rate, ours.attention.heads, ours.batch_first) == (0.3, HEADS, False)
-    assert {parameter.dtype for parameter in ours.parameters()} == {torch.float16}
+    assert {(parameter.dtype, parameter.device.type) for parameter in ours.parameters()} == {(torch.float16, "meta")}
 
 
 @pytest.mark.parametrize(
@@ -223,6 +209,8 @@ def test_a_replaced_layer_keeps_its_settings_and_a_layer_in_two_places_stays_a_s
         (nn.MultiheadAttention(8, 2), "expected a module that holds nn.MultiheadAttention, given MultiheadAttention"),
         (nn.Sequential(nn.MultiheadAttention(8, 2, kdim=6)), "0: keys or values of another width, or added keys"),
         (nn.Sequential(nn.MultiheadAttention(8, 2, add_bias_kv=True)), "0: keys or values of another width"),
+        (nn.Sequential(nn.MultiheadAttention(8, 2, add_zero_attn=True)), "0: keys or values of another width"),
+        (nn.Sequential(type("Own", (nn.MultiheadAttention,), {})(8, 2)), "0: a Own with its own code or with hooks"),
     ],
 )
 def test_a_module_whose_attention_cannot_be_replaced_is_a_clear_error(module, message):
@@ -230,46 +218,25 @@ def test_a_module_whose_attention_cannot_be_replaced_is_a_clear_error(module, me
         replace_attention(module, "pairwise")
 
 
-def test_a_layer_of_another_layout_and_an_encoder_with_nested_tensors_are_clear_errors():
+def test_an_error_leaves_a_module_with_hooks_unchanged():
+    module = nn.Sequential(nn.MultiheadAttention(8, 2), nn.MultiheadAttention(8, 2))
+    module[1].register_forward_hook(lambda *arguments: None)
+    with pytest.raises(ValueError, match="1: a MultiheadAttention with its own code or with hooks"):
+        replace_attention(module, "pairwise")
+    assert isinstance(module[0], nn.MultiheadAttention)
+
+
+def test_a_layer_refuses_another_layout_and_evaluates_in_an_encoder_that_was_built_for_nested_tensors():
     stack = build_stack(nn.TransformerEncoder, batch_first=True).eval()
     with pytest.raises(ValueError, match="batch_first False: the replaced layer has batch_first=True"):
         AsMultiheadAttention(make_operator("shared"), False, stack.layers[0].self_attn)
     for block in stack.layers.children():
         block.self_attn = AsMultiheadAttention(make_operator("shared").double(), True, block.self_attn)
-    with pytest.raises(RuntimeError, match="use_nested_tensor = False"), torch.no_grad():
-        stack(draw_sequence(6), src_key_padding_mask=PADDING)
-
-
-@replace_in_each_block
-@pytest.mark.parametrize("operator", ["original", "pairwise", "shared"])
-def test_layers_stand_in_a_decoder_of_pytorchs(operator, layout, norm_first, training):
-    block = build_block(nn.TransformerDecoderLayer, training, norm_first=norm_first, **layout)
-    itself, crossed = (
-        move_parameters(make_operator(operator).double(), 0.3),
-        move_parameters(make_operator(operator).double(), 0.2),
-    )
-    X, memory = draw_hidden_states(draw_sequence(6), layout), draw_hidden_states(draw_sequence(8, seed=2), layout)
-    masks = {"tgt_mask": LATER, "tgt_is_causal": True, "tgt_key_padding_mask": PADDING, "memory_mask": HIDDEN_PAIRS}
-    masks["memory_key_padding_mask"] = HIDDEN_KEYS
-    results = []
-    for kind in (build_multihead_attention, AsMultiheadAttention):
-        block.self_attn, block.multihead_attn = kind(itself, **layout), kind(crossed, **layout)
-        results.append(block.train(training)(X, memory, **masks))
-    torch.testing.assert_close(*results)
-
-
-@pytest.mark.parametrize("operator", SELF_ATTENTION)
-@pytest.mark.parametrize("training", [False, True], ids=["evaluation", "training"])
-def test_in_pytorchs_default_layer_every_sequence_attends_to_itself_alone(operator, training):
-    block = build_block(nn.TransformerEncoderLayer, training)
-    block.self_attn = AsMultiheadAttention(move_parameters(make_operator(operator).double(), 0.3), False)
-    X = draw_sequence(6).transpose(0, 1)
-    other_sequence, other_token = X.clone(), X.clone()
-    other_sequence[:, 1] += 1
-    other_token[5, 0] += 1
-    before = block(X)[:, 0]
-    torch.testing.assert_close(block(other_sequence)[:, 0], before, rtol=0, atol=0)
-    assert not torch.allclose(block(other_token)[:5, 0], before[:5])
+    assert stack.use_nested_tensor
+    with torch.no_grad():
+        found = stack(draw_sequence(6), src_key_padding_mask=PADDING)
+    stack.use_nested_tensor = False
+    torch.testing.assert_close(found, stack(draw_sequence(6), src_key_padding_mask=PADDING))
 
 
 @pytest.mark.parametrize("operator", SELF_ATTENTION)

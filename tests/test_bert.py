@@ -2,7 +2,7 @@
 
 import pytest
 import torch
-from transformers import AutoModelForMaskedLM, BertConfig, BertForMaskedLM, BertForMultipleChoice
+from transformers import AutoModelForMaskedLM, BertConfig, BertForMaskedLM, BertForMultipleChoice, DynamicCache
 
 from stages.attention.bert import OperatorBertForMaskedLM, OperatorBertForSequenceClassification
 from stages.attention.configuration import make_configuration
@@ -96,6 +96,29 @@ def test_an_exported_model_is_stock_bert_with_equal_outputs(operator, model, tmp
     stock = STOCK[model].from_pretrained(tmp_path).eval()
     assert type(stock) is STOCK[model] and type(stock.config) is BertConfig
     torch.testing.assert_close(compute_outputs(stock), compute_outputs(ours), rtol=0, atol=1e-5)
+
+
+CHANGES = {
+    "hook": lambda layer: layer.output.dense.register_forward_hook(lambda layer, X, Y: 2 * Y),
+    "forward": lambda layer: setattr(layer.output.dense, "forward", torch.zeros_like),
+    "activation": lambda layer: setattr(layer.intermediate, "intermediate_act_fn", torch.nn.ReLU()),
+    "norm": lambda layer: setattr(layer.output, "LayerNorm", torch.nn.RMSNorm(24)),
+}
+
+
+@pytest.mark.parametrize("change", CHANGES.values(), ids=CHANGES)
+def test_a_model_with_a_changed_part_is_not_exported(change):
+    model = build_toy("shared")
+    change(model.bert.encoder.layer[1])
+    with pytest.raises(ValueError, match=r"bert.encoder.layer.1.\w+.\w+: a \w+ with other code, hooks or parameters"):
+        convert_to_stock_bert(model)
+
+
+def test_keys_and_values_of_earlier_tokens_are_refused():
+    cache = DynamicCache()
+    cache.update(torch.zeros(2, 3, 4, 8), torch.zeros(2, 3, 4, 8), 0)
+    with pytest.raises(ValueError, match="past_key_values: .*use LoRA in place of prefix tuning"):
+        build_toy("shared")(torch.ones(2, 5, dtype=torch.long), past_key_values=cache)
 
 
 @pytest.mark.parametrize("operator", sorted({*OPERATORS} - {*EXPRESSIBLE}))

@@ -3,7 +3,7 @@
 import pytest
 import torch
 from torch import nn
-from torch.nn.modules.module import register_module_forward_hook
+from torch.nn.modules import module as modules
 from torch.nn.utils import parametrize
 
 from stages.attention.products import Dropout, apply_linear_layers, apply_scaled_layer, drop_elements, is_plain
@@ -34,10 +34,12 @@ WRAPPINGS = {
     "none": lambda layer: None,
     "hook": lambda layer: layer.register_forward_hook(lambda layer, X, Y: 2 * Y),
     "hook before": lambda layer: layer.register_forward_pre_hook(lambda layer, X: 2 * X[0]),
+    "hook before backward": lambda layer: layer.register_full_backward_pre_hook(lambda layer, outer: (2 * outer[0],)),
     "hook backward": lambda layer: layer.register_full_backward_hook(lambda layer, inner, outer: (2 * inner[0],)),
     "forward": replace_forward,
     "parametrisation": lambda layer: parametrize.register_parametrization(layer, "weight", Twice()),
     "subclass": lambda layer: setattr(layer, "__class__", Doubled),
+    "weight": lambda layer: setattr(layer, "weight", nn.Parameter(layer.weight.detach().as_subclass(OnGpu))),
     "no bias": lambda layer: layer.register_parameter("bias", None),
 }
 
@@ -45,26 +47,35 @@ WRAPPINGS = {
 @pytest.mark.parametrize("wrap", WRAPPINGS)
 def test_a_layer_gives_what_its_call_gives_in_values_and_gradients(wrap):
     torch.manual_seed(0)
-    layer, other = nn.Linear(4, 6), nn.Linear(4, 5)
+    layer, other = nn.Linear(4, 4), nn.Linear(4, 7)
     WRAPPINGS[wrap](layer)
     assert is_plain(layer) == (wrap == "none")
     X, D = torch.randn(3, 4, requires_grad=True), torch.rand(4)
     first, second, again = apply_linear_layers(X.as_subclass(OnGpu), layer, other, layer)
     pairs = {"first": (first, layer(X)), "second": (second, other(X)), "again": (again, layer(X))}
     pairs["scaled"] = apply_scaled_layer(X, D, layer), layer(X * D)
-    for on_gpu, wanted in pairs.values():
-        found = on_gpu.as_subclass(torch.Tensor)
+    for pair in pairs.values():
+        found, wanted = (Y.as_subclass(torch.Tensor) for Y in pair)
         torch.testing.assert_close(found, wanted)
         gradients = [torch.autograd.grad(Y.square().sum(), X, retain_graph=True)[0] for Y in (found, wanted)]
         torch.testing.assert_close(*gradients)
 
 
-def test_no_layer_is_plain_while_a_hook_is_on_all_modules():
+HOOKS = ["forward_hook", "forward_pre_hook", "full_backward_hook", "full_backward_pre_hook"]
+
+
+@pytest.mark.parametrize("kind", HOOKS)
+def test_no_layer_is_plain_while_a_hook_is_on_all_modules(kind):
     layer = nn.Linear(2, 2)
-    hook = register_module_forward_hook(lambda *arguments: None)
+    hook = getattr(modules, f"register_module_{kind}")(lambda *arguments: None)
     assert not is_plain(layer)
     hook.remove()
     assert is_plain(layer)
+
+
+def test_a_diagonal_in_float32_leaves_the_precision_of_the_activations():
+    layer = nn.Sequential(nn.Linear(4, 4)).bfloat16()
+    assert apply_scaled_layer(torch.ones(3, 4, dtype=torch.bfloat16), torch.ones(4), layer).dtype == torch.bfloat16
 
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])

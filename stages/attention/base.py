@@ -291,14 +291,15 @@ class SelfAttention(nn.Module):
         Raises:
             ValueError: a shape or type does not fit, or `causal` is given with a `memory`.
         """
-        # Modules around the operator call this method only, because libraries move weights and call hooks with a call.
+        # Models call this method for the weights, too, because libraries move parameters to the device with a call.
         if weights:
             return self.compute_weights(X, mask, memory, causal)
         mask = self.complete_mask(X, mask, memory, causal)
         context = self.compute_weighted_values(X, mask, X if memory is None else memory)
         D = self.compute_output_scale()
         if not project:
-            return context, D
+            # A copy, because FSDP frees parameters after the call.
+            return context, D if D is None else D.clone()
         if self.output is None:
             return context if D is None else context * D.to(context.dtype)
         return apply_scaled_layer(context, D, self.output)

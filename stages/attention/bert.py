@@ -56,7 +56,15 @@ class Attention(nn.Module):
         Returns:
             The hidden states after the block [batch, n, h]; and the attention weights [batch, heads, n, n], or `None`
             unless `output_attentions`, in `others` or else in the configuration, is true.
+
+        Raises:
+            ValueError: keys and values of earlier tokens are given, as by prefix tuning.
         """
+        if others.get("past_key_values") is not None:
+            raise ValueError(
+                "past_key_values: the operators take no keys and values of earlier tokens; use LoRA in place of prefix "
+                "tuning, or export to stock BERT"
+            )
         context, D = self.self(hidden_states, attention_mask, project=False)
         projected = apply_scaled_layer(context, D, self.output.dense)
         hidden = self.output.LayerNorm(self.output.dropout(projected) + hidden_states)

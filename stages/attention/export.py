@@ -18,6 +18,7 @@ import torch
 import transformers
 from safetensors import SafetensorError
 from tokenizers import Tokenizer
+from torch import nn
 from transformers import (
     BertConfig,
     BertForMaskedLM,
@@ -39,6 +40,7 @@ from .bert import (
     WithOperator,
 )
 from .configuration import OperatorConfig
+from .products import is_plain
 
 STOCK = {
     OperatorBertModel: BertModel,
@@ -230,24 +232,12 @@ def convert_to_stock_bert(model: OperatorBertModel | WithOperator) -> PreTrained
     and saves no memory. OperatorBertForMaskedLM becomes BertForMaskedLM, and so on.
 
     Raises:
-        ValueError: BERT cannot express the operator, or a `self_score`; or the model has parameters that its class does
-            not have, as with an adapter that is not merged.
-        TypeError: `model` is no model of this package, but holds the model, as a PeftModel does.
+        ValueError: BERT cannot express the operator, or a `self_score`; or the model has changed parts, such as a layer
+            with an adapter.
+        TypeError: `model` is no model of this package, such as a PeftModel, which holds the model.
     """
+    _require_own_parts(model)
     config = model.config
-    if type(model) not in STOCK:
-        raise TypeError(
-            f"model: given a {type(model).__name__}, which is no model of this package; a PeftModel returns the model "
-            "from merge_and_unload()"
-        )
-    with torch.device("meta"):
-        expected = type(model)(config).state_dict()
-    unexpected = sorted(model.state_dict().keys() - expected.keys())
-    if unexpected:
-        raise ValueError(
-            f"{unexpected[0]}: no parameter of {type(model).__name__}; merge adapters, undo quantisation and remove "
-            "parametrisations before the export"
-        )
     if config.self_score is not None:
         raise ValueError(f"{config.operator}: self_score {config.self_score}; BERT adds nothing to its scores")
     # The three settings left out describe the class of `model`.
@@ -262,6 +252,25 @@ def convert_to_stock_bert(model: OperatorBertModel | WithOperator) -> PreTrained
             linear.weight.copy_(weight)
             linear.bias.copy_(bias)
     return stock.to(next(model.parameters()).dtype).eval()
+
+
+def _require_own_parts(model: OperatorBertModel | WithOperator) -> None:
+    """Raises TypeError for a model of another package, and ValueError for a part that a new model does not have."""
+    if type(model) not in STOCK:
+        raise TypeError(
+            f"model: given a {type(model).__name__}, which is no model of this package; a PeftModel returns the model "
+            "from merge_and_unload()"
+        )
+    with torch.device("meta"):
+        new = type(model)(model.config)
+    kinds = {name: type(part) for name, part in new.named_modules()}
+    for name, part in model.named_modules():
+        kept = type(part) is kinds.get(name) and (type(part) is not nn.Linear or is_plain(part))
+        if not kept:
+            raise ValueError(
+                f"{name}: a {type(part).__name__} with other code, hooks or parameters than a new model's part; merge "
+                "adapters, undo quantisation, and remove pruning, parametrisations and hooks before the export"
+            )
 
 
 if __name__ == "__main__":

@@ -26,8 +26,8 @@ def replace_attention(module: nn.Module, operator: str, **settings: Any) -> dict
         The replaced layers by name, such as `layers.0.self_attn`.
 
     Raises:
-        ValueError: there is nothing to replace; a layer has keys or values of another width, or added keys; or
-            `build_attention` refuses a setting. The module is then unchanged.
+        ValueError: there is nothing to replace; a layer has hooks, or is of a subclass; a layer has keys or values of
+            another width, or added keys; or `build_attention` refuses a setting. The module is then unchanged.
     """
     replaced = {}
     new: dict[nn.Module, AsMultiheadAttention] = {}
@@ -35,6 +35,8 @@ def replace_attention(module: nn.Module, operator: str, **settings: Any) -> dict
     for name, layer in module.named_modules(remove_duplicate=False):
         if not isinstance(layer, nn.MultiheadAttention):
             continue
+        if type(layer) is not nn.MultiheadAttention or layer._forward_hooks or layer._forward_pre_hooks:
+            raise ValueError(f"{name}: a {type(layer).__name__} with its own code or with hooks, which would be lost")
         if not layer._qkv_same_embed_dim or layer.bias_k is not None or layer.add_zero_attn:
             raise ValueError(f"{name}: keys or values of another width, or added keys, which the operators do not have")
         replaced[name] = layer
@@ -52,6 +54,12 @@ def replace_attention(module: nn.Module, operator: str, **settings: Any) -> dict
     return replaced
 
 
+class NotFused:
+    """A stand-in for a weight that PyTorch's layers take for a tensor with its own operations, and do not fuse."""
+
+    __torch_function__ = None
+
+
 class AsMultiheadAttention(nn.Module):
     """An operator with an output projection in place of nn.MultiheadAttention; `replace_attention` replaces all layers.
 
@@ -64,9 +72,10 @@ class AsMultiheadAttention(nn.Module):
         ValueError: `replaced` has another layout.
     """
 
-    # PyTorch's layers read these two; the values keep PyTorch from a fused path that bypasses `forward`.
+    # PyTorch's layers read these three; the values keep PyTorch from fused paths that bypass `forward`.
     _qkv_same_embed_dim = True
     in_proj_bias = None
+    in_proj_weight = NotFused()
 
     def __init__(self, attention: SelfAttention, batch_first: bool, replaced: nn.MultiheadAttention | None = None):
         super().__init__()
@@ -78,12 +87,9 @@ class AsMultiheadAttention(nn.Module):
             raise ValueError(f"batch_first {batch_first}: the replaced layer has batch_first={replaced.batch_first}")
 
     @property
-    def in_proj_weight(self) -> Tensor:
-        """Raises RuntimeError: nn.TransformerEncoder asks for nn.MultiheadAttention's weights, to bypass `forward`."""
-        raise RuntimeError(
-            "nn.TransformerEncoder was built with nn.MultiheadAttention; replace the layers by `replace_attention`, or "
-            "set the encoder's `use_nested_tensor = False`"
-        )
+    def out_proj(self) -> nn.Module | None:
+        """The output projection, under PyTorch's name."""
+        return self.attention.output
 
     def forward(
         self,

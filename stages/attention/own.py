@@ -4,7 +4,7 @@ A model's configuration holds a SHA-256 of the file's code (source.py) and not t
 code for this process to run.
 """
 
-import importlib.util
+import runpy
 from functools import cache
 from pathlib import Path
 
@@ -47,18 +47,15 @@ def import_own_operators(path: str, sha256: str) -> dict[str, type[SelfAttention
         raise ValueError(f"{path}: no such file; put the file that defines the model's operator there")
     if compute_source_digest(file) != sha256:
         raise ValueError(f"{path} has changed since the model was trained; `dvc repro` trains the model again")
-    specification = importlib.util.spec_from_file_location("own_operators", file)
-    assert specification and specification.loader, "a path that ends in .py has a loader"
-    module = importlib.util.module_from_spec(specification)
     # A user's file may do anything at import, exit included.
     try:
-        specification.loader.exec_module(module)
+        content = runpy.run_path(str(file), run_name="own_operators")
     except (Exception, SystemExit) as error:
         raise ValueError(f"{path}: cannot be imported ({type(error).__name__}: {error}); correct the file") from error
     operators = {}
-    for value in vars(module).values():
+    for value in content.values():
         # Classes that the file imports are left out, and so are base classes without a name, which are no operators.
-        defined_here = isinstance(value, type) and value.__module__ == module.__name__
+        defined_here = isinstance(value, type) and value.__module__ == "own_operators"
         if defined_here and issubclass(value, SelfAttention) and "name" in vars(value):
             operators[value.name] = value
     _imported[sha256] = operators

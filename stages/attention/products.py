@@ -7,17 +7,17 @@ holds booleans (True = seen) or numbers to add to the scores, [batch, heads, n, 
 import torch
 from torch import Tensor, nn
 from torch.nn import functional
-from torch.nn.modules import module
+from torch.nn.modules import module as modules
 
 # A mask broadcasts to [batch, heads, n, m] and holds booleans (True = seen) or numbers to add to the scores. `None`:
 # everything is seen.
 Mask = Tensor | None
 # PyTorch's hooks on all modules, as profilers register them
 GLOBAL_HOOKS = (
-    module._global_forward_hooks,
-    module._global_forward_pre_hooks,
-    module._global_backward_hooks,
-    module._global_backward_pre_hooks,
+    modules._global_forward_hooks,
+    modules._global_forward_pre_hooks,
+    modules._global_backward_hooks,
+    modules._global_backward_pre_hooks,
 )
 
 

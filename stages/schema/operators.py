@@ -2,7 +2,7 @@
 
 import ast
 import runpy
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -43,9 +43,7 @@ def describe_operators(users_file: Path | None = None, listed: Iterable[str] = (
             continue
         place = f"{users_file}: class {node.name}"
         try:
-            operator = _describe_operator(attributes, place)
-            if operator.name in operators:
-                raise ValueError(f"{place}: {quote_value(operator.name)} is an operator already; choose another name")
+            operator = _describe_operator(attributes, place, operators)
         except ValueError:
             if literals["name"] in needed:
                 raise
@@ -74,8 +72,11 @@ def _read_literals(node: ast.ClassDef) -> dict[str, Any]:
     return literals
 
 
-def _describe_operator(attributes: dict[str, Any], place: str) -> Any:
-    """Builds the description of a user's operator from the attributes by name; `place` begins error messages."""
+def _describe_operator(attributes: dict[str, Any], place: str, taken: Collection[str]) -> Any:
+    """Builds the description of a user's operator from the attributes by name.
+
+    `place` begins error messages; `taken` are the names of other operators.
+    """
     values = {}
     for name, kind in Description.__annotations__.items():
         # the default, if any, is an attribute of the class Description
@@ -86,4 +87,6 @@ def _describe_operator(attributes: dict[str, Any], place: str) -> Any:
             raise ValueError(f"{place}: {name} is {quote_value(value)}, expected a text")
         values[name] = value
     require_text(values["name"], f"{place}: name: ")
+    if values["name"] in taken:
+        raise ValueError(f"{place}: {quote_value(values['name'])} is an operator already; choose another name")
     return Description(**values)

@@ -52,21 +52,25 @@ def _compute_logits(model: OperatorBertForMaskedLM) -> Tensor:
 
 
 def _find_lost_tensor(model: OperatorBertForMaskedLM) -> str | None:
-    """Describes a tensor that a saved model would not hold, or would hold twice, if any."""
+    """Describes a tensor that a model cannot be saved with, if any."""
     for module in model.bert.encoder.modules():
-        plain = [name for name, value in vars(module).items() if isinstance(value, Tensor)]
-        for name in (*plain, *module._non_persistent_buffers_set):
+        kind = type(module)
+        # of the class, of the module, and buffers that are not saved
+        held = {**vars(kind), **vars(module)}
+        held |= {name: getattr(module, name) for name in module._non_persistent_buffers_set}
+        lost = [name for name, value in held.items() if isinstance(value, Tensor)]
+        if lost:
             return (
-                f"`{name}` of class {type(module).__name__} is not saved with a model; "
-                f'register the tensor by `self.register_buffer("{name}", ...)`, without `persistent=False`'
+                f"`{lost[0]}` of class {kind.__name__} is not saved with a model; register the tensor by "
+                f'`self.register_buffer("{lost[0]}", ...)`, without `persistent=False`'
             )
     # Parameters of a layer may also be those of another layer.
     first_name: dict[int, str] = {}
     for path, parameter in model.bert.encoder.named_parameters(remove_duplicate=False):
         name = path.removeprefix("layer.0.attention.self.")
-        first = first_name.setdefault(parameter.data_ptr(), name)
+        first = first_name.setdefault(id(parameter), name)
         if first != name:
-            return f"`{name}` is `{first}`, and a saved model holds no tensor twice; use a single layer for both"
+            return f"`{name}` is `{first}`, and a saved model holds no tensor twice; give one layer both `roles`"
     return None
 
 
