@@ -299,7 +299,7 @@ class SelfAttention(nn.Module):
         D = self.compute_output_scale()
         if not project:
             # A copy, because FSDP frees parameters after the call.
-            return context, D if D is None else D.clone()
+            return context, None if D is None else D.clone()
         if self.output is None:
             return context if D is None else context * D.to(context.dtype)
         return apply_scaled_layer(context, D, self.output)
