@@ -162,13 +162,13 @@ def write_table(path: Path, frame: "pd.DataFrame") -> None:
     write_atomically(path, frame.to_csv(index=False, lineterminator="\n", float_format="%.10g"))
 
 
-def link_file(source: Path, target: Path) -> None:
+def link_file(source: Path | str, target: Path | str) -> None:
     """Gives a finished file a second name: a hard link, or a copy if no link is possible.
 
     `target` is replaced, and the folders above `target` are made.
     """
-    target.parent.mkdir(parents=True, exist_ok=True)
-    target.unlink(missing_ok=True)
+    Path(target).parent.mkdir(parents=True, exist_ok=True)
+    Path(target).unlink(missing_ok=True)
     try:
         os.link(source, target)
     except OSError:
