@@ -60,7 +60,9 @@ class Attention(nn.Module):
         Raises:
             ValueError: keys and values of earlier tokens are given, as by prefix tuning.
         """
-        if others.get("past_key_values") is not None:
+        # renamed in transformers 5.24
+        cache = others.get("cache", others.get("past_key_values"))
+        if cache is not None:
             raise ValueError(
                 "past_key_values: the operators take no keys and values of earlier tokens; use LoRA in place of prefix "
                 "tuning, or export to stock BERT"

@@ -265,8 +265,7 @@ def _require_own_parts(model: OperatorBertModel | WithOperator) -> None:
         new = type(model)(model.config)
     kinds = {name: type(part) for name, part in new.named_modules()}
     for name, part in model.named_modules():
-        kept = type(part) is kinds.get(name) and (type(part) is not nn.Linear or is_plain(part))
-        if not kept:
+        if type(part) is not kinds.get(name) or (type(part) is nn.Linear and not is_plain(part)):
             raise ValueError(
                 f"{name}: a {type(part).__name__} with other code, hooks or parameters than a new model's part; merge "
                 "adapters, undo quantisation, and remove pruning, parametrisations and hooks before the export"
