@@ -104,7 +104,7 @@ def test_a_clone_that_pulled_runs_only_what_an_edit_needs(finished, tmp_path):
     # an added operator
     edit = f"operators=[original,{OWN_OPERATOR},symmetric]"
     output = run(folder, "dvc", "exp", "run", "-S", edit, "-n", "more", "analysis")
-    assert list_stages_run(output) == {"pretraining", *KINDS, "timing", "analysis"}
+    assert list_stages_run(output) == {"parameters", "pretraining", *KINDS, "timing", "analysis"}
     # two seeds of pre-training, by the tasks of `shrink`
     expected = {"pretraining": 2, "finetuning": 6, "noise": 2, "cross_domain": 4, "convergence": 2}
     assert count_new_jobs(output) == expected | {"question_answering": 6}
