@@ -75,7 +75,8 @@ def run_stage(name: str, arguments: dict[str, str]) -> None:
     if "DVC_STAGE" in os.environ and name in stages:
         print(f"{name}: stage {stages.index(name) + 1} of {len(stages)}", flush=True)
     handover.require_inputs(name)
-    # by hand, the operators may have changed since stage `settings` tried the operators
+    # By hand, the operators may have changed since stage `settings` tried the operators. Not a part of stage
+    # `pretraining`, whose imports are the code of its jobs.
     if name == "pretraining" and "DVC_STAGE" not in os.environ:
         operators = [arguments["operator"]] if "operator" in arguments else settings.operators
         importlib.import_module("stages.settings.stage").require_own_operators(settings, operators)

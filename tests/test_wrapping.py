@@ -72,7 +72,6 @@ def test_every_adapter_trains_acts_and_merges(operator, targets):
         optimiser.zero_grad()
         model(**inputs, labels=torch.tensor([0, 1, 1])).loss.backward()
         for name, value in adapters.items():
-            # the softmax removes a bias of the keys, not their weights
             assert value.grad is not None and value.grad.any(), name
         optimiser.step()
     trained = compute_logits(model)

@@ -4,6 +4,7 @@ from tempfile import TemporaryDirectory
 
 import torch
 from torch import Tensor
+from transformers import PreTrainedModel
 
 # seconds, because the models are imported, too
 from stages.attention.bert import OperatorBertForMaskedLM
@@ -43,7 +44,7 @@ def try_operator(variant: dict, size: str, model: Model) -> None:
         raise ValueError(f"{place}: {fault}; {remedy}")
 
 
-def _compute_logits(model: OperatorBertForMaskedLM) -> Tensor:
+def _compute_logits(model: PreTrainedModel) -> Tensor:
     """Computes the logits [2, n, vocabulary] of two sequences of the longest length n; the last token is padding."""
     # Short sequences would not do: a parameter may act only between distant tokens.
     ids = torch.arange(2 * model.config.max_position_embeddings).reshape(2, -1) % 3 + 1
@@ -114,21 +115,23 @@ def _find_zero_gradient(model: OperatorBertForMaskedLM) -> str | None:
 
 
 @torch.no_grad()
+def _have_equal_logits(model: OperatorBertForMaskedLM, other: PreTrainedModel) -> bool:
+    """Compares the logits of two models, which are left in evaluation mode."""
+    return torch.allclose(_compute_logits(model.eval()), _compute_logits(other.eval()), rtol=1e-4, atol=1e-4)
+
+
 def _find_fault_of_saving(model: OperatorBertForMaskedLM) -> str | None:
     """Describes a difference between a model and the saved and loaded model, if any."""
     with TemporaryDirectory() as folder:
         model.save_pretrained(folder)
         loaded = OperatorBertForMaskedLM.from_pretrained(folder)
-    if torch.allclose(_compute_logits(model.eval()), _compute_logits(loaded.eval()), rtol=1e-4, atol=1e-4):
+    if _have_equal_logits(model, loaded):
         return None
     return "a saved and loaded model has other outputs; hold all numbers in parameters and buffers"
 
 
-@torch.no_grad()
 def _find_fault_of_export(model: OperatorBertForMaskedLM) -> str | None:
     """Describes a difference between a model and the exported BERT, if any."""
-    ours = _compute_logits(model.eval())
-    theirs = _compute_logits(convert_to_stock_bert(model))
-    if torch.allclose(ours, theirs, rtol=1e-4, atol=1e-4):
+    if _have_equal_logits(model, convert_to_stock_bert(model)):
         return None
     return "`exportable` is true, but an ordinary BERT with the operator's projections has other outputs"
