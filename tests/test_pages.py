@@ -87,5 +87,8 @@ def test_the_pins_satisfy_the_requirements_and_are_the_installed_versions():
         )
     for page in ("stages/README.md", ".devcontainer/devcontainer.json"):
         assert set(re.findall(r"\btorch==([\d.]+)", (ROOT / page).read_text())) == {pins["torch"]}
+    package = (ROOT / "stages/attention/README.md").read_text()
+    for name, version in re.findall(r"\| ([a-z-]+) ([\d.]+) \|", package):
+        assert version == pins[name], name
     citation = yaml.safe_load((ROOT / "CITATION.cff").read_text(encoding="utf-8"))
     assert {citation["repository-code"], citation["url"]} == set(PROJECT["urls"].values())
