@@ -6,12 +6,12 @@ import psutil
 import pytest
 import torch
 
+from tests.places import ROOT
 from tests.toy import pack_tokens
 
 # Jobs must set one thread. A job that kept these two threads would compute other bits, and tests would fail.
 torch.set_num_threads(2)
 
-ROOT = Path(__file__).parents[1]
 # Tests work in empty folders, where the server of worker processes would not find the modules of the repository.
 os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, (str(ROOT), os.environ.get("PYTHONPATH"))))
 
@@ -41,7 +41,7 @@ def end(request):
 @pytest.fixture
 def shared_data() -> Path:
     """The folder of real GLUE, SQuAD, Wikipedia, OSCAR and UT1 data: the variable REAL_DATA, or ../shared/data."""
-    folder = Path(os.environ.get("REAL_DATA", ROOT.parent / "shared" / "data"))
+    folder = Path(os.environ.get("REAL_DATA", ROOT.parent / "shared/data"))
     if not folder.is_dir():
         pytest.skip(f"no real data at {folder}; the variable REAL_DATA may name their folder")
     return folder

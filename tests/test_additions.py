@@ -1,36 +1,28 @@
 """The recipes of CONTRIBUTING are complete: each addition is made in a copy of the code and then works."""
 
 import shutil
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).parents[1]
+from tests.places import ROOT
+from tests.processes import run
 
 
 @pytest.fixture
 def copy(tmp_path) -> Path:
     """The code and the files that the code reads at the start, in a folder that a test may edit."""
     shutil.copytree(ROOT / "stages", tmp_path / "stages", ignore=shutil.ignore_patterns("__pycache__"))
-    shutil.copytree(ROOT / "data" / "published", tmp_path / "data" / "published")
+    shutil.copytree(ROOT / "data/published", tmp_path / "data/published")
     for name in ("dvc.yaml", "my_operators.py"):
         shutil.copyfile(ROOT / name, tmp_path / name)
     return tmp_path
 
 
 def edit(file: Path, old: str, new: str) -> None:
-    text = file.read_text(encoding="utf-8")
+    text = file.read_text()
     assert text.count(old) == 1, f"{file}: {old!r} stands there {text.count(old)} times"
     file.write_text(text.replace(old, new), encoding="utf-8")
-
-
-def run_python(folder: Path, *command: str) -> str:
-    """Runs a Python command in a copy and returns the output."""
-    done = subprocess.run([sys.executable, *command], cwd=folder, capture_output=True, text=True)
-    assert done.returncode == 0, done.stderr
-    return done.stdout
 
 
 def test_a_key_is_one_field_one_line_of_the_scale_and_what_reads_it(copy):
@@ -44,7 +36,7 @@ def test_a_key_is_one_field_one_line_of_the_scale_and_what_reads_it(copy):
         "  probes: false ",
         "  patience: null          # evaluations\n  probes: false ",
     )
-    run_python(copy, "-m", "stages", "scale", "laptop")
+    run(copy, "python", "-m", "stages", "scale", "laptop")
     reader = """
 from stages.schema.settings import load_settings
 from stages.report import deviations
@@ -52,7 +44,7 @@ settings = load_settings()
 rows = deviations.list_without_counterpart(settings.model_dump(mode="json")).set_index("key")
 print(settings.pretraining.patience, *rows.loc["pretraining.patience"], sep="|")
 """
-    assert run_python(copy, "-c", reader) == "None|null\n"
+    assert run(copy, "python", "-c", reader) == "None|null\n"
     with (copy / "data/published/settings.csv").open("a") as table:
         table.write("pretraining.patience,courtois2024,Patience,5,section 3.3,null: endless\n")
     reader = """
@@ -61,10 +53,10 @@ from stages.report import deviations
 rows = deviations.compare(load_settings().model_dump(mode="json"), "courtois2024").set_index("key")
 print(*rows.loc["pretraining.patience"], sep="|")
 """
-    assert run_python(copy, "-c", reader) == "courtois2024|Patience|5|section 3.3|null: endless|null|differs\n"
+    assert run(copy, "python", "-c", reader) == "courtois2024|Patience|5|section 3.3|null: endless|null|differs\n"
     edit(copy / "params.yaml", "patience: null", "patience: 0   ")
     with pytest.raises(AssertionError, match=r"pretraining\.patience: given 0; input should be greater"):
-        run_python(copy, "-c", "from stages.schema.settings import load_settings; load_settings()")
+        run(copy, "python", "-c", "from stages.schema.settings import load_settings; load_settings()")
 
 
 def test_an_operator_is_a_class_and_its_name_in_the_list(copy):
@@ -85,7 +77,7 @@ def test_an_operator_is_a_class_and_its_name_in_the_list(copy):
         "        Original,\n        Symmetric,\n",
         "        KeysOnly,\n        Original,\n        Symmetric,\n",
     )
-    run_python(copy, "-m", "stages", "scale", "laptop")
+    run(copy, "python", "-m", "stages", "scale", "laptop")
     edit(copy / "params.yaml", "operators: [original, symmetric, pairwise, shared]", "operators: [original, keys_only]")
     reader = """
 from stages.attention.operators import build_attention
@@ -94,26 +86,26 @@ from stages.report import looks, names
 print(load_settings().operators, type(build_attention("keys_only", 8, 2)).__name__)
 print(names.name_key("keys_only"), looks.find_style("keys_only"))
 """
-    assert run_python(copy, "-c", reader).splitlines() == [
+    assert run(copy, "python", "-c", reader).splitlines() == [
         "('original', 'keys_only') KeysOnly",
         "keys, and keys alone ('#123456', 'dotted')",
     ]
 
 
 def test_a_task_is_a_record_and_its_name_in_the_schema(copy):
-    edit(
-        copy / "stages/benchmarks/glue.py",
-        "    ),\n)\nTASKS =",
-        '    ),\n    Task("wnli", "WNLI", SENTENCES, "label", BINARY, BINARY, ("accuracy",), _plan_splits("wnli")),\n'
-        ")\nTASKS =",
-    )
+    with (copy / "stages/benchmarks/glue.yaml").open("a") as records:
+        records.write(
+            "\n- name: wnli\n  folder: WNLI\n  texts: [sentence1, sentence2]\n  label: label\n  labels: *binary\n"
+            "  classes: *binary\n  metrics: [accuracy]\n"
+            "  splits: [*train, {name: validation, stem: dev, evaluated_on: wnli}]\n"
+        )
     edit(copy / "stages/schema/sections.py", '"rte"]\nQuestionSet', '"rte", "wnli"]\nQuestionSet')
-    run_python(copy, "-m", "stages", "scale", "laptop")
+    run(copy, "python", "-m", "stages", "scale", "laptop")
     edit(copy / "params.yaml", "qnli, rte]", "qnli, rte, wnli]")
     edit(copy / "params.yaml", "source: embedded ", "source: files ")
     edit(copy / "params.yaml", "  root: null ", "  root: glue ")
-    (copy / "glue" / "WNLI").mkdir(parents=True)
-    (copy / "glue" / "WNLI" / "dev.tsv").write_text("index\tsentence1\tsentence2\tlabel\n0\ta b\tc\t1\n")
+    (copy / "glue/WNLI").mkdir(parents=True)
+    (copy / "glue/WNLI/dev.tsv").write_text("index\tsentence1\tsentence2\tlabel\n0\ta b\tc\t1\n")
     reader = """
 from pathlib import Path
 from stages.benchmarks import glue, metrics
@@ -126,7 +118,7 @@ task = glue.TASKS[load_settings().tasks.names[-1]]
 frame = read_original(Path("."), task, task.splits[1]).frame
 print(names.name_key("wnli"), *frame.iloc[0], metrics.compute_metrics("wnli", [1], frame["label"]), sep="|")
 """
-    assert run_python(copy, "-c", reader) == "WNLI|0|a b|c|1|{'accuracy': 1.0}\n"
+    assert run(copy, "python", "-c", reader) == "WNLI|0|a b|c|1|{'accuracy': 1.0}\n"
 
 
 def test_a_stage_is_a_folder_and_an_entry_of_dvc_yaml(copy):
@@ -147,11 +139,11 @@ def test_a_stage_is_a_folder_and_an_entry_of_dvc_yaml(copy):
         "  lengths:\n    cmd: python -m stages lengths\n    deps: [stages/lengths]\n"
         "    outs: [data/observations/lengths.csv, data/runs/lengths.json]\n\n  timing:\n",
     )
-    run_python(copy, "-m", "stages", "scale", "laptop")
-    run_python(copy, "-m", "stages", "lengths")
+    run(copy, "python", "-m", "stages", "scale", "laptop")
+    run(copy, "python", "-m", "stages", "lengths")
     reader = """
 from stages.analysis import inputs
 from stages.files import observations
-print("lengths" in inputs.list_further_stages(), *observations.read(inputs.list_files(["lengths"]))["value"])
+print("lengths" in inputs.list_further_stages(), *observations.read([inputs.find_file("lengths")])["value"])
 """
-    assert run_python(copy, "-c", reader) == "True 3.0\n"
+    assert run(copy, "python", "-c", reader) == "True 3.0\n"

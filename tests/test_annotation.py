@@ -308,9 +308,28 @@ def test_a_whole_document_is_scored_as_a_single_line(model):
     assert compute_harmful_perplexity(loaded, "") > 0
 
 
-@pytest.mark.parametrize(("name", "message"), [("nowhere", "no such file"), ("damaged", "not a KenLM model")])
-def test_a_model_that_cannot_be_loaded_is_named(tmp_path, model, name, message):
-    (tmp_path / "damaged").write_bytes(b"mmap lm http://kheafield.com/code format version 5\n\0")
+def write_arpa(order: int, words: str) -> str:
+    """An ARPA file of words of equal probability, and of one sequence of each further length."""
+    sections = ["\n".join(f"-1\t{word}\t0" for word in words.split())]
+    sections += [f"-1\t{' '.join(['a'] * length)}\t0" for length in range(2, order + 1)]
+    counts = "\n".join(f"ngram {length}={section.count('-1')}" for length, section in enumerate(sections, 1))
+    grams = "\n\n".join(f"\\{length}-grams:\n{section}" for length, section in enumerate(sections, 1))
+    return f"\\data\\\n{counts}\n\n{grams}\n\n\\end\\\n"
+
+
+UNREADABLE = {
+    "nowhere": (None, "no such file"),
+    "damaged": ("mmap lm http://kheafield.com/code format version 5\n\0", "KenLM cannot read.*; fetch the file again,"),
+    "of order 7": (write_arpa(7, "<unk> <s> </s> a"), ".* order 7 but KenLM was compiled .* 6.*; .* a lower order,"),
+    "of words": (write_arpa(2, "<unk> a"), ".* missing <s> and .* reject these models.; .* sentence markers,"),
+    "cut": (write_arpa(3, "<unk> <s> </s> a")[:70], ".*: End of file.*; fetch the file again,"),
+}
+
+
+@pytest.mark.parametrize(("name", "content", "message"), [(name, *case) for name, case in UNREADABLE.items()])
+def test_a_model_that_cannot_be_loaded_is_named_with_the_whole_reason(tmp_path, model, name, content, message):
+    if content:
+        (tmp_path / name).write_text(content)
     with pytest.raises(ValueError, match=f"filtering.annotation.kenlm_model: .*{name}: {message}.*set the key to null"):
         load_kenlm(tmp_path / name)
 
@@ -359,7 +378,10 @@ def test_plain_documents_are_judged_by_added_metadata_and_kept_byte_for_byte(lis
     assert read_kept_lines() == good
     dropped = read_totals().query("fate == 'dropped'").set_index("reason")["all_documents"]
     assert dropped.to_dict() == {"adult": 1, "sect": 1, "low": 1, "tiny": 2, "short_sentences": 1}
-    # changed lists are read again
+    # a changed model and changed lists are read again
+    model.write_text(ARPA.replace("-0.1", "-1.1").replace("-0.2", "-2.2"))
+    build(**choice)
+    assert "low" not in set(read_totals()["reason"])
     (lists / "adult" / "domains").write_text("good.org\n")
     with pytest.raises(ValueError, match="all 6 documents were dropped"):
         build(**choice)

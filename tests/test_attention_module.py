@@ -1,11 +1,8 @@
 """The operators as modules for other people's models, and in the place of PyTorch's own attention."""
 
-import os
 import re
-import subprocess
-import sys
+from functools import partial
 from importlib.util import find_spec
-from pathlib import Path
 
 import pytest
 import torch
@@ -15,13 +12,15 @@ from stages.attention.bert import OperatorBertForMaskedLM
 from stages.attention.configuration import make_configuration
 from stages.attention.multihead import AsMultiheadAttention, replace_attention
 from stages.attention.operators import SELF_ATTENTION, build_attention
+from tests.places import ROOT
+from tests.processes import run
 from tests.toy_weights import move_parameters
 
-ROOT = Path(__file__).parents[1]
-
-FOLDER = Path(__file__).parents[1] / "stages/attention"
+FOLDER = ROOT / "stages/attention"
 HIDDEN, HEADS = 24, 4
+assert_nearly_equal = partial(torch.testing.assert_close, rtol=0, atol=1e-12)
 PROJECTED = [name for name, kind in SELF_ATTENTION.items() if kind.exportable]
+for_every_operator = pytest.mark.parametrize("operator", SELF_ATTENTION)
 
 
 def make_operator(operator: str, **settings):
@@ -29,15 +28,20 @@ def make_operator(operator: str, **settings):
     return build_attention(operator, HIDDEN, HEADS, positions=9, **settings)
 
 
+def make_moved_operator(operator: str):
+    """In float64, with parameters away from the initial values."""
+    return move_parameters(make_operator(operator).double(), 0.3)
+
+
 def draw_sequence(length: int, seed: int = 1) -> torch.Tensor:
     return torch.randn(2, length, HIDDEN, dtype=torch.float64, generator=torch.Generator().manual_seed(seed))
 
 
 @pytest.fixture
-def apart(tmp_path):
-    """An environment in which the folder stands apart, as an importable package."""
+def run_apart(tmp_path):
+    """A function that runs code in a folder in which the package of operators stands apart."""
     (tmp_path / "fewer_attention").symlink_to(FOLDER)
-    return {"cwd": tmp_path, "env": os.environ | {"PYTHONPATH": str(tmp_path), "OMP_NUM_THREADS": "1"}}
+    return partial(run, tmp_path, "python", "-c", PYTHONPATH=str(tmp_path), OMP_NUM_THREADS="1")
 
 
 def build_multihead_attention(layer, **layout) -> nn.MultiheadAttention:
@@ -51,22 +55,13 @@ def build_multihead_attention(layer, **layout) -> nn.MultiheadAttention:
     return twin
 
 
-@pytest.mark.parametrize("operator", SELF_ATTENTION)
-def test_a_layer_is_started_when_it_is_made_and_every_parameter_takes_part(operator):
-    layer = make_operator(operator).double()
-    assert torch.isfinite(layer(draw_sequence(9))).all()
-    move_parameters(layer, 0.3)(draw_sequence(9)).square().sum().backward()
-    for name, parameter in layer.named_parameters():
-        # The softmax removes a bias of the keys.
-        assert name == "key.bias" or (parameter.grad is not None and parameter.grad.any())
-
-
 def test_a_layer_that_nobody_has_started_gives_nan():
     assert make_operator("shared", deviation=None)(torch.randn(2, 5, HIDDEN)).isnan().all()
 
 
 # [n, batch, h], PyTorch's default, and [batch, n, h]
 LAYOUTS = [{"batch_first": False}, {"batch_first": True}]
+in_both_layouts = pytest.mark.parametrize("layout", LAYOUTS, ids=str)
 HIDDEN_KEYS = torch.arange(8) >= torch.tensor([[8], [5]])
 ADDED_KEYS = torch.zeros(2, 8, dtype=torch.float64).masked_fill(HIDDEN_KEYS, -torch.inf)
 HIDDEN_PAIRS = torch.ones(6, 8, dtype=torch.bool).triu(3)
@@ -87,11 +82,11 @@ def draw_hidden_states(T: torch.Tensor, layout: dict) -> torch.Tensor:
     return T if layout["batch_first"] else T.transpose(0, 1)
 
 
-@pytest.mark.parametrize("layout", LAYOUTS, ids=str)
+@in_both_layouts
 @pytest.mark.parametrize("masks", MASKS.values(), ids=MASKS)
 @pytest.mark.parametrize("operator", PROJECTED)
 def test_a_layer_is_pytorchs_own_with_its_projections(operator, masks, layout):
-    layer = move_parameters(make_operator(operator).double(), 0.3)
+    layer = make_moved_operator(operator)
     ours, twin = AsMultiheadAttention(layer, **layout), build_multihead_attention(layer, **layout)
     X, memory = draw_hidden_states(draw_sequence(6), layout), draw_hidden_states(draw_sequence(8, seed=2), layout)
     for average in (True, False):
@@ -101,10 +96,10 @@ def test_a_layer_is_pytorchs_own_with_its_projections(operator, masks, layout):
     assert ours(X, X, X, need_weights=False)[1] is None
 
 
-@pytest.mark.parametrize("layout", LAYOUTS, ids=str)
+@in_both_layouts
 @pytest.mark.parametrize("masks", MASKS.values(), ids=MASKS)
 def test_a_single_sequence_without_a_batch_is_attended_as_pytorchs_own_does(masks, layout):
-    layer = move_parameters(make_operator("shared").double(), 0.3)
+    layer = make_moved_operator("shared")
     ours, twin = AsMultiheadAttention(layer, **layout), build_multihead_attention(layer, **layout)
     # the second sequence, whose keys are partly hidden
     single = {}
@@ -133,11 +128,11 @@ SMALL_BLOCK = {"dim_feedforward": 48, "dropout": 0.0, "dtype": torch.float64}
 @pytest.mark.filterwarnings("ignore:enable_nested_tensor")
 @pytest.mark.parametrize("training", [False, True], ids=["evaluation", "training"])
 @pytest.mark.parametrize("norm_first", [False, True], ids=["norm last", "norm first"])
-@pytest.mark.parametrize("layout", LAYOUTS, ids=str)
+@in_both_layouts
 @pytest.mark.parametrize("masks", BLOCK_MASKS.values(), ids=BLOCK_MASKS)
 def test_a_layer_stands_in_an_encoder_of_pytorchs(masks, layout, norm_first, training):
     block = nn.TransformerEncoderLayer(HIDDEN, HEADS, **SMALL_BLOCK, norm_first=norm_first, **layout).train(training)
-    layer = move_parameters(make_operator("pairwise").double(), 0.3)
+    layer = make_moved_operator("pairwise")
     block.self_attn = build_multihead_attention(layer, **layout)
     X = draw_hidden_states(draw_sequence(6), layout)
     wanted = draw_hidden_states(block(X, **masks), layout)
@@ -166,9 +161,9 @@ def build_stack(kind, **layout) -> nn.Module:
 
 
 @pytest.mark.filterwarnings("ignore:enable_nested_tensor")
-@pytest.mark.parametrize("layout", LAYOUTS, ids=str)
+@in_both_layouts
 @pytest.mark.parametrize("kind", STACK_MASKS)
-@pytest.mark.parametrize("operator", SELF_ATTENTION)
+@for_every_operator
 def test_replaced_layers_of_a_stack_evaluate_as_they_train_and_see_no_padding(operator, kind, layout):
     stack = build_stack(kind, **layout).eval()
     replaced = replace_attention(stack, operator, positions=9)
@@ -239,34 +234,34 @@ def test_a_layer_refuses_another_layout_and_evaluates_in_an_encoder_that_was_bui
     torch.testing.assert_close(found, stack(draw_sequence(6), src_key_padding_mask=PADDING))
 
 
-@pytest.mark.parametrize("operator", SELF_ATTENTION)
+@for_every_operator
 def test_a_causal_layer_sees_no_later_token(operator):
-    layer, X = move_parameters(make_operator(operator).double(), 0.3), draw_sequence(6)
+    layer, X = make_moved_operator(operator), draw_sequence(6)
     changed = X.clone()
     changed[:, 4:] += 1
     seen = torch.ones(2, 1, 1, 6, dtype=torch.bool)
     for mask in (None, seen, seen.double()):
         before = layer(X, mask, causal=True)[:, :4]
         after = layer(changed, mask, causal=True)[:, :4]
-        torch.testing.assert_close(before, after, rtol=0, atol=1e-12)
+        assert_nearly_equal(before, after)
     assert not layer.compute_weights(X, causal=True).triu(1).any()
 
 
-@pytest.mark.parametrize("operator", SELF_ATTENTION)
+@for_every_operator
 def test_a_memory_gives_keys_and_values_and_every_query_attends_by_itself(operator):
-    layer = move_parameters(make_operator(operator).double(), 0.3)
+    layer = make_moved_operator(operator)
     X, memory = draw_sequence(5), draw_sequence(8, seed=2)
-    torch.testing.assert_close(layer(X, memory=X), layer(X), rtol=0, atol=1e-12)
+    assert_nearly_equal(layer(X, memory=X), layer(X))
     changed = X.clone()
     changed[:, 4] += 1
     before, after = layer(X, memory=memory), layer(changed, memory=memory)
-    torch.testing.assert_close(before[:, :4], after[:, :4], rtol=0, atol=1e-12)
+    assert_nearly_equal(before[:, :4], after[:, :4])
     assert operator == "fixed" or not torch.allclose(before[:, 4], after[:, 4])
     seen = (torch.arange(8) < 6)[None, None, None]
-    torch.testing.assert_close(layer(X, seen, memory), layer(X, None, memory[:, :6]), rtol=0, atol=1e-12)
+    assert_nearly_equal(layer(X, seen, memory), layer(X, None, memory[:, :6]))
 
 
-@pytest.mark.parametrize("operator", SELF_ATTENTION)
+@for_every_operator
 def test_a_layer_compiles_whole_trains_in_lower_precision_and_keeps_its_state(operator):
     # A process compiles no more than eight kinds of layer.
     torch.compiler.reset()
@@ -338,8 +333,8 @@ torch.testing.assert_close(stock.eval()(input_ids).logits, model.eval()(input_id
 """
 
 
-def test_the_code_of_the_page_runs_and_exports_a_stock_bert_with_equal_logits(apart, tmp_path):
-    page = (ROOT / "stages/attention/README.md").read_text()
+def test_the_code_of_the_page_runs_and_exports_a_stock_bert_with_equal_logits(run_apart, tmp_path):
+    page = (FOLDER / "README.md").read_text()
     blocks = re.findall(r"```python\n(.*?)```", page, re.DOTALL)
     if not find_spec("peft"):
         blocks = [block for block in blocks if "peft" not in block]
@@ -348,7 +343,7 @@ def test_the_code_of_the_page_runs_and_exports_a_stock_bert_with_equal_logits(ap
     saved = f'model.save_pretrained("{tmp_path}")\nmodel = AutoModelForMaskedLM.from_pretrained("{tmp_path}")'
     code = re.sub(r"model = AutoModelForMaskedLM.*", saved, code)
     assert "AutoModelForMaskedLM.from_pretrained" in code and "convert_to_stock_bert(model)" in code
-    subprocess.run([sys.executable, "-c", PREPARED + code + CHECKED], check=True, **apart)
+    run_apart(PREPARED + code + CHECKED)
 
 
 LOAD = """
@@ -370,22 +365,20 @@ IMPORTS = {
 
 
 @pytest.mark.parametrize("imports", IMPORTS.values(), ids=IMPORTS)
-def test_an_import_of_the_package_makes_saved_models_known_to_the_auto_classes(imports, apart):
-    folder = apart["cwd"] / "model"
+def test_an_import_of_the_package_makes_saved_models_known_to_the_auto_classes(imports, run_apart, tmp_path):
+    folder = tmp_path / "model"
     size = {"layers": 1, "hidden": HIDDEN, "heads": HEADS, "intermediate": 48, "positions": 9}
     OperatorBertForMaskedLM(make_configuration("pairwise", **size, vocab_size=50)).save_pretrained(folder)
-    (apart["cwd"] / "stages").symlink_to(FOLDER.parent)
-    subprocess.run([sys.executable, "-c", imports + LOAD, str(folder)], check=True, **apart)
+    (tmp_path / "stages").symlink_to(FOLDER.parent)
+    run_apart(imports + LOAD, str(folder))
 
 
-def test_an_import_of_the_package_needs_no_transformers(apart):
-    code = "import sys; sys.modules['transformers'] = None; import fewer_attention"
-    subprocess.run([sys.executable, "-c", code], check=True, **apart)
+def test_an_import_of_the_package_needs_no_transformers(run_apart):
+    run_apart("import sys; sys.modules['transformers'] = None; import fewer_attention")
 
 
-def test_an_import_of_the_package_imports_no_model_and_the_example_in_the_docstring_is_true(apart):
+def test_an_import_of_the_package_imports_no_model_and_the_example_in_the_docstring_is_true(run_apart):
     code = "import doctest, sys, fewer_attention as f"
     code += "; assert not {'fewer_attention.bert', 'transformers.models.bert.modeling_bert'} & {*sys.modules}"
     code += "; r = doctest.testmod(f); assert r.attempted > 5 and not r.failed"
-    said = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False, **apart)
-    assert not said.returncode, said.stdout + said.stderr
+    run_apart(code)

@@ -1,12 +1,14 @@
 """BERT with an operator: counts, saving and loading, export to a stock BERT."""
 
+import math
+
 import pytest
 import torch
 from transformers import AutoModelForMaskedLM, BertConfig, BertForMaskedLM, BertForMultipleChoice, DynamicCache
 
 from stages.attention.bert import OperatorBertForMaskedLM, OperatorBertForSequenceClassification
 from stages.attention.configuration import make_configuration
-from stages.attention.counts import compute_layer_formulas, count_layer, count_model_parameters
+from stages.attention.counts import count_layer, count_model_parameters
 from stages.attention.export import STOCK, convert_to_stock_bert
 from stages.attention.operators import OPERATORS
 from tests.toy_weights import move_parameters
@@ -15,6 +17,8 @@ SMALL = {"layers": 4, "hidden": 512, "heads": 8, "intermediate": 2048, "position
 BASE = {"layers": 12, "hidden": 768, "heads": 12, "intermediate": 3072, "positions": 512}
 TOY = {"layers": 2, "hidden": 24, "heads": 3, "intermediate": 96, "positions": 16}
 EXPRESSIBLE = [name for name, kind in OPERATORS.items() if kind.exportable]
+for_every_operator = pytest.mark.parametrize("operator", OPERATORS)
+for_every_model = pytest.mark.parametrize("model", STOCK)
 
 
 def build_toy(operator, model=OperatorBertForMaskedLM, **settings):
@@ -38,10 +42,22 @@ def compute_outputs(model, **others):
     return [result[name] for name in sorted(result)]
 
 
+def assert_equal_outputs(model, other, within: float, **asked):
+    torch.testing.assert_close(compute_outputs(model, **asked), compute_outputs(other, **asked), rtol=0, atol=within)
+
+
 @pytest.mark.parametrize("size", [SMALL, TOY], ids=["small", "toy"])
-@pytest.mark.parametrize("operator", OPERATORS)
+@for_every_operator
 def test_parameters_of_a_layer_by_formula_equal_those_counted(operator, size):
-    assert count_layer(operator, size).items() <= compute_layer_formulas(operator, size).items()
+    kind, hidden, counted = OPERATORS[operator], size["hidden"], count_layer(operator, size)
+    shapes = kind.list_parameter_shapes(hidden, size["heads"], size["positions"]).values()
+    weights = len(kind.linear_layers) * hidden**2 + sum(map(math.prod, shapes))
+    assert counted["attention_weights"] == weights
+    assert counted["attention_parameters"] == weights + len(kind.linear_layers) * hidden
+    feed_forward = sum(kind.count_feed_forward_weights(hidden, size["intermediate"]))
+    assert counted["feed_forward_parameters"] == feed_forward
+    block = counted["attention_block_parameters"]
+    assert counted["layer_parameters"] == block + feed_forward + 4 * hidden
 
 
 @pytest.mark.parametrize(
@@ -68,13 +84,13 @@ def test_the_narrow_control_has_the_shared_operators_parameters_to_one_a_layer(s
     assert narrow - shared == size["layers"]
 
 
-@pytest.mark.parametrize("model", STOCK)
+@for_every_model
 def test_stock_weights_load_into_original_with_equal_outputs(model, tmp_path):
     torch.manual_seed(0)
     stock = STOCK[model](BertConfig(**make_configuration("original", **TOY, vocab_size=50).to_dict())).eval()
     stock.save_pretrained(tmp_path)
     ours = model.from_pretrained(tmp_path).eval()
-    torch.testing.assert_close(compute_outputs(ours), compute_outputs(stock), rtol=0, atol=1e-5)
+    assert_equal_outputs(ours, stock, 1e-5)
 
 
 def test_what_a_stock_checkpoint_lacks_starts_as_in_a_new_model(tmp_path):
@@ -88,14 +104,14 @@ def test_what_a_stock_checkpoint_lacks_starts_as_in_a_new_model(tmp_path):
     assert one.S.std().item() == pytest.approx(1.0, rel=0.02)
 
 
-@pytest.mark.parametrize("model", STOCK)
+@for_every_model
 @pytest.mark.parametrize("operator", EXPRESSIBLE)
 def test_an_exported_model_is_stock_bert_with_equal_outputs(operator, model, tmp_path):
     ours = build_toy(operator, model)
     convert_to_stock_bert(ours).save_pretrained(tmp_path)
     stock = STOCK[model].from_pretrained(tmp_path).eval()
     assert type(stock) is STOCK[model] and type(stock.config) is BertConfig
-    torch.testing.assert_close(compute_outputs(stock), compute_outputs(ours), rtol=0, atol=1e-5)
+    assert_equal_outputs(stock, ours, 1e-5)
 
 
 CHANGES = {
@@ -132,7 +148,7 @@ def test_a_self_score_is_not_exported():
         convert_to_stock_bert(build_toy("symmetric", self_score=-1.8))
 
 
-@pytest.mark.parametrize("model", STOCK)
+@for_every_model
 def test_a_configuration_without_an_operator_is_a_clear_error(model):
     with pytest.raises(
         TypeError, match="given a BertConfig, which names no operator; `make_configuration` makes a config"
@@ -145,14 +161,14 @@ def test_a_decoder_which_would_see_future_tokens_is_refused():
         build_toy("symmetric", is_decoder=True)
 
 
-@pytest.mark.parametrize("operator", OPERATORS)
+@for_every_operator
 def test_a_saved_model_and_its_encoder_load_with_equal_weights_from_safetensors(operator, tmp_path):
     model = build_toy(operator)
     model.save_pretrained(tmp_path)
     assert {path.suffix for path in tmp_path.iterdir()} == {".json", ".safetensors"}
     loaded = AutoModelForMaskedLM.from_pretrained(tmp_path).eval()
     assert type(loaded) is OperatorBertForMaskedLM
-    torch.testing.assert_close(compute_outputs(loaded), compute_outputs(model), rtol=0, atol=0)
+    assert_equal_outputs(loaded, model, 0)
     classifier = OperatorBertForSequenceClassification.from_pretrained(tmp_path, num_labels=3)
     taken_over = classifier.bert.state_dict()
     for name, tensor in model.bert.state_dict().items():
@@ -172,10 +188,10 @@ def test_a_saved_variant_loads_with_its_settings_and_its_trained_weights(operato
     model.save_pretrained(tmp_path)
     loaded = OperatorBertForMaskedLM.from_pretrained(tmp_path).eval()
     assert {name: getattr(loaded.config, name) for name in settings} == settings
-    torch.testing.assert_close(compute_outputs(loaded), compute_outputs(model), rtol=0, atol=0)
+    assert_equal_outputs(loaded, model, 0)
 
 
-@pytest.mark.parametrize("operator", OPERATORS)
+@for_every_operator
 def test_a_new_model_starts_finite_and_as_bert_does(operator):
     torch.manual_seed(0)
     model = OperatorBertForMaskedLM(make_configuration(operator, **SMALL | {"layers": 1}, vocab_size=50))
@@ -193,7 +209,7 @@ def test_the_attention_weights_are_those_of_the_exported_bert(operator):
     stock = convert_to_stock_bert(ours)
     stock.set_attn_implementation("eager")
     both = {"output_attentions": True, "output_hidden_states": True}
-    torch.testing.assert_close(compute_outputs(ours, **both), compute_outputs(stock, **both), rtol=0, atol=1e-5)
+    assert_equal_outputs(ours, stock, 1e-5, **both)
 
 
 def test_attention_over_parameters_needs_a_network_wide_enough():

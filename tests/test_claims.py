@@ -9,24 +9,30 @@ import pytest
 from stages.analysis import claims, contrasts
 from stages.analysis.claims import ClaimSources, Finding
 from stages.evidence import measurements, published
-from stages.evidence.fields import FIELDS
 from stages.evidence.scores import METRICS
 from stages.evidence.verdicts import TESTED, Difference, Statement
 from stages.parameters import stage as parameters
 from stages.schema.settings import load_settings
-from tests.toy_evidence import ROOT, make_row, read_audit, select_released
+from tests.toy_evidence import (
+    FAILS,
+    HOLDS,
+    NOTHING,
+    ROOT,
+    TRUNCATED,
+    UNDECIDED,
+    compare,
+    make_row,
+    read_audit,
+    select_released,
+)
 
-HOLDS, FAILS, TRUNCATED, UNDECIDED = Statement.HOLDS, Statement.FAILS, Statement.TRUNCATED, Statement.UNDECIDED
 ALL = published.read_claims()
 RULES = claims.load_rules()
-EMPTY = pd.DataFrame(columns=FIELDS).astype({"value": float})
 
 
 def make_claim_sources(run: pd.DataFrame, generated: bool = False) -> ClaimSources:
     """The evidence of a run with these measurements, without the contrasts of the released results."""
-    quantities = contrasts.collect_quantities(EMPTY, run, {})
-    compared = contrasts.make_contrasts({contrasts.THIS_RUN: quantities}, 0.95, 0.05)
-    return ClaimSources(read_audit(), compared, run, select_released(), generated)
+    return ClaimSources(read_audit(), compare(run), run, select_released(), generated)
 
 
 def judge(name: str, judged_by: ClaimSources, ledger: str = claims.TRAINING) -> pd.Series:
@@ -59,9 +65,7 @@ def count(metric: str, size: str = "base", **counts: int) -> pd.DataFrame:
 @pytest.fixture(scope="module")
 def without_run() -> ClaimSources:
     """The evidence where nothing was run, with the contrasts of the released results."""
-    quantities = contrasts.collect_quantities(EMPTY, select_released(), {})
-    compared = contrasts.make_contrasts({contrasts.RELEASED: quantities}, 0.95, 0.05)
-    return replace(make_claim_sources(EMPTY), contrasts=compared)
+    return replace(make_claim_sources(NOTHING), contrasts=compare(select_released(), source=contrasts.RELEASED))
 
 
 def test_every_claim_stands_in_exactly_one_section_of_the_rules():
@@ -134,6 +138,7 @@ def test_a_claim_about_the_sign_of_a_difference_has_the_verdict_of_the_contrast(
     [
         ({"above": 1.5}, HOLDS),
         ({"above": 2.5}, UNDECIDED),
+        ({"above": 3.0}, FAILS),
     ],
 )
 def test_a_claim_about_a_size_is_decided_by_the_simultaneous_interval(without_run, bounds, verdict):
@@ -179,7 +184,7 @@ def test_counts_are_judged_at_any_scale_by_the_tolerance_of_printed_numbers(with
 
 def test_no_status_of_a_claim_contradicts_the_counts_of_the_built_models(without_run):
     settings = load_settings(ROOT / "stages/scales/laptop.yaml")
-    found = parameters.count_small_sources()
+    found = list(parameters.count_small_sources())
     for size in ("small", "base"):
         for name in ("original", "symmetric", "pairwise", "shared", "partial_qk", "hadamard"):
             model = settings.models[size].model_dump()

@@ -19,9 +19,9 @@ from stages.files.storage import acquire_lock, compute_sha256, make_temporary_si
 from stages.runner import pool, results
 from stages.runner.errors import clear_errors
 from stages.runner.provenance import describe_provenance
-from tests.toy_git import run_git
+from tests.places import ROOT
+from tests.processes import run_git
 
-ROOT = Path(__file__).parents[1]
 REFUSED = {
     "a key given twice": ("a: 1\nb:\n  c: 1\n  c: 2\n", "line 4: not YAML: key given twice, delete one: 'c'"),
     "an object": ("a: !!python/name:os.system\n", "line 1: not YAML: could not determine a constructor"),
@@ -29,7 +29,7 @@ REFUSED = {
 }
 
 
-@pytest.mark.parametrize(("text", "said"), REFUSED.values(), ids=list(REFUSED))
+@pytest.mark.parametrize(("text", "said"), REFUSED.values(), ids=REFUSED)
 def test_a_file_that_is_no_yaml_or_gives_a_key_twice_is_one_error_with_its_place(text, said, tmp_path):
     path = tmp_path / "params.yaml"
     path.write_text(text)
@@ -95,12 +95,11 @@ with make_temporary_sibling(Path("corpus")) as folder:
 
 
 def test_a_second_writer_of_a_path_waits_for_the_first_and_says_so(tmp_path):
-    part = tmp_path / "corpus" / "part"
-    command = [sys.executable, "-c", f"import sys; sys.path.insert(0, {str(ROOT)!r}){WRITER}"]
+    part = tmp_path / "corpus/part"
     pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
     with make_temporary_sibling(tmp_path / "corpus") as folder:
         folder.mkdir()
-        second = subprocess.Popen(command, cwd=tmp_path, text=True, **pipes)
+        second = subprocess.Popen([sys.executable, "-c", WRITER], cwd=tmp_path, text=True, **pipes)
         assert second.stdout
         said = second.stdout.readline()
         assert said.startswith(".corpus.lock: another process holds this lock; waiting")
@@ -134,7 +133,7 @@ def test_a_file_system_that_cannot_protect_files_gets_a_warning_of_each_kind_and
     monkeypatch.setattr(Path, "chmod", refuse)
     for name in ("a", "b"):
         (tmp_path / name / "model").mkdir(parents=True)
-        (tmp_path / name / "model" / "weights").write_text("whole")
+        (tmp_path / name / "model/weights").write_text("whole")
         results.write(tmp_path / name, name, {}, {}, 1.0)
         assert (results.read(tmp_path / name) or {})["result"] == {}
     fsync, chmod = capsys.readouterr().err.splitlines()
@@ -149,7 +148,7 @@ REFUSED_WRITES = {
 }
 
 
-@pytest.mark.parametrize(("number", "remedy"), REFUSED_WRITES.values(), ids=list(REFUSED_WRITES))
+@pytest.mark.parametrize(("number", "remedy"), REFUSED_WRITES.values(), ids=REFUSED_WRITES)
 def test_a_refused_write_is_one_line_with_path_and_remedy(number, remedy, tmp_path):
     with pytest.raises(SystemExit) as ended, clear_errors(), make_temporary_sibling(tmp_path / "corpus"):
         raise OSError(number, os.strerror(number))
@@ -176,7 +175,7 @@ def test_a_system_without_semaphores_is_named_with_the_folder_and_a_remedy(numbe
 
 
 def test_the_digest_of_a_folder_is_of_names_and_contents_at_any_depth_and_of_no_compiled_python(tmp_path):
-    folder, compiled = tmp_path / "code" / "deep", tmp_path / "code" / "deep" / "__pycache__"
+    folder, compiled = tmp_path / "code/deep", tmp_path / "code/deep/__pycache__"
     compiled.mkdir(parents=True)
     digests = []
     for path, content in ((folder / "a", "1"), (compiled / "a.pyc", "2"), (folder / "a", "3"), (folder / "b", "3")):
@@ -210,14 +209,6 @@ def test_a_file_is_read_again_when_it_has_changed_and_under_the_same_name_in_ano
     assert len(calls) == 5
 
 
-def run_stage(folder: Path, *words: str, **variables: str) -> subprocess.CompletedProcess:
-    """Runs `python -m stages` in a folder with the default params.yaml."""
-    shutil.copyfile(ROOT / "params.yaml", folder / "params.yaml")
-    environment = os.environ | {"PYTHONPATH": str(ROOT)} | variables
-    command = [sys.executable, "-m", "stages", *words]
-    return subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True)
-
-
 def test_a_python_without_the_packages_or_too_old_is_one_line_that_names_it(tmp_path):
     too_old = "import runpy, sys; sys.version_info = (3, 8, 1); runpy.run_module('stages', run_name='__main__')"
     for arguments, said in (
@@ -236,10 +227,18 @@ UNUSABLE = {
 }
 
 
-@pytest.mark.parametrize("error", UNUSABLE.values(), ids=list(UNUSABLE))
+@pytest.mark.parametrize("error", UNUSABLE.values(), ids=UNUSABLE)
 def test_a_package_that_cannot_be_used_is_one_line_with_a_remedy(error):
     with pytest.raises(SystemExit, match=r"^error: .*; activate the environment of this repository"), clear_errors():
         raise error
+
+
+def test_a_locale_whose_names_of_files_lose_letters_is_one_line():
+    environment = os.environ | {"LC_ALL": "C", "PYTHONCOERCECLOCALE": "0", "PYTHONUTF8": "0"}
+    command = [sys.executable, "-m", "stages", "settings"]
+    done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True)
+    assert done.returncode == 1
+    assert done.stderr.startswith("error: this locale is not of UTF-8; run `export LC_ALL=C.UTF-8`")
 
 
 def test_an_import_of_ours_that_fails_is_an_error_of_ours_with_its_traceback():
@@ -258,9 +257,10 @@ COMMANDS = {
 }
 
 
-@pytest.mark.parametrize(("words", "message"), COMMANDS.values(), ids=list(COMMANDS))
+@pytest.mark.parametrize(("words", "message"), COMMANDS.values(), ids=COMMANDS)
 def test_a_wrong_command_is_one_line(words, message, tmp_path):
-    done = run_stage(tmp_path, *words)
+    shutil.copyfile(ROOT / "params.yaml", tmp_path / "params.yaml")
+    done = subprocess.run([sys.executable, "-m", "stages", *words], cwd=tmp_path, capture_output=True, text=True)
     assert done.returncode == 1
     assert message in done.stderr
     assert re.fullmatch("error: .*\n", done.stderr)
@@ -303,14 +303,16 @@ NO_COMMIT = {
 def test_a_record_names_the_commit_of_the_code(repository, capfd):
     commit = run_git(repository, "rev-parse", "HEAD").strip()
     (repository / "stages").mkdir(exist_ok=True)
-    (repository / "stages" / "._left_by_a_mac.py").touch()
+    (repository / "stages/._left_by_a_mac.py").touch()
     assert describe_provenance()["commit"] == commit
-    (repository / "dvc.yaml").write_text("stages:")
-    assert describe_provenance()["commit"] == f"{commit}-modified"
+    for path in (repository / "stages" / "a.yaml", repository / "dvc.yaml"):
+        path.write_text("stages:")
+        assert describe_provenance()["commit"] == f"{commit}-modified"
+        run_git(repository, "stash", "--include-untracked")
     assert capfd.readouterr().err == ""
 
 
-@pytest.mark.parametrize(("change", "reason"), NO_COMMIT.values(), ids=list(NO_COMMIT))
+@pytest.mark.parametrize(("change", "reason"), NO_COMMIT.values(), ids=NO_COMMIT)
 def test_a_record_without_a_commit_is_one_line_with_the_reason(change, reason, repository, monkeypatch, capfd):
     change(repository, monkeypatch)
     assert describe_provenance()["commit"] == "unknown"

@@ -9,11 +9,12 @@ import pytest
 
 from stages.benchmarks.glue import find_positive_classes, list_validation_tables
 from stages.cross_domain import stage as cross_domain
+from stages.files.paths import TASK_FOLDER, TOKENIZER
+from stages.finetuning import stage as finetuning
 from stages.schema.settings import load_settings
 from stages.schema.testing_sections import CrossDomain
 from stages.settings import stage as checked
-
-ROOT = Path(__file__).parents[1]
+from tests.places import ROOT
 
 
 def make_mapping(tasks=("mnli", "qnli", "qqp", "mrpc"), **changes):
@@ -33,6 +34,19 @@ def test_the_mapping_covers_every_pair_of_tasks():
     assert {each.task for each in runs} == set(run.evaluated_on) == set(positive)
 
 
+def test_an_evaluation_depends_on_the_model_the_tables_and_the_tokenizer():
+    [run, *_] = cross_domain.plan_runs(load_settings(), [("kowsher2025", "shared", "tiny")])
+    tables = [TASK_FOLDER / task for task in run.evaluated_on]
+    assert run.job.inputs == (Path(run.folder), *tables, TOKENIZER)
+
+
+def test_the_models_of_the_tasks_are_kept_also_without_noise():
+    settings, models = load_settings(), [("courtois2024", "shared", "tiny")]
+    quiet = settings.model_copy(update={"noise": settings.noise.model_copy(update={"tasks": ()})})
+    kept = {str(run.keep) for run in finetuning.plan_runs(quiet, models)}
+    assert {run.folder for run in cross_domain.plan_runs(quiet, models)} <= kept
+
+
 WRONG = {
     "missing task": ({"tasks": ("mnli", "rte")}, "positive_labels: `rte` is missing"),
     "unknown label": ({"mnli": ["entails"]}, r"positive_labels\.mnli: .*entailment, neutral, contradiction"),
@@ -43,21 +57,19 @@ WRONG = {
 }
 
 
-@pytest.mark.parametrize(("changes", "message"), WRONG.values(), ids=list(WRONG))
+@pytest.mark.parametrize(("changes", "message"), WRONG.values(), ids=WRONG)
 def test_a_wrong_mapping_is_an_error(changes, message):
     with pytest.raises(ValueError, match=message):
         find_positive_classes(make_mapping(**changes))
 
 
-def test_a_label_that_a_task_has_not_stops_the_chain_before_anything_has_run(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
+def test_a_label_that_a_task_has_not_stops_the_chain_before_anything_has_run(in_an_empty_folder):
     with pytest.raises(ValueError, match=r"positive_labels\.qqp: \['yes'\]; allowed"):
         checked.main(SimpleNamespace(cross_domain=make_mapping(qqp=["yes"])))
-    assert not list(tmp_path.iterdir())
+    assert not list(Path().iterdir())
 
 
-def test_every_split_of_a_tested_task_has_its_own_scores(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
+def test_every_split_of_a_tested_task_has_its_own_scores(in_an_empty_folder):
     gold = {"mnli_m": [0, 1, 2, 1], "mnli_mm": [2, 0]}
     for split, path in list_validation_tables("mnli").items():
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -65,7 +77,7 @@ def test_every_split_of_a_tested_task_has_its_own_scores(tmp_path, monkeypatch):
     [run, *_] = cross_domain.plan_runs(load_settings(ROOT / "params.yaml"), [("kowsher2025", "shared", "tiny")])
     run = run.model_copy(update={"task": "mnli", "evaluated_on": ("mnli",)})
     predicted = {"mnli_m": [0, 1, 2, 2], "mnli_mm": [2, 0]}
-    rows, _ = cross_domain.write_outputs(find_positive_classes(make_mapping()), [(run, tmp_path, predicted)])
+    rows, _ = cross_domain.write_outputs(find_positive_classes(make_mapping()), [(run, Path(), predicted)])
     accuracies = {row.evaluated_on: (row.value, row.n) for row in rows if row.metric == "accuracy"}
     assert accuracies == {"mnli_m": (0.75, 4), "mnli_mm": (1.0, 2)}
 

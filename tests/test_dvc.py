@@ -3,8 +3,6 @@
 import ast
 import re
 import shutil
-import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -16,8 +14,9 @@ from stages.files.paths import CHECKED
 from stages.runner.fingerprints import find_closure, find_imported_files
 from stages.runner.handover import list_outputs, read_pipeline
 from stages.schema.settings import Settings
+from tests.places import ROOT
+from tests.processes import run
 
-ROOT = Path(__file__).parents[1]
 STAGES = read_pipeline()
 # for the attributes of operators in the text of the report; not run
 READ = {"report": {"stages/attention"}}
@@ -89,13 +88,8 @@ def reproduce(folder: Path, **stage) -> None:
     for name in (".dvcignore", ".dvc/config"):
         shutil.copyfile(ROOT / name, folder / name)
     (folder / "dvc.yaml").write_text(yaml.safe_dump({"stages": {"s": stage}}))
-    subprocess.run(["git", "init", "--quiet"], cwd=folder, check=True)
-    run_dvc(folder, "repro", "--quiet")
-
-
-def run_dvc(folder: Path, *words: str) -> str:
-    dvc = Path(sys.executable).with_name("dvc")
-    return subprocess.run([dvc, *words], cwd=folder, check=True, capture_output=True, text=True).stdout
+    run(folder, "git", "init", "--quiet")
+    run(folder, "dvc", "repro", "--quiet")
 
 
 def test_an_edit_in_place_of_an_output_does_not_reach_dvcs_cache(tmp_path):
@@ -106,8 +100,8 @@ def test_an_edit_in_place_of_an_output_does_not_reach_dvcs_cache(tmp_path):
         (tmp_path / name).chmod(0o644)
         with (tmp_path / name).open("a") as file:
             file.write(", and edited")
-    run_dvc(tmp_path, "checkout", "--force", "--quiet")
-    assert (tmp_path / "data" / "a").read_text() == "whole"
+    run(tmp_path, "dvc", "checkout", "--force", "--quiet")
+    assert (tmp_path / "data/a").read_text() == "whole"
 
 
 LEFT_BEHIND = (".DS_Store", "._name.jsonl.zst", ".name.py.swp", ".#name.py", "#name.py#", "name.py~", "Thumbs.db")
@@ -120,9 +114,9 @@ def test_no_file_that_an_editor_or_a_desktop_leaves_reruns_a_stage(tmp_path):
     reproduce(tmp_path, cmd="true", deps=["stages/attention"])
     for name in LEFT_BEHIND:
         (folder / name).touch()
-    assert run_dvc(tmp_path, "status", "--json").strip() == "{}"
+    assert run(tmp_path, "dvc", "status", "--json").strip() == "{}"
     (folder / "other.py").touch()
-    assert "stages/attention" in run_dvc(tmp_path, "status", "--json")
+    assert "stages/attention" in run(tmp_path, "dvc", "status", "--json")
 
 
 def list_modules() -> Iterator[tuple[str, Path, set[str]]]:

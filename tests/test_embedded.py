@@ -2,11 +2,11 @@
 
 import hashlib
 import re
-from pathlib import Path
 
 from stages.files.documents import is_generated
+from tests.places import ROOT
 
-FOLDER = Path(__file__).parents[1] / "data/embedded"
+FOLDER = ROOT / "data/embedded"
 ROW = re.compile(r"^\| `([^`]+)`.*\| `([0-9a-f]{64})` \|$", re.MULTILINE)
 
 

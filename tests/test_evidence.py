@@ -1,5 +1,6 @@
 """Published and released numbers, and the quantities and comparisons that follow from the numbers."""
 
+import shutil
 from collections.abc import Callable
 from decimal import ROUND_HALF_UP, Decimal
 from itertools import product
@@ -23,15 +24,56 @@ from stages.evidence import (
     scores,
     specifications,
 )
-from stages.evidence.fields import FIELDS, select_rows
+from stages.evidence.fields import select_rows
 from stages.evidence.statistics import summarise_cell
 from stages.evidence.verdicts import Difference, Statement, judge_difference
-from tests.toy_evidence import fill_table, make_row
+from tests.places import ROOT
+from tests.toy_evidence import compare, fill_table, make_baselines, make_row
 
 TABLES = specifications.load()
 TABLE3 = published.read_table("courtois2024_table3_glue")
 CELLS = pd.read_csv(published.FOLDER / "INDEX.csv").set_index("file")["cells"]
+CELLS.index = CELLS.index.str.removesuffix(".csv")
 SEEDS = {"pretraining_seed": 1, "finetuning_seed": 1}
+
+
+def edit_line(number: int, old: str, new: str) -> Callable[[str], str]:
+    """An edit of the line of this number, from 0."""
+
+    def edit(text: str) -> str:
+        lines = text.splitlines(keepends=True)
+        assert old in lines[number]
+        lines[number] = lines[number].replace(old, new)
+        return "".join(lines)
+
+    return edit
+
+
+BY_HAND = {
+    "a column has another name": ("published/courtois2024_table3_glue.csv", edit_line(0, "value", "number")),
+    "a word for a number": ("published/courtois2024_table3_glue.csv", edit_line(2, "81.04", "high")),
+    "a cell that comes twice": ("published/courtois2024_table3_glue.csv", edit_line(2, "mrpc", "glue_score")),
+    "a file that is cut": ("released/courtois2024_pretraining_loss.csv", lambda text: text[: len(text) // 2]),
+    "an operator that nobody released": ("released/courtois2024_glue_by_seed.csv", edit_line(1, "original", "mine")),
+    "a claim without an identifier": ("published/claims.yaml", lambda text: text.replace("- id:", "- name:", 1)),
+    "points that nobody left open": ("published/protocol.yaml", lambda text: text.replace("unspecified:", "open:")),
+    "a number that no table has": ("published/claimed.yaml", lambda text: text.replace("base.pairwise", "base.mine")),
+}
+
+
+@pytest.mark.parametrize(("name", "edit"), BY_HAND.values(), ids=BY_HAND)
+def test_a_mistake_in_published_or_released_data_is_one_error_that_names_the_file(name, edit, tmp_path, monkeypatch):
+    for folder in ("published", "released"):
+        shutil.copytree(ROOT / "data" / folder, tmp_path / "data" / folder)
+    path = tmp_path / "data" / name
+    path.write_text(edit(path.read_text()))
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(ValueError, match=rf"^data/{name}[:,] .*correct|^data/{name}: .*restore"):
+        published.read_table("courtois2024_table3_glue")
+        released.read_observations()
+        published.read_claims()
+        published.read_protocol()
+        published.read_claimed()
 
 
 @pytest.fixture(scope="module")
@@ -61,19 +103,19 @@ def test_table_3_follows_from_the_released_results_to_the_last_digit(raw):
 
 @pytest.mark.parametrize("name", CELLS.index)
 def test_every_published_cell_has_its_place_in_a_table(name):
-    paper = published.read_table(name.removesuffix(".csv"))
+    paper = published.read_table(name)
     assert len(paper) == CELLS[name]
     assert not paper.duplicated(["row_key", "column_key"]).any()
-    table = fill_table(name.removesuffix(".csv"), [])
+    table = fill_table(name, [])
     assert table["printed"].notna().sum() == len(paper)
     # an empty verdict is no missing verdict
     assert table["verdict"].notna().all()
-    entries = TABLES[name.removesuffix(".csv")].cells or {}
+    entries = TABLES[name].cells or {}
     assert set(entries) <= set(paper["row_key"] + " / " + paper["column_key"])
 
 
 def test_every_published_table_is_specified_and_no_other():
-    assert {f"{name}.csv" for name in TABLES} == set(CELLS.index)
+    assert set(TABLES) == set(CELLS.index)
 
 
 def test_released_losses_have_one_value_every_250_steps_and_end_as_section_4_1_says():
@@ -118,12 +160,6 @@ def test_the_late_loss_is_the_mean_of_ten_evaluations_that_all_lie_in_the_second
 
 
 # Comparisons of two arms
-
-
-def compare(measured: pd.DataFrame, source: str = "reproduced", pairs: tuple = ()) -> pd.DataFrame:
-    """Makes the contrasts of measurements."""
-    nothing = pd.DataFrame(columns=FIELDS)
-    return contrasts.make_contrasts({source: contrasts.collect_quantities(nothing, measured, {})}, 0.95, 0.05, pairs)
 
 
 def score_runs(
@@ -196,7 +232,7 @@ def test_a_pair_without_runs_is_left_out():
 
 def test_every_column_of_the_contrasts_is_described(raw):
     columns = list(contrasts.describe_columns()["column"])
-    assert list(compare(raw.iloc[:0])) == columns == list(compare(raw, "released"))
+    assert list(compare(raw.iloc[:0])) == columns == list(compare(raw, source="released"))
 
 
 def test_a_family_counts_all_columns_and_their_spread_gives_the_detectable_effect():
@@ -258,16 +294,12 @@ def test_rows_are_selected_by_a_value_a_list_or_a_missing_field(fields, chosen):
     assert select_rows(pd.DataFrame(), **fields).empty
 
 
-def test_savings_equal_those_of_table_2():
-    fixed = {"stage": "parameters", "protocol": None, "metric": "masked_lm_parameters", "size": "base"}
-    counts = {"original": 109514298, "symmetric": 102427194, "pairwise": 103017018}
-    rows = [make_row(**fixed, operator=operator, value=value) for operator, value in counts.items()]
-    saved = select_rows(derived.compute_savings(pd.DataFrame(rows)), metric="saved_percent")
-    assert saved["operator"].tolist() == ["original", "symmetric", "pairwise"]
-    assert saved["value"].round(2).tolist() == [0.0, 6.47, 5.93]
-    # Kowsher et al. compare the classifier of shared with the masked-LM model of original.
-    classifier = make_row(**fixed | {"metric": "classifier_parameters"}, operator="shared", value=95337218)
-    mixed = select_rows(derived.compute_savings(pd.DataFrame([rows[0], classifier])), metric="mixed_saved_percent")
+def test_the_mixed_saving_compares_the_classifier_of_shared_with_the_masked_lm_model_of_original():
+    """Kowsher et al. print this saving."""
+    place = {"stage": "parameters", "protocol": None, "size": "base"}
+    model = make_row(**place, metric="masked_lm_parameters", value=109514298)
+    classifier = make_row(**place, metric="classifier_parameters", operator="shared", value=95337218)
+    mixed = select_rows(derived.compute_savings(pd.DataFrame([model, classifier])), metric="mixed_saved_percent")
     assert mixed["value"].round(3).tolist() == [12.945]
 
 
@@ -303,14 +335,13 @@ def test_keys_and_patterns_agree(pattern, key, fields):
 
 def test_question_answering_fills_table_2_of_kowsher_and_the_gains_of_its_text():
     tasks = {"squad1": 0.8, "squad2": 0.6, "squad1_triviaqa": 0.82, "squad2_triviaqa": 0.62}
-    run = {"stage": "question_answering", "protocol": "kowsher2025", "size": "base", "finetuning_seed": 1}
+    place = {"stage": "question_answering", "protocol": "kowsher2025", "size": "base", "finetuning_seed": 1}
+    gains, metrics = {"original": 0.0, "shared": 0.01}, {"exact_match": 0.0, "f1": 0.1}
     rows = []
-    for (task, score), seed in product(tasks.items(), (1, 2)):
-        for operator, gain in (("original", 0.0), ("shared", 0.01)):
-            cell = run | {"operator": operator, "task": task, "pretraining_seed": seed}
-            value = score + gain + seed / 1000
-            rows.append(make_row(**cell, metric="exact_match", value=value))
-            rows.append(make_row(**cell, metric="f1", value=value + 0.1))
+    for task, seed, operator, metric in product(tasks, (1, 2), gains, metrics):
+        value = tasks[task] + gains[operator] + metrics[metric] + seed / 1000
+        run = {"operator": operator, "task": task, "pretraining_seed": seed}
+        rows.append(make_row(**place, **run, metric=metric, value=value))
     run = measurements.compute_measurements(pd.DataFrame(rows)).to_dict("records")
     table = fill_table("kowsher2024_arxiv_table2_squad", run)
     cell = table.set_index(["row_key", "column_key"])["reproduced"]
@@ -327,7 +358,10 @@ def test_question_answering_fills_table_2_of_kowsher_and_the_gains_of_its_text()
     [
         ({}, Difference.LOWER),
         ({"comparable": False}, ""),
-        ({"without_model": {("most_frequent", "courtois2024", "rte", "score"): (0.9, 0.95)}}, Difference.AT_CHANCE),
+        (
+            {"baselines": make_baselines(("most_frequent", "courtois2024", "rte", "score", 0.9, 0.95))},
+            Difference.AT_CHANCE,
+        ),
     ],
 )
 def test_a_published_score_is_compared_with_three_pretraining_runs_if_they_are_comparable(change, verdict):

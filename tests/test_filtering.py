@@ -19,9 +19,10 @@ from stages.filtering.rules import make_judge, select_rules
 from stages.records import origins, reading, records
 from stages.records.ledger import TOTAL, read_ledger
 from stages.records.records import Annotations
+from tests.places import ROOT
 from tests.toy_shards import EXCLUDED, FILTERED, build, make_settings, read_kept_lines, read_totals, write_shard
 
-EMBEDDED = Path(__file__).parents[1] / "data/embedded"
+EMBEDDED = ROOT / "data/embedded"
 pytestmark = pytest.mark.usefixtures("in_an_empty_folder")
 
 PAPER = make_judge(select_rules(make_settings()))
@@ -134,6 +135,12 @@ def test_documents_and_bytes_balance_and_kept_lines_are_unchanged(tmp_path_facto
         ledger = read_balanced_ledger()
     of_total = ledger[(ledger["shard"] == TOTAL) & (ledger["fate"] == "in")]
     assert of_total["documents"].item() == len(lines)
+
+
+def test_documents_that_are_all_empty_are_refused_with_the_key_that_was_read():
+    write_shard([write_record("")] * 3)
+    with pytest.raises(ValueError, match=r"all 3 documents are empty; .* the key `content` is read .*, else `text`"):
+        build()
 
 
 HOSTILE = {
@@ -366,7 +373,7 @@ def test_more_processes_give_the_same_bytes():
 
 
 def test_real_records_of_oscar_22_are_judged_by_their_annotation(shared_data):
-    lines = (shared_data / "oscar" / "oscar_sample.jsonl").read_bytes().splitlines()
+    lines = (shared_data / "oscar/oscar_sample.jsonl").read_bytes().splitlines()
     write_shard(lines)
     build(missing_harmful_pp="keep", malformed_share=0.0)
     unwarned = [line for line in lines if not json.loads(line)["metadata"]["annotation"]]

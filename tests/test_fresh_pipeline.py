@@ -6,9 +6,11 @@ import sys
 
 import pandas as pd
 import pytest
+import yaml
 
 from stages.evidence import baselines, scores
-from tests.toy_pipeline import ENVIRONMENT, change, clone, commit, list_stages_run, run, shrink
+from tests.processes import ENVIRONMENT, run
+from tests.toy_pipeline import change, clone, commit, list_stages_run, merge, shrink
 
 # tasks of eight, at least
 ABOVE_CHANCE, ABOVE_WORDS = 6, 5
@@ -16,17 +18,19 @@ ABOVE_CHANCE, ABOVE_WORDS = 6, 5
 LOST = 0.05
 # stages with jobs in a run without tasks
 TRAINED = ("pretraining", "translation")
+FILES = """
+data: {source: files, root: data/original}
+corpus: {files: ["text/*.txt"], documents: null, shards: 1}
+filtering: {missing_harmful_pp: keep}
+tasks: {names: [], questions: {names: []}}
+"""
 pytestmark = pytest.mark.pipeline
 
 
 def read_files(params: dict) -> None:
     """A text from files, without tasks and translation."""
     shrink(params)
-    params["data"] = {"source": "files", "root": "data/original"}
-    params["corpus"] |= {"files": ["text/*.txt"], "documents": None, "shards": 1}
-    params["filtering"]["missing_harmful_pp"] = "keep"
-    params["tasks"]["names"] = []
-    params["tasks"]["questions"]["names"] = []
+    merge(params, yaml.safe_load(FILES))
     params["translation"]["protocols"] = {}
 
 
@@ -98,7 +102,7 @@ def test_at_the_default_scale_a_model_learns_and_pre_training_matters(tmp_path):
     rows = pd.concat([pd.read_csv(path, dtype={"protocol": "str", "condition": "str"}) for path in paths])
     references = baselines.collect_scores(rows, 0.95)
     measured = pd.concat([scores.compute_column_scores(rows), rows[rows["stage"] == "question_answering"]])
-    found = baselines.add_baselines(measured, baselines.map_scores(references)).set_index("evaluated_on")
+    found = baselines.add_baselines(measured, references).set_index("evaluated_on")
     glue = found[found["metric"] == "score"]
     tasks = glue.drop(index="mnli_mm")
     assert (~tasks["at_chance"]).sum() >= ABOVE_CHANCE

@@ -59,7 +59,7 @@ def test_the_embedded_tasks_are_read_like_real_tasks(tmp_path):
         task = TASKS[name]
         for split in task.splits:
             frame = pd.read_parquet(tmp_path / name / f"{split.name}.parquet")
-            assert tuple(frame) == glue.COLUMNS
+            assert list(frame) == glue.COLUMNS
             assert frame["example_id"].is_unique
             assert frame["text_b"].isna().all() == (len(task.texts) == 1)
             if task.labels:
@@ -120,6 +120,9 @@ def test_a_file_may_have_the_line_ends_of_any_system(tmp_path, end):
         ("cola", ["gj04\t1\t\tA.", "gj04\t0\tA."], r"line 2: 3 columns, expected 4"),
         ("rte", ["index\tsentence1\tsentence2\tlabel", "0\ta\tb\tneutral"], r"'neutral', allowed: entailment"),
         ("stsb", ["sentence1\tsentence2\tscore", "a\tb\t5.1"], r"line 2: label '5\.1', allowed: a number from 0 to 5"),
+        # saved again by spreadsheets, which quote all cells, or cells with a mark
+        ("sst2", ['"sentence"\t"label"', '"a"\t1', '"b"\t"0"'], r"train\.tsv: 5 cells are in quotation marks"),
+        ("sst2", ["sentence\tlabel", '"so ""good"" a film"\t1', "b\t0"], r"train\.tsv: 1 cells .* without quoting"),
     ],
 )
 def test_a_fault_is_named_with_its_file_and_line(tmp_path, task, lines, message):
@@ -223,14 +226,19 @@ def test_a_text_that_datasets_reads_from_csv_as_missing_is_one_clear_error(tmp_p
     [parquet] = folder.iterdir()
     parquet.unlink()
     (folder / "validation-0.csv").write_text(f"sentence1,sentence2,label\na,b,0\nc,{word},1\n")
-    with pytest.raises(ValueError, match=r"glue, rte, validation: row 1 lacks a text \(`datasets` reads"):
+    with pytest.raises(ValueError, match=r"glue, rte, validation, row 1: .* got `null`.* \(`datasets` reads"):
         glue.read_hub(repository, TASKS["rte"], TASKS["rte"].splits[1])
 
 
-def test_labels_in_words_of_a_folder_in_the_layout_of_the_hub_are_one_clear_error(tmp_path):
-    repository = make_hub(tmp_path / "glue", [{"sentence1": "a", "sentence2": "b", "label": "entailment"}], "rte")
-    with pytest.raises(ValueError, match="glue, rte: label 'entailment', expected a number"):
-        glue.read_hub(repository, TASKS["rte"], TASKS["rte"].splits[1])
+WRONG = [("rte", "entailment"), ("rte", 2), ("rte", 0.4), ("stsb", 6.5), ("stsb", -2.0), ("rte", 1)]
+
+
+@pytest.mark.parametrize(("task", "label"), WRONG)
+def test_rows_of_another_form_in_the_layout_of_the_hub_are_one_clear_error(task, label, tmp_path):
+    second = 5 if label == 1 else "b"
+    repository = make_hub(tmp_path / "glue", [{"sentence1": "a", "sentence2": second, "label": label}], task)
+    with pytest.raises(ValueError, match=rf"glue, {task}, validation, row 0: .*{label}'?\): .*; name a repository"):
+        glue.read_hub(repository, TASKS[task], TASKS[task].splits[1])
 
 
 def test_the_hub_is_read_at_one_commit_which_the_statistics_name(monkeypatch):

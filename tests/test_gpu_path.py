@@ -3,7 +3,6 @@
 import os
 import threading
 from functools import partial
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -34,17 +33,14 @@ NARROW = {"hidden": 16, "heads": 2, "intermediate": 16}
 
 
 @pytest.fixture
-def flags():
+def flags(monkeypatch):
     """Restores PyTorch's settings after the test, and has `find_device` look for a GPU again."""
-    workspace = os.environ.get("CUBLAS_WORKSPACE_CONFIG")
+    monkeypatch.setenv("CUBLAS_WORKSPACE_CONFIG", "as before")
     optimisation.find_device.cache_clear()
     yield
     torch.use_deterministic_algorithms(False)
     torch.utils.deterministic.fill_uninitialized_memory = True
     torch.backends.cuda.enable_cudnn_sdp(True)
-    os.environ.pop("CUBLAS_WORKSPACE_CONFIG")
-    if workspace:
-        os.environ["CUBLAS_WORKSPACE_CONFIG"] = workspace
     optimisation.find_device.cache_clear()
 
 
@@ -60,7 +56,6 @@ def test_a_gpu_is_asked_for_strictly_deterministic_kernels_and_for_no_attention_
 
 def test_without_a_gpu_no_setting_is_changed(flags, monkeypatch):
     monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
-    os.environ["CUBLAS_WORKSPACE_CONFIG"] = "as before"
     assert not optimisation.has_gpu()
     assert not torch.are_deterministic_algorithms_enabled()
     assert os.environ["CUBLAS_WORKSPACE_CONFIG"] == "as before"
@@ -253,16 +248,3 @@ def test_words_of_the_padding_change_neither_loss_nor_gradients(words):
         found.append([loss, *torch.autograd.grad(loss, parameters)])
     assert logits.shape == (7, 64)
     torch.testing.assert_close(found[1], found[0])
-
-
-def test_only_a_batch_with_padding_has_a_mask():
-    def show_inputs(ids, attention_mask, token_type_ids):
-        return SimpleNamespace(logits=(ids, attention_mask))
-
-    ids = (np.arange(5), np.arange(5), np.arange(3))
-    examples = finetuning.Encoded(ids, ids, np.zeros(3))
-    _, mask = finetuning.compute_logits(show_inputs, examples, np.array([0, 1]))
-    assert mask is None
-    padded, mask = finetuning.compute_logits(show_inputs, examples, np.array([0, 2]))
-    assert padded.tolist() == [[0, 1, 2, 3, 4], [0, 1, 2, 0, 0]]
-    assert mask.tolist() == [[1] * 5, [1, 1, 1, 0, 0]]

@@ -1,17 +1,15 @@
 """The installed package is complete: the operators run without the packages of the pipeline."""
 
-import os
 import re
 import shutil
-import subprocess
-import sys
 import tomllib
 import zipfile
-from pathlib import Path
 
 import yaml
 
-ROOT = Path(__file__).parents[1]
+from tests.places import ROOT
+from tests.processes import run
+
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
 BUILD = "from setuptools import build_meta; build_meta.build_wheel('wheels')"
 IMPORTED = {  # a distribution: its module, where the name is another
@@ -48,7 +46,7 @@ def test_a_wheel_holds_the_operators_alone_and_they_run_without_the_packages_of_
     shutil.copytree(ROOT / "stages/attention", source, ignore=shutil.ignore_patterns("__pycache__"))
     for name in ("pyproject.toml", "README.md", "LICENSE"):
         shutil.copyfile(ROOT / name, tmp_path / name)
-    subprocess.run([sys.executable, "-c", BUILD], cwd=tmp_path, check=True, capture_output=True)
+    run(tmp_path, "python", "-c", BUILD)
     [wheel] = (tmp_path / "wheels").iterdir()
     archive, citation = zipfile.ZipFile(wheel), yaml.safe_load((ROOT / "CITATION.cff").read_text())
     held = {name for name in archive.namelist() if ".dist-info/" not in name}
@@ -56,5 +54,4 @@ def test_a_wheel_holds_the_operators_alone_and_they_run_without_the_packages_of_
     assert f"-{citation['version']}-" in wheel.name
     archive.extractall(tmp_path / "target")
     absent = ["stages", *(IMPORTED.get(name, name) for name in pipeline - needed)]
-    environment = os.environ | {"PYTHONPATH": str(tmp_path / "target")}
-    subprocess.run([sys.executable, "-c", ALONE, *absent], cwd=tmp_path, env=environment, check=True)
+    run(tmp_path, "python", "-c", ALONE, *absent, PYTHONPATH=str(tmp_path / "target"))

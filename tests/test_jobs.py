@@ -23,7 +23,7 @@ from safetensors import SafetensorError
 from stages.files import observations
 from stages.files.code import compute_source_digest
 from stages.files.paths import RESULTS
-from stages.files.storage import write_atomically
+from stages.files.storage import acquire_lock, read_states, write_atomically
 from stages.runner import bars, errors, fingerprints, gpus, jobs, pool, results, worker
 from stages.runner.cluster import run_on_cluster
 from stages.runner.jobs import Job
@@ -165,6 +165,28 @@ def test_a_job_that_must_leave_more_is_called_again_and_a_job_that_must_leave_le
     assert calls == [1, 2, 2, 3]
 
 
+def test_a_file_that_no_result_lists_does_not_count_and_is_made_again():
+    """A killed process may leave such a file, even an empty one."""
+    plan = [Job("x = 1", Marking(seed=1, required=("a",)), (), required=("a",))]
+    [(folder, _)] = jobs.run(marking, plan, "squares")
+    (folder / "b").write_text("of a killed process")
+    more = [Job("x = 1", Marking(seed=1, required=("b",)), (), required=("b",))]
+    jobs.run(marking, more, "squares")
+    assert (folder / "b").read_text() == "" and count_calls() == 2
+
+
+def test_a_reader_leaves_a_damaged_job_to_the_process_that_works_on_it(capsys):
+    [(folder, result)] = jobs.run(square, make_jobs(3), "squares")
+    whole = (folder / "calls").read_bytes()
+    (folder / "calls").unlink()
+    with acquire_lock(folder.with_suffix(".lock")):
+        assert jobs._read_finished(make_jobs(3), [folder], "squares") == [None]
+        assert (folder / "result.json").exists()
+        (folder / "calls").write_bytes(whole)
+    assert jobs.run(square, make_jobs(3), "squares") == [(folder, result)]
+    assert "computed again" not in capsys.readouterr().out
+
+
 HANDED_ON = {
     "whole": (lambda: None, 0),
     "a file is missing": (lambda: next(RESULTS.glob("squares/*/calls")).unlink(), 1),
@@ -236,8 +258,7 @@ def package(tmp_path, monkeypatch) -> dict[str, Path]:
         modules[path.stem] = path
     monkeypatch.setattr(fingerprints, "ROOT", tmp_path)
     monkeypatch.setattr(fingerprints, "LEFT_OUT", (tmp_path / "stages" / "files",))
-    # as if this process had begun after these files were made
-    monkeypatch.setattr(fingerprints, "IMPORTED", time.time() + 1)
+    monkeypatch.setattr(fingerprints, "STATES", read_states(tmp_path))
     return modules
 
 
@@ -253,6 +274,12 @@ def test_an_edit_of_an_imported_module_changes_the_digest_of_code_and_no_other_e
     assert fingerprints.compute_code_digest(package["job"], as_loaded=True) == before
 
 
+def test_a_yaml_file_with_the_name_of_an_imported_module_counts_in_the_digest_of_code(package):
+    before = fingerprints.compute_code_digest(package["job"])
+    package["near"].with_suffix(".yaml").write_text("x: 1")
+    assert fingerprints.compute_code_digest(package["job"]) != before
+
+
 def test_wording_does_not_count_in_the_digest_of_a_file_that_is_python(tmp_path):
     texts = ["x = 1\n", '"""Words."""\n\nx = 1  # more\n', "x = 2\n", "x = 1 (\n", "x = 1 (  \n"]
     digests = []
@@ -265,9 +292,8 @@ def test_wording_does_not_count_in_the_digest_of_a_file_that_is_python(tmp_path)
     assert len(set(digests)) == 7
 
 
-def test_code_that_was_changed_and_changed_back_after_the_import_counts_as_other_code(package, monkeypatch):
+def test_code_that_was_changed_and_changed_back_after_the_import_counts_as_other_code(package):
     before = fingerprints.compute_code_digest(package["job"])
-    monkeypatch.setattr(fingerprints, "IMPORTED", package["job"].stat().st_ctime - 0.001)
     package["near"].write_text(package["near"].read_text())
     assert fingerprints.compute_code_digest(package["job"]) == before
     assert fingerprints.compute_code_digest(package["job"], as_loaded=True) != before
@@ -561,9 +587,14 @@ def test_a_missing_input_is_named():
         jobs.run(square, make_jobs(1, inputs=(Path("nowhere"),)), "squares")
 
 
-def kill_the_first_that_works(killed: list[int]) -> None:
+def wait_for_work() -> list[int]:
     while not (workers := list_workers()):
         time.sleep(0.01)
+    return workers
+
+
+def kill_the_first_that_works(killed: list[int]) -> None:
+    workers = wait_for_work()
     killed.append(workers[0])
     os.kill(workers[0], signal.SIGKILL)
 
@@ -580,6 +611,16 @@ def test_a_cluster_gives_the_same_results_although_a_worker_dies(cluster):
     assert [result["square"] for _, result in left] == [x**2 for x in range(5)]
     assert count_calls() == 6
     assert set(list_workers()) != set(killed)
+
+
+def test_a_scheduler_that_dies_amid_jobs_is_one_line_with_the_way_on():
+    distributed = pytest.importorskip("distributed", reason="the extra `cluster` is not installed")
+    with distributed.LocalCluster(n_workers=1, threads_per_worker=1, dashboard_address=None) as cluster:
+        killer = threading.Thread(target=lambda: (wait_for_work(), cluster.close()))
+        killer.start()
+        with pytest.raises(RuntimeError, match=r"the Dask scheduler at tcp://\S+ is gone; start `dask scheduler`"):
+            jobs.run(slow_square, make_jobs(*range(20)), "squares", workers=cluster.scheduler_address)
+        killer.join()
 
 
 def test_a_scheduler_that_does_not_answer_is_named(monkeypatch):
@@ -625,8 +666,15 @@ def locks(tmp_path, monkeypatch) -> Path:
     return tmp_path / f"fewer-attention-weights-{os.getuid()}"
 
 
-@pytest.mark.parametrize("trap", ["a link", "open to others", "a link in the place of the lock"])
-def test_the_lock_of_a_gpu_does_not_follow_a_link_of_another_user(trap, locks):
+TRAPS = {
+    "a link": "to this user only",
+    "open to others": "to this user only",
+    "a link in the place of the lock": "symbolic link",
+}
+
+
+@pytest.mark.parametrize(("trap", "message"), TRAPS.items())
+def test_the_lock_of_a_gpu_does_not_follow_a_link_of_another_user(trap, message, locks):
     victim = locks.with_name("victim")
     victim.write_text("precious")
     if trap == "a link":
@@ -636,8 +684,8 @@ def test_the_lock_of_a_gpu_does_not_follow_a_link_of_another_user(trap, locks):
         locks.mkdir(mode=0o700)
         (locks / "gpu-0-0.lock").symlink_to(victim)
     if trap == "open to others":
-        locks.chmod(0o777)
-    with pytest.raises((ValueError, OSError), match="to this user only|symbolic link"):
+        locks.chmod(0o755)
+    with pytest.raises((ValueError, OSError), match=message):
         gpus.bind_to_gpu.__wrapped__(("0",))
     assert victim.read_text() == "precious"
 

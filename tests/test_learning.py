@@ -104,13 +104,17 @@ def test_biases_and_layer_norms_are_not_decayed_and_operators_own_matrices_are()
         assert decay[id(parameter)] == (0.0 if exempt else 0.1), name
 
 
+def set_gradients(model: torch.nn.Module, value: float) -> None:
+    for parameter in model.parameters():
+        parameter.grad = torch.full_like(parameter, value)
+
+
 @pytest.mark.parametrize(("operator", "scores"), [("pairwise", {"S"}), ("shared", {"D_q", "D_k"})])
 def test_a_score_rate_is_that_of_the_scores_own_parameters_alone(operator, scores):
     model = OperatorBertForMaskedLM(make_configuration(operator, **TOY, vocab_size=VOCABULARY, score_rate=5.0))
     adamw = build_optimiser(model, (0.9, 0.999), 1e-8, 0.0)
     before = {name: parameter.detach().clone() for name, parameter in model.named_parameters()}
-    for parameter in model.parameters():
-        parameter.grad = torch.ones_like(parameter)
+    set_gradients(model, 1.0)
     apply_gradients(model, adamw, 1e-3, 1e9)
     for name, parameter in model.named_parameters():
         rate = 5e-3 if name.rpartition(".")[2] in scores else 1e-3
@@ -122,8 +126,7 @@ def test_a_score_rate_is_that_of_the_scores_own_parameters_alone(operator, score
 def test_gradients_are_clipped_together_and_their_norm_before_is_returned():
     model = torch.nn.Linear(2, 1)
     adamw = build_optimiser(model, (0.5, 0.9), 1e-8, 0.0)
-    for parameter in model.parameters():
-        parameter.grad = torch.full_like(parameter, 3.0)
+    set_gradients(model, 3.0)
     assert apply_gradients(model, adamw, 1e-3, 1.0).item() == pytest.approx(27**0.5)
     # the first moment is half of the clipped gradient
     moments = [adamw.state[parameter]["exp_avg"].flatten() for parameter in model.parameters()]
@@ -137,8 +140,7 @@ def test_a_gradient_that_is_not_finite_changes_neither_weights_nor_moments(bad, 
     adamw = build_optimiser(model, (0.9, 0.999), 1e-8, 0.1)
     states = []
     for value in (1.0, bad):
-        for parameter in model.parameters():
-            parameter.grad = torch.full_like(parameter, value)
+        set_gradients(model, value)
         apply_gradients(model, adamw, 1e-2, clipping)
         tensors = [parameter.detach() for parameter in model.parameters()]
         for parameter in model.parameters():
@@ -206,7 +208,7 @@ def finetune(weights, tokenizer, table, **changes):
 @pytest.mark.parametrize("operator", OPERATORS)
 def test_every_operator_pretrains_and_fine_tunes_to_finite_predictions(operator, tokens, tokenizer, table, tmp_path):
     log, _ = save_pretrained(tokens, tmp_path / "a", operator)
-    predictions = finetune(tmp_path / "a" / "model", tokenizer, table, epochs=1)
+    predictions = finetune(tmp_path / "a/model", tokenizer, table, epochs=1)
     assert np.isfinite([entry["validation_loss"] for entry in log]).all()
     assert set(predictions) <= {0.0, 1.0}
     assert len(predictions) == 120
@@ -216,7 +218,7 @@ def test_every_operator_pretrains_and_fine_tunes_to_finite_predictions(operator,
 @pytest.mark.parametrize("operator", ["original", "symmetric", "pairwise", "shared"])
 def test_fine_tuning_learns(operator, tokens, tokenizer, table, tmp_path):
     save_pretrained(tokens, tmp_path / "a", operator)
-    predictions = finetune(tmp_path / "a" / "model", tokenizer, table)
+    predictions = finetune(tmp_path / "a/model", tokenizer, table)
     labels = pd.read_parquet(table)["label"]
     assert (labels == predictions).mean() > 0.9
 
@@ -236,15 +238,20 @@ def test_examples_are_cut_to_the_maximum_length_between_the_special_tokens(token
     assert {(ids[0], ids[-1]) for ids in examples.ids} == {(SPECIAL["[CLS]"], SPECIAL["[SEP]"])}
 
 
-def test_the_model_sees_which_text_a_token_is_from(tokenizer):
+def test_the_model_sees_which_text_a_token_is_from_and_a_mask_only_with_padding(tokenizer):
     def show_inputs(ids, attention_mask, token_type_ids):
-        return SimpleNamespace(logits=torch.cat([ids, token_type_ids]))
+        return SimpleNamespace(logits=(ids, attention_mask, token_type_ids))
 
-    frame = pd.DataFrame({"text_a": ["w5 w6"], "text_b": ["w7"], "label": [0]})
-    examples = finetuning.encode_frame(frame, tokenizer, 16)
-    ids, types = finetuning.compute_logits(show_inputs, examples, np.array([0])).tolist()
-    assert ids == [SPECIAL["[CLS]"], 5, 6, SPECIAL["[SEP]"], 7, SPECIAL["[SEP]"]]
-    assert types == [0, 0, 0, 0, 1, 1]
+    table = tokenizer.with_name("table.parquet")
+    pd.DataFrame({"text_a": ["w5 w6", "w8"], "text_b": ["w7", None], "label": 0}).to_parquet(table)
+    examples = finetuning.encode_table(table, tokenizer, 16)
+    ids, mask, types = finetuning.compute_logits(show_inputs, examples, np.array([0]))
+    assert ids.tolist() == [[SPECIAL["[CLS]"], 5, 6, SPECIAL["[SEP]"], 7, SPECIAL["[SEP]"]]]
+    assert types.tolist() == [[0, 0, 0, 0, 1, 1]]
+    assert mask is None
+    ids, mask, _ = finetuning.compute_logits(show_inputs, examples, np.array([0, 1]))
+    assert ids[1].tolist() == [SPECIAL["[CLS]"], 8, SPECIAL["[SEP]"], 0, 0, 0]
+    assert mask.tolist() == [[1] * 6, [1, 1, 1, 0, 0, 0]]
 
 
 def test_every_epoch_has_a_new_order_and_the_schedule_spans_all_epochs(monkeypatch):

@@ -17,6 +17,7 @@ from tests.toy import TOY, write_word_tokenizer
 from tests.toy_weights import move_parameters
 
 PLACES = ("word_embeddings", "embedding_output")
+in_both_places = pytest.mark.parametrize("place", PLACES)
 PAD, CLS, SEP = 0, 2, 3
 PADDING, SPECIAL = torch.tensor([PAD]), torch.tensor([PAD, CLS, SEP])
 FRAME = pd.DataFrame({"text_a": ["w7 w8 w9 w10 w11"] * 20, "text_b": ["w12 w13", None] * 10, "label": 0})
@@ -62,7 +63,7 @@ BATCH = torch.tensor([[CLS, 7, 8, 9, SEP], [CLS, 7, SEP, PAD, PAD]])
 def add_noise(model, place: str, seed: int, spared: torch.Tensor = PADDING) -> torch.Tensor:
     """Computes the vectors [2, 5, 16] that the noise adds to the embeddings of BATCH."""
     clean = embed(model, place, BATCH)
-    with noise.add_noise(model, "exact_norm", place, 0.5, 2.0, seed, spared):
+    with noise.add_noise(model, make_settings(kind="exact_norm", place=place), 0.5, 2.0, seed, spared):
         return embed(model, place, BATCH) - clean
 
 
@@ -75,7 +76,7 @@ def test_noise_has_the_stated_norm(kind, norm):
         torch.testing.assert_close(norms, torch.full_like(norms, 0.4 * norm))
 
 
-@pytest.mark.parametrize("place", PLACES)
+@in_both_places
 def test_the_average_norm_is_over_all_tokens_that_take_noise_whatever_is_padded(place):
     model, examples = make_model(), make_examples()
     whole = []
@@ -89,13 +90,13 @@ def test_the_average_norm_is_over_all_tokens_that_take_noise_whatever_is_padded(
         assert average == pytest.approx(torch.cat(norms).mean().item())
 
 
-@pytest.mark.parametrize("place", PLACES)
+@in_both_places
 def test_padding_and_spared_tokens_stay_clean(place):
     difference = add_noise(make_model(), place, seed=1, spared=SPECIAL)
     assert torch.equal(difference.norm(dim=-1) > 1e-6, BATCH > SEP)
 
 
-@pytest.mark.parametrize("place", PLACES)
+@in_both_places
 @pytest.mark.parametrize("operator", ["pairwise", "shared", "hadamard"])
 def test_one_seed_gives_every_operator_the_same_noise(operator, place):
     reference = add_noise(make_model(), place, seed=1)
@@ -143,6 +144,3 @@ def test_every_model_that_finetuning_keeps_is_evaluated_and_no_other():
     for run in stage.plan_runs(settings, models):
         evaluated.append((run.folder, run.task, run.evaluated_on, run.pretraining_seed, run.seed))
     assert evaluated == sorted(kept)
-
-
-# noise in the text

@@ -1,14 +1,11 @@
 """Every operator against a slow float64 reference from the equation, and against known properties."""
 
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
 import pytest
 import torch
-import yaml
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch import nn
@@ -23,11 +20,14 @@ from stages.parameters import stage as parameters
 from stages.schema.operators import describe_operators
 from stages.schema.settings import Settings
 from stages.settings.stage import require_own_operators
+from tests.places import ROOT
+from tests.processes import run
 from tests.toy import OWN, write_own_operator
+from tests.toy_settings import edit_laptop
+from tests.toy_weights import move_parameters
 
-ROOT = Path(__file__).parents[1]
 POSITIONAL = ["hadamard", "hadamard_by_head", "fixed"]
-SYMMETRIC = ["symmetric", "partial_qk", "shared", "tied_qkv"]
+for_every_operator = pytest.mark.parametrize("operator", SELF_ATTENTION)
 
 
 def make_operator(operator: str, hidden=24, heads=3, positions=7, **others) -> SelfAttention:
@@ -42,7 +42,7 @@ def build_operator(operator: str, hidden=24, heads=3, positions=7, seed=5) -> An
     module = make_operator(operator, hidden, heads, positions).double()
     with torch.no_grad():
         for parameter in module.parameters():
-            parameter.copy_(torch.randn(parameter.shape, generator=generator, dtype=torch.float64))
+            parameter.normal_(generator=generator)
     return module
 
 
@@ -59,10 +59,9 @@ def compute_scores_and_values(operator: str, m, X, i: int) -> Any:  # noqa: C901
     n, d = len(X), m.width
     head = slice(i * d, (i + 1) * d)
     root = d**0.5
-    S: Any = apply_linear(X, m.shared) if "shared" in m.linear_layers else None
-    Q: Any = apply_linear(X, m.query)[:, head] if "query" in m.linear_layers else None
-    K: Any = apply_linear(X, m.key)[:, head] if "key" in m.linear_layers else None
-    V: Any = apply_linear(X, m.value)[:, head] if "value" in m.linear_layers else None
+    whole = {name: apply_linear(X, getattr(m, name)) for name in m.linear_layers}
+    of_head: Any = {name: T[:, head] for name, T in whole.items()}
+    Q, K, V, S = (of_head.get(name) for name in ("query", "key", "value", "shared"))
     match operator:
         case "original":
             return Q @ K.T / root, V
@@ -71,18 +70,17 @@ def compute_scores_and_values(operator: str, m, X, i: int) -> Any:  # noqa: C901
         case "pairwise":
             return Q @ m.S[i] @ Q.T / root, V
         case "partial_qk":
-            S = apply_linear(X, m.query)
-            scaled = S @ torch.diag(m.D)
-            return scaled[:, head] @ S[:, head].T / root, V
+            scaled = whole["query"] @ torch.diag(m.D)
+            return scaled[:, head] @ Q.T / root, V
         case "shared":
-            Q = S @ torch.diag(m.D_q)
-            K = S @ torch.diag(m.D_k)
-            V = S @ torch.diag(m.D_v)
+            Q = whole["shared"] @ torch.diag(m.D_q)
+            K = whole["shared"] @ torch.diag(m.D_k)
+            V = whole["shared"] @ torch.diag(m.D_v)
             return Q[:, head] @ K[:, head].T / root, V[:, head]
         case "tied_qkv":
-            return S[:, head] @ S[:, head].T / root, S[:, head]
+            return S @ S.T / root, S
         case "shared_kv":
-            return Q @ S[:, head].T / root, S[:, head]
+            return Q @ S.T / root, S
         case "identity_query":
             return X[:, head] @ K.T / root, V
         case "hadamard":
@@ -118,7 +116,7 @@ def assert_equal_gradients(found, wanted, parameters):
             torch.testing.assert_close(one, other, rtol=1e-8, atol=1e-8)
 
 
-@pytest.mark.parametrize("operator", SELF_ATTENTION)
+@for_every_operator
 @settings(max_examples=8, deadline=None)
 @given(
     batch=st.integers(1, 3),
@@ -143,25 +141,27 @@ def test_scores_output_and_gradients_equal_the_definition_at_any_size(operator, 
     assert_equal_gradients(found, outputs, [X, *module.parameters()])
 
 
-@pytest.mark.parametrize("masked", ["nothing", "booleans", "numbers"])
-@pytest.mark.parametrize("operator", SELF_ATTENTION)
-def test_a_self_score_is_added_to_the_score_of_a_token_with_itself(operator, masked):
+PAST = torch.ones(5, 5, dtype=torch.bool).tril()
+ADDED = torch.full((5, 5), 0.3, dtype=torch.float64).masked_fill(~PAST, -torch.inf)
+# a mask, and the numbers that it adds to the scores
+MASKS = {
+    "nothing": (None, torch.zeros(5, 5)),
+    "booleans": (PAST[None, None], ADDED - 0.3),
+    "numbers": (ADDED[None, None], ADDED),
+}
+
+
+@pytest.mark.parametrize(("mask", "added"), MASKS.values(), ids=MASKS)
+@for_every_operator
+def test_a_self_score_is_added_to_the_score_of_a_token_with_itself(operator, mask, added):
     module, X = build_operator(operator), draw_inputs()
     module.self_score = 1.8
-    past = torch.ones(5, 5, dtype=torch.bool).tril()
-    mask, added = None, torch.zeros(5, 5, dtype=torch.float64)
-    if masked == "booleans":
-        mask, added = past[None, None], added.masked_fill(~past, -torch.inf)
-    if masked == "numbers":
-        added = (added + 0.3).masked_fill(~past, -torch.inf)
-        mask = added[None, None]
-    added = added + 1.8 * torch.eye(5, dtype=torch.float64)
-    _, weights, output = compute_reference(operator, module, X[0], added)
+    _, weights, output = compute_reference(operator, module, X[0], added + 1.8 * torch.eye(5, dtype=torch.float64))
     torch.testing.assert_close(module(X, mask)[0], output, rtol=1e-9, atol=1e-9)
     torch.testing.assert_close(module.compute_weights(X, mask)[0], weights, rtol=1e-9, atol=1e-9)
 
 
-@pytest.mark.parametrize("operator", SELF_ATTENTION)
+@for_every_operator
 def test_a_self_score_changes_no_attention_to_another_sequence_and_no_first_weight(operator):
     plain, scored = make_operator(operator), make_operator(operator, self_score=1.8)
     for one, other in zip(plain.parameters(), scored.parameters(), strict=True):
@@ -169,10 +169,11 @@ def test_a_self_score_changes_no_attention_to_another_sequence_and_no_first_weig
     X, memory = torch.randn(2, 4, 24), torch.randn(2, 4, 24)
     assert torch.equal(scored(X, memory=memory), plain(X, memory=memory))
     assert not torch.allclose(scored(X), plain(X))
+    assert torch.equal(scored(X, memory=X), scored(X))
 
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
-@pytest.mark.parametrize("operator", ["original", *SYMMETRIC])
+@pytest.mark.parametrize("operator", ["original", "symmetric", "partial_qk", "shared", "tied_qkv"])
 def test_the_masked_score_of_a_token_with_itself_has_no_weight_however_well_the_token_matches(operator, dtype):
     module = make_operator(operator, self_score=-1.0e4).to(dtype)
     X = 3 * torch.randn(2, 4, 24, dtype=dtype)
@@ -186,7 +187,7 @@ def test_the_masked_score_of_a_token_with_itself_has_no_weight_however_well_the_
 # identities
 
 
-@pytest.mark.parametrize("operator", SYMMETRIC)
+@pytest.mark.parametrize("operator", ["symmetric", "partial_qk", "shared", "tied_qkv"])
 def test_scores_are_symmetric_in_the_two_tokens(operator):
     A = build_operator(operator).compute_scores(draw_inputs())
     torch.testing.assert_close(A, A.mT)
@@ -212,14 +213,14 @@ def test_positive_diagonals_make_shared_a_tied_operator_with_other_weights():
     torch.testing.assert_close(tied(X) * module.D_v / root, module(X))
 
 
+# starts and limits
+
+
 def test_pairwise_from_the_identity_starts_as_symmetric():
     pairwise, symmetric = make_operator("pairwise", start="identity"), make_operator("symmetric")
     symmetric.load_state_dict(pairwise.state_dict(), strict=False)
     X = torch.randn(1, 5, 24)
     torch.testing.assert_close(pairwise(X), symmetric(X))
-
-
-# starts and limits
 
 
 @pytest.mark.parametrize(("start", "deviation"), [("normal", 1.0), ("scaled", 1 / 8)])
@@ -247,6 +248,8 @@ def test_positional_weights_start_as_keras_would():
 def test_a_sequence_longer_than_the_positions_is_a_clear_error(operator):
     with pytest.raises(ValueError, match="weights for 7 positions; a sequence has 8"):
         build_operator(operator)(draw_inputs(n=8))
+    with pytest.raises(ValueError, match="weights for 7 positions; a sequence has 8"):
+        build_operator(operator)(draw_inputs(n=3), memory=draw_inputs(n=8))
 
 
 class Forwarding(SELF_ATTENTION["original"]):
@@ -267,8 +270,7 @@ class Forwarding(SELF_ATTENTION["original"]):
         (lambda: make_operator("original", heads=-1), "-1 heads do not divide"),
         (lambda: make_configuration("original", **NARROW | {"heads": 0}), "0 heads do not divide the hidden size 64"),
         (lambda: make_operator("original", hidden=0), "3 heads do not divide the hidden size 0"),
-        (lambda: make_operator("original", dropout=1.5), "dropout 1.5; expected a rate from 0 to less than 1"),
-        (lambda: make_operator("original", dropout=1.0), "dropout 1.0; expected"),
+        (lambda: make_operator("original", dropout=1.0), "dropout 1.0; expected a rate from 0 to less than 1"),
         (lambda: make_operator("original", dropout=float("nan")), "dropout nan; expected"),
         (
             lambda: make_operator("pairwise", start="ones"),
@@ -299,7 +301,7 @@ def test_a_class_in_place_of_a_name_is_an_error_that_says_how_to_build_a_layer_o
         build_attention(Forwarding, 64, 4)
 
 
-@pytest.mark.parametrize("operator", SELF_ATTENTION)
+@for_every_operator
 def test_dropout_hides_other_weights_in_every_sequence_of_a_batch(operator):
     module = make_operator(operator, dropout=0.5).train()
     one, other = module(torch.randn(5, 24).expand(2, -1, -1))
@@ -328,8 +330,7 @@ def test_the_first_scores_spread_as_the_closed_formula_says_or_as_asked(operator
     module = build_in_a_new_model(operator, size, deviation, start=start, score_spread=score_spread)
     # inputs such as a LayerNorm gives
     X = nn.functional.layer_norm(torch.randn(64, module.hidden), (module.hidden,))
-    with torch.no_grad():
-        scores = torch.stack([compute_scores_and_values(operator, module, X, i)[0] for i in range(module.heads)])
+    [scores] = module.compute_scores(X[None])
     measured = scores[:, ~torch.eye(64, dtype=torch.bool)].std().item()
     assert measured == pytest.approx(score_spread or module.compute_first_spread(deviation), rel=0.07)
 
@@ -358,17 +359,12 @@ MOVED = {
 }
 
 
-@pytest.mark.parametrize("operator", SELF_ATTENTION)
+@for_every_operator
 def test_a_score_spread_moves_nothing_else(operator):
     plain = build_in_a_new_model(operator, NARROW, 0.05).state_dict()
     spread = build_in_a_new_model(operator, NARROW, 0.05, score_spread=3.0).state_dict()
     moved = {name for name in plain if not torch.equal(plain[name], spread[name])}
     assert moved == MOVED[operator]
-
-
-def test_a_tied_start_ties_in_a_whole_model_too():
-    module = build_in_a_new_model("original", NARROW, 0.05, start="tied", score_spread=3.0)
-    assert torch.equal(module.key.weight, module.query.weight)
 
 
 # attention over parameters
@@ -383,10 +379,7 @@ def test_attention_over_parameters_has_the_weights_of_the_network_that_it_replac
 
 @pytest.mark.parametrize("heads", [1, 4])
 def test_attention_over_parameters_equals_its_definition(heads):
-    module = AttentionOverParameters(12, heads, 3, 5, 0.0).double()
-    with torch.no_grad():
-        for parameter in module.parameters():
-            parameter.normal_()
+    module = move_parameters(AttentionOverParameters(12, heads, 3, 5, 0.0).double(), 1.0)
     X = draw_inputs(2, 4, 12).requires_grad_()
     outputs = []
     for i, Q in enumerate(apply_linear(X, module.query).split(3, dim=-1)):
@@ -416,12 +409,12 @@ def test_a_class_of_the_package_without_an_entry_is_a_clear_error_and_a_users_ba
 
 def test_the_descriptions_and_the_settings_need_no_torch():
     code = "import sys, stages.schema.settings as s; s.load_settings(); assert 'torch' not in sys.modules"
-    subprocess.run([sys.executable, "-c", code], cwd=ROOT, check=True)
+    run(ROOT, "python", "-c", code)
 
 
 def test_a_users_own_operator_is_counted_as_the_others(tmp_path):
     variant = write_own_operator(tmp_path / "mine.py")
-    assert counts.count_layer(variant, NARROW).items() <= counts.compute_layer_formulas(variant, NARROW).items()
+    assert counts.count_layer(variant, NARROW)["attention_parameters"] == 2 * (64 * 64 + 64)
     assert counts.count_block_operations(variant, 96, 4, 64) == counts.count_block_operations("symmetric", 96, 4, 64)
     assert counts.compute_first_score_spread(variant, NARROW, 0.1) is None
 
@@ -461,6 +454,13 @@ class Activated(Symmetric):
         Q, K, V = super().compute_queries_keys_values(X, memory)
         return Q.relu(), K, V
 """
+UNMASKED = (
+    ACTIVATED.partition("    def")[0]
+    + """
+    def complete_mask(self, *_):
+        return None
+"""
+)
 # an operator that holds a tensor, as rotary frequencies
 HOLDING = (
     OWN.replace("self.key(memory)", "self.key(memory) * getattr(self, 'freqs', 1)")
@@ -477,12 +477,9 @@ LOST = "`freqs` of class PlainQueries is not saved with a model; register the te
 
 def require(text: str, **variant) -> Settings:
     """Checks the settings of a run with an operator of a user's, which is a variant if it has settings."""
-    params = yaml.safe_load((ROOT / "params.yaml").read_text())
-    params["operators"] = ["original", "hot" if variant else "plain_queries"]
-    params["operators_file"] = "mine.py"
-    params["variants"]["hot"] = {"operator": "plain_queries", **variant}
+    edits = {"operators": ["original", "hot" if variant else "plain_queries"], "operators_file": "mine.py"}
     write_own_operator(Path("mine.py"), text)
-    settings = Settings.model_validate(params)
+    settings = Settings.model_validate(edit_laptop(edits | {"variants.hot": {"operator": "plain_queries", **variant}}))
     require_own_operators(settings, settings.operators)
     return settings
 
@@ -499,7 +496,6 @@ def require(text: str, **variant) -> Settings:
             OWN + "\n    def forward(self, X, mask=None):\n        return X\n",
             "TypeError: .*unexpected keyword argument 'project'; correct the operator",
         ),
-        (OWN.replace("self.key(memory)", "self.key(memory).detach()"), "the gradient of `key.weight` is missing"),
         (OWN.replace("self.key(memory)", "(self.key(memory) > 0).float()"), "the gradient of `key.weight` is missing"),
         (OWN.replace("self.key(memory)", "self.key(memory).round()"), "the gradient of `key.weight` is 0, so that"),
         (OWN.replace('"value")', '"value", "spare")'), "the gradient of `spare.weight` is missing, so that training"),
@@ -535,12 +531,12 @@ def require(text: str, **variant) -> Settings:
             "`exportable` is true, but .* has other outputs; correct `build_projections`, or set `exportable = False`",
         ),
         (ACTIVATED, "`exportable` is true, but .* has other outputs"),
+        (UNMASKED, "`exportable` is true, but .* has other outputs"),
     ],
     ids=[
         "a width that does not fit",
         "a sequence of another length",
         "a forward without the output projection",
-        "detached keys",
         "a step function",
         "a rounding",
         "an unused layer",
@@ -556,12 +552,12 @@ def require(text: str, **variant) -> Settings:
         "no projections",
         "wrong projections",
         "projections of the base class",
+        "a mask without effect",
     ],
 )
 def test_a_users_operator_that_cannot_be_trained_or_exported_stops_the_check_of_settings(
-    text, message, tmp_path, monkeypatch
+    text, message, in_an_empty_folder
 ):
-    monkeypatch.chdir(tmp_path)
     with pytest.raises(ValueError, match=rf"mine\.py: operator `plain_queries` at size tiny: .*{message}"):
         require(text)
 
@@ -588,8 +584,7 @@ TEXTS = {
 
 @pytest.mark.parametrize("text", TEXTS.values(), ids=TEXTS)
 @pytest.mark.parametrize("variant", [{}, {"self_score": -1.5}], ids=["plain", "self-score"])
-def test_a_users_operator_that_does_what_it_says_passes_the_check_of_settings(text, variant, tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
+def test_a_users_operator_that_does_what_it_says_passes_the_check_of_settings(text, variant, in_an_empty_folder):
     require(text, **variant)
 
 
@@ -633,10 +628,9 @@ def test_a_mistake_in_a_users_file_is_one_clear_error(text, message, tmp_path):
         describe_operators(tmp_path / "mine.py", listed)
 
 
-def test_a_mistake_in_a_class_that_no_run_lists_does_not_matter(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
+def test_a_mistake_in_a_class_that_no_run_lists_does_not_matter(in_an_empty_folder):
     draft = OWN.replace("class PlainQueries", "class Draft").replace('    source = "an idea of mine"\n', "")
     drafts = draft.replace("plain_queries", "shared"), draft.replace("plain_queries", "draft")
     parameters.main(require("\n".join((OWN, *drafts, "    list_parameter_shapes = None\n"))))
-    counted = pd.read_csv(tmp_path / "data/observations/parameters.csv")["operator"]
+    counted = pd.read_csv("data/observations/parameters.csv")["operator"]
     assert "plain_queries" in set(counted) and "draft" not in set(counted)

@@ -115,7 +115,7 @@ def test_no_tasks_empty_all_lists_of_tests_and_no_questions_those_of_question_an
 def test_without_tasks_the_stage_tasks_writes_a_table_without_rows(root, tmp_path):
     folder = tmp_path / "tasks"
     folder.mkdir()
-    assert tasks.build_tasks(folder, make_settings()) == []
+    assert tasks.build_tasks(folder, make_settings()).empty
     table = pd.read_csv(folder / "statistics.csv")
     assert table.empty and list(table.columns) == list(tasks.COLUMNS)
 

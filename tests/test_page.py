@@ -13,8 +13,8 @@ import pandas as pd
 import pytest
 
 from stages.report.tables import write_csv
+from tests.places import ROOT
 
-ROOT = Path(__file__).parents[1]
 AXE = Path(os.environ.get("AXE_CORE", ROOT / "node_modules/axe-core/axe.min.js"))
 FLAGS = (
     "--headless --no-sandbox --disable-gpu --disable-quic --no-first-run --disable-sync "

@@ -12,10 +12,10 @@ from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
 from stages.tools import pages
+from tests.places import ROOT
 
-ROOT = Path(__file__).parents[1]
 EXAMPLES = ROOT / "reports/examples"
-PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
 READ = ("*.md", "stages/**/*.md", "data/*/README.md", "reports/examples/**/*.md", "reports/examples/**/*.html")
 PAGES = sorted(set(chain.from_iterable(ROOT.glob(pattern) for pattern in READ)))
 
@@ -27,7 +27,7 @@ def in_root(monkeypatch):
 
 @pytest.mark.parametrize("page", pages.PAGES)
 def test_a_page_is_the_rendering_of_its_template(page):
-    assert pages.render(page) == (ROOT / pages.PAGES[page]).read_text(encoding="utf-8")
+    assert pages.render(page) == (ROOT / pages.PAGES[page]).read_text()
 
 
 def test_a_number_that_a_table_lacks_is_an_error_that_names_it():
@@ -37,7 +37,7 @@ def test_a_number_that_a_table_lacks_is_an_error_that_names_it():
 
 def list_anchors(page: Path) -> set[str]:
     """Lists the anchors of a page: ids in HTML; the headings of Markdown in the form of a code host."""
-    text = page.read_text(encoding="utf-8")
+    text = page.read_text()
     anchors = set(re.findall(r'\bid="([^"]+)"', text))
     for heading in re.findall(r"^#+ (.+)$", text, re.MULTILINE):
         words = re.sub(r"\[([^\]]*)\]\([^)]*\)", r"\1", heading).lower()
@@ -47,7 +47,7 @@ def list_anchors(page: Path) -> set[str]:
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
 def test_links_of_a_page_lead_to_files_and_headings(page):
-    text = page.read_text(encoding="utf-8")
+    text = page.read_text()
     faults = []
     for link in chain(*re.findall(r'\]\(([^)\s]+)\)|(?:href|src)="([^"]+)"', text)):
         path, _, anchor = link.partition("#")
@@ -67,7 +67,7 @@ def test_links_of_a_page_lead_to_files_and_headings(page):
 
 def test_the_pins_satisfy_the_requirements_and_are_the_installed_versions():
     pins = {}
-    for line in (ROOT / "constraints.txt").read_text(encoding="utf-8").splitlines():
+    for line in (ROOT / "constraints.txt").read_text().splitlines():
         if not line.startswith("#"):
             name, _, version = line.partition(";")[0].partition("==")
             pins[canonicalize_name(name)] = version.strip()
@@ -90,5 +90,5 @@ def test_the_pins_satisfy_the_requirements_and_are_the_installed_versions():
     package = (ROOT / "stages/attention/README.md").read_text()
     for name, version in re.findall(r"\| ([a-z-]+) ([\d.]+) \|", package):
         assert version == pins[name], name
-    citation = yaml.safe_load((ROOT / "CITATION.cff").read_text(encoding="utf-8"))
+    citation = yaml.safe_load((ROOT / "CITATION.cff").read_text())
     assert {citation["repository-code"], citation["url"]} == set(PROJECT["urls"].values())

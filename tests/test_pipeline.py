@@ -15,8 +15,8 @@ import pytest
 import yaml
 from huggingface_hub import ModelCard
 
+from tests.processes import ENVIRONMENT, run
 from tests.toy_pipeline import (
-    ENVIRONMENT,
     OWN_OPERATOR,
     change,
     clone,
@@ -24,7 +24,6 @@ from tests.toy_pipeline import (
     count_new_jobs,
     list_stages_run,
     read_observations,
-    run,
     serve,
 )
 
@@ -47,6 +46,16 @@ def test_a_finished_clone_has_every_output_and_runs_nothing_again(finished):
     names = ("parameters", "baselines", "pretraining", *KINDS, "translation")
     assert set(read_observations(finished)) == {f"{name}.csv" for name in names}
     assert list_stages_run(run(finished, "dvc", "repro")) == set()
+
+
+def test_an_experiment_is_refused_before_its_first_stage_if_outputs_are_missing(finished, tmp_path):
+    """At the end of an experiment, DVC would look for them in the remote."""
+    commit(finished)
+    run(tmp_path, "git", "clone", "--quiet", str(finished), "clone")
+    command = ["dvc", "exp", "run", "-S", "pretraining.initializer_range=0.03", "parameters"]
+    done = subprocess.run(command, cwd=tmp_path / "clone", env=ENVIRONMENT, capture_output=True, text=True)
+    assert done.returncode and "parameters: stage" not in done.stdout
+    assert "more outputs are missing, but with an experiment DVC saves all; run `git checkout" in done.stderr
 
 
 def test_an_operator_of_a_user_is_trained_counted_timed_and_reported(finished):
@@ -107,7 +116,11 @@ def test_a_clone_that_pulled_runs_only_what_an_edit_needs(finished, tmp_path):
     assert list_stages_run(output) == {"parameters", "pretraining", *KINDS, "timing", "analysis"}
     # two seeds of pre-training, by the tasks of `shrink`
     expected = {"pretraining": 2, "finetuning": 6, "noise": 2, "cross_domain": 4, "convergence": 2}
-    assert count_new_jobs(output) == expected | {"question_answering": 6}
+    expected["question_answering"] = 6
+    assert count_new_jobs(output) == expected
+    # as stage `settings` said before
+    announced = re.findall(r"^(\w+): ([1-9]\d*) new of", output, re.MULTILINE)
+    assert {stage: int(new) for stage, new in announced} == expected
     for name, before in read_observations(finished).items():
         assert set(before.splitlines()) <= set((folder / "data/observations" / name).read_bytes().splitlines())
     assert "symmetric.tiny.validation_loss" in run(folder, "dvc", "metrics", "diff", "HEAD", "more")

@@ -1,11 +1,10 @@
 """Pre-training: batches, resumption, divergence, micro-batches, several processes."""
 
 import json
-import os
 import signal
 import subprocess
 import sys
-from pathlib import Path
+from functools import partial
 
 import numpy as np
 import pandas as pd
@@ -22,9 +21,9 @@ from stages.masked_lm.run import count_steps
 from stages.pretraining import loop
 from stages.pretraining.probes import measure_scores
 from stages.training import checkpoints, distributed
+from tests.places import ROOT
+from tests.processes import run
 from tests.toy import VOCABULARY, make_run, remove_probes, save_pretrained
-
-ROOT = Path(__file__).parents[1]
 
 
 def test_every_operator_sees_the_same_batches_and_every_epoch_sees_every_sequence():
@@ -65,13 +64,30 @@ def test_the_curves_of_all_runs_stand_in_one_table_while_they_go_on(tmp_path):
     table = tmp_path / "live.csv"
     for seed, steps, last in ((1, (4,), False), (2, (4, 8), False), (1, (4, 8), True)):
         log = [{"step": step, "validation_loss": 1 / step, "probes": {"score_spread": seed}} for step in steps]
-        loop.show_curves(table, make_run("shared").model_copy(update={"seed": seed}), log, last)
+        run = make_run("shared").model_copy(update={"seed": seed, "curves": ("shared-toy-1.csv", "shared-toy-2.csv")})
+        loop.show_curves(table, run, log, last)
         assert len(pd.read_csv(table)) == (4 if last else 1)  # joined at first, then not for a while, and at the end
     drawn = pd.read_csv(table)
     assert list(drawn.columns) == ["operator", "size", "seed", "step", "validation_loss", "score_spread"]
     assert drawn[["seed", "step", "validation_loss"]].values.tolist() == [
         [seed, step, 1 / step] for seed in (1, 2) for step in (4, 8)
     ]
+
+
+@pytest.mark.parametrize("empty", ["notes.csv", "shared-toy-2.csv"])
+def test_the_table_for_watching_reads_curves_of_the_plan_and_never_stops_a_run(empty, tmp_path, capsys):
+    (tmp_path / "live").mkdir()
+    (tmp_path / "live" / empty).touch()
+    run = make_run("shared").model_copy(update={"curves": ("shared-toy-1.csv", "shared-toy-2.csv")})
+    loop.show_curves(tmp_path / "live.csv", run, [{"step": 1, "probes": {}}], last=True)
+    assert (tmp_path / "live.csv").exists() == (empty == "notes.csv")
+    assert ("live.csv: not updated (No columns" in capsys.readouterr().out) == (empty != "notes.csv")
+
+
+def test_a_step_of_short_blocks_has_fewer_operations(tokens, tmp_path):
+    trainer = masked_lm.Trainer(make_run(), Corpus.open(tokens), tmp_path / "checkpoint")
+    made = loop.Loop(trainer, {}, tmp_path / "live.csv")
+    assert made._count_operations(0) < made._count_operations(trainer.steps - 1)
 
 
 def test_the_spread_of_scores_leaves_a_token_s_score_on_itself_out():
@@ -149,15 +165,15 @@ def test_a_process_killed_at_any_moment_continues_bit_for_bit(moment, tokens, tm
         process.send_signal(signal.SIGKILL)
     assert not (folder / "model").exists()  # it was killed on the way
     assert save_pretrained(tokens, folder) == undisturbed
-    assert compute_sha256(folder / "intermediate_models") == compute_sha256(tmp_path / "a" / "intermediate_models")
+    assert compute_sha256(folder / "intermediate_models") == compute_sha256(tmp_path / "a/intermediate_models")
     assert not list(folder.glob(".checkpoint*")) and not list((folder / "intermediate_models").glob(".*"))
 
 
 def test_the_models_of_the_listed_steps_are_kept_and_that_of_step_0_is_what_the_run_starts_from(tokens, tmp_path):
     save_pretrained(tokens, tmp_path / "a")
-    kept = {path.name for path in (tmp_path / "a" / "intermediate_models").iterdir()}
+    kept = {path.name for path in (tmp_path / "a/intermediate_models").iterdir()}
     assert kept == {"step-0", "step-3", "step-6"}
-    states = [load_file(tmp_path / "a" / "intermediate_models" / name / "model.safetensors") for name in sorted(kept)]
+    states = [load_file(tmp_path / "a/intermediate_models" / name / "model.safetensors") for name in sorted(kept)]
     first, *later = (state["bert.encoder.layer.0.attention.self.query.weight"] for state in states)
     assert not torch.equal(*later)
     built = dict(masked_lm.build_model(make_run(), VOCABULARY).named_parameters())
@@ -186,7 +202,7 @@ ERRORS = {
 }
 
 
-@pytest.mark.parametrize(("changes", "message"), ERRORS.values(), ids=list(ERRORS))
+@pytest.mark.parametrize(("changes", "message"), ERRORS.values(), ids=ERRORS)
 def test_a_run_that_cannot_go_on_says_why(changes, message, tokens, tmp_path):
     with pytest.raises(ValueError, match=message):
         save_pretrained(tokens, tmp_path / "a", **changes)
@@ -199,13 +215,14 @@ def flipped(content: bytes) -> bytes:
 DAMAGE = {
     "a truncated file": lambda content: content[:1000],
     "a bit of a tensor": flipped,
+    "the name of a moment": lambda content: content.replace(b"exp_avg_sq", b"exp_avg_sr", 1),
     "the step in its state": lambda content: content.replace(rb"\"step\": 9", rb"\"step\": 7", 1),
 }
 
 
 def test_a_run_whose_checkpoint_is_damaged_says_so_and_begins_anew(tokens, tmp_path, capsys):
     whole = save_pretrained(tokens, tmp_path / "a")
-    path = tmp_path / "a" / "checkpoint.safetensors"
+    path = tmp_path / "a/checkpoint.safetensors"
     for name, damage in DAMAGE.items():
         content = path.read_bytes()
         path.write_bytes(damage(content))
@@ -292,18 +309,17 @@ def test_two_processes_that_died_once_give_the_losses_and_weights_of_one(tokens,
     calm |= {"evaluation_interval": 4, "checkpoint_interval": 3}
     alone, _ = save_pretrained(tokens, tmp_path / "a", "symmetric", **calm)
     (tmp_path / "together.py").write_text(TOGETHER)
-    launcher = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2"]
-    command = [*launcher, str(tmp_path / "together.py"), json.dumps(calm), str(tokens)]
-    environment = os.environ | {"PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1"}
-    died = subprocess.run([*command, "4"], cwd=tmp_path, env=environment, timeout=120)
-    assert died.returncode
-    subprocess.run([*command, "0"], cwd=tmp_path, env=environment, check=True, timeout=120)
+    launcher = ["python", "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2", "together.py"]
+    train = partial(run, tmp_path, *launcher, json.dumps(calm), str(tokens), OMP_NUM_THREADS="1")
+    with pytest.raises(AssertionError, match="exitcode  : 9"):
+        train("4")
+    train("0")
     folder = tmp_path / (tmp_path / "folder").read_text()
     log = json.loads((folder / "result.json").read_text())["result"]["log"]
     for one, other in zip(alone, log, strict=True):
         shared = {key: other[key] for key in one}
         assert remove_probes(one) == pytest.approx(remove_probes(shared), rel=1e-4)
-    weights = [load_file(path / "model" / "model.safetensors") for path in (tmp_path / "a", folder)]
+    weights = [load_file(path / "model/model.safetensors") for path in (tmp_path / "a", folder)]
     for name, value in weights[0].items():
         torch.testing.assert_close(weights[1][name], value, rtol=1e-3, atol=1e-4)
 

@@ -12,11 +12,10 @@ from pathlib import Path
 from xml.etree import ElementTree
 
 import pytest
-import yaml
 
-from tests.toy_git import run_git
+from tests.places import ROOT
+from tests.processes import run, run_git
 
-ROOT = Path(__file__).parents[1]
 README = """# Toy
 
 ```sh
@@ -55,8 +54,7 @@ def execute(repository: Path, folder: Path) -> subprocess.CompletedProcess:
 
 
 def publish(repository: Path, folder: Path) -> None:
-    command = [sys.executable, ROOT / ".ci/badge.py", folder, "origin"]
-    subprocess.run(command, cwd=repository, check=True, capture_output=True)
+    run(repository, "python", str(ROOT / ".ci/badge.py"), str(folder), "origin")
 
 
 def read_rows(text: str) -> list[dict]:
@@ -109,7 +107,7 @@ def test_a_readme_without_the_commands_is_an_error_that_names_the_heading(tmp_pa
 def test_the_readme_of_this_repository_has_commands_to_execute(monkeypatch):
     monkeypatch.syspath_prepend(ROOT / ".ci")
     executed = importlib.import_module("executed")
-    commands = executed.read_commands((ROOT / "README.md").read_text(encoding="utf-8"))
+    commands = executed.read_commands((ROOT / "README.md").read_text())
     assert "dvc repro" in commands
     assert commands[-1].startswith("pytest")
 
@@ -179,7 +177,3 @@ def test_without_a_remote_in_the_newest_release_the_pages_are_published_with_a_n
 
 def test_pages_are_not_published_where_releases_cannot_be_read(complete):
     assert complete("offline", "").returncode != 0
-
-
-def list_jobs(workflow: str) -> dict:
-    return yaml.safe_load((ROOT / f".github/workflows/{workflow}.yml").read_text(encoding="utf-8"))["jobs"]

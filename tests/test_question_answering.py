@@ -22,12 +22,12 @@ from stages.question_answering.windows import Window, cut_context, encode_questi
 from stages.schema.settings import load_settings
 from stages.schema.training_sections import QuestionAnswering
 from stages.tokenization.vocabulary import SPECIAL, make_tokenizer
+from tests.places import ROOT
 from tests.toy_settings import LAPTOP, edit_laptop
 
 # a toy model is slower on two threads
 pytestmark = pytest.mark.usefixtures("one_thread")
 
-ROOT = Path(__file__).parents[1]
 LETTERS = "abcdefghijklmnopqrstuvwxyz0123456789"
 TOY = {"layers": 2, "hidden": 48, "heads": 4, "intermediate": 192, "positions": 64}
 RECIPE = load_settings(LAPTOP).question_answering
@@ -173,14 +173,14 @@ def test_a_prediction_never_reaches_into_the_question(tmp_path, tokenizer, monke
     windows = encode_questions(path, tokenizer, make_recipe())
     monkeypatch.setattr(torch.nn.Identity, "forward", score_question_highest)
     best = learning.score_windows(torch.nn.Identity(), windows, make_recipe())
-    assert learning.choose_answers(pd.Series(["Paris is old."]), windows, best, None) == ["."]
+    assert learning.choose_answers(pd.Series(["Paris is old."]), windows, best, np.inf) == ["."]
 
 
 @pytest.mark.parametrize(
     ("threshold", "answers"),
     [
         # Without a threshold, no question is left unanswered.
-        (None, ["two", "six ten"]),
+        (np.inf, ["two", "six ten"]),
         # The lowest null score of the first question, 3, exceeds its best answer by 1.
         (0.0, ["", "six ten"]),
         (1.0, ["two", "six ten"]),
@@ -283,7 +283,7 @@ def test_equal_seeds_give_equal_bytes_and_other_seeds_do_not(tmp_path, tokenizer
     digests = []
     for seed in (1, 1, 2):
         learning.train_on_questions(make_run(weights, seed, hidden_dropout=0.1), tokenizer, train, tmp_path / "kept")
-        digests.append(compute_sha256(tmp_path / "kept" / "model.safetensors"))
+        digests.append(compute_sha256(tmp_path / "kept/model.safetensors"))
     assert digests[0] == digests[1] != digests[2]
 
 
@@ -306,10 +306,9 @@ def test_padding_changes_no_score_and_a_context_without_tokens_is_left_unanswere
 
 
 @pytest.fixture
-def prepared(tmp_path, monkeypatch, tokenizer) -> None:
+def prepared(in_an_empty_folder, tokenizer) -> None:
     """A folder in which the stage runs: pre-trained models of two seeds, questions, parameters."""
-    monkeypatch.chdir(tmp_path)
-    (tmp_path / "stages").symlink_to(ROOT / "stages")
+    Path("stages").symlink_to(ROOT / "stages")
     params = edit_laptop(
         {
             "workers": 1,

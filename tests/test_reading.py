@@ -112,10 +112,10 @@ def test_any_frames_are_read_whole_or_named_as_truncated(tmp_path_factory, parts
     content = b"".join(frames)
     path = tmp_path_factory.mktemp("frames") / "x.zst"
     path.write_bytes(content)
-    assert b"".join(reading.read_blocks(path)) == b"first" + b"".join(parts)
+    assert b"\n".join(reading.read_line_blocks(path)) == (b"first" + b"".join(parts)).removesuffix(b"\n")
     path.write_bytes(content[: -min(lost, len(frames[-1]) - 1)])
     with pytest.raises(ValueError, match="fetch the file again"):
-        list(reading.read_blocks(path))
+        list(reading.read_line_blocks(path))
 
 
 @pytest.mark.parametrize("suffix", [".zst", ".gz"])
@@ -217,6 +217,17 @@ def test_the_first_line_with_a_text_decides_on_the_kind_of_a_file(tmp_path):
     assert records.read_content(last) == "a"
 
 
+@pytest.mark.parametrize("indent", [None, 2])
+@pytest.mark.parametrize("whole", [[{"text": "a"}, {"text": "b"}], {"text": "a"}])
+def test_json_that_is_no_object_a_line_is_refused_with_the_way_to_convert_it(tmp_path, whole, indent):
+    path = write(tmp_path / "a.jsonl", json.dumps(whole, indent=indent).encode())
+    if whole == {"text": "a"} and not indent:
+        assert len(list(sources.read_records(path))) == 1
+    else:
+        with pytest.raises(ValueError, match=r"a\.jsonl: JSON, but not an object on each line; .*`jq -c"):
+            list(sources.read_records(path))
+
+
 @pytest.mark.parametrize(
     ("pattern", "found"),
     [
@@ -231,8 +242,6 @@ def test_a_broken_link_is_named_and_not_left_out(pattern, found, target, tmp_pat
         write(path, write_plain("a"))
     link = tmp_path / "text" / "b.jsonl"
     link.symlink_to(target)
-    # a loop of folders, which ** does not follow
-    (tmp_path / "text" / "again").symlink_to(tmp_path)
     with pytest.raises(ValueError, match=rf"text/b\.jsonl: a link to {target}, which does not exist"):
         text.find_files(tmp_path, [pattern])
     link.unlink()
@@ -253,6 +262,22 @@ def test_hidden_files_and_the_content_of_hidden_folders_are_no_data(name, tmp_pa
         assert hub.list_files(str(tmp_path), "main", (pattern,)) == ["part_1.jsonl.zst"]
     # a folder of shards
     assert reading.list_shards(tmp_path) == [shown]
+
+
+def test_a_name_with_brackets_is_that_file_and_a_file_that_comes_twice_or_in_a_linked_folder_is_an_error(tmp_path):
+    root = tmp_path / "root"
+    for name in ("wiki[1].txt", "wiki1.txt", "../elsewhere/b.txt"):
+        write(root / name, b"a")
+    assert text.find_files(root, ["wiki[1].txt"]) == [root / "wiki[1].txt"]
+    (root / "wiki1.txt.gz").touch()
+    (root / "latest.txt").symlink_to("wiki1.txt")
+    for patterns in (["wiki1.txt*"], ["latest.txt", "wiki1.txt"]):
+        with pytest.raises(ValueError, match=r"wiki1\.txt.* are the same documents; remove one"):
+            text.find_files(root, patterns)
+    (root / "linked").symlink_to("../elsewhere")
+    with pytest.raises(ValueError, match=r"linked: a link to a folder, which \*\* does not follow"):
+        text.find_files(root, ["**/*.txt"])
+    assert text.find_files(root, ["linked/*"]) == [root / "linked" / "b.txt"]
 
 
 def test_a_folder_above_the_patterns_may_be_hidden(tmp_path):
@@ -296,6 +321,7 @@ def test_plain_documents_become_records_without_annotations(tmp_path):
             " \n = A = \n \n one \n = x = \n \n = = Part = = \n two \n \n = B b = \n \n three \n",
             ["= A =\n\none\n= x =\n\n= = Part = =\ntwo", "= B b =\n\nthree"],
         ),
+        ("stripped.raw", "= A =\n\none\n\n= B =\n\ntwo\n", ["= A =\n\none", "= B =\n\ntwo"]),
     ],
 )
 def test_blank_lines_and_first_level_headings_separate_documents(tmp_path, name, content, documents):
@@ -314,7 +340,7 @@ NO_STRING = "`text` of a plain document, is not a string"
         ("x.jsonl", b'{"title": "a"}', NO_STRING),
         ("x.jsonl", b'{"text": null}', NO_STRING),
         ("x.jsonl", b'{"text": ["a"]}', NO_STRING),
-        ("x.jsonl", b'{"text": "\\ud800"}', "truncated"),
+        ("x.jsonl", b'{"text": "\\ud800"}', "half of a surrogate pair"),
         ("x.jsonl", b'{"text": "\xff"}', "not UTF-8"),
         ("x.jsonl", b"[" * 100_000, "got `array`"),
         ("x.txt.gz", b"a\nb\xe9\nc", "not UTF-8"),
@@ -349,6 +375,7 @@ def test_fields_of_plain_documents_that_decide_nothing_may_have_any_type(tmp_pat
     [
         ("x.jsonl", b'[1]\n{"title": "a", "body": "b"}\n', r"x\.jsonl: no line .*line 2 has the columns \['body', "),
         ("x.jsonl", '{"text": "a"}'.encode("utf-16"), r"x\.jsonl: no line .*save the file as UTF-8"),
+        ("x.jsonl", b'{"text": "a", "score": NaN}', r"x\.jsonl: no line .*line 1: .*invalid character \(byte 23\)"),
     ],
 )
 def test_a_file_that_is_no_corpus_is_refused_by_its_line(tmp_path, name, content, message):
@@ -438,6 +465,10 @@ def test_files_of_a_hub_repository_are_taken_byte_for_byte_each_a_shard(reposito
         assert files[number - 1] == sources.describe_file(file, str(file), 3)
     found = origins.locate_line(2, origins.read(output)["part_3.jsonl.zst"])
     assert found == (f"{repository}/en_meta/en_meta_part_10.jsonl.zst", 2)
+    (repository / "en_meta" / "checksum.sha256").unlink()
+    write(file, write_plain("another"))
+    corpus.write_hub(output, make_settings(hub=[(repository, PARTS)]))
+    assert read_shards(output)[-1] == ["another"]
 
 
 def test_several_datasets_are_read_in_order_up_to_a_number_of_documents(repository, tmp_path, output):
@@ -464,8 +495,8 @@ def test_a_file_that_was_cut_between_two_frames_is_refused_by_the_checksum_besid
     checksums = cut_between_frames(file)
     with pytest.raises(ValueError, match=rf"{file}: the SHA-256 differs from .* in {checksums}; fetch the file"):
         corpus.write_files(output, make_settings(file.parent, ["*.zst"]))
-    # the count is not computed again, the comparison is
-    checksums.unlink()
+    # the count is not computed again, the comparison is, in digits of any case
+    checksums.write_text(f"{compute_sha256(file).upper()}  {file.name}")
     [read] = corpus.write_files(output, make_settings(file.parent, ["*.zst"]))
     assert read == {"file": str(file), "documents": 3, "bytes": file.stat().st_size, "sha256": compute_sha256(file)}
     part = repository / "en_meta" / "en_meta_part_1.jsonl.zst"

@@ -24,10 +24,11 @@ from stages.report.paper_tables import merge_name
 from stages.report.text_templates import read_content
 from stages.schema import scales
 from stages.schema.settings import load_settings
+from tests.places import ROOT
 from tests.toy_report import OPERATORS, make
 
-ROOT = Path(__file__).parents[1]
 PAGES = ("report", "claims", "audit", "appendix")
+for_every_page = pytest.mark.parametrize("name", PAGES)
 STUDY = ROOT / "reports/examples/own_score/8_tokens"
 VOID = {"meta", "br", "link", "img"}
 MOST_PAGES = 15
@@ -36,13 +37,14 @@ LARGEST, SMALLEST = 60_000, 8
 
 
 class Page(HTMLParser):
-    """Collects attributes and headings of a page, and checks that elements close in order."""
+    """Holds the text, attributes and headings of a page, and checks that elements close in order."""
 
     def __init__(self, text: str):
         super().__init__()
         self.attributes: list[tuple[str, str, str | None]] = []
         self.open: list[str] = []
         self.headings: list[str] = []
+        self.text = text
         self.feed(text)
 
     def handle_starttag(self, tag, attrs):
@@ -64,11 +66,16 @@ def pages(reports) -> dict[str, Page]:
     return {name: Page((reports / f"{name}.html").read_text()) for name in PAGES}
 
 
+@pytest.fixture
+def in_the_run(reports, monkeypatch):
+    monkeypatch.chdir(reports.parent)
+
+
 def read_csv(reports: Path, name: str) -> pd.DataFrame:
-    return pd.read_csv(reports / "tables" / f"{name}.csv")
+    return pd.read_csv(reports / f"tables/{name}.csv")
 
 
-@pytest.mark.parametrize("name", PAGES)
+@for_every_page
 def test_a_page_is_well_formed_with_unique_identifiers_and_headings_that_skip_no_level(pages, name):
     assert pages[name].open == []
     assert pages[name].headings[0] == "h1"
@@ -76,10 +83,10 @@ def test_a_page_is_well_formed_with_unique_identifiers_and_headings_that_skip_no
     assert max(Counter(pages[name].values("id")).values()) == 1
 
 
-@pytest.mark.parametrize("name", PAGES)
+@for_every_page
 def test_links_lead_to_places_and_files_that_are_there(reports, pages, name):
     labels = [f"#{label}" for label in pages[name].values("aria-labelledby")]
-    references = [f"#{label}" for label in re.findall(r"url\(#(.+?)\)", (reports / f"{name}.html").read_text())]
+    references = [f"#{label}" for label in re.findall(r"url\(#(.+?)\)", pages[name].text)]
     for link in pages[name].values("href") + pages[name].values("xlink:href") + labels + references:
         if link.startswith("https:"):
             continue
@@ -90,18 +97,17 @@ def test_links_lead_to_places_and_files_that_are_there(reports, pages, name):
         assert (reports / file).exists(), link
 
 
-@pytest.mark.parametrize("name", PAGES)
-def test_a_page_is_one_file_that_needs_no_network(reports, pages, name):
+@for_every_page
+def test_a_page_is_one_file_that_needs_no_network(pages, name):
     tags = {tag for tag, _, _ in pages[name].attributes}
     assert not tags & {"link", "iframe"}
     assert not pages[name].values("src")
-    text = (reports / f"{name}.html").read_text()
-    assert "@import" not in text
-    assert "<button" not in text.split("<script>")[0]
+    assert "@import" not in pages[name].text
+    assert "<button" not in pages[name].text.split("<script>")[0]
 
 
-def test_figures_have_the_colours_of_the_page(reports):
-    page = (reports / "report.html").read_text()
+def test_figures_have_the_colours_of_the_page(pages):
+    page = pages["report"].text
     colours = set(re.findall(r"--(\w+):", page))
     for figure in re.findall(r"<svg.*?</svg>", page, re.DOTALL):
         assert "currentColor" in figure
@@ -121,15 +127,15 @@ def test_every_figure_is_small_has_text_and_legible_fonts_and_no_reference_to_no
         assert set(references) == set(re.findall(r' id="([^"]*)"', svg))
 
 
-def test_parts_without_a_number_of_this_run_are_listed_with_their_command(reports):
-    page = (reports / "report.html").read_text()
+def test_parts_without_a_number_of_this_run_are_listed_with_their_command(pages):
+    page = pages["report"].text
     listed = page[page.index('<section id="not_run"') :]
     assert "dvc repro translation" in listed
     assert '<a href="report.html#' in listed
     assert 'id="sequence_tasks"' not in page
 
 
-def test_the_first_screen_puts_what_papers_print_beside_what_this_run_found(reports):
+def test_the_first_screen_puts_what_papers_print_beside_what_this_run_found(reports, pages):
     rows = read_csv(reports, "first_screen")
     assert rows["operator"].drop_duplicates().tolist() == ["symmetric", "pairwise", "shared"]
     assert rows["column"].drop_duplicates().tolist() == ["saved", "score", "loss"]
@@ -142,15 +148,14 @@ def test_the_first_screen_puts_what_papers_print_beside_what_this_run_found(repo
     printed = rows[(rows["source"] == "published") & (rows["column"] == "score")]
     assert printed["estimate"].tolist() == [-3.92, 0.62, 0.38, -0.05]
     assert rows.loc[rows["source"] != "reproduced", "verdict"].isna().all()
-    page = (reports / "report.html").read_text()
     for text in rows["text"]:
-        assert f">{text}</text>" in page
-    assert "Courtois et al. 2024, Table 3)</title>" in page
+        assert f">{text}</text>" in pages["report"].text
+    assert "Courtois et al. 2024, Table 3)</title>" in pages["report"].text
 
 
 @pytest.mark.parametrize(("low", "high", "narrow"), [(-9.0, 9.0, True), (-15.0, 9.0, False)])
 def test_a_column_with_a_range_is_shown_if_its_intervals_are_narrow(low, high, narrow):
-    rows = pd.DataFrame({"source": ["reproduced"], "low": [low], "high": [high]})
+    rows = pd.DataFrame({"source": "reproduced", "low": [low, -1.0], "high": [high, 1.0]})
     assert first_screen.is_narrow(rows, 100) == narrow
 
 
@@ -164,22 +169,20 @@ def test_steps_are_those_to_the_lowest_loss_that_most_operators_of_a_size_reach(
     assert found.groupby("size")["at"].unique().map(list).to_dict() == {"tiny": ["loss=5"], "base": ["loss=2.5"]}
 
 
-def test_an_operator_of_the_user_is_described_by_equation_and_source(reports, monkeypatch):
-    monkeypatch.chdir(reports.parent)
-    settings = load_settings()
-    described = answers.describe_trained(settings.model_copy(update={"operators": ["original", "shared", "hadamard"]}))
+def test_an_operator_of_the_user_is_described_by_equation_and_source(in_the_run):
+    described = answers.describe_trained(
+        load_settings().model_copy(update={"operators": ["original", "shared", "hadamard"]})
+    )
     assert list(described) == ["shared", "hadamard"]
     assert described["shared"][0].startswith("queries, keys and values use one matrix")
     assert re.fullmatch(r".+ \(.+\)", described["hadamard"][0])
 
 
-def test_the_note_on_the_plan_of_a_scale_stands_only_in_a_run_of_the_scale(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
+def test_the_note_on_the_plan_of_a_scale_stands_only_in_a_run_of_the_scale(in_an_empty_folder):
     text = scales.read("files")
     for content, found in ((text, True), (text.replace("workers: null", "workers: 1"), False)):
         Path("params.yaml").write_text(content)
-        settings = load_settings(Path("params.yaml"))
-        assert bool(answers.find_remark(settings)) == found
+        assert bool(answers.find_remark(load_settings(Path("params.yaml")))) == found
 
 
 def test_the_differences_of_the_own_studies_are_those_of_their_tables():
@@ -193,9 +196,9 @@ def test_the_differences_of_the_own_studies_are_those_of_their_tables():
         assert rows[numbers].to_numpy() == pytest.approx(expected.to_numpy())
 
 
-def test_claims_and_audit_show_their_totals_as_bars_and_a_table(reports, pages):
+def test_claims_and_audit_show_their_totals_as_bars_and_a_table(pages):
     assert {"claim_bars", "claim_totals"} <= set(pages["report"].values("id"))
-    text = (reports / "audit.html").read_text()
+    text = pages["audit"].text
     assert text.index('id="audit_bars"') < text.index('id="audit"')
 
 
@@ -222,17 +225,15 @@ def test_every_check_and_claim_has_a_place_that_links_can_lead_to(reports, pages
     rows = pd.read_csv(reports.parent / ledger)
     assert set(rows[column]) <= set(pages[name].values("id"))
     # a browser unfolds an entry for a link if the place of the link is inside
-    text = (reports / f"{name}.html").read_text()
     for entry in rows[column]:
-        assert re.search(rf'</summary>\s*<dl id="{re.escape(entry)}">', text)
+        assert re.search(rf'</summary>\s*<dl id="{re.escape(entry)}">', pages[name].text)
 
 
-def test_data_cannot_become_markup(reports, monkeypatch):
-    text = (reports / "appendix.html").read_text()
+def test_data_cannot_become_markup(reports, pages, in_the_run):
+    text = pages["appendix"].text
     assert "<script>alert" not in text
     assert "&lt;script&gt;alert(1)" in text
     assert r"\textbackslash{}input\{x\}" in (reports / "tables/tasks.tex").read_text()
-    monkeypatch.chdir(reports.parent)
     settings = load_settings()
     described = settings.report.model_copy(update={"data": "<script>x</script> | B & A's *own*"})
     for _, card in cards.render_cards(settings.model_copy(update={"report": described})):
@@ -243,7 +244,7 @@ def test_data_cannot_become_markup(reports, monkeypatch):
 def test_every_specified_table_and_figure_is_in_both_forms(reports, pages):
     tables = specifications.load()
     shown = {name for page in pages.values() for name in page.values("id")}
-    tex = (reports / "report.tex").read_text(encoding="utf-8")
+    tex = (reports / "report.tex").read_text()
     for name, table in tables.items():
         # a table of two editions is shown once, named like the later
         places = {merge_name(name), merge_name(table.edition)} if table.edition else {name}
@@ -287,8 +288,7 @@ def test_metrics_are_few_and_by_operator(reports):
     assert few["verdict"] == Difference.TOO_FEW
 
 
-def test_neither_a_copied_file_of_observations_nor_one_of_another_operator_is_counted(reports, monkeypatch):
-    monkeypatch.chdir(reports.parent)
+def test_neither_a_copied_file_of_observations_nor_one_of_another_operator_is_counted(in_the_run):
     before = inputs.read_observations(load_settings())
     assert {"noise", "question_answering"} <= set(before["stage"])
     for path in list(observations.FOLDER.glob("*.csv")):

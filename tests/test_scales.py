@@ -123,6 +123,16 @@ def test_the_command_writes_a_scale_and_reports_the_edits_that_it_replaced(folde
     ]
 
 
+def test_a_link_stays_a_link_and_a_private_file_stays_private(folder):
+    Path("private.yaml").write_text(WHOLE)
+    Path("private.yaml").chmod(0o600)
+    Path("params.yaml").symlink_to("private.yaml")
+    run(["scale", "laptop"])
+    assert Path("params.yaml").is_symlink()
+    assert Path("private.yaml").read_text() == LAPTOP
+    assert Path("private.yaml").stat().st_mode & 0o777 == 0o600
+
+
 def test_a_section_that_was_emptied_is_one_edit(folder, capsys):
     Path("params.yaml").write_text(
         LAPTOP.replace("data:\n  root: null         # a folder\n  share: 1.0e-3      # small", "data: {}")

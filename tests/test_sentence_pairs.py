@@ -1,7 +1,5 @@
 """Stage sentence_pairs: original files, and the handling of bad pairs."""
 
-import subprocess
-import sys
 import tracemalloc
 from itertools import chain
 from pathlib import Path
@@ -17,28 +15,28 @@ from stages.schema import scales
 from stages.schema.sections import Hub
 from stages.schema.settings import Settings
 from stages.sentence_pairs import reading, stage, vocabulary
-
-ROOT = Path(__file__).parents[1]
+from tests.places import ROOT
+from tests.processes import run
+from tests.toy_settings import edit_laptop
 
 LANGUAGES = ("en", "de")
 
 
-def make_settings(edit=None, scale="laptop", **blog) -> Settings:
-    """Settings of a scale with small protocols; edit: a function on the settings; blog: changes of protocol blog."""
-    params = yaml.safe_load(scales.read(scale))
-    protocols = params["translation"]["protocols"]
-    for protocol in protocols.values():
-        protocol |= {"train_pairs": 60, "held_out_pairs": 20}
-    protocols["blog"] |= blog
-    if edit:
-        edit(params)
-    return Settings.model_validate(params)
+SMALL = {
+    "translation.protocols.blog.train_pairs": 60,
+    "translation.protocols.blog.held_out_pairs": 20,
+    "translation.protocols.draft.train_pairs": 60,
+    "translation.protocols.draft.held_out_pairs": 20,
+}
 
 
-def test_without_a_protocol_nothing_is_prepared(tmp_path, monkeypatch, capsys):
-    monkeypatch.chdir(tmp_path)
-    settings = make_settings(lambda params: params["translation"].update(protocols={}))
-    assert stage.main(settings) == {"read": []}
+def make_settings(edits: dict[str, object]) -> Settings:
+    """Settings of scale laptop with small protocols and edits by key."""
+    return Settings.model_validate(edit_laptop(SMALL | edits))
+
+
+def test_without_a_protocol_nothing_is_prepared(in_an_empty_folder, capsys):
+    assert stage.main(make_settings({"translation.protocols": {}})) == {"read": []}
     assert "sentence_pairs: 0 pairs" in capsys.readouterr().out
 
 
@@ -96,6 +94,12 @@ def test_files_in_another_encoding_are_one_error_and_a_share_of_bad_pairs_is_all
     assert keep([*sound, sides[1]], malformed_share=0.01) == (sound, {"in": 100, "not_utf8": 1})
 
 
+def test_lines_that_end_in_a_carriage_return_are_an_error_and_not_one_pair(tmp_path):
+    write(tmp_path, a_en=b"one\rtwo\r", a_de=b"eins\rzwei\r")
+    with pytest.raises(ValueError, match=r"a\.en: lines that end in a carriage return; convert the file"):
+        list(reading.read_files(tmp_path, "a", LANGUAGES))
+
+
 def test_a_table_whose_lines_have_a_column_without_a_name_is_an_error_that_says_so(tmp_path):
     # as on manythings.org/anki, where a third column names the author
     write(tmp_path, a_tsv=b"en\tde\n" + b"Go.\tGeh.\tCC-BY 2.0 (France) Attribution: tatoeba.org\n" * 50)
@@ -114,29 +118,18 @@ def test_files_are_read_no_further_than_they_are_kept(tmp_path):
     assert len(kept) == 2 and peak < 3_000_000
 
 
-def test_a_training_pair_that_is_held_out_is_counted_and_left_out(tmp_path, monkeypatch):
-    def read_files(params: dict) -> None:
-        params["data"] |= {"source": "files", "root": str(tmp_path)}
-        for protocol in params["translation"]["protocols"].values():
-            protocol["files"] = {split: f"{split}.tsv" for split in stage.SPLITS}
-
+def test_a_training_pair_that_is_held_out_is_counted_and_left_out(tmp_path, in_an_empty_folder):
     pairs = [(f"a word number {number} .", f"ein wort nummer {number} .") for number in range(62)]
     splits = {"train": pairs[:60], "validation": pairs[59:61], "test": [pairs[0], pairs[61]]}
     for split, part in splits.items():
         pd.DataFrame(part, columns=list(LANGUAGES)).to_csv(tmp_path / f"{split}.tsv", sep="\t", index=False)
-    monkeypatch.chdir(tmp_path)
-    stage.main(make_settings(read_files))
+    files = {split: f"{split}.tsv" for split in stage.SPLITS}
+    edits = {"data.source": "files", "data.root": str(tmp_path), "translation.protocols.blog.files": files}
+    stage.main(make_settings(edits | {"translation.protocols.draft.files": files}))
     fates = read_ledger(tmp_path)
     assert fates["blog", "train", "in", ""] == 60
     assert fates["blog", "train", "dropped", "also_held_out"] == 2
     assert fates["blog", "train", "kept", ""] + fates["blog", "train", "dropped", "over_long"] == 58
-
-
-def test_a_control_sign_that_is_written_in_a_sentence_is_text():
-    words = vocabulary.train_tokenizer(["a [PAD] b", "[BEGIN] [END] [UNK]"], 100)
-    sentence = "a [END] b [PAD] [BEGIN] [UNK]"
-    [ids] = vocabulary.encode(words, [sentence])
-    assert set(ids[1:-1]).isdisjoint(range(4)) and words.decode(ids[1:-1].tolist()) == sentence
 
 
 @pytest.mark.parametrize(
@@ -169,13 +162,9 @@ def test_pairs_of_the_hub_are_read_at_a_recorded_commit_and_odd_pairs_are_counte
         asked.append((repository, options["revision"]))
         return iter(ROWS if options["split"] == "train" else ROWS[:1])
 
-    def use_hub(params: dict) -> None:
-        params["data"]["source"] = "hub"
-        params["filtering"]["malformed_share"] = 0.9
-
     monkeypatch.setattr("datasets.load_dataset", rows)
     monkeypatch.setattr("huggingface_hub.HfApi.dataset_info", lambda *_, **__: SimpleNamespace(sha="5678"))
-    settings = make_settings(use_hub)
+    settings = make_settings({"data.source": "hub", "filtering.malformed_share": 0.9})
     protocol = settings.translation.protocols["blog"]
     found, read = stage.read_texts(settings, protocol)
     repository = protocol.hub.repository
@@ -192,12 +181,13 @@ def test_a_row_of_the_hub_without_both_languages_is_named(row, monkeypatch):
         list(reading.read_hub(hub, "train", LANGUAGES))
 
 
-def test_sub_words_give_the_sentence_back():
-    sentences = ["A dog, an old one, barks.", "Zwei Hunde bellen!"]
+def test_sub_words_give_the_sentence_back_and_a_control_sign_that_is_written_in_a_sentence_is_text():
+    sentences = ["A dog, an old one, barks.", "Zwei Hunde bellen!", "a [END] b [PAD] [BEGIN] [UNK]"]
     words = vocabulary.train_tokenizer(sentences, 100)
     for sentence, ids in zip(sentences, vocabulary.encode(words, sentences), strict=True):
-        assert ids[0] == BEGIN and ids[-1] == END
-        assert words.decode(ids[1:-1].tolist()) == sentence
+        begin, *inner, end = ids.tolist()
+        assert (begin, end) == (BEGIN, END)
+        assert words.decode(inner) == sentence and set(inner).isdisjoint(range(4))
 
 
 @pytest.mark.parametrize(("rare", "size"), [(300, 200), (1500, 8000)])
@@ -206,10 +196,9 @@ def test_sub_words_are_the_same_in_every_process_where_characters_are_equally_ra
         "from stages.sentence_pairs.vocabulary import train_tokenizer;"
         f"print(ascii(train_tokenizer(['a common word', *(chr(0x4E00 + i) for i in range({rare}))], {size}).to_str()))"
     )
-    command = [sys.executable, "-c", script]
-    made = {subprocess.run(command, capture_output=True, check=True, cwd=ROOT).stdout for _ in range(2)}
+    made = {run(ROOT, "python", "-c", script) for _ in range(2)}
     assert len(made) == 1
-    assert r"\u4e00" in made.pop().decode()
+    assert r"\u4e00" in made.pop()
 
 
 def enter(folder: Path, monkeypatch) -> None:
@@ -226,7 +215,7 @@ def read_ledger(folder: Path) -> dict[tuple, int]:
 
 def test_long_pairs_leave_training_and_are_cut_elsewhere(tmp_path, monkeypatch):
     enter(tmp_path, monkeypatch)
-    stage.main(make_settings(positions=12))
+    stage.main(make_settings({"translation.protocols.blog.positions": 12}))
     fates = read_ledger(tmp_path)
     folder = tmp_path / "data/sentence_pairs/blog"
     train = load_pairs(folder / "train.safetensors")
@@ -250,21 +239,19 @@ def test_equal_settings_give_equal_bytes(tmp_path, monkeypatch):
     for name in ("one", "two"):
         folder = tmp_path / name
         enter(folder, monkeypatch)
-        stage.main(make_settings())
+        stage.main(make_settings({}))
         files = sorted(path for path in (folder / "data/sentence_pairs").rglob("*") if path.is_file())
         contents.append([(path.relative_to(folder), path.read_bytes()) for path in files])
     assert contents[0] == contents[1]
 
 
-def test_real_pairs_of_multi30k_are_read_whole(shared_data, tmp_path, monkeypatch):
-    def real(params: dict) -> None:
-        params["data"]["root"] = str(shared_data)
-        params["translation"]["protocols"]["blog"] |= {"train_pairs": 2000, "held_out_pairs": None}
-        del params["translation"]["protocols"]["draft"]
-
-    monkeypatch.chdir(tmp_path)
-    stage.main(make_settings(real, scale="files"))
-    fates = read_ledger(tmp_path)
+def test_real_pairs_of_multi30k_are_read_whole(shared_data, in_an_empty_folder):
+    params = yaml.safe_load(scales.read("files"))
+    params["data"]["root"] = str(shared_data)
+    params["translation"]["protocols"]["blog"] |= {"train_pairs": 2000, "held_out_pairs": None}
+    del params["translation"]["protocols"]["draft"]
+    stage.main(Settings.model_validate(params))
+    fates = read_ledger(Path())
     assert fates["blog", "validation", "in", ""] == 1014 and fates["blog", "test", "kept", ""] == 1000
     assert fates["blog", "train", "kept", ""] > 1900
 

@@ -36,6 +36,11 @@ def test_every_scale_is_valid_and_has_every_key(scale):
 # An edit of params.yaml as a line of YAML under a dotted key, and the message
 MISTAKES = {
     "pretraining.stepz: 5": r"pretraining\.stepz: unknown key \(given: 5\); did you mean `steps`\?",
+    "analysis.resamples: 5": r"analysis\.resamples: unknown key \(given: 5\); remove it or correct the spelling$",
+    "models.tiny.layer: 5": r"models\.tiny\.layer: unknown key \(given: 5\); did you mean `layers`\?",
+    "workers: -1": r"params\.yaml: 1 problem\(s\)\n  workers: give null .*tcp://HOST:8786 \(given: -1\)",
+    "workers: true": r"workers: give null .*\(given: True\)",
+    'report.remark: "a\\0b"': r"report\.remark: has a character that readers cannot see, .*NUL",
     "pretraining.steps: 10.5": r"pretraining\.steps: given 10\.5; input should be a valid integer",
     "pretraining.learning_rate: -1.0": r"pretraining\.learning_rate: given -1\.0; .* greater than 0",
     "pretraining.seeds: [1, 1]": r"pretraining\.seeds: named more than once: '1'",
@@ -43,7 +48,9 @@ MISTAKES = {
     "pretraining.epochs: 3": r"pretraining: steps: 1200 and epochs: 3; give one",
     "pretraining.sequence_length_warmup: {share: 0.5, length: 7}": r"warmup\.length: 7 .*sequence_length: 32",
     "models.tiny.heads: 7": r"models\.tiny: heads: 7 does not divide hidden: 128",
-    "models.tiny.intermediate: 200": r"models\.tiny: intermediate: 200 must be 258 or more for hidden: 128",
+    "{operators: [original, over_parameters], models.tiny.intermediate: 128}": (
+        r"models\.tiny\.intermediate: 128 must be 129 or more for hidden: 128; with less, over_parameters has no width"
+    ),
     "operators: symmetric": r"operators: given 'symmetric'; input should be a list, as in \['symmetric'\]",
     "operators: [original, symetric]": r"operators\.1: 'symetric' .* pairwise_identity.*; did you mean `symmetric`\?",
     "operators: [shared]": r"operators: every comparison is made against `original`",
@@ -71,6 +78,9 @@ MISTAKES = {
     "convergence.steps: [600, 1300]": r"convergence\.steps: 1300 exceeds pretraining\.steps: 1200",
     "cross_domain.positive_labels: {}": r"cross_domain: positive_labels: `mnli` is missing",
     "noise.levels: [0.2, 0.0]": r"noise: levels: must rise from 0\.0",
+    "translation.operators: [original, hadamard, fixed, over_parameters, over_parameters_wide, pairwise_scaled]": (
+        r"translation\.operators: 'pairwise_scaled' is not in the operators of this repository"
+    ),
     "translation.operators: [original]": r"translation: protocols\.blog\.operators: 'hadamard' is not in operators",
     "translation.sequence_tasks.warmup_steps: 250": r"sequence_tasks: warmup_steps: 250 leaves nothing of steps: 250",
     "translation.sequence_tasks.positions: 18": r"sequence_tasks: positions: 18; .* fill 17 at most",
@@ -159,7 +169,11 @@ def test_the_norwegian_language_may_name_a_variant(tmp_path):
     assert "no" in load_settings(tmp_path / "params.yaml").variants
 
 
-@pytest.mark.parametrize("edit", ["tokenization.sequence_length: 64", "tasks.validation_examples: 10"])
+# only operators that run decide on the width of models
+ON_BOUNDS = ("models.tiny.intermediate: 128", "tokenization.sequence_length: 64", "tasks.validation_examples: 10")
+
+
+@pytest.mark.parametrize("edit", ON_BOUNDS)
 def test_a_value_on_its_bound_is_allowed(edit, tmp_path):
     load(tmp_path, edit)
 
@@ -184,6 +198,9 @@ FILES = {
     "a: [1": r"params\.yaml, line [12]: not YAML",
     "just words": r"params\.yaml: .*the file",
     "": r"params\.yaml: ",
+    f"a: {'[' * 20_000}": r"params\.yaml: not YAML: line 1: more than 100 lists and maps within each other",
+    "a: &a {b: *a}": r"params\.yaml: not YAML: line 1: an alias within an anchored value",
+    "a: &a [x, y]\nb: &b [*a, *a]": "line 2: an alias within an anchored value",
     "scale: a": r"pretraining: missing; stages/scales/laptop\.yaml shows every key",
 }
 
@@ -225,7 +242,7 @@ def test_attention_weights_that_would_fill_a_gpu_are_named_with_the_micro_batch_
     expected = {None: 1, 151: 0, 152: 1}
     for rows, number in expected.items():
         recipe = settings.pretraining.model_copy(update={"batch_size": 256, "micro_batch_size": rows})
-        notes = stage.find_large_batches(settings.model_copy(update={**update, "pretraining": recipe}))
+        notes = list(stage.find_large_batches(settings.model_copy(update={**update, "pretraining": recipe})))
         assert len(notes) == number
         if not rows:
             assert "hadamard at size base stores 68 GB" in notes[0] and "micro_batch_size to 151 or less" in notes[0]

@@ -117,6 +117,7 @@ def test_unanswerable_questions_have_no_answers_whatever_was_plausible(tmp_path)
             [make_entry(start=25)],
             r"train-v1\.1\.json, question 'q1': the context has 'aris.' at answer_start 25, not the answer 'Paris'",
         ),
+        ([make_entry(start=-20)], "has 'The S' at answer_start -20, not the answer 'Paris'"),
         ([make_entry(), make_entry()], r"train-v1\.1\.json, question 'q1': the id comes twice"),
         ([make_entry() | {"answers": []}], "question 'q1': no answer, but SQuAD 1.1 has only answerable questions"),
         (
@@ -124,6 +125,7 @@ def test_unanswerable_questions_have_no_answers_whatever_was_plausible(tmp_path)
             "question 'q1': neither an answer nor is_impossible",
         ),
         ([make_entry(start="24")], rf"Expected `int`, got `str` - at `{QAS}\[0\]\.answers\[0\]\.answer_start`"),
+        ([make_entry(text="")], "question 'q1': the answer at answer_start 24 is empty"),
         ([], r"train-v1\.1\.json: no question"),
         (
             b"[" * 100_000,
@@ -297,6 +299,7 @@ def test_documents_are_cut_and_questions_without_an_answer_are_counted_with_the_
     [
         ({"SearchResults": [{"Filename": "gone.txt"}]}, r"question 'q1': document .*gone\.txt' cannot be read"),
         ({"SearchResults": [{"Filename": "a/../../b.txt"}]}, "question 'q1': the Filename 'a/../../b.txt' leads out"),
+        ({"SearchResults": [{"Filename": "/etc/b.txt"}]}, "question 'q1': the Filename '/etc/b.txt' leads out"),
         ({"Answer": {}}, r"missing required field `Aliases` - at `\$\.Data\[0\]\.Answer`"),
     ],
 )
@@ -320,6 +323,14 @@ def test_squad_in_the_layout_of_the_hub_gives_the_same_rows(tmp_path):
     repository = make_hub(tmp_path / "hub", rows, "squad_v2")
     theirs = squad.read_hub(repository, "squad2", "validation")
     pd.testing.assert_frame_equal(theirs.frame, ours)
+
+
+@pytest.mark.parametrize("answers", [[{"text": "a", "answer_start": 0}], None, "a", {"text": "a", "answer_start": 0}])
+def test_answers_of_another_form_on_the_hub_are_named_with_the_row(tmp_path, answers):
+    row = {"id": "1", "context": "a", "question": "?", "answers": answers}
+    repository = make_hub(tmp_path / "hub", [row], "squad")
+    with pytest.raises(ValueError, match=r"hub\.squad1: .*row 0: Expected `.*; name another repository"):
+        squad.read_hub(repository, "squad1", "validation")
 
 
 def test_a_repository_that_cannot_be_loaded_is_named(tmp_path):
@@ -370,7 +381,7 @@ def test_the_stage_writes_tables_and_statistics_and_the_same_bytes_again(tmp_pat
     folders = [tmp_path / name for name in ("first", "again")]
     for folder in folders:
         folder.mkdir()
-        rows = pd.DataFrame(tasks.build_tasks(folder, given))
+        rows = tasks.build_tasks(folder, given)
     assert rows["examples"].tolist() == [40, 400, 40, 400]
     assert rows["available"].tolist() == [600, 400, 600, 400]
     assert rows["dropped"].tolist() == [0, 0, 30, 20]

@@ -1,7 +1,6 @@
 """Means, intervals and comparisons over seeds."""
 
 from math import isnan, sqrt
-from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -24,6 +23,7 @@ from stages.evidence.statistics import (
     flip_signs_jointly,
     summarise_cell,
 )
+from tests.places import ROOT
 
 values = st.lists(st.floats(-100, 100), min_size=2, max_size=8).filter(lambda v: np.ptp(v) > 1e-3)
 
@@ -160,6 +160,10 @@ def test_finetuning_seeds_of_several_checkpoints_are_averaged():
     assert several.value == pytest.approx(np.mean([2.0, 4.0, 3.5]) - np.mean([1.0, 1.0, 2.0]))
 
 
+def test_one_checkpoint_against_several_is_no_comparison_of_operators():
+    assert compare_arms(make_runs([1.0], [2.0], [4.0]), make_runs([0.0, 2.0, 3.0]), 0.95).unit == FINETUNING
+
+
 def test_fewer_than_three_seeds_have_neither_interval_nor_test():
     made = compare_arms(make_runs([1.0], [2.0]), make_runs([3.0], [5.0], [6.0]), 0.95)
     assert isnan(made.low)
@@ -192,7 +196,7 @@ def test_simultaneous_intervals_share_the_level_equally(tests, freedom):
 
 @pytest.mark.parametrize(("arm", "wide"), [("original", 0), ("operator", 1)])
 def test_an_interval_of_a_family_is_wrong_as_often_as_the_page_on_statistics_says(arm, wide):
-    rates = pd.read_csv(Path(__file__).parents[1] / "reports/examples/statistics/error_rates.csv")
+    rates = pd.read_csv(ROOT / "reports/examples/statistics/error_rates.csv")
     [share] = rates.query("arms == 4 and seeds == 3 and wider == @arm and not bimodal")["paired"]
     runs = np.random.default_rng(0).normal(size=(40_000, 4, 3))
     runs[:, wide] *= 4

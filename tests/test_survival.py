@@ -120,12 +120,10 @@ def test_a_run_that_some_fine_tuning_seeds_see_arrive_is_known_up_to_the_last_st
 
 def test_only_an_operator_all_of_whose_runs_get_there_has_a_mean_time():
     runs = pd.DataFrame({"step": [200, 400, 700, END, END], "reached": [True, True, True, False, False]})
-    runs = runs.assign(milestone="loss=3", operator="original")
-    all_there = runs[:3].assign(operator="shared")
-    means = survival.estimate_mean_times(pd.concat([runs, all_there]), ["milestone"], 0.95).set_index("operator")
-    assert isnan(means.loc["original", "mean"])
-    assert means.loc["original", ["never", "runs"]].tolist() == [2, 5]
-    assert means.loc["shared", "mean"] == pytest.approx(1300 / 3)
+    mean, *_, number, never = survival.estimate_mean_time(runs, 0.95)
+    assert isnan(mean)
+    assert (number, never) == (5, 2)
+    assert survival.estimate_mean_time(runs[:3], 0.95)[0] == pytest.approx(1300 / 3)
 
 
 def test_runs_that_do_not_reach_a_level_are_events_that_never_came():

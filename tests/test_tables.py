@@ -9,7 +9,7 @@ import pytest
 
 from stages.evidence import cells, specifications
 from stages.evidence.verdicts import Difference
-from stages.report import html, latex, own_tables
+from stages.report import cards, html, latex, own_tables
 from stages.report.paper_tables import build_paper_table
 from stages.report.tables import (
     choose_decimals,
@@ -18,14 +18,13 @@ from stages.report.tables import (
     format_signed,
     write_csv,
 )
-from tests.toy_evidence import fill_table, make_cell_sources, make_row
+from tests.toy_evidence import fill_table, make_baselines, make_cell_sources, make_row
 
 TABLES = specifications.load()
 
 
-def make_grid(name: str, run: list[dict]):
-    table = TABLES[name]
-    return build_paper_table((table,), fill_table(name, run), set())
+def make_grid(name: str, run: list[dict], left_out=(), **evidence):
+    return build_paper_table((TABLES[name],), fill_table(name, run, **evidence), set(left_out))
 
 
 def make_scored_runs(operator: str, size: str, *values: float) -> list[dict]:
@@ -124,11 +123,9 @@ def test_a_measured_row_of_the_paper_shows_mean_spread_and_seeds():
 
 @pytest.mark.parametrize(("value", "text"), [(0.5, "50.00°"), (0.7, "70.00")])
 def test_a_score_at_chance_is_marked(value, text):
-    constant = {("most_frequent", "courtois2024", "rte", "score"): (0.55, 0.6)}
-    name = "courtois2024_table3_glue"
-    table = build_paper_table(
-        (TABLES[name],), fill_table(name, make_scored_runs("pairwise", "base", value), without_model=constant), set()
-    )
+    constant = make_baselines(("most_frequent", "courtois2024", "rte", "score", 0.55, 0.6))
+    run = make_scored_runs("pairwise", "base", value)
+    table = make_grid("courtois2024_table3_glue", run, baselines=constant)
     assert make_column(table, list_lines(table, "BERT-base pairwise")["reproduced"], "RTE").text == text
 
 
@@ -136,8 +133,7 @@ def test_counts_of_other_sizes_are_left_out_unless_the_paper_prints_them():
     run = []
     for size in ("base", "mini", "tiny"):
         run.append(make_row(stage="parameters", protocol=None, metric="masked_lm_parameters", size=size, value=9.0))
-    name = "courtois2024_table2_model_parameters"
-    table = build_paper_table((TABLES[name],), fill_table(name, run), {"base", "mini"})
+    table = make_grid("courtois2024_table2_model_parameters", run, left_out=("base", "mini"))
     shown = set(table.csv["row"].str.partition(".")[0])
     assert shown == {"small", "base", "tiny"}
 
@@ -170,17 +166,28 @@ HOSTILE = (
     "\t=1",
     "-1+1",
     "+cmd|' /C calc'!A0",
+    "＝1+1",
+    "＠SUM(A1)",
 )
 PLAIN = ("-0.056", "+0.3", "-", "-1.5e-05", "87.6k", "1=1", "a-b", "", "+12%", "'a'", "-70,000")
 
 
 def test_a_spreadsheet_takes_no_text_of_a_table_for_a_formula_and_every_number_stands():
-    frame = pd.DataFrame({"text": [*HOSTILE, *PLAIN], "value": -1.5, "n": pd.array([1] * 18 + [None], dtype="Int64")})
+    frame = pd.DataFrame({"text": [*HOSTILE, *PLAIN], "value": -1.5, "n": pd.array([1] * 20 + [None], dtype="Int64")})
     back = pd.read_csv(
         io.StringIO(write_csv(frame)), dtype={"text": "str", "n": "Int64"}, keep_default_na=False, na_values={"n": ""}
     )
     assert back["text"].tolist() == [*(f"'{text}" for text in HOSTILE), *PLAIN]
     assert (back["value"] == -1.5).all()
+
+
+def test_characters_that_steer_a_terminal_or_hide_text_are_shown_in_every_format(tmp_path):
+    text, shown = "a\x1b[31m\0\u202eb", r"a\x1b[31m\x00\u202eb"
+    (tmp_path / "page.html").write_text("{{ text }}")
+    assert html.make_environment(tmp_path).get_template("page.html").render(text=text) == shown
+    assert cards.escape(cards.Code(text)) == shown
+    assert cards.escape(text) == shown.replace("\\", r"\\").replace("[", r"\[")
+    assert write_csv(pd.DataFrame({"text": [text]})) == f"text\n{shown}\n"
 
 
 def test_editions_that_differ_stand_one_below_the_other_with_the_differences_marked():

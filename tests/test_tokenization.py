@@ -131,9 +131,11 @@ def test_indices_outside_are_refused(packed, index):
 
 def test_damaged_shards_are_named(packed):
     path = packed / "train" / "part_1.bin"
-    path.write_bytes(path.read_bytes()[:-1])
-    with pytest.raises(ValueError, match=r"part_1\.bin: 29 bytes, index\.json says 30"):
-        packing.Sequences(packed, "train")
+    content = path.read_bytes()
+    for damaged in (content[:-1], content + b"0"):
+        path.write_bytes(damaged)
+        with pytest.raises(ValueError, match=rf"part_1\.bin: {len(damaged)} bytes, index\.json says 30"):
+            packing.Sequences(packed, "train")
     path.unlink()
     with pytest.raises(ValueError, match=r"part_1\.bin: missing"):
         packing.Sequences(packed, "train")
@@ -349,11 +351,38 @@ def test_a_file_that_is_no_bert_vocabulary_is_refused(content, message):
         vocabulary.read_tokenizer(Path("vocab.txt"))
 
 
+def test_runs_of_more_than_100_letters_are_counted_and_refused_above_half_of_all_letters(capsys):
+    """Thai has no spaces between words."""
+    texts = ["word " * 20 + "x" * 101, "ก" * 210, "ก" * 50]
+    for text in texts:
+        write_shards([text] * 30)
+        lost = len(text.split()[-1]) > 100
+        with pytest.raises(ValueError, match="letters; BERT takes a run of more than 100") if lost else nullcontext():
+            build(validation_documents=3, sequence_length=8)
+    said = capsys.readouterr().out
+    assert "30 documents, 630 tokens, 4.76% of them unknown, with 55.80% of the letters" in said
+    assert ", with 100.00% of the letters" in said and ", with 0.00% of the letters" in said
+
+
+def test_the_name_of_a_special_token_in_a_text_is_no_special_token():
+    write_shards(["a [MASK] b [SEP] c [PAD] d"] * 30)
+    build(validation_documents=1, sequence_length=8)
+    ids = np.fromfile("tokens/train/part_1.bin", dtype=np.uint16)
+    assert not set(ids) & {0, 4} and (ids == 3).sum() <= (ids == 2).sum()
+
+
+def test_code_in_a_vocabulary_s_folder_is_never_run_and_an_empty_folder_is_named(tmp_path):
+    (tmp_path / "tokenizer_config.json").write_text('{"auto_map": {"AutoTokenizer": ["own.Own", null]}}')
+    (tmp_path / "own.py").write_text("raise SystemExit('this code was run')")
+    with pytest.raises(ValueError, match=rf"the folder {tmp_path}, which hides .* no tokenizer .*; rename the folder"):
+        vocabulary.load_tokenizer(str(tmp_path), "main")
+
+
 @pytest.mark.parametrize("content", [b"", b"[" * 5000, b'{"version": "1.0"}'])
 def test_a_damaged_tokenizer_in_the_layout_of_the_hub_is_one_error(content, tmp_path):
     (tmp_path / "tokenizer.json").write_bytes(content)
     (tmp_path / "tokenizer_config.json").write_text('{"tokenizer_class": "PreTrainedTokenizerFast"}')
-    with pytest.raises(ValueError, match=rf"tokenization\.vocabulary: {tmp_path} is no file"):
+    with pytest.raises(ValueError, match=rf"tokenization\.vocabulary: the folder {tmp_path}, which"):
         vocabulary.load_tokenizer(str(tmp_path), "main")
 
 
@@ -382,7 +411,8 @@ def test_a_cased_tokenizer_in_the_layout_of_the_hub_keeps_capitals_apart():
 def test_a_vocabulary_of_the_hub_is_read_at_a_recorded_commit(monkeypatch):
     asked = []
 
-    def load(name, revision):
+    def load(name, revision, trust_remote_code):
+        assert not trust_remote_code
         asked.append((name, revision))
         return SimpleNamespace(backend_tokenizer=make_tokenizer())
 

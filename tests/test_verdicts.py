@@ -3,7 +3,6 @@
 import ast
 import re
 from collections.abc import Iterator
-from pathlib import Path
 
 import jinja2
 import pandas as pd
@@ -13,8 +12,8 @@ from jinja2 import nodes
 
 from stages.evidence.verdicts import AUDITED, Difference, Statement
 from stages.report import latex, own_tables
+from tests.places import ROOT
 
-ROOT = Path(__file__).parents[1]
 TEMPLATES = ROOT / "reports/templates"
 WORDS = {str(word) for word in (*Difference, *Statement, *AUDITED.values())}
 HTML, LATEX = jinja2.Environment(), latex.make_environment(TEMPLATES)
@@ -76,13 +75,13 @@ def list_template_texts(text: str, environment: jinja2.Environment) -> Iterator[
 def test_no_word_of_a_verdict_is_typed_in_python(path):
     if path.name == "verdicts.py":
         return
-    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+    for node in ast.walk(ast.parse(path.read_text())):
         assert not (isinstance(node, ast.Constant) and node.value in WORDS), f"line {node.lineno}"
 
 
 @pytest.mark.parametrize("path", [*(ROOT / "stages").rglob("*.yaml"), *TEMPLATES.glob("*.yaml")], ids=str)
 def test_no_word_of_a_verdict_is_typed_in_yaml(path):
-    for text in list_scalars(yaml.safe_load(path.read_text(encoding="utf-8"))):
+    for text in list_scalars(yaml.safe_load(path.read_text())):
         assert text not in WORDS
         if path.parent == TEMPLATES:
             assert not WORDS & set(list_template_texts(text, HTML)), text
@@ -91,4 +90,4 @@ def test_no_word_of_a_verdict_is_typed_in_yaml(path):
 @pytest.mark.parametrize("path", [*TEMPLATES.glob("*.[chjmt]*"), *(ROOT / "reports/pages").glob("*.md")], ids=str)
 def test_no_word_of_a_verdict_is_typed_in_a_template(path):
     environment = LATEX if path.suffix == ".tex" else HTML
-    assert not WORDS & set(list_template_texts(path.read_text(encoding="utf-8"), environment))
+    assert not WORDS & set(list_template_texts(path.read_text(), environment))

@@ -1,10 +1,7 @@
 """`python -m stages verify`: a model that is trained again equals the recorded run, or a difference is named."""
 
-import os
 import re
 import shutil
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -13,10 +10,11 @@ import yaml
 from stages import command_line
 from stages.files.storage import compute_sha256
 from stages.runner.errors import clear_errors
-from stages.schema import scales
+from tests import processes
+from tests.places import ROOT
 from tests.toy import LENGTH, OWN, TOY, TRAINING, pack_tokens, write_own_operator, write_word_tokenizer
+from tests.toy_settings import edit_laptop
 
-ROOT = Path(__file__).parents[1]
 WEIGHTS = "data/pretraining/original-tiny/seed-2/model.safetensors"
 ROWS = "data/observations/pretraining.csv"
 ARGUMENTS = ["verify", "original", "tiny", "2"]
@@ -26,11 +24,15 @@ ARGUMENTS = ["verify", "original", "tiny", "2"]
 def recorded(tmp_path_factory) -> Path:
     """A folder in which stage `pretraining` has run, with two seeds; no test changes it."""
     folder = tmp_path_factory.mktemp("recorded")
-    params = yaml.safe_load(scales.read("laptop"))
-    params |= {"operators": ["original"], "pretraining": TRAINING | {"seeds": [1, 2]}}
-    params["models"]["tiny"] |= TOY | {"positions": params["models"]["tiny"]["positions"]}
-    params["tokenization"]["sequence_length"] = LENGTH
-    params["convergence"]["steps"] = [4]
+    params = edit_laptop(
+        {
+            "operators": ["original"],
+            "models.tiny": TOY | {"positions": 64},
+            "pretraining": TRAINING | {"seeds": [1, 2]},
+            "tokenization.sequence_length": LENGTH,
+            "convergence.steps": [4],
+        }
+    )
     (folder / "params.yaml").write_text(yaml.safe_dump(params))
     (folder / "data/runs").mkdir(parents=True)
     (folder / "data/runs/tokenization.json").write_text("{}")
@@ -123,6 +125,5 @@ def test_an_edit_of_the_operators_trains_again_only_if_more_than_wording_changes
     shutil.copy(ROOT / "dvc.yaml", run)
     operators = Path("stages/attention/operators.py")
     operators.write_text(operators.read_text().replace(old, new, 1) + "# a comment\n")
-    words = [sys.executable, "-m", "stages", "pretraining"]
-    said = subprocess.run(words, env=os.environ | {"PYTHONPATH": ""}, check=True, capture_output=True, text=True).stdout
+    said = processes.run(run, "python", "-m", "stages", "pretraining", PYTHONPATH="")
     assert f"pretraining: 2 jobs, {done} of them done before" in said

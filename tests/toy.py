@@ -18,9 +18,10 @@ from stages.masked_lm.run import PretrainingRun
 from stages.pretraining import loop as pretraining
 from stages.schema.training_sections import Finetuning, Model, Pretraining
 from stages.sequences.packing import INDEX, pack
+from tests.places import ROOT
 
 CLOCKED = ("tokens_per_second", "model_flop_utilisation")
-MINE = Path(__file__).parents[1] / "my_operators.py"
+MINE = ROOT / "my_operators.py"
 OWN = dedent(str(ast.get_docstring(ast.parse(MINE.read_text()))).split("projected:\n\n")[1].split("\n\nAn edit")[0])
 SPECIAL = {"[PAD]": 0, "[UNK]": 1, "[CLS]": 2, "[SEP]": 3, "[MASK]": 4}
 VOCABULARY, LENGTH = 60, 12
@@ -86,7 +87,7 @@ def write_tokens_and_task(data: Path, task: str) -> None:
     """data/tokens with a tokenizer, and data/tasks/TASK of 24 examples in either split."""
     data.mkdir(parents=True)
     pack_tokens(data / "tokens")
-    write_word_tokenizer(data / "tokens" / "tokenizer" / "tokenizer.json")
+    write_word_tokenizer(data / "tokens/tokenizer/tokenizer.json")
     frame = pd.DataFrame({"text_a": ["w7 w8", "w9", "w5 w6 w7"] * 8, "text_b": None, "label": [0, 1, 1] * 8})
     (data / "tasks" / task).mkdir(parents=True)
     for split in ("train", "validation"):
@@ -116,7 +117,7 @@ def save_pretrained(tokens, folder, operator="original", **changes):
     log = []
     for entry in result["log"]:
         log.append({key: value for key, value in entry.items() if key not in CLOCKED})
-    return log, compute_sha256(folder / "model" / "model.safetensors")
+    return log, compute_sha256(folder / "model/model.safetensors")
 
 
 def remove_probes(entry: dict) -> dict:

@@ -1,10 +1,7 @@
 """Repositories of a tiny run, in which tests call `dvc repro`."""
 
-import os
 import re
 import shutil
-import subprocess
-import sys
 import threading
 from collections import Counter
 from collections.abc import Callable, Iterator
@@ -15,18 +12,46 @@ from pathlib import Path
 
 import yaml
 
+from tests.places import ROOT
+from tests.processes import run, run_git
 from tests.toy import OWN
 
-ROOT = Path(__file__).parents[1]
-ENVIRONMENT = os.environ | {"PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}"}
 OWN_OPERATOR = "plain_queries"
-
-
-def run(folder: Path, *command: str) -> str:
-    """Runs a command in a folder, and returns the output."""
-    done = subprocess.run(command, cwd=folder, env=ENVIRONMENT, capture_output=True, text=True)
-    assert done.returncode == 0, f"{' '.join(command)}\n{done.stdout}\n{done.stderr}"
-    return done.stdout
+# a tiny run, as its differences from scale laptop
+TINY = """
+operators: [original, plain_queries]
+corpus: {documents: 300, shards: 2}
+tokenization: {validation_documents: 20}
+tasks:
+  names: [stsb, mnli, qnli]
+  train_examples: 64
+  validation_examples: 32
+  questions: {train_examples: 32, validation_examples: 16}
+question_answering: {seeds: [1], epochs: 1, tasks: [squad1, squad1_triviaqa]}
+noise: {tasks: [mnli], levels: [0.0, 0.4], seeds: [1]}
+cross_domain: {tasks: [mnli, qnli]}
+models:
+  tiny: {layers: 1, hidden: 16, heads: 4, intermediate: 64}
+pretraining: {seeds: [1, 2], steps: 12, warmup_steps: 2, batch_size: 8, evaluation_interval: 4, checkpoint_interval: 5}
+finetuning:
+  courtois2024: {seeds: [1], epochs: 1}
+convergence: {steps: [6], seeds: [1], tasks: [stsb]}
+translation:
+  operators: [original, hadamard]
+  protocols:
+    blog: &small
+      hidden: 16
+      heads: 2
+      seeds: [1]
+      operators: [original, hadamard]
+      train_pairs: 40
+      held_out_pairs: 10
+      epochs: 1
+      warmup_steps: 2
+    draft: *small
+  sequence_tasks: {hidden: 16, heads: 2, seeds: [1], operators: [original, hadamard], steps: 3, warmup_steps: 1}
+timing: {tasks: [stsb], repeats: 1, steps: 1}
+"""
 
 
 def clone(folder: Path, edit: Callable[[dict], None] | None = None) -> Path:
@@ -39,38 +64,28 @@ def clone(folder: Path, edit: Callable[[dict], None] | None = None) -> Path:
     shutil.copyfile(ROOT / "stages/scales/laptop.yaml", folder / "params.yaml")
     (folder / "my_operators.py").write_text(OWN)
     change(folder, edit or shrink)
-    run(folder, "git", "init", "--quiet")
+    run_git(folder, "init", "--quiet")
     commit(folder)
     return folder
 
 
 def commit(folder: Path) -> None:
-    run(folder, "git", "add", "--all")
-    run(folder, "git", "-c", "user.name=t", "-c", "user.email=t@t", "commit", "--quiet", "--message", "tiny")
+    run_git(folder, "add", "--all")
+    run_git(folder, "commit", "--quiet", "--message", "tiny")
 
 
 def shrink(params: dict) -> None:
     """Makes every stage of a run as small as it can be, with an operator of a user's own."""
-    params["operators"] = ["original", OWN_OPERATOR]
-    params["corpus"] |= {"documents": 300, "shards": 2}
-    params["tokenization"] |= {"validation_documents": 20}
-    params["tasks"] |= {"names": ["stsb", "mnli", "qnli"], "train_examples": 64, "validation_examples": 32}
-    params["tasks"]["questions"] |= {"train_examples": 32, "validation_examples": 16}
-    params["question_answering"] |= {"seeds": [1], "epochs": 1, "tasks": ["squad1", "squad1_triviaqa"]}
-    params["noise"] |= {"tasks": ["mnli"], "levels": [0.0, 0.4], "seeds": [1]}
-    params["cross_domain"]["tasks"] = ["mnli", "qnli"]
-    params["models"]["tiny"] |= {"layers": 1, "hidden": 16, "heads": 4, "intermediate": 64}
-    params["pretraining"] |= {"seeds": [1, 2], "steps": 12, "warmup_steps": 2, "batch_size": 8}
-    params["pretraining"] |= {"evaluation_interval": 4, "checkpoint_interval": 5}
-    params["finetuning"]["courtois2024"] |= {"seeds": [1], "epochs": 1}
-    params["convergence"] |= {"steps": [6], "seeds": [1], "tasks": ["stsb"]}
-    section = params["translation"]
-    section["operators"] = ["original", "hadamard"]
-    small = {"hidden": 16, "heads": 2, "seeds": [1], "operators": ["original", "hadamard"]}
-    for protocol in section["protocols"].values():
-        protocol |= small | {"train_pairs": 40, "held_out_pairs": 10, "epochs": 1, "warmup_steps": 2}
-    section["sequence_tasks"] |= small | {"steps": 3, "warmup_steps": 1}
-    params["timing"] |= {"tasks": ["stsb"], "repeats": 1, "steps": 1}
+    merge(params, yaml.safe_load(TINY))
+
+
+def merge(params: dict, changes: dict) -> None:
+    """Puts changes into nested parameters, key by key."""
+    for key, value in changes.items():
+        if isinstance(value, dict):
+            merge(params[key], value)
+        else:
+            params[key] = value
 
 
 def change(folder: Path, edit: Callable[[dict], None]) -> None:

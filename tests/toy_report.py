@@ -12,8 +12,9 @@ from stages.__main__ import main as run_stage
 from stages.evidence import scores
 from stages.files import observations
 from stages.files.observations import Observation
+from tests.places import ROOT
+from tests.toy_settings import edit_laptop
 
-ROOT = Path(__file__).parents[1]
 OPERATORS = ("original", "symmetric", "pairwise", "shared")
 # masked-LM parameters of BERT-base, and the share saved in per cent
 BASE = {
@@ -131,8 +132,7 @@ def make(folder: Path, monkeypatch, columns: tuple[str, ...] = scores.COLUMNS) -
     monkeypatch.chdir(folder)
     for name in ("data/published", "data/released", "reports/templates"):
         shutil.copytree(ROOT / name, folder / name)
-    params = yaml.safe_load((ROOT / "stages/scales/laptop.yaml").read_text())
-    params.update(operators=list(OPERATORS), sizes=["tiny"], protocols=["courtois2024"])
+    params = edit_laptop({"operators": list(OPERATORS), "sizes": ["tiny"], "protocols": ["courtois2024"]})
     shutil.copyfile(ROOT / params["operators_file"], params["operators_file"])
     Path("params.yaml").write_text(yaml.safe_dump(params))
     write_observations(columns)

@@ -1,12 +1,12 @@
 """Settings with edits by key; every key of nested settings, and another value for each."""
 
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 from stages.files.documents import read_yaml
+from tests.places import ROOT
 
-LAPTOP = Path(__file__).parents[1] / "stages/scales/laptop.yaml"
+LAPTOP = ROOT / "stages/scales/laptop.yaml"
 
 
 def edit_laptop(edits: dict[str, object]) -> dict:

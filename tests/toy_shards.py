@@ -11,9 +11,9 @@ from stages.records import reading
 from stages.records.ledger import TOTAL, read_ledger
 from stages.schema.sections import Filtering
 from stages.schema.settings import load_settings
+from tests.places import ROOT
 from tests.toy_settings import LAPTOP
 
-ROOT = Path(__file__).parents[1]
 SECTION = load_settings(LAPTOP).filtering
 EXCLUDED = SECTION.excluded_categories
 FILTERED = Path("filtered")

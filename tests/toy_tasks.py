@@ -6,8 +6,8 @@ from types import SimpleNamespace
 from stages.benchmarks.glue import TASKS
 from stages.schema.sections import Data, Hub
 from stages.schema.settings import load_settings
+from tests.places import ROOT
 
-ROOT = Path(__file__).parents[1]
 EMBEDDED = ROOT / "data/embedded"
 LAPTOP = load_settings(ROOT / "stages/scales/laptop.yaml")
 CARD = """---
