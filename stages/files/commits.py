@@ -102,6 +102,14 @@ def load_split(
     return data, name_source(repository, revision)
 
 
+def stream_rows(repository: str, configuration: str | None, revision: str, split: str, key: str) -> Iterator[dict]:
+    """Streams the rows of a split, like `load_split`, but at a given commit and one by one."""
+    import datasets
+
+    with explain_errors(f"{key}: {repository} ({configuration}, {split}, {revision})", repository):
+        yield from datasets.load_dataset(repository, configuration, split=split, streaming=True, revision=revision)
+
+
 @contextmanager
 def explain_errors(subject: str, repository: str = "") -> Iterator[None]:
     """Turns errors of the hub's libraries into a ValueError that begins with `subject` and ends with a remedy."""

@@ -4,12 +4,16 @@ import re
 from pathlib import Path
 from typing import Any, ClassVar
 
+import msgspec
 import yaml
 
 from stages.files.quoting import quote_value
 
 # ten times as fast as SafeLoader, where PyYAML was built with libyaml
 FAST: type[yaml.SafeLoader] = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+
+# lists and maps within each other: far above all files of this repository
+DEEPEST = 100
 
 # Words without quotation marks that are no text, by the core schema of YAML 1.2 (section 10.3.2), as in DVC. By the
 # YAML 1.1 of PyYAML, `no` would be false, 010 would be 8, 1:30 would be 90, and 1e-4 would be a text. Beyond the
@@ -54,14 +58,19 @@ def is_generated(folder: Path) -> bool:
     return re.match(r"---\n(?:(?!---\n).*\n)*generated: true\n", text) is not None
 
 
-def read_yaml(path: Path) -> Any:
+def read_yaml(path: Path, form: Any = Any) -> Any:
     """Reads a YAML file as dictionaries, lists and scalars; None for an empty file.
 
+    `form` is a type, as a class of typing.TypedDict: other keys are left out.
+
     Raises:
-        ValueError: the file is not UTF-8 or not YAML, or gives a key twice; the message names file and line.
+        ValueError: the file is not UTF-8 or not YAML, gives a key twice, is too deep, or is not of the form; the
+            message names the file and mostly the line.
     """
     try:
-        return yaml.load(path.read_text(encoding="utf-8"), Loader=Loader)
+        text = path.read_text(encoding="utf-8")
+        _require_flat(text)
+        content = yaml.load(text, Loader=Loader)
     except yaml.MarkedYAMLError as error:
         # the parser says so of a tab, and of a sign such as @
         assert error.problem and error.problem_mark, "the parser and this module always give both"
@@ -69,6 +78,27 @@ def read_yaml(path: Path) -> Any:
         raise ValueError(f"{path}, line {error.problem_mark.line + 1}: not YAML: {error.problem:.120}{hint}") from None
     except UnicodeDecodeError as error:
         raise ValueError(f"{path}: not UTF-8 ({error.reason}); save the file as UTF-8") from None
-    except (yaml.YAMLError, ValueError, AttributeError, LookupError, RecursionError) as error:
-        # a value such as `!!timestamp foo`, or nesting without end
+    except (yaml.YAMLError, ValueError, AttributeError, LookupError) as error:
+        # a value such as `!!timestamp foo`
         raise ValueError(f"{path}: not YAML: {quote_value(error)}") from None
+    try:
+        return msgspec.convert(content, form)
+    except msgspec.ValidationError as error:
+        raise ValueError(f"{path}: {error}; correct the entry, whose number counts from 0") from None
+
+
+def _require_flat(text: str) -> None:
+    anchors: list[str | None] = []
+    for event in yaml.parse(text, Loader=FAST):
+        fault = None
+        if isinstance(event, yaml.CollectionStartEvent):
+            anchors.append(event.anchor)
+            if len(anchors) > DEEPEST:
+                fault = f"more than {DEEPEST} lists and maps within each other"
+        elif isinstance(event, yaml.CollectionEndEvent):
+            anchors.pop()
+        # the value would grow at every level, or hold itself
+        elif isinstance(event, yaml.AliasEvent) and any(anchors):
+            fault = "an alias within an anchored value; write the value out"
+        if fault:
+            raise ValueError(f"line {event.start_mark.line + 1}: {fault}")

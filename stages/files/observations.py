@@ -47,7 +47,7 @@ class Observation:
     n: int | None = None
 
 
-COLUMNS = tuple(field.name for field in fields(Observation))
+COLUMNS = [field.name for field in fields(Observation)]
 # types of pandas; Int64 holds missing values. Every other column is text.
 TYPES = {"value": "float64", "pretraining_seed": "Int64", "finetuning_seed": "Int64", "n": "Int64"}
 
@@ -62,7 +62,7 @@ def write(path: Path, rows: Iterable[Observation]) -> None:
     for row in rows:
         if not math.isfinite(row.value):
             raise ValueError(f"{path}: {row} is not finite; if the training diverged, lower the learning rate")
-    frame = pd.DataFrame([asdict(row) for row in rows], columns=list(COLUMNS)).astype(TYPES)
+    frame = pd.DataFrame([asdict(row) for row in rows], columns=COLUMNS).astype(TYPES)
     write_atomically(path, frame.to_csv(index=False, lineterminator="\n"))
 
 
@@ -75,7 +75,7 @@ def read(paths: Iterable[Path]) -> pd.DataFrame:
     frames = [_read_file(path) for path in paths]
     # pandas raises an error for an empty list
     if not frames:
-        return pd.DataFrame(columns=list(COLUMNS))
+        return pd.DataFrame(columns=COLUMNS)
     return pd.concat(frames, ignore_index=True)
 
 
@@ -88,6 +88,6 @@ def _read_file(path: Path) -> pd.DataFrame:
         frame = pd.read_csv(path, dtype=types)
     except (ValueError, EOFError, BadGzipFile, zlib.error) as error:
         raise ValueError(f"{path}: damaged ({quote_value(error)}); {remedy}") from None
-    if tuple(frame.columns) != COLUMNS:
-        raise ValueError(f"{path}: columns {quote_value(list(frame.columns))}, expected {list(COLUMNS)}; {remedy}")
+    if list(frame) != COLUMNS:
+        raise ValueError(f"{path}: columns {quote_value(list(frame))}, expected {COLUMNS}; {remedy}")
     return frame

@@ -167,6 +167,7 @@ def link_file(source: Path | str, target: Path | str) -> None:
 
     `target` is replaced, and the folders above `target` are made.
     """
+    # shutil.copytree gives texts
     Path(target).parent.mkdir(parents=True, exist_ok=True)
     Path(target).unlink(missing_ok=True)
     try:

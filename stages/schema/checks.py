@@ -12,6 +12,8 @@ if TYPE_CHECKING:
 
 # The operator that all other operators are compared with
 REFERENCE = "original"
+# sections whose `tasks` are among `tasks.names`
+TESTS_ON_TASKS = ("noise", "cross_domain", "convergence", "timing")
 
 
 def check_variants(settings: Settings) -> None:
@@ -64,22 +66,22 @@ def list_recipes(settings: Settings) -> dict[str, str]:
     return recipes
 
 
-def check_recipes(settings: Settings) -> None:
-    """Checks that section `finetuning` describes all recipes in use."""
-    for place, name in list_recipes(settings).items():
-        require_listed(name, place, settings.finetuning, "finetuning")
-
-
-def check_lengths(settings: Settings) -> None:
-    """Checks that `models` describes all sizes in use, and that no sequence is longer than a size's positions."""
+def check_recipes_and_sizes(settings: Settings) -> None:
+    """Checks that `finetuning` describes all recipes in use, and `models` all sizes, for all operators and lengths."""
     lengths = {
         "tokenization.sequence_length": settings.tokenization.sequence_length,
         "question_answering.maximum_length": settings.question_answering.maximum_length,
     }
-    for name in list_recipes(settings).values():
+    for recipe, name in list_recipes(settings).items():
+        require_listed(name, recipe, settings.finetuning, "finetuning")
         lengths[f"finetuning.{name}.maximum_length"] = settings.finetuning[name].maximum_length
+    built = [settings.variants[name].operator if name in settings.variants else name for name in settings.operators]
     for size in settings.sizes:
         require_listed(size, "sizes", settings.models, "models")
+        try:
+            settings.models[size].require_room(built)
+        except ValueError as error:
+            raise ValueError(f"models.{size}.{error}") from None
         positions = settings.models[size].positions
         for place, length in lengths.items():
             if length > positions:
@@ -114,15 +116,9 @@ def check_root(settings: Settings) -> None:
 
 def check_tasks(settings: Settings) -> None:
     """Checks that section `tasks` lists every task on which another section tests models."""
-    tested = {
-        "noise.tasks": settings.noise.tasks,
-        "cross_domain.tasks": settings.cross_domain.tasks,
-        "convergence.tasks": settings.convergence.tasks,
-        "timing.tasks": settings.timing.tasks,
-    }
-    for place, tasks in tested.items():
-        for task in tasks:
-            require_listed(task, place, settings.tasks.names, "tasks.names")
+    for section in TESTS_ON_TASKS:
+        for task in getattr(settings, section).tasks:
+            require_listed(task, f"{section}.tasks", settings.tasks.names, "tasks.names")
     for task in settings.question_answering.tasks:
         # squad1_triviaqa needs both sets
         for name in task.split("_"):
@@ -134,8 +130,7 @@ CHECKS = (
     check_variants,
     check_operators,
     check_pairs,
-    check_recipes,
-    check_lengths,
+    check_recipes_and_sizes,
     check_steps,
     check_root,
     check_tasks,

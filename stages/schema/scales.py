@@ -4,8 +4,10 @@ Head, values and comments behind values in the scale's file replace head, values
 of keys and all other comments come from laptop.yaml.
 """
 
+import re
 from io import StringIO
 from pathlib import Path
+from stat import S_IMODE
 from typing import Any
 
 import yaml
@@ -52,15 +54,11 @@ def read(scale: str) -> str:
 
 def _split_head(text: str) -> tuple[str, str]:
     """Splits a file after the comments and blank lines at the top."""
-    lines = text.splitlines(keepends=True)
-    for number, line in enumerate(lines):
-        if line.strip() and not line.startswith("#"):
-            return "".join(lines[:number]), "".join(lines[number:])
-    return text, ""
+    body = re.sub(r"\A(#.*\n|[ \t]*\n)*", "", text)
+    return text.removesuffix(body), body
 
 
 def _make_yaml_parser() -> YAML:
-    """Makes a parser and writer of YAML that keeps comments, quotes and layout."""
     document = YAML()
     document.preserve_quotes = True
     # lists in brackets stay on one line
@@ -90,7 +88,6 @@ def _merge_sections(whole: CommentedMap, changes: CommentedMap) -> None:
 
 
 def _is_section(value: object) -> bool:
-    """Checks whether a YAML value is a map with a key per line."""
     # A map in braces, or an empty map, is a single value.
     return isinstance(value, CommentedMap) and len(value) > 0 and not value.fa.flow_style()
 
@@ -120,14 +117,19 @@ def write(scale: str, path: Path) -> str:
         ValueError: the file to be replaced is no YAML; the file stays.
     """
     report = f"{path}: scale `{scale}`"
-    if path.exists():
+    # a link stays a link, and a file that others cannot read stays so
+    target = path.resolve()
+    mode = None
+    if target.exists():
         report += _report_edits(read_yaml(path) or {})
-    write_atomically(path, read(scale))
+        mode = target.stat().st_mode
+    write_atomically(target, read(scale))
+    if mode:
+        target.chmod(S_IMODE(mode))
     return report
 
 
 def _report_edits(params: Any) -> str:
-    """Describes the edits in the content of a params.yaml for the user."""
     values = list_values(params)
     name = values.get("scale")
     edits = list_edits(values, name if name in list_scales() else COMPLETE)

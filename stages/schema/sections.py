@@ -4,14 +4,17 @@ Comments in stages/scales/laptop.yaml describe every key, with unit, source and 
 default values.
 """
 
+import re
+from collections import Counter
 from os.path import expanduser
 from pathlib import Path
-from typing import Annotated, Literal, TypeVar
+from typing import Annotated, Literal, Self, TypeVar
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 
+from stages.files import commits
 from stages.files.paths import EMBEDDED
-from stages.files.quoting import quote_value
+from stages.files.quoting import CONTROLS, quote_value
 from stages.schema.names import require_text
 
 Task = Literal["cola", "sst2", "mrpc", "stsb", "qqp", "mnli", "qnli", "rte"]
@@ -31,7 +34,8 @@ def _make_distinct(values: object) -> object:
     """Turns a YAML list of distinct values into a tuple; other values stay."""
     if isinstance(values, list):
         # A value that is named twice would be computed and counted twice.
-        doubles = sorted({str(value) for value in values if values.count(value) > 1})
+        times = Counter(map(str, values))
+        doubles = sorted(value for value in times if times[value] > 1)
         if doubles:
             raise ValueError(f"named more than once: {quote_value(', '.join(doubles))}")
     return _make_tuple(values)
@@ -49,6 +53,20 @@ def _check_repository(value: str) -> str:
     # The library `datasets` would take other names, such as `json`, for a file format.
     if "/" not in value or "://" in value:
         raise ValueError("not OWNER/NAME, a repository of the hub; write a folder as a path, such as ./NAME")
+    return value
+
+
+def _check_workers(value: object) -> object:
+    if value is None or (type(value) is int and value > 0):
+        return value
+    if isinstance(value, str) and re.fullmatch(r"(tcp|tls|ucx)://\S+:\d+", value):
+        return value
+    raise ValueError("give null (a process per core or GPU), a number from 1, or a Dask scheduler as tcp://HOST:8786")
+
+
+def _check_text(value: str) -> str:
+    if CONTROLS.search(value):
+        raise ValueError("has a character that readers cannot see, such as NUL; delete the character")
     return value
 
 
@@ -73,14 +91,16 @@ VocabularySize = Annotated[int, Field(ge=100, le=65_536)]
 Name = Annotated[str, Field(pattern=r"^[a-z][a-z0-9_]*$", max_length=60), AfterValidator(require_text)]
 # Code of a language, such as pt-BR, eng_Latn or ca@valencia, which ends the names of files.
 Language = Annotated[str, Field(pattern=r"^[A-Za-z][A-Za-z0-9@_-]*$", max_length=60)]
+# A text for readers.
+Text = Annotated[str, AfterValidator(_check_text)]
 # A file or folder of the user; ~ is the home directory, as in a shell.
 UsersPath = Annotated[str, AfterValidator(expanduser)]
 # Relative path of a Python file.
 Script = Annotated[str, Field(pattern=r"^\w[\w./-]*\.py$")]
 # Where data are from.
 Source = Literal["embedded", "files", "hub"]
-# Address of a Dask scheduler.
-Scheduler = Annotated[str, Field(pattern=r"^(tcp|tls|ucx)://\S+:\d+$")]
+# Number of processes, None for a process per core or GPU, or the address of a Dask scheduler.
+Workers = Annotated[int | str | None, BeforeValidator(_check_workers)]
 
 
 class Record(BaseModel):
@@ -116,6 +136,10 @@ class HubRepository(Record):
 
     repository: Annotated[str, AfterValidator(_check_repository)]
     revision: str
+
+    def pin_revision(self, key: str) -> Self:
+        """Returns the repository at the commit that the revision names; argument and errors as of `find_commit`."""
+        return self.model_copy(update={"revision": commits.find_commit(self.repository, self.revision, key)})
 
 
 class Hub(HubRepository):
@@ -233,5 +257,5 @@ class Report(Record):
     """Texts and formats of the report."""
 
     pdf: bool
-    data: str | None
-    remark: str | None
+    data: Text | None
+    remark: Text | None

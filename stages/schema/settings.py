@@ -6,31 +6,30 @@ values.
 
 import re
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 from pydantic import ValidationError, model_validator
 
 from stages.files.code import compute_source_digest
 from stages.files.documents import is_generated, read_yaml
 from stages.files.quoting import quote_bare, quote_value
-from stages.schema.checks import CHECKS, REFERENCE
+from stages.schema.checks import CHECKS, REFERENCE, TESTS_ON_TASKS
 from stages.schema.names import suggest_name
 from stages.schema.operators import describe_operators
 from stages.schema.sections import (
     Analysis,
     Corpus,
-    Count,
     Data,
     Filtering,
     Name,
     Protocol,
     Record,
     Report,
-    Scheduler,
     Script,
     Several,
     Tasks,
     Tokenization,
+    Workers,
 )
 from stages.schema.testing_sections import Convergence, CrossDomain, Noise, Timing
 from stages.schema.training_sections import Finetuning, Model, Pretraining, QuestionAnswering, Variant
@@ -40,8 +39,6 @@ from stages.schema.translation_sections import Translation
 __all__ = ["PATH", "REFERENCE", "Settings", "load_settings"]
 
 PATH = Path("params.yaml")
-# sections whose `tasks` are empty where `tasks.names` is empty
-TESTS_ON_TASKS = ("noise", "cross_domain", "convergence", "timing")
 
 
 class Settings(Record):
@@ -53,7 +50,7 @@ class Settings(Record):
     variants: dict[Name, Variant]
     sizes: Several[Name]
     protocols: Several[Protocol]
-    workers: Count | Scheduler | None
+    workers: Workers
     data: Data
     corpus: Corpus
     filtering: Filtering
@@ -74,7 +71,6 @@ class Settings(Record):
     @model_validator(mode="before")
     @classmethod
     def _empty_tests(cls, content: object) -> object:
-        """Empties the lists of tests for which no task is prepared."""
         # Content of another type is an error in the checks that follow.
         if not isinstance(content, dict):
             return content
@@ -154,12 +150,9 @@ class Settings(Record):
 
     def list_pretrained(self, operator: str | None = None, size: str | None = None) -> list[tuple[str, str]]:
         """Lists (operator, size) of every pre-trained model, size by size, or only of an operator or size."""
-        models = []
-        for listed_size in self.sizes:
-            for listed_operator in self.operators:
-                if operator in (None, listed_operator) and size in (None, listed_size):
-                    models.append((listed_operator, listed_size))
-        return models
+        sizes = [listed for listed in self.sizes if size in (None, listed)]
+        operators = [listed for listed in self.operators if operator in (None, listed)]
+        return [(listed_operator, listed_size) for listed_size in sizes for listed_operator in operators]
 
     def list_finetuned(
         self,
@@ -168,11 +161,8 @@ class Settings(Record):
         protocol: str | None = None,
     ) -> list[tuple[str, str, str]]:
         """Lists (protocol, operator, size) of the models fine-tuned on GLUE, recipe by recipe, then size by size."""
-        models = []
-        for recipe in self.protocols:
-            if protocol in (None, recipe):
-                models.extend((recipe, *model) for model in self.list_pretrained(operator, size))
-        return models
+        recipes = [recipe for recipe in self.protocols if protocol in (None, recipe)]
+        return [(recipe, *model) for recipe in recipes for model in self.list_pretrained(operator, size)]
 
 
 def load_settings(path: Path = PATH) -> Settings:
@@ -193,12 +183,17 @@ def load_settings(path: Path = PATH) -> Settings:
         raise ValueError(f"{path}: {error.error_count()} problem(s)\n{problems}") from None
 
 
-def _list_keys(record: type[Record]) -> set[str]:
-    """Lists the keys of a class of records and all loaded subclasses."""
-    keys = set(record.model_fields)
-    for subclass in record.__subclasses__():
-        keys.update(_list_keys(subclass))
-    return keys
+def _list_keys(place: tuple) -> list[str]:
+    """Lists the keys of a section, such as ("models", "tiny"), or of the section around a place inside the section."""
+    record = Settings
+    for part in place:
+        if part in record.model_fields:
+            kind: Any = record.model_fields[part].annotation
+            # a section may be an entry of a map or list
+            for inner in (kind, *get_args(kind)):
+                if isinstance(inner, type) and issubclass(inner, Record):
+                    record = inner
+    return list(record.model_fields)
 
 
 def _describe_problem(details: dict) -> str:
@@ -207,7 +202,8 @@ def _describe_problem(details: dict) -> str:
     key = ".".join(quote_bare(part) for part in details["loc"] if part != "[key]") or "the file"
     given, kind = details["input"], details["type"]
     if kind == "extra_forbidden":
-        hint = suggest_name(key.rpartition(".")[2], _list_keys(Record)) or "; remove it or correct the spelling"
+        *place, name = details["loc"]
+        hint = suggest_name(str(name), _list_keys(place)) or "; remove it or correct the spelling"
         return f"  {key}: unknown key (given: {quote_value(given)}){hint}"
     if kind == "missing":
         return f"  {key}: missing; stages/scales/laptop.yaml shows every key"

@@ -46,12 +46,7 @@ class Sized(Record):
 
 
 class Model(Sized):
-    """A size of BERT; every operator may be built in this size."""
-
-    @model_validator(mode="after")
-    def _check_room(self):
-        self.require_room(EXCEEDS)
-        return self
+    """A size of BERT."""
 
 
 class Variant(Record):
