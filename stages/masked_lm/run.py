@@ -12,8 +12,8 @@ from stages.schema.training_sections import Model, Pretraining
 class PretrainingRun(Run):
     """A pre-training run of an operator and a size, by their names in params.yaml."""
 
-    # The steps at which models are saved decide no result. Sections were validated with params.yaml.
-    beside: ClassVar[dict[str, Any]] = {**Run.beside, "saved_steps": True}
+    # These two fields decide no result. Sections were validated with params.yaml.
+    beside: ClassVar[dict[str, Any]] = {**Run.beside, "saved_steps": True, "curves": True}
     operator: str
     size: str
     # the section of the size
@@ -23,6 +23,8 @@ class PretrainingRun(Run):
     training: SkipValidation[Pretraining]
     # steps after which the model is saved, besides the last step; 0 for the untrained model
     saved_steps: tuple[int, ...] = ()
+    # names of the files with the curves of all runs in params.yaml
+    curves: tuple[str, ...] = ()
 
     @property
     def name(self) -> str:
@@ -54,7 +56,7 @@ def count_steps(recipe: Pretraining, sequences: int) -> int:
     `sequences` counts the training split. ValueError if the warm-up of the learning rate takes all updates.
     """
     steps = recipe.steps or 0
-    if not steps and recipe.epochs:
+    if recipe.epochs:
         steps = -(-recipe.epochs * sequences // recipe.batch_size)
     if recipe.warmup_steps >= steps:
         raise ValueError(

@@ -102,17 +102,14 @@ class Trainer:
             # Processes exchange their gradients once, after the last part.
             last = number == len(batch.parts)
             exchange = nullcontext() if last else distributed.keep_gradients(self._build_loss)
+            arguments = [tensor.to(find_device(), non_blocking=True) for tensor in part]
             with exchange:
-                loss = self._compute_loss(part)
+                with open_autocast(self.run.training.precision):
+                    loss = self._build_loss(*arguments)
                 # Processes average their gradients, so the factor turns the average into the sum.
                 (loss * (count_processes() / batch.masked)).backward()
             total += loss.detach()
         return total
-
-    def _compute_loss(self, part: tuple[Tensor, ...]) -> Tensor:
-        arguments = [tensor.to(find_device(), non_blocking=True) for tensor in part]
-        with open_autocast(self.run.training.precision):
-            return self._build_loss(*arguments)
 
     @cached_property
     def _build_loss(self) -> nn.Module:

@@ -5,7 +5,6 @@
 
 import math
 import time
-from contextlib import suppress
 from functools import cached_property
 from pathlib import Path
 
@@ -14,6 +13,7 @@ from filelock import Timeout
 from transformers.utils import logging
 
 from stages.attention.counts import count_training_operations
+from stages.files.quoting import quote_value
 from stages.files.storage import acquire_lock, make_temporary_sibling, write_table
 from stages.masked_lm.batches import choose_length
 from stages.masked_lm.corpus import Corpus
@@ -21,8 +21,8 @@ from stages.masked_lm.run import PretrainingRun
 from stages.masked_lm.steps import Trainer, Update
 from stages.masked_lm.validation import Validation
 from stages.pretraining.probes import measure_probes
+from stages.runner import results
 from stages.runner.bars import Bar
-from stages.runner.results import CHECKPOINT
 from stages.training import checkpoints, distributed
 from stages.training.distributed import count_processes, find_rank
 from stages.training.machine import measure_peak
@@ -65,7 +65,7 @@ def train(
     """
     distributed.join()
     corpus = Corpus.open(tokens)
-    checkpoint = folder / CHECKPOINT
+    checkpoint = folder / results.CHECKPOINT
     trainer = Trainer(run, corpus, checkpoint)
     saved_models = {step: folder / name for step, name in run.saved_models.items()}
     last = max(saved_models, default=0)
@@ -83,7 +83,9 @@ def train(
         _compute_again(Trainer(run, corpus, checkpoint), missing)
     # 3. Train to the end.
     loop.finish()
-    _save(trainer.model, folder / "model")
+    # A finished run that only lacked earlier models has its last model already, and other processes may read the model.
+    if results.read(folder) is None:
+        _save(trainer.model, folder / "model")
     return {"log": loop.progress["log"], "seconds": loop.progress["seconds"]}
 
 
@@ -98,13 +100,7 @@ def _compute_again(trainer: Trainer, missing: dict[int, Path]) -> None:
     # This happens after an edit of params.yaml. Randomness depends on seed and step only, so these models are equal to
     # the models of the first training.
     _save(trainer.model, missing.get(0))
-    steps = Bar(
-        range(max(missing)),
-        f"{trainer.run.name}, again",
-        leave=False,
-        silent=find_rank() > 0,
-    )
-    for step in steps:
+    for step in Bar(range(max(missing)), f"{trainer.run.name}, again", leave=False):
         trainer.advance(step)
         _save(trainer.model, missing.get(step + 1))
 
@@ -161,7 +157,6 @@ class Loop:
             total=trainer.steps,
             initial=progress["step"],
             leave=False,
-            silent=find_rank() > 0,
         )
         for step in steps:
             # 1. Make the update.
@@ -182,9 +177,8 @@ class Loop:
             _save(trainer.model, self.saved_models.get(done))
             # 4. Save the state to resume from.
             if is_last or done % recipe.checkpoint_interval == 0:
-                self._read_updates()
+                progress["loss"] = self._sum_loss()
                 progress["seconds"] = time.perf_counter() - started
-                progress["loss"] = distributed.sum_on_first(progress["loss"])
                 if find_rank() == 0:
                     checkpoints.save(
                         trainer.checkpoint,
@@ -194,9 +188,11 @@ class Loop:
                         progress,
                     )
 
-    def _read_updates(self) -> None:
+    def _sum_loss(self) -> float:
+        """Waits for all updates; returns the loss since the last evaluation, on the first process over all."""
         for loss, _ in self.updates.read():
             self.progress["loss"] += loss
+        return distributed.sum_on_first(self.progress["loss"])
 
     @cached_property
     def _validation(self) -> Validation:
@@ -223,8 +219,7 @@ class Loop:
         run, corpus, model = trainer.run, trainer.corpus, trainer.model
         steps = progress["step"] - self._first_step
         tokens = steps * run.training.batch_size * corpus.train.sequence_length
-        self._read_updates()
-        loss = distributed.sum_on_first(progress["loss"])
+        loss = self._sum_loss()
         # Before the validation, because the speed is the speed of training.
         seconds = time.perf_counter() - self._first_second
         entry = {
@@ -243,8 +238,8 @@ class Loop:
             listed = ", ".join(infinite)
             raise ValueError(f"{where}: {listed}: the run has diverged; lower the rate")
         entry["probes"] = {}
-        if self.trainer.run.training.probes:
-            entry["probes"] = measure_probes(model, self.trainer.corpus)
+        if run.training.probes:
+            entry["probes"] = measure_probes(model, corpus)
         progress["log"].append(entry)
         # The sums of the training loss start anew.
         progress["loss"] = 0.0
@@ -257,19 +252,26 @@ def show_curves(
     log: list[dict],
     last: bool,
 ) -> None:
-    """Writes the log of a run as CSV, and joins the logs of all runs into one live table, for `dvc plots`.
+    """Writes the log of a run as CSV, and joins the logs of `run.curves` into one live table, for `dvc plots`.
 
-    The logs are in the folder of the table's name without `.csv`. `last` ends the run.
+    The logs are in the folder of the table's name without `.csv`. `last` ends the run. An error is only printed,
+    because no result depends on the table.
     """
     folder = table.with_suffix("")
-    folder.mkdir(parents=True, exist_ok=True)
+    own = f"{run.operator}-{run.size}-{run.seed}.csv"
     names = {"operator": run.operator, "size": run.size, "seed": run.seed}
     rows = pd.DataFrame([{**names, **entry, **entry["probes"]} for entry in log])
-    write_table(folder / f"{run.operator}-{run.size}-{run.seed}.csv", rows.drop(columns="probes"))
     # Runs train in parallel. Where another process is writing the table, the next evaluation is early enough; the last
     # rows of a run wait.
-    with suppress(Timeout), acquire_lock(folder / ".lock", wait=last):
-        is_old = not table.exists() or time.time() - table.stat().st_mtime > JOIN_SECONDS
-        if last or is_old:
-            curves = [pd.read_csv(path) for path in sorted(folder.glob("*.csv"))]
-            write_table(table, pd.concat(curves))
+    try:
+        write_table(folder / own, rows.drop(columns="probes"))
+        with acquire_lock(folder / ".lock", wait=last):
+            is_old = not table.exists() or time.time() - table.stat().st_mtime > JOIN_SECONDS
+            if last or is_old:
+                paths = [folder / name for name in sorted({own, *run.curves})]
+                curves = [pd.read_csv(path) for path in paths if path.exists()]
+                write_table(table, pd.concat(curves))
+    except Timeout:
+        return
+    except (OSError, ValueError) as error:
+        print(f"{table}: not updated ({quote_value(error)}); if this line comes again, delete {folder}", flush=True)

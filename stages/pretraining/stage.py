@@ -11,6 +11,8 @@ Several GPUs share a run under `torchrun --nproc-per-node N -m stages pretrainin
 """
 
 import shutil
+from collections.abc import Iterator
+from itertools import product
 from pathlib import Path
 
 from stages.files.model_folders import complete_folder, render_card
@@ -41,13 +43,12 @@ def pretrain(run: PretrainingRun, folder: Path) -> dict:
     return train(run, TOKENS, folder, LIVE)
 
 
-def make_observations(run: PretrainingRun, log: list[dict]) -> list[Observation]:
+def make_observations(run: PretrainingRun, log: list[dict]) -> Iterator[Observation]:
     """Makes an observation of every loss and probe in the log of a run."""
-    rows = []
     for entry in log:
         values = {name: entry[name] for name in ("training_loss", "validation_loss")} | entry["probes"]
         for metric, value in values.items():
-            row = Observation(
+            yield Observation(
                 stage="pretraining",
                 operator=run.operator,
                 size=run.size,
@@ -57,29 +58,30 @@ def make_observations(run: PretrainingRun, log: list[dict]) -> list[Observation]
                 value=value,
                 n=entry["masked_tokens"] if metric == "validation_loss" else None,
             )
-            rows.append(row)
-    return rows
 
 
 def plan_runs(settings: Settings, models: list[tuple[str, str]]) -> list[PretrainingRun]:
     """Plans a run for every model (operator, size) and every pre-training seed; the runs of a model stand together."""
+    seeds = settings.pretraining.seeds
+    all_models = product(settings.list_pretrained(), seeds)
+    curves = tuple(f"{operator}-{size}-{seed}.csv" for (operator, size), seed in all_models)
     plan = []
-    for operator, size in models:
+    for (operator, size), seed in product(models, seeds):
         # Stage convergence fine-tunes from the models after these steps.
         steps = settings.convergence.steps
         # from the untrained model of the reference (step 0), stage finetuning computes a baseline
         saved_steps = (0, *steps) if operator == REFERENCE else steps
-        for seed in settings.pretraining.seeds:
-            run = PretrainingRun(
-                operator=operator,
-                size=size,
-                model=settings.models[size],
-                variant=settings.select_variant(operator),
-                seed=seed,
-                training=settings.pretraining,
-                saved_steps=saved_steps,
-            )
-            plan.append(run)
+        run = PretrainingRun(
+            operator=operator,
+            size=size,
+            model=settings.models[size],
+            variant=settings.select_variant(operator),
+            seed=seed,
+            training=settings.pretraining,
+            saved_steps=saved_steps,
+            curves=curves,
+        )
+        plan.append(run)
     return plan
 
 
@@ -96,11 +98,11 @@ def publish_model(run: PretrainingRun, log: list[dict], source: Path, step: int,
         f"{run.seed}. The report of the run has the corpus, every setting and what was measured afterwards."
     )
     # the last loss at that step or before; initial weights are never evaluated
-    before = [entry for entry in log if entry["step"] <= step]
     measured = {}
-    if before:
-        place_of_loss = ("held-out documents", f"after {before[-1]['step']} steps", "validation_loss")
-        measured[place_of_loss] = before[-1]["validation_loss"]
+    for entry in log:
+        if entry["step"] <= step:
+            place_of_loss = ("held-out documents", f"after {entry['step']} steps", "validation_loss")
+            measured = {place_of_loss: entry["validation_loss"]}
     title = f"BERT with {run.operator} attention"
     text = render_card(final, title, text, run.operator, run.variant, "fill-mask", measured)
     # hard links, where the file system has them

@@ -5,6 +5,8 @@ import threading
 
 from tqdm import tqdm
 
+from stages.runner.processes import find_rank
+
 # seconds between two lines; a pool of workers raises the number (pool.py), as every worker prints
 EVERY = 60.0
 LINE = "{desc}: {n_fmt} of {total_fmt}, {elapsed} so far, about {remaining} to go"
@@ -13,10 +15,11 @@ LINE = "{desc}: {n_fmt} of {total_fmt}, {elapsed} so far, about {remaining} to g
 class Bar(tqdm):
     """A progress bar of tqdm; without a terminal, a thread prints a line every EVERY seconds, also during a long step.
 
-    `silent` prints nothing; the other arguments are passed to tqdm.
+    Of several processes that share a job, only the first prints. All arguments are passed to tqdm.
     """
 
-    def __init__(self, *arguments, silent: bool = False, **options):
+    def __init__(self, *arguments, **options):
+        silent = find_rank() > 0
         self._ended = threading.Event()
         self._lines = not silent and not sys.stderr.isatty()
         if self._lines:

@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Callable, Iterator
+from concurrent.futures import CancelledError
 
 from stages.runner.pool import Outcome
 
@@ -47,6 +48,13 @@ def run_on_cluster(call: Callable, work: list[tuple[str, tuple]], address: str) 
         # pure=False, because Dask would otherwise return the result of an earlier equal call, whose files may be gone
         futures = {client.submit(call, *arguments, pure=False): name for name, arguments in work}
         for future in as_completed(futures):
-            # a job returns its own errors; this is an error of the worker
-            error = future.exception()
-            yield futures[future], f"  {error}" if error else future.result()
+            try:
+                # a job returns its own errors; this is an error of the worker
+                error = future.exception()
+                outcome = f"  {error}" if error else future.result()
+            except CancelledError:
+                raise RuntimeError(
+                    f"workers: the Dask scheduler at {address} is gone; start `dask scheduler` and `{command}` again, "
+                    "and run the same command again, which keeps finished jobs"
+                ) from None
+            yield futures[future], outcome

@@ -5,6 +5,8 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+from stages.files.quoting import show_controls
+
 # libraries start a thread to load weights, which the system refuses if the memory of a process is limited
 NO_MEMORY = ("can't allocate memory", "can't start new thread")
 FREE_SPACE = "free some space and run the same command again"
@@ -54,9 +56,4 @@ def clear_errors() -> Iterator[None]:
     except (ImportError, MemoryError, OSError, ValueError, RuntimeError) as error:
         if isinstance(error, ImportError) and _is_of_ours(error):
             raise
-        sys.exit(f"error: {escape_control_characters(describe_error(error))}")
-
-
-def escape_control_characters(text: str) -> str:
-    r"""Escapes characters that would steer a terminal, such as ESC as \x1b; line feeds and tabs stay."""
-    return "".join(c if c.isprintable() or c in "\n\t" else repr(c)[1:-1] for c in text)
+        sys.exit(f"error: {show_controls(describe_error(error))}")

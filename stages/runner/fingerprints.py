@@ -10,15 +10,15 @@ import hashlib
 import inspect
 import json
 import os
-import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from functools import cache
 from importlib import metadata
+from importlib.util import resolve_name
 from pathlib import Path
 
 from stages.files.code import compute_source_digest
-from stages.files.storage import compute_sha256
+from stages.files.storage import compute_sha256, read_once, read_states
 from stages.runner.run import Job
 
 # without links, as files of the closure are
@@ -26,8 +26,10 @@ ROOT = Path(__file__).resolve().parents[2]
 LEFT_OUT = tuple(ROOT / "stages" / room for room in ("schema", "runner", "files"))
 # NumPy draws the order of batches; the last three compute scores inside jobs. An upgrade of any may move the last bit.
 LIBRARIES = ("tokenizers", "torch", "transformers", "numpy", "scikit-learn", "scipy", "sacrebleu")
-# The time of this import, which in every process that does jobs comes before the import of the jobs' modules.
-IMPORTED = time.time()
+
+# At this import, which in every process that does jobs comes before the import of the jobs' modules. The times are only
+# compared with later times of the same files, because the clocks of a machine and of its file server may differ.
+STATES = read_states(ROOT / "stages")
 
 
 def find_closure(source: Path) -> frozenset[Path]:
@@ -64,14 +66,12 @@ def _list_imports(source: Path) -> Iterator[str]:
         if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names)
         elif isinstance(node, ast.ImportFrom):
-            parts = []
+            # `from . import NAME` has no module
+            module = node.module or ""
             # level is the number of dots of a relative import
             if node.level:
-                parts += source.relative_to(ROOT).parts[: -node.level]
-            # `from . import NAME` has no module
-            if node.module:
-                parts.append(node.module)
-            module = ".".join(parts)
+                package = ".".join(source.parent.relative_to(ROOT).parts)
+                module = resolve_name("." * node.level + module, package)
             # `from a import b` may import `a` or the module `a.b`
             yield module
             yield from (f"{module}.{alias.name}" for alias in node.names)
@@ -91,7 +91,7 @@ def compute_code_digest(source: Path, as_loaded: bool = False) -> str:
 
     `as_loaded` takes the versions that this process has imported, instead of the files as they are now.
     """
-    digest_of = _digest_loaded_file if as_loaded else compute_source_digest
+    digest_of = _digest_loaded_file if as_loaded else _digest_file
     hashed = hashlib.sha256()
     for file in sorted(find_closure(source)):
         # tests have code outside this repository
@@ -100,11 +100,16 @@ def compute_code_digest(source: Path, as_loaded: bool = False) -> str:
     return hashed.hexdigest()
 
 
+# the functions of several stages share most files
+_digest_file = read_once(512)(compute_source_digest)
+
+
 @cache
 def _digest_loaded_file(file: Path) -> str:
     # Such a process may have imported either version, even if only a comment differs now: the mark makes the digest
     # differ from both. Cached, because changes after the first call do not concern the process.
-    mark = " changed" if file.stat().st_ctime > IMPORTED else ""
+    now = read_states(file)[file]
+    mark = "" if STATES.get(file, now) == now else " changed"
     return compute_source_digest(file) + mark
 
 

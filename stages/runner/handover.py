@@ -60,17 +60,21 @@ def read_inputs(stage: str, settings: Settings) -> Inputs:
         Name of a setting, such as "params.yaml: corpus.documents" -> value in `settings`; and path of a file -> (size
         in bytes, time of modification in ns).
     """
-    entry = read_pipeline().get(stage, {"deps": []})
     inputs: Inputs = {}
-    # `finetuning.${timing.protocol}` counts as `finetuning`
-    listed = tuple(f"{key.partition('${')[0].rstrip('.')}." for key in entry.get("params", []))
-    for key, value in list_values(settings.model_dump()).items():
-        if f"{key}.".startswith(listed):
-            inputs[f"{PATH}: {key}"] = value
-    for name in entry["deps"]:
+    for key, value in select_values(stage, settings.model_dump()).items():
+        inputs[f"{PATH}: {key}"] = value
+    for name in read_pipeline().get(stage, {"deps": []})["deps"]:
         path = name.replace("${operators_file}", settings.operators_file)
         inputs.update(read_states(Path(path)))
     return inputs
+
+
+def select_values(stage: str, params: dict) -> dict[str, object]:
+    """Lists the settings that dvc.yaml lists for a stage, by dotted key; `params` is the content of params.yaml."""
+    listed = read_pipeline().get(stage, {}).get("params", [])
+    # `finetuning.${timing.protocol}` counts as `finetuning`
+    sections = tuple(f"{key.partition('${')[0].rstrip('.')}." for key in listed)
+    return {key: value for key, value in list_values(params).items() if f"{key}.".startswith(sections)}
 
 
 def require_unchanged(stage: str, inputs: Inputs) -> None:

@@ -21,19 +21,20 @@ import joblib
 from filelock import Timeout
 
 from stages.files.paths import RESULTS
+from stages.files.quoting import show_controls
 from stages.files.storage import acquire_lock, delete_path, read_states
 from stages.runner import cluster, fingerprints, gpus, pool, results, worker
 from stages.runner.bars import Bar
-from stages.runner.errors import escape_control_characters
 from stages.runner.processes import count_processes, find_rank
 from stages.runner.run import Job
 
 FOLDER = Path("data/jobs")
 
-# Number of processes, None for a process per core, or the address of a Dask scheduler.
-Workers = int | str | None
 # Folder and result of every job.
 Results = list[tuple[Path, dict]]
+# Number of processes, None for a process per core, or the address of a Dask scheduler; or a function of the arguments
+# `function`, `jobs` and `stage` of `run`, which takes the place of `run`.
+Workers = int | str | Callable[..., Results] | None
 
 # Seconds of the jobs that this process's stage has computed itself, by the folder of the job.
 SECONDS: dict[Path, float] = {}
@@ -70,6 +71,8 @@ def run(
         ValueError: the jobs cannot be shared by processes, or the cluster or a GPU cannot be used.
         FileNotFoundError: an input of a job is missing.
     """
+    if callable(workers):
+        return workers(function, jobs, stage)
     if count_processes() > 1 and not shared:
         raise ValueError(
             f"{stage}: {count_processes()} processes (WORLD_SIZE) cannot share the jobs; run the stage without "
@@ -79,8 +82,7 @@ def run(
     # read before the digests, so that workers notice a file that changes after its digest was computed
     inputs = {path for job in jobs for path in job.inputs}
     states = {path: read_states(path) for path in inputs}
-    prints = fingerprints.compute_fingerprints(identity, jobs)
-    folders = [root / function.__name__ / fingerprint for fingerprint in prints]
+    folders = find_folders(function, jobs, root)
     records: list[Any] = _read_finished(jobs, folders, stage)
     missing = [number for number, record in enumerate(records) if record is None]
 
@@ -102,6 +104,12 @@ def run(
             raise RuntimeError(f"{folders[number]}: deleted while the stage ran; run the same command again")
         SECONDS[folders[number]] = records[number]["seconds"]
     return [(folder, record["result"]) for folder, record in zip(folders, records, strict=True)]
+
+
+def find_folders(function: Callable, jobs: list[Job], root: Path = FOLDER) -> list[Path]:
+    """Finds the folder of every job, whether or not the job is finished; FileNotFoundError names a missing input."""
+    prints = fingerprints.compute_fingerprints(fingerprints.describe_identity(function), jobs)
+    return [root / function.__name__ / fingerprint for fingerprint in prints]
 
 
 def prepare_server(stage: Path, workers: Workers) -> None:
@@ -126,10 +134,10 @@ def _await_outcomes(outcomes: Iterator[pool.Outcome], stage: str, total: int, do
         plural = "" if total == 1 else "s"
         print(f"{stage}: {total} job{plural}, {done} of them done before", flush=True)
     failures = []
-    with Bar(total=total, initial=done, desc=stage, unit="job", silent=find_rank() > 0) as bar:
+    with Bar(total=total, initial=done, desc=stage, unit="job") as bar:
         for name, error in outcomes:
             bar.update()
-            bar.set_postfix_str(escape_control_characters(name))
+            bar.set_postfix_str(show_controls(name))
             if error:
                 failures.append(f"{name}\n{error}")
             else:
@@ -151,16 +159,27 @@ def _read_finished(jobs: list[Job], folders: list[Path], stage: str) -> list[dic
                     results.bring_back(folder, job.external_files)
             return worker.read_finished(job, folder)
         except ValueError as error:
-            if find_rank() == 0:
-                # the job begins anew: the checkpoint in the folder is no safer than the rest, and other stages hold
-                # hard links to the files, which must not be overwritten in place
-                print(escape_control_characters(f"{stage}: {error}; {job.name} is computed again"), flush=True)
-                delete_path(folder)
-            return None
+            if find_rank():
+                return None
+            return _delete_damaged(job, folder, f"{stage}: {error}; {job.name} is computed again")
 
     # checksums take most of the time, and let other threads run
     with ThreadPoolExecutor() as threads:
         return list(threads.map(read_job, jobs, folders))
+
+
+def _delete_damaged(job: Job, folder: Path, message: str) -> dict | None:
+    """Deletes a damaged job with a message; returns the record if another process has completed the job meanwhile."""
+    # a process that holds the lock is replacing files, and will leave a whole job
+    with suppress(Timeout), acquire_lock(folder.with_suffix(".lock"), wait=False):
+        with suppress(ValueError):
+            if results.read(folder):
+                return worker.read_finished(job, folder)
+        # the job begins anew: the checkpoint in the folder is no safer than the rest, and other stages hold hard links
+        # to the files, which must not be overwritten in place
+        print(show_controls(message), flush=True)
+        delete_path(folder)
+    return None
 
 
 def _compute_jobs(

@@ -35,7 +35,7 @@ def run(
     """
     plan_jobs = [run.job for run in plan]
     left = jobs.run(function, plan_jobs, stage, workers, on_gpu=True, shared=shared)
-    if not whole:
+    if not whole or callable(workers):
         return None
     done = [(run, folder, result) for run, (folder, result) in zip(plan, left, strict=True)]
     rows, record = outputs(done)

@@ -119,7 +119,6 @@ def open_new_process() -> Iterator[ProcessPoolExecutor]:
 
 
 def _make_executor(context: multiprocessing.context.BaseContext, number: int) -> ProcessPoolExecutor:
-    """Makes an executor of one process, to run beside `number` - 1 others."""
     try:
         return ProcessPoolExecutor(1, context, initializer=prepare_worker, initargs=(number,))
     except OSError as error:
@@ -149,7 +148,7 @@ def begin_server(modules: list[str]) -> None:
     """Starts the server from which workers are forked, on Linux only and at most once; the server imports `modules`."""
     if sys.platform != "linux":
         return
-    # stages.runner.worker notes the time before the modules of jobs are imported (fingerprints.IMPORTED)
+    # stages.runner.worker notes the times of all files before the modules of jobs are imported (fingerprints.STATES)
     preload = ["stages.runner.server", "stages.runner.worker", *modules]
     multiprocessing.get_context("forkserver").set_forkserver_preload(preload)
     before = dict(os.environ)

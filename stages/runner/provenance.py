@@ -9,8 +9,8 @@ from pathlib import Path
 
 import joblib
 
+from stages.files.quoting import show_controls
 from stages.runner import gpus
-from stages.runner.errors import escape_control_characters
 from stages.runner.fingerprints import LIBRARIES
 
 # packages whose versions a record holds
@@ -45,9 +45,7 @@ def _find_commit() -> str:
     except (OSError, subprocess.CalledProcessError) as error:
         # Git says how files of another owner become a "safe.directory"
         reason = " ".join((getattr(error, "stderr", "") or str(error)).split())
-        print(
-            escape_control_characters(f"the record of this run names no commit: {reason}"), file=sys.stderr, flush=True
-        )
+        print(show_controls(f"the record of this run names no commit: {reason}"), file=sys.stderr, flush=True)
         return "unknown"
     return f"{commit}-modified" if modified else commit
 

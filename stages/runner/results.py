@@ -135,7 +135,6 @@ def _require_inside(names: Iterable, path: Path) -> None:
 
 
 def _require_finite(value: object, where: str) -> None:
-    """Raises a ValueError for NaN or infinity anywhere in a result."""
     if isinstance(value, float) and not math.isfinite(value):
         raise ValueError(f"{where} is {value}, not a finite number; if the training diverged, lower the learning rate")
     parts = []

@@ -8,11 +8,11 @@ import time
 import traceback
 from collections.abc import Callable
 from contextlib import nullcontext
-from pathlib import Path
+from pathlib import Path, PurePath
 
 from safetensors import SafetensorError
 
-from stages.files.storage import acquire_lock, name_refused_writes, read_states
+from stages.files.storage import acquire_lock, delete_path, name_refused_writes, read_states
 from stages.runner import fingerprints, gpus, pool, results
 from stages.runner.errors import describe_error
 from stages.runner.processes import find_rank
@@ -68,15 +68,29 @@ def do_job(
 
 
 def read_finished(job: Job, folder: Path) -> dict | None:
-    """Returns the checked record of a job; `None` if the job is unfinished or a required file is missing."""
+    """Returns the checked record of a job; `None` if the job is unfinished, or the record lacks a required file."""
     record = results.read(folder)
-    complete = all((folder / name).exists() for name in job.required)
-    return record if complete else None
+    return None if record is None or _list_lacking(job, record) else record
+
+
+def _list_lacking(job: Job, record: dict) -> list[str]:
+    """Lists the required files and folders, such as `model`, of which a record has no checksum."""
+    lacking = []
+    for name in job.required:
+        if not any(PurePath(file).is_relative_to(name) for file in record["files"]):
+            lacking.append(name)
+    return lacking
 
 
 def _call_job(function: Callable, job: Job, folder: Path, inputs: dict[Path, dict]) -> None:
-    if read_finished(job, folder) is not None:
+    record = results.read(folder)
+    lacking = _list_lacking(job, record) if record else []
+    if record and not lacking:
         return
+    # files that a killed process left beside a result have no checksum, and may be of any content
+    if find_rank() == 0:
+        for name in lacking:
+            delete_path(folder / name)
     started = time.perf_counter()
     _require_unchanged(inputs)
     result = function(job.argument, folder)
