@@ -20,18 +20,21 @@ ITEM = np.dtype("<u2")
 REMEDY = "delete data/tokens and run `dvc repro tokenization`"
 
 
-def pack(streams: Iterable[Path], folder: Path, sequence_length: int, shard_bytes: int = 1 << 28) -> dict:
+def pack(
+    streams: Iterable[Path],
+    folder: Path,
+    sequence_length: int,
+    shard_bytes: int = 1 << 28,
+) -> dict:
     """Cuts the concatenation of token files (uint16) into shards `folder`/part_N.bin of sequences of equal length.
 
     A shard has at most `shard_bytes`, but at least one sequence. Returns the entry of the split in the index: `shards`
     (name such as `train/part_1.bin`, number of sequences and SHA-256 of each), `sequences` (the total) and
     `dropped_tokens` (of the incomplete sequence at the end).
     """
-    lengths = {}
-    for stream in streams:
-        size = stream.stat().st_size
-        lengths[stream] = size // ITEM.itemsize
-    tokens = sum(lengths.values())
+    # An empty file cannot be mapped.
+    parts = [np.memmap(stream, ITEM, "r") for stream in streams if stream.stat().st_size]
+    tokens = sum(map(len, parts))
     sequences, dropped = divmod(tokens, sequence_length)
     sequence_bytes = sequence_length * ITEM.itemsize
     capacity = max(shard_bytes // sequence_bytes, 1)
@@ -47,7 +50,7 @@ def pack(streams: Iterable[Path], folder: Path, sequence_length: int, shard_byte
             make_temporary_sibling(path) as temporary,
             temporary.open("wb") as file,
         ):
-            copy_tokens(lengths, file, start, stop)
+            copy_tokens(parts, file, start, stop)
         shard = {
             "name": f"{folder.name}/{path.name}",
             "sequences": count,
@@ -61,19 +64,15 @@ def pack(streams: Iterable[Path], folder: Path, sequence_length: int, shard_byte
     }
 
 
-def copy_tokens(lengths: dict[Path, int], file: BinaryIO, start: int, stop: int) -> None:
-    """Writes the tokens from `start` to `stop` of concatenated streams, whose numbers of tokens are `lengths`."""
+def copy_tokens(parts: list[np.memmap], file: BinaryIO, start: int, stop: int) -> None:
+    """Writes the tokens from `start` to `stop` of concatenated streams of tokens."""
     begin = 0
-    for stream, length in lengths.items():
+    for tokens in parts:
         first = max(start - begin, 0)
-        last = min(stop - begin, length)
-        # an empty file cannot be mapped
-        if first < last:
-            tokens = np.memmap(stream, ITEM, "r")
-            part = tokens[first:last]
-            # `part.tofile` would not report a full disk
-            file.write(part.data)
-        begin += length
+        last = max(stop - begin, 0)
+        # `tofile` would not report a full disk
+        file.write(tokens[first:last].data)
+        begin += len(tokens)
 
 
 class Sequences:
@@ -94,10 +93,9 @@ class Sequences:
             path = folder / shard["name"]
             part = self._map_shard(path, shard["sequences"])
             self._parts.append(part)
-        # numbers of the first sequence after each shard, and of the first sequence in each shard
-        counts = np.array([shard["sequences"] for shard in shards], dtype=np.int64)
-        self._ends = counts.cumsum()
-        self._starts = self._ends - counts
+        # numbers of the first sequence of each shard, and of the first sequence after all shards
+        counts = [len(part) for part in self._parts]
+        self._starts = np.cumsum([0, *counts])
 
     def _map_shard(self, path: Path, count: int) -> np.ndarray:
         if not path.exists():
@@ -110,7 +108,7 @@ class Sequences:
         return np.memmap(path, dtype=ITEM, mode="r", shape=shape)
 
     def __len__(self) -> int:
-        return sum(map(len, self._parts))
+        return int(self._starts[-1])
 
     def __getitem__(self, indices) -> np.ndarray:
         """Returns the sequences at n indices from 0 as int64 [n, sequence_length]; IndexError for an index outside."""
@@ -118,8 +116,8 @@ class Sequences:
         outside = (indices < 0) | (indices >= len(self))
         if outside.any():
             raise IndexError(f"indices {indices[outside].tolist()} among {len(self)} sequences")
-        # the shard of a sequence is the first shard that ends after the sequence
-        shards = np.searchsorted(self._ends, indices, side="right")
+        # the shard of a sequence is the last shard that starts at the sequence or before
+        shards = np.searchsorted(self._starts, indices, side="right") - 1
         shape = (len(indices), self.sequence_length)
         result = np.empty(shape, dtype=np.int64)
         for shard in np.unique(shards):

@@ -2,7 +2,7 @@
 
 Reads data/filtered, and a vocabulary (trained here, from a file, or from the hub). Writes to data/tokens
 tokenizer/tokenizer.json, {train,validation}/part_N.bin (uint16 [sequences, sequence_length]) and index.json: for each
-split shards with checksums, documents, tokens, unknown and dropped tokens.
+split shards with checksums, documents, tokens, characters, and how many are unknown or dropped.
 """
 
 import json
@@ -24,7 +24,7 @@ from stages.sequences import packing
 from stages.tokenization import vocabulary
 from stages.tokenization.streams import SPLITS, tokenize_shard
 
-# above this share, of all tokens, the vocabulary is of another language or script
+# above this share, of all tokens or letters, most of the text would be lost
 LARGEST_UNKNOWN_SHARE = 0.5
 
 
@@ -44,8 +44,8 @@ def build_tokens(
     deleted. A vocabulary file is looked for below `root`.
 
     Raises:
-        ValueError: there are too few documents or tokens, a shard disagrees with the ledger, most tokens are unknown,
-            or ledger or vocabulary cannot be used.
+        ValueError: there are too few documents or tokens, a shard disagrees with the ledger, most tokens or letters are
+            unknown, or ledger or vocabulary cannot be used.
         RuntimeError: a shard cannot be read.
     """
     ledger = read_ledger(filtered / LEDGER.name)
@@ -82,16 +82,29 @@ def build_tokens(
 
 
 def _check_unknown(totals: Counter, source: str) -> None:
-    """Prints the numbers of documents and tokens; ValueError if the share of unknown tokens is too large."""
+    """Prints the numbers of documents and tokens; ValueError if the share of unknown tokens or letters is too large."""
     # without [CLS] and [SEP]
     tokens = totals["tokens"] - 2 * totals["documents"]
     share = totals["unknown_tokens"] / max(tokens, 1)
-    print(f"tokenization: {totals['documents']} documents, {tokens} tokens, {share:.2%} of them unknown", flush=True)
-    if share > LARGEST_UNKNOWN_SHARE:
-        raise ValueError(
-            f"tokenization.vocabulary: {share:.0%} of the tokens are unknown to the vocabulary ({source}); name a "
-            "vocabulary of the documents' language, or null to train one"
+    share_of_letters = totals["unknown_characters"] / max(totals["characters"], 1)
+    print(
+        f"tokenization: {totals['documents']} documents, {tokens} tokens, {share:.2%} of them unknown, with "
+        f"{share_of_letters:.2%} of the letters",
+        flush=True,
+    )
+    if max(share, share_of_letters) <= LARGEST_UNKNOWN_SHARE:
+        return
+    remedy = "name a vocabulary of the documents' language, or null to train one"
+    # rare characters make short words unknown
+    if totals["unknown_characters"] > totals["unknown_tokens"] * vocabulary.LONGEST_WORD / 2:
+        remedy = (
+            f"BERT takes a run of more than {vocabulary.LONGEST_WORD} letters for one unknown word; put spaces between "
+            "words (in Thai, by a segmenter), or remove documents without spaces"
         )
+    raise ValueError(
+        f"tokenization.vocabulary: {share:.0%} of the tokens are unknown to the vocabulary ({source}), with "
+        f"{share_of_letters:.0%} of the letters; {remedy}"
+    )
 
 
 def pack_split(streams: list[Path], totals: Counter, folder: Path, sequence_length: int) -> dict:

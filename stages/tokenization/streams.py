@@ -24,7 +24,7 @@ SPACE = re.compile(r"[ \t\n\r]")
 # the batch size of `datasets.map`, a default that the code of Courtois et al. keeps
 CUT_DOCUMENTS = 1000
 SPLITS = ("train", "validation")
-COUNTS = ("documents", "tokens", "unknown_tokens", "dropped_tokens")
+COUNTS = ("documents", "tokens", "unknown_tokens", "characters", "unknown_characters", "dropped_tokens")
 
 
 class Piece(NamedTuple):
@@ -47,11 +47,14 @@ def tokenize_shard(settings: dict, folder: Path) -> dict:
         folder: the folder of the job.
 
     Returns:
-        By split, the numbers of documents, tokens (dropped tokens included), unknown tokens and dropped tokens.
+        By split, the numbers of documents, tokens (dropped tokens included), unknown tokens, characters without white
+        space, characters in unknown words, and dropped tokens.
     """
     # the jobs are parallel already
     os.environ["TOKENIZERS_PARALLELISM"] = "false"
     tokenizer = Tokenizer.from_file(settings["tokenizer"])
+    # [MASK] in a text is a word, not the token
+    tokenizer.encode_special_tokens = True
     unknown = tokenizer.token_to_id("[UNK]")
     cut = settings["cut"]
     validation = set(settings["validation"])
@@ -64,13 +67,16 @@ def tokenize_shard(settings: dict, folder: Path) -> dict:
         for split, batch in read_batches(Path(settings["shard"]), validation):
             file = files[split]
             count = counts[split]
-            ids = encode_pieces(batch, tokenizer)
+            ids, unknown_characters = encode_pieces(batch, tokenizer)
             # `ids.tofile` would not report a full disk
             file.write(ids.data)
             ended = sum(piece.ends for piece in batch)
             count["documents"] += ended
             count["tokens"] += len(ids)
             count["unknown_tokens"] += int((ids == unknown).sum())
+            for piece in batch:
+                count["characters"] += sum(map(len, piece.text.split()))
+            count["unknown_characters"] += unknown_characters
             # a batch in which no document ends repeats the count of the batch before, and must not be cut again
             completes_cut = ended and count["documents"] % CUT_DOCUMENTS == 0
             if cut and completes_cut:
@@ -92,23 +98,31 @@ def shorten_file(file: BinaryIO, tokens: int) -> int:
     return extra // ITEM.itemsize
 
 
-def encode_pieces(batch: list[Piece], tokenizer: Tokenizer) -> np.ndarray:
+def encode_pieces(batch: list[Piece], tokenizer: Tokenizer) -> tuple[np.ndarray, int]:
     """Encodes parts of documents as a stream of ids (uint16); every document is [CLS] text [SEP].
 
     Parts "Unknown" and " a" of a document may give [2, 5, 6, 7, 3], where 2 is [CLS] and 3 is [SEP].
+
+    Returns:
+        The ids, and the number of characters in unknown words.
     """
     first = tokenizer.token_to_id("[CLS]")
     last = tokenizer.token_to_id("[SEP]")
+    unknown = tokenizer.token_to_id("[UNK]")
     texts = [piece.text for piece in batch]
-    encodings = tokenizer.encode_batch_fast(texts, add_special_tokens=False)
     stream: list[int] = []
-    for piece, encoding in zip(batch, encodings, strict=True):
+    unknown_characters = 0
+    for piece, encoding in zip(batch, tokenizer.encode_batch(texts, add_special_tokens=False), strict=True):
+        ids = encoding.ids
+        if unknown in ids:
+            spans = np.array(encoding.offsets)[np.array(ids) == unknown]
+            unknown_characters += int((spans[:, 1] - spans[:, 0]).sum())
         if piece.begins:
             stream.append(first)
-        stream += encoding.ids
+        stream += ids
         if piece.ends:
             stream.append(last)
-    return np.array(stream, dtype=ITEM)
+    return np.array(stream, dtype=ITEM), unknown_characters
 
 
 def read_batches(shard: Path, validation: set[int]) -> Iterator[tuple[str, list[Piece]]]:

@@ -26,6 +26,8 @@ CHARACTERS = 1000
 # characters of a text to train on, because splitting a text into words takes 90 bytes a byte
 LONGEST = 1 << 16
 ALPHANUMERIC = frozenset(string.ascii_lowercase + string.digits)
+# characters of a word; longer words are unknown, as in BERT
+LONGEST_WORD = 100
 # a task may have characters that the corpus lacks
 ALWAYS = ALPHANUMERIC | frozenset(string.punctuation)
 
@@ -57,8 +59,7 @@ def train_tokenizer(shards: list[Path], size: int) -> Tokenizer:
     # The library numbers continuing characters in the order of a hash table, which differs between processes and
     # decides between pairs of equal frequency. So all characters are passed as special tokens, in a fixed order.
     alphabet = [*SPECIAL, *characters]
-    for character in continuing:
-        alphabet.append(PREFIX + character)
+    alphabet += [PREFIX + character for character in continuing]
     learner = _make_lower_case_tokenizer(models.WordPiece(unk_token="[UNK]"))
     trainer = trainers.WordPieceTrainer(
         vocab_size=size,
@@ -114,13 +115,14 @@ def load_tokenizer(name: str, revision: str) -> tuple[Tokenizer, str]:
 
     commit = commits.find_commit(name, revision, "tokenization.vocabulary (no file below data.root)", "model")
     try:
-        tokenizer = AutoTokenizer.from_pretrained(name, revision=commit).backend_tokenizer
+        tokenizer = AutoTokenizer.from_pretrained(name, revision=commit, trust_remote_code=False).backend_tokenizer
     # damaged files raise errors of many kinds in the library
     except Exception as error:
         commits.require_files(name)
+        found = f"the folder {name}, which hides the hub's, holds" if commits.is_folder(name) else f"{name} is"
         raise ValueError(
-            f"tokenization.vocabulary: {name} is no file below data.root, and no tokenizer of the hub that "
-            f"can be loaded here ({quote_value(error)}); give a vocabulary file, or null to train one"
+            f"tokenization.vocabulary: {found} no tokenizer that can be loaded here ({quote_value(error)}); rename the "
+            "folder, give a vocabulary file below data.root, or null to train one"
         ) from None
     missing = [token for token in SPECIAL if tokenizer.token_to_id(token) is None]
     if missing:
@@ -136,8 +138,7 @@ def make_tokenizer(vocabulary: dict[str, int]) -> Tokenizer:
 
     "Unknown A" gives [CLS] un ##known a [SEP].
     """
-    # longer words are unknown, as in BERT
-    model = models.WordPiece(vocabulary, unk_token="[UNK]", max_input_chars_per_word=100)
+    model = models.WordPiece(vocabulary, unk_token="[UNK]", max_input_chars_per_word=LONGEST_WORD)
     tokenizer = _make_lower_case_tokenizer(model)
     tokenizer.decoder = decoders.WordPiece(prefix=PREFIX)
     tokenizer.add_special_tokens(list(SPECIAL))
