@@ -7,12 +7,11 @@ login`). A `dataset` is an entry of corpus.hub; a `repository` is on the hub, at
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from itertools import count
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from stages.corpus import sources
-from stages.files.commits import explain_errors, is_folder, name_source
+from stages.files.commits import explain_errors, is_folder, name_source, stream_rows
 from stages.files.quoting import quote_value
 from stages.files.storage import is_hidden
 from stages.originals import text
@@ -82,7 +81,7 @@ def fetch_shard(settings: dict, folder: Path) -> dict:
     `settings` has `repository`, `revision` and `name` of the file. The result of `write_shard` also gets the `file`:
     name, bytes, documents and SHA-256.
     """
-    with _fetch_file(settings["repository"], settings["revision"], settings["name"], folder) as (file, name):
+    with _fetch_file(**settings, above=folder) as (file, name):
         # All documents of the file.
         result = sources.write_shard({"parts": [[str(file), 0, None]]}, folder)
         described = sources.describe_file(file, name, result["documents"])
@@ -109,27 +108,15 @@ def stream_documents(dataset: CorpusHub, files: list[dict]) -> Iterator[bytes]:
 
 
 def _read_rows(dataset: CorpusHub) -> Iterator[bytes]:
-    """Streams the rows of the split `train` as OSCAR records."""
-    import datasets
-
     repository = dataset.repository
-    configuration = dataset.configuration
-    what = f"corpus.hub: {repository} ({configuration}, {dataset.revision})"
-    with explain_errors(what, repository):
-        data = datasets.load_dataset(
-            repository,
-            configuration,
-            split="train",
-            streaming=True,
-            revision=dataset.revision,
-        )
-        rows = iter(data)
-    for number in count():
-        # Only errors of reading; the error below explains itself.
-        with explain_errors(what, repository):
-            row = next(rows, None)
-        if row is None:
-            return
+    rows = stream_rows(
+        repository,
+        dataset.configuration,
+        dataset.revision,
+        "train",
+        "corpus.hub",
+    )
+    for number, row in enumerate(rows):
         # A text that is no string is left to the filter, which counts malformed records.
         text = row.get("content", row.get("text"))
         if "content" not in row and "text" not in row:

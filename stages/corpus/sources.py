@@ -17,7 +17,7 @@ from stages.originals.text import find_form
 from stages.records import reading, records
 
 # The heading of an article; headings of sections have more equals signs.
-HEADING = re.compile(r" = [^=].* = ")
+HEADING = re.compile(r" ?= [^=].* = ?")
 
 
 def count_documents(settings: dict, _folder: Path) -> dict:
@@ -120,18 +120,25 @@ def _number_lines(path: Path) -> Iterator[tuple[int, bytes]]:
 def _holds_oscar(path: Path) -> bool:
     """Whether a file holds OSCAR records; ValueError if no line has `content` or `text`."""
     # The first JSON object with either key decides.
-    other = ""
+    other = fault = ""
+    # a list of objects, or an object of several lines
+    first = next((line.strip() for _, line in _number_lines(path)), b"")
+    if re.match(rb"\[\s*\{|[\[{]$", first):
+        raise ValueError(
+            f"{path}: JSON, but not an object on each line; convert the file, as by `jq -c '.[]' FILE` for a list"
+        )
     for number, line in _number_lines(path):
         try:
             names = records.read_columns(line)
-        except ValueError:
+        except ValueError as error:
+            fault = fault or f" (line {number}: {error})"
             continue
         if names & {"content", "text"}:
             return "content" in names
         other = other or f" (line {number} has the columns {quote_value(sorted(names))})"
     raise ValueError(
-        f"{path}: no line is a JSON object with `content` (OSCAR) or `text` (plain){other}; save the file as UTF-8, "
-        "rename the column of the text, or remove the file from the list of inputs"
+        f"{path}: no line is a JSON object with `content` (OSCAR) or `text` (plain){other or fault}; save the file as "
+        "UTF-8, rename the column of the text, or remove the file from the list of inputs"
     )
 
 

@@ -13,11 +13,11 @@ from pathlib import Path
 from stages.corpus import hub, sources
 from stages.files import commits
 from stages.files.paths import CORPUS
+from stages.files.quoting import show_controls
 from stages.files.storage import link_file, make_temporary_sibling
 from stages.originals import text
 from stages.records import origins, reading
 from stages.runner import jobs
-from stages.runner.errors import escape_control_characters
 from stages.schema.sections import CorpusHub
 from stages.schema.settings import Settings
 
@@ -50,12 +50,13 @@ def write_files(folder: Path, settings: Settings) -> list[dict]:
     files = text.find_files(root, corpus.files)
     counting = []
     for path in files:
-        counting.append(jobs.Job(str(path), {"path": str(path), "limit": corpus.documents}, (path,)))
+        job = {"path": str(path), "limit": corpus.documents}
+        counting.append(jobs.Job(str(path), job, (path,)))
     counted = jobs.run(sources.count_documents, counting, stage="corpus", workers=settings.workers)
-    counts = []
-    for _, described in counted:
-        sources.check_digest(described)
-        counts.append(described["documents"])
+    described = [result for _, result in counted]
+    for file in described:
+        sources.check_digest(file)
+    counts = [file["documents"] for file in described]
     total = min(sum(counts), corpus.documents or sum(counts))
     if not total:
         raise ValueError(f"corpus.files: no document in the {len(files)} files below {root}; name other files")
@@ -72,8 +73,8 @@ def write_files(folder: Path, settings: Settings) -> list[dict]:
     # With a limit of one document, no second document was looked for.
     if single and corpus.documents != 1:
         what = f"{len(single)} text file(s) with a single document, the first {single[0]}"
-        print(escape_control_characters(f"corpus: {what}; a blank line ends a document"))
-    return [described for _, described in counted]
+        print(show_controls(f"corpus: {what}; a blank line ends a document"))
+    return described
 
 
 def _plan_parts(
@@ -125,11 +126,8 @@ def write_hub(folder: Path, settings: Settings) -> tuple[list[str], list[dict]]:
             f"corpus.documents: null; the rows of {', '.join(streamed)} are streamed: give the number of documents to "
             "read, or the files in corpus.hub.files"
         )
-    pinned = []
     # A branch may move while the stage reads.
-    for dataset in corpus.hub:
-        commit = commits.find_commit(dataset.repository, dataset.revision, "corpus.hub")
-        pinned.append(dataset.model_copy(update={"revision": commit}))
+    pinned = [dataset.pin_revision("corpus.hub") for dataset in corpus.hub]
     files = []
     if corpus.documents is not None:
         rows = chain.from_iterable(hub.stream_documents(dataset, files) for dataset in pinned)
@@ -143,7 +141,8 @@ def write_hub(folder: Path, settings: Settings) -> tuple[list[str], list[dict]]:
         files = [result["file"] for _, result in fetched]
     for described in files:
         sources.check_digest(described)
-    return [commits.name_source(dataset.repository, dataset.revision) for dataset in pinned], files
+    read = [commits.name_source(dataset.repository, dataset.revision) for dataset in pinned]
+    return read, files
 
 
 def _plan_fetching(dataset: CorpusHub) -> list[jobs.Job]:
@@ -152,7 +151,8 @@ def _plan_fetching(dataset: CorpusHub) -> list[jobs.Job]:
         source = {"repository": dataset.repository, "revision": dataset.revision, "name": name}
         # The files of a commit never change, files of a folder may.
         local = Path(dataset.repository) / name
-        fetching.append(jobs.Job(name, source, (local,) if local.exists() else ()))
+        inputs = (local,) if local.exists() else ()
+        fetching.append(jobs.Job(name, source, inputs))
     return fetching
 
 

@@ -5,13 +5,14 @@ the rules of OSCAR's producer. Metadata of a record are kept. Computed metadata 
 never written into a record.
 """
 
+import re
 from collections import Counter
 from pathlib import Path
 
 from msgspec import UNSET
 from msgspec.structs import replace
 
-from stages.files.quoting import quote_value
+from stages.files.quoting import show_controls
 from stages.files.stand_ins import require_data
 from stages.filtering.blocklists import Blocklist
 from stages.records import records
@@ -27,6 +28,14 @@ EDGE = 0.2
 # largest share of short lines, and of characters that are not letters, without a warning
 MOST = 0.5
 
+# In an error of KenLM: before the reason the place in KenLM's code, after two spaces advice to who compiles KenLM
+REASON = re.compile(r"^.*? threw \w+(?: because `.*?')?\. |  .*|[. ]*Byte: \d+.*")
+# by a part of the reason
+REMEDIES = {
+    "has order": "give a model of a lower order",
+    "missing <s>": "give a model with sentence markers, as `lmplz` makes",
+}
+
 
 def find_quality_warnings(text: str) -> tuple[str, ...]:
     """Returns a text's quality warnings by the rules of OSCAR's producer (oscar-project/ungoliant, src/transformers).
@@ -39,19 +48,15 @@ def find_quality_warnings(text: str) -> tuple[str, ...]:
     lines = len(short)
     edge = int(lines * EDGE)
     letters = sum(map(str.isalpha, text))
-    warnings = []
-    if lines < FEW_LINES:
-        warnings.append("tiny")
-    if sum(short) > MOST * lines:
-        warnings.append("short_sentences")
-    if sum(short[:edge]) > MOST * edge:
-        warnings.append("header")
-    if sum(short[lines - edge :]) > MOST * edge:
-        warnings.append("footer")
-    # line feeds are characters, too
-    if letters < (1 - MOST) * len(text):
-        warnings.append("noisy")
-    return tuple(warnings)
+    warnings = {
+        "tiny": lines < FEW_LINES,
+        "short_sentences": sum(short) > MOST * lines,
+        "header": sum(short[:edge]) > MOST * edge,
+        "footer": sum(short[lines - edge :]) > MOST * edge,
+        # line feeds are characters, too
+        "noisy": letters < (1 - MOST) * len(text),
+    }
+    return tuple(name for name, applies in warnings.items() if applies)
 
 
 def load_kenlm(path: Path):
@@ -74,9 +79,14 @@ def load_kenlm(path: Path):
     try:
         return kenlm.Model(str(path))
     except (OSError, RuntimeError, UnicodeError) as error:
+        reason = REASON.sub("", str(error).removeprefix(f"Cannot read model '{path}' ("))
+        remedy = "fetch the file again"
+        for words, other_remedy in REMEDIES.items():
+            if words in reason:
+                remedy = other_remedy
         raise ValueError(
-            f"filtering.annotation.kenlm_model: {path}: not a KenLM model ({quote_value(error)}); "
-            "fetch the file again, or set the key to null"
+            f"filtering.annotation.kenlm_model: {path}: KenLM cannot read the model: {show_controls(reason):.200}; "
+            f"{remedy}, or set the key to null"
         ) from None
 
 

@@ -43,15 +43,11 @@ def make_judge(rules: Mapping[str, Any]) -> Callable[[Annotations], tuple[Reason
     def combine_reasons(
         categories: tuple[str, ...], level: str | None, warnings: tuple[str, ...]
     ) -> tuple[Reason, ...]:
-        found = []
-        for name in categories:
-            if name in spellings:
-                found.append(("categories", spellings[name]))
+        found = [("categories", spellings[name]) for name in categories if name in spellings]
         if level:
             found.append(("harmful_pp", level))
         if rules["quality_warnings"] == "drop":
-            for name in warnings:
-                found.append(("quality_warnings", name if name in WARNINGS else "other"))
+            found += [("quality_warnings", name if name in WARNINGS else "other") for name in warnings]
         # each reason once, in the order of the rules
         return tuple(dict.fromkeys(found))
 

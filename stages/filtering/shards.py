@@ -136,20 +136,19 @@ def sample_numbers(total: int, count: int, seed: int) -> np.ndarray:
     return drawn
 
 
-def make_shard_rows(shard: str, result: dict, selected: tuple[int, int] | None) -> list[tuple]:
+def make_shard_rows(shard: str, result: dict, kept: tuple[int, int]) -> list[tuple]:
     """Makes the rows of a shard in the ledger, from the result of `filter_shard`.
 
-    `selected` has the selected documents and bytes among those that passed; None: all.
+    `kept` has the selected documents and bytes among those that passed.
     """
     passed = np.array(result["passed"])
-    kept = passed if selected is None else np.array(selected)
     read = passed
     others = []
     for row in result["rows"]:
         # documents and bytes under the first reason only, so that each document is counted once
         read = read + row[3:5]
         others.append((shard, *row))
-    fates = {"in": read, "kept": kept, "not_selected": passed - kept}
+    fates = {"in": read, "kept": np.array(kept), "not_selected": passed - kept}
     rows = []
     for fate, numbers in fates.items():
         counts = numbers.tolist()

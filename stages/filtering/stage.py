@@ -16,6 +16,7 @@ from pathlib import Path
 import pandas as pd
 
 from stages.files.paths import CORPUS, FILTERED, LEDGER
+from stages.files.quoting import show_controls
 from stages.files.storage import link_file, make_temporary_sibling, write_table
 from stages.filtering import blocklists, rules
 from stages.filtering.annotation import load_kenlm
@@ -23,7 +24,6 @@ from stages.filtering.shards import MALFORMED, PASSED, copy_chosen, filter_shard
 from stages.records import origins, reading
 from stages.records.ledger import TOTAL, add_total
 from stages.runner import jobs
-from stages.runner.errors import escape_control_characters
 from stages.schema.sections import Filtering
 from stages.schema.settings import Settings
 
@@ -105,9 +105,7 @@ def _print_metadata(total: pd.DataFrame, results: jobs.Results, lists: dict, set
     absent = [name for name in settings.excluded_categories if name not in found]
     # such as a misspelt category
     if absent and not unknown["categories"]:
-        print(
-            escape_control_characters(f"filtering: no document is of filtering.excluded_categories {', '.join(absent)}")
-        )
+        print(show_controls(f"filtering: no document is of filtering.excluded_categories {', '.join(absent)}"))
     return unknown
 
 
@@ -119,8 +117,9 @@ def _compile_blocklists(settings: Filtering, workers: jobs.Workers) -> tuple[dic
     counts = {}
     if annotation.kenlm_model:
         # a model that cannot be loaded fails here rather than in every job
-        load_kenlm(Path(annotation.kenlm_model))
-        inputs += (Path(annotation.kenlm_model),)
+        model = Path(annotation.kenlm_model)
+        load_kenlm(model)
+        inputs += (model,)
     if annotation.blocklists:
         root = Path(annotation.blocklists)
         lists = blocklists.find_folders(root)
@@ -133,7 +132,7 @@ def _compile_blocklists(settings: Filtering, workers: jobs.Workers) -> tuple[dic
         if counts["no_entries"]:
             first = "\n  ".join(counts["first_no_entries"])
             text = f"filtering: {counts['no_entries']} lines of the blocklists are no entries; the first:\n  {first}"
-            print(escape_control_characters(text))
+            print(show_controls(text))
     return added, inputs, counts
 
 
@@ -158,16 +157,14 @@ def _place_selected(shards: list[Path], results: jobs.Results, folder: Path, set
     choices = choose_documents(passed, settings)
     for shard, (filtered, result), number, chosen in zip(shards, results, passed, choices, strict=True):
         target = folder / shard.name
-        selected = None
+        size = 0
         if len(chosen) == number:
             # all, or none passed: the file of the job gets a second name, without a copy
             link_file(filtered / PASSED, target)
-        elif not len(chosen):
-            selected = (0, 0)
-        else:
+            _, size = result["passed"]
+        elif len(chosen):
             size = copy_chosen(filtered / PASSED, target, chosen)
-            selected = (len(chosen), size)
-        rows += make_shard_rows(shard.name, result, selected)
+        rows += make_shard_rows(shard.name, result, (len(chosen), size))
     return rows
 
 
@@ -198,8 +195,8 @@ def _gather_malformed(folders: list[Path], sources: dict[str, list[origins.Origi
             with (folder / MALFORMED).open(encoding="utf-8", newline="") as part:
                 for shard, line, reason in csv.reader(part):
                     known = sources.get(Path(shard).name, [])
-                    file_name, source_line = origins.locate_line(int(line), known) or (shard, line)
-                    writer.writerow((file_name, source_line, reason))
+                    place = origins.locate_line(int(line), known) or (shard, line)
+                    writer.writerow((*place, reason))
 
 
 def _check_counts(total: pd.DataFrame, counts: pd.Series, malformed: Path, settings: Filtering) -> None:
@@ -225,8 +222,11 @@ def _check_counts(total: pd.DataFrame, counts: pd.Series, malformed: Path, setti
     if not counts["kept"]:
         dropped = total[total["fate"] == "dropped"]
         commonest = dropped.sort_values("all_documents", ascending=False, kind="stable")[:SHOWN]
-        reasons = []
-        for row in commonest.itertuples():
-            reasons.append(f"{row.rule} {row.reason} ({row.all_documents})")
+        reasons = [f"{row.rule} {row.reason} ({row.all_documents})" for row in commonest.itertuples()]
         why = ", ".join(reasons) or "the corpus is empty"
+        if counts["empty"] == counts["in"] > 0:
+            raise ValueError(
+                f"all {counts['in']} documents are empty; of JSON lines, the key `content` is read if a file has this "
+                "key, else `text`: rename or remove a `content` that is empty"
+            )
         raise ValueError(f"all {counts['in']} documents were dropped: {why}; relax the rules, or add documents")

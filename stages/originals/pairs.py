@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from stages.files.stand_ins import require_data, require_target
-from stages.schema.translation_sections import TranslationProtocol
+from stages.schema.settings import Settings
 
 
 def find_pairs(root: Path, name: str, languages: tuple[str, str]) -> list[Path]:
@@ -26,8 +26,9 @@ def find_pairs(root: Path, name: str, languages: tuple[str, str]) -> list[Path]:
     return paths
 
 
-def require_pairs(root: Path, protocol: TranslationProtocol) -> None:
-    """Checks that the files of all splits of a protocol exist and hold data, not a Git LFS pointer or web page."""
-    for name in protocol.files.model_dump().values():
-        for path in find_pairs(root, name, (protocol.source, protocol.target)):
-            require_data(path)
+def require_pairs(settings: Settings) -> None:
+    """Checks that the files of all protocols exist and hold data, not a Git LFS pointer or web page."""
+    for protocol in settings.translation.protocols.values():
+        for name in protocol.files.model_dump().values():
+            for path in find_pairs(settings.data.folder, name, (protocol.source, protocol.target)):
+                require_data(path)

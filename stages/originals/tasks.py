@@ -9,6 +9,7 @@ from pathlib import Path
 from stages.benchmarks.glue import TASKS, Split, Task
 from stages.files.stand_ins import require_data, require_target
 from stages.schema.sections import Questions
+from stages.schema.settings import Settings
 
 # A file of SQuAD is named STEM-VERSION.json, such as train-v1.1.json.
 VERSIONS = {"squad1": "v1.1", "squad2": "v2.0"}
@@ -95,15 +96,17 @@ def find_triviaqa(root: Path, split: str) -> list[Path]:
     return paths
 
 
-def require_glue(root: Path, names: Iterable[str]) -> None:
+def require_glue(settings: Settings) -> None:
     """Checks that the files of all splits of GLUE tasks exist and hold data, not a Git LFS pointer or web page."""
-    for name in names:
+    for name in settings.tasks.names:
         for split in TASKS[name].splits:
-            require_data(find_glue(root, TASKS[name], split))
+            require_data(find_glue(settings.task_folder, TASKS[name], split))
 
 
-def require_questions(root: Path, questions: Questions) -> None:
+def require_questions(settings: Settings) -> None:
     """Checks that the files of all configured sets of questions exist and hold data."""
+    root = settings.task_folder
+    questions = settings.tasks.questions
     for name in questions.names:
         for split in STEMS:
             if name == "triviaqa":

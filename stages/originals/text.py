@@ -27,8 +27,16 @@ def find_files(root: Path, patterns: Iterable[str], key: str = "corpus.files") -
         # Path.glob refuses absolute and empty patterns, which then match no file.
         except (NotImplementedError, ValueError):
             return []
+        linked = [path for path in root.rglob("*") if path.is_symlink() and path.is_dir()]
+        if "**" in pattern and linked:
+            raise ValueError(
+                f"{key}: {linked[0]}: a link to a folder, which ** does not follow; name its files without **"
+            )
         # Path.glob may leave out broken links, which are an error below.
         paths.update(root / name for name in glob.glob(pattern, root_dir=root))  # noqa: PTH207
+        # a name with brackets, which as a pattern stands for other names
+        if (root / pattern).is_file():
+            paths = {root / pattern}
         files = [path for path in paths if not path.is_dir() and not is_hidden(path, root)]
         for path in files:
             require_target(path)
@@ -56,17 +64,23 @@ def match_files(
         where: the searched place, for error messages.
 
     Raises:
-        ValueError: a pattern matches no file, or a file of unknown form.
+        ValueError: a pattern matches no file, or a file of unknown form, or a file comes twice.
     """
-    paths = {}
+    paths: dict[Path, Path] = {}
     for pattern in patterns:
         matched = match(pattern)
         if not matched:
             raise ValueError(f"{key}: `{pattern}` matches no file {where}; fix the pattern or add the files")
         for path in reading.sort_naturally(matched):
             find_form(path, key)
-            paths[path] = None
-    return list(paths)
+            # documents that come twice, as a link or compressed, would be in training and held out
+            content = path.resolve()
+            if content.suffix in reading.DECOMPRESSION:
+                content = content.with_suffix("")
+            other = paths.setdefault(content, path)
+            if other != path:
+                raise ValueError(f"{key}: {other} and {path} are the same documents; remove one, or narrow the pattern")
+    return list(paths.values())
 
 
 def find_form(path: Path, key: str = "corpus.files") -> str:

@@ -20,10 +20,7 @@ Origin = tuple[int, str, int]
 
 def write(folder: Path, origins: dict[str, list[Origin]]) -> None:
     """Writes the origins of shards, by file name and in the order of lines."""
-    rows = []
-    for shard, origins_of_shard in origins.items():
-        for origin in origins_of_shard:
-            rows.append((shard, *origin))
+    rows = [(shard, *origin) for shard, origins_of_shard in origins.items() for origin in origins_of_shard]
     text = pd.DataFrame(rows, columns=COLUMNS).to_csv(index=False, lineterminator="\n")
     # the name of a file may hold bytes that are not UTF-8
     write_atomically(folder / NAME, text.encode(errors="backslashreplace"))

@@ -80,30 +80,6 @@ def read_line_blocks(path: Path) -> Iterator[bytes]:
 
 
 def _read_whole_lines(path: Path) -> Iterator[bytes]:
-    # pieces of the incomplete block
-    waiting: list[bytes] = []
-    size = 0
-    for piece in read_blocks(path):
-        size += len(piece)
-        # -1: too few bytes for a block, or no end of a line in the piece
-        cut = piece.rfind(b"\n") if size >= BLOCK else -1
-        if cut < 0:
-            waiting.append(piece)
-            continue
-        waiting.append(piece[:cut])
-        block = b"".join(waiting)
-        # the pieces are freed before the block is handled
-        rest = piece[cut + 1 :]
-        waiting = [rest]
-        size = len(rest)
-        yield block
-    rest = b"".join(waiting)
-    if rest:
-        yield rest.removesuffix(b"\n")
-
-
-def read_blocks(path: Path) -> Iterator[bytes]:
-    """Yields the decompressed content in blocks that are cut anywhere."""
     require_data(path)
     with path.open("rb") as file:
         start = file.peek(4)
@@ -116,11 +92,15 @@ def read_blocks(path: Path) -> Iterator[bytes]:
         try:
             with DECOMPRESSION.get(path.suffix, nullcontext)(file) as content:
                 while block := content.read(BLOCK):
-                    yield block
+                    # not kept in a variable, because the last line may be long
+                    yield (block + content.readline()).removesuffix(b"\n")
         except EOFError:
             raise ValueError(f"{path}: truncated: the last compressed frame is not complete; {REMEDY}") from None
         except (zstd.ZstdError, gzip.BadGzipFile, zlib.error) as error:
-            raise ValueError(f"{path}: not a sound {path.suffix} file ({quote_value(error)}); {REMEDY}") from None
+            # a browser may have unpacked the file
+            plain = start.decode("latin-1").isprintable()
+            remedy = f"if the file is text, rename the file to {path.stem}" if plain else REMEDY
+            raise ValueError(f"{path}: not a sound {path.suffix} file ({quote_value(error)}); {remedy}") from None
 
 
 DECOMPRESSION: dict[str, Callable] = {

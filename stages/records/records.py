@@ -107,9 +107,8 @@ def read_metadata(block: bytes, starts: np.ndarray, ends: np.ndarray) -> list[Me
     # Only the unsound line of a block is decoded by itself.
     if len(starts) > 1:
         documents = []
-        for part in np.array_split(np.arange(len(starts)), PARTS):
-            if len(part):
-                documents += read_metadata(block, starts[part], ends[part])
+        for part in np.array_split(np.arange(len(starts)), min(PARTS, len(starts))):
+            documents += read_metadata(block, starts[part], ends[part])
         return documents
     try:
         return [read_annotations(block[starts[0] : ends[0]])]
@@ -218,6 +217,8 @@ def _decode_line(decoder: msgspec.json.Decoder[T], line: bytes) -> T:
     try:
         return decoder.decode(line)
     except msgspec.MsgspecError as error:
-        raise ValueError(str(error)) from None
+        # the decoder's words for half of a surrogate pair, such as a cut emoji
+        half = r"\ud" in line.decode(errors="replace").lower() and str(error).startswith("Input data was")
+        raise ValueError(r"half of a surrogate pair, such as \ud83d" if half else str(error)) from None
     except RecursionError:
         raise ValueError("nested too deeply") from None

@@ -7,7 +7,7 @@ target, such as `("en", "de")`.
 
 from collections import Counter
 from collections.abc import Iterable, Iterator
-from itertools import islice
+from itertools import chain, islice
 from pathlib import Path
 
 from stages.files import commits
@@ -41,6 +41,10 @@ def read_files(root: Path, name: str, languages: tuple[str, str]) -> Iterator[Si
         yield from _read_table(paths[0], languages)
         return
     sources, targets = paths
+    for path in paths:
+        # a carriage return within a line of one side would shift all further pairs
+        if b"\r" in next(reading.read_lines(path), b"").rstrip(b"\r"):
+            raise ValueError(f"{path}: lines that end in a carriage return; convert the file, as by `mac2unix`")
     # Lines are counted first: after a lost line, all further pairs would be wrong.
     source_lines = sum(1 for _ in reading.read_lines(sources))
     target_lines = sum(1 for _ in reading.read_lines(targets))
@@ -75,27 +79,26 @@ def read_hub(hub: Hub, split: str, languages: tuple[str, str]) -> Iterator[Sides
     Raises:
         ValueError: the dataset cannot be read, or a row does not name both languages.
     """
-    import datasets
-
-    with commits.explain_errors(
-        f"translation.protocols.*.hub: {hub.repository} ({hub.revision}), {split}", hub.repository
-    ):
-        rows = datasets.load_dataset(
-            hub.repository,
-            hub.configuration,
-            split=split,
-            streaming=True,
-            revision=hub.revision,
-        )
-        for number, row in enumerate(rows):
-            texts = row.get("translation", row)
-            if not isinstance(texts, dict):
-                texts = {}
-            for language in languages:
-                if language not in texts:
-                    raise ValueError(f"row {number} has no {language!r} among {quote_value(list(texts))}")
-            source, target = languages
-            yield texts[source], texts[target]
+    key = "translation.protocols.*.hub"
+    source, target = languages
+    rows = commits.stream_rows(
+        hub.repository,
+        hub.configuration,
+        hub.revision,
+        split,
+        key,
+    )
+    for number, row in enumerate(rows):
+        texts = row.get("translation", row)
+        if not isinstance(texts, dict):
+            texts = {}
+        for language in languages:
+            if language not in texts:
+                raise ValueError(
+                    f"{key}: {hub.repository} ({hub.revision}), {split} split: row {number} has no {language!r} among "
+                    f"{quote_value(list(texts))}; name a dataset of both languages"
+                )
+        yield texts[source], texts[target]
 
 
 def keep_sound_pairs(
@@ -154,12 +157,10 @@ def _read_pair(pair: Sides) -> tuple[tuple[str, ...], str | None]:
     except UnicodeError:
         return (), "not_utf8"
     words_of_sides = [text.split() for text in texts]
-    for words in words_of_sides:
-        if not words:
-            return (), "empty"
-    for words in words_of_sides:
-        if max(map(len, words)) > LONGEST_WORD:
-            return (), "long_word"
+    if not all(words_of_sides):
+        return (), "empty"
+    if max(map(len, chain.from_iterable(words_of_sides))) > LONGEST_WORD:
+        return (), "long_word"
     return tuple(" ".join(words) for words in words_of_sides), None
 
 

@@ -29,7 +29,7 @@ from stages.sentence_pairs.reading import Texts
 
 SPLITS = ("train", "validation", "test")
 # Columns of ledger.csv. The fate of pairs is `in` (read), `kept`, `dropped`, or `cut` (some of the kept pairs).
-COLUMNS = ("protocol", "split", "fate", "reason", "pairs")
+COLUMNS = ["protocol", "split", "fate", "reason", "pairs"]
 
 
 def read_texts(settings: Settings, protocol: TranslationProtocol) -> tuple[dict[str, tuple[Texts, Counter]], str]:
@@ -42,15 +42,13 @@ def read_texts(settings: Settings, protocol: TranslationProtocol) -> tuple[dict[
     Raises:
         ValueError: a split cannot be read, has no sound pair, or has too many malformed pairs.
     """
-    limits = {
-        "train": protocol.train_pairs,
-        "validation": protocol.held_out_pairs,
-        "test": protocol.held_out_pairs,
-    }
     sides, read = _read_sides(settings, protocol)
     malformed_share = settings.filtering.malformed_share
     sound = {}
-    for split, limit in limits.items():
+    for split in SPLITS:
+        limit = protocol.held_out_pairs
+        if split == "train":
+            limit = protocol.train_pairs
         name = f"{split} of {read}"
         sound[split] = reading.keep_sound_pairs(sides[split], limit, malformed_share, name)
     validation, _ = sound["validation"]
@@ -73,11 +71,9 @@ def _read_sides(settings: Settings, protocol: TranslationProtocol) -> tuple[Mapp
     languages = protocol.source, protocol.target
     if settings.data.source == "hub":
         # A branch may move during the stage, so all splits are read at the same commit.
-        hub = protocol.hub
-        commit = commits.find_commit(hub.repository, hub.revision, "translation.protocols.*.hub")
-        pinned = hub.model_copy(update={"revision": commit})
-        sides = {split: reading.read_hub(pinned, split, languages) for split in SPLITS}
-        return sides, commits.name_source(hub.repository, commit)
+        hub = protocol.hub.pin_revision("translation.protocols.*.hub")
+        sides = {split: reading.read_hub(hub, split, languages) for split in SPLITS}
+        return sides, commits.name_source(hub.repository, hub.revision)
     names = protocol.files.model_dump()
     sides = {split: reading.read_files(settings.data.folder, name, languages) for split, name in names.items()}
     return sides, ", ".join(names.values())
@@ -143,7 +139,7 @@ def main(settings: Settings) -> dict:
             rows, read = _prepare_protocol(settings, name, output / name)
             ledger += rows
             sources.append(read)
-        table = pd.DataFrame(ledger, columns=list(COLUMNS))
+        table = pd.DataFrame(ledger, columns=COLUMNS)
         write_table(output / "ledger.csv", table)
     counts = table.groupby("fate")["pairs"].sum().reindex(["in", "kept", "dropped"], fill_value=0)
     print(f"sentence_pairs: {counts['in']} pairs, {counts['kept']} kept, {counts['dropped']} dropped", flush=True)
