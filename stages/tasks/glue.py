@@ -16,7 +16,9 @@ A ValueError names the file and the line at fault, or the dataset.
 import re
 from collections import Counter
 from pathlib import Path
+from typing import Annotated, Literal
 
+import msgspec
 import pandas as pd
 
 from stages.benchmarks.glue import HIGHEST_SIMILARITY, Split, Task
@@ -27,11 +29,16 @@ from stages.records import reading
 from stages.schema.sections import HubRepository
 from stages.tasks.examples import Examples
 
-COLUMNS = ("example_id", "text_a", "text_b", "label")
+COLUMNS = ["example_id", "text_a", "text_b", "label"]
+
+Similarity = Annotated[float, msgspec.Meta(ge=0, le=HIGHEST_SIMILARITY)]
 
 # Reasons for leaving out rows.
 NO_LABEL = "no gold label"
 WRONG_COLUMNS = "wrong number of columns"
+
+# A quoted cell, in which two marks stand for one.
+QUOTED = re.compile(r'"(?:[^"]|"")*"')
 
 # Python would read more texts as numbers, such as 0_4.
 DECIMAL = re.compile(r"[0-9]+(\.[0-9]+)?")
@@ -48,6 +55,7 @@ def read_original(root: Path, task: Task, split: Split) -> Examples:
     lines = list(reading.read_texts(path))
     while lines and not lines[-1].strip():
         lines.pop()
+    _require_unquoted(path, lines, task)
     table = (line.split("\t") for line in lines)
     # The line of the first example.
     first = 1
@@ -79,6 +87,23 @@ def read_original(root: Path, task: Task, split: Split) -> Examples:
     return Examples(_make_frame(rows, task), path.name, is_subset(path), dropped.total(), "; ".join(dropped))
 
 
+def _require_unquoted(path: Path, lines: list[str], task: Task) -> None:
+    """Raises a ValueError for a table with quoted cells, as spreadsheets save, in which a quotation mark is doubled."""
+    marked = []
+    for line in lines:
+        marked += [cell for cell in line.split("\t") if '"' in cell]
+    # in GLUE's own files, marks also stand within cells
+    if not all(map(QUOTED.fullmatch, marked)):
+        return
+    doubled = any('""' in cell[1:-1] for cell in marked)
+    # Quora's table, and so the file of GLUE, quotes cells with a mark
+    if (doubled and task.name != "qqp") or 0 < len(lines) <= len(marked):
+        raise ValueError(
+            f"{path}: {len(marked)} cells are in quotation marks, as a spreadsheet saves cells, but in GLUE these "
+            "marks are text; save the table without quoting of cells, or fetch the file again"
+        )
+
+
 def read_hub(hub: HubRepository, task: Task, split: Split) -> Examples:
     """Reads a split of a GLUE task from the hub (nyu-mll/glue); drops and counts rows without a label.
 
@@ -87,33 +112,34 @@ def read_hub(hub: HubRepository, task: Task, split: Split) -> Examples:
     columns = task.hub_texts or task.texts
     needed = (*columns, "label")
     data, source = commits.load_split(hub.repository, task.name, hub.revision, split.name, "tasks.hub", needed)
+    place = f"tasks.hub.repository: {source}, {task.name}, {split.name}"
     # A column without classes, such as the similarities of stsb, has no names.
     names = getattr(data.features["label"], "names", None)
     if names is not None and tuple(names) != task.classes:
         raise ValueError(
-            f"tasks.hub.repository: {hub.repository}, {task.name}: classes {quote_value(names)}, "
-            f"expected {task.classes}; name a repository with the classes of GLUE"
+            f"{place}: classes {quote_value(names)}, expected {task.classes}; name a repository with the classes of "
+            "GLUE"
         )
     rows = []
     for number, row in enumerate(data):
         *texts, label = [row[name] for name in needed]
-        if None in texts:
-            raise ValueError(
-                f"tasks.hub.repository: {source}, {task.name}, {split.name}: row {number} lacks a text "
-                "(`datasets` reads null and NA in CSV files as missing); name a repository of Parquet files"
-            )
-        if isinstance(label, str):
-            raise ValueError(
-                f"tasks.hub.repository: {source}, {task.name}: label {quote_value(label)}, expected a number; "
-                "name another repository"
-            )
         # The hub writes -1 for an example without a label.
-        if label not in (None, -1):
-            rows.append(_make_row(number, texts, label))
+        if label in (None, -1):
+            continue
+        # a column with missing labels has decimals
+        if task.labels and isinstance(label, float) and label.is_integer():
+            label = int(label)
+        expected = Literal[*range(len(task.labels))] if task.labels else Similarity
+        try:
+            msgspec.convert((texts, label), tuple[list[str], expected])
+        except msgspec.ValidationError as error:
+            raise ValueError(
+                f"{place}, row {number}: texts and label {quote_value((texts, label))}: {error} (`datasets` reads null "
+                "and NA in CSV files as missing); name a repository of Parquet files"
+            ) from None
+        rows.append(_make_row(number, texts, label))
     if not rows:
-        raise ValueError(
-            f"tasks.hub.repository: {source}, {task.name}: no example has a label; name another repository"
-        )
+        raise ValueError(f"{place}: no example has a label; name another repository")
     dropped = len(data) - len(rows)
     return Examples(_make_frame(rows, task), source, dropped=dropped, reason=NO_LABEL if dropped else "")
 
@@ -125,7 +151,7 @@ def _make_row(number: int, texts: list[str], label: float) -> tuple:
 
 
 def _make_frame(rows: list[tuple], task: Task) -> pd.DataFrame:
-    frame = pd.DataFrame(rows, columns=list(COLUMNS))
+    frame = pd.DataFrame(rows, columns=COLUMNS)
     return frame.astype({"label": "int64" if task.labels else "float64"})
 
 

@@ -14,6 +14,7 @@ A split becomes a frame with these columns:
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import replace
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -28,7 +29,7 @@ from stages.originals.tasks import find_squad, is_subset
 from stages.schema.sections import Hub
 from stages.tasks.examples import Examples, read_json
 
-COLUMNS = ("example_id", "context", "question", "answers", "starts")
+COLUMNS = ["example_id", "context", "question", "answers", "starts", "article"]
 
 # One in three questions of the stand-in has no answer, as in SQuAD 2.0's training questions (43,498 of 130,319).
 MOVED = 3
@@ -70,6 +71,23 @@ class File(msgspec.Struct):
     data: list[Article]
 
 
+class Spans(msgspec.Struct):
+    """The gold answers of a question on the hub."""
+
+    text: list[str]
+    answer_start: list[int]
+
+
+class HubRow(msgspec.Struct):
+    """A question on the hub."""
+
+    id: str | int
+    context: str
+    question: str
+    answers: Spans
+    title: Any = ""
+
+
 def read_original(root: Path, name: str, split: str) -> Examples:
     """Reads a split, `train` or `validation`, of `squad1` or `squad2` from the original file.
 
@@ -106,10 +124,13 @@ def read_hub(hub: Hub, name: str, split: str) -> Examples:
     key = f"tasks.questions.hub.{name}"
     data, source = commits.load_split(hub.repository, hub.configuration, hub.revision, split, key, columns)
     rows = []
-    for row in data:
-        answers = row["answers"]
-        spans = (answers["text"], answers["answer_start"])
-        rows.append((str(row["id"]), row["context"], row["question"], *spans, str(row.get("title", ""))))
+    for number, row in enumerate(data):
+        try:
+            asked = msgspec.convert(row, HubRow)
+        except msgspec.ValidationError as error:
+            raise ValueError(f"{key}: {source}, {split}, row {number}: {error}; name another repository") from None
+        spans = (asked.answers.text, asked.answers.answer_start)
+        rows.append((str(asked.id), asked.context, asked.question, *spans, str(asked.title)))
     return Examples(check_rows(rows, source, name == "squad2"), source)
 
 
@@ -124,7 +145,7 @@ def check_rows(rows: Iterable[tuple], where: str, unanswerable: bool) -> pd.Data
     Raises:
         ValueError: there is no question, an id comes twice, or an answer is not at the given start.
     """
-    frame = pd.DataFrame(list(rows), columns=[*COLUMNS, "article"])
+    frame = pd.DataFrame(list(rows), columns=COLUMNS)
     if frame.empty:
         raise ValueError(f"{where}: no question found; fetch the file again")
     repeated = frame["example_id"].duplicated()
@@ -144,8 +165,10 @@ def _find_fault(row, unanswerable: bool) -> str | None:
     if len(row.answers) != len(row.starts):
         return f"{len(row.answers)} answers, but {len(row.starts)} values of answer_start"
     for text, start in zip(row.answers, row.starts, strict=True):
+        if not text:
+            return f"the answer at answer_start {start} is empty"
         # A negative start would count from the end.
-        if not text or start < 0 or not row.context.startswith(text, start):
+        if start < 0 or not row.context.startswith(text, start):
             found = row.context[max(start, 0) :][: len(text)]
             return f"the context has {quote_value(found)} at answer_start {start}, not the answer {quote_value(text)}"
     return None
@@ -167,9 +190,7 @@ def derive_unanswerable(questions: Examples, seed: list[int]) -> Examples:
     texts = {context: f" {normalise_answer(context)} " for context in frame["context"].unique()}
     words = {context: set(text.split()) for context, text in texts.items()}
     # In how many paragraphs each word stands.
-    holders = Counter()
-    for words_of_context in words.values():
-        holders.update(words_of_context)
+    holders = Counter(chain.from_iterable(words.values()))
     contexts_of = frame.drop_duplicates(["article", "context"]).groupby("article")["context"].agg(list)
     drawn = np.random.default_rng(seed).permutation(len(frame))
     for place in drawn[: len(frame) // MOVED]:

@@ -23,7 +23,7 @@ from stages.tasks.examples import Examples
 
 QUESTIONS = (*VERSIONS, "triviaqa")
 QUESTION_SPLITS = tuple(Split(name, stem) for name, stem in STEMS.items())
-COLUMNS = (
+COLUMNS = [
     "task",
     "split",
     "examples",
@@ -34,7 +34,7 @@ COLUMNS = (
     "dropped",
     "reason",
     "majority_share",
-)
+]
 
 
 def main(settings: Settings) -> dict:
@@ -43,11 +43,11 @@ def main(settings: Settings) -> dict:
     with make_temporary_sibling(TASK_FOLDER) as folder:
         folder.mkdir()
         statistics = build_tasks(folder, settings)
-    return {"read": sorted({row["source"] for row in statistics})}
+    return {"read": sorted(set(statistics["source"]))}
 
 
-def build_tasks(folder: Path, settings: Settings) -> list[dict]:
-    """Writes every split of the configured tasks, and statistics.csv, into an empty folder; returns the rows.
+def build_tasks(folder: Path, settings: Settings) -> pd.DataFrame:
+    """Writes every split of the configured tasks, and statistics.csv, into an empty folder; returns the statistics.
 
     Raises:
         ValueError: data are missing or have a fault.
@@ -61,24 +61,15 @@ def build_tasks(folder: Path, settings: Settings) -> list[dict]:
             examples = _read_split(name, split, settings)
             frame = _sample_examples(examples, name, split, number, settings)
             frame.to_parquet(folder / name / f"{split.name}.parquet", index=False)
-            row = {
-                "task": name,
-                "split": split.name,
-                "examples": len(frame),
-                "available": len(examples.frame),
-                "reduced": len(frame) < len(examples.frame),
-                "subset": examples.subset,
-                "source": examples.source,
-                "dropped": examples.dropped,
-                "reason": examples.reason,
-                "majority_share": compute_majority_share(frame, name),
-            }
-            statistics.append(row)
-    table = pd.DataFrame(statistics, columns=list(COLUMNS))
+            available = len(examples.frame)
+            counts = (len(frame), available, len(frame) < available)
+            origin = (examples.subset, examples.source, examples.dropped, examples.reason)
+            statistics.append((name, split.name, *counts, *origin, compute_majority_share(frame, name)))
+    table = pd.DataFrame(statistics, columns=COLUMNS)
     table.to_csv(folder / STATISTICS.name, index=False, lineterminator="\n")
     counts = table[["examples", "available", "dropped"]].sum().astype(int)
     print(f"tasks: {counts['examples']} examples of {counts['available']}, {counts['dropped']} dropped", flush=True)
-    return statistics
+    return table
 
 
 def _sample_examples(
@@ -88,7 +79,6 @@ def _sample_examples(
     number: int,
     settings: Settings,
 ) -> pd.DataFrame:
-    """Draws the examples of split `number` of a task, up to the limit."""
     tasks = settings.tasks
     section = tasks if name in TASKS else tasks.questions
     limit = section.train_examples if split.name == "train" else section.validation_examples
@@ -118,20 +108,13 @@ def _read_split(name: str, split: Split, settings: Settings) -> Examples:
     questions = tasks.questions
     if is_derived(name, split.name, questions):
         return squad.derive_unanswerable(_read_split("squad1", split, settings), [tasks.seed])
-    if settings.task_source == "hub":
-        return _read_hub(name, split, settings)
+    on_hub = settings.task_source == "hub"
     root = settings.task_folder
     if name in TASKS:
-        return glue.read_original(root, TASKS[name], split)
+        task = TASKS[name]
+        return glue.read_hub(tasks.hub, task, split) if on_hub else glue.read_original(root, task, split)
+    hub = questions.hub[name]
     if name == "triviaqa":
-        return triviaqa.read_original(root, split.name, questions.triviaqa_words)
-    return squad.read_original(root, name, split.name)
-
-
-def _read_hub(name: str, split: Split, settings: Settings) -> Examples:
-    if name in TASKS:
-        return glue.read_hub(settings.tasks.hub, TASKS[name], split)
-    questions = settings.tasks.questions
-    if name == "triviaqa":
-        return triviaqa.read_hub(questions.hub[name], split.name, questions.triviaqa_words)
-    return squad.read_hub(questions.hub[name], name, split.name)
+        words = questions.triviaqa_words
+        return triviaqa.read_hub(hub, split.name, words) if on_hub else triviaqa.read_original(root, split.name, words)
+    return squad.read_hub(hub, name, split.name) if on_hub else squad.read_original(root, name, split.name)

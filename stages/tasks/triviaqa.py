@@ -10,6 +10,7 @@ context. A ValueError names the file, and the question at fault.
 """
 
 import re
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from pathlib import Path, PurePosixPath
 
@@ -143,10 +144,9 @@ def _find_spans(
     """Makes examples of the candidates whose answer stands in the first words of a document."""
     # A question can be in both parts of TriviaQA: the first candidate with the answer makes the example.
     found = {}
-    lacking = set()
-    again = 0
+    times = Counter()
     for name, question, aliases, documents in candidates:
-        again += name in found or name in lacking
+        times[name] += 1
         if name in found:
             continue
         # In order: the first document with the answer counts.
@@ -156,13 +156,12 @@ def _find_spans(
             if answer:
                 # The id, as the last cell, replaces the article of SQuAD.
                 found[name] = (name, context, question, [answer[0]], [answer.start()], name)
-                lacking.discard(name)
                 break
-        else:
-            lacking.add(name)
+    lacking = len(times) - len(found)
+    again = times.total() - len(times)
     reasons = []
     if lacking:
-        reasons.append(f"{len(lacking)} no answer in the first {words} words of a document")
+        reasons.append(f"{lacking} no answer in the first {words} words of a document")
     if again:
         reasons.append(f"{again} in both parts")
     reason = "; ".join(reasons)
@@ -171,7 +170,7 @@ def _find_spans(
             f"{source}: {reason}; no question with an answer is left; raise tasks.questions.triviaqa_words"
         )
     frame = check_rows(found.values(), source, False)
-    return Examples(frame, source, subset, len(lacking) + again, reason)
+    return Examples(frame, source, subset, lacking + again, reason)
 
 
 def cut_words(text: str, count: int) -> str:
