@@ -7,7 +7,12 @@ from stages.runner.errors import clear_errors
 
 def main(words: list[str]) -> None:
     """Runs a command, given as the words after `python -m stages`."""
+    for stream in (sys.stdout, sys.stderr):
+        stream.reconfigure(errors="backslashreplace")
     with clear_errors():
+        # names of files would lose letters, and messages end in errors
+        if sys.getfilesystemencoding() != "utf-8":
+            raise ValueError("this locale is not of UTF-8; run `export LC_ALL=C.UTF-8`, and the same command again")
         # imported here, so that Ctrl-C during the imports ends in a clear message, too
         from stages import command_line
 

@@ -17,9 +17,9 @@ import time
 from pathlib import Path
 
 from stages.files.paths import RUNS
+from stages.files.quoting import show_controls
 from stages.files.storage import write_atomically
 from stages.runner import handover, jobs
-from stages.runner.errors import escape_control_characters
 from stages.runner.provenance import describe_provenance
 from stages.schema import scales
 from stages.schema.names import require_listed
@@ -36,7 +36,7 @@ def run(words: list[str]) -> None:
     name = arguments.pop("stage")
     given = {argument: value for argument, value in arguments.items() if value}
     if name == "scale":
-        print(escape_control_characters(scales.write(**arguments, path=PATH)))
+        print(show_controls(scales.write(**arguments, path=PATH)))
     elif name == "verify":
         verify(given)
     else:
@@ -50,8 +50,7 @@ def verify(arguments: dict[str, str]) -> None:
         arguments: operator, size and seed, as far as the command line names them.
     """
     settings = load_settings()
-    for argument, value in arguments.items():
-        require_argument(settings, "pretraining", argument, value)
+    require_arguments(settings, "pretraining", arguments)
     # imported by name, as stages are, because only a stage's own folder imports its modules
     verification = importlib.import_module("stages.pretraining.verification")
     verification.main(settings, **arguments)
@@ -68,8 +67,7 @@ def run_stage(name: str, arguments: dict[str, str]) -> None:
     inputs = handover.read_inputs(name, settings)
     # workers are forked from a server, which imports the modules of jobs while this process goes on
     jobs.prepare_server(FOLDER / name / "stage.py", settings.workers)
-    for argument, value in arguments.items():
-        require_argument(settings, name, argument, value)
+    require_arguments(settings, name, arguments)
     # DVC sets this variable for every command, also of a dvc.yaml elsewhere
     stages = list(handover.read_pipeline())
     if "DVC_STAGE" in os.environ and name in stages:
@@ -96,28 +94,28 @@ def run_stage(name: str, arguments: dict[str, str]) -> None:
     write_atomically(RUNS / f"{name}.json", json.dumps(record, indent=1, sort_keys=True) + "\n")
 
 
-def require_argument(settings: Settings, stage: str, argument: str, value: str) -> None:
-    """Checks that params.yaml lists the value of an argument of a stage.
+def require_arguments(settings: Settings, stage: str, arguments: dict[str, str]) -> None:
+    """Checks that params.yaml lists the values of arguments of a stage.
 
     Args:
         settings: the content of params.yaml.
         stage: the name of the stage.
-        argument: `protocol`, `operator`, `size` or `seed`.
-        value: the value on the command line.
+        arguments: the values on the command line by `protocol`, `operator`, `size` or `seed`.
 
     Raises:
-        ValueError: the value is not listed; the message names the key of params.yaml.
+        ValueError: a value is not listed; the message names the key of params.yaml.
     """
-    key = LISTS[argument]
-    place = f"{key} of params.yaml"
-    # the section of a stage may have a list for its own models, such as `translation.operators`
-    section = getattr(settings, stage, None)
-    if hasattr(section, key):
-        # seeds are numbers
-        listed = [str(entry) for entry in getattr(section, key)]
-        require_listed(value, argument, listed, f"{stage}.{place}")
-    else:
-        require_listed(value, argument, getattr(settings, key), place)
+    for argument, value in arguments.items():
+        key = LISTS[argument]
+        place = f"{key} of params.yaml"
+        # the section of a stage may have a list for its own models, such as `translation.operators`
+        section = getattr(settings, stage, None)
+        if hasattr(section, key):
+            # seeds are numbers
+            listed = [str(entry) for entry in getattr(section, key)]
+            require_listed(value, argument, listed, f"{stage}.{place}")
+        else:
+            require_listed(value, argument, getattr(settings, key), place)
 
 
 def build_parser() -> argparse.ArgumentParser:

@@ -1,9 +1,11 @@
 """Checks, before any other stage runs, that the files in params.yaml exist."""
 
-from collections.abc import Callable
+import os
+from itertools import chain
 from pathlib import Path
 
-from stages.files.paths import EMBEDDED
+from stages.files.documents import read_yaml
+from stages.files.paths import CHECKED, EMBEDDED
 from stages.files.stand_ins import require_data
 from stages.originals.pairs import require_pairs
 from stages.originals.tasks import require_glue, require_questions
@@ -30,47 +32,46 @@ def require_sources(settings: Settings) -> None:
         if not folder.is_dir():
             raise ValueError(f"data.root: {folder.absolute()}: no such folder; put the original files there")
     if settings.data.source != "hub":
-        checks += [check_text, check_pairs]
+        checks += [check_text, require_pairs]
     if settings.task_source != "hub":
-        checks += [check_tasks, check_questions]
-    problems = list_problems(settings, checks)
-    if problems:
-        lines = "\n".join(f"  {problem}" for problem in problems)
-        raise ValueError(f"{PATH}: {len(problems)} problem(s) with the files named there\n{lines}")
-
-
-def list_problems(settings: Settings, checks: list[Callable[[Settings], None]]) -> list[str]:
-    """Runs all checks and lists the messages of the checks that fail."""
+        checks += [require_glue, require_questions]
     # A user sees all problems at once, before the hours after which a stage would need a file.
     problems = []
     for check in checks:
         try:
             check(settings)
         except (ValueError, OSError) as error:
-            problems.append(str(error))
-    return problems
+            problems.append(f"  {error}")
+    if problems:
+        raise ValueError("\n".join([f"{PATH}: {len(problems)} problem(s) with the files named there", *problems]))
+
+
+def read_lock() -> dict[str, dict]:
+    """Reads the stages of dvc.lock, as the last run left these; {} without the file."""
+    path = Path("dvc.lock")
+    return read_yaml(path)["stages"] if path.exists() else {}
+
+
+def require_outputs() -> None:
+    """Checks, in an experiment of DVC, that the outputs of all stages exist."""
+    # at the end of an experiment, DVC saves all outputs, and looks for missing outputs in the remote
+    if "DVC_EXP_NAME" not in os.environ:
+        return
+    outputs = chain.from_iterable(stage["outs"] for stage in read_lock().values())
+    paths = [Path(output["path"]) for output in outputs]
+    # this stage writes CHECKED
+    missing = [path for path in paths if path != CHECKED and not path.exists()]
+    if missing:
+        raise ValueError(
+            f"{missing[0]} and {len(missing) - 1} more outputs are missing, but with an experiment DVC saves all; "
+            "run `git checkout params.yaml`, then `dvc pull` or `dvc repro`"
+        )
 
 
 def check_text(settings: Settings) -> None:
     """Checks the text files of the corpus."""
     for path in find_files(settings.data.folder, settings.corpus.files):
         require_data(path)
-
-
-def check_pairs(settings: Settings) -> None:
-    """Checks the files of sentence pairs."""
-    for protocol in settings.translation.protocols.values():
-        require_pairs(settings.data.folder, protocol)
-
-
-def check_tasks(settings: Settings) -> None:
-    """Checks the files of the GLUE tasks."""
-    require_glue(settings.task_folder, settings.tasks.names)
-
-
-def check_questions(settings: Settings) -> None:
-    """Checks the files of the sets of questions."""
-    require_questions(settings.task_folder, settings.tasks.questions)
 
 
 def check_vocabulary(settings: Settings) -> None:

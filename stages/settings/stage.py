@@ -8,7 +8,7 @@ weights.
 Writes data/settings.txt, always with the same content, so that stages which wait for the check do not run again.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from itertools import product
 
 from stages.benchmarks.glue import find_positive_classes
@@ -17,7 +17,8 @@ from stages.files.storage import write_atomically
 from stages.schema import scales
 from stages.schema.settings import PATH, Settings
 from stages.schema.training_sections import Model
-from stages.settings.sources import require_sources
+from stages.settings.costs import describe_costs
+from stages.settings.sources import require_outputs, require_sources
 
 # Operators that store attention weights on a GPU too. PyTorch's kernels, which store no weights, serve all others.
 WRITTEN_OUT = ("fixed", "hadamard", "hadamard_by_head")
@@ -25,7 +26,8 @@ WRITTEN_OUT = ("fixed", "hadamard", "hadamard_by_head")
 OVER_PARAMETERS = {"over_parameters": 1, "over_parameters_wide": 2}
 # Training keeps for each weight: float32 from the softmax, a byte of dropout, bfloat16 for the product with values.
 BYTES_PER_WEIGHT = 7
-GPU_BYTES = 80 * 10**9
+# Of 80 GB, the weights may fill half.
+ROOM = 40 * 10**9
 
 
 def require_own_operators(settings: Settings, operators: Iterable[str]) -> None:
@@ -58,32 +60,30 @@ def count_stored_weights(operator: str, model: Model, length: int) -> int:
     return 0
 
 
-def find_large_batches(settings: Settings) -> list[str]:
-    """Describes operators and sizes whose attention weights would fill a GPU in pre-training."""
-    # The weights may fill half of the memory. 256 sequences of 512 tokens with 12 heads in 12 layers have 9.7 billion
-    # weights, which take 68 GB.
+def find_large_batches(settings: Settings) -> Iterator[str]:
+    """Yields notes on operators and sizes whose attention weights would fill a GPU in pre-training."""
+    # 256 sequences of 512 tokens with 12 heads in 12 layers have 9.7 billion weights, which take 68 GB.
     recipe = settings.pretraining
+    sequences = recipe.micro_batch_size or recipe.batch_size
     length = settings.tokenization.sequence_length
-    notes = []
     for operator, size in product(settings.operators, settings.sizes):
         model = settings.models[size]
         weights_per_token = count_stored_weights(settings.select_variant(operator)["operator"], model, length)
-        sequences = recipe.micro_batch_size or recipe.batch_size
         bytes_per_sequence = model.layers * length * weights_per_token * BYTES_PER_WEIGHT
-        if sequences * bytes_per_sequence > GPU_BYTES // 2:
-            largest = max(GPU_BYTES // 2 // bytes_per_sequence, 1)
-            gigabytes = sequences * bytes_per_sequence / 1e9
-            notes.append(
-                f"{PATH}: training {operator} at size {size} stores {gigabytes:.0f} GB of attention weights; on a GPU "
-                f"of 80 GB, set pretraining.micro_batch_size to {largest} or less"
+        stored = sequences * bytes_per_sequence
+        if stored > ROOM:
+            largest = max(ROOM // bytes_per_sequence, 1)
+            yield (
+                f"{PATH}: training {operator} at size {size} stores {stored / 1e9:.0f} GB of attention weights; on a "
+                f"GPU of 80 GB, set pretraining.micro_batch_size to {largest} or less"
             )
-    return notes
 
 
 def main(settings: Settings) -> None:
     """Runs all checks, and prints notes on GPU memory."""
     # The call raises an error for a label that a task does not have.
     find_positive_classes(settings.cross_domain)
+    require_outputs()
     scales.require_named(PATH)
     require_sources(settings)
     require_own_operators(settings, settings.operators)
@@ -91,3 +91,5 @@ def main(settings: Settings) -> None:
         print(note)
     write_atomically(CHECKED, "params.yaml has been checked.\n")
     print(f"{PATH}: no mistake found")
+    for line in describe_costs(settings):
+        print(line)

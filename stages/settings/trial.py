@@ -53,7 +53,6 @@ def _compute_logits(model: PreTrainedModel) -> Tensor:
 
 
 def _find_lost_tensor(model: OperatorBertForMaskedLM) -> str | None:
-    """Describes a tensor that a model cannot be saved with, if any."""
     for module in model.bert.encoder.modules():
         kind = type(module)
         # of the class, of the module, and buffers that are not saved
@@ -85,13 +84,10 @@ def _find_fault_of_training(model: OperatorBertForMaskedLM) -> str | None:
     logits = _compute_logits(model)
     logits.square().mean().backward()
     # NaN spreads from parameters to the output, and from the output to gradients.
-    checked = {"the output": logits}
-    for path, parameter in layer.named_parameters():
-        name = f"`{path.removeprefix('attention.self.')}`"
-        checked = {name: parameter, **checked}
-        if parameter.requires_grad:
-            checked[f"the gradient of {name}"] = parameter.grad
-    for name, tensor in checked.items():
+    parameters = {f"`{path.removeprefix('attention.self.')}`": value for path, value in layer.named_parameters()}
+    trained = {name: value for name, value in parameters.items() if value.requires_grad}
+    gradients = {f"the gradient of {name}": value.grad for name, value in trained.items()}
+    for name, tensor in {**parameters, "the output": logits, **gradients}.items():
         if tensor is None:
             return f"{name} is missing, so that training would never change the parameter"
         if not tensor.isfinite().all():
@@ -100,7 +96,6 @@ def _find_fault_of_training(model: OperatorBertForMaskedLM) -> str | None:
 
 
 def _find_zero_gradient(model: OperatorBertForMaskedLM) -> str | None:
-    """Describes a parameter with a gradient of 0, if any."""
     # New parameters of 0 or 1 hide mistakes, so all parameters are moved by random numbers.
     with torch.no_grad():
         for parameter in model.bert.encoder.parameters():
@@ -116,7 +111,6 @@ def _find_zero_gradient(model: OperatorBertForMaskedLM) -> str | None:
 
 @torch.no_grad()
 def _have_equal_logits(model: OperatorBertForMaskedLM, other: PreTrainedModel) -> bool:
-    """Compares the logits of two models, which are left in evaluation mode."""
     return torch.allclose(_compute_logits(model.eval()), _compute_logits(other.eval()), rtol=1e-4, atol=1e-4)
 
 
