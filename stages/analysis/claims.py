@@ -229,7 +229,6 @@ def _expand_entries(entries: list[dict]) -> list[dict]:
 
 
 def _select_matching(rows: pd.DataFrame, entry: dict) -> pd.DataFrame:
-    """Selects the rows that have the fields of an entry, such as `size`."""
     fields = {key: value for key, value in entry.items() if key not in REQUIREMENTS}
     return select_rows(rows, **fields)
 

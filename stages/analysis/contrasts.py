@@ -36,18 +36,9 @@ DESCRIBED = Path(__file__).with_name("contrasts.yaml")
 # The names of the sources in every CSV.
 THIS_RUN = "reproduced"
 RELEASED = "released"
-# Quantities.
-SCORE = "score"
-LOSS = "loss"
-# Accuracy lost to noise.
-LOST = "lost_noise"
-STEPS = "steps"
-SPEED = "speed"
-TRANSFER = "transfer"
 FINAL_LOSS = "validation_loss"
-PRETRAINING = "pretraining"
-ELSEWHERE = "elsewhere"
-# `at` is a column of the GLUE tables, a split, a milestone, FINAL_LOSS, PRETRAINING (speed) or ELSEWHERE (transfer).
+# `at` depends on `quantity`: a column of the GLUE tables (score), FINAL_LOSS (loss), a split (lost_noise, the accuracy
+# lost to noise), a milestone (steps), pretraining (speed) or elsewhere (transfer).
 KEYS = ["quantity", "source", "protocol", "size", "at"]
 RUN = ["operator", "stage", "pretraining_seed", "finetuning_seed", "condition", "value", "reached", "share_of_peak"]
 # The score that has to exceed chance for a value to be informative, and the upper end of chance.
@@ -55,7 +46,7 @@ CHANCE = ["score", "most_frequent_high"]
 # Balanced accuracy of every constant answer, in points.
 CONSTANT = 50.0
 # Quantities whose logarithms are compared: a difference is a ratio, which contrasts.csv has in per cent.
-RATIOS = (STEPS, SPEED)
+RATIOS = ("steps", "speed")
 # Columns that are in the unit of the quantity.
 IN_UNIT = ["estimate", "low", "high", "low_unadjusted", "high_unadjusted", "detectable"]
 # Columns of the table by the attribute of Estimate, if the names differ.
@@ -67,12 +58,10 @@ Arm = str | Sequence[str]
 def describe_columns() -> pd.DataFrame:
     """Describes the table of comparisons: a row for each `column`, in order, with the `meaning`."""
     columns = _read_descriptions()["columns"]
-    return pd.DataFrame({"column": columns.keys(), "meaning": columns.values()})
+    return pd.DataFrame(columns.items(), columns=["column", "meaning"])
 
 
-def collect_quantities(
-    rows: pd.DataFrame, measured: pd.DataFrame, without_model: baselines.WithoutModel
-) -> pd.DataFrame:
+def collect_quantities(rows: pd.DataFrame, measured: pd.DataFrame, without_model: pd.DataFrame) -> pd.DataFrame:
     """Collects the numbers that are compared between operators, a row per run, `quantity` and `at`.
 
     Args:
@@ -85,18 +74,19 @@ def collect_quantities(
         milestone; of a loss, the first of `analysis.levels`. `score` has to exceed `most_frequent_high`, the upper end
         of chance; both are NaN for quantities that are no scores.
     """
-    tuned = _collect_scores(measured, without_model)
-    losses = convergence.select_final_losses(measured).assign(quantity=LOSS, at=FINAL_LOSS)
-    lost = _collect_losses_to_noise(rows, without_model)
+    losses = convergence.select_final_losses(measured)
     events = convergence.select_milestone_events(measured)
     logarithms = np.log(events["step"].astype(float))
-    steps = events.assign(quantity=STEPS, at=events["milestone"], value=logarithms)
-    fast = speeds.collect_speeds(rows).assign(quantity=SPEED, at=PRETRAINING)
-    transferred = _collect_transfer(rows)
-    names = [*KEYS, *RUN, *CHANCE]
+    collected = (
+        _collect_scores(measured, without_model),
+        losses.assign(quantity="loss", at=FINAL_LOSS),
+        _collect_losses_to_noise(rows, without_model),
+        events.assign(quantity="steps", at=events["milestone"], value=logarithms),
+        speeds.collect_speeds(rows).assign(quantity="speed", at="pretraining"),
+        _collect_transfer(rows),
+    )
     # As objects, because a column that only one part lacks would change the type of the other parts.
-    collected = (tuned, losses, lost, steps, fast, transferred)
-    parts = [part.reindex(columns=names).astype(object) for part in collected]
+    parts = [part.reindex(columns=[*KEYS, *RUN, *CHANCE]).astype(object) for part in collected]
     return stack_frames(parts).astype(dict.fromkeys(("value", "share_of_peak", *CHANCE), float))
 
 
@@ -115,19 +105,21 @@ def make_contrasts(
     Returns:
         A row for each comparison with runs of both arms; contrasts.yaml describes the columns.
     """
+    collected = stack_frames([rows.assign(source=source) for source, rows in sources.items()])
     contrasts = []
-    for source, rows in sources.items():
-        for keys, runs in rows.assign(source=source).groupby(KEYS, sort=False, dropna=False):
-            place = dict(zip(KEYS, keys, strict=True))
-            # A difference of two operators has no share of the peak, which a verdict on a speed needs.
-            further = pairs if source == THIS_RUN and place["quantity"] != SPEED else ()
-            operators = [name for name in runs["operator"].unique() if name != REFERENCE]
-            against_original = [(operator, REFERENCE) for operator in operators]
-            for sides in (*against_original, *further):
-                names = [[side] if isinstance(side, str) else list(side) for side in sides]
-                arms = [_select_runs(operators, runs) for operators in names]
-                if not any(arm.empty for arm in arms):
-                    contrasts.append(place | _compare_sides(names, arms, runs, confidence))
+    for keys, runs in collected.groupby(KEYS, sort=False, dropna=False):
+        place = dict(zip(KEYS, keys, strict=True))
+        comparisons: list[Sequence[Arm]] = [
+            (name, REFERENCE) for name in runs["operator"].unique() if name != REFERENCE
+        ]
+        # A difference of two operators has no share of the peak, which a verdict on a speed needs.
+        if place["source"] == THIS_RUN and place["quantity"] != "speed":
+            comparisons += pairs
+        for sides in comparisons:
+            names = [[side] if isinstance(side, str) else list(side) for side in sides]
+            arms = [_select_runs(operators, runs) for operators in names]
+            if not any(arm.empty for arm in arms):
+                contrasts.append(place | _compare_sides(names, arms, runs, confidence))
     columns = list(_read_descriptions()["columns"])
     if not contrasts:
         return pd.DataFrame(columns=columns)
@@ -137,14 +129,14 @@ def make_contrasts(
     return _convert_ratios(pd.concat(families)[columns])
 
 
-def _collect_scores(measured: pd.DataFrame, without_model: baselines.WithoutModel) -> pd.DataFrame:
+def _collect_scores(measured: pd.DataFrame, without_model: pd.DataFrame) -> pd.DataFrame:
     """Selects the scores on the columns of the GLUE tables, in points, with the chance level."""
     columns = (scores.GLUE_SCORE, *scores.COLUMNS)
     rows = select_rows(measured, metric="score", stage="finetuning", evaluated_on=columns)
     rows = baselines.add_baselines(rows, without_model)
     points = 100 * rows["value"]
     return rows.assign(
-        quantity=SCORE,
+        quantity="score",
         at=rows["evaluated_on"],
         value=points,
         score=points,
@@ -152,7 +144,7 @@ def _collect_scores(measured: pd.DataFrame, without_model: baselines.WithoutMode
     )
 
 
-def _collect_losses_to_noise(rows: pd.DataFrame, without_model: baselines.WithoutModel) -> pd.DataFrame:
+def _collect_losses_to_noise(rows: pd.DataFrame, without_model: pd.DataFrame) -> pd.DataFrame:
     """Computes the accuracy, in points, that the strongest noise takes from every run."""
     levels = derived.select_noise_levels(rows)
     curve = [*robustness.CURVE, *robustness.RUN]
@@ -161,7 +153,7 @@ def _collect_losses_to_noise(rows: pd.DataFrame, without_model: baselines.Withou
     lost = derived.measure_curves(levels, curve)
     lost = lost[lost["measure"] == "lost"].merge(clean[[*curve, *CHANCE]], on=curve)
     return lost.assign(
-        quantity=LOST,
+        quantity="lost_noise",
         at=lost["evaluated_on"],
         value=100 * lost["value"],
     )
@@ -174,8 +166,8 @@ def _collect_transfer(rows: pd.DataFrame) -> pd.DataFrame:
     means = runs["value"].mean().reset_index()
     points = 100 * means["value"]
     return means.assign(
-        quantity=TRANSFER,
-        at=ELSEWHERE,
+        quantity="transfer",
+        at="elsewhere",
         value=points,
         score=points,
         most_frequent_high=CONSTANT,
@@ -193,9 +185,10 @@ def _select_runs(operators: list[str], runs: pd.DataFrame) -> pd.DataFrame:
             return pd.DataFrame()
         sides.append(pd.Series(values, seeds))
     first, second = sides
-    common = first.index.intersection(second.index)
-    differences = first[common] - second[common]
-    return pd.DataFrame({"pretraining_seed": common, "finetuning_seed": nan, "value": differences.to_numpy()})
+    # Seeds of a single side are missing.
+    differences = (first - second).dropna()
+    differences = differences.rename_axis("pretraining_seed").reset_index(name="value")
+    return differences.assign(finetuning_seed=nan)
 
 
 def _compare_sides(names: list[list[str]], arms: list[pd.DataFrame], runs: pd.DataFrame, confidence: float) -> dict:
@@ -205,10 +198,10 @@ def _compare_sides(names: list[list[str]], arms: list[pd.DataFrame], runs: pd.Da
     estimate = compare_arms(*arms, confidence)
     missed = runs.loc[~runs["reached"].fillna(True).astype(bool), "operator"]
     never = [nan, nan]
-    if quantity in (STEPS, LOSS):
+    if quantity in ("steps", "loss"):
         never = [missed.isin(operators).sum() for operators in names]
     # Times of runs that never get there are unknown, and a t interval of losses assumes one group of runs.
-    if quantity == STEPS:
+    if quantity == "steps":
         incomplete = len(missed) > 0
     else:
         incomplete = runs.groupby("operator")["reached"].nunique().max() > 1
@@ -222,17 +215,17 @@ def _compare_sides(names: list[list[str]], arms: list[pd.DataFrame], runs: pd.Da
         "n_reference": estimate.n[1],
         "never": never[0],
         "never_reference": never[1],
-        "at_chance": baselines.score_too_low(runs, lost=quantity == LOST),
-        "busy": quantity == SPEED and speeds.is_busy(*arms),
+        "at_chance": baselines.score_too_low(runs, lost=quantity == "lost_noise"),
+        "busy": quantity == "speed" and speeds.is_busy(*arms),
     }
 
 
 def _name_family(row) -> str:
     """Names the family of comparisons whose intervals are simultaneous, such as `steps released base loss=5`."""
     names = [row.quantity, row.source, row.protocol, row.size]
-    if row.quantity == SCORE and row.at != scores.GLUE_SCORE:
+    if row.quantity == "score" and row.at != scores.GLUE_SCORE:
         names.append(row.arm)
-    elif row.quantity == STEPS:
+    elif row.quantity == "steps":
         names.append(row.at)
     # A missing protocol is NaN.
     return " ".join(name for name in names if isinstance(name, str))
@@ -252,13 +245,8 @@ def _add_verdicts(family: pd.DataFrame, alpha: float) -> pd.DataFrame:
         low=family["estimate"] - half,
         high=family["estimate"] + half,
     )
-    verdicts, reasons = [], []
-    for row in family.itertuples():
-        verdict, cause = _judge(row)
-        reason = _explain(row, verdict, cause, alpha)
-        verdicts.append(verdict)
-        reasons.append(reason)
-    return family.assign(verdict=verdicts, reason=reasons)
+    family[["verdict", "reason"]] = [_judge(row, alpha) for row in family.itertuples()]
+    return family
 
 
 def _flip_signs(family: pd.DataFrame) -> pd.Series:
@@ -274,7 +262,7 @@ def _flip_signs(family: pd.DataFrame) -> pd.Series:
     return p_values
 
 
-def _judge(row) -> tuple[Difference, str]:
+def _find_verdict(row) -> tuple[Difference, str]:
     """Judges a comparison by the interval; the second value is the cause, a key of `reasons` in contrasts.yaml."""
     if row.at_chance:
         return Difference.AT_CHANCE, "AT_CHANCE"
@@ -289,8 +277,9 @@ def _judge(row) -> tuple[Difference, str]:
     return verdict, "CENSORED" if row.never + row.never_reference > 0 else "EQUAL"
 
 
-def _explain(row, verdict: Difference, cause: str, alpha: float) -> str:
-    """Explains a verdict in words; a check by joint sign flips that disagrees with the interval is added."""
+def _judge(row, alpha: float) -> tuple[Difference, str]:
+    """Judges a comparison and explains the verdict; joint sign flips that disagree with the interval are added."""
+    verdict, cause = _find_verdict(row)
     descriptions = _read_descriptions()
     reason = descriptions["reasons"][cause].format(
         fewest=FEWEST,
@@ -300,9 +289,10 @@ def _explain(row, verdict: Difference, cause: str, alpha: float) -> str:
     # The smallest p value of n seeds is 2 / 2^n.
     can_decide = not isnan(row.p_flips) and 2.0 ** (1 - row.n) < alpha
     excluded = verdict != Difference.NOT_SIGNIFICANT
-    if verdict in TESTED and can_decide and (row.p_flips < alpha) != excluded:
+    disagrees = (row.p_flips < alpha) != excluded
+    if verdict in TESTED and can_decide and disagrees:
         reason += descriptions["disagreement"].format(p=row.p_flips)
-    return reason
+    return verdict, reason
 
 
 def _convert_ratios(rows: pd.DataFrame) -> pd.DataFrame:

@@ -37,19 +37,17 @@ def read_observations(settings: Settings) -> pd.DataFrame:
         ValueError: other observations are missing, or there is no fine-tuning of a model that params.yaml asks for.
     """
     parts = [
-        observations.read(list_files(["parameters"])),
+        observations.read([find_file("parameters")]),
         _read_models("pretraining", ["operator", "size"], settings.list_pretrained(), settings),
     ]
-    tuned = observations.FOLDER / f"{TUNED}.csv"
     # Without tasks, the file has no rows.
-    if settings.tasks.names and tuned.exists():
-        parts.append(observations.read(list_files(["baselines"])))
+    if settings.tasks.names and find_file(TUNED).exists():
+        parts.append(observations.read([find_file("baselines")]))
         models = settings.list_finetuned()
         parts.append(_read_models(TUNED, ["protocol", "operator", "size"], models, settings))
     further = _select_asked(_read_existing(list_further_stages()), settings)
     # A stable sort keeps the rows of an operator in the order of the files.
-    ranks = further["operator"].map(settings.operators.index)
-    parts.append(further.loc[ranks.sort_values(kind="stable").index])
+    parts.append(further.sort_values("operator", key=lambda names: names.map(settings.operators.index), kind="stable"))
     # The times of training steps of translation models are observations of `timing`.
     translated = _read_existing(["translation", "timing"])
     protocols = [*settings.translation.protocols, "sequences"]
@@ -70,9 +68,9 @@ def list_further_stages() -> list[str]:
     return written
 
 
-def list_files(names: Iterable[str]) -> list[Path]:
-    """Lists the files of observations of stages: `noise` gives `data/observations/noise.csv`."""
-    return [observations.FOLDER / f"{name}.csv" for name in names]
+def find_file(stage: str) -> Path:
+    """Finds the file of observations of a stage: `noise` gives `data/observations/noise.csv`."""
+    return observations.FOLDER / f"{stage}.csv"
 
 
 def read_task_sizes() -> pd.DataFrame:
@@ -85,17 +83,17 @@ def read_task_sizes() -> pd.DataFrame:
         metric="examples",
         value=frame["available"],
     )
-    return rows.reindex(columns=list(observations.COLUMNS)).astype(observations.TYPES)
+    return rows.reindex(columns=observations.COLUMNS).astype(observations.TYPES)
 
 
 def _read_existing(names: Iterable[str]) -> pd.DataFrame:
-    """Reads the observations of stages, as far as the files exist."""
-    return observations.read(path for path in list_files(names) if path.exists())
+    files = map(find_file, names)
+    return observations.read(filter(Path.exists, files))
 
 
 def _read_models(stage: str, fields: list[str], models: list[tuple[str, ...]], settings: Settings) -> pd.DataFrame:
     """Reads the observations of a stage; ValueError if there are none of a model, named by `fields`."""
-    [path] = list_files([stage])
+    path = find_file(stage)
     rows = _select_asked(observations.read([path]), settings)
     found = set(rows[fields].itertuples(index=False, name=None))
     for model in models:

@@ -18,9 +18,7 @@ RUN = [
 ]
 
 
-def make_tables(
-    rows: pd.DataFrame, without_model: baselines.WithoutModel, confidence: float
-) -> dict[str, pd.DataFrame]:
+def make_tables(rows: pd.DataFrame, without_model: pd.DataFrame, confidence: float) -> dict[str, pd.DataFrame]:
     """Summarises noise and transfer between tasks over runs.
 
     Args:

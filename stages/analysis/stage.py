@@ -33,14 +33,13 @@ Tables = dict[str, pd.DataFrame]
 class Source:
     """Observations of this run or of the released results, and the measurements and curves made of the observations.
 
-    `scores` has the scores of answers without a model by row, `without_model` by key.
+    `scores` has the scores of answers without a model.
     """
 
     rows: pd.DataFrame
     measured: pd.DataFrame
     curves: pd.DataFrame
     scores: pd.DataFrame
-    without_model: baselines.WithoutModel
 
 
 def main(settings: Settings) -> dict:
@@ -66,13 +65,11 @@ def main(settings: Settings) -> dict:
 def measure_source(rows: pd.DataFrame, levels: Sequence[float], confidence: float) -> Source:
     """Makes measurements, curves and scores without a model of observations; `levels` are losses of milestones."""
     measured = measurements.compute_measurements(rows, levels)
-    without_model = baselines.collect_scores(rows, confidence)
     return Source(
         rows=rows,
         measured=measured,
         curves=convergence.summarise_curves(rows, measured),
-        scores=without_model,
-        without_model=baselines.map_scores(without_model),
+        scores=baselines.collect_scores(rows, confidence),
     )
 
 
@@ -81,7 +78,7 @@ def judge_differences_and_claims(run: Source, raw: Source, settings: Settings) -
     options = settings.analysis
     quantities = {}
     for name, source in ((THIS_RUN, run), (RELEASED, raw)):
-        quantities[name] = contrasts.collect_quantities(source.rows, source.measured, source.without_model)
+        quantities[name] = contrasts.collect_quantities(source.rows, source.measured, source.scores)
     compared = contrasts.make_contrasts(quantities, options.confidence, options.alpha, options.pairs)
     of_cells = cells.CellSources(
         run=run.measured,
@@ -90,7 +87,7 @@ def judge_differences_and_claims(run: Source, raw: Source, settings: Settings) -
         sizes=settings.sizes,
         options=options,
         comparable=not settings.generated,
-        without_model=run.without_model,
+        baselines=run.scores,
     )
     # A check without a value in a column has an empty text there.
     checks = pd.read_csv(AUDIT, keep_default_na=False)
@@ -109,12 +106,12 @@ def summarise_measurements(run: Source, raw: Source, confidence: float) -> Table
     milestones = [convergence.estimate_milestones(source.measured, source.curves, confidence) for source in (run, raw)]
     return {
         "runs": join_sources(select_scores(run), select_scores(raw)),
-        "summaries": baselines.add_baselines(summaries, run.without_model, "mean"),
+        "summaries": baselines.add_baselines(summaries, run.scores, "mean"),
         "baselines": run.scores,
         # by step of pre-training
         "curves": pd.concat([join_sources(run.curves, raw.curves), published.read_shared_curve()]),
         "milestones": join_sources(*milestones),
-        **robustness.make_tables(run.rows, run.without_model, confidence),
+        **robustness.make_tables(run.rows, run.scores, confidence),
         "bars": published.read_times_saved(run.measured),
         "speed": derived.summarise_times(run.rows),
         "translation": translation.summarise_measurements(run.measured, confidence),
@@ -163,7 +160,7 @@ def collect_metrics(means: pd.DataFrame, compared: pd.DataFrame, settings: Setti
             of_protocol[row.evaluated_on] = round(100 * row.mean, 2)
     for row in select_rows(compared, source=THIS_RUN, reference=REFERENCE).itertuples():
         entry = result.get(row.arm, {}).get(row.size, {})
-        if row.quantity == contrasts.SCORE:
+        if row.quantity == "score":
             entry = entry.get(row.protocol, {})
         if row.at in entry:
             numbers = {"difference": row.estimate, "low": row.low, "high": row.high}

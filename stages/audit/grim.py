@@ -7,9 +7,8 @@ import math
 from fractions import Fraction
 from itertools import product
 
-from stages.audit.closed_formulas import SIZES
 from stages.audit.findings import Findings, check_statement, make_finding, pick_best, read_content
-from stages.audit.printed import COURTOIS, EDITIONS, KOWSHER, TABLE3, read_numbers, read_table
+from stages.audit.printed import EDITIONS, KOWSHER, ROWS, TABLE3, read_numbers, read_table
 from stages.evidence.verdicts import Statement, judge_printed_number
 
 
@@ -41,7 +40,7 @@ def check_courtois() -> Findings:
     table = read_numbers(TABLE3)
     for column in ("rte", "sst2"):
         examples = count_examples(column)
-        texts = [table[f"{size}.{operator}", column] for size, operator in product(SIZES, COURTOIS)]
+        texts = [table[row, column] for row in ROWS]
         passed = [text for text in texts if judge_mean(text, examples, 5) == Statement.HOLDS]
         yield check_statement(
             "C.GRIM.{column}",

@@ -6,10 +6,14 @@ authors' operator.
 
 from fractions import Fraction
 from functools import cache
+from itertools import product
+from typing import NoReturn
 
 import pandas as pd
 
+from stages.audit.closed_formulas import SIZES
 from stages.evidence import published
+from stages.evidence.data_files import REMEDY
 from stages.evidence.scores import COLUMNS
 
 # Operators in the order of the printed tables.
@@ -20,11 +24,20 @@ KOWSHER = (*COURTOIS, "shared")
 EDITIONS = {"K24": "kowsher2024_arxiv", "K25": "kowsher2025_naacl"}
 
 TABLE3 = "courtois2024_table3_glue"
+# The rows of Table 3, such as `base.original`.
+ROWS = [f"{size}.{operator}" for size, operator in product(SIZES, COURTOIS)]
 TEXT = "courtois2024_text_and_figure_numbers"
 
 
 class Numbers(dict[tuple[str, str], str]):
     """The printed digits of a table, without commas and units, by row and column key: (`base.original`, `mrpc`)."""
+
+    def __init__(self, cells: pd.Series, name: str):
+        super().__init__(cells)
+        self.name = name
+
+    def __missing__(self, key: tuple[str, str]) -> NoReturn:
+        raise ValueError(f"{published.FOLDER}/{self.name}.csv: no number for row and column {key}; {REMEDY}")
 
     def read_value(self, row: str, column: str) -> Fraction:
         """Return the exact value of a cell: `12.94` gives 647/50."""
@@ -42,7 +55,7 @@ def read_numbers(name: str, part: str = "value") -> Numbers:
     `part` is `value`, `std` (the number in brackets), `bold` (`yes` or `no`) or `printed` (all characters).
     """
     cells = published.read_texts(name).set_index(["row_key", "column_key"])[part]
-    return Numbers(cells[cells != ""])
+    return Numbers(cells[cells != ""], name)
 
 
 def read_table(edition: str, name: str) -> Numbers:

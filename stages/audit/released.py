@@ -11,16 +11,14 @@ import pandas as pd
 
 from stages.audit.closed_formulas import SIZES
 from stages.audit.findings import Findings, check_statement, judge_printed, note_numbers
-from stages.audit.printed import COURTOIS, TABLE3, TEXT, Numbers, read_numbers, read_table
+from stages.audit.printed import COURTOIS, ROWS, TABLE3, TEXT, Numbers, read_numbers, read_table
 from stages.evidence.convergence import select_scores_by_step
 from stages.evidence.fields import select_rows
 from stages.evidence.scores import COLUMNS, GLUE_SCORE
 from stages.evidence.verdicts import Statement, judge_printed_number
 
-# Validation losses in nats, as the conditions of measurements (`loss=2.5`) write numbers.
-LEVELS = ("5", "3", "2.5", "2", "1.8", "1.7")
-# The rows of Table 3, such as `base.original`.
-ROWS = [f"{size}.{operator}" for size, operator in product(SIZES, COURTOIS)]
+# Validation losses in nats, as conditions of measurements.
+LEVELS = ("loss=5", "loss=3", "loss=2.5", "loss=2", "loss=1.8", "loss=1.7")
 
 
 def summarise_runs(raw: pd.DataFrame, metric: str) -> tuple[pd.Series, pd.Series]:
@@ -99,15 +97,11 @@ def check_losses(raw: pd.DataFrame) -> Findings:
     level_with = rounds_to("0.0", base["pairwise"] - base["original"])
     yield check_statement("C.REL.FINAL.base", above and level_with, **base)
     yield check_statement("C.REL.FINAL.small", small["pairwise"] < small["original"], **small)
-    for size in SIZES:
-        steps = {level: select_values(raw, "steps_to_loss", size, f"loss={level}") for level in LEVELS}
-        for operator in COURTOIS:
-            shown = []
-            for level, reached in steps.items():
-                # Some models never reach the lowest losses.
-                if operator in reached:
-                    shown.append(f"{level} at {reached[operator]:,.0f}")
-            yield note_numbers("C.REL.LOSS.{size}.{operator}", size=size, operator=operator, steps="; ".join(shown))
+    for size, operator in product(SIZES, COURTOIS):
+        # Some models never reach the lowest losses.
+        steps = select_rows(raw, metric="steps_to_loss", size=size, operator=operator, condition=LEVELS)
+        shown = [f"{row.condition.removeprefix('loss=')} at {row.value:,.0f}" for row in steps.itertuples()]
+        yield note_numbers("C.REL.LOSS.{size}.{operator}", size=size, operator=operator, steps="; ".join(shown))
 
 
 def check_checkpoints(raw: pd.DataFrame) -> Findings:

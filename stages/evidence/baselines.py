@@ -12,10 +12,9 @@ confidence such as 0.95, describes a new draw of as many examples:
 - mean over columns or tasks: the errors are added in squares;
 - accuracy on another task than the task of the training: Wilson's interval for the more frequent of yes and no.
 
-The argument `baselines` has the scores of all baselines, from `map_scores`. Scores are fractions, and NaN if unknown.
+The argument `baselines` has the scores of all baselines, from `collect_scores`. Scores are fractions, NaN if unknown.
 """
 
-from collections.abc import Mapping
 from math import isnan, nan, sqrt, tanh
 
 import numpy as np
@@ -40,13 +39,15 @@ LABELS = {
     WORDS_AND_OVERLAP: "words and their overlap",
     NOT_PRETRAINED: "not pre-trained",
 }
-# Accuracy of a constant yes or no.
+# Prefix of the question sets in `evaluated_on`.
+ANSWERS = "squad"
+# Accuracy of the more frequent of yes and no on a split to which models are transferred.
 TRANSFERRED = "transferred_accuracy"
 CORRELATIONS = ("matthews_correlation", "pearson", "spearmanr")
 KEYS = ["operator", "protocol", "evaluated_on", "metric"]
 COLUMNS = [*KEYS, "value", "low", "high"]
-# By operator, protocol ("" without one), evaluated_on and metric: the value and the upper end of the interval (or NaN).
-WithoutModel = Mapping[tuple[str, str, str, str], tuple[float, float]]
+# Columns of scores that `add_baselines` adds.
+ADDED = ["most_frequent", "most_frequent_high", "words_and_overlap"]
 
 
 def compute_interval(
@@ -101,17 +102,16 @@ def collect_scores(rows: pd.DataFrame, confidence: float) -> pd.DataFrame:
         (`squad`), and of the splits of stage `cross_domain`. Rows with a protocol, whose paper fixes the metrics behind
         each column, have the metric `score` of every column of the GLUE tables, and of means of columns.
     """
-    transferred = _list_transferred(rows, confidence)
-    rows = select_rows(rows, stage=STAGE)
-    if rows.empty:
-        return transferred
+    # Every model that is tested on a split has the same number there.
+    splits = select_rows(rows, stage="cross_domain", metric="majority_accuracy").drop_duplicates("evaluated_on")
+    transferred = splits.assign(operator=MOST_FREQUENT, protocol=None, metric=TRANSFERRED)
+    rows = stack_frames([select_rows(rows, stage=STAGE), transferred])
     # One row for every baseline, protocol, column and metric, with the mean over seeds of baselines that are trained.
     means = rows.groupby(KEYS, dropna=False)["value"].transform("mean")
-    rows = rows.assign(value=means).drop_duplicates(KEYS)
-    answers = rows["evaluated_on"].str.startswith("squad")
-    raw = _add_intervals(rows, rows["metric"].mask(answers, "exact_match"), confidence)
+    raw = _add_intervals(rows.assign(value=means).drop_duplicates(KEYS), confidence)
+    answers = raw["evaluated_on"].str.startswith(ANSWERS)
     # Only models without pre-training have a recipe, `protocol`.
-    parts = [raw[raw["protocol"].isna()], transferred]
+    parts = [raw[raw["protocol"].isna()]]
     for metric, answered in raw[answers].groupby("metric", sort=False):
         parts.append(_average_columns(answered, ("squad1", "squad2"), "squad").assign(metric=metric))
     # All other baselines count under every protocol.
@@ -127,23 +127,13 @@ def collect_scores(rows: pd.DataFrame, confidence: float) -> pd.DataFrame:
     return stack_frames(parts).reindex(columns=COLUMNS).reset_index(drop=True)
 
 
-def _list_transferred(rows: pd.DataFrame, confidence: float) -> pd.DataFrame:
-    # The accuracy of the more frequent of yes and no on each split to which models are transferred.
-    splits = select_rows(rows, stage="cross_domain", metric="majority_accuracy")
-    # Every model that is tested on a split has the same number there.
-    splits = splits.drop_duplicates("evaluated_on").assign(
-        operator=MOST_FREQUENT,
-        protocol=None,
-        metric=TRANSFERRED,
-    )
-    splits = _add_intervals(splits, pd.Series("accuracy", splits.index), confidence)
-    return splits.reindex(columns=COLUMNS).reset_index(drop=True)
-
-
-def _add_intervals(rows: pd.DataFrame, metrics: pd.Series, confidence: float) -> pd.DataFrame:
-    """Adds the interval (`low`, `high`) of each constant answer, by the metric of each row; other baselines get NaN."""
+def _add_intervals(rows: pd.DataFrame, confidence: float) -> pd.DataFrame:
+    """Adds the interval (`low`, `high`) of each constant answer; other baselines get NaN."""
     ends = []
-    for metric, row in zip(metrics, rows.itertuples(), strict=True):
+    for row in rows.itertuples():
+        metric = row.metric
+        if row.evaluated_on.startswith(ANSWERS):
+            metric = "exact_match"
         end = (nan, nan)
         if row.operator == MOST_FREQUENT:
             end = compute_interval(metric, row.value, int(row.n), confidence)
@@ -185,54 +175,27 @@ def _average_columns(columns: pd.DataFrame, wanted: tuple[str, ...], name: str) 
     return pd.DataFrame(means, columns=["operator", "evaluated_on", "value", "low", "high"])
 
 
-def map_scores(rows: pd.DataFrame) -> WithoutModel:
-    """Turns the rows of `collect_scores` into a dictionary for quick look-ups.
+def look_up_scores(name: str, rows: pd.DataFrame, baselines: pd.DataFrame) -> pd.DataFrame:
+    """Looks up a baseline, such as `most_frequent`, on the data and metric on which models were scored.
 
-    The key is (baseline, protocol or an empty text, `evaluated_on`, metric), the value (score, upper end of the
-    interval).
-    """
-    numbers = rows.fillna({"protocol": ""}).set_index(KEYS)[["value", "high"]]
-    return dict(zip(numbers.index, numbers.itertuples(index=False, name=None), strict=True))
-
-
-def look_up_score(
-    name: str,
-    score: Mapping,
-    baselines: WithoutModel,
-) -> tuple[float, float]:
-    """Looks up a baseline, such as `most_frequent`, on the data and metric on which a model was scored.
-
-    `score` has `protocol`, `evaluated_on` and `metric` of the model's score; for `cross_domain` also `stage` and
-    `task`, the task of fine-tuning. The baseline of `raw_accuracy` and of `accuracy_under_noise` is `accuracy`. On
-    another task than the task of fine-tuning, only the more frequent of yes and no has an accuracy.
+    `rows` has `protocol`, `evaluated_on` and `metric` of each score; for `cross_domain` also `stage` and `task`, the
+    task of fine-tuning. The baseline of `raw_accuracy` and of `accuracy_under_noise` is `accuracy`. On another task
+    than the task of fine-tuning, only the more frequent of yes and no has an accuracy.
 
     Returns:
-        The value of the baseline and the upper end of the interval.
+        For each of the rows the `value` of the baseline, and `high`, the upper end of the interval; NaN if unknown.
     """
-    metric = str(score.get("metric")).removeprefix("raw_").removesuffix("_under_noise")
-    evaluated_on = score.get("evaluated_on")
-    elsewhere = score.get("stage") == "cross_domain" and score.get("task") != TASK_OF.get(str(evaluated_on))
-    if elsewhere and metric == "accuracy":
+    wanted = rows.reindex(columns=["stage", "task", *KEYS]).astype("str").assign(operator=name)
+    metric = wanted["metric"].str.removeprefix("raw_").str.removesuffix("_under_noise")
+    other_task = wanted["task"] != wanted["evaluated_on"].map(TASK_OF)
+    elsewhere = (wanted["stage"] == "cross_domain") & other_task & (metric == "accuracy")
+    wanted = wanted.assign(
+        protocol=wanted["protocol"].where(metric == "score"),
         # On another task, the classes of a model become yes and no.
-        metric = TRANSFERRED
-    protocol = score.get("protocol") if metric == "score" else ""
-    return baselines.get((name, protocol, evaluated_on, metric), (nan, nan))
-
-
-def look_up_baselines(score: Mapping, baselines: WithoutModel) -> dict[str, float]:
-    """Looks up the scores of two baselines for a model's score.
-
-    Returns:
-        `most_frequent`, the constant answer; `most_frequent_high`, the upper end of the interval; `words_and_overlap`,
-        a linear model of words.
-    """
-    value, high = look_up_score(MOST_FREQUENT, score, baselines)
-    overlap, _ = look_up_score(WORDS_AND_OVERLAP, score, baselines)
-    return {
-        "most_frequent": value,
-        "most_frequent_high": high,
-        "words_and_overlap": overlap,
-    }
+        metric=metric.mask(elsewhere, TRANSFERRED),
+    )
+    found = wanted[KEYS].merge(baselines, how="left", on=KEYS)
+    return found.set_index(rows.index)[["value", "high"]]
 
 
 def is_at_chance(score: float, high: float) -> bool | None:
@@ -256,20 +219,25 @@ def score_too_low(runs: pd.DataFrame, lost: bool) -> bool:
     return bool(at_chance.any() if lost else at_chance.all())
 
 
-def add_baselines(rows: pd.DataFrame, baselines: WithoutModel, value: str = "value") -> pd.DataFrame:
-    """Adds the columns of `look_up_baselines`, and whether the score is at chance, to every score of a model.
+def add_baselines(rows: pd.DataFrame, baselines: pd.DataFrame, value: str = "value") -> pd.DataFrame:
+    """Adds the scores of two baselines, and whether the score is at chance, to every score of a model.
 
     Args:
-        rows: scores of models, with `protocol`, `stage`, `task`, `evaluated_on` and `metric`.
+        rows: scores of models, as in `look_up_scores`.
         baselines: the scores of all baselines.
         value: the name of the column of scores.
 
     Returns:
-        The rows in the same order; in `at_chance`, `<NA>` is unknown.
+        The rows with `most_frequent`, the constant answer; `most_frequent_high`, the upper end of the interval;
+        `words_and_overlap`, a linear model of words; and `at_chance`, in which `<NA>` is unknown.
     """
-    found = [look_up_baselines(row, baselines) for row in rows.to_dict("records")]
-    added = pd.DataFrame(found, index=rows.index, columns=["most_frequent", "most_frequent_high", "words_and_overlap"])
+    constant = look_up_scores(MOST_FREQUENT, rows, baselines)
+    overlap = look_up_scores(WORDS_AND_OVERLAP, rows, baselines)
     # A nullable type, in which a comparison with a missing number is missing.
     score = rows[value].astype("Float64")
-    added["at_chance"] = score <= added["most_frequent_high"].astype("Float64")
-    return pd.concat([rows, added], axis=1)
+    return rows.assign(
+        most_frequent=constant["value"],
+        most_frequent_high=constant["high"],
+        words_and_overlap=overlap["value"],
+        at_chance=score <= constant["high"].astype("Float64"),
+    )

@@ -79,12 +79,12 @@ def judge_families(cells: pd.DataFrame, one_family: bool, alpha: float) -> pd.Da
     sizes = members.groupby(families).transform("sum").where(members, 1)
     freedom = cells["reproduced_n"].astype(float) - 1
     critical = [compute_critical_value(alpha, *family) for family in zip(sizes, freedom, strict=True)]
-    difference = cells["reproduced"].astype(float) - cells["published"].astype(float)
-    half = cells["difference_error"].astype(float) * critical
+    difference = cells["reproduced"] - cells["published"]
+    half = cells["difference_error"] * critical
     low, high = difference - half, difference + half
     verdicts = [judge_difference(*ends) for ends in zip(low, high, strict=True)]
     return cells.assign(
         difference_low=low,
         difference_high=high,
-        verdict=cells["verdict"].mask(tested, pd.Series(verdicts, cells.index, dtype=object)),
+        verdict=cells["verdict"].mask(tested, pd.Series(verdicts, cells.index, dtype="str")),
     )

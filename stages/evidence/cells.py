@@ -5,7 +5,9 @@ measurements by fields (fields.py); cell_verdicts.py judges the cells.
 """
 
 from dataclasses import dataclass, replace
+from itertools import product
 from math import isnan
+from pathlib import Path
 
 import pandas as pd
 
@@ -15,6 +17,7 @@ from stages.evidence.fields import select_rows
 from stages.evidence.specifications import Column, Row, Table
 from stages.evidence.statistics import compute_error_of_difference, find_units, summarise_cell
 from stages.evidence.verdicts import Difference
+from stages.files.documents import read_yaml
 from stages.schema.sections import Analysis
 
 PAPER_SIZES = ("small", "base")
@@ -22,37 +25,17 @@ MEASURED = "measured"
 # `row_key` of a row of scores without a model begins with this text.
 BASELINE = "baseline."
 # Types of the columns of a filled table; the docstring of `fill_cells` says what each column means.
-TYPES = {
-    "table": "str",
-    "row_key": "str",
-    "column_key": "str",
-    "row": "str",
-    "column": "str",
-    "metric": "str",
-    "decimals": "int64",
-    "printed": "str",
-    "other_edition": "str",
-    "published": "float64",
-    "published_sd": "float64",
-    "released": "float64",
-    "released_sd": "float64",
-    "released_n": "Int64",
-    "reproduced": "float64",
-    "reproduced_sd": "float64",
-    "reproduced_n": "Int64",
-    "interval_low": "float64",
-    "interval_high": "float64",
-    "unit_of_inference": "str",
-    "runs": "Int64",
-    "within_sd": "float64",
-    "difference_error": "float64",
-    "difference_low": "float64",
-    "difference_high": "float64",
-    "status": "str",
-    "verdict": "str",
-    "most_frequent": "float64",
-    "words_and_overlap": "float64",
-    "at_chance": "boolean",
+TYPES = read_yaml(Path(__file__).with_suffix(".yaml"))
+
+
+# Columns of this run by the field of statistics.Summary, if the names differ.
+RENAMED = {
+    "mean": "reproduced",
+    "sd": "reproduced_sd",
+    "n": "reproduced_n",
+    "low": "interval_low",
+    "high": "interval_high",
+    "unit": "unit_of_inference",
 }
 
 
@@ -67,7 +50,7 @@ class CellSources:
         sizes: of the run, such as `base`.
         options: section `analysis` of params.yaml.
         comparable: whether the data of the run are of the papers' kind, and not generated.
-        without_model: scores of baselines, from `baselines.map_scores`.
+        baselines: scores of baselines, from `baselines.collect_scores`.
     """
 
     run: pd.DataFrame
@@ -76,7 +59,7 @@ class CellSources:
     sizes: tuple[str, ...]
     options: Analysis
     comparable: bool
-    without_model: baselines.WithoutModel
+    baselines: pd.DataFrame
 
 
 def fill_tables(sources: CellSources) -> pd.DataFrame:
@@ -105,18 +88,24 @@ def fill_cells(table: Table, sources: CellSources) -> pd.DataFrame:
           Statement for a count, else of Difference, or an empty text if nothing is judged.
     """
     paper = published.read_table(table.name)
+    run = select_rows(sources.run, **table.select)
     sources = replace(
         sources,
-        run=select_rows(sources.run, **table.select),
+        run=baselines.add_baselines(run, sources.baselines),
         released=select_rows(sources.released, **(table.select | table.released)),
     )
+    columns = _expand_columns(table, run)
     if table.is_list:
-        cells = _fill_list(table, paper, sources)
+        places = _list_single_cells(table, paper, sources)
     else:
-        columns = _expand_columns(table, sources.run)
-        cells = _fill_matrix(table, columns, paper, sources) + _fill_baselines(table, columns, sources)
-    frame = pd.DataFrame(cells, columns=list(TYPES))
-    frame = cell_verdicts.judge_families(frame, table.is_list, sources.options.alpha).astype(TYPES)
+        places = product(_list_rows(table, columns, paper, sources), columns)
+    printed = {(cell.row_key, cell.column_key): cell for cell in paper.itertuples()}
+    cells = []
+    for row, column in places:
+        cells.append(_fill_cell(table, row, column, printed.get((row.key, column.key)), sources))
+    cells += _fill_baselines(table, columns, sources.baselines)
+    frame = pd.DataFrame(cells).rename(columns=RENAMED).reindex(columns=list(TYPES)).astype(TYPES)
+    frame = cell_verdicts.judge_families(frame, table.is_list, sources.options.alpha)
     if table.edition:
         keys = ["row_key", "column_key"]
         other = published.read_table(table.edition)[[*keys, "printed"]]
@@ -126,8 +115,9 @@ def fill_cells(table: Table, sources: CellSources) -> pd.DataFrame:
     return frame
 
 
-def _fill_list(table: Table, paper: pd.DataFrame, sources: CellSources) -> list[dict]:
-    cells, more = [], []
+def _list_single_cells(table: Table, paper: pd.DataFrame, sources: CellSources) -> list[tuple[Row, Column]]:
+    """Lists the cells of a list, a row and a column for each: first the cells of the paper."""
+    places, more = [], []
     own_sizes = [size for size in sources.sizes if size not in PAPER_SIZES]
     for printed in paper.itertuples():
         measured = table.cells.get(f"{printed.row_key} / {printed.column_key}", Column())
@@ -135,7 +125,7 @@ def _fill_list(table: Table, paper: pd.DataFrame, sources: CellSources) -> list[
         label = measured.label or f"{printed.row}: {printed.column_key.replace('_', ' ')}"
         row = Row(key=printed.row_key, label=label.format(**fields), select={})
         column = replace(measured, key=printed.column_key, label=printed.column, meaning=printed.unit)
-        cells.append(_fill_cell(table, row, column, printed, sources))
+        places.append((row, column))
         # Each cell of the papers' sizes is repeated for every other size at which this run measured pre-trained models.
         if fields.get("size") not in PAPER_SIZES:
             continue
@@ -143,24 +133,17 @@ def _fill_list(table: Table, paper: pd.DataFrame, sources: CellSources) -> list[
             own = replace(column, select={**fields, "size": size})
             if select_rows(sources.run, **own.select)["pretraining_seed"].notna().any():
                 own_row = replace(row, key=f"{size}.{row.key}", label=label.format(size=size))
-                more.append(_fill_cell(table, own_row, own, None, sources))
-    return cells + more
+                more.append((own_row, own))
+    return places + more
 
 
-def _fill_matrix(table: Table, columns: list[Column], paper: pd.DataFrame, sources: CellSources) -> list[dict]:
-    printed = {(cell.row_key, cell.column_key): cell for cell in paper.itertuples()}
+def _list_rows(table: Table, columns: list[Column], paper: pd.DataFrame, sources: CellSources) -> list[Row]:
     rows = []
     for key in paper["row_key"].drop_duplicates():
         # The specification lists only the rows whose key does not fit the pattern.
         row = table.rows.get(key) or _make_row(table, specifications.match_fields(table.row_key, key))
         rows.append(row)
-    # Rows that only this run has follow the rows of the paper.
-    rows += _list_own_rows(table, columns, sources, [row.select for row in rows])
-    cells = []
-    for row in rows:
-        for column in columns:
-            cells.append(_fill_cell(table, row, column, printed.get((row.key, column.key)), sources))
-    return cells
+    return rows + _list_own_rows(table, columns, sources, [row.select for row in rows])
 
 
 def _make_row(table: Table, fields: dict[str, str]) -> Row:
@@ -204,29 +187,25 @@ def _expand_columns(table: Table, run: pd.DataFrame) -> list[Column]:
     return list(columns.values())
 
 
-def _fill_baselines(table: Table, columns: list[Column], sources: CellSources) -> list[dict]:
+def _fill_baselines(table: Table, columns: list[Column], known: pd.DataFrame) -> list[dict]:
     cells = []
+    scores = pd.DataFrame([table.select | (column.select or {}) for column in columns])
     for name, label in baselines.LABELS.items():
-        # A trained model; another table of the report has these scores.
-        if name == baselines.NOT_PRETRAINED:
+        found = baselines.look_up_scores(name, scores, known)
+        # A baseline without any score in the table has no row. Another table of the report has the trained model.
+        if name == baselines.NOT_PRETRAINED or found["value"].isna().all():
             continue
         row = Row(key=BASELINE + name, label=label)
-        cells_of_row = []
-        for column in columns:
+        for column, score in zip(columns, found.itertuples(), strict=True):
             cell = _start_cell(table, row, column)
-            score = table.select | (column.select or {})
-            value, high = baselines.look_up_score(name, score, sources.without_model)
-            if not isnan(value):
+            if not isnan(score.value):
                 # The upper end is the chance level of a constant answer.
                 cell.update(
-                    reproduced=column.scale * value,
-                    interval_high=column.scale * high,
+                    mean=column.scale * score.value,
+                    high=column.scale * score.high,
                     status=MEASURED,
                 )
-            cells_of_row.append(cell)
-        # A baseline without any score in the table has no row.
-        if any(cell["status"] for cell in cells_of_row):
-            cells += cells_of_row
+            cells.append(cell)
     return cells
 
 
@@ -275,20 +254,10 @@ def _fill_cell(table: Table, row: Row, column: Column, printed, sources: CellSou
 
 def _summarise_runs(runs: pd.DataFrame, scale: float, sources: CellSources) -> dict:
     summary = summarise_cell(runs, sources.options.confidence)
-    baseline = baselines.look_up_baselines(runs.iloc[0], sources.without_model)
-    return {
-        "reproduced": summary.mean,
-        "reproduced_sd": summary.sd,
-        "reproduced_n": summary.n,
-        "interval_low": summary.low,
-        "interval_high": summary.high,
-        "unit_of_inference": summary.unit,
-        "runs": summary.runs,
-        "within_sd": summary.within_sd,
-        "most_frequent": scale * baseline["most_frequent"],
-        "words_and_overlap": scale * baseline["words_and_overlap"],
-        "at_chance": baselines.is_at_chance(summary.mean, scale * baseline["most_frequent_high"]),
-    }
+    # All runs of a cell are scored on the same data.
+    known = scale * runs[baselines.ADDED].iloc[0]
+    at_chance = baselines.is_at_chance(summary.mean, known["most_frequent_high"])
+    return summary._asdict() | known.to_dict() | {"at_chance": at_chance}
 
 
 def _select_scaled(measured: pd.DataFrame, fields: dict[str, str], scale: float) -> pd.DataFrame:

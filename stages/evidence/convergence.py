@@ -14,7 +14,7 @@ import pandas as pd
 
 from stages.evidence import survival
 from stages.evidence.derived import compute_gains
-from stages.evidence.fields import FIELDS, select_rows, stack_frames
+from stages.evidence.fields import FIELDS, select_numbered, select_rows, stack_frames
 from stages.evidence.statistics import compute_bands
 
 # Levels of `steps_to_loss` in the released results, nats.
@@ -34,15 +34,9 @@ MILESTONES = (
 NAMES = (*MILESTONES, *(name + NOT_REACHED for name in MILESTONES))
 
 
-def add_steps(rows: pd.DataFrame) -> pd.DataFrame:
-    """Adds a column `step`, read from the condition of every row: `step=250` gives 250."""
-    steps = rows["condition"].str.removeprefix("step=")
-    return rows.assign(step=steps.astype(int))
-
-
 def select_validation_loss(rows: pd.DataFrame) -> pd.DataFrame:
     """Selects the validation losses of pre-training, in nats, with `step` as a number."""
-    return add_steps(select_rows(rows, stage="pretraining", metric="validation_loss"))
+    return select_numbered(select_rows(rows, stage="pretraining", metric="validation_loss"), "step", int)
 
 
 def select_scores_by_step(measured: pd.DataFrame) -> pd.DataFrame:
@@ -53,7 +47,7 @@ def select_scores_by_step(measured: pd.DataFrame) -> pd.DataFrame:
         metric="score",
         evaluated_on="glue_score",
     )
-    return add_steps(scores)
+    return select_numbered(scores, "step", int)
 
 
 def measure_losses(rows: pd.DataFrame, levels: Sequence[float] = LEVELS) -> pd.DataFrame:
@@ -185,7 +179,7 @@ def select_measurements(measured: pd.DataFrame, fields: dict[str, str]) -> pd.Da
     wanted = {**fields, "metric": [metric, metric + NOT_REACHED]}
     events = collect_events(select_rows(measured, **wanted))
     steps = events.rename(columns={"step": "value"})
-    return steps.reindex(columns=[*FIELDS, "reached"]).assign(
+    return steps.reindex(columns=[*measured.columns, "reached"]).assign(
         stage="pretraining",
         metric=metric,
     )
@@ -205,20 +199,17 @@ def estimate_milestones(measured: pd.DataFrame, by_step: pd.DataFrame, confidenc
         evaluations `after` and `before`.
     """
     reaching = select_milestone_events(measured)
-    means = survival.estimate_mean_times(reaching, ["size", "milestone"], confidence)
-    brackets = []
-    for row in means.itertuples():
-        place = {"size": row.size, "operator": row.operator}
-        arrivals = select_rows(reaching, **place, milestone=row.milestone, reached=True)
-        quantity = "loss" if row.milestone.startswith("loss=") else "glue_score"
-        evaluated = select_rows(by_step, **place, quantity=quantity)["step"]
+    rows = []
+    for (size, milestone, operator), runs in reaching.groupby(["size", "milestone", "operator"], sort=False):
+        quantity = "loss" if milestone.startswith("loss=") else "glue_score"
+        evaluated = select_rows(by_step, size=size, operator=operator, quantity=quantity)["step"]
+        arrivals = runs.loc[runs["reached"], "step"]
         bracket = (None, None)
         if len(arrivals):
-            bracket = find_bracket(evaluated.to_numpy(), arrivals["step"])
-        brackets.append(bracket)
-    brackets = pd.DataFrame(brackets, columns=["after", "before"], dtype="Int64")
+            bracket = find_bracket(evaluated.to_numpy(), arrivals)
+        rows.append((size, operator, milestone, *survival.estimate_mean_time(runs, confidence), *bracket))
     columns = ["size", "operator", "milestone", *survival.MEANS, "after", "before"]
-    return pd.concat([means, brackets], axis=1)[columns]
+    return pd.DataFrame(rows, columns=columns).astype({"after": "Int64", "before": "Int64"})
 
 
 def find_bracket(evaluated: np.ndarray, steps: pd.Series) -> tuple[int, int]:

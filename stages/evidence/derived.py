@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 
 from stages.benchmarks.glue import TASK_OF
-from stages.evidence.fields import FIELDS, list_other_fields, select_rows
+from stages.evidence.fields import FIELDS, list_other_fields, select_numbered, select_rows
 from stages.evidence.scores import MISMATCHED, average_columns
 from stages.schema.settings import REFERENCE
 
@@ -26,8 +26,6 @@ SAVINGS = {
 }
 # Strongest noise of Kowsher et al., as a share of the mean norm of embeddings.
 LOUDEST = 0.4
-# Condition of an accuracy under noise.
-LEVEL = r"^noise=([\d.]+)$"
 # Metrics by their names in `measure_curves`.
 NOISE = {"lost": "accuracy_lost", "area": "accuracy_under_noise"}
 # Kowsher et al. state gains over each of these operators.
@@ -38,12 +36,6 @@ QA_TASKS = {
     "squad1_triviaqa": "triviaqa",
     "squad2_triviaqa": "triviaqa",
 }
-TIME_KEYS = [
-    "size",
-    "operator",
-    "metric",
-    "task",
-]
 
 
 def pair_with_reference(rows: pd.DataFrame, references: pd.DataFrame) -> pd.DataFrame:
@@ -127,9 +119,8 @@ def select_elsewhere(rows: pd.DataFrame) -> pd.DataFrame:
 
 def select_noise_levels(rows: pd.DataFrame) -> pd.DataFrame:
     """Selects accuracies under noise from observations, with the `level` as a column: 0.4 of `noise=0.4`."""
-    rows = select_rows(rows, stage="noise", metric="accuracy")
-    levels = rows["condition"].str.extract(LEVEL, expand=False).astype(float)
-    return rows.assign(level=levels)[levels.notna()].reset_index(drop=True)
+    rows = select_numbered(select_rows(rows, stage="noise", metric="accuracy"), "noise", float)
+    return rows.assign(level=rows["noise"]).reset_index(drop=True)
 
 
 def measure_curves(rows: pd.DataFrame, keys: list[str]) -> pd.DataFrame:
@@ -147,10 +138,9 @@ def measure_curves(rows: pd.DataFrame, keys: list[str]) -> pd.DataFrame:
     for values, curve in rows.groupby(keys, dropna=False, sort=False):
         if len(curve) < 2:
             continue
+        curve = curve.sort_values("level")
         levels = curve["level"].to_numpy(float)
-        order = np.argsort(levels)
-        levels = levels[order]
-        scores = curve["value"].to_numpy(float)[order]
+        scores = curve["value"].to_numpy(float)
         area = np.trapezoid(scores, levels) / (levels[-1] - levels[0])
         measures.append((*values, "lost", scores[0] - scores[-1]))
         measures.append((*values, "area", area))
@@ -207,7 +197,6 @@ def summarise_times(rows: pd.DataFrame) -> pd.DataFrame:
         A row per `operator`, `size`, `metric` and `task` (empty for pre-training), with `mean` and sample standard
         deviation `sd`.
     """
-    rows = select_rows(rows, stage="timing")
-    rows = rows.assign(task=rows["task"].fillna(""))
-    groups = rows.groupby(TIME_KEYS, sort=False)["value"]
+    rows = select_rows(rows, stage="timing").fillna({"task": ""})
+    groups = rows.groupby(["size", "operator", "metric", "task"], sort=False)["value"]
     return groups.agg(mean="mean", sd="std").reset_index()

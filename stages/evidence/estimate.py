@@ -4,7 +4,7 @@ An arm is a side of a comparison, such as all runs of an operator. statistics.py
 """
 
 from dataclasses import dataclass, field, replace
-from math import isnan, nan, sqrt
+from math import nan, sqrt
 
 import numpy as np
 import pandas as pd
@@ -74,10 +74,8 @@ def compare_arms(arm: pd.DataFrame, reference: pd.DataFrame, confidence: float) 
     # correlation of scores of equal seed is 0.07 over 36 columns.
     if unit != FINETUNING and same_draws:
         order = other_draws.get_indexer(draws)
-        effect = compare_paired(values, other_values[order], confidence)
-        if not isnan(effect.error):
-            differences = pd.Series(values - other_values[order], index=draws)
-            effect = replace(effect, differences=differences)
+        differences = pd.Series(values - other_values[order], index=draws)
+        effect = compare_paired(differences, confidence)
     else:
         effect = compare_by_welch(values, other_values, confidence)
     if min(effect.n) < FEWEST:
@@ -103,22 +101,21 @@ def compare_by_welch(arm: np.ndarray, reference: np.ndarray, confidence: float) 
     return _make_estimate(value, n, sqrt(variance), float(variance**2 / weights), confidence)
 
 
-def compare_paired(arm: np.ndarray, reference: np.ndarray, confidence: float) -> Estimate:
-    """Compares two arms that have a run of every seed each, in the same order, by Student's t test of the differences.
+def compare_paired(differences: pd.Series, confidence: float) -> Estimate:
+    """Compares two arms that have a run of every seed each by Student's t test of the differences by seed.
 
     There is no interval and no test if all differences are equal.
     """
-    differences = arm - reference
-    n = len(differences)
-    mean = float(np.mean(differences))
-    if not varies(differences):
+    values = differences.to_numpy()
+    n = len(values)
+    mean = float(np.mean(values))
+    if not varies(values):
         return Estimate(mean, (n, n), paired=True)
-    error = float(stats.sem(differences))
-    return replace(_make_estimate(mean, (n, n), error, n - 1, confidence), paired=True)
+    error = float(stats.sem(values))
+    return replace(_make_estimate(mean, (n, n), error, n - 1, confidence), paired=True, differences=differences)
 
 
 def _make_estimate(value: float, n: tuple[int, int], error: float, freedom: float, confidence: float) -> Estimate:
-    """Makes an estimate with the t interval and the two-sided p value."""
     half = float(stats.t.ppf((1 + confidence) / 2, freedom)) * error
     return Estimate(
         value=value,

@@ -37,6 +37,16 @@ def select_rows(rows: pd.DataFrame, /, **fields: object) -> pd.DataFrame:
     return rows
 
 
+def select_numbered(rows: pd.DataFrame, name: str, kind: type) -> pd.DataFrame:
+    """Selects the rows with a condition such as `step=250`, and adds the number, an int or a float, as a column `step`.
+
+    `name` is the text before the number.
+    """
+    texts = rows["condition"].str.extract(rf"^{name}=([\d.]+)$", expand=False)
+    numbered = texts.notna()
+    return rows[numbered].assign(**{name: texts[numbered].astype(kind)})
+
+
 def list_other_fields(*names: str) -> list[str]:
     """Lists all columns of measurements except the given names, as keys for joining or grouping."""
     return [field for field in FIELDS if field not in names]

@@ -28,9 +28,6 @@ def compute_measurements(rows: pd.DataFrame, levels: Sequence[float] = convergen
     whole = scores.compute_mean_scores(columns)
     raw = select_rows(rows, stage="finetuning", evaluated_on=scores.COLUMNS)
     answers = derived.select_question_answering(rows)
-    noise = select_rows(rows, stage="noise")
-    transfer = select_rows(rows, stage="cross_domain")
-    times = select_rows(rows, stage="timing")
     parts = [
         counts,
         derived.compute_savings(counts),
@@ -43,11 +40,9 @@ def compute_measurements(rows: pd.DataFrame, levels: Sequence[float] = convergen
         derived.compute_gains(columns),
         answers,
         derived.compute_gains(answers),
-        noise,
-        derived.measure_noise(noise),
-        transfer,
-        times,
-        derived.measure_times(times),
+        select_rows(rows, stage=["noise", "cross_domain", "timing"]),
+        derived.measure_noise(rows),
+        derived.measure_times(rows),
         translation.select_measures(rows),
     ]
     frames = [part.reindex(columns=FIELDS) for part in parts]

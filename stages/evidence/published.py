@@ -5,11 +5,15 @@ the numbers `value` and `std` (NaN for formulas and labels).
 """
 
 from pathlib import Path
+from typing import Any, TypedDict
 
 import pandas as pd
 
+from stages.evidence.data_files import check_table
 from stages.evidence.fields import select_rows
+from stages.evidence.verdicts import Statement
 from stages.files.documents import read_yaml
+from stages.files.quoting import quote_value
 
 FOLDER = Path("data/published")
 # By the key in protocol.yaml.
@@ -30,39 +34,74 @@ SOURCES = {
 IN_TEXT = "text/figures"
 # Numbers of the figures of Kowsher et al.; equal in both editions.
 FIGURES = "kowsher2025_naacl_text_and_figure_numbers"
-TEXTS = (
-    "cell_id",
-    "source",
-    "table",
-    "row",
-    "row_key",
-    "column",
-    "column_key",
-    "printed",
-    "unit",
-    "bold",
-)
+TEXTS = ("cell_id", "source", "table", "row", "row_key", "column", "column_key", "printed", "unit", "bold")
 BARS = ["source", "quantity", "operator", "size", "label", "value", "n"]
 
 
+class Audit(TypedDict):
+    """What the printed numbers and the released results already show about a claim."""
+
+    status: Statement
+    checks: list[str]
+    note: str
+
+
+class Claim(TypedDict):
+    """A quantitative or directional claim of a paper."""
+
+    id: str
+    source: dict[str, str]
+    kind: str
+    paraphrase: str
+    published_audit: Audit
+
+
+class Claims(TypedDict):
+    """The file of the claims."""
+
+    claims: list[Claim]
+
+
+class Source(TypedDict):
+    """What a source leaves open."""
+
+    unspecified: list[dict[str, Any]]
+
+
+class Sources(TypedDict):
+    """The sources by the keys of PAPERS."""
+
+    courtois2024: Source
+    kowsher: Source
+    hadamard_blog: Source
+    aop: Source
+
+
 def read_table(name: str) -> pd.DataFrame:
-    """Reads the cells of a table in data/published, in the order of the paper."""
+    """Reads a table in data/published, in the order of the paper; other arguments and errors as of `read_texts`."""
+    read_texts(name)
     return pd.read_csv(FOLDER / f"{name}.csv", dtype=dict.fromkeys(TEXTS, "str"))
 
 
 def read_texts(name: str) -> pd.DataFrame:
-    """Reads the cells of a table in data/published without parsing numbers; a missing value is an empty text."""
-    return pd.read_csv(FOLDER / f"{name}.csv", dtype="str", keep_default_na=False)
+    """Reads and checks a table in data/published without parsing numbers; a missing value is an empty text.
+
+    Raises:
+        ValueError: the file has a fault; the message names the file.
+    """
+    path = FOLDER / f"{name}.csv"
+    check_table(path)
+    return pd.read_csv(path, dtype="str", keep_default_na=False)
 
 
-def read_claims() -> list[dict]:
+def read_claims() -> list[Claim]:
     """Reads every quantitative or directional claim of the papers, with the test and the numbers of the source."""
-    return read_yaml(FOLDER / "claims.yaml")["claims"]
+    return read_yaml(FOLDER / "claims.yaml", Claims)["claims"]
 
 
-def read_protocol() -> dict:
-    """Reads, for every source, the settings that the text states and leaves open."""
-    return read_yaml(FOLDER / "protocol.yaml")
+def read_protocol() -> Sources:
+    """Reads, for every source, the settings that the text leaves open."""
+    return read_yaml(FOLDER / "protocol.yaml", Sources)
 
 
 def read_claimed() -> pd.DataFrame:
@@ -70,32 +109,41 @@ def read_claimed() -> pd.DataFrame:
 
     The rows have the columns of contrasts.csv that apply, with `operator` for the arm, and `place` (table or section).
     """
+    path = FOLDER / "claimed.yaml"
     rows = []
-    for entry in read_yaml(FOLDER / "claimed.yaml"):
-        cells = read_table(entry["table"]).set_index(["row_key", "column_key"])
-        terms = [weight * cells.loc[(row, column), "value"] for weight, row, column in entry.get("sum", ())]
-        value = sum(terms, entry.get("value", 0)) / entry.get("count", 1)
-        if "of" in entry:
-            value *= 100 / cells.loc[tuple(entry["of"]), "value"]
-        place = entry.get("place")
-        if place is None:
-            _, row, column = entry["sum"][0]
-            cell = cells.loc[(row, column)]
-            # Numbers of the text have no table, but name their section.
-            place = cell["column"] if cell["table"] == IN_TEXT else cell["table"]
-        source = SOURCES[entry["table"].partition("_t")[0]]
-        rows.append(
-            {
-                "source": "published",
-                "quantity": entry["quantity"],
-                "at": entry.get("at", ""),
-                "size": "base",
-                "operator": entry["operator"],
-                "estimate": round(value, 6),
-                "place": f"{source}, {place}",
-            }
-        )
+    for entry in read_yaml(path, list[dict[str, Any]]):
+        try:
+            rows.append(_compute_claimed(entry))
+        except (KeyError, TypeError, IndexError) as error:
+            raise ValueError(
+                f"{path}: {quote_value(entry)} describes no number of data/published ({quote_value(error)}); correct "
+                "the entry"
+            ) from None
     return pd.DataFrame(rows)
+
+
+def _compute_claimed(entry: dict[str, Any]) -> dict[str, Any]:
+    cells = read_table(entry["table"]).set_index(["row_key", "column_key"])
+    terms = [weight * cells.loc[(row, column), "value"] for weight, row, column in entry.get("sum", ())]
+    value = sum(terms, entry.get("value", 0)) / entry.get("count", 1)
+    if "of" in entry:
+        value *= 100 / cells.loc[tuple(entry["of"]), "value"]
+    place = entry.get("place")
+    if place is None:
+        _, row, column = entry["sum"][0]
+        cell = cells.loc[(row, column)]
+        # Numbers of the text have no table, but name their section.
+        place = cell["column"] if cell["table"] == IN_TEXT else cell["table"]
+    source = SOURCES[entry["table"].partition("_t")[0]]
+    return {
+        "source": "published",
+        "quantity": entry["quantity"],
+        "at": entry.get("at", ""),
+        "size": "base",
+        "operator": entry["operator"],
+        "estimate": round(value, 6),
+        "place": f"{source}, {place}",
+    }
 
 
 def read_shared_curve() -> pd.DataFrame:

@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pandas as pd
 
+from stages.evidence.data_files import REMEDY, check_table
+
 FOLDER = Path("data/released")
 METRICS = (
     "accuracy",
@@ -43,7 +45,7 @@ def read_checkpoints() -> pd.DataFrame:
 
 def _read_metrics(name: str) -> pd.DataFrame:
     """Reads the metrics in a file of data/released as observations, without the task WNLI."""
-    frame = pd.read_csv(FOLDER / name)
+    frame = _read_file(name)
     frame = _sort_rows(frame[frame["metric"].isin(METRICS) & (frame["task"] != "wnli")])
     # A released accuracy `accuracy_mm` is of the mismatched split of MNLI.
     mismatched = frame["metric"] == "accuracy_mm"
@@ -58,7 +60,7 @@ def _read_metrics(name: str) -> pd.DataFrame:
 
 def read_validation_loss() -> pd.DataFrame:
     """Reads the validation loss of the six pre-training runs, taken every 250 steps, in nats per masked token."""
-    frame = pd.read_csv(FOLDER / "courtois2024_pretraining_loss.csv")
+    frame = _read_file("courtois2024_pretraining_loss.csv")
     # The last step of a run was evaluated again in the end; as in the paper, the first evaluation counts.
     frame = _sort_rows(frame.drop_duplicates(["size", "operator", "step"], keep="first"))
     return frame.rename(columns={"validation_loss": "value"}).assign(
@@ -68,6 +70,16 @@ def read_validation_loss() -> pd.DataFrame:
         pretraining_seed=PRETRAINING_SEED,
         finetuning_seed=None,
     )
+
+
+def _read_file(name: str) -> pd.DataFrame:
+    path = FOLDER / name
+    check_table(path)
+    frame = pd.read_csv(path)
+    unknown = {*frame["size"], *frame["operator"]}.difference(ORDER)
+    if unknown:
+        raise ValueError(f"{path}: {', '.join(map(str, unknown))}: not among {', '.join(ORDER)}; {REMEDY}")
+    return frame
 
 
 def _sort_rows(frame: pd.DataFrame) -> pd.DataFrame:

@@ -45,12 +45,9 @@ def list_metrics() -> pd.DataFrame:
     Returns:
         A row per `protocol` (the paper whose recipe is followed), column (`evaluated_on`) and `metric`.
     """
-    rows = []
-    for protocol, columns in METRICS.items():
-        for column, metrics in columns.items():
-            for metric in metrics:
-                rows.append((protocol, column, metric))
-    return pd.DataFrame(rows, columns=["protocol", "evaluated_on", "metric"])
+    # The cells of the frame are tuples of metrics.
+    metrics = pd.DataFrame(METRICS).unstack().explode()
+    return metrics.rename_axis(["protocol", "evaluated_on"]).reset_index(name="metric").astype("str")
 
 
 def compute_column_scores(rows: pd.DataFrame) -> pd.DataFrame:

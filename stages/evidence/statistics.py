@@ -5,9 +5,9 @@ checkpoint; only several pre-training seeds describe the operator. With several 
 averaged within each. A cell is the runs of an operator for a quantity, a row for each run.
 """
 
-from dataclasses import asdict, dataclass, fields
 from itertools import product
 from math import nan, sqrt
+from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -32,8 +32,7 @@ FEWEST = 3
 FLIPPED = range(6, 15)
 
 
-@dataclass(frozen=True)
-class Summary:
+class Summary(NamedTuple):
     """Statistics over the units of inference (independent values).
 
     sd is NaN for a single unit, low and high are NaN below three units.
@@ -125,9 +124,8 @@ def summarise_groups(rows: pd.DataFrame, keys: list[str], confidence: float) -> 
     """
     cells = []
     for values, runs in rows.groupby(keys, dropna=False, sort=False):
-        cells.append(dict(zip(keys, values, strict=True)) | asdict(summarise_cell(runs, confidence)))
-    statistics = [field.name for field in fields(Summary)]
-    return pd.DataFrame(cells, columns=[*keys, *statistics])
+        cells.append((*values, *summarise_cell(runs, confidence)))
+    return pd.DataFrame(cells, columns=[*keys, *Summary._fields])
 
 
 def compute_bands(rows: pd.DataFrame, keys: list[str]) -> pd.DataFrame:

@@ -57,18 +57,15 @@ def find_crossing(
     return float(np.interp(level, values[around], steps[around])), True
 
 
-def estimate_mean_times(events: pd.DataFrame, by: list[str], confidence: float) -> pd.DataFrame:
-    """Estimates the mean time to the event of every operator, with a t interval of a confidence such as 0.95.
+def estimate_mean_time(runs: pd.DataFrame, confidence: float) -> tuple[float, float, float, float, int, int]:
+    """Estimates the mean time to the event of an operator, with a t interval of a confidence such as 0.95.
 
     Returns:
-        A row per group (columns `by`) and operator: `mean`, `sd`, `low` and `high`, in steps, NaN if a run ends before
-        the event; `runs`, the number of runs; `never`, the number of runs that end before the event.
+        The numbers of MEANS: `mean`, `sd`, `low` and `high`, in steps, NaN if a run ends before the event; `runs`, the
+        number of runs; `never`, the number of runs that end before the event.
     """
-    means = []
-    for keys, runs in events.groupby([*by, "operator"], sort=False):
-        never = int((~runs["reached"]).sum())
-        estimate = (nan, nan, nan, nan)
-        if not never:
-            estimate = compute_mean_interval(runs["step"].to_numpy(float), confidence)
-        means.append((*keys, *estimate, len(runs), never))
-    return pd.DataFrame(means, columns=[*by, "operator", *MEANS])
+    never = int((~runs["reached"]).sum())
+    estimate = (nan, nan, nan, nan)
+    if not never:
+        estimate = compute_mean_interval(runs["step"].to_numpy(float), confidence)
+    return *estimate, len(runs), never

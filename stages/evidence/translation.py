@@ -6,15 +6,13 @@ The stage trains Transformers by protocols (recipes of two sources) and, as the 
 import pandas as pd
 
 from stages.evidence import statistics
-from stages.evidence.fields import select_rows
+from stages.evidence.fields import select_numbered, select_rows
 
 STAGE = "translation"
 # Metrics of the stage `timing` for translation models.
 STEPS = ("seconds_per_step", "longer_step_percent")
 # Sizes of these models: their protocols.
 SIZES = ("blog", "draft", "sequences")
-# Condition of a value that is measured after every epoch.
-BY_EPOCH = r"epoch=(\d+)"
 # The blog post prints the best of all epochs.
 PEAK = "training_accuracy"
 # accuracy_ceiling is the training_accuracy with all real tokens right, as training_accuracy counts padding as wrong.
@@ -53,10 +51,7 @@ def select_measures(rows: pd.DataFrame) -> pd.DataFrame:
 
 def select_epochs(rows: pd.DataFrame) -> pd.DataFrame:
     """Selects the observations of translation that belong to an epoch, with a number `epoch`: `epoch=3` gives 3."""
-    rows = select_rows(rows, stage=STAGE)
-    epochs = rows["condition"].str.extract(BY_EPOCH, expand=False)
-    by_epoch = epochs.notna()
-    return rows[by_epoch].assign(epoch=epochs[by_epoch].astype(int))
+    return select_numbered(select_rows(rows, stage=STAGE), "epoch", int)
 
 
 def name_model(size: str) -> str:

@@ -1,0 +1,31 @@
+"""Checks the CSV files of data/published and data/released, which people may edit by hand."""
+
+from pathlib import Path
+
+import pyarrow as pa
+from pyarrow import csv
+
+from stages.files.documents import read_yaml
+
+REMEDY = "correct the file, or restore the file by `git checkout`"
+
+
+def check_table(path: Path) -> None:
+    """Checks the columns, numbers and keys of a CSV file, as data_files.yaml beside this file describes these.
+
+    Raises:
+        ValueError: the file is missing or has a fault; the message names the file, and the row or column.
+    """
+    forms = read_yaml(Path(__file__).with_suffix(".yaml"))
+    form = forms.get(path.name, forms["cells"])
+    types = dict.fromkeys(form["texts"], pa.string()) | dict.fromkeys(form["numbers"], pa.float64())
+    options = csv.ConvertOptions(column_types=types, include_columns=list(types))
+    try:
+        frame = csv.read_csv(path, convert_options=options).to_pandas()
+    except (OSError, ValueError, KeyError) as error:
+        raise ValueError(f"{path}: {error}; {REMEDY}") from None
+    repeated = frame.duplicated(form["key"])
+    if repeated.any():
+        # the first line is the header
+        line = repeated.argmax() + 2
+        raise ValueError(f"{path}, line {line}: {', '.join(form['key'])} as in a line before; {REMEDY}")
