@@ -1,8 +1,9 @@
-"""The eight GLUE tasks of the papers: texts, labels, metrics and splits."""
+"""The eight GLUE tasks of the papers, which glue.yaml describes: texts, labels, metrics and splits."""
 
 from dataclasses import dataclass
 from pathlib import Path
 
+from stages.files.documents import read_yaml
 from stages.files.paths import TASK_FOLDER
 from stages.files.quoting import quote_value
 from stages.schema.testing_sections import CrossDomain
@@ -77,117 +78,7 @@ class Task:
         return self.splits[1:]
 
 
-# The column of a single validation split has the name of the task.
-def _plan_splits(name: str) -> tuple[Split, ...]:
-    return Split("train", "train"), Split("validation", "dev", name)
-
-
-# Words of label columns.
-BINARY = ("0", "1")
-ENTAILMENT = ("entailment", "not_entailment")
-NLI = ("entailment", "neutral", "contradiction")
-
-# Names of text columns.
-SENTENCES = ("sentence1", "sentence2")
-
-# The validation examples of MNLI are from the sources of the training examples, or from other sources.
-MNLI_SPLITS = (
-    Split("train", "train"),
-    Split("validation_matched", "dev_matched", "mnli_m"),
-    Split("validation_mismatched", "dev_mismatched", "mnli_mm"),
-)
-
-_TASKS = (
-    Task(
-        "cola",
-        "CoLA",
-        ("sentence",),
-        "label",
-        BINARY,
-        ("unacceptable", "acceptable"),
-        ("matthews_correlation",),
-        _plan_splits("cola"),
-        # The files of CoLA have no header.
-        header=("source", "label", "star", "sentence"),
-    ),
-    Task(
-        "sst2",
-        "SST-2",
-        ("sentence",),
-        "label",
-        BINARY,
-        ("negative", "positive"),
-        ("accuracy",),
-        _plan_splits("sst2"),
-    ),
-    Task(
-        "mrpc",
-        "MRPC",
-        ("#1 String", "#2 String"),
-        "Quality",
-        BINARY,
-        ("not_equivalent", "equivalent"),
-        ("accuracy", "f1"),
-        _plan_splits("mrpc"),
-        hub_texts=SENTENCES,
-    ),
-    Task(
-        "stsb",
-        "STS-B",
-        SENTENCES,
-        "score",
-        # Labels are similarities.
-        (),
-        (),
-        ("pearson", "spearmanr"),
-        _plan_splits("stsb"),
-    ),
-    Task(
-        "qqp",
-        "QQP",
-        ("question1", "question2"),
-        "is_duplicate",
-        BINARY,
-        ("not_duplicate", "duplicate"),
-        ("accuracy", "f1"),
-        _plan_splits("qqp"),
-        # The original files hold a few rows with a wrong number of columns.
-        corrupt_rows=50,
-    ),
-    Task(
-        "mnli",
-        "MNLI",
-        SENTENCES,
-        "gold_label",
-        NLI,
-        NLI,
-        ("accuracy",),
-        MNLI_SPLITS,
-        hub_texts=("premise", "hypothesis"),
-        # Of MNLI 1.0's validation examples, 185 of 10,000 matched and 168 of 10,000 mismatched; GLUE has left them out.
-        no_label="-",
-    ),
-    Task(
-        "qnli",
-        "QNLI",
-        ("question", "sentence"),
-        "label",
-        ENTAILMENT,
-        ENTAILMENT,
-        ("accuracy",),
-        _plan_splits("qnli"),
-    ),
-    Task(
-        "rte",
-        "RTE",
-        SENTENCES,
-        "label",
-        ENTAILMENT,
-        ENTAILMENT,
-        ("accuracy",),
-        _plan_splits("rte"),
-    ),
-)
+_TASKS = read_yaml(Path(__file__).with_suffix(".yaml"), list[Task])
 TASKS = {task.name: task for task in _TASKS}
 
 # By the papers' name for the column of a split.

@@ -5,23 +5,15 @@ import json
 from stages.evidence import published, specifications
 from stages.evidence.baselines import LABELS
 from stages.files.paths import TOKENS
-from stages.report import claims_and_audit, own_tables, paper_tables, read_results
+from stages.report import own_tables, paper_tables, read_results
 from stages.report.tables import Grid, Reader
 from stages.report.text_templates import gather_facts, read_content
 from stages.schema.settings import Settings
 
-# entries of tables.yaml that are no tables, or a table for every source
-SHARED_ENTRIES = ("forms", "settings", "open")
-
 
 def build_tables(settings: Settings, read: Reader) -> dict[str, Grid]:
     """Builds every table, by name; `read` returns a frame by name."""
-    checks = read_results.read_audit()
-    ledgers = [
-        claims_and_audit.build_claims(read_results.read_claims(), checks),
-        claims_and_audit.build_audit(checks),
-    ]
-    grids = build_paper_tables(settings) + ledgers + build_own_tables(settings, read)
+    grids = build_paper_tables(settings) + build_own_tables(settings, read)
     return {grid.name: grid for grid in grids}
 
 
@@ -40,21 +32,16 @@ def build_paper_tables(settings: Settings) -> list[Grid]:
 
 
 def build_own_tables(settings: Settings, read: Reader) -> list[Grid]:
-    """Builds the tables that tables.yaml describes; the entries `settings` and `open` once for every source."""
+    """Builds the tables that tables.yaml describes."""
     records = read_results.read_records(["translation"]) or [{}]
     facts = {
         **gather_facts(settings),
         "tokens": json.loads((TOKENS / "index.json").read_text(encoding="utf-8")),
         "labels": LABELS,
+        "papers": published.PAPERS,
         "signatures": records[0].get("sacrebleu", []),
         # the highest level of noise, a fraction
         "strongest": read("noise_curves")["level"].max(),
     }
     entries = read_content("tables")
-    grids = [own_tables.build_table(name, read, **facts) for name in entries if name not in SHARED_ENTRIES]
-    for source, paper in published.PAPERS.items():
-        for entry in ("settings", "open"):
-            name = f"{entry}_{source}"
-            described = {**entries[entry], "frame": name}
-            grids.append(own_tables.build_table(name, read, described, paper=paper, **facts))
-    return grids
+    return [own_tables.build_table(name, read, **facts) for name in entries if name != "forms"]

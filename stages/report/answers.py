@@ -36,7 +36,14 @@ def gather_answers(settings: Settings, read: Reader) -> dict[str, object]:
     rows = rows[whole & of_size & of_recipe]
     seeds = len(settings.pretraining.seeds)
     # F1 on SQuAD 1.1, in per cent
-    answered = {"questions": "squad1", "measure": "f1", "trained": "single"}
+    answers = select_rows(
+        read("answers"),
+        source=RUN,
+        size=settings.sizes[-1],
+        questions="squad1",
+        measure="f1",
+        trained="single",
+    )
     compared = read_results.read_contrasts(
         source=RUN,
         quantity="score",
@@ -55,7 +62,7 @@ def gather_answers(settings: Settings, read: Reader) -> dict[str, object]:
         "few": seeds < FLIPPED.start,
         # with 80 % power
         "detectable": describe_range(compared["detectable"]),
-        "answered": describe_scores(select_rows(read("answers"), source=RUN, size=settings.sizes[-1], **answered)),
+        "answered": describe_scores(answers),
         "translated": describe_translations(read("translation")),
         "claims": describe_counts(select_rows(read("claim_totals"), ledger=THIS_RUN)),
         "facts": describe_counts(read("audit_totals")),
@@ -117,9 +124,7 @@ def describe_range(values: pd.Series) -> str:
 
 def describe_scores(rows: pd.DataFrame) -> str:
     """Describes a score by operator, such as `original 79.3, shared 65.4`."""
-    scores = []
-    for row in rows.itertuples():
-        scores.append(f"{names.name_key(row.operator)} {format_number(row.estimate, 1)}")
+    scores = [f"{names.name_key(row.operator)} {format_number(row.estimate, 1)}" for row in rows.itertuples()]
     return ", ".join(scores)
 
 

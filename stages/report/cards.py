@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from stages.evidence.fields import select_rows
 from stages.files.model_folders import render_card
 from stages.files.paths import find_pretrained
+from stages.files.quoting import show_controls
 from stages.report import names, read_results, text_templates
 from stages.report.table_rows import OVERVIEW
 from stages.report.text_templates import TEMPLATES, describe_banner
@@ -24,9 +25,10 @@ class Code(str):
 
 def escape(value: object) -> str:
     r"""Escapes a value for Markdown, on one line: `a_b <i>` is `a\_b \<i\>`. Values of type Code stay."""
+    text = show_controls(str(value))
     if isinstance(value, Code):
-        return value
-    line = " ".join(str(value).split())
+        return text
+    line = " ".join(text.split())
     return SPECIAL.sub(r"\\\g<0>", line)
 
 

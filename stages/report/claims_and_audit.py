@@ -2,17 +2,14 @@
 
 A claim is a statement of a paper. A check of the audit, such as `C.AVG.base`, compares a printed number or sentence
 with numbers from elsewhere; a fact is a group of checks with the same reason. An argument `ledger` is
-data/analysis/claims.csv, and `checks` is data/audit/checks.csv; both have texts only.
+data/analysis/claims.csv, and `checks` is data/audit/checks.csv; both have texts only. tables.yaml describes the tables.
 """
-
-from collections.abc import Sequence
 
 import pandas as pd
 
 from stages.evidence.published import PAPERS
 from stages.evidence.verdicts import AUDITED, SYMBOLS, TONES, Statement
 from stages.report.names import write_names
-from stages.report.tables import Grid, Group, Heading, Line, Value
 from stages.report.text_templates import read_content
 
 # source of a check (a key of PAPERS) by the first letter of the name
@@ -22,14 +19,6 @@ RELEASED = "Released results"
 AUDIT = "Audit"
 # kind of evidence by the `ledger` of claims.csv
 EVIDENCE = {"counts": THIS_RUN, "training": THIS_RUN, "released": RELEASED}
-# the columns of verdicts on a claim, with the question that a column answers
-QUESTIONS = (
-    Heading(THIS_RUN, "Does it show the claim, by counting or by training?"),
-    Heading(RELEASED, "Do the seeds show the claim? One checkpoint per operator decides no claim about the operator."),
-    Heading(AUDIT, "Are the papers' numbers consistent with their claims?"),
-)
-# the question of the audit about a check
-QUESTION = Heading("Verdict", "Does the arithmetic agree?")
 CONSISTENT, INCONSISTENT, NO_EVIDENCE = AUDITED.values()
 # A paper that agrees with itself is no replication, so the audit has no check mark, and a tone only for disagreement.
 SYMBOL_OF = {**SYMBOLS, CONSISTENT: "=", INCONSISTENT: "≠", NO_EVIDENCE: "∅"}
@@ -44,50 +33,42 @@ WORDS.append(BY_READING)
 WORST = [INCONSISTENT, Statement.UNDECIDED, Statement.TRUNCATED, CONSISTENT, Statement.NOT_CHECKABLE]
 
 
-def build_claims(ledger: pd.DataFrame, checks: pd.DataFrame) -> Grid:
-    """Builds the list of claims: each with its verdicts, reasons and checks of the audit."""
-    words = checks.set_index("check")["verdict"].replace(AUDITED)
-    symbols = words.map(SYMBOL_OF).to_dict()
+def list_claims(ledger: pd.DataFrame, checks: pd.DataFrame) -> pd.DataFrame:
+    """Lists the rows of the ledger of claims: a row per claim and verdict, with the symbols of the named checks."""
+    symbols = checks.set_index("check")["verdict"].map(SYMBOL_OF).to_dict()
     # claims that nothing decides follow the others
     decided = ledger.sort_values("verdict", key=lambda found: found == Statement.UNDECIDED, kind="stable")
-    return Grid(
-        kind="ledger",
-        name="claims",
-        title="Claims of the four sources",
-        stage="analysis",
-        first="Claim",
-        headings=(Heading("What it says"), *QUESTIONS),
-        groups=_make_entries(list_verdicts(decided), QUESTIONS, symbols),
-        csv=ledger.replace({"numbers": AUDITED}),
-    )
+    return _describe_verdicts(list_verdicts(decided), symbols)
 
 
-def build_audit(checks: pd.DataFrame) -> Grid:
-    """Builds the list of all checks: the worst first; among equal verdicts, the `findings` of sections.yaml."""
-    rows = _sort_worst(checks)
+def list_checks(checks: pd.DataFrame) -> pd.DataFrame:
+    """Lists the rows of the ledger of checks, in the columns of the ledger of claims."""
     names = {"check": "id", "statement": "claim", "arithmetic": "because"}
-    entries = rows.rename(columns=names).assign(where=rows["source"], ledger=QUESTION.label, audit_ids="")
-    return Grid(
-        kind="ledger",
-        name="audit",
-        title="All checks of the published numbers",
-        stage="audit",
-        first="Check",
-        headings=(Heading("Statement"), QUESTION),
-        groups=_make_entries(entries, [QUESTION], {}),
-        csv=rows,
+    return _describe_verdicts(checks.rename(columns=names).assign(where=checks["source"], audit_ids=""), {})
+
+
+def _describe_verdicts(rows: pd.DataFrame, symbols: dict[str, str]) -> pd.DataFrame:
+    """Adds symbol, tone and checks to verdicts, and writes texts for readers; `symbols` are by check."""
+    return rows.assign(
+        claim=rows["claim"].map(write_names),
+        because=rows["because"].map(write_names).str.replace("_", " ").str.strip(),
+        checks=[_find_symbols(ids, symbols) for ids in rows["audit_ids"]],
+        symbol=rows["verdict"].map(SYMBOL_OF),
+        tone=rows["verdict"].map(TONE_OF).fillna(""),
     )
+
+
+def _find_symbols(ids: str, symbols: dict[str, str]) -> tuple[tuple[str, str], ...]:
+    """Finds the symbols of known checks: `K.HALF` gives `(("K.HALF", "≠"),)`."""
+    known = filter(symbols.get, ids.split(", "))
+    return tuple((check, symbols[check]) for check in known)
 
 
 def list_verdicts(ledger: pd.DataFrame) -> pd.DataFrame:
     """Lists the verdicts on the claims: `ledger` is the column of the page; first the rows of the audit."""
     ledger = ledger.assign(source=ledger["paper"].map(PAPERS))
     claims = ledger.drop_duplicates("id")
-    audited = claims.assign(
-        ledger=AUDIT,
-        verdict=claims["numbers"].replace(AUDITED),
-        because=claims["numbers_because"],
-    )
+    audited = claims.assign(ledger=AUDIT, verdict=claims["numbers"], because=claims["numbers_because"])
     found = ledger["estimate"] != ""
     estimates = (" Found: " + ledger["estimate"] + ".").where(found, "")
     judged = ledger.assign(
@@ -105,14 +86,14 @@ def count_facts(checks: pd.DataFrame) -> pd.DataFrame:
     Inconsistent readings, which are no facts, are counted apart.
     """
     papers = checks["check"].str[0].map(PAPER_OF).map(PAPERS)
-    rows = _sort_worst(checks.assign(ledger=AUDIT, source=papers))
+    rows = sort_worst(checks.assign(ledger=AUDIT, source=papers))
     facts = rows[rows["by"] == "arithmetic"].drop_duplicates(["source", "fact"])
     facts = facts[facts["verdict"] != Statement.NOT_CHECKABLE]
     readings = rows[(rows["by"] == "reading") & (rows["verdict"] == INCONSISTENT)]
     return count_verdicts(pd.concat([facts, readings.assign(verdict=BY_READING)]))
 
 
-def _sort_worst(checks: pd.DataFrame) -> pd.DataFrame:
+def sort_worst(checks: pd.DataFrame) -> pd.DataFrame:
     """Names verdicts by the words of the audit; sorts the worst first, then the `findings` of sections.yaml."""
     words = checks["verdict"].replace(AUDITED)
     findings = read_content("sections")["findings"]
@@ -126,7 +107,7 @@ def count_verdicts(rows: pd.DataFrame) -> pd.DataFrame:
     `tone` is the tone of the verdict, and `number` the place of the verdict within the tone.
     """
     keys = {
-        "ledger": pd.Categorical(rows["ledger"], [heading.label for heading in QUESTIONS]),
+        "ledger": pd.Categorical(rows["ledger"], [THIS_RUN, RELEASED, AUDIT]),
         "paper": pd.Categorical(rows["source"], list(PAPERS.values())),
         "word": pd.Categorical(rows["verdict"], WORDS),
     }
@@ -138,29 +119,3 @@ def count_verdicts(rows: pd.DataFrame) -> pd.DataFrame:
     # words of one tone differ in opacity
     ranks = places.groupby(tones).rank("dense")
     return counts.assign(tone=tones, number=ranks.astype(int) - 1)
-
-
-def _make_entries(
-    rows: pd.DataFrame,
-    headings: Sequence[Heading],
-    symbols: dict[str, str],
-) -> tuple[Group, ...]:
-    """Makes an entry of each `id`; `symbols` are by check."""
-    entries = []
-    for name, found in rows.groupby("id", sort=False):
-        verdicts = {heading.label: Value("", kind="verdict") for heading in headings}
-        for row in found.itertuples():
-            checks = filter(symbols.get, row.audit_ids.split(", "))
-            verdicts[row.ledger] = Value(
-                text=row.verdict,
-                because=write_names(row.because).replace("_", " ").strip(),
-                checks=tuple((check, symbols[check]) for check in checks),
-                kind="verdict",
-                symbol=SYMBOL_OF[row.verdict],
-                tone=TONE_OF.get(row.verdict, ""),
-            )
-        first = found.iloc[0]
-        statement = Value(write_names(first["claim"]), because=first["where"], kind="text")
-        line = Line("", (statement, *verdicts.values()))
-        entries.append(Group(name, (line,), source=first["source"]))
-    return tuple(entries)

@@ -67,7 +67,7 @@ def count_saved(settings: Settings) -> pd.DataFrame:
 
 def read_study_differences() -> pd.DataFrame:
     """Reads the differences that our studies found; `unit` is the label of the axis."""
-    rows = read_results.read_studies()
+    rows = published.read_table("studies")
     quantity = rows["question"].map(QUESTIONS)
     marks = [f"our study {row.study} ({row.layers} layers, {row.design})" for row in rows.itertuples()]
     return rows.assign(

@@ -43,13 +43,22 @@ def read_printed(table: str) -> pd.DataFrame:
     cells = select_rows(read_results.read_cells(), table=table).dropna(subset="published")
     parts = cells["column_key"].str.extract(COLUMN)
     row = cells["row_key"].str.removeprefix("noise_").str.removeprefix("row_")
-    return parts.assign(source="published", size="base", protocol="", row=row, estimate=cells["published"])
+    return parts.assign(
+        source="published",
+        size="base",
+        protocol="",
+        row=row,
+        estimate=cells["published"],
+    )
 
 
 def build_noise() -> pd.DataFrame:
     """Builds the accuracies (%) by level of noise (%), published and of this run, with that of a constant answer."""
     printed = read_printed(NOISE)
-    printed = printed.assign(level=printed["row"].astype(float), evaluated_on=printed["column"].replace(COLUMN_OF))
+    printed = printed.assign(
+        level=printed["row"].astype(float),
+        evaluated_on=printed["column"].replace(COLUMN_OF),
+    )
     run = read_results.read_table("noise_curves").assign(source="reproduced")
     columns = {"mean": "estimate", "minimum": "low", "maximum": "high", "most_frequent": "reference"}
     run = run[["source", "protocol", "size", "operator", "evaluated_on", "level", *columns]].rename(columns=columns)

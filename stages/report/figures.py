@@ -8,10 +8,12 @@ on; numbers are times `scale`. `range` is the range of the metric: intervals of 
 and a figure without narrower intervals is folded.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from math import nan
 from typing import ClassVar
 
+import msgspec
 import pandas as pd
 
 from stages.evidence.fields import select_rows
@@ -44,8 +46,7 @@ PAIR = 2
 ACROSS = {"step": "training step", "level": "level of noise (%)", "tested": "tested on"}
 
 
-@dataclass(frozen=True, kw_only=True)
-class Entry:
+class Entry(msgspec.Struct, frozen=True, kw_only=True):
     """An entry of figures.yaml; `place` is the place in a paper, and `across` the most panels side by side."""
 
     title: str
@@ -53,11 +54,11 @@ class Entry:
     frame: str
     kind: str
     place: str = ""
-    where: dict = field(default_factory=dict)
-    columns: dict = field(default_factory=dict)
+    where: dict = {}
+    columns: dict = {}
     scale: float = 1.0
-    facets: list[str] = field(default_factory=list)
-    row: list[str] = field(default_factory=lambda: ["operator"])
+    facets: list = []
+    row: Sequence = ("operator",)
     x: str = ""
     unit: str = ""
     reference: str = ""
@@ -65,7 +66,7 @@ class Entry:
     share: bool = False
     range: float = nan
     across: int = PAIR
-    notes: list[str] = field(default_factory=list)
+    notes: list = []
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -136,7 +137,11 @@ def arrange_rows(entry: Entry, frame: pd.DataFrame) -> pd.DataFrame:
     # bars of operators need no legend
     rows["mark"] = rows["mark"].fillna("" if entry.kind == "bar" else sources)
     if entry.x:
-        rows = rows.assign(x=rows[entry.x], xlabel=ACROSS.get(entry.x, entry.x), ylabel=rows["unit"])
+        rows = rows.assign(
+            x=rows[entry.x],
+            xlabel=ACROSS.get(entry.x, entry.x),
+            ylabel=rows["unit"],
+        )
     else:
         rows = rows.assign(xlabel=rows["unit"], ylabel="")
     rows["zero"] = entry.zero
@@ -165,7 +170,7 @@ def paint_tones(bars: pd.DataFrame) -> None:
         bars["colour"] = HEAT
 
 
-def join_names(rows: pd.DataFrame, fields: list[str]) -> pd.Series:
+def join_names(rows: pd.DataFrame, fields: Sequence[str]) -> pd.Series:
     """Joins the readers' names of the values of fields, as in `BERT-base, released results`."""
     texts = []
     for row in rows.to_dict("records"):

@@ -8,8 +8,8 @@ from functools import cache, partial
 import pandas as pd
 
 from stages.evidence import published
-from stages.files.paths import STATISTICS
-from stages.report import deviations, differences, figure_rows, read_results, table_rows
+from stages.files.paths import AUDIT, STATISTICS
+from stages.report import claims_and_audit, deviations, differences, figure_rows, read_results, table_rows
 from stages.report.claims_and_audit import count_facts, count_verdicts, list_verdicts
 from stages.report.first_screen import build_first_screen
 from stages.report.read_results import read_contrasts, read_table
@@ -30,13 +30,17 @@ def make_reader(settings: Settings) -> Reader:
     makers = {
         # of tables and figures
         "first_screen": lambda: build_first_screen(settings, read("differences")),
-        "claim_totals": lambda: count_verdicts(list_verdicts(read_results.read_claims())),
-        "audit_totals": lambda: count_facts(read_results.read_audit()),
+        "claims": read_results.read_claims,
+        "checks": lambda: claims_and_audit.sort_worst(pd.read_csv(AUDIT, keep_default_na=False)),
+        "claim_ledger": lambda: claims_and_audit.list_claims(read("claims"), read("checks")),
+        "audit_ledger": lambda: claims_and_audit.list_checks(read("checks")),
+        "claim_totals": lambda: count_verdicts(list_verdicts(read("claims"))),
+        "audit_totals": lambda: count_facts(read("checks")),
         "corpus": table_rows.read_corpus,
         # of figures
         "differences": partial(differences.build_differences, settings),
         "study_differences": differences.read_study_differences,
-        "study_curves": lambda: pd.read_csv(published.FOLDER / "study_curves.csv").assign(source="study"),
+        "study_curves": lambda: published.read_table("study_curves").assign(source="study"),
         "answers": figure_rows.list_answers,
         "noise": figure_rows.build_noise,
         "transfer_matrices": figure_rows.build_transfer,
@@ -53,7 +57,7 @@ def make_reader(settings: Settings) -> Reader:
         "tokens": table_rows.read_tokens,
         "sentence_pairs": read_results.read_sentence_pairs,
         "tasks": partial(pd.read_csv, STATISTICS),
-        "studies": read_results.read_studies,
+        "studies": partial(published.read_table, "studies"),
         "settings_own": partial(deviations.list_without_counterpart, params),
         "checklist": partial(table_rows.fill_checklist, settings),
         "environment": lambda: read_results.list_environment(read_results.read_run_records()),

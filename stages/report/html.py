@@ -9,6 +9,7 @@ from pathlib import Path
 import jinja2
 from markupsafe import Markup, escape
 
+from stages.files.quoting import show_controls
 from stages.report import text_templates
 from stages.report.looks import GREY, GRID, HEAT, INK, PAPER, STYLES, TONES
 from stages.report.tables import FORMULA
@@ -31,10 +32,15 @@ IDENTIFIER = re.compile(r'\bid="|url\(#|href="#')
 
 def make_environment(folder: Path) -> jinja2.Environment:
     """Builds the Jinja environment of the HTML templates of a folder."""
-    templates = text_templates.make_environment(folder, autoescape=True)
+    templates = text_templates.make_environment(folder, autoescape=True, finalize=_show_controls)
     templates.globals.update(computed=FORMULA.pattern)
     templates.filters.update(formula=format_formula, inline=embed_svg)
     return templates
+
+
+def _show_controls(value: object) -> object:
+    # a subclass of text is HTML already
+    return show_controls(value) if type(value) is str else value
 
 
 def embed_svg(svg: bytes, name: str, role: str = "") -> Markup:

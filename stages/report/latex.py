@@ -85,7 +85,12 @@ def make_environment(folder: Path) -> jinja2.Environment:
         finalize=escape,
         keep_trailing_newline=True,
     )
-    templates.filters.update(tex=Latex, breakable=make_breakable, formula=format_formula, columns=choose_columns)
+    templates.filters.update(
+        tex=Latex,
+        breakable=make_breakable,
+        formula=format_formula,
+        columns=choose_columns,
+    )
     return templates
 
 

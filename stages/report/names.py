@@ -1,19 +1,15 @@
 """The names that readers know for the keys in the data: tasks, operators, protocols and milestones."""
 
 import re
+from pathlib import Path
 
 from stages.benchmarks import glue
+from stages.files.documents import read_yaml
 from stages.schema.operators import describe_operators
 
-TASKS = {
-    "squad": "SQuAD",
-    "squad1": "SQuAD 1.1",
-    "squad2": "SQuAD 2.0",
-    "squad1_triviaqa": "SQuAD 1.1 after TriviaQA",
-    "squad2_triviaqa": "SQuAD 2.0 after TriviaQA",
-    "triviaqa": "TriviaQA",
-    "glue_score": "GLUE score",
-}
+# keys and names by kind
+NAMES = read_yaml(Path(__file__).with_suffix(".yaml"))
+TASKS, PROTOCOLS, SOURCES = NAMES["tasks"], NAMES["protocols"], NAMES["sources"]
 for _task in glue.TASKS.values():
     TASKS[_task.name] = _task.folder
     for _split in _task.validation_splits:
@@ -21,42 +17,7 @@ for _task in glue.TASKS.values():
         _end = _split.evaluated_on.removeprefix(_task.name)
         TASKS[_split.evaluated_on] = _task.folder + _end.replace("_", "-")
 OPERATORS = {name: operator.label for name, operator in describe_operators().items() if operator.label}
-# variants of params.yaml
-OPERATORS.update(
-    original_tied_init="original with keys that start as queries",
-    pairwise_scaled="pairwise with S from N(0, 1/d)",
-    original_self="original with the self-score of symmetric",
-    symmetric_centred="symmetric with the self-score of original",
-    original_masked="masked original",
-    symmetric_masked="masked symmetric",
-    shared_masked="masked shared",
-)
-PROTOCOLS = {"courtois2024": "Courtois et al.", "kowsher2025": "Kowsher et al."}
-# sources of numbers in titles, legends and tables
-SOURCES = {
-    "published": "printed by its paper",
-    "released": "released results",
-    "study": "our study",
-    "reproduced": "this run",
-    "counted": "counted on built models",
-}
-# all keys; further keys are measures of answers, questions of studies, milestones of the GLUE score (95 % of the last
-# score of pairwise, or of the operator itself), and fates of documents and sentence pairs
-LABELS = {
-    **TASKS,
-    **OPERATORS,
-    **PROTOCOLS,
-    **SOURCES,
-    "f1": "F1",
-    "em": "exact match",
-    "single": "",
-    "learns": "steps",
-    "loss": "final loss",
-    "steps_to_95_percent": "95 % of pairwise",
-    "steps_to_95_percent_of_own": "95 % of its own",
-    "in": "read",
-    "not_selected": "kept, but more than requested",
-}
+LABELS = {**TASKS, **OPERATORS, **NAMES["variants"], **PROTOCOLS, **SOURCES, **NAMES["further"]}
 # the key of a task as a whole word; after a full stop it is part of the name of a check
 KEYS = re.compile(r"(?<![\w.])(" + "|".join(TASKS) + r")(?![\w])")
 BEFORE_PERCENT = re.compile(r"(?<=\d) (?=%)")
@@ -110,25 +71,10 @@ def keep_percent_together(text: str) -> str:
 
 # by field: how the values are named; other values stand for themselves
 FIELDS = {
+    **dict.fromkeys(NAMES["fields"], name_key),
     "size": "BERT-{}".format,
     "fate": lambda key: name_key(key).capitalize(),
     "protocol": name_recipe,
     # may be the address of a file
     "source": lambda key: SOURCES.get(key, key),
 }
-for _field in (
-    "operator",
-    "arm",
-    "task",
-    "evaluated_on",
-    "at",
-    "split",
-    "measure",
-    "metric",
-    "milestone",
-    "question",
-    "questions",
-    "reason",
-    "trained",
-):
-    FIELDS[_field] = name_key

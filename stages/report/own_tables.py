@@ -8,7 +8,8 @@ every combination of values of some fields. A label is a list of fields, or a te
 
 Texts are templates over the row, the keys of the column, facts of the run, and `shown` (the field in print),
 `significant` and `remark` (the reason beside a verdict). A note is a text, or a mapping: `text` names the distinct
-values of the fields `of` in the rows that `where` selects, and the note is left out without values.
+values of the fields `of` in the rows that `where` selects, and the note is left out without values. A table of the kind
+`ledger` has verdicts, with the `marks` of a row such as `symbol`. `csv` names another frame for the file.
 """
 
 from collections.abc import Iterable
@@ -21,6 +22,8 @@ from stages.report import names
 from stages.report.tables import MISSING, Grid, Group, Heading, Line, Reader, Value, format_number
 from stages.report.text_templates import fill_template, read_content
 
+# keys of a column that are templates of the texts of a cell
+TEXTS = ("text", "spread", "detail", "because")
 # the row of a table without rows
 NOTHING = (Group("This run", (Line("", (), note=Difference.NOT_RUN),)),)
 
@@ -49,7 +52,7 @@ def build_table(name: str, read: Reader, entry: dict | None = None, **facts: obj
     for _, line in rows.groupby(by, sort=False) if len(rows) else ():
         cells = tuple(_fill_value(column, line) for column in columns)
         text = _fill_label(label, line.iloc[0].to_dict(), same)
-        groups.append(Group(text, (Line("", cells),)))
+        groups.append(Group(text, (Line("", cells),), source=line.iloc[0].get("source", "")))
     headings = []
     for column in columns:
         text = _fill_label(column["label"] or column["each"], column)
@@ -63,7 +66,8 @@ def build_table(name: str, read: Reader, entry: dict | None = None, **facts: obj
         groups=tuple(groups) or NOTHING,
         notes=_write_notes(entry.get("notes", ()), rows, facts),
         measured=bool(groups),
-        csv=csv,
+        kind=entry.get("kind", "table"),
+        csv=read(entry["csv"]) if "csv" in entry else csv,
     )
 
 
@@ -95,7 +99,7 @@ def _fill_value(column: dict, line: pd.DataFrame) -> Value:
     """Fills the texts of a cell from the first row of the line that `where` of the column selects."""
     rows = select_rows(line, **column["where"])
     if rows.empty:
-        return Value(MISSING)
+        return Value(column["missing"], kind=column["kind"])
     values = {**column, **rows.iloc[0].to_dict()}
     value = values.get(column["field"])
     kind = column["kind"]
@@ -110,13 +114,13 @@ def _fill_value(column: dict, line: pd.DataFrame) -> Value:
     values["remark"] = values["reason"].partition("; ")[2]
     if verdict in (Difference.TOO_FEW, Difference.BUSY):
         values["remark"] = values["reason"]
-    parts = {part: fill_template(column[part], **values) for part in ("text", "spread", "detail")}
+    parts = {part: fill_template(column[part], **values) for part in TEXTS}
     parts["text"] = parts["text"] or MISSING
-    return Value(kind=kind, **parts)
+    marks = {field: values[field] for field in column["marks"]}
+    return Value(kind=kind, **parts, **marks)
 
 
 def _write_notes(notes: Iterable[str | dict], rows: pd.DataFrame, facts: dict) -> tuple[str, ...]:
-    """Writes the notes below a table, without the notes that have no values."""
     written = []
     for note in notes:
         if isinstance(note, str):

@@ -40,23 +40,19 @@ def fill_pages(
 
 def fill_section(section: dict, items: list[Grid | Drawing], facts: dict, whole: bool) -> dict:
     """Fills the texts of a section, and sorts the items; the PDF has all open items if `whole`, or else the papers'."""
-    figures, tables, folds, printed = [], [], [], []
+    sorted_items = {"figures": [], "tables": [], "folds": [], "printed": []}
     for item in items:
-        if item.kind == "figure":
-            place = folds if item.folded else figures
-        else:
-            is_open = item.kind == "ledger" or item.name in section.get("open", ())
-            place = tables if is_open else folds
-        place.append(item)
-        if item.place or (whole and place is not folds):
-            printed.append(item)
+        place = "figures" if item.kind == "figure" else "tables"
+        is_closed = item.kind == "table" and item.name not in section.get("open", ())
+        if item.folded or is_closed:
+            place = "folds"
+        sorted_items[place].append(item)
+        if item.place or (whole and place != "folds"):
+            sorted_items["printed"].append(item)
     paragraphs = [fill_template(template, **facts) for template in section["text"]]
     return {
         **section,
-        "figures": figures,
-        "tables": tables,
-        "folds": folds,
-        "printed": printed,
+        **sorted_items,
         "answer": fill_template(section.get("answer", ""), **facts),
         "text": [paragraph for paragraph in paragraphs if paragraph],
     }

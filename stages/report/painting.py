@@ -61,7 +61,7 @@ def render_panels(kind: str, rows: pd.DataFrame, across: int, share: bool) -> di
     if kind == "interval" and rows["text"].any():
         widths = ((WIDTH + TEXTS) * columns, NARROW)
     width = max(widths)
-    figure = Figure(figsize=(width, sum(lines)), layout="constrained")
+    figure = Figure(figsize=(width, sum(lines)))
     places = figure.subplots(
         len(lines),
         columns,
@@ -73,7 +73,7 @@ def render_panels(kind: str, rows: pd.DataFrame, across: int, share: bool) -> di
     places = iter(places.flat)
     for (title, of_panel), axes in zip(panels, places, strict=False):
         letters = int(INCH * width / columns)
-        axes.set_title(textwrap.fill(title, letters, break_on_hyphens=False), loc="left")
+        axes.set_title(textwrap.fill(title, letters, break_on_hyphens=False))
         axes.set(**of_panel.iloc[0][["xlabel", "ylabel"]])
         PAINTERS[kind](axes, of_panel)
         # a panel may have no other panel below
@@ -110,7 +110,6 @@ def add_legend(figure: Figure) -> None:
         handles.values(),
         handles.keys(),
         ncols=max(columns, 1),
-        loc="upper center",
         bbox_to_anchor=(0.5, 0),
     )
 
@@ -129,7 +128,6 @@ def paint_intervals(axes: Axes, rows: pd.DataFrame) -> None:
             [row.low, row.estimate, row.high],
             [height, height, height],
             markevery=[1],
-            linewidth=1.4,
             clip_on=False,
             # the identifier connects the mark with the hover text
             gid=f"mark{row.Index}",
@@ -160,7 +158,7 @@ def paint_curves(axes: Axes, rows: pd.DataFrame) -> None:
         colour, stroke = find_style(operator)
         # a single evaluation is no line
         marker = "o" if len(curve) == 1 else ""
-        marks = {"linestyle": stroke, "linewidth": 1.4, "marker": marker}
+        marks = {"linestyle": stroke, "marker": marker}
         if source == "published":
             marks = {"linestyle": "none", "marker": "o", "markersize": 4, "markerfacecolor": "none"}
         # a single run has no band

@@ -134,11 +134,12 @@ def _build_groups(table: Table, cells: pd.DataFrame) -> tuple[list[Heading], lis
 
 def _publish(rows: dict[str, pd.DataFrame]) -> list[Line]:
     """Builds the lines as published: one, or two if the editions differ."""
-    values = {edition: tuple(map(_format_printed, row.itertuples())) for edition, row in rows.items()}
-    distinct = set(values.values())
-    if len(distinct) == 1:
-        return [Line("published", *distinct)]
-    return [Line(f"published, {edition}", found) for edition, found in values.items()]
+    lines = []
+    for edition, row in rows.items():
+        lines.append(Line(f"published, {edition}", tuple(map(_format_printed, row.itertuples()))))
+    if len({line.values for line in lines}) == 1:
+        return [Line("published", lines[0].values)]
+    return lines
 
 
 def _format_printed(cell) -> Value:
@@ -147,13 +148,14 @@ def _format_printed(cell) -> Value:
         return Value(MISSING)
     is_formula = isnan(cell.published) and FORMULA.fullmatch(cell.printed)
     kind = "formula" if is_formula else "number"
+    text, detail = cell.printed, ""
     if pd.notna(cell.other_edition):
-        return Value(f"{cell.printed} {CHANGED}", detail=f"the other edition: {cell.other_edition}", kind=kind)
-    return Value(cell.printed, kind=kind)
+        text += f" {CHANGED}"
+        detail = f"the other edition: {cell.other_edition}"
+    return Value(text, detail=detail, kind=kind)
 
 
 def _recompute(row: pd.DataFrame) -> list[Line]:
-    """Builds the line of the released results, if any."""
     counts = row.loc[row["released"].notna(), "released_n"]
     if counts.empty:
         return []

@@ -5,9 +5,10 @@ from collections.abc import Iterable
 
 import pandas as pd
 
-from stages.evidence import cells, published
+from stages.evidence import cells
 from stages.evidence.fields import select_rows
-from stages.files.paths import ANALYSIS, AUDIT, RUNS, SENTENCE_PAIRS
+from stages.evidence.verdicts import AUDITED
+from stages.files.paths import ANALYSIS, RUNS, SENTENCE_PAIRS
 from stages.runner import handover
 from stages.schema.settings import REFERENCE
 
@@ -36,13 +37,8 @@ def read_cells() -> pd.DataFrame:
 
 
 def read_claims() -> pd.DataFrame:
-    """Reads the judged claims, all texts."""
-    return read_table("claims").fillna("")
-
-
-def read_audit() -> pd.DataFrame:
-    """Reads the checks of the published numbers, all texts."""
-    return pd.read_csv(AUDIT, keep_default_na=False)
+    """Reads the judged claims, all texts; `numbers` has the words of the audit."""
+    return read_table("claims").fillna("").replace({"numbers": AUDITED})
 
 
 def read_contrasts(further: bool = False, **wanted: object) -> pd.DataFrame:
@@ -56,11 +52,6 @@ def read_contrasts(further: bool = False, **wanted: object) -> pd.DataFrame:
     single = ~rows["arm"].str.contains(" - ", regex=False)
     with_original = single & (rows["reference"] == REFERENCE)
     return select_rows(rows[with_original != further], **wanted)
-
-
-def read_studies() -> pd.DataFrame:
-    """Reads the differences from the original that finished studies of this repository found."""
-    return pd.read_csv(published.FOLDER / "studies.csv")
 
 
 def read_sentence_pairs() -> pd.DataFrame:

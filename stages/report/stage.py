@@ -8,7 +8,8 @@ reports/model_cards/OPERATOR-SIZE.md; if params.yaml asks for a PDF, reports/rep
 """
 
 import shutil
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any
 
 from stages.files.paths import ANALYSIS, REPORTS
 from stages.files.storage import make_temporary_sibling, write_atomically
@@ -43,8 +44,9 @@ def main(settings: Settings) -> None:
     drawings = {}
     for name, entry in read_content("figures").items():
         drawings[name] = figures.draw_figure(name, figures.Entry(**entry), read, **facts)
-    write_folder("tables", render_tables(grids))
-    write_folder("figures", list_figures(drawings))
+    template = latex.make_environment(TEMPLATES).get_template("table.tex")
+    write_folder("tables", list_files(grids, lambda grid: {"tex": template.render(grid=grid)}))
+    write_folder("figures", list_files(drawings, lambda drawing: drawing.files))
     write_folder("model_cards", cards.render_cards(settings))
     write_pages(fill_context(settings, facts, grids, drawings))
     copy_results()
@@ -85,19 +87,11 @@ def write_folder(name: str, files: Iterable[File]) -> None:
             write_atomically(folder / file, content)
 
 
-def render_tables(grids: dict[str, Grid]) -> Iterator[File]:
-    """Renders every table as CSV and LaTeX."""
-    template = latex.make_environment(TEMPLATES).get_template("table.tex")
-    for name, grid in grids.items():
-        yield f"{name}.csv", write_csv(grid.csv)
-        yield f"{name}.tex", template.render(grid=grid)
-
-
-def list_figures(drawings: dict[str, Drawing]) -> Iterator[File]:
-    """Lists the numbers and the files of every figure."""
-    for name, drawing in drawings.items():
-        yield f"{name}.csv", write_csv(drawing.csv)
-        for form, content in drawing.files.items():
+def list_files(items: dict[str, Any], render: Callable[[Any], dict[str, str | bytes]]) -> Iterator[File]:
+    """Lists the numbers and the files of every table or figure; `render` returns the contents by format."""
+    for name, item in items.items():
+        yield f"{name}.csv", write_csv(item.csv)
+        for form, content in render(item).items():
             yield f"{name}.{form}", content
 
 
@@ -105,8 +99,7 @@ def write_pages(context: dict) -> None:
     """Writes the pages, and the whole report in LaTeX."""
     template = html.make_environment(TEMPLATES).get_template("report.html")
     for page in context["pages"]:
-        first = page is context["pages"][0]
-        text = template.render({**context, "page": page, "first": first})
+        text = template.render(context, page=page, first=page is context["pages"][0])
         write_atomically(REPORTS / f"{page['file']}.html", text)
     document = latex.make_environment(TEMPLATES).get_template("report.tex")
     write_atomically(REPORTS / "report.tex", document.render(context))

@@ -12,6 +12,8 @@ from typing import ClassVar
 
 import pandas as pd
 
+from stages.files.quoting import show_controls
+
 # a function from the name of a frame to the frame (frames.py)
 Reader = Callable[[str], pd.DataFrame]
 MISSING = "–"
@@ -20,14 +22,15 @@ WIDTHS = {"wide": 6, "upright": 11, "turned": 18}
 # numbers, and the dash that papers print for no number
 NUMBER = r"[+-]?[0-9.,]+(e[+-]?[0-9]+)?%?|-"
 # how a text begins that a spreadsheet would compute; tables.js has the same pattern from html.py
-FORMULA = re.compile(rf"^(?!({NUMBER})$)[=+@\t\r-]")
+FORMULA = re.compile(rf"^(?!({NUMBER})$)[=+@\t\r＝＋＠－-]")
 
 
 @dataclass(frozen=True)
 class Value:
     """One cell: the number or words, `spread` behind (`± 0.37`), `detail` on hover, and the reason for a verdict.
 
-    `kind` is number, text, formula or verdict. A verdict has a symbol, a tone, and checks of the audit (name, symbol).
+    `kind` is number, text or formula. A verdict of a ledger has a symbol, a tone, and `checks` of the audit (name,
+    symbol).
     """
 
     text: str
@@ -200,6 +203,7 @@ def write_csv(frame: pd.DataFrame) -> str:
 
 def _keep_text(cell: object) -> object:
     """Puts an apostrophe before a text that begins like a formula and is no number."""
-    if isinstance(cell, str) and FORMULA.match(cell):
-        return f"'{cell}"
-    return cell
+    if not isinstance(cell, str):
+        return cell
+    text = show_controls(cell)
+    return f"'{text}" if FORMULA.match(text) else text

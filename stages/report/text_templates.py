@@ -76,21 +76,13 @@ def describe_data(settings: Settings) -> str:
     return f"{text['text']} and {tasks['tasks']}"
 
 
-def _scale_number(value: float | str, scale: float) -> float:
-    """Multiplies a number; a gap of a table, an empty text, is NaN."""
-    return nan if isinstance(value, str) else value * scale
-
-
 def format_scaled(
     format_value: Callable[[float, int], str], value: float | str, decimals: int = 0, scale: float = 1
 ) -> str:
     """Formats a number times `scale` by a function of tables.py: 0.5 with scale 100 gives `50`."""
-    return format_value(_scale_number(value, scale), decimals)
-
-
-def format_interval(low: float | str, high: float | str, decimals: int = 0, scale: float = 1) -> str:
-    """Formats an interval times `scale`: 0.012, 0.034 with decimals 1 and scale 100 gives `1.2 to 3.4`."""
-    return tables.format_interval(_scale_number(low, scale), _scale_number(high, scale), decimals)
+    # a gap of a table is an empty text
+    number = nan if isinstance(value, str) else value * scale
+    return format_value(number, decimals)
 
 
 def list_words(words: Sequence[str]) -> str:
@@ -103,7 +95,7 @@ FILTERS = {
     "number": partial(format_scaled, tables.format_number),
     "spread": partial(format_scaled, tables.format_spread),
     "signed": partial(format_scaled, tables.format_signed),
-    "to": format_interval,
+    "to": tables.format_interval,
     "name": names.name_key,
 }
 

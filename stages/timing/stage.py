@@ -9,6 +9,7 @@ All models are timed in turn within a round, so that a drift of the machine affe
 products are in data/runs/timing.json.
 """
 
+from collections.abc import Callable
 from functools import partial
 
 import torch
@@ -29,6 +30,20 @@ from stages.training.machine import call_in_turn
 PRECISIONS = ("float32", "bfloat16")
 
 
+def plan_pretraining(settings: Settings, operator: str, size: str, **changes: str) -> PretrainingRun:
+    """Plans the pre-training to time: the recipe of params.yaml, with `changes` such as another precision."""
+    # All steps have sequences of full length, as most steps of a run.
+    recipe = settings.pretraining.model_copy(update={"sequence_length_warmup": None, **changes})
+    return PretrainingRun(
+        operator=operator,
+        variant=settings.select_variant(operator),
+        training=recipe,
+        size=size,
+        seed=1,
+        model=settings.models[size],
+    )
+
+
 def time_pretraining(settings: Settings, size: str) -> tuple[list[Observation], dict[str, float]]:
     """Times pre-training with every operator at a size.
 
@@ -37,19 +52,11 @@ def time_pretraining(settings: Settings, size: str) -> tuple[list[Observation], 
         peaks: the operations per second of large matrix products by precision, the highest of all rounds.
     """
     corpus = Corpus.open(TOKENS)
-    # All steps have sequences of full length, as most steps of a run.
-    recipe = settings.pretraining.model_copy(update={"sequence_length_warmup": None})
+    recipe = settings.pretraining
     calls = {}
     for operator in settings.operators:
-        run = PretrainingRun(
-            operator=operator,
-            variant=settings.select_variant(operator),
-            training=recipe,
-            size=size,
-            seed=1,
-            model=settings.models[size],
-        )
-        calls[operator] = partial(speed.Pretraining(run, corpus).measure_seconds, settings.timing.steps)
+        run = plan_pretraining(settings, operator, size)
+        calls[operator] = speed.prepare_pretraining(run, corpus, settings.timing.steps)
     # The peaks are measured in the same rounds as the training.
     peak_calls = {precision: partial(machine.measure_peak, precision) for precision in PRECISIONS}
     values = call_in_turn({**calls, **peak_calls}, settings.timing.repeats)
@@ -76,14 +83,11 @@ def time_finetuning(settings: Settings, size: str, task: str) -> list[Observatio
     vocabulary_size = Corpus.open(TOKENS).vocabulary_size
     calls = {}
     for operator in settings.operators:
-        classifier = speed.Finetuning(settings.select_variant(operator), task, recipe, model, vocabulary_size)
-        calls[operator] = partial(classifier.train, examples)
+        variant = settings.select_variant(operator)
+        calls[operator] = speed.prepare_finetuning(variant, task, recipe, model, vocabulary_size, examples)
     # A first call that is not timed: work that a process does once, such as loading kernels, belongs to no round.
     calls["original"]()
-    rows = []
-    for operator, seconds in call_in_turn(calls, settings.timing.repeats).items():
-        rows += make_rows(seconds, operator=operator, size=size, metric="seconds_per_epoch", task=task)
-    return rows
+    return time_in_turn(calls, settings, size=size, metric="seconds_per_epoch", task=task)
 
 
 def time_translation(settings: Settings, protocol: str) -> list[Observation]:
@@ -92,8 +96,12 @@ def time_translation(settings: Settings, protocol: str) -> list[Observation]:
     calls = {}
     for operator in recipe.operators:
         run = TranslationRun(operator=operator, task=TRANSLATION, size=protocol, seed=1, training=recipe)
-        calls[operator] = partial(speed.Translation(run).measure_seconds, settings.timing.steps)
-    columns = {"size": protocol, "protocol": protocol, "metric": "seconds_per_step"}
+        calls[operator] = speed.prepare_translation(run, settings.timing.steps)
+    return time_in_turn(calls, settings, size=protocol, protocol=protocol, metric="seconds_per_step")
+
+
+def time_in_turn(calls: dict[str, Callable[[], float]], settings: Settings, **columns: str) -> list[Observation]:
+    """Times the calls of all operators in turn, round by round; returns rows with further columns such as metric."""
     rows = []
     for operator, seconds in call_in_turn(calls, settings.timing.repeats).items():
         rows += make_rows(seconds, operator=operator, **columns)

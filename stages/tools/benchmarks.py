@@ -28,12 +28,11 @@ from stages.classification.training import encode_table
 from stages.files.paths import TASK_FOLDER, TOKENIZER
 from stages.files.paths import TOKENS as TOKEN_FOLDER
 from stages.masked_lm.corpus import Corpus
-from stages.masked_lm.run import PretrainingRun
 from stages.runner.errors import clear_errors
 from stages.runner.pool import open_new_process
 from stages.schema.settings import Settings, load_settings
 from stages.timing import speed
-from stages.timing.stage import PRECISIONS
+from stages.timing.stage import PRECISIONS, plan_pretraining
 from stages.tools import peers, stock
 from stages.training.machine import call_in_turn, compute_median_ratio, measure_peak, measure_seconds
 from stages.training.optimisation import find_device, has_gpu, open_autocast
@@ -80,27 +79,25 @@ def compare_training(
     Rows are a step of pre-training and an epoch of each of `timing.tasks`, as in `compare_with_trainer`.
     """
     precision, precision_of_trainer = precisions
-    model, steps = settings.models[size], settings.timing.steps
+    steps = settings.timing.steps
     corpus = Corpus.open(TOKEN_FOLDER)
-    # Trainer has no warm-up of the sequence length.
-    recipe = settings.pretraining.model_copy(update={"precision": precision, "sequence_length_warmup": None})
-    variant = {"operator": "original"}
-    run = PretrainingRun(operator="original", variant=variant, training=recipe, size=size, seed=1, model=model)
+    # Trainer has no warm-up of the sequence length, either.
+    run = plan_pretraining(settings, "original", size, precision=precision)
     peer = stock.describe_pretraining(run, corpus, TOKENIZER, steps)._replace(precision=precision_of_trainer)
-    ours = partial(speed.Pretraining(run, corpus).measure_seconds, steps)
+    ours = speed.prepare_pretraining(run, corpus, steps)
     rows = [compare_with_trainer("step of pre-training", ours, partial(time_stock, process, peer, steps), rounds)]
     changes = {"precision": precision, "epochs": 1}
     recipe = settings.finetuning[settings.timing.protocol].model_copy(update=changes)
     for task in settings.timing.tasks:
         examples = encode_table(TASK_FOLDER / task / "train.parquet", TOKENIZER, recipe.maximum_length)
-        sizes = model.model_dump()
-        classifier = speed.Finetuning(variant, task, recipe, sizes, corpus.vocabulary_size)
+        sizes = run.model.model_dump()
+        ours = speed.prepare_finetuning(run.variant, task, recipe, sizes, corpus.vocabulary_size, examples)
         peer = stock.describe_finetuning(task, recipe, sizes, corpus.vocabulary_size, examples, steps)
         peer = peer._replace(precision=precision_of_trainer)
         # All padded examples are equally long, so an epoch of stock BERT takes examples / batch size steps.
         updates = len(examples) / recipe.batch_size
         theirs = partial(time_stock, process, peer, steps, updates)
-        rows.append(compare_with_trainer(f"epoch of {task}", partial(classifier.train, examples), theirs, rounds))
+        rows.append(compare_with_trainer(f"epoch of {task}", ours, theirs, rounds))
     return pd.DataFrame(rows)
 
 
@@ -188,8 +185,11 @@ def build_blocks(operators: list[str], size: dict[str, int], dropout: float) -> 
     """
     settings = {"attention_probs_dropout_prob": dropout, "attn_implementation": "sdpa"}
     stock = BertAttention(make_configuration("original", **size, **settings))
-    attention = nn.MultiheadAttention(size["hidden"], size["heads"], dropout, batch_first=True)
-    blocks = {("original", "stock"): stock, ("original", "torch"): TorchBlock(attention, stock.output)}
+    # PyTorch's module has its own output projection.
+    torch_block = copy.deepcopy(stock)
+    torch_block.self = TorchAttention(nn.MultiheadAttention(size["hidden"], size["heads"], dropout, batch_first=True))
+    torch_block.output.dense = nn.Identity()
+    blocks: dict[tuple[str, str], nn.Module] = {("original", "stock"): stock, ("original", "torch"): torch_block}
     forms = [(operator, "ours", None) for operator in operators]
     # Fused attention gets a mask that is not needed otherwise, and unfused attention adds a number to the scores.
     forms.append(("original", "masked", MASKED))
@@ -202,19 +202,16 @@ def build_blocks(operators: list[str], size: dict[str, int], dropout: float) -> 
     return blocks
 
 
-class TorchBlock(nn.Module):
-    """An attention block with nn.MultiheadAttention, and dropout and LayerNorm copied from stock BERT."""
+class TorchAttention(nn.Module):
+    """nn.MultiheadAttention in place of the self-attention of stock BERT."""
 
-    def __init__(self, attention: nn.MultiheadAttention, output: nn.Module):
+    def __init__(self, attention: nn.MultiheadAttention):
         super().__init__()
         self.attention = attention
-        self.dropout = copy.deepcopy(output.dropout)
-        self.norm = copy.deepcopy(output.LayerNorm)
 
-    def forward(self, hidden_states: Tensor) -> tuple[Tensor, None]:
-        """Returns hidden states [batch, n, h] and, as stock BERT's block does, attention weights (`None`)."""
-        context, _ = self.attention(hidden_states, hidden_states, hidden_states, need_weights=False)
-        return self.norm(self.dropout(context) + hidden_states), None
+    def forward(self, X: Tensor, *_, **__) -> tuple[Tensor, None]:
+        """Returns hidden states [batch, n, h] and, as stock BERT's module does, attention weights (`None`)."""
+        return self.attention(X, X, X, need_weights=False)
 
 
 def run_block(block: nn.Module, X: Tensor, precision: str) -> None:

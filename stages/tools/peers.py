@@ -8,7 +8,6 @@ import gc
 import os
 import tempfile
 import time
-from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -37,7 +36,7 @@ class Training(NamedTuple):
     Attributes:
         model: name of the class in `transformers`, such as BertForMaskedLM.
         configuration: fields of BertConfig.
-        columns: the examples, arrays [examples, ...] by name.
+        examples: the arguments of the model by name, for every example.
         tokenizer: arguments of PreTrainedTokenizerFast for a training that masks tokens, or `None`.
         precision: float32, or bfloat16 for the library's mixed precision.
         batch_size: number of examples that the model takes at once.
@@ -46,7 +45,7 @@ class Training(NamedTuple):
 
     model: str
     configuration: dict[str, Any]
-    columns: dict[str, np.ndarray]
+    examples: list[dict[str, np.ndarray]]
     tokenizer: dict[str, Any] | None
     precision: str
     batch_size: int
@@ -97,14 +96,13 @@ def train_model(training: Training, updates: int, clock: Clock) -> None:
     if training.tokenizer:
         words = PreTrainedTokenizerFast(**training.tokenizer)
         collator = DataCollatorForLanguageModeling(words, mlm_probability=MASKED)
-    examples = make_examples(training.columns)
     with tempfile.TemporaryDirectory() as folder:
         settings = TrainingArguments(
             folder,
             max_steps=updates,
             per_device_train_batch_size=training.batch_size,
             # a smaller last batch would be compiled anew
-            dataloader_drop_last=len(examples) >= training.batch_size,
+            dataloader_drop_last=len(training.examples) >= training.batch_size,
             # the collator reads special_tokens_mask, which is no argument of the model
             remove_unused_columns=False,
             bf16=training.precision == "bfloat16",
@@ -120,13 +118,7 @@ def train_model(training: Training, updates: int, clock: Clock) -> None:
         if settings.n_gpu > 1:
             settings._n_gpu = 1
         # Default AdamW, clipping and linear schedule.
-        trainer = Trainer(model, settings, train_dataset=examples, data_collator=collator, callbacks=[clock])
+        trainer = Trainer(model, settings, train_dataset=training.examples, data_collator=collator, callbacks=[clock])
         # the callback prints every logged value
         trainer.remove_callback(PrinterCallback)
         trainer.train()
-
-
-def make_examples(columns: dict[str, Sequence]) -> list[dict]:
-    """Turns equally long columns into rows: {"a": [1, 2], "b": [3, 4]} gives [{"a": 1, "b": 3}, {"a": 2, "b": 4}]."""
-    rows = zip(*columns.values(), strict=True)
-    return [dict(zip(columns, row, strict=True)) for row in rows]

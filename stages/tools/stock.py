@@ -46,19 +46,17 @@ def describe_pretraining(run: PretrainingRun, corpus: Corpus, tokenizer: Path, s
     together = min(recipe.micro_batch_size or recipe.batch_size, recipe.batch_size)
     number = min(len(corpus.train), recipe.batch_size * (steps + 1))
     sequences = corpus.train[range(number)]
-    # [CLS], [SEP] and [PAD]; packed sequences have no [PAD]
-    special = np.isin(sequences, corpus.special.numpy())
-    columns = {
-        "input_ids": sequences,
-        "token_type_ids": np.zeros_like(sequences),
-        "special_tokens_mask": special.astype(int),
-    }
+    examples = []
+    for ids in sequences:
+        # [CLS], [SEP] and [PAD]; packed sequences have no [PAD]
+        special = np.isin(ids, corpus.special.numpy()).astype(int)
+        examples.append({"input_ids": ids, "token_type_ids": np.zeros_like(ids), "special_tokens_mask": special})
     # no attention_mask: packed sequences have no padding, and a mask would slow compiled attention down
     names = {"model_input_names": ["input_ids", "token_type_ids"]}
     return Training(
         model="BertForMaskedLM",
         configuration=configure_stock_bert(run.model.model_dump(), recipe, vocab_size=corpus.vocabulary_size),
-        columns=columns,
+        examples=examples,
         tokenizer={"tokenizer_file": str(tokenizer.resolve()), **SPECIAL, **names},
         precision=recipe.precision,
         batch_size=together,
@@ -78,14 +76,13 @@ def describe_finetuning(
     # without this, the model would set it in the first step, and the second step would compile again
     kind = "regression" if outputs == 1 else "single_label_classification"
     # the steps take no more examples
-    first = slice(recipe.batch_size * (steps + 1))
-    taken = Encoded(examples.ids[first], examples.types[first], examples.labels[first])
+    number = min(len(examples), recipe.batch_size * (steps + 1))
     return Training(
         model="BertForSequenceClassification",
         configuration=configure_stock_bert(
             size, recipe, vocab_size=vocabulary_size, num_labels=outputs, problem_type=kind
         ),
-        columns=pad_examples(taken, recipe.maximum_length),
+        examples=[pad_example(examples, i, recipe.maximum_length) for i in range(number)],
         tokenizer=None,
         precision=recipe.precision,
         batch_size=recipe.batch_size,
@@ -93,18 +90,15 @@ def describe_finetuning(
     )
 
 
-def pad_examples(examples: Encoded, length: int) -> dict[str, np.ndarray]:
-    """Pads examples with 0 to `length` tokens: the ids [5, 6] become [5, 6, 0] at length 3.
+def pad_example(examples: Encoded, index: int, length: int) -> dict[str, np.ndarray]:
+    """Pads an example with 0 to `length` tokens: the ids [5, 6] become [5, 6, 0] at length 3.
 
     Returns:
-        Arrays [examples, length]: input_ids, token_type_ids and attention_mask (1 at tokens); and label [examples].
+        Arrays [length]: input_ids, token_type_ids and attention_mask (1 at tokens); and the label, a number.
     """
-    columns = {
-        "input_ids": examples.ids,
-        "token_type_ids": examples.types,
-        "attention_mask": [np.ones_like(ids) for ids in examples.ids],
-    }
+    ids = examples.ids[index]
+    columns = {"input_ids": ids, "token_type_ids": examples.types[index], "attention_mask": np.ones_like(ids)}
     padded = {}
-    for name, rows in columns.items():
-        padded[name] = np.array([np.pad(row, (0, length - len(row))) for row in rows], dtype=int)
-    return {**padded, "label": examples.labels}
+    for name, values in columns.items():
+        padded[name] = np.pad(values, (0, length - len(ids))).astype(int)
+    return {**padded, "label": examples.labels[index]}
