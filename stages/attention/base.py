@@ -123,7 +123,6 @@ class SelfAttention(nn.Module):
             self._initialise_all(deviation)
 
     def _check_settings(self) -> None:
-        """Raises ValueError if the operator does not support a setting."""
         if self.start not in self.starts:
             raise ValueError(f"{self.name}: start {self.start!r}; allowed are {', '.join(self.starts)}")
         if self.score_rate is not None and not self.scores_alone:
@@ -137,7 +136,6 @@ class SelfAttention(nn.Module):
 
     @torch.no_grad()
     def _initialise_all(self, deviation: float) -> None:
-        """Initialises Linear layers, then all other parameters."""
         # This order matters: `initialise` may copy or scale weights of Linear layers.
         for layer in self.children():
             layer.weight.normal_(std=deviation)
@@ -260,7 +258,7 @@ class SelfAttention(nn.Module):
             # A single call computes a layer with two roles only once.
             Q, K, V = apply_linear_layers(X, query, key, value)
         else:
-            (Q,) = apply_linear_layers(X, query)
+            Q = query(X)
             K, V = apply_linear_layers(memory, key, value)
         D = self.compute_diagonal()
         if D is not None:

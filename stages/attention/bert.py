@@ -160,10 +160,16 @@ class OperatorBertForMultipleChoice(WithOperator, BertForMultipleChoice):
     """BertForMultipleChoice: pooler, dropout, one Linear layer to a score for every choice."""
 
 
+# all models by the Auto class that loads the model
+MODELS = {
+    AutoModel: OperatorBertModel,
+    AutoModelForMaskedLM: OperatorBertForMaskedLM,
+    AutoModelForSequenceClassification: OperatorBertForSequenceClassification,
+    AutoModelForQuestionAnswering: OperatorBertForQuestionAnswering,
+    AutoModelForTokenClassification: OperatorBertForTokenClassification,
+    AutoModelForMultipleChoice: OperatorBertForMultipleChoice,
+}
+
 AutoConfig.register(OperatorConfig.model_type, OperatorConfig)
-AutoModel.register(OperatorConfig, OperatorBertModel)
-AutoModelForMaskedLM.register(OperatorConfig, OperatorBertForMaskedLM)
-AutoModelForSequenceClassification.register(OperatorConfig, OperatorBertForSequenceClassification)
-AutoModelForQuestionAnswering.register(OperatorConfig, OperatorBertForQuestionAnswering)
-AutoModelForTokenClassification.register(OperatorConfig, OperatorBertForTokenClassification)
-AutoModelForMultipleChoice.register(OperatorConfig, OperatorBertForMultipleChoice)
+for auto_class, model in MODELS.items():
+    auto_class.register(OperatorConfig, model)

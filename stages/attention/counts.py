@@ -1,4 +1,4 @@
-"""Parameters and floating-point operations of every operator, by closed formula or counted on a built model.
+"""Parameters of every operator, counted on a built model, and floating-point operations, by closed formula.
 
 All functions raise ValueError for an unknown operator.
 
@@ -12,7 +12,6 @@ Arguments:
 # Both papers count the masked-LM model with BERT's vocabulary of 30,522 (Courtois et al. 2024, Table 2; Kowsher et al.,
 # Table 4, whose shared-weight row is a two-label classifier's count instead).
 
-import math
 from typing import Any
 
 import torch
@@ -32,53 +31,28 @@ MODELS: dict[str, type[WithOperator]] = {
 }
 
 
-def compute_attention_formulas(variant: Variant, size: Size) -> dict[str, int]:
-    """Counts the attention parameters of a layer by closed formula.
+def count_layer(variant: Variant, size: Size) -> dict[str, int]:
+    """Counts the parameters of a Transformer layer.
 
     Returns:
-        `attention_weights`: without biases and output projection.
-        `attention_parameters`: with biases.
-        `attention_block_parameters`: with biases and output projection.
+        `attention_parameters`: of the self-attention, without output projection.
+        `feed_forward_parameters`: without LayerNorm.
+        `attention_weights`: of the self-attention, without biases and output projection.
+        `attention_block_parameters`: of the self-attention and the output projection.
+        `layer_parameters`: of attention block, feed-forward network and two LayerNorms.
     """
     # The weights are the counts of Courtois et al. 2024, Table 1, and Kowsher et al., Table 3. The blog post counts the
     # parameters of the block.
-    kind = find_operator_class(variant)
-    hidden = size["hidden"]
-    layers = len(kind.linear_layers)
-    weights = layers * hidden * hidden
-    for shape in kind.list_parameter_shapes(hidden, size["heads"], size["positions"]).values():
-        weights += math.prod(shape)
-    parameters = weights + layers * hidden
-    return {
-        "attention_weights": weights,
-        "attention_parameters": parameters,
-        "attention_block_parameters": parameters + hidden * hidden + hidden,
-    }
-
-
-def compute_layer_formulas(variant: Variant, size: Size) -> dict[str, int]:
-    """Counts the parameters of a Transformer layer by closed formula.
-
-    Returns:
-        The counts of the attention block; feed_forward_parameters, without LayerNorm; layer_parameters, of attention
-        block, feed-forward network and two LayerNorms.
-    """
-    hidden = size["hidden"]
-    numbers = compute_attention_formulas(variant, size)
-    weights, biases = find_operator_class(variant).count_feed_forward_weights(hidden, size["intermediate"])
-    feed_forward = weights + biases
-    numbers["feed_forward_parameters"] = feed_forward
-    # Each of the two LayerNorms has a scale and a shift of width h.
-    numbers["layer_parameters"] = numbers["attention_block_parameters"] + feed_forward + 4 * hidden
-    return numbers
-
-
-def count_layer(variant: Variant, size: Size) -> dict[str, int]:
-    """Counts `attention_parameters` and `feed_forward_parameters` on a built layer, to check the closed formulas."""
     layer = _build_layer(variant, size)
+    attention = layer.attention.self
+    parameters = _count_parameters(attention)
+    biases = len(attention.linear_layers) * size["hidden"]
     return {
-        "attention_parameters": _count_parameters(layer.attention.self),
+        "attention_parameters": parameters,
         "feed_forward_parameters": _count_parameters(layer.intermediate) + _count_parameters(layer.output.dense),
+        "attention_weights": parameters - biases,
+        "attention_block_parameters": parameters + _count_parameters(layer.attention.output.dense),
+        "layer_parameters": _count_parameters(layer),
     }
 
 

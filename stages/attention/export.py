@@ -19,37 +19,14 @@ import transformers
 from safetensors import SafetensorError
 from tokenizers import Tokenizer
 from torch import nn
-from transformers import (
-    BertConfig,
-    BertForMaskedLM,
-    BertForMultipleChoice,
-    BertForQuestionAnswering,
-    BertForSequenceClassification,
-    BertForTokenClassification,
-    BertModel,
-    PreTrainedModel,
-)
+from transformers import BertConfig, PreTrainedModel
 
-from .bert import (
-    OperatorBertForMaskedLM,
-    OperatorBertForMultipleChoice,
-    OperatorBertForQuestionAnswering,
-    OperatorBertForSequenceClassification,
-    OperatorBertForTokenClassification,
-    OperatorBertModel,
-    WithOperator,
-)
+from .bert import MODELS, OperatorBertModel, WithOperator
 from .configuration import OperatorConfig
 from .products import is_plain
 
-STOCK = {
-    OperatorBertModel: BertModel,
-    OperatorBertForMaskedLM: BertForMaskedLM,
-    OperatorBertForSequenceClassification: BertForSequenceClassification,
-    OperatorBertForQuestionAnswering: BertForQuestionAnswering,
-    OperatorBertForTokenClassification: BertForTokenClassification,
-    OperatorBertForMultipleChoice: BertForMultipleChoice,
-}
+# by the class of this package, the class of the library, which is the last base
+STOCK = {model: model.__bases__[-1] for model in MODELS.values()}
 TOKENIZER = ("tokenizer.json", "tokenizer_config.json")
 CARD = "README.md"
 # the first words of the file that Git leaves in place of a large file
@@ -220,8 +197,12 @@ def _replace_use(card: str, use: str, folder: Path) -> str:
     task = re.search(r'pipeline\("([\w-]+)"', old)
     if not task:
         return card
-    versions = {"torch": torch.__version__, "transformers": transformers.__version__}
-    return body + use.format(task=task[1], folder=folder.as_posix(), **versions)
+    return body + use.format(
+        task=task[1],
+        folder=folder.as_posix(),
+        torch=torch.__version__,
+        transformers=transformers.__version__,
+    )
 
 
 @torch.no_grad()

@@ -36,21 +36,16 @@ class Fixed(SelfAttention):
         return 0
 
     def compute_scores(self, X: Tensor, memory: Tensor | None = None) -> Tensor:
-        """Returns the learned scores W [1, heads, n, m]."""
-        if memory is None:
-            memory = X
-        return self._select_weights(X, memory)[None]
-
-    def _select_weights(self, X: Tensor, memory: Tensor) -> Tensor:
-        """Cuts the learned weights W to [heads, n, m]; ValueError for more tokens than `positions`."""
-        n, m = X.shape[1], memory.shape[1]
+        """Cuts the learned scores W to [1, heads, n, m]; ValueError for more tokens than `positions`."""
+        n = X.shape[1]
+        m = n if memory is None else memory.shape[1]
         longest = max(n, m)
         if longest > self.positions:
             raise ValueError(
                 f"{self.name}: weights for {self.positions} positions; a sequence has {longest}: shorten the sequence, "
                 "or build the model with more `positions`"
             )
-        return self.W[:, :n, :m]
+        return self.W[None, :, :n, :m]
 
     def compute_weighted_values(self, X: Tensor, mask: Mask, memory: Tensor) -> Tensor:
         """Weighs values by the softmax of learned scores; returns the sums of all heads side by side [batch, n, h]."""
@@ -96,7 +91,7 @@ class Hadamard(Fixed):
             memory = X
         products = self.compute_products(X, memory)
         # W / s takes heads n^2 divisions, the products / s batch heads n^2.
-        factors = self._select_weights(X, memory) / self.s
+        factors = super().compute_scores(X, memory) / self.s
         # Under autocast W is float32; scores in float32 would take twice the memory of the products.
         return products * factors.to(products.dtype)
 

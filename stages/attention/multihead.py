@@ -147,7 +147,6 @@ class AsMultiheadAttention(nn.Module):
         return T if self.batch_first else T.transpose(0, 1)
 
     def _check_mask(self, name: str, mask: Tensor, *shapes: tuple[int, ...]) -> None:
-        """Raises ValueError for a mask of another shape or type."""
         if tuple(mask.shape) in shapes and (mask.dtype == torch.bool or mask.is_floating_point()):
             return
         expected = " or ".join(map(str, shapes))

@@ -12,13 +12,6 @@ from torch.nn.modules import module as modules
 # A mask broadcasts to [batch, heads, n, m] and holds booleans (True = seen) or numbers to add to the scores. `None`:
 # everything is seen.
 Mask = Tensor | None
-# PyTorch's hooks on all modules, as profilers register them
-GLOBAL_HOOKS = (
-    modules._global_forward_hooks,
-    modules._global_forward_pre_hooks,
-    modules._global_backward_hooks,
-    modules._global_backward_pre_hooks,
-)
 
 
 def is_plain(layer: nn.Module) -> bool:
@@ -34,7 +27,8 @@ def is_plain(layer: nn.Module) -> bool:
         return False
     # Asked at every call, because a hook may come between two calls.
     own_hooks = layer._forward_hooks, layer._forward_pre_hooks, layer._backward_hooks, layer._backward_pre_hooks
-    return not any(own_hooks) and not any(GLOBAL_HOOKS)
+    # Profilers, for example, register hooks on all modules.
+    return not any(own_hooks) and not modules._has_any_global_hook()
 
 
 def apply_linear_layers(X: Tensor, *layers: nn.Linear) -> tuple[Tensor, ...]:
@@ -135,16 +129,12 @@ def join_masks(first: Mask, second: Mask) -> Mask:
     """
     if first is None:
         return second
-    if second is None:
-        return first
-    if first.dtype == torch.bool and second.dtype == torch.bool:
-        return first & second
-    if first.dtype == torch.bool:
+    # Numbers to add are masked as scores are.
+    if first.dtype != torch.bool:
+        return mask_scores(first, second)
+    if second is None or second.dtype != torch.bool:
         return join_masks(second, first)
-    if second.dtype != torch.bool:
-        return first + second
-    shape = torch.broadcast_shapes(first.shape, second.shape)
-    return mask_scores(first.expand(shape), second)
+    return first & second
 
 
 def check_inputs(

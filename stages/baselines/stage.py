@@ -41,19 +41,17 @@ def score_classification(task: str) -> Iterator[Observation]:
     """Yields the scores of all baselines on all validation splits of a GLUE task; each baseline is fitted once."""
     train = pd.read_parquet(TASK_FOLDER / task / "train.parquet")
     splits = {name: pd.read_parquet(table) for name, table in list_validation_tables(task).items()}
-    examples = pd.concat(splits.values(), ignore_index=True)
-    predicted = {name: predict_linear(task, train, examples, name) for name in FEATURES}
-    # Predictions are in the order of the splits.
-    start = 0
-    for evaluated_on, split in splits.items():
+    examples = pd.concat(splits)
+    for name in FEATURES:
+        examples[name] = predict_linear(task, train, examples, name)
+    for evaluated_on in splits:
+        split = examples.loc[evaluated_on]
         truth = split["label"].to_numpy()
-        stop = start + len(truth)
         constant = score_constant(task, train["label"].to_numpy(), truth)
         yield from _list_observations("most_frequent", task, evaluated_on, constant, len(truth))
-        for name, answered in predicted.items():
-            metrics = compute_metrics(task, answered[start:stop], truth)
+        for name in FEATURES:
+            metrics = compute_metrics(task, split[name].to_numpy(), truth)
             yield from _list_observations(name, task, evaluated_on, metrics, len(truth))
-        start = stop
 
 
 def score_constant(task: str, train: np.ndarray, truth: np.ndarray) -> dict[str, float]:

@@ -47,6 +47,6 @@ def measure_run(run: FinetuningRun, folder: Path) -> list[Observation]:
     rows = []
     for evaluated_on, predicted in read_predictions(folder).items():
         labels = read_examples(tables[evaluated_on])["label"]
-        for metric, value in compute_metrics(run.task, np.array(predicted), labels).items():
-            rows.append(run.make_observation(evaluated_on, metric, value, len(predicted)))
+        metrics = compute_metrics(run.task, np.array(predicted), labels)
+        rows += run.make_observations(evaluated_on, metrics, len(predicted))
     return rows

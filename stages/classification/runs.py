@@ -1,5 +1,6 @@
 """Runs on a pre-trained or fine-tuned model as records, without torch. Equal runs share a job."""
 
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -48,22 +49,25 @@ class ModelRun(Run):
         """Name of the run in progress and errors."""
         return f"{self.model_name} {self.task}, pre-training seed {self.pretraining_seed}, seed {self.seed}"
 
-    def make_observation(self, evaluated_on: str, metric: str, value: float, n: int, **columns: str) -> Observation:
-        """Makes an observation from a measurement of the run on `n` examples.
+    def make_observations(
+        self, evaluated_on: str, metrics: dict[str, float], n: int, **columns: str
+    ) -> Iterator[Observation]:
+        """Makes an observation from each metric of the run, measured on `n` examples.
 
         `evaluated_on` is a validation split, as the papers call it (`mnli_m`; usually the task's name).
         """
-        return Observation(
-            task=self.task,
-            evaluated_on=evaluated_on,
-            metric=metric,
-            value=float(value),
-            n=n,
-            pretraining_seed=self.pretraining_seed,
-            finetuning_seed=self.seed,
-            **self.columns,
-            **columns,
-        )
+        for metric, value in metrics.items():
+            yield Observation(
+                task=self.task,
+                evaluated_on=evaluated_on,
+                metric=metric,
+                value=float(value),
+                n=n,
+                pretraining_seed=self.pretraining_seed,
+                finetuning_seed=self.seed,
+                **self.columns,
+                **columns,
+            )
 
 
 class TunedRun(ModelRun):

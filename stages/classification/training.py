@@ -15,6 +15,7 @@ import numpy as np
 import pandas as pd
 import torch
 from tokenizers import Tokenizer
+from torch import Tensor
 from torch.nn import functional
 from transformers.utils import logging
 
@@ -108,16 +109,15 @@ def train_and_predict(
 
 @read_once(8)
 def encode_table(table: Path, tokenizer: Path, maximum_length: int) -> Encoded:
-    """Reads and tokenises the table of a task (`encode_frame`). The result is cached and must not be changed."""
-    return encode_frame(pd.read_parquet(table), tokenizer, maximum_length)
+    """Reads and tokenises the table of a task. The result is cached and must not be changed.
 
-
-def encode_frame(frame: pd.DataFrame, tokenizer: Path, maximum_length: int) -> Encoded:
-    """Tokenises the examples of a frame with columns text_a, text_b (null for a single text) and label, in order.
-
-    An example has at most `maximum_length` tokens, [CLS] and [SEP] included; the longer text is cut first.
+    The columns are text_a, text_b (null for a single text) and label. An example has at most `maximum_length` tokens,
+    [CLS] and [SEP] included; the longer text is cut first.
     """
+    frame = pd.read_parquet(table)
     words = Tokenizer.from_file(str(tokenizer))
+    # [MASK] in a text is a word, not the token
+    words.encode_special_tokens = True
     words.enable_truncation(maximum_length)
     words.no_padding()
     # The tokenizer takes a text or a pair of texts.
@@ -161,7 +161,7 @@ def import_operator(weights: Path) -> None:
 def train_model(model: WithOperator, examples: Encoded, run: TunedRun) -> None:
     """Trains a classifier by cross-entropy or, where the model has a single output, a regression by squared error."""
 
-    def compute_loss(indices: np.ndarray) -> torch.Tensor:
+    def compute_loss(indices: np.ndarray) -> Tensor:
         with open_autocast(run.training.precision):
             logits = compute_logits(model, examples, indices).float()
         labels = torch.from_numpy(examples.labels[indices]).to(find_device())
@@ -173,7 +173,7 @@ def train_model(model: WithOperator, examples: Encoded, run: TunedRun) -> None:
 
 
 def train_epochs(
-    model: WithOperator, lengths: list[int], run: TunedRun, loss_of: Callable[[np.ndarray], torch.Tensor]
+    model: WithOperator, lengths: list[int], run: TunedRun, loss_of: Callable[[np.ndarray], Tensor]
 ) -> None:
     """Trains a model in place for all epochs of a recipe; the model is left in training mode.
 
@@ -208,7 +208,7 @@ def train_epochs(
     updates.read()
 
 
-def compute_logits(model, examples: Encoded, indices: np.ndarray) -> torch.Tensor:
+def compute_logits(model, examples: Encoded, indices: np.ndarray) -> Tensor:
     """Returns the logits [len(indices), outputs] of the examples at `indices`, padded to the longest example."""
     ids = pad_sequences(examples.ids, indices)
     types = pad_sequences(examples.types, indices)

@@ -26,33 +26,32 @@ def plan_runs(settings: Settings, models: list[tuple[str, str]]) -> list[Finetun
     section = settings.convergence
     protocol = section.protocol
     plan = []
-    for operator, size in models:
-        combinations = product(section.tasks, settings.pretraining.seeds, section.steps, section.seeds)
-        for task, number, step, seed in combinations:
-            weights = find_model_after(operator, size, number, step)
-            keep = None
-            # The model of the last step is the model that stage finetuning starts from. A run that both stages ask
-            # for is one job, and keeps its model where stage finetuning does.
-            if step == settings.pretraining.steps:
-                weights = find_pretrained(operator, size, number)
-                keep = find_kept_folder(settings, (protocol, operator, size), task, number, seed)
-            run = FinetuningRun(
-                task=task,
-                pretraining_seed=number,
-                seed=seed,
-                weights=str(weights),
-                keep=keep,
-                training=settings.finetuning[protocol],
-                # The condition keeps the rows of different steps apart.
-                columns={
-                    "stage": "convergence",
-                    "protocol": protocol,
-                    "operator": operator,
-                    "size": size,
-                    "condition": f"step={step}",
-                },
-            )
-            plan.append(run)
+    combinations = product(models, section.tasks, settings.pretraining.seeds, section.steps, section.seeds)
+    for (operator, size), task, number, step, seed in combinations:
+        weights = find_model_after(operator, size, number, step)
+        keep = None
+        # The model of the last step is the model that stage finetuning starts from. A run that both stages ask for is
+        # one job, and keeps its model where stage finetuning does.
+        if step == settings.pretraining.steps:
+            weights = find_pretrained(operator, size, number)
+            keep = find_kept_folder(settings, (protocol, operator, size), task, number, seed)
+        run = FinetuningRun(
+            task=task,
+            pretraining_seed=number,
+            seed=seed,
+            weights=str(weights),
+            keep=keep,
+            training=settings.finetuning[protocol],
+            # The condition keeps the rows of different steps apart.
+            columns={
+                "stage": "convergence",
+                "protocol": protocol,
+                "operator": operator,
+                "size": size,
+                "condition": f"step={step}",
+            },
+        )
+        plan.append(run)
     return plan
 
 

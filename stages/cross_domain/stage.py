@@ -78,8 +78,7 @@ def write_outputs(
             for split, table in list_validation_tables(task).items():
                 gold = read_examples(table)["label"].to_numpy()
                 metrics = compute_metrics(np.array(predictions[split]), gold, run.task, task, positive)
-                for metric, value in metrics.items():
-                    rows.append(run.make_observation(split, metric, value, len(gold)))
+                rows += run.make_observations(split, metrics, len(gold))
     return rows, {}
 
 

@@ -4,18 +4,17 @@
 """
 
 import math
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass
+from operator import add
 
 import numpy as np
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 from torch.nn import functional
 
-from stages.attention.configuration import OperatorConfig, make_configuration
 from stages.encoder_decoder.pairs import PAD, Pairs
 from stages.encoder_decoder.run import TranslationRun
-from stages.encoder_decoder.transformer import Attention, DecoderLayer, EncoderLayer, FeedForward, Transformer
-from stages.schema.training_sections import Sized
+from stages.encoder_decoder.transformer import Transformer
 from stages.training.batches import pad_sequences, sort_into_batches
 from stages.training.optimisation import (
     DROPOUT,
@@ -50,55 +49,13 @@ class Counts:
     pairs: int = 0
 
     def __add__(self, other: "Counts") -> "Counts":
-        pairs = zip(vars(self).values(), vars(other).values(), strict=True)
-        return Counts(*(mine + theirs for mine, theirs in pairs))
+        return Counts(*map(add, astuple(self), astuple(other)))
 
 
 def build_model(run: TranslationRun, words: tuple[int, int]) -> Transformer:
     """Builds a run's model from the seed, on this process's device."""
     seed_torch(run.seed, INITIALISATION)
-    return assemble_model(run, words).to(find_device())
-
-
-def assemble_model(run: TranslationRun, words: tuple[int, int]) -> Transformer:
-    """Builds the model of a run from the global generator; device `meta` builds shapes without memory."""
-    recipe = run.training
-    layers = range(recipe.layers)
-    # The order of the constructors decides which random numbers each layer draws.
-    encoder = [EncoderLayer(build_attention(run), build_feed_forward(run)) for _ in layers]
-    decoder = [DecoderLayer(build_attention(run), build_attention(run), build_feed_forward(run)) for _ in layers]
-    return Transformer(
-        encoder,
-        decoder,
-        words,
-        recipe.hidden,
-        recipe.positions,
-        recipe.dropout,
-        shared=recipe.vocabulary == "shared",
-    )
-
-
-def configure_operator(run: TranslationRun) -> OperatorConfig:
-    """Configures a run's operator without dropout on the attention weights, as in both sources."""
-    # The fields of Sized are layers, hidden, heads, intermediate and positions.
-    sizes = run.training.model_dump(include={*Sized.model_fields})
-    return make_configuration(run.operator, **sizes, attention_probs_dropout_prob=0.0)
-
-
-def build_attention(run: TranslationRun) -> Attention:
-    """Builds an attention sublayer with the operator of a run; OverParameters attends like the original there."""
-    operator = configure_operator(run).build_self_attention(output=True)
-    return Attention(operator, run.training.dropout)
-
-
-def build_feed_forward(run: TranslationRun) -> FeedForward:
-    """Builds a feed-forward sublayer, or for OverParameters attention over as many weights."""
-    config = configure_operator(run)
-    hidden, width = config.hidden_size, config.intermediate_size
-    replacement = config.build_feed_forward()
-    if replacement is None:
-        replacement = nn.Sequential(nn.Linear(hidden, width), nn.ReLU()), width
-    return FeedForward(*replacement, hidden, run.training.dropout)
+    return Transformer(run, words).to(find_device())
 
 
 def compute_rate(step: int, hidden: int, warmup: int) -> float:

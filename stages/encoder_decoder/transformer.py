@@ -15,21 +15,41 @@ import math
 import torch
 from torch import Tensor, nn
 
-from stages.attention.base import SelfAttention
+from stages.attention.configuration import OperatorConfig, make_configuration
 from stages.encoder_decoder.pairs import PAD
+from stages.encoder_decoder.run import TranslationRun
+from stages.schema.training_sections import Sized
 
 # Epsilon of LayerNorm, as in the tutorial (Keras).
 EPSILON = 1e-6
 
 
-class Attention(nn.Module):
-    """An operator with an output projection, then dropout, residual sum and LayerNorm."""
+def configure_operator(run: TranslationRun) -> OperatorConfig:
+    """Configures a run's operator without dropout on the attention weights, as in both sources."""
+    # The fields of Sized are layers, hidden, heads, intermediate and positions.
+    sizes = run.training.model_dump(include={*Sized.model_fields})
+    return make_configuration(run.operator, **sizes, attention_probs_dropout_prob=0.0)
 
-    def __init__(self, operator: SelfAttention, dropout: float):
+
+class Sublayer(nn.Module):
+    """A part of a layer, whose output passes dropout, residual sum and LayerNorm."""
+
+    def __init__(self, run: TranslationRun):
         super().__init__()
-        self.operator = operator
-        self.dropout = nn.Dropout(dropout)
-        self.norm = nn.LayerNorm(operator.hidden, eps=EPSILON)
+        self.dropout = nn.Dropout(run.training.dropout)
+        self.norm = nn.LayerNorm(run.training.hidden, eps=EPSILON)
+
+    def add_output(self, X: Tensor, output: Tensor) -> Tensor:
+        """Adds the sublayer's output for X to X; returns hidden states."""
+        return self.norm(X + self.dropout(output))
+
+
+class Attention(Sublayer):
+    """The operator of a run, with an output projection; OverParameters attends like the original."""
+
+    def __init__(self, run: TranslationRun):
+        super().__init__(run)
+        self.operator = configure_operator(run).build_self_attention(output=True)
 
     def forward(
         self,
@@ -39,32 +59,34 @@ class Attention(nn.Module):
         causal: bool = False,
     ) -> Tensor:
         """Computes hidden states; `memory` gives keys and values (`None`: X); `causal`: a token sees no later token."""
-        attended = self.operator(X, mask, memory, causal)
-        return self.norm(X + self.dropout(attended))
+        return self.add_output(X, self.operator(X, mask, memory, causal))
 
 
-class FeedForward(nn.Module):
-    """A network `inner` for every position, and a Linear layer back; then dropout, residual sum and LayerNorm."""
+class FeedForward(Sublayer):
+    """A network `inner` for every position, or for OverParameters attention over as many weights; a Linear layer."""
 
-    def __init__(self, inner: nn.Module, width: int, hidden: int, dropout: float):
-        super().__init__()
-        self.inner = inner
+    def __init__(self, run: TranslationRun):
+        super().__init__(run)
+        config = configure_operator(run)
+        hidden, width = config.hidden_size, config.intermediate_size
+        replacement = config.build_feed_forward()
+        if replacement is None:
+            replacement = nn.Sequential(nn.Linear(hidden, width), nn.ReLU()), width
+        self.inner, width = replacement
         self.output = nn.Linear(width, hidden)
-        self.dropout = nn.Dropout(dropout)
-        self.norm = nn.LayerNorm(hidden, eps=EPSILON)
 
     def forward(self, X: Tensor) -> Tensor:
         """Computes hidden states."""
-        return self.norm(X + self.dropout(self.output(self.inner(X))))
+        return self.add_output(X, self.output(self.inner(X)))
 
 
 class EncoderLayer(nn.Module):
     """Self-attention, then a feed-forward network."""
 
-    def __init__(self, attention: Attention, feed_forward: FeedForward):
+    def __init__(self, run: TranslationRun):
         super().__init__()
-        self.attention = attention
-        self.feed_forward = feed_forward
+        self.attention = Attention(run)
+        self.feed_forward = FeedForward(run)
 
     def forward(self, X: Tensor, mask: Tensor) -> Tensor:
         """Computes hidden states."""
@@ -74,11 +96,11 @@ class EncoderLayer(nn.Module):
 class DecoderLayer(nn.Module):
     """Masked self-attention, cross-attention, then a feed-forward network."""
 
-    def __init__(self, attention: Attention, cross: Attention, feed_forward: FeedForward):
+    def __init__(self, run: TranslationRun):
         super().__init__()
-        self.attention = attention
-        self.cross = cross
-        self.feed_forward = feed_forward
+        self.attention = Attention(run)
+        self.cross = Attention(run)
+        self.feed_forward = FeedForward(run)
 
     def forward(
         self,
@@ -95,29 +117,24 @@ class DecoderLayer(nn.Module):
 class Transformer(nn.Module):
     """Encodes source ids, and decodes a target prefix to hidden states whose `output` scores the next target token.
 
-    `words` are the sizes of both vocabularies; `positions` is the longest sequence, in tokens. If `shared`, a single
-    matrix serves as both embeddings and, transposed, as the output (Vaswani et al., section 3.4); otherwise there are
-    three matrices, and the output has a bias (the tutorial).
+    Weights are drawn from the global generator. `words` are the sizes of both vocabularies. With a shared vocabulary, a
+    single matrix serves as both embeddings and, transposed, as the output (Vaswani et al., section 3.4); otherwise
+    there are three matrices, and the output has a bias (the tutorial).
     """
 
-    def __init__(
-        self,
-        encoder: list[EncoderLayer],
-        decoder: list[DecoderLayer],
-        words: tuple[int, int],
-        hidden: int,
-        positions: int,
-        dropout: float,
-        shared: bool,
-    ):
+    def __init__(self, run: TranslationRun, words: tuple[int, int]):
         super().__init__()
-        self.encoder = nn.ModuleList(encoder)
-        self.decoder = nn.ModuleList(decoder)
+        recipe = run.training
+        hidden = recipe.hidden
+        shared = recipe.vocabulary == "shared"
+        # The order of the constructors decides which random numbers each layer draws.
+        self.encoder = nn.ModuleList(EncoderLayer(run) for _ in range(recipe.layers))
+        self.decoder = nn.ModuleList(DecoderLayer(run) for _ in range(recipe.layers))
         self.source = nn.Embedding(words[0], hidden)
         self.target = self.source if shared else nn.Embedding(words[1], hidden)
         self.output = nn.Linear(hidden, words[1], bias=not shared)
-        self.dropout = nn.Dropout(dropout)
-        self.register_buffer("places", compute_sinusoids(positions, hidden), persistent=False)
+        self.dropout = nn.Dropout(recipe.dropout)
+        self.register_buffer("places", compute_sinusoids(recipe.positions, hidden), persistent=False)
         initialise(self, hidden)
         if shared:
             # Tied after the initialisation, so that the matrix starts as an embedding.

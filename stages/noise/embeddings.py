@@ -50,26 +50,14 @@ def predict_under_noise(
     spared = torch.tensor([words.token_to_id(name) for name in names], device=find_device())
     # The level of noise is a share of this norm.
     norm = measure_average_norm(model, examples, setting.place, spared)
-    predictions = {}
-    for level in setting.levels:
+    # The first level is 0. Without noise, all seeds would give the same predictions.
+    predictions = {"noise=0": [predict_examples(model, examples, precision)]}
+    for level in setting.levels[1:]:
         drawn = []
-        predictions[f"noise={level:g}"] = drawn
-        # Without noise, all seeds would give the same predictions.
-        if not level:
-            drawn.append(predict_examples(model, examples, precision))
-            continue
         for seed in setting.seeds:
-            noise = add_noise(
-                model,
-                kind=setting.kind,
-                place=setting.place,
-                level=level,
-                norm=norm,
-                seed=seed,
-                spared=spared,
-            )
-            with noise:
+            with add_noise(model, setting, level, norm, seed, spared):
                 drawn.append(predict_examples(model, examples, precision))
+        predictions[f"noise={level:g}"] = drawn
     return predictions
 
 
@@ -106,8 +94,7 @@ def measure_average_norm(
 @contextmanager
 def add_noise(
     model: nn.Module,
-    kind: str,
-    place: str,
+    setting: Noise,
     level: float,
     norm: float,
     seed: int,
@@ -127,11 +114,11 @@ def add_noise(
         ids = arguments[0] if arguments else keywords["input_ids"]
         G = torch.randn(output.shape, generator=generator, device=output.device)
         noised = ~torch.isin(ids, spared)[..., None]
-        factors = compute_factors(G, kind, level, norm) * noised
+        factors = compute_factors(G, setting.kind, level, norm) * noised
         # output + G * factors
         return torch.addcmul(output, G.to(output.dtype), factors.to(output.dtype))
 
-    hook = find_noised_module(model, place).register_forward_hook(add_to_output, with_kwargs=True)
+    hook = find_noised_module(model, setting.place).register_forward_hook(add_to_output, with_kwargs=True)
     try:
         yield
     finally:

@@ -71,8 +71,7 @@ def write_outputs(done: list[tuple[NoiseRun, Path, dict]]) -> tuple[list[Observa
     for run, _, result in done:
         for split, evaluated in result.items():
             for condition, metrics in evaluated["conditions"].items():
-                for metric, value in metrics.items():
-                    rows.append(run.make_observation(split, metric, value, evaluated["n"], condition=condition))
+                rows += run.make_observations(split, metrics, evaluated["n"], condition=condition)
     return rows, {}
 
 

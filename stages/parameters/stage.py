@@ -1,25 +1,27 @@
 """Counts the parameters of every operator at every size of `models`.
 
 Reads only params.yaml. Writes data/observations/parameters.csv: parameters of a layer's self-attention and feed-forward
-network (closed formulas, checked against a built layer), and of the whole masked-LM model and the two-label classifier
-with BERT's vocabulary; and the spread (standard deviation) of the attention scores before training, the only number
-that `variants` change here. At separate sizes, the file has the layers that the blog post on Hadamard attention
-(`blog`) and the draft section "Attention over Parameters" (`draft`) count.
+network, of the whole masked-LM model and of the two-label classifier with BERT's vocabulary, all counted on built
+models; and the spread (standard deviation) of the attention scores before training, the only number that `variants`
+change here. At separate sizes, the file has the layers that the blog post on Hadamard attention (`blog`) and the draft
+section "Attention over Parameters" (`draft`) count.
 """
+
+from collections.abc import Iterator
 
 import torch
 
 from stages.attention import counts
-from stages.attention.operators import OPERATORS
+from stages.attention.operators import OPERATORS, find_operator_class
 from stages.encoder_decoder.run import TranslationRun
-from stages.encoder_decoder.steps import assemble_model
+from stages.encoder_decoder.transformer import Transformer
 from stages.files import observations
 from stages.files.observations import Observation
 from stages.schema.settings import Settings
 from stages.schema.translation_sections import TranslationProtocol
 
-# as in the blog post's text; 8 heads follow from the blog's count
-BLOG = {"hidden": 512, "heads": 8, "positions": 40}
+# as in the blog post's text; 8 heads follow from the blog's count, which leaves the feed-forward network out
+BLOG = {"hidden": 512, "heads": 8, "positions": 40, "intermediate": 2048}
 # Vaswani et al. 2017, Table 3, base; the number of parameters depends neither on dropout nor on positions
 BASE = {
     "layers": 6,
@@ -51,16 +53,16 @@ def count_operator(name: str, variant: dict, size: str, model: dict[str, int], d
     `first_score_spread` exists if the operator has a formula.
 
     Raises:
-        ValueError: a formula and the built layer differ.
+        ValueError: the operator's formula for the feed-forward network and the built layer differ.
     """
     values = counts.count_layer(variant, model)
-    formulas = counts.compute_layer_formulas(variant, model)
-    if not values.items() <= formulas.items():
+    weights, biases = find_operator_class(variant).count_feed_forward_weights(model["hidden"], model["intermediate"])
+    built = values["feed_forward_parameters"]
+    if weights + biases != built:
         raise ValueError(
-            f"{name} at {size}: {formulas} parameters by formula, {values} in the built layer; correct the formulas "
-            "of the operator's class"
+            f"{name} at {size}: a feed-forward network of {weights} weights and {biases} biases by formula, of {built} "
+            "parameters in the built layer; correct `count_feed_forward_weights` of the operator's class"
         )
-    values.update(formulas)
     for kind in counts.MODELS:
         values[kind] = counts.count_model_parameters(kind, variant, model)
     spread = counts.compute_first_score_spread(variant, model, deviation)
@@ -70,45 +72,35 @@ def count_operator(name: str, variant: dict, size: str, model: dict[str, int], d
     return [Observation(metric=metric, value=value, **shared) for metric, value in values.items()]
 
 
-def count_small_sources() -> list[Observation]:
+def count_small_sources() -> Iterator[Observation]:
     """Counts the parameters whose numbers the two small sources print: a blog post, and a draft section.
 
-    Returns:
+    Yields:
         Rows of size `blog` with `attention_block_parameters`; rows of size `draft` with `feed_forward_weights` (of a
         feed-forward sublayer) and `translation_parameters` (of a whole model).
     """
-    rows = []
     metric = "attention_block_parameters"
     for operator in ("original", "hadamard", "fixed"):
-        value = counts.compute_attention_formulas(operator, BLOG)[metric]
-        rows.append(Observation(stage="parameters", size="blog", metric=metric, operator=operator, value=value))
+        value = counts.count_layer(operator, BLOG)[metric]
+        yield Observation(stage="parameters", size="blog", metric=metric, operator=operator, value=value)
     sublayer = {"stage": "parameters", "size": "draft", "metric": "feed_forward_weights"}
     plain = 2 * BASE["hidden"] * BASE["intermediate"]
-    rows.append(Observation(operator="original", value=plain, **sublayer))
+    yield Observation(operator="original", value=plain, **sublayer)
     for operator, condition, heads, pairs in DRAFT_SUBLAYERS:
         # The draft's first formula, without biases: queries and output have h columns, keys and values a column a pair.
         value = 2 * heads * HEAD_WIDTH * (BASE["hidden"] + pairs)
-        rows.append(Observation(operator=operator, condition=condition, value=value, **sublayer))
-    return [*rows, *count_translation_models()]
-
-
-def count_translation_models() -> list[Observation]:
-    """Counts `translation_parameters` of the models in the draft's table: the base of Vaswani et al. 2017 and two more.
-
-    These two have attention over parameters in place of the feed-forward network.
-    """
+        yield Observation(operator=operator, condition=condition, value=value, **sublayer)
+    # The models of the draft's table: the base of Vaswani et al. 2017, and two with attention over parameters.
     model = {"stage": "parameters", "size": "draft", "metric": "translation_parameters"}
     # `model_construct` takes a recipe that lacks the settings of training.
     training = TranslationProtocol.model_construct(**BASE)
-    rows = []
     for operator in ("original", "over_parameters", "over_parameters_wide"):
         run = TranslationRun.model_construct(operator=operator, training=training)
         # A count needs no weights.
         with torch.device("meta"):
-            parameters = assemble_model(run, (SUB_WORDS, SUB_WORDS)).parameters()
+            parameters = Transformer(run, (SUB_WORDS, SUB_WORDS)).parameters()
         total = sum(parameter.numel() for parameter in parameters)
-        rows.append(Observation(operator=operator, value=total, **model))
-    return rows
+        yield Observation(operator=operator, value=total, **model)
 
 
 def main(settings: Settings) -> dict:

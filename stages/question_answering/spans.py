@@ -14,6 +14,7 @@ from typing import NamedTuple
 import numpy as np
 import pandas as pd
 import torch
+from torch import Tensor
 from torch.nn import functional
 
 from stages.attention.bert import OperatorBertForQuestionAnswering
@@ -43,7 +44,7 @@ def train_on_questions(
     lengths = [len(window.ids) for window in windows]
     longest = max(lengths)
 
-    def compute_loss(indices: np.ndarray) -> torch.Tensor:
+    def compute_loss(indices: np.ndarray) -> Tensor:
         batch = [windows[i] for i in indices]
         starts, ends, _ = _score_tokens(model, batch, longest, run.training.precision)
         spans = torch.tensor([window.span for window in batch], device=starts.device)
@@ -73,7 +74,7 @@ def answer_questions(
     windows = encode_questions(table, tokenizer, recipe)
     contexts = pd.read_parquet(table, columns=["context"])["context"]
     spans = score_windows(model, windows, recipe)
-    threshold = recipe.null_threshold if unanswerable else None
+    threshold = recipe.null_threshold if unanswerable else math.inf
     return choose_answers(contexts, windows, spans, threshold)
 
 
@@ -98,13 +99,13 @@ def choose_answers(
     contexts: pd.Series,
     windows: list[Window],
     spans: list[Span],
-    null_threshold: float | None,
+    null_threshold: float,
 ) -> list[str]:
     """Turns the best span of every window into an answer for every question.
 
     A question of several windows takes the span with the highest score, and the text from the first to the last
     character of that span. The text is empty where no window holds a token of the context, or where the score for no
-    answer exceeds the score of the span by more than `null_threshold` (None: never).
+    answer exceeds the score of the span by more than `null_threshold`.
     """
     # Windows of a question are adjacent.
     answers = []
@@ -112,14 +113,11 @@ def choose_answers(
     for number, group in groupby(pairs, key=lambda pair: pair[0].question):
         candidates = list(group)
         window, span = max(candidates, key=lambda pair: pair[1].score)
-        # No window holds a token of the context.
-        unanswered = math.isinf(span.score)
-        if null_threshold is not None:
-            # as in BERT's code
-            null = min(candidate.null for _, candidate in candidates)
-            unanswered = unanswered or null - span.score > null_threshold
+        # the lowest score for no answer, as in BERT's code
+        null = min(candidate.null for _, candidate in candidates)
         text = ""
-        if not unanswered:
+        # The score is infinite if no window holds a token of the context.
+        if math.isfinite(span.score) and null - span.score <= null_threshold:
             start, _ = window.offsets[span.first - window.begin]
             _, end = window.offsets[span.last - window.begin]
             text = contexts[number][start:end]
@@ -149,11 +147,11 @@ def score_windows(
 
 
 def find_best_span(
-    starts: torch.Tensor,
-    ends: torch.Tensor,
-    allowed: torch.Tensor,
+    starts: Tensor,
+    ends: Tensor,
+    allowed: Tensor,
     longest: int,
-) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+) -> tuple[Tensor, Tensor, Tensor]:
     """Finds in every row the span for which starts[first] + ends[last] is highest, among all spans.
 
     Args:
@@ -185,7 +183,7 @@ def _score_tokens(
     windows: list[Window],
     longest: int,
     precision: str,
-) -> tuple[torch.Tensor, ...]:
+) -> tuple[Tensor, ...]:
     """Scores [windows, n] of every token as the first and as the last of an answer, and the tokens of the context."""
     # Padding is limited to `longest`, the tokens of the longest window of the table.
     ids, types, mask, context = pad_windows(windows, longest)
@@ -198,12 +196,10 @@ def _score_tokens(
             attention_mask=mask if has_padding else None,
             token_type_ids=types.to(find_device()),
         )
-    scores = []
-    for logits in (output.start_logits, output.end_logits):
-        masked = logits.float().masked_fill(mask == 0, -torch.inf)
-        # In training, scores stay on the device, and an update checks its gradients instead.
-        if not model.training:
-            require_finite(logits, f"question {windows[0].question}, or another of its batch")
-            masked = masked.cpu()
-        scores.append(masked)
+    logits = torch.stack([output.start_logits, output.end_logits])
+    scores = logits.float().masked_fill(mask == 0, -torch.inf)
+    # In training, scores stay on the device, and an update checks its gradients instead.
+    if not model.training:
+        require_finite(logits, f"question {windows[0].question}, or another of its batch")
+        scores = scores.cpu()
     return *scores, context

@@ -122,8 +122,7 @@ def write_outputs(done: list[tuple[AnsweringRun, Path, dict]]) -> tuple[list[Obs
             for run, folder in runs_of_model:
                 table, metrics = _score_answers(run, folder)
                 tables.append(table)
-                for metric, value in metrics.items():
-                    rows.append(run.make_observation(run.set, metric, value, len(table)))
+                rows += run.make_observations(run.set, metrics, len(table))
             pd.concat(tables).to_parquet(output / f"{name}.parquet", index=False)
     return rows, {}
 

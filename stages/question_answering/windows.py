@@ -12,6 +12,7 @@ import numpy as np
 import pandas as pd
 import torch
 from tokenizers import Tokenizer
+from torch import Tensor
 
 from stages.files.storage import read_once
 from stages.schema.training_sections import QuestionAnswering
@@ -53,22 +54,22 @@ def encode_questions(
     """
     frame = pd.read_parquet(table)
     words = Tokenizer.from_file(str(tokenizer))
+    # [MASK] in a text is a word, not the token
+    words.encode_special_tokens = True
     words.no_truncation()
     words.no_padding()
     classifier = words.token_to_id("[CLS]")
     separator = words.token_to_id("[SEP]")
     # Many questions may ask about a context, which is tokenised once.
     texts = frame["context"].unique().tolist()
-    contexts = {}
-    encodings = words.encode_batch(texts, add_special_tokens=False)
-    for text, encoding in zip(texts, encodings, strict=True):
-        tokens = np.array(encoding.ids, dtype=np.int32)
-        offsets = np.array(encoding.offsets, dtype=np.int32).reshape(-1, 2)
-        contexts[text] = (tokens, offsets)
+    contexts = dict(zip(texts, words.encode_batch(texts, add_special_tokens=False), strict=True))
     questions = words.encode_batch(frame["question"].tolist(), add_special_tokens=False)
     windows = []
     for number, row in enumerate(frame.itertuples()):
-        tokens, offsets = contexts[row.context]
+        context = contexts[row.context]
+        tokens = context.ids
+        # an empty context has no offset that would give the array two columns
+        offsets = np.array(context.offsets, dtype=np.int32).reshape(-1, 2)
         before = [classifier, *questions[number].ids[: recipe.question_length], separator]
         begin = len(before)
         answer = None
@@ -118,7 +119,7 @@ def find_token_span(offsets: np.ndarray, start: int, end: int) -> tuple[int, int
     return (first, last) if first <= last else None
 
 
-def pad_windows(windows: list[Window], limit: int) -> tuple[torch.Tensor, ...]:
+def pad_windows(windows: list[Window], limit: int) -> tuple[Tensor, ...]:
     """Pads the windows of a batch to the longest window, rounded up, but not beyond `limit` tokens.
 
     Returns four tensors [windows, n], 0 or False at padding: the token ids; the token types, 1 from the context on; 1

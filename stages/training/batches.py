@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 import torch
+from torch import Tensor
 
 from stages.training.optimisation import find_device
 
@@ -41,7 +42,7 @@ def _cut_indices(indices: np.ndarray, size: int) -> list[np.ndarray]:
     return [indices[start : start + size] for start in range(0, len(indices), size)]
 
 
-def pad_sequences(sequences: Sequence[np.ndarray], indices: np.ndarray) -> torch.Tensor:
+def pad_sequences(sequences: Sequence[np.ndarray], indices: np.ndarray) -> Tensor:
     """Pads the chosen sequences of token ids with 0 to the longest: int64 [batch, longest], on this process's device.
 
     `indices`, [batch], are not empty.

@@ -11,7 +11,10 @@ from pathlib import Path
 
 import torch
 from safetensors import SafetensorError, safe_open
+from safetensors.torch import save as serialise
 from safetensors.torch import save_file
+from torch import Tensor, nn
+from torch.optim import AdamW
 
 from stages.files.storage import delete_path, make_temporary_sibling
 from stages.schema.scales import list_values
@@ -19,8 +22,8 @@ from stages.schema.scales import list_values
 
 def save(
     path: Path,
-    model: torch.nn.Module,
-    adamw: torch.optim.AdamW,
+    model: nn.Module,
+    adamw: AdamW,
     run: dict,
     progress: dict,
 ) -> None:
@@ -46,8 +49,8 @@ def save(
 
 def load(
     path: Path,
-    model: torch.nn.Module,
-    adamw: torch.optim.AdamW,
+    model: nn.Module,
+    adamw: AdamW,
     run: dict,
 ) -> dict | None:
     """Restores model and optimiser from an existing file.
@@ -68,7 +71,7 @@ def load(
         return None
 
 
-def _read_checkpoint(path: Path) -> tuple[dict[str, torch.Tensor], dict[str, str]]:
+def _read_checkpoint(path: Path) -> tuple[dict[str, Tensor], dict[str, str]]:
     """Reads tensors and state; KeyError if the content is not the saved content."""
     with safe_open(path, framework="pt") as file:
         state = file.metadata() or {}
@@ -78,20 +81,15 @@ def _read_checkpoint(path: Path) -> tuple[dict[str, torch.Tensor], dict[str, str
     return tensors, state
 
 
-def _compute_digest(tensors: dict[str, torch.Tensor], state: dict[str, str]) -> str:
+def _compute_digest(tensors: dict[str, Tensor], state: dict[str, str]) -> str:
     text = json.dumps(state, sort_keys=True)
     hashed = hashlib.sha256(text.encode())
-    for name, tensor in sorted(tensors.items()):
-        description = f"{name} {tensor.dtype} {list(tensor.shape)}"
-        hashed.update(description.encode())
-        # Flat, because a scalar cannot be viewed as bytes.
-        flat = tensor.cpu().reshape(-1)
-        hashed.update(flat.view(torch.uint8).numpy())
+    # The bytes have names, types, shapes and values, in an order that the library fixes.
+    hashed.update(serialise(tensors))
     return hashed.hexdigest()
 
 
 def _require_equal_settings(path: Path, saved: dict, run: dict) -> None:
-    """Raises ValueError, with a line for each differing setting."""
     there, here = list_values(saved), list_values(run)
     lines = []
     for key in dict.fromkeys([*here, *there]):
@@ -106,7 +104,7 @@ def _require_equal_settings(path: Path, saved: dict, run: dict) -> None:
 
 
 @torch.no_grad()
-def _restore_state(model: torch.nn.Module, adamw: torch.optim.AdamW, tensors: dict[str, torch.Tensor]) -> None:
+def _restore_state(model: nn.Module, adamw: AdamW, tensors: dict[str, Tensor]) -> None:
     """Sets parameters and optimiser to saved tensors; KeyError, with nothing set, if a parameter is missing."""
     saved = {name: tensors[f"parameter.{name}"] for name, _ in model.named_parameters()}
     for name, parameter in model.named_parameters():

@@ -78,12 +78,12 @@ def build_optimiser(
     for module in model.modules():
         if isinstance(module, SelfAttention) and module.score_rate is not None:
             for name in module.scores_alone:
-                multiples[id(getattr(module, name))] = module.score_rate
+                multiples[getattr(module, name)] = module.score_rate
     groups = {}
     for name, parameter in model.named_parameters():
         exempt = name.endswith("bias") or "LayerNorm" in name
         decay = 0.0 if exempt else weight_decay
-        multiple = multiples.get(id(parameter), 1.0)
+        multiple = multiples.get(parameter, 1.0)
         new_group = {"params": [], "weight_decay": decay, "multiple": multiple}
         group = groups.setdefault((decay, multiple), new_group)
         group["params"].append(parameter)

@@ -88,7 +88,8 @@ def search_by_beams(model: Transformer, source: Tensor, beams: int, alpha: float
             value = total[i, j].item() / compute_length_penalty(n, alpha)
             if value > best[i]:
                 best[i] = value
-                translations[i] = _strip_marks(prefix[i, j].tolist())
+                # Without the begin token, and without the end token, which ends the search for this hypothesis.
+                translations[i] = [word for word in prefix[i, j, 1:].tolist() if word != END]
         going_on = total.masked_fill(ends, NOTHING)
         living, chosen = going_on.topk(beams)
         prefix = prefix[rows, chosen]
@@ -106,11 +107,3 @@ def compute_length_penalty(tokens: int, alpha: float) -> float:
     # Beam search divides log probabilities by the penalty, in favour of long hypotheses (Wu et al. 2016, equation 14,
     # as in Vaswani et al.). For alpha = 0 the penalty is 1.
     return ((5 + tokens) / 6) ** alpha
-
-
-def _strip_marks(ids: list[int]) -> list[int]:
-    """Removes the begin token, and the end token with everything after: `[BEGIN, 7, 9, END, PAD]` -> `[7, 9]`."""
-    inner = ids[1:]
-    if END in inner:
-        return inner[: inner.index(END)]
-    return inner

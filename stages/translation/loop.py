@@ -24,6 +24,9 @@ from stages.translation.decoding import translate_pairs
 # Largest loss, in nats, whose exponential is still a finite float.
 LARGEST_LOSS = math.log(sys.float_info.max)
 
+# how sacrebleu cuts languages without spaces between words, by the first letters of the code
+UNSPACED = {"zh": "zh", "ja": "char", "ko": "char", "th": "char"}
+
 
 def train(run: TranslationRun, folder: Path) -> dict:
     """Trains a model, resuming from a checkpoint in the job's `folder`, and translates the scored split.
@@ -103,7 +106,7 @@ def _translate_scored_split(model: Transformer, run: TranslationRun) -> dict:
     beam = translate_pairs(model, pairs, tokenizer, recipe.precision, recipe.beams, recipe.length_penalty)
     result = {"greedy": greedy, "beam": beam}
     # `force` turns off the warning that the texts look tokenised: a generated sentence ends in a separate full stop.
-    metric = BLEU(force=True)
+    metric = BLEU(force=True, tokenize=UNSPACED.get(recipe.target[:2], "13a"))
     references = [texts["target"].tolist()]
     for name, sentences in {**result, "copy": texts["source"].tolist()}.items():
         result[f"{name}_bleu"] = metric.corpus_score(sentences, references).score

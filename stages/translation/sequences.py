@@ -15,7 +15,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from stages.encoder_decoder.run import TranslationRun
-from stages.encoder_decoder.steps import NO_CLIPPING, build_attention, build_feed_forward
+from stages.encoder_decoder.steps import NO_CLIPPING
 from stages.encoder_decoder.transformer import EncoderLayer, compute_sinusoids, initialise
 from stages.training.optimisation import (
     INITIALISATION,
@@ -68,9 +68,7 @@ class SequenceModel(nn.Module):
         if causal:
             seen = seen.tril()
         self.embed = embed
-        self.layers = nn.ModuleList(
-            EncoderLayer(build_attention(run), build_feed_forward(run)) for _ in range(recipe.layers)
-        )
+        self.layers = nn.ModuleList(EncoderLayer(run) for _ in range(recipe.layers))
         self.output = nn.Linear(recipe.hidden, outputs)
         self.register_buffer("places", compute_sinusoids(n, recipe.hidden), persistent=False)
         # The same mask serves all sequences and heads.

@@ -45,11 +45,8 @@ def train_and_evaluate(run: TranslationRun, folder: Path) -> dict:
 def plan_jobs(settings: Settings, operators: tuple[str, ...]) -> list[TranslationRun]:
     """Plans a run for every operator and seed in each recipe (protocol or sequence task) that lists the operator."""
     section = settings.translation
-    recipes = []
-    for name, protocol in section.protocols.items():
-        recipes.append((TRANSLATION, name, protocol))
-    for task in TASKS:
-        recipes.append((task, SEQUENCES, section.sequence_tasks))
+    recipes = [(TRANSLATION, name, protocol) for name, protocol in section.protocols.items()]
+    recipes += [(task, SEQUENCES, section.sequence_tasks) for task in TASKS]
     runs = []
     for operator in operators:
         for task, size, recipe in recipes:
@@ -102,9 +99,14 @@ def write_outputs(done: list[tuple[TranslationRun, Path, dict]]) -> tuple[list[O
 
     Returns the results as observations; and `sacrebleu`, the signatures that say how BLEU was computed.
     """
-    translated = [(run, result) for run, _, result in done if run.task == TRANSLATION]
     tables = defaultdict(list)
-    for run, result in translated:
+    signatures = set()
+    observed = []
+    for run, _, result in done:
+        observed += make_rows(run, result)
+        if run.task != TRANSLATION:
+            continue
+        signatures.add(result["signature"])
         for search in SEARCHES:
             table = {
                 "search": search,
@@ -118,10 +120,6 @@ def write_outputs(done: list[tuple[TranslationRun, Path, dict]]) -> tuple[list[O
         output.mkdir()
         for operator, frames in tables.items():
             pd.concat(frames).to_parquet(output / f"{operator}.parquet", index=False)
-    signatures = {result["signature"] for _, result in translated}
-    observed = []
-    for run, _, result in done:
-        observed += make_rows(run, result)
     return observed, {"sacrebleu": sorted(signatures)}
 
 
