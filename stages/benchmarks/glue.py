@@ -39,7 +39,7 @@ class Task:
     labels: tuple[str, ...]
     # Names of the same classes on the hub.
     classes: tuple[str, ...]
-    # Names in metrics.METRICS.
+    # Names in metrics.py.
     metrics: tuple[str, ...]
     # The splits with known labels.
     splits: tuple[Split, ...]

@@ -7,8 +7,6 @@ from collections.abc import Callable
 from functools import partial
 
 import numpy as np
-from scipy import stats
-from sklearn.metrics import accuracy_score, f1_score, matthews_corrcoef
 
 from stages.benchmarks.glue import TASKS
 
@@ -27,6 +25,17 @@ def compute_metrics(task: str, predictions: np.ndarray, labels: np.ndarray) -> d
     Raises:
         ValueError: the shapes differ or are empty, or a value is not finite.
     """
+    # imported here, because the imports take a second, which stages that only plan jobs would wait for
+    from scipy import stats
+    from sklearn.metrics import accuracy_score, f1_score, matthews_corrcoef
+
+    measures = {
+        "accuracy": accuracy_score,
+        "f1": partial(f1_score, pos_label=1, zero_division=0.0),
+        "matthews_correlation": matthews_corrcoef,
+        "pearson": partial(_correlate, stats.pearsonr),
+        "spearmanr": partial(_correlate, stats.spearmanr),
+    }
     predictions = np.asarray(predictions)
     labels = np.asarray(labels)
     if predictions.shape != labels.shape or predictions.ndim != 1 or not len(labels):
@@ -37,7 +46,7 @@ def compute_metrics(task: str, predictions: np.ndarray, labels: np.ndarray) -> d
     # A comparison with NaN would count as a wrong answer.
     if not (np.isfinite(predictions).all() and np.isfinite(labels).all()):
         raise ValueError(f"task {task}: predictions or labels hold NaN or infinity; check whether training diverged")
-    return {metric: float(METRICS[metric](labels, predictions)) for metric in TASKS[task].metrics}
+    return {metric: float(measures[metric](labels, predictions)) for metric in TASKS[task].metrics}
 
 
 def _correlate(measure: Callable, labels: np.ndarray, predictions: np.ndarray) -> float:
@@ -48,12 +57,3 @@ def _correlate(measure: Callable, labels: np.ndarray, predictions: np.ndarray) -
     value = measure(labels, predictions).statistic
     # A spread may be too small for the precision.
     return value if np.isfinite(value) else 0.0
-
-
-METRICS = {
-    "accuracy": accuracy_score,
-    "f1": partial(f1_score, pos_label=1, zero_division=0.0),
-    "matthews_correlation": matthews_corrcoef,
-    "pearson": partial(_correlate, stats.pearsonr),
-    "spearmanr": partial(_correlate, stats.spearmanr),
-}

@@ -12,7 +12,6 @@ from functools import partial
 from pathlib import Path
 
 import numpy as np
-from sklearn.metrics import accuracy_score, balanced_accuracy_score, matthews_corrcoef
 
 from stages.benchmarks.glue import find_positive_classes, list_validation_tables
 from stages.classification.job import read_examples
@@ -53,6 +52,9 @@ def compute_metrics(
     `predicted` [examples] are class indices of `trained`, `gold` [examples] of `tested`; `positive` has, by task, the
     indices of the classes that mean yes.
     """
+    # Imported here, because planning needs no scores, and the import takes a second.
+    from sklearn.metrics import accuracy_score, balanced_accuracy_score, matthews_corrcoef
+
     # Answers of the model and right answers, as yes (true) or no.
     answers = np.isin(predicted, list(positive[trained]))
     truth = np.isin(gold, list(positive[tested]))
