@@ -122,6 +122,7 @@ def test_a_file_may_have_the_line_ends_of_any_system(tmp_path, end):
         ("stsb", ["sentence1\tsentence2\tscore", "a\tb\t5.1"], r"line 2: label '5\.1', allowed: a number from 0 to 5"),
         # saved again by spreadsheets, which quote all cells, or cells with a mark
         ("sst2", ['"sentence"\t"label"', '"a"\t1', '"b"\t"0"'], r"train\.tsv: 5 cells are in quotation marks"),
+        ("sst2", ["sentence\tlabel", '"a"\t1', '"b"\t0'], r"train\.tsv: 2 cells are in quotation marks"),
         ("sst2", ["sentence\tlabel", '"so ""good"" a film"\t1', "b\t0"], r"train\.tsv: 1 cells .* without quoting"),
     ],
 )

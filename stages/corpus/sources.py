@@ -125,7 +125,8 @@ def _holds_oscar(path: Path) -> bool:
     first = next((line.strip() for _, line in _number_lines(path)), b"")
     if re.match(rb"\[\s*\{|[\[{]$", first):
         raise ValueError(
-            f"{path}: JSON, but not an object on each line; convert the file, as by `jq -c '.[]' FILE` for a list"
+            f"{path}: JSON, but not an object on each line; convert the file by `jq -c . FILE`, or a list by "
+            "`jq -c '.[]' FILE`"
         )
     for number, line in _number_lines(path):
         try:

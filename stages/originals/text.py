@@ -79,7 +79,7 @@ def match_files(
                 content = content.with_suffix("")
             other = paths.setdefault(content, path)
             if other != path:
-                raise ValueError(f"{key}: {other} and {path} are the same documents; remove one, or narrow the pattern")
+                raise ValueError(f"{key}: {other} and {path} are the same documents by name; remove or rename one")
     return list(paths.values())
 
 
