@@ -43,6 +43,7 @@ MISTAKES = {
     'report.remark: "a\\0b"': r"report\.remark: has a character that readers cannot see, .*NUL",
     "pretraining.steps: 10.5": r"pretraining\.steps: given 10\.5; input should be a valid integer",
     "pretraining.learning_rate: -1.0": r"pretraining\.learning_rate: given -1\.0; .* greater than 0",
+    f"pretraining.seeds: {list(range(20_000))}": r"pretraining\.seeds: 20000 values, at most 1000 are allowed",
     "pretraining.seeds: [1, 1]": r"pretraining\.seeds: named more than once: '1'",
     "pretraining.warmup_steps: 1000000": r"pretraining: warmup_steps: 1000000 leaves nothing of steps: 1200",
     "pretraining.epochs: 3": r"pretraining: steps: 1200 and epochs: 3; give one",

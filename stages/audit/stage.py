@@ -18,6 +18,8 @@ from stages.audit import (
 )
 from stages.audit.findings import Finding, read_content
 from stages.evidence import measurements
+from stages.evidence.data_files import REMEDY
+from stages.evidence.published import FOLDER
 from stages.evidence.released import read_observations
 from stages.evidence.verdicts import Statement
 from stages.files.paths import AUDIT
@@ -75,5 +77,10 @@ def make_checks(raw: pd.DataFrame) -> pd.DataFrame:
 
 def main(settings: Settings) -> dict:
     """Write checks.csv; no setting matters."""
-    write_table(AUDIT, make_checks(measurements.compute_measurements(read_observations())))
+    raw = measurements.compute_measurements(read_observations())
+    try:
+        checks = make_checks(raw)
+    except KeyError as error:
+        raise ValueError(f"{FOLDER}: a table has no number for {error}; {REMEDY}") from None
+    write_table(AUDIT, checks)
     return {}

@@ -18,6 +18,7 @@ from stages.encoder_decoder.transformer import Transformer
 from stages.files import observations
 from stages.files.observations import Observation
 from stages.schema.settings import Settings
+from stages.schema.training_sections import EXCEEDS
 from stages.schema.translation_sections import TranslationProtocol
 
 # as in the blog post's text; 8 heads follow from the blog's count, which leaves the feed-forward network out
@@ -111,6 +112,10 @@ def main(settings: Settings) -> dict:
     rows = []
     for size, model in settings.models.items():
         for name in names:
-            rows += count_operator(name, settings.select_variant(name), size, model.model_dump(), deviation)
+            variant = settings.select_variant(name)
+            # an operator that the size leaves no width is in no run
+            least = EXCEEDS.get(variant["operator"], 0) * (model.hidden + 1)
+            if model.intermediate >= least:
+                rows += count_operator(name, variant, size, model.model_dump(), deviation)
     observations.write(observations.FOLDER / "parameters.csv", [*rows, *count_small_sources()])
     return {}

@@ -25,6 +25,10 @@ QuestionTask = Literal["squad1", "squad2", "squad1_triviaqa", "squad2_triviaqa"]
 Protocol = Literal["courtois2024", "kowsher2025"]
 
 
+# Jobs multiply, and are counted one by one.
+LONGEST_LIST = 1000
+
+
 def _make_tuple(value: object) -> object:
     """Turns a YAML list into a tuple, because strict records refuse lists; other values stay."""
     return tuple(value) if isinstance(value, list) else value
@@ -34,6 +38,8 @@ def _make_distinct(values: object) -> object:
     """Turns a YAML list of distinct values into a tuple; other values stay."""
     if isinstance(values, list):
         # A value that is named twice would be computed and counted twice.
+        if len(values) > LONGEST_LIST:
+            raise ValueError(f"{len(values)} values, at most {LONGEST_LIST} are allowed")
         times = Counter(map(str, values))
         doubles = sorted(value for value in times if times[value] > 1)
         if doubles:
