@@ -36,6 +36,7 @@ def finished(tmp_path_factory) -> Path:
     """A clone in which the whole pipeline has run; no test changes its files."""
     folder = clone(tmp_path_factory.mktemp("finished") / "clone")
     run(folder, "dvc", "repro")
+    commit(folder)
     return folder
 
 
@@ -50,7 +51,6 @@ def test_a_finished_clone_has_every_output_and_runs_nothing_again(finished):
 
 def test_an_experiment_is_refused_before_its_first_stage_if_outputs_are_missing(finished, tmp_path):
     """At the end of an experiment, DVC would look for them in the remote."""
-    commit(finished)
     run(tmp_path, "git", "clone", "--quiet", str(finished), "clone")
     command = ["dvc", "exp", "run", "-S", "pretraining.initializer_range=0.03", "parameters"]
     done = subprocess.run(command, cwd=tmp_path / "clone", env=ENVIRONMENT, capture_output=True, text=True)
@@ -94,7 +94,6 @@ def test_every_card_is_valid_and_its_line_runs(finished):
 
 def test_a_clone_that_pulled_runs_only_what_an_edit_needs(finished, tmp_path):
     folder, remote = tmp_path / "clone", tmp_path / "remote"
-    commit(finished)
     # pushed to a folder, as the maintainers do, and pulled over HTTP
     run(finished, "dvc", "remote", "add", "--local", "staging", str(remote))
     run(finished, "dvc", "push", "--remote", "staging")
