@@ -32,9 +32,11 @@ def pack(
     (name such as `train/part_1.bin`, number of sequences and SHA-256 of each), `sequences` (the total) and
     `dropped_tokens` (of the incomplete sequence at the end).
     """
-    # An empty file cannot be mapped.
-    parts = [np.memmap(stream, ITEM, "r") for stream in streams if stream.stat().st_size]
-    tokens = sum(map(len, parts))
+    lengths = {}
+    for stream in streams:
+        size = stream.stat().st_size
+        lengths[stream] = size // ITEM.itemsize
+    tokens = sum(lengths.values())
     sequences, dropped = divmod(tokens, sequence_length)
     sequence_bytes = sequence_length * ITEM.itemsize
     capacity = max(shard_bytes // sequence_bytes, 1)
@@ -50,7 +52,7 @@ def pack(
             make_temporary_sibling(path) as temporary,
             temporary.open("wb") as file,
         ):
-            copy_tokens(parts, file, start, stop)
+            copy_tokens(lengths, file, start, stop)
         shard = {
             "name": f"{folder.name}/{path.name}",
             "sequences": count,
@@ -64,15 +66,19 @@ def pack(
     }
 
 
-def copy_tokens(parts: list[np.memmap], file: BinaryIO, start: int, stop: int) -> None:
-    """Writes the tokens from `start` to `stop` of concatenated streams of tokens."""
+def copy_tokens(lengths: dict[Path, int], file: BinaryIO, start: int, stop: int) -> None:
+    """Writes the tokens from `start` to `stop` of concatenated streams, whose numbers of tokens are `lengths`."""
     begin = 0
-    for tokens in parts:
+    for stream, length in lengths.items():
         first = max(start - begin, 0)
-        last = max(stop - begin, 0)
-        # `tofile` would not report a full disk
-        file.write(tokens[first:last].data)
-        begin += len(tokens)
+        last = min(stop - begin, length)
+        # an empty file cannot be mapped; one file at a time is open, as a corpus may have thousands
+        if first < last:
+            tokens = np.memmap(stream, ITEM, "r")
+            part = tokens[first:last]
+            # `part.tofile` would not report a full disk
+            file.write(part.data)
+        begin += length
 
 
 class Sequences:
