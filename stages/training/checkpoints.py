@@ -11,7 +11,6 @@ from pathlib import Path
 
 import torch
 from safetensors import SafetensorError, safe_open
-from safetensors.torch import save as serialise
 from safetensors.torch import save_file
 from torch import Tensor, nn
 from torch.optim import AdamW
@@ -84,8 +83,13 @@ def _read_checkpoint(path: Path) -> tuple[dict[str, Tensor], dict[str, str]]:
 def _compute_digest(tensors: dict[str, Tensor], state: dict[str, str]) -> str:
     text = json.dumps(state, sort_keys=True)
     hashed = hashlib.sha256(text.encode())
-    # The bytes have names, types, shapes and values, in an order that the library fixes.
-    hashed.update(serialise(tensors))
+    # One tensor at a time, because the bytes of all tensors would double the memory.
+    for name, tensor in sorted(tensors.items()):
+        description = f"{name} {tensor.dtype} {list(tensor.shape)}"
+        hashed.update(description.encode())
+        # Flat, because a scalar cannot be viewed as bytes.
+        flat = tensor.cpu().reshape(-1)
+        hashed.update(flat.view(torch.uint8).numpy())
     return hashed.hexdigest()
 
 
