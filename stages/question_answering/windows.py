@@ -62,14 +62,17 @@ def encode_questions(
     separator = words.token_to_id("[SEP]")
     # Many questions may ask about a context, which is tokenised once.
     texts = frame["context"].unique().tolist()
-    contexts = dict(zip(texts, words.encode_batch(texts, add_special_tokens=False), strict=True))
+    contexts = {}
+    encodings = words.encode_batch(texts, add_special_tokens=False)
+    for text, encoding in zip(texts, encodings, strict=True):
+        tokens = np.array(encoding.ids, dtype=np.int32)
+        # an empty context has no offset that would give the array two columns
+        offsets = np.array(encoding.offsets, dtype=np.int32).reshape(-1, 2)
+        contexts[text] = (tokens, offsets)
     questions = words.encode_batch(frame["question"].tolist(), add_special_tokens=False)
     windows = []
     for number, row in enumerate(frame.itertuples()):
-        context = contexts[row.context]
-        tokens = context.ids
-        # an empty context has no offset that would give the array two columns
-        offsets = np.array(context.offsets, dtype=np.int32).reshape(-1, 2)
+        tokens, offsets = contexts[row.context]
         before = [classifier, *questions[number].ids[: recipe.question_length], separator]
         begin = len(before)
         answer = None
