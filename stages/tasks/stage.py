@@ -61,10 +61,19 @@ def build_tasks(folder: Path, settings: Settings) -> pd.DataFrame:
             examples = _read_split(name, split, settings)
             frame = _sample_examples(examples, name, split, number, settings)
             frame.to_parquet(folder / name / f"{split.name}.parquet", index=False)
-            available = len(examples.frame)
-            counts = (len(frame), available, len(frame) < available)
-            origin = (examples.subset, examples.source, examples.dropped, examples.reason)
-            statistics.append((name, split.name, *counts, *origin, compute_majority_share(frame, name)))
+            row = {
+                "task": name,
+                "split": split.name,
+                "examples": len(frame),
+                "available": len(examples.frame),
+                "reduced": len(frame) < len(examples.frame),
+                "subset": examples.subset,
+                "source": examples.source,
+                "dropped": examples.dropped,
+                "reason": examples.reason,
+                "majority_share": compute_majority_share(frame, name),
+            }
+            statistics.append(row)
     table = pd.DataFrame(statistics, columns=COLUMNS)
     table.to_csv(folder / STATISTICS.name, index=False, lineterminator="\n")
     counts = table[["examples", "available", "dropped"]].sum().astype(int)
