@@ -82,7 +82,7 @@ def run(
     # read before the digests, so that workers notice a file that changes after its digest was computed
     inputs = {path for job in jobs for path in job.inputs}
     states = {path: read_states(path) for path in inputs}
-    folders = find_folders(function, jobs, root)
+    folders = find_folders(function, identity, jobs, root)
     records: list[Any] = _read_finished(jobs, folders, stage)
     missing = [number for number, record in enumerate(records) if record is None]
 
@@ -106,9 +106,12 @@ def run(
     return [(folder, record["result"]) for folder, record in zip(folders, records, strict=True)]
 
 
-def find_folders(function: Callable, jobs: list[Job], root: Path = FOLDER) -> list[Path]:
-    """Finds the folder of every job, whether or not the job is finished; FileNotFoundError names a missing input."""
-    prints = fingerprints.compute_fingerprints(fingerprints.describe_identity(function), jobs)
+def find_folders(function: Callable, identity: list, jobs: list[Job], root: Path = FOLDER) -> list[Path]:
+    """Finds the folder of every job, whether or not the job is finished; FileNotFoundError names a missing input.
+
+    `identity` is the identity of `function` (fingerprints.describe_identity).
+    """
+    prints = fingerprints.compute_fingerprints(identity, jobs)
     return [root / function.__name__ / fingerprint for fingerprint in prints]
 
 

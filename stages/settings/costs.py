@@ -11,6 +11,7 @@ from pathlib import Path
 from stages.files.documents import read_yaml
 from stages.files.paths import RESULTS
 from stages.runner import gpus, handover, jobs
+from stages.runner.fingerprints import describe_identity
 from stages.runner.results import RESULT
 from stages.runner.run import Job
 from stages.schema.scales import list_values
@@ -51,7 +52,7 @@ class Counter:
         """Counts the new jobs of a stage; returns folders, without results."""
         ready = [job for job in planned if self._is_ready(job)]
         # without a ready job, the function's code would be read for nothing
-        found = jobs.find_folders(function, ready) if ready else []
+        found = jobs.find_folders(function, describe_identity(function), ready) if ready else []
         folders = dict(zip(map(id, ready), found, strict=True))
         new = 0
         for job in planned:
