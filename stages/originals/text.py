@@ -27,11 +27,13 @@ def find_files(root: Path, patterns: Iterable[str], key: str = "corpus.files") -
         # Path.glob refuses absolute and empty patterns, which then match no file.
         except (NotImplementedError, ValueError):
             return []
-        linked = [path for path in root.rglob("*") if path.is_symlink() and path.is_dir()]
-        if "**" in pattern and linked:
-            raise ValueError(
-                f"{key}: {linked[0]}: a link to a folder, which ** does not follow; name its files without **"
-            )
+        # other patterns need no look at the whole folder
+        below = root.rglob("*") if "**" in pattern else ()
+        for path in below:
+            if path.is_symlink() and path.is_dir():
+                raise ValueError(
+                    f"{key}: {path}: a link to a folder, which ** does not follow; name its files without **"
+                )
         # Path.glob may leave out broken links, which are an error below.
         paths.update(root / name for name in glob.glob(pattern, root_dir=root))  # noqa: PTH207
         # a name with brackets, which as a pattern stands for other names
