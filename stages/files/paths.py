@@ -41,6 +41,11 @@ ANALYSIS = Path("data/analysis")
 REPORTS = Path("reports")
 
 
+def name_curve(operator: str, size: str, seed: int) -> str:
+    """Names the file with the curves of a run of pre-training, such as original-tiny-1.csv in data/live."""
+    return f"{operator}-{size}-{seed}.csv"
+
+
 def find_pretrained(operator: str, size: str, seed: int) -> Path:
     """Returns the folder of a model, such as data/pretraining/original-tiny/seed-1."""
     return PRETRAINED / f"{operator}-{size}" / f"seed-{seed}"

@@ -13,6 +13,7 @@ from filelock import Timeout
 from transformers.utils import logging
 
 from stages.attention.counts import count_training_operations
+from stages.files.paths import name_curve
 from stages.files.quoting import quote_value
 from stages.files.storage import acquire_lock, make_temporary_sibling, write_table
 from stages.masked_lm.batches import choose_length
@@ -258,7 +259,7 @@ def show_curves(
     because no result depends on the table.
     """
     folder = table.with_suffix("")
-    own = f"{run.operator}-{run.size}-{run.seed}.csv"
+    own = name_curve(run.operator, run.size, run.seed)
     names = {"operator": run.operator, "size": run.size, "seed": run.seed}
     rows = pd.DataFrame([{**names, **entry, **entry["probes"]} for entry in log])
     # Runs train in parallel. Where another process is writing the table, the next evaluation is early enough; the last

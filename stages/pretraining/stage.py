@@ -25,6 +25,7 @@ from stages.files.paths import (
     TOKENS,
     find_model_after,
     find_pretrained,
+    name_curve,
 )
 from stages.files.storage import link_file, make_temporary_sibling
 from stages.masked_lm.run import PretrainingRun
@@ -64,7 +65,7 @@ def plan_runs(settings: Settings, models: list[tuple[str, str]]) -> list[Pretrai
     """Plans a run for every model (operator, size) and every pre-training seed; the runs of a model stand together."""
     seeds = settings.pretraining.seeds
     all_models = product(settings.list_pretrained(), seeds)
-    curves = tuple(f"{operator}-{size}-{seed}.csv" for (operator, size), seed in all_models)
+    curves = tuple(name_curve(operator, size, seed) for (operator, size), seed in all_models)
     plan = []
     for (operator, size), seed in product(models, seeds):
         # Stage convergence fine-tunes from the models after these steps.
@@ -98,11 +99,11 @@ def publish_model(run: PretrainingRun, log: list[dict], source: Path, step: int,
         f"{run.seed}. The report of the run has the corpus, every setting and what was measured afterwards."
     )
     # the last loss at that step or before; initial weights are never evaluated
+    before = [entry for entry in log if entry["step"] <= step]
     measured = {}
-    for entry in log:
-        if entry["step"] <= step:
-            place_of_loss = ("held-out documents", f"after {entry['step']} steps", "validation_loss")
-            measured = {place_of_loss: entry["validation_loss"]}
+    if before:
+        place_of_loss = ("held-out documents", f"after {before[-1]['step']} steps", "validation_loss")
+        measured[place_of_loss] = before[-1]["validation_loss"]
     title = f"BERT with {run.operator} attention"
     text = render_card(final, title, text, run.operator, run.variant, "fill-mask", measured)
     # hard links, where the file system has them
