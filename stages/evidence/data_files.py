@@ -7,6 +7,7 @@ from pyarrow import csv
 
 from stages.files.documents import read_yaml
 
+FORMS = read_yaml(Path(__file__).with_suffix(".yaml"))
 REMEDY = "correct the file, or restore the file by `git checkout`"
 
 
@@ -16,8 +17,7 @@ def check_table(path: Path) -> None:
     Raises:
         ValueError: the file is missing or has a fault; the message names the file, and the row or column.
     """
-    forms = read_yaml(Path(__file__).with_suffix(".yaml"))
-    form = forms.get(path.name, forms["cells"])
+    form = FORMS.get(path.name, FORMS["cells"])
     types = dict.fromkeys(form["texts"], pa.string()) | dict.fromkeys(form["numbers"], pa.float64())
     options = csv.ConvertOptions(column_types=types, include_columns=list(types))
     try:
