@@ -49,6 +49,8 @@ class Task:
     header: tuple[str, ...] = ()
     # Largest number of rows with a wrong number of columns in an original file.
     corrupt_rows: int = 0
+    # Whether an original file quotes cells with a quotation mark, as spreadsheets do.
+    quotes_cells: bool = False
     # Word of the label column where annotators did not agree on a label; such rows are left out.
     no_label: str | None = None
 

@@ -96,8 +96,7 @@ def _require_unquoted(path: Path, lines: list[str], task: Task) -> None:
     if not all(map(QUOTED.fullmatch, marked)):
         return
     doubled = any('""' in cell[1:-1] for cell in marked)
-    # Quora's table, and so the file of GLUE, quotes cells with a mark
-    if (doubled and task.name != "qqp") or 0 < len(lines) - 1 <= len(marked):
+    if (doubled and not task.quotes_cells) or 0 < len(lines) - 1 <= len(marked):
         raise ValueError(
             f"{path}: {len(marked)} cells are in quotation marks, as a spreadsheet saves cells, but in GLUE these "
             "marks are text; save the table without quoting of cells, or fetch the file again"
@@ -120,6 +119,8 @@ def read_hub(hub: HubRepository, task: Task, split: Split) -> Examples:
             f"{place}: classes {quote_value(names)}, expected {task.classes}; name a repository with the classes of "
             "GLUE"
         )
+    label_form = Literal[*range(len(task.labels))] if task.labels else Similarity
+    form = tuple[list[str], label_form]
     rows = []
     for number, row in enumerate(data):
         *texts, label = [row[name] for name in needed]
@@ -129,9 +130,8 @@ def read_hub(hub: HubRepository, task: Task, split: Split) -> Examples:
         # a column with missing labels has decimals
         if task.labels and isinstance(label, float) and label.is_integer():
             label = int(label)
-        expected = Literal[*range(len(task.labels))] if task.labels else Similarity
         try:
-            msgspec.convert((texts, label), tuple[list[str], expected])
+            msgspec.convert((texts, label), form)
         except msgspec.ValidationError as error:
             raise ValueError(
                 f"{place}, row {number}: texts and label {quote_value((texts, label))}: {error} (`datasets` reads null "
