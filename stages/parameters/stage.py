@@ -18,7 +18,6 @@ from stages.encoder_decoder.transformer import Transformer
 from stages.files import observations
 from stages.files.observations import Observation
 from stages.schema.settings import Settings
-from stages.schema.training_sections import EXCEEDS
 from stages.schema.translation_sections import TranslationProtocol
 
 # as in the blog post's text; 8 heads follow from the blog's count, which leaves the feed-forward network out
@@ -114,8 +113,7 @@ def main(settings: Settings) -> dict:
         for name in names:
             variant = settings.select_variant(name)
             # an operator that the size leaves no width is in no run
-            least = EXCEEDS.get(variant["operator"], 0) * (model.hidden + 1)
-            if model.intermediate >= least:
+            if model.intermediate >= model.find_least_width(variant["operator"]):
                 rows += count_operator(name, variant, size, model.model_dump(), deviation)
     observations.write(observations.FOLDER / "parameters.csv", [*rows, *count_small_sources()])
     return {}

@@ -33,11 +33,15 @@ class Sized(Record):
             raise ValueError(f"heads: {self.heads} does not divide hidden: {self.hidden}; choose a divisor")
         return self
 
+    def find_least_width(self, operator: str) -> int:
+        """Returns the least width of the feed-forward network for an operator; 0 if the operator takes no width."""
+        return EXCEEDS.get(operator, 0) * (self.hidden + 1)
+
     def require_room(self, operators: Collection[str]) -> None:
         """Raises ValueError if an operator would leave the feed-forward network no width."""
         # so that the model has as many weights as another
-        for operator, factor in EXCEEDS.items():
-            least = factor * (self.hidden + 1)
+        for operator in EXCEEDS:
+            least = self.find_least_width(operator)
             if operator in operators and self.intermediate < least:
                 raise ValueError(
                     f"intermediate: {self.intermediate} must be {least} or more for hidden: {self.hidden}; with less, "
