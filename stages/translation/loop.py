@@ -5,6 +5,7 @@ tokens that are no padding, the end token included; the tutorial is TensorFlow's
 """
 
 import math
+import re
 import sys
 from pathlib import Path
 
@@ -24,8 +25,8 @@ from stages.translation.decoding import translate_pairs
 # Largest loss, in nats, whose exponential is still a finite float.
 LARGEST_LOSS = math.log(sys.float_info.max)
 
-# how sacrebleu cuts languages without spaces between words, by the first letters of the code
-UNSPACED = {"zh": "zh", "ja": "char", "ko": "char", "th": "char"}
+# how sacrebleu cuts languages without spaces between words, by the code of the language without country and script
+UNSPACED = {"zh": "zh", "zho": "zh", **dict.fromkeys(("ja", "jpn", "ko", "kor", "th", "tha"), "char")}
 
 
 def train(run: TranslationRun, folder: Path) -> dict:
@@ -106,7 +107,8 @@ def _translate_scored_split(model: Transformer, run: TranslationRun) -> dict:
     beam = translate_pairs(model, pairs, tokenizer, recipe.precision, recipe.beams, recipe.length_penalty)
     result = {"greedy": greedy, "beam": beam}
     # `force` turns off the warning that the texts look tokenised: a generated sentence ends in a separate full stop.
-    metric = BLEU(force=True, tokenize=UNSPACED.get(recipe.target[:2], "13a"))
+    language = re.split("[-_@]", recipe.target.lower())[0]
+    metric = BLEU(force=True, tokenize=UNSPACED.get(language, "13a"))
     references = [texts["target"].tolist()]
     for name, sentences in {**result, "copy": texts["source"].tolist()}.items():
         result[f"{name}_bleu"] = metric.corpus_score(sentences, references).score
