@@ -31,7 +31,7 @@ def run(
         shared: see `jobs.run`.
 
     Returns:
-        The stage's own entries for the record in data/runs; `None` for a part.
+        The stage's own entries for the record in data/runs; `None` for a part, or if `workers` do no jobs.
     """
     plan_jobs = [run.job for run in plan]
     left = jobs.run(function, plan_jobs, stage, workers, on_gpu=True, shared=shared)

@@ -1,4 +1,4 @@
-"""Checks, before any other stage runs, that the files in params.yaml exist."""
+"""Checks, before any other stage runs, that the files in params.yaml, and the outputs of an experiment, exist."""
 
 import os
 from itertools import chain

@@ -2,8 +2,9 @@
 
 Stops on a mistake in params.yaml, such as the name of a scale above the values of another scale. Checks that files
 named there exist. Compares `cross_domain.positive_labels` with the labels of the tasks, and trains, saves and loads
-each of the user's own operators in `operators`. Prints which operators would fill the memory of a GPU with attention
-weights.
+each of the user's own operators in `operators`. In an experiment of DVC, stops if outputs are missing. Prints which
+operators would fill the memory of a GPU with attention weights, how many jobs of each stage would be new, and warnings
+of too little disk space and of a missing GPU.
 
 Writes data/settings.txt, always with the same content, so that stages which wait for the check do not run again.
 """
@@ -80,7 +81,7 @@ def find_large_batches(settings: Settings) -> Iterator[str]:
 
 
 def main(settings: Settings) -> None:
-    """Runs all checks, and prints notes on GPU memory."""
+    """Runs all checks, and prints notes on memory, new jobs and machine."""
     # The call raises an error for a label that a task does not have.
     find_positive_classes(settings.cross_domain)
     require_outputs()
