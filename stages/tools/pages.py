@@ -12,6 +12,7 @@ import pandas as pd
 
 from stages.evidence import published
 from stages.evidence.fields import select_rows
+from stages.evidence.statistics import compute_critical_value
 from stages.evidence.verdicts import AUDITED, Difference, Statement
 from stages.files.paths import REPORTS
 from stages.files.storage import write_atomically
@@ -109,6 +110,7 @@ def render(name: str) -> str:
         "left": count_left,
         "saved": look_up_saved,
         "attention": look_up_attention,
+        "critical": compute_critical_value,
         "not_run": Difference.NOT_RUN,
         "papers": published.PAPERS.values(),
         "words": [AUDITED.get(statement, statement) for statement in SHOWN],
