@@ -64,12 +64,7 @@ LETTERS = string.ascii_letters.encode()
 # number of parts of a block with an unsound line: all parts but one are then decoded as fast as before
 PARTS = 16
 _record = msgspec.json.Decoder(_Record)
-_source = msgspec.json.Decoder(_Source)
-_text = msgspec.json.Decoder(_Text)
 _string = msgspec.json.Decoder(str)
-_plain = msgspec.json.Decoder(PlainDocument)
-_object = msgspec.json.Decoder(dict[str, msgspec.Raw])
-_encoder = msgspec.json.Encoder()
 
 
 def read_annotations(line: bytes) -> Annotations | None:
@@ -79,7 +74,7 @@ def read_annotations(line: bytes) -> Annotations | None:
     """
     if not _is_utf8(line):
         raise ValueError("not UTF-8")
-    return _extract_metadata(_decode_record(_record, line))
+    return _extract_metadata(_decode_record(_Record, line))
 
 
 def _extract_metadata(record: _Record) -> Annotations | None:
@@ -161,18 +156,18 @@ def _is_utf8(text: bytes) -> bool:
 
 def read_content(line: bytes) -> str:
     """Reads and checks only the text of a record: {"content": "Hi"} gives "Hi"."""
-    return _string.decode(_decode_record(_text, line).content)
+    return _string.decode(_decode_record(_Text, line).content)
 
 
 def read_address(line: bytes) -> str | None:
     """Reads the web address (`warc-target-uri`) of a record, None without an address. ValueError unless a string."""
-    headers = _decode_line(_source, line).warc_headers
+    headers = _decode_line(_Source, line).warc_headers
     return headers.target if headers else None
 
 
-def _decode_record(decoder: msgspec.json.Decoder[AnyRecord], line: bytes) -> AnyRecord:
+def _decode_record(form: type[AnyRecord], line: bytes) -> AnyRecord:
     # the content is undecoded, and a string if the first byte is a quotation mark
-    record = _decode_line(decoder, line)
+    record = _decode_line(form, line)
     if memoryview(record.content)[0] != QUOTE:
         raise ValueError("`content`, or `text` of a plain document, is not a string")
     return record
@@ -180,12 +175,12 @@ def _decode_record(decoder: msgspec.json.Decoder[AnyRecord], line: bytes) -> Any
 
 def read_plain_document(line: bytes) -> PlainDocument:
     """Reads a line of a plain text corpus."""
-    return _decode_line(_plain, line)
+    return _decode_line(PlainDocument, line)
 
 
 def read_columns(line: bytes) -> set[str]:
     """Reads the keys of a JSON object, without nested keys."""
-    return set(_decode_line(_object, line))
+    return set(_decode_line(dict[str, msgspec.Raw], line))
 
 
 def write_record(document: PlainDocument) -> bytes:
@@ -207,15 +202,15 @@ def write_oscar_record(text: Any, headers: dict, metadata: dict) -> bytes:
     ValueError if JSON has no form for a value, such as a lone surrogate.
     """
     try:
-        return _encoder.encode({"content": text, "warc_headers": headers, "metadata": metadata})
+        return msgspec.json.encode({"content": text, "warc_headers": headers, "metadata": metadata})
     except (msgspec.MsgspecError, TypeError, UnicodeEncodeError) as error:
         raise ValueError(str(error)) from None
 
 
-def _decode_line(decoder: msgspec.json.Decoder[T], line: bytes) -> T:
+def _decode_line(form: type[T], line: bytes) -> T:
     # every error becomes a ValueError, the only error that callers report by line
     try:
-        return decoder.decode(line)
+        return msgspec.json.decode(line, type=form)
     except msgspec.MsgspecError as error:
         # the decoder's words for half of a surrogate pair, such as a cut emoji
         half = r"\ud" in line.decode(errors="replace").lower() and str(error).startswith("Input data was")
