@@ -30,12 +30,9 @@ class Annotations(msgspec.Struct, frozen=True, gc=False):
     annotation: tuple[str, ...] | UnsetType | None = UNSET
 
 
-class _Text(msgspec.Struct, gc=False):
+class _Record(msgspec.Struct, gc=False):
     # not decoded, but `_is_utf8` checks the bytes as strictly as a decoder
     content: msgspec.Raw
-
-
-class _Record(_Text, gc=False):
     metadata: Annotations | None = None
 
 
@@ -55,7 +52,6 @@ class PlainDocument(msgspec.Struct):
     id: Any = None
 
 
-AnyRecord = TypeVar("AnyRecord", bound=_Text)
 # None for blank text, and the error of an unsound line
 Metadata = Annotations | ValueError | None
 NO_ANNOTATIONS = Annotations()
@@ -74,7 +70,7 @@ def read_annotations(line: bytes) -> Annotations | None:
     """
     if not _is_utf8(line):
         raise ValueError("not UTF-8")
-    return _extract_metadata(_decode_record(_Record, line))
+    return _extract_metadata(_decode_record(line))
 
 
 def _extract_metadata(record: _Record) -> Annotations | None:
@@ -155,8 +151,8 @@ def _is_utf8(text: bytes) -> bool:
 
 
 def read_content(line: bytes) -> str:
-    """Reads and checks only the text of a record: {"content": "Hi"} gives "Hi"."""
-    return _string.decode(_decode_record(_Text, line).content)
+    """Reads and checks the text of a sound record: {"content": "Hi"} gives "Hi"."""
+    return _string.decode(_decode_record(line).content)
 
 
 def read_address(line: bytes) -> str | None:
@@ -165,9 +161,9 @@ def read_address(line: bytes) -> str | None:
     return headers.target if headers else None
 
 
-def _decode_record(form: type[AnyRecord], line: bytes) -> AnyRecord:
+def _decode_record(line: bytes) -> _Record:
     # the content is undecoded, and a string if the first byte is a quotation mark
-    record = _decode_line(form, line)
+    record = _decode_line(_Record, line)
     if memoryview(record.content)[0] != QUOTE:
         raise ValueError("`content`, or `text` of a plain document, is not a string")
     return record
