@@ -42,36 +42,32 @@ def filter_shard(settings: dict, folder: Path) -> dict:
     annotate = Annotator(**settings["annotation"])
     # [documents, bytes] by reasons; None stands for malformed lines
     counts_by_reasons: dict[tuple | None, list[int]] = defaultdict(lambda: [0, 0])
-    number = 0
     with (
         make_temporary_sibling(folder / PASSED) as path,
         reading.open_zstd_writer(path, LEVEL) as passed,
         (folder / MALFORMED).open("w", encoding="utf-8", newline="") as file,
     ):
         malformed = csv.writer(file, lineterminator="\n")
-        for block, starts, ends, documents in _read_blocks(Path(settings["shard"])):
-            for start, end, metadata in zip(starts, ends, documents, strict=True):
-                number += 1
-                # copying the line costs time, so only a line without metadata is copied
-                if isinstance(metadata, Annotations) and list_missing(metadata):
-                    try:
-                        metadata = annotate(block[start:end], metadata)
-                    except ValueError as error:
-                        # the text or the address of the record cannot be read
-                        metadata = error
-                if isinstance(metadata, ValueError):
-                    malformed.writerow([settings["shard"], number, metadata])
-                    reasons = None
-                elif metadata is None:
-                    reasons = EMPTY
-                else:
-                    reasons = find_reasons(metadata)
-                    if not reasons:
-                        passed.write(memoryview(block)[start:end])
-                        passed.write(b"\n")
-                counts = counts_by_reasons[reasons]
-                counts[0] += 1
-                counts[1] += end - start
+        for number, (line, metadata) in enumerate(_read_documents(Path(settings["shard"])), 1):
+            if isinstance(metadata, Annotations) and list_missing(metadata):
+                try:
+                    metadata = annotate(bytes(line), metadata)
+                except ValueError as error:
+                    # the text or the address of the record cannot be read
+                    metadata = error
+            if isinstance(metadata, ValueError):
+                malformed.writerow([settings["shard"], number, metadata])
+                reasons = None
+            elif metadata is None:
+                reasons = EMPTY
+            else:
+                reasons = find_reasons(metadata)
+                if not reasons:
+                    passed.write(line)
+                    passed.write(b"\n")
+            counts = counts_by_reasons[reasons]
+            counts[0] += 1
+            counts[1] += len(line)
     passed_counts = counts_by_reasons.pop((), [0, 0])
     return {
         "passed": passed_counts,
@@ -81,15 +77,18 @@ def filter_shard(settings: dict, folder: Path) -> dict:
     }
 
 
-def _read_blocks(shard: Path) -> Iterator[tuple[bytes, list[int], list[int], list[records.Metadata]]]:
-    """Yields blocks of lines: (bytes, starts of lines, ends without line feeds, metadata of each line)."""
+def _read_documents(shard: Path) -> Iterator[tuple[memoryview, records.Metadata]]:
+    """Yields the line of each document, without line feed, and the metadata."""
     for block in reading.read_line_blocks(shard):
         codes = np.frombuffer(block, dtype=np.uint8)
         feeds = np.flatnonzero(codes == ord("\n"))
         starts = np.insert(feeds + 1, 0, 0)
         ends = np.append(feeds, len(block))
         documents = records.read_metadata(block, starts, ends)
-        yield block, starts.tolist(), ends.tolist(), documents
+        # copying each line would cost time
+        lines = memoryview(block)
+        for start, end, metadata in zip(starts.tolist(), ends.tolist(), documents, strict=True):
+            yield lines[start:end], metadata
 
 
 def _sum_fates(fates: dict[tuple | None, list[int]]) -> list[list]:
