@@ -98,8 +98,7 @@ def _sum_fates(fates: dict[tuple | None, list[int]]) -> list[list]:
         keys = [("malformed", "", "")]
         if reasons is not None:
             keys = [("dropped", rule, reason) for rule, reason in reasons]
-        first = keys[0]
-        sums[first][:2] += counts
+        sums[keys[0]][:2] += counts
         for key in keys:
             sums[key][2:] += counts
     return [[*key, *sums[key].tolist()] for key in sorted(sums)]

@@ -221,7 +221,7 @@ def _check_counts(total: pd.DataFrame, counts: pd.Series, malformed: Path, setti
         )
     if not counts["kept"]:
         dropped = total[total["fate"] == "dropped"]
-        commonest = dropped.sort_values("all_documents", ascending=False, kind="stable")[:SHOWN]
+        commonest = dropped.nlargest(SHOWN, "all_documents")
         reasons = [f"{row.rule} {row.reason} ({row.all_documents})" for row in commonest.itertuples()]
         why = ", ".join(reasons) or "the corpus is empty"
         if counts["empty"] == counts["in"] > 0:
