@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 import numpy as np
+import pandas as pd
 from pydantic import SkipValidation
 
 from stages.benchmarks.glue import list_validation_tables
@@ -58,11 +59,8 @@ def average_scores(task: str, drawn: list[np.ndarray], labels: np.ndarray) -> di
 
     `drawn` has an array of predictions [examples] for every noise seed; `labels` [examples] are the right answers.
     """
-    by_seed = [compute_metrics(task, predictions, labels) for predictions in drawn]
-    means = {}
-    for metric in by_seed[0]:
-        means[metric] = float(np.mean([metrics[metric] for metrics in by_seed]))
-    return means
+    by_seed = pd.DataFrame([compute_metrics(task, predictions, labels) for predictions in drawn])
+    return by_seed.mean(skipna=False).to_dict()
 
 
 def write_outputs(done: list[tuple[NoiseRun, Path, dict]]) -> tuple[list[Observation], dict]:
