@@ -190,7 +190,7 @@ def find_alias(text: str, aliases: Iterable[str]) -> re.Match | None:
     # Without alternatives, the expression would match the empty text.
     if not names:
         return None
-    # A regular expression takes the first alternative that fits. Sorted by letters, too, as a set has no fixed order.
-    ordered = sorted(sorted(names), key=len, reverse=True)
+    # A regular expression takes the first alternative that fits. Of equally long names, all find the same text.
+    ordered = sorted(names, key=len, reverse=True)
     alternatives = "|".join(map(re.escape, ordered))
     return re.search(rf"(?<!\w)(?:{alternatives})(?!\w)", text, re.IGNORECASE)
