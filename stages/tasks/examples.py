@@ -34,9 +34,8 @@ class Examples:
         """
         if count is None or count >= len(self.frame):
             return self.frame
-        # Sorted, so that the rows keep the order of the file.
-        chosen = np.random.default_rng(seed).choice(len(self.frame), size=count, replace=False)
-        return self.frame.iloc[np.sort(chosen)].reset_index(drop=True)
+        chosen = self.frame.sample(count, random_state=np.random.default_rng(seed))
+        return chosen.sort_index(ignore_index=True)
 
 
 def read_json(path: Path, form: type[T]) -> T:
