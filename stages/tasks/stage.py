@@ -56,10 +56,17 @@ def build_tasks(folder: Path, settings: Settings) -> pd.DataFrame:
     statistics = []
     for name in (*tasks.names, *tasks.questions.names):
         (folder / name).mkdir()
-        splits = TASKS[name].splits if name in TASKS else QUESTION_SPLITS
+        section, splits = tasks.questions, QUESTION_SPLITS
+        if name in TASKS:
+            section, splits = tasks, TASKS[name].splits
+        # The seed does not depend on the other named tasks. Splits are drawn independently.
+        place = (*TASKS, *QUESTIONS).index(name)
         for number, split in enumerate(splits):
+            limit = section.train_examples if split.name == "train" else section.validation_examples
             examples = _read_split(name, split, settings)
-            frame = _sample_examples(examples, name, split, number, settings)
+            frame = examples.sample(limit, [tasks.seed, place, number])
+            # Only frames of questions have the column `article`.
+            frame = frame.drop(columns="article", errors="ignore")
             frame.to_parquet(folder / name / f"{split.name}.parquet", index=False)
             row = {
                 "task": name,
@@ -79,23 +86,6 @@ def build_tasks(folder: Path, settings: Settings) -> pd.DataFrame:
     counts = table[["examples", "available", "dropped"]].sum().astype(int)
     print(f"tasks: {counts['examples']} examples of {counts['available']}, {counts['dropped']} dropped", flush=True)
     return table
-
-
-def _sample_examples(
-    examples: Examples,
-    name: str,
-    split: Split,
-    number: int,
-    settings: Settings,
-) -> pd.DataFrame:
-    tasks = settings.tasks
-    section = tasks if name in TASKS else tasks.questions
-    limit = section.train_examples if split.name == "train" else section.validation_examples
-    # The seed does not depend on the other named tasks. Splits are drawn independently.
-    place = (*TASKS, *QUESTIONS).index(name)
-    frame = examples.sample(limit, [tasks.seed, place, number])
-    # Only frames of questions have the column `article`.
-    return frame.drop(columns="article", errors="ignore")
 
 
 def compute_majority_share(frame: pd.DataFrame, name: str) -> float | None:
