@@ -5,6 +5,7 @@ Memory is bounded by a batch of about BATCH characters, or by the longest line.
 
 import os
 import re
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 from typing import BinaryIO, NamedTuple
@@ -58,7 +59,7 @@ def tokenize_shard(settings: dict, folder: Path) -> dict:
     unknown = tokenizer.token_to_id("[UNK]")
     cut = settings["cut"]
     validation = set(settings["validation"])
-    counts = {split: dict.fromkeys(COUNTS, 0) for split in SPLITS}
+    counts = {split: Counter(dict.fromkeys(COUNTS, 0)) for split in SPLITS}
     with (
         (folder / "train.bin").open("wb") as train,
         (folder / "validation.bin").open("wb") as held_out,
@@ -71,12 +72,13 @@ def tokenize_shard(settings: dict, folder: Path) -> dict:
             # `ids.tofile` would not report a full disk
             file.write(ids.data)
             ended = sum(piece.ends for piece in batch)
-            count["documents"] += ended
-            count["tokens"] += len(ids)
-            count["unknown_tokens"] += int((ids == unknown).sum())
-            for piece in batch:
-                count["characters"] += sum(map(len, piece.text.split()))
-            count["unknown_characters"] += unknown_characters
+            count.update(
+                documents=ended,
+                tokens=len(ids),
+                unknown_tokens=int((ids == unknown).sum()),
+                characters=sum(len("".join(piece.text.split())) for piece in batch),
+                unknown_characters=unknown_characters,
+            )
             # a batch in which no document ends repeats the count of the batch before, and must not be cut again
             completes_cut = ended and count["documents"] % CUT_DOCUMENTS == 0
             if cut and completes_cut:
