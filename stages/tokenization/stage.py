@@ -56,7 +56,8 @@ def build_tokens(
     delete_path(folder)
     path = folder / TOKENIZER.relative_to(TOKENS)
     tokenizer, source = choose_tokenizer(settings, root, shards, workers)
-    vocabulary.write_tokenizer(path, tokenizer)
+    # `tokenizer.save` would not raise an OSError for a full disk
+    write_atomically(path, tokenizer.to_str(pretty=True))
 
     tokenized = _tokenize_shards(shards, kept["documents"].tolist(), path, settings, workers)
     totals = {split: Counter() for split in SPLITS}

@@ -38,13 +38,8 @@ def train_vocabulary(settings: dict, folder: Path) -> dict:
     Settings are `shards`, the paths of the documents, and `size`, the largest number of word pieces.
     """
     tokenizer = train_tokenizer([Path(shard) for shard in settings["shards"]], settings["size"])
-    write_tokenizer(folder / "tokenizer.json", tokenizer)
+    write_atomically(folder / "tokenizer.json", tokenizer.to_str(pretty=True))
     return {"size": tokenizer.get_vocab_size()}
-
-
-def write_tokenizer(path: Path, tokenizer: Tokenizer) -> None:
-    """Writes tokenizer.json as `tokenizer.save` does, but a full disk is an OSError and not the library's Exception."""
-    write_atomically(path, tokenizer.to_str(pretty=True))
 
 
 def train_tokenizer(shards: list[Path], size: int) -> Tokenizer:
