@@ -6,6 +6,7 @@ but malformed documents of several lines have a row, which names the first line.
 """
 
 from bisect import bisect_right
+from collections import defaultdict
 from pathlib import Path
 
 import pandas as pd
@@ -33,10 +34,9 @@ def read(folder: Path) -> dict[str, list[Origin]]:
         return {}
     # a file may be called NA
     table = pd.read_csv(path, dtype={"shard": str, "file": str}, keep_default_na=False)
-    origins = {}
-    for shard, rows in table.groupby("shard", sort=False):
-        of_shard = rows[["line", "file", "source_line"]]
-        origins[shard] = list(of_shard.itertuples(index=False, name=None))
+    origins = defaultdict(list)
+    for shard, *origin in table.itertuples(index=False, name=None):
+        origins[shard].append(tuple(origin))
     return origins
 
 
