@@ -111,10 +111,9 @@ def require_questions(settings: Settings) -> None:
         for split in STEMS:
             if name == "triviaqa":
                 paths = find_triviaqa(root, split)
-            elif is_derived(name, split, questions):
-                # The split is derived from the questions of SQuAD 1.1.
-                paths = [find_squad(root, "squad1", split)]
             else:
-                paths = [find_squad(root, name, split)]
+                # A derived split is made from the questions of SQuAD 1.1.
+                source = "squad1" if is_derived(name, split, questions) else name
+                paths = [find_squad(root, source, split)]
             for path in paths:
                 require_data(path)
