@@ -92,18 +92,18 @@ def compile_lists(settings: dict, folder: Path) -> dict:
         ValueError: a line is not UTF-8, or a category's first list has no entry.
     """
     categories = find_folders(Path(settings["root"]))
-    counts, hashes, numbers = {}, [], []
+    counts, hashes = {}, []
     rejected = {"no_entries": 0, "first_no_entries": []}
-    for number, (category, files) in enumerate(categories.items()):
+    for category, files in categories.items():
         entries = chain.from_iterable(_read_entries(file, rejected, required=file == files[0]) for file in files)
         found = np.unique(np.fromiter(map(_hash_entry, entries), dtype=np.uint64))
         counts[category] = len(found)
         hashes.append(found)
-        numbers.append(np.full(len(found), number, dtype=np.uint8))
+    numbers = np.repeat(np.arange(len(categories), dtype=np.uint8), list(counts.values()))
     all_hashes = np.concatenate(hashes)
     order = np.argsort(all_hashes, kind="stable")
     np.save(folder / HASHES, all_hashes[order])
-    np.save(folder / NUMBERS, np.concatenate(numbers)[order])
+    np.save(folder / NUMBERS, numbers[order])
     write_atomically(folder / NAMES, json.dumps(list(categories)))
     return {"entries": counts, **rejected}
 
