@@ -124,7 +124,7 @@ def keep_sound_pairs(
     """
     kept = []
     counts = Counter()
-    first = None
+    malformed = []
     for number, pair in enumerate(islice(sides, limit), 1):
         counts["in"] += 1
         texts, reason = _read_pair(pair)
@@ -132,14 +132,13 @@ def keep_sound_pairs(
             kept.append(texts)
             continue
         counts[reason] += 1
-        if first is None and reason in MALFORMED:
-            first = number
-    malformed = sum(counts[reason] for reason in MALFORMED)
-    if malformed > malformed_share * counts["in"]:
+        if reason in MALFORMED:
+            malformed.append(number)
+    if len(malformed) > malformed_share * counts["in"]:
         raise ValueError(
             f"{name}: of {counts['in']} pairs, {counts['malformed']} lack a text, or have other cells than the table's "
             f"first line, and {counts['not_utf8']} are not UTF-8, more than filtering.malformed_share "
-            f"({malformed_share}) allows; the first is pair {first}; fix the files, or raise the share"
+            f"({malformed_share}) allows; the first is pair {malformed[0]}; fix the files, or raise the share"
         )
     return kept, counts
 
