@@ -169,12 +169,10 @@ def _find_alphabet(documents: Iterable[str], limit: int) -> tuple[list[str], lis
     continuing = set(ALPHANUMERIC)
     for document in documents:
         text = normalizer.normalize_str(document)
-        # counting words first is faster: most words occur many times
-        words = Counter(word for word, _ in splitter.pre_tokenize_str(text))
-        for word, times in words.items():
+        # the normalizer puts a space in place of any other white space
+        frequencies.update(text.replace(" ", ""))
+        for word, _ in splitter.pre_tokenize_str(text):
             continuing.update(word[1:])
-            for character in word:
-                frequencies[character] += times
     # characters of equal frequency are ranked by their code, so that the order of documents does not matter
     ranked = sorted(frequencies, key=lambda character: (-frequencies[character], character))
     characters = sorted(ALWAYS.union(ranked[:limit]))
