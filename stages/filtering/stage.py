@@ -67,8 +67,7 @@ def build_filtered(corpus: Path, folder: Path, settings: Filtering, workers: job
         job = {"shard": str(shard), "rules": selection, "annotation": added}
         work.append(jobs.Job(shard.name, job, (shard, *inputs)))
     results = jobs.run(filter_shard, work, stage="filtering", workers=workers)
-    job_folders = [job_folder for job_folder, _ in results]
-    _gather_malformed(job_folders, origins.read(corpus), folder / MALFORMED)
+    _gather_malformed(results, origins.read(corpus), folder / MALFORMED)
     rows = _place_selected(shards, results, folder, settings)
     ledger = add_total(rows)
     write_table(folder / LEDGER.name, ledger)
@@ -186,12 +185,12 @@ def choose_documents(passed: list[int], settings: Filtering) -> list[Sequence[in
     return choices
 
 
-def _gather_malformed(folders: list[Path], sources: dict[str, list[origins.Origin]], target: Path) -> None:
-    """Joins the malformed.csv of all shards, and names each line by the place in the source, if known."""
+def _gather_malformed(results: jobs.Results, sources: dict[str, list[origins.Origin]], target: Path) -> None:
+    """Joins the malformed.csv of all jobs, and names each line by the place in the source, if known."""
     with make_temporary_sibling(target) as temporary, temporary.open("w", encoding="utf-8", newline="") as file:
         writer = csv.writer(file, lineterminator="\n")
         writer.writerow(("file", "line", "reason"))
-        for folder in folders:
+        for folder, _ in results:
             with (folder / MALFORMED).open(encoding="utf-8", newline="") as part:
                 for shard, line, reason in csv.reader(part):
                     known = sources.get(Path(shard).name, [])
