@@ -16,17 +16,16 @@ from pathlib import Path
 import pandas as pd
 
 TOTAL = "total"
+KEYS = ["shard", "fate", "rule", "reason"]
 COUNTS = ["documents", "bytes", "all_documents", "all_bytes"]
-COLUMNS = ["shard", "fate", "rule", "reason", *COUNTS]
+COLUMNS = [*KEYS, *COUNTS]
 
 
 def add_total(rows: list[tuple]) -> pd.DataFrame:
     """Makes the ledger, with sums over all shards."""
     ledger = pd.DataFrame(rows, columns=COLUMNS)
-    by_fate = ledger.groupby(["fate", "rule", "reason"], sort=False, as_index=False)
-    total = by_fate[COUNTS].sum()
-    total["shard"] = TOTAL
-    return pd.concat([ledger, total[COLUMNS]], ignore_index=True)
+    by_fate = ledger.assign(shard=TOTAL).groupby(KEYS, sort=False, as_index=False)
+    return pd.concat([ledger, by_fate[COUNTS].sum()], ignore_index=True)
 
 
 def read_ledger(path: Path) -> pd.DataFrame:
