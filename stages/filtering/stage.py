@@ -140,7 +140,7 @@ def _require_lists(categories: Iterable[str], lists: dict[str, list[Path]], root
     missing = []
     for category in categories:
         names = (category, *rules.ALIASES.get(category, ()))
-        if not any(name in lists for name in names):
+        if lists.keys().isdisjoint(names):
             missing.append(category)
     if missing:
         raise ValueError(
