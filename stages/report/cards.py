@@ -16,7 +16,7 @@ from stages.report.text_templates import TEMPLATES, describe_banner
 from stages.schema.settings import Settings
 
 # the characters that Markdown, HTML inside Markdown or a table of GitHub would interpret
-SPECIAL = re.compile(r"[\\`*_{}\[\]<>|#~$&]")
+SPECIAL = r"[\\`*_{}\[\]<>|#~$&]"
 
 
 class Code(str):
@@ -29,7 +29,7 @@ def escape(value: object) -> str:
     if isinstance(value, Code):
         return text
     line = " ".join(text.split())
-    return SPECIAL.sub(r"\\\g<0>", line)
+    return re.sub(SPECIAL, r"\\\g<0>", line)
 
 
 def render_cards(settings: Settings) -> Iterator[tuple[str, str]]:

@@ -20,7 +20,6 @@ from stages.schema.settings import REFERENCE, Settings
 
 # an interval decides if it is narrower than this share of the range of the metric
 NARROW = 0.2
-YEAR = re.compile(r"\d{4}(?=,)")
 # short names of sources before a number
 SHORT = {"published": "paper", RUN: "this run"}
 # texts after a number by quantity; a paper's steps stand as a text beside the losses
@@ -76,7 +75,7 @@ def is_narrow(rows: pd.DataFrame, scale: float) -> bool:
 def write_text(row) -> str:
     """Writes the text beside a mark, such as `this run −9 · not significant` or `paper 2024 −46 % steps`."""
     # an operator's source may have two editions
-    parts = [SHORT.get(row.source, row.source), *YEAR.findall(row.place)[:1]]
+    parts = [SHORT.get(row.source, row.source), *re.findall(r"\d{4}(?=,)", row.place)[:1]]
     half = (row.high - row.low) / 2
     decimals = 0 if row.quantity == "steps" else choose_decimals(half, 2)
     if row.quantity == "saved":

@@ -25,9 +25,8 @@ COLOURS = {
 for _operator, (_colour, _) in STYLES.items():
     # variants have the colour of their operator, which stands first
     COLOURS.setdefault(_colour, f"var(--{_operator}, {_colour})")
-COLOURS.update({TONES[tone]: f"var(--{tone}, {TONES[tone]})" for tone in ("good", "bad", "open")})
-# the beginning of every identifier of an SVG, and of every reference to an identifier
-IDENTIFIER = re.compile(r'\bid="|url\(#|href="#')
+for _tone, _colour in TONES.items():
+    COLOURS.setdefault(_colour, f"var(--{_tone}, {_colour})")
 
 
 def make_environment(folder: Path) -> jinja2.Environment:
@@ -50,7 +49,8 @@ def embed_svg(svg: bytes, name: str, role: str = "") -> Markup:
 
     In figure `noise`, `id="axes_1"` becomes `id="noise-axes_1"`, and `fill: #24292f` becomes `fill: currentColor`.
     """
-    text = IDENTIFIER.sub(rf"\g<0>{name}-", svg.decode())
+    # the beginning of every identifier, and of every reference to an identifier
+    text = re.sub(r'\bid="|url\(#|href="#', rf"\g<0>{name}-", svg.decode())
     for colour, variable in COLOURS.items():
         text = text.replace(f": {colour}", f": {variable}")
     if role:

@@ -52,20 +52,14 @@ ESCAPES = str.maketrans(
         "”": "''",
     }
 )
-SPACE = re.compile(r"\s")
 # characters that cannot be set in every font encoding, unlike ASCII, superscripts and most letters of Latin 1
-UNKNOWN = re.compile("[^ -~¹²³À-ÏÑ-ÖØ-Ýß-ïñ-öø-ýÿ]")
-# a power and an index in a formula, both escaped
-POWER = re.compile(r"\\textasciicircum\{\}(\w)")
-INDEX = re.compile(r"\\_(\w)")
+UNKNOWN = "[^ -~¹²³À-ÏÑ-ÖØ-Ýß-ïñ-öø-ýÿ]"
 # runs of pdflatex until the contents and the widths of long tables have settled
 RUNS = 3
 # the space around a column, a share of the width of the line
 GAP = 0.014
 # letters of a cell that need no more than a few lines in any table
 LONG = 60
-# an identifier in a text: it may break after a full stop, an underscore (escaped) or a slash
-BREAK = re.compile(r"(?<=\w)(\.(?!\d)|\\_|/)(?=\w)")
 
 
 class Latex(str):
@@ -103,18 +97,21 @@ def escape(value: object) -> Latex:
         return value
     # a standard deviation stays on one line with the sign before it
     text = str(value).replace("± ", "±\N{NO-BREAK SPACE}").translate(ESCAPES)
-    return Latex(UNKNOWN.sub(lambda match: f"U+{ord(match[0]):04X}", SPACE.sub(" ", text)))
+    spaced = re.sub(r"\s", " ", text)
+    return Latex(re.sub(UNKNOWN, lambda match: f"U+{ord(match[0]):04X}", spaced))
 
 
 def format_formula(text: str) -> Latex:
     r"""Writes a formula in LaTeX: `h^2` is `h\textsuperscript{2}`."""
-    raised = POWER.sub(r"\\textsuperscript{\1}", escape(text))
-    return Latex(INDEX.sub(r"\\textsubscript{\1}", raised))
+    # a power and an index are escaped already
+    raised = re.sub(r"\\textasciicircum\{\}(\w)", r"\\textsuperscript{\1}", escape(text))
+    return Latex(re.sub(r"\\_(\w)", r"\\textsubscript{\1}", raised))
 
 
 def make_breakable(text: str) -> Latex:
     """Escapes a text and allows breaks inside identifiers: `C.REL` may break after the full stop."""
-    return Latex(BREAK.sub(r"\1\\allowbreak{}", escape(text)))
+    # after a full stop, an underscore (escaped) or a slash between letters
+    return Latex(re.sub(r"(?<=\w)(\.(?!\d)|\\_|/)(?=\w)", r"\1\\allowbreak{}", escape(text)))
 
 
 def choose_columns(grid: Grid) -> Latex:

@@ -20,9 +20,6 @@ OPERATORS = {name: operator.label for name, operator in describe_operators().ite
 LABELS = {**TASKS, **OPERATORS, **NAMES["variants"], **PROTOCOLS, **SOURCES, **NAMES["further"]}
 # the key of a task as a whole word; after a full stop it is part of the name of a check
 KEYS = re.compile(r"(?<![\w.])(" + "|".join(TASKS) + r")(?![\w])")
-BEFORE_PERCENT = re.compile(r"(?<=\d) (?=%)")
-# a hyphen before a number that is in no word, date or range
-MINUS = re.compile(r"(?<![\w.\-])-(?=\d)")
 
 
 def name_key(key: str) -> str:
@@ -61,12 +58,14 @@ def replace_keys(text: str) -> str:
 def write_names(text: str) -> str:
     """Replaces keys of tasks by the papers' names and hyphens by minus signs: `qqp -1.5` is `QQP −1.5`."""
     named = KEYS.sub(lambda match: TASKS[match[1]], text)
-    return keep_percent_together(MINUS.sub("−", named))
+    # a hyphen before a number that is in no word, date or range
+    signed = re.sub(r"(?<![\w.\-])-(?=\d)", "−", named)
+    return keep_percent_together(signed)
 
 
 def keep_percent_together(text: str) -> str:
     """Keeps a number and the per cent sign on one line, by a no-break space."""
-    return BEFORE_PERCENT.sub("\N{NO-BREAK SPACE}", text)
+    return re.sub(r"(?<=\d) (?=%)", "\N{NO-BREAK SPACE}", text)
 
 
 # by field: how the values are named; other values stand for themselves

@@ -46,7 +46,7 @@ CHANCE = "°"
 # for what numbers over few units are valid
 LIMITS = {ROUNDS: "valid for this machine only", FINETUNING: "valid for this checkpoint only"}
 # texts that can be set as a formula, with `^` before a power and `_` before an index
-FORMULA = re.compile(r"[\w()+\-/^=., ]+")
+FORMULA = r"[\w()+\-/^=., ]+"
 
 
 def build_paper_table(tables: tuple[Table, ...], cells: pd.DataFrame, left_out: set[str]) -> Grid:
@@ -146,7 +146,7 @@ def _format_printed(cell) -> Value:
     """Formats a cell as printed in the paper, marked if the other edition has something else."""
     if pd.isna(cell.printed):
         return Value(MISSING)
-    is_formula = isnan(cell.published) and FORMULA.fullmatch(cell.printed)
+    is_formula = isnan(cell.published) and re.fullmatch(FORMULA, cell.printed)
     kind = "formula" if is_formula else "number"
     text, detail = cell.printed, ""
     if pd.notna(cell.other_edition):

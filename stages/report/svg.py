@@ -12,7 +12,7 @@ from stages.report.looks import SETTINGS
 SVG = "http://www.w3.org/2000/svg"
 XLINK = "http://www.w3.org/1999/xlink"
 # digits beyond the tenth of a point, which is an eighth of a pixel, and other characters without effect
-NEEDLESS = re.compile(r"(?<=\.\d)\d+|\.0\b| (?= |$)|\n")
+NEEDLESS = r"(?<=\.\d)\d+|\.0\b| (?= |$)|\n"
 # metadata that files do not have, by format
 METADATA = {"svg": ("Date", "Format", "Type", "Creator"), "pdf": ("CreationDate",)}
 SHORTENED = {"d", "x", "y", "transform"}
@@ -49,7 +49,7 @@ def add_titles(svg: bytes, titles: dict[str, str]) -> bytes:
         if identifier not in used:
             element.attrib.pop("id", None)
         for name in SHORTENED & element.attrib.keys():
-            element.set(name, NEEDLESS.sub("", element.get(name, "")))
+            element.set(name, re.sub(NEEDLESS, "", element.get(name, "")))
         style = element.get("style", "").replace(f"{FONT}; ", "")
         if style:
             element.set("style", style)
