@@ -80,11 +80,12 @@ def describe_claimed(operator: str, quantity: str, decimals: int = 2) -> str:
     return " and ".join(format_signed(value, decimals) for value in rows["estimate"])
 
 
-def count_left(path: str, kind: str = "scaled", **where: str) -> str:
+def count_left(path: str, **where: str) -> str:
     """Counts the runs that leave the plateau, as in `3 of 40`, of the arms that start at a spread of at most 1."""
-    rows = [row for row in list_rows(path, kind=kind, **where) if row["spread"] <= 1]
-    runs = sum(row["runs"] for row in rows)
-    return f"{runs - sum(row['never'] for row in rows)} of {runs}"
+    rows = select_rows(_read_rows(path), kind="scaled", **where)
+    rows = rows[rows["spread"] <= 1]
+    runs = rows["runs"].sum()
+    return f"{runs - rows['never'].sum()} of {runs}"
 
 
 def look_up_saved(operator: str) -> float:
