@@ -12,6 +12,7 @@ from stages.files.documents import read_yaml
 from stages.report import names, read_results
 from stages.report.claims_and_audit import THIS_RUN, WORDS
 from stages.report.figures import RUN
+from stages.report.first_screen import select_shown
 from stages.report.looks import find_style
 from stages.report.tables import Reader, format_number
 from stages.report.text_templates import list_words, read_content
@@ -28,12 +29,9 @@ def gather_answers(settings: Settings, read: Reader) -> dict[str, object]:
     `run` and `studies` have, by quantity, the operators by verdict, such as `lower (pairwise), at chance (shared)`; an
     empty text where nothing was compared.
     """
-    rows = read("differences")
+    rows = select_shown(read("differences"), settings)
     screen = read("first_screen")
-    whole = (rows["quantity"] != "score") | (rows["at"] == GLUE_SCORE)
-    of_size = rows["size"].isin(["", settings.sizes[-1]])
-    of_recipe = rows["protocol"].isin(["", settings.protocols[0]])
-    rows = rows[whole & of_size & of_recipe]
+    rows = rows[(rows["quantity"] != "score") | (rows["at"] == GLUE_SCORE)]
     seeds = len(settings.pretraining.seeds)
     # F1 on SQuAD 1.1, in per cent
     answers = select_rows(

@@ -112,7 +112,7 @@ def count_verdicts(rows: pd.DataFrame) -> pd.DataFrame:
         "word": pd.Categorical(rows["verdict"], WORDS),
     }
     groups = pd.DataFrame(keys).groupby(list(keys), observed=True)
-    counts = groups.size().rename("estimate").reset_index()
+    counts = groups.size().reset_index(name="estimate")
     places = counts["word"].cat.codes
     counts = counts.astype(dict.fromkeys(keys, "object"))
     tones = counts["word"].map(TONE_OF).fillna("")

@@ -54,8 +54,7 @@ def render_panels(kind: str, rows: pd.DataFrame, across: int, share: bool) -> di
     columns = min(across, len(panels))
     heights = [find_height(kind, of_panel) for _, of_panel in panels]
     # panels side by side are equally high
-    starts = range(0, len(heights), columns)
-    lines = [max(heights[start : start + columns]) for start in starts]
+    lines = [max(heights[start : start + columns]) for start in range(0, len(heights), columns)]
     # a single column of panels with texts is made for narrow screens
     widths = (WIDTH * columns, 2 * WIDTH)
     if kind == "interval" and rows["text"].any():

@@ -13,7 +13,7 @@ from stages.runner import handover
 from stages.schema.settings import REFERENCE
 
 # columns of the summaries that are texts, and may be empty
-KEYS = {name: "str" for name in ("stage", "metric", "protocol", "evaluated_on", "operator", "size")}
+KEYS = dict.fromkeys(("stage", "metric", "protocol", "evaluated_on", "operator", "size"), "str")
 # facts of a record about the machine
 FACTS = ("commit", "python", "system", "processor", "cores", "device")
 
