@@ -49,9 +49,8 @@ def replace_keys(text: str) -> str:
     # the separators stay
     parts = re.split("([ ,]+)", text)
     for place, word in enumerate(parts):
-        known = TASKS.get(word) or PROTOCOLS.get(word)
-        if known or "_" in word:
-            parts[place] = known or name_key(word)
+        if word in TASKS or word in PROTOCOLS or "_" in word:
+            parts[place] = name_key(word)
     return "".join(parts)
 
 
