@@ -178,8 +178,7 @@ def _find_evidence(claim: dict, rules: dict, sources: ClaimSources) -> dict[str,
         # A run that counted too little leaves the verdict on the printed numbers.
         if findings and all(finding.estimate for finding in findings):
             return {ledger: findings}
-    status = Statement(claim["published_audit"]["status"])
-    return {COUNTS: [Finding(status, reason="By its own numbers.")]}
+    return {COUNTS: [Finding(claim["published_audit"]["status"], reason="By its own numbers.")]}
 
 
 def _judge_contrasts(entries: list[dict], sources: ClaimSources) -> dict[str, list[Finding]]:
@@ -212,7 +211,7 @@ def _describe_claim(claim: dict, checks: pd.DataFrame) -> dict:
         "where": where,
         "kind": claim["kind"],
         "claim": claim["paraphrase"],
-        "numbers": Statement(audit["status"]),
+        "numbers": audit["status"],
         "numbers_because": audit["note"],
         "audit_ids": ", ".join(checks.loc[named, "check"]),
     }

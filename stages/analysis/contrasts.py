@@ -32,7 +32,6 @@ from stages.evidence.verdicts import TESTED, Difference, judge_difference
 from stages.files.documents import read_yaml
 from stages.schema.settings import REFERENCE
 
-DESCRIBED = Path(__file__).with_name("contrasts.yaml")
 # The names of the sources in every CSV.
 THIS_RUN = "reproduced"
 RELEASED = "released"
@@ -306,4 +305,4 @@ def _convert_ratios(rows: pd.DataFrame) -> pd.DataFrame:
 @cache
 def _read_descriptions() -> dict[str, Any]:
     """Reads contrasts.yaml: `columns` (their meaning), `reasons` (by cause), `disagreement`."""
-    return read_yaml(DESCRIBED)
+    return read_yaml(Path(__file__).with_name("contrasts.yaml"))
