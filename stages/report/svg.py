@@ -10,7 +10,6 @@ from matplotlib.figure import Figure
 from stages.report.looks import SETTINGS
 
 SVG = "http://www.w3.org/2000/svg"
-XLINK = "http://www.w3.org/1999/xlink"
 # digits beyond the tenth of a point, which is an eighth of a pixel, and other characters without effect
 NEEDLESS = r"(?<=\.\d)\d+|\.0\b| (?= |$)|\n"
 # metadata that files do not have, by format
@@ -19,7 +18,7 @@ SHORTENED = {"d", "x", "y", "transform"}
 # the font of texts, which the whole figure declares once
 FONT = f"font-family: '{SETTINGS['font.sans-serif'][0]}', sans-serif"
 ElementTree.register_namespace("", SVG)
-ElementTree.register_namespace("xlink", XLINK)
+ElementTree.register_namespace("xlink", "http://www.w3.org/1999/xlink")
 
 
 def save_figure(figure: Figure, words: Iterable[str]) -> dict[str, bytes]:
@@ -36,7 +35,8 @@ def save_figure(figure: Figure, words: Iterable[str]) -> dict[str, bytes]:
 
 def add_titles(svg: bytes, titles: dict[str, str]) -> bytes:
     """Adds a title to every element with an identifier in `titles`, and drops what nobody sees."""
-    root = ElementTree.fromstring(svg)
+    # without the indentation of the file
+    root = ElementTree.fromstring(re.sub(rb">\s+<", b"><", svg))
     used = set(re.findall(r'#([^")]+)', svg.decode()))
     for element in list(root.iter()):
         identifier = element.get("id", "")
@@ -53,9 +53,5 @@ def add_titles(svg: bytes, titles: dict[str, str]) -> bytes:
         style = element.get("style", "").replace(f"{FONT}; ", "")
         if style:
             element.set("style", style)
-        # the indentation of the file
-        element.tail = None
-        if not (element.text or "").strip():
-            element.text = None
     root.set("style", FONT)
     return ElementTree.tostring(root, encoding="unicode").encode()
