@@ -44,8 +44,8 @@ def build_differences(settings: Settings) -> pd.DataFrame:
 
 def select_lowest_level(steps: pd.DataFrame) -> pd.DataFrame:
     """Selects the steps of this run to the lowest loss that most operators reach, for each size."""
-    steps = select_rows(steps[steps["at"].str.startswith("loss=")], source="reproduced")
-    steps = steps.assign(level=steps["at"].str.removeprefix("loss=").astype(float))
+    levels = steps["at"].str.extract("^loss=(.*)", expand=False).astype(float)
+    steps = select_rows(steps.assign(level=levels).dropna(subset="level"), source="reproduced")
     reached = steps.groupby(["size", "level"])["low"].count().reset_index()
     reached = reached.sort_values(["low", "level"], ascending=[False, True]).drop_duplicates("size")
     # with operators some of whose runs never get there
