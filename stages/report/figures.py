@@ -123,7 +123,8 @@ def draw_figure(name: str, entry: Entry, read: Reader, **facts: object) -> Drawi
 
 def arrange_rows(entry: Entry, frame: pd.DataFrame) -> pd.DataFrame:
     """Adds the columns that painting.py needs to the rows of a figure."""
-    rows = pd.DataFrame({"unit": entry.unit, **OPTIONAL, **frame.reset_index(drop=True)})
+    settings = {"zero": entry.zero, "reference_label": entry.reference}
+    rows = pd.DataFrame({"unit": entry.unit, **OPTIONAL, **frame.reset_index(drop=True), **settings})
     for name, column in entry.columns.items():
         rows[name] = rows[column]
     rows[NUMBERS] *= entry.scale
@@ -144,8 +145,6 @@ def arrange_rows(entry: Entry, frame: pd.DataFrame) -> pd.DataFrame:
         )
     else:
         rows = rows.assign(xlabel=rows["unit"], ylabel="")
-    rows["zero"] = entry.zero
-    rows["reference_label"] = entry.reference
     if entry.kind == "bar":
         paint_tones(rows)
     elif entry.kind == "heat":

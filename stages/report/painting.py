@@ -39,7 +39,6 @@ LABEL = 26
 SMALL = 8
 # the opacity below which a bar has dark numbers
 FAINT = 0.65
-REFERENCE_LINE = {"color": INK, "linewidth": 0.8, "linestyle": (0, (4, 3))}
 # per cent without colour and with full opacity, on which no number would be readable: 100 has half the opacity
 LOW, HIGH = 50.0, 150.0
 
@@ -171,8 +170,9 @@ def paint_curves(axes: Axes, rows: pd.DataFrame) -> None:
             clip_on=False,
             **marks,
         )
+    label = rows["reference_label"].iloc[0]
     for height in rows["reference"].dropna().unique():
-        axes.axhline(height, label=rows["reference_label"].iloc[0], **REFERENCE_LINE)
+        axes.axhline(height, label=label, color=INK, linewidth=0.8, linestyle=(0, (4, 3)))
     set_ticks(axes, MaxNLocator(4, integer=True))
 
 
