@@ -150,9 +150,9 @@ class Settings(Record):
 
     def list_pretrained(self, operator: str | None = None, size: str | None = None) -> list[tuple[str, str]]:
         """Lists (operator, size) of every pre-trained model, size by size, or only of an operator or size."""
-        sizes = [listed for listed in self.sizes if size in (None, listed)]
-        operators = [listed for listed in self.operators if operator in (None, listed)]
-        return [(listed_operator, listed_size) for listed_size in sizes for listed_operator in operators]
+        sizes = [size] if size else self.sizes
+        operators = [operator] if operator else self.operators
+        return [(name, of_size) for of_size in sizes for name in operators]
 
     def list_finetuned(
         self,
@@ -161,7 +161,7 @@ class Settings(Record):
         protocol: str | None = None,
     ) -> list[tuple[str, str, str]]:
         """Lists (protocol, operator, size) of the models fine-tuned on GLUE, recipe by recipe, then size by size."""
-        recipes = [recipe for recipe in self.protocols if protocol in (None, recipe)]
+        recipes = [protocol] if protocol else self.protocols
         return [(recipe, *model) for recipe in recipes for model in self.list_pretrained(operator, size)]
 
 

@@ -80,8 +80,7 @@ class Counter:
 
 def _is_finished(job: Job, folder: Path, stage: str) -> bool:
     handed_on = RESULTS / stage / folder.name / RESULT
-    kept = [folder / name for name in (RESULT, *job.required)]
-    return handed_on.exists() or all(path.exists() for path in kept)
+    return handed_on.exists() or all((folder / name).exists() for name in (RESULT, *job.required))
 
 
 def find_edited_outputs() -> set[Path]:
