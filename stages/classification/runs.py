@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any
 
 from pydantic import SkipValidation
 
@@ -21,7 +21,7 @@ class ModelRun(Run):
 
     # `seed` is the seed of the fine-tuning. The columns are no part of the content, so two stages that ask for the same
     # training share a job.
-    beside: ClassVar[dict[str, Any]] = {**Run.beside, "columns": True}
+    beside = Run.beside | {"columns": True}
     task: str
     # Seed of the model's pre-training.
     pretraining_seed: int
@@ -81,7 +81,7 @@ class TunedRun(ModelRun):
 class FinetuningRun(TunedRun):
     """A run on a task of GLUE. keep: the folder in which stage finetuning keeps the fine-tuned model, if any."""
 
-    beside: ClassVar[dict[str, Any]] = {**TunedRun.beside, "keep": True}
+    beside = TunedRun.beside | {"keep": True}
     keep: Path | None = None
 
     @property

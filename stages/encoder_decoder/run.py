@@ -1,7 +1,6 @@
 """Describes a run of stage translation (operator, task and seed) without loading torch."""
 
 from pathlib import Path
-from typing import Any, ClassVar
 
 from pydantic import SkipValidation
 
@@ -21,7 +20,7 @@ class TranslationRun(Run):
     """
 
     # These lists do not influence the result of a single run, so runs of equal content share a job.
-    beside: ClassVar[dict[str, Any]] = {"training": {"seeds", "operators"}}
+    beside = Run.beside | {"training": {"seeds", "operators"}}
     operator: str
     task: str
     size: str

@@ -1,6 +1,6 @@
 """A pre-training run as a record, and the number of steps, without torch."""
 
-from typing import Any, ClassVar
+from typing import Any
 
 from pydantic import SkipValidation
 
@@ -13,7 +13,7 @@ class PretrainingRun(Run):
     """A pre-training run of an operator and a size, by their names in params.yaml."""
 
     # These two fields decide no result. Sections were validated with params.yaml.
-    beside: ClassVar[dict[str, Any]] = {**Run.beside, "saved_steps": True, "curves": True}
+    beside = Run.beside | {"saved_steps": True, "curves": True}
     operator: str
     size: str
     # the section of the size

@@ -7,7 +7,6 @@ writes no outputs.
 """
 
 from pathlib import Path
-from typing import Any, ClassVar
 
 import numpy as np
 import pandas as pd
@@ -28,7 +27,7 @@ class NoiseRun(EvaluationRun):
     """An evaluation under noise; `noise` is the section of params.yaml."""
 
     # A changed list of tasks in the section leaves finished jobs valid.
-    beside: ClassVar[dict[str, Any]] = {**EvaluationRun.beside, "noise": {"tasks"}}
+    beside = EvaluationRun.beside | {"noise": {"tasks"}}
     noise: SkipValidation[Noise]
 
 

@@ -14,6 +14,8 @@ import pyarrow as pa
 from msgspec import UNSET, UnsetType
 
 T = TypeVar("T")
+# a list of words, JSON's null, or a missing field
+Words = tuple[str, ...] | UnsetType | None
 
 
 # `gc=False` saves time: structs without reference cycles need no tracking by Python's garbage collector.
@@ -24,10 +26,10 @@ class Annotations(msgspec.Struct, frozen=True, gc=False):
     missing perplexity. OSCAR 22.01 called `quality_warnings` `annotation`.
     """
 
-    categories: tuple[str, ...] | UnsetType | None = UNSET
+    categories: Words = UNSET
     harmful_pp: float | None = None
-    quality_warnings: tuple[str, ...] | UnsetType | None = UNSET
-    annotation: tuple[str, ...] | UnsetType | None = UNSET
+    quality_warnings: Words = UNSET
+    annotation: Words = UNSET
 
 
 class _Record(msgspec.Struct, gc=False):
