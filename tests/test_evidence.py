@@ -53,6 +53,10 @@ BY_HAND = {
     "a column has another name": ("published/courtois2024_table3_glue.csv", edit_line(0, "value", "number")),
     "a word for a number": ("published/courtois2024_table3_glue.csv", edit_line(2, "81.04", "high")),
     "a cell that comes twice": ("published/courtois2024_table3_glue.csv", edit_line(2, "mrpc", "glue_score")),
+    "a row that is missing": (
+        "released/courtois2024_glue_by_seed.csv",
+        lambda text: "".join(text.splitlines(keepends=True)[:-1]),
+    ),
     "a file that is cut": ("released/courtois2024_pretraining_loss.csv", lambda text: text[: len(text) // 2]),
     "an operator that nobody released": ("released/courtois2024_glue_by_seed.csv", edit_line(1, "original", "mine")),
     "a claim without an identifier": ("published/claims.yaml", lambda text: text.replace("- id:", "- name:", 1)),

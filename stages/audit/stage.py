@@ -19,7 +19,6 @@ from stages.audit import (
 from stages.audit.findings import Finding, read_content
 from stages.evidence import measurements
 from stages.evidence.data_files import REMEDY
-from stages.evidence.published import FOLDER
 from stages.evidence.released import read_observations
 from stages.evidence.verdicts import Statement
 from stages.files.paths import AUDIT
@@ -81,6 +80,6 @@ def main(settings: Settings) -> dict:
     try:
         checks = make_checks(raw)
     except KeyError as error:
-        raise ValueError(f"{FOLDER}: a table has no number for {error}; {REMEDY}") from None
+        raise ValueError(f"data/published or data/released: no number for {error}; {REMEDY}") from None
     write_table(AUDIT, checks)
     return {}

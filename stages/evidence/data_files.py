@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+import pandas as pd
 import pyarrow as pa
 from pyarrow import csv
 
@@ -14,6 +15,8 @@ REMEDY = "correct the file, or restore the file by `git checkout`"
 def check_table(path: Path) -> None:
     """Checks the columns, numbers and keys of a CSV file, as data_files.yaml beside this file describes these.
 
+    A file in INDEX.csv of the same folder has as many rows as `cells` says there.
+
     Raises:
         ValueError: the file is missing or has a fault; the message names the file, and the row or column.
     """
@@ -21,9 +24,14 @@ def check_table(path: Path) -> None:
     types = dict.fromkeys(form["texts"], pa.string()) | dict.fromkeys(form["numbers"], pa.float64())
     options = csv.ConvertOptions(column_types=types, include_columns=list(types))
     try:
-        frame = csv.read_csv(path, convert_options=options).to_pandas()
+        # several threads would not know the row of an error
+        frame = csv.read_csv(path, csv.ReadOptions(use_threads=False), convert_options=options).to_pandas()
+        listed = pd.read_csv(path.with_name("INDEX.csv")).set_index("file")["cells"]
     except (OSError, ValueError, KeyError) as error:
         raise ValueError(f"{path}: {error}; {REMEDY}") from None
+    rows = listed.get(path.name, len(frame))
+    if len(frame) != rows:
+        raise ValueError(f"{path}: {len(frame)} rows, but INDEX.csv beside the file says {rows}; {REMEDY}")
     repeated = frame.duplicated(form["key"])
     if repeated.any():
         # the first line is the header
