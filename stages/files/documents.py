@@ -76,6 +76,12 @@ def read_yaml(path: Path, form: Any = Any) -> Any:
         assert error.problem and error.problem_mark, "the parser and this module always give both"
         hint = "; indent with spaces, or use quotation marks" if "cannot start" in error.problem else ""
         raise ValueError(f"{path}, line {error.problem_mark.line + 1}: not YAML: {error.problem:.120}{hint}") from None
+    except yaml.reader.ReaderError as error:
+        # the parser counts bytes
+        line = text.encode()[: error.position].count(b"\n") + 1
+        raise ValueError(
+            f"{path}, line {line}: not YAML: a control character; delete U+{error.character:04X}"
+        ) from None
     except UnicodeDecodeError as error:
         raise ValueError(f"{path}: not UTF-8 ({error.reason}); save the file as UTF-8") from None
     except (yaml.YAMLError, ValueError, AttributeError, LookupError) as error:

@@ -173,9 +173,12 @@ def load_settings(path: Path = PATH) -> Settings:
             several keys, which run only if every single key is right, report the first mistake.
     """
     try:
-        content = read_yaml(path)
+        content = read_yaml(path) or {}
     except FileNotFoundError:
-        raise ValueError(f"{path}: no such file; `python -m stages scale laptop` writes a complete one") from None
+        raise ValueError(
+            f"{path}: no such file here; change to the folder of dvc.yaml, or write a complete file by "
+            "`python -m stages scale laptop`"
+        ) from None
     try:
         return Settings.model_validate(content)
     except ValidationError as error:
