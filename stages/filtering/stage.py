@@ -35,6 +35,9 @@ REMEDIES = {
 }
 # number of malformed lines, or reasons, in an error
 SHOWN = 3
+OF_JSON = (
+    "of JSON lines, the key `content` is read if a file has this key, else `text`: rename or remove an empty `content`"
+)
 
 
 def main(settings: Settings) -> dict:
@@ -80,6 +83,8 @@ def build_filtered(corpus: Path, folder: Path, settings: Filtering, workers: job
         f"{counts['malformed']} malformed, {counts['dropped']} dropped, of which {counts['empty']} are empty",
         flush=True,
     )
+    if counts["empty"]:
+        print(f"filtering: {OF_JSON}")
     _check_counts(total, counts, folder / MALFORMED, settings)
     unknown = _print_metadata(total, results, lists, settings)
     return {"unknown": unknown, "blocklists": lists}
@@ -224,8 +229,5 @@ def _check_counts(total: pd.DataFrame, counts: pd.Series, malformed: Path, setti
         reasons = [f"{row.rule} {row.reason} ({row.all_documents})" for row in commonest.itertuples()]
         why = ", ".join(reasons) or "the corpus is empty"
         if counts["empty"] == counts["in"] > 0:
-            raise ValueError(
-                f"all {counts['in']} documents are empty; of JSON lines, the key `content` is read if a file has this "
-                "key, else `text`: rename or remove a `content` that is empty"
-            )
+            raise ValueError(f"all {counts['in']} documents are empty; {OF_JSON}")
         raise ValueError(f"all {counts['in']} documents were dropped: {why}; relax the rules, or add documents")
