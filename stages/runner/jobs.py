@@ -11,6 +11,7 @@ processes share every job, one process per GPU. The first process writes, to a f
 """
 
 import inspect
+from collections import defaultdict
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
@@ -136,18 +137,22 @@ def _await_outcomes(outcomes: Iterator[pool.Outcome], stage: str, total: int, do
     if find_rank() == 0:
         plural = "" if total == 1 else "s"
         print(f"{stage}: {total} job{plural}, {done} of them done before", flush=True)
-    failures = []
+    # jobs that read the same file fail for the same reason
+    failures = defaultdict(list)
     with Bar(total=total, initial=done, desc=stage, unit="job") as bar:
         for name, error in outcomes:
             bar.update()
             bar.set_postfix_str(show_controls(name))
             if error:
-                failures.append(f"{name}\n{error}")
+                failures[error].append(name)
             else:
                 done += 1
     if failures:
-        summary = f"{stage}: {len(failures)} of {total} jobs failed; {done} are done and kept."
-        raise RuntimeError("\n".join([summary, *failures]))
+        failed = sum(map(len, failures.values()))
+        message = f"{stage}: {failed} of {total} jobs failed; {done} are done and kept."
+        for error, names in failures.items():
+            message += f"\n{', '.join(names)}\n{error}"
+        raise RuntimeError(message)
 
 
 def _read_finished(jobs: list[Job], folders: list[Path], stage: str) -> list[dict | None]:
