@@ -38,8 +38,9 @@ def build_differences(settings: Settings) -> pd.DataFrame:
     rows = rows[[*TEXTS, "estimate", "low", "high", "mark"]]
     rows = rows.fillna(dict.fromkeys(TEXTS, ""))
     # the operators of the run stand first, in its order; tasks are in the order of the tables
-    order = list(dict.fromkeys([*settings.operators, *rows["operator"], *RANKS, *COLUMNS]))
-    return rows.sort_values(["operator", "source", "at"], key=lambda names: pd.Categorical(names, order))
+    order = dict.fromkeys([*settings.operators, *rows["operator"], *RANKS, *COLUMNS])
+    places = {name: place for place, name in enumerate(order)}
+    return rows.sort_values(["operator", "source", "at"], key=lambda names: names.map(places))
 
 
 def select_lowest_level(steps: pd.DataFrame) -> pd.DataFrame:

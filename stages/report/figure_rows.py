@@ -83,5 +83,5 @@ def build_transfer() -> pd.DataFrame:
     rows["trained"] = rows["trained"].map(names.name_key)
     rows["tested"] = rows["evaluated_on"].map(names.name_key).str.removesuffix("-m")
     # a task that is tested on itself stands on the diagonal
-    order = rows["trained"].unique()
-    return rows.sort_values(["trained", "tested"], key=lambda tasks: pd.Categorical(tasks, order))
+    order = {name: place for place, name in enumerate(rows["trained"].unique())}
+    return rows.sort_values(["trained", "tested"], key=lambda tasks: tasks.map(order))
