@@ -12,7 +12,6 @@ from pathlib import Path
 from stages.classification.job import finetune, measure_run
 from stages.classification.kept_models import find_kept_folder
 from stages.classification.runs import FinetuningRun
-from stages.files.observations import Observation
 from stages.files.paths import find_model_after, find_pretrained
 from stages.runner import model_jobs
 from stages.schema.settings import Settings
@@ -55,7 +54,7 @@ def plan_runs(settings: Settings, models: list[tuple[str, str]]) -> list[Finetun
     return plan
 
 
-def write_outputs(done: list[tuple[FinetuningRun, Path, dict]]) -> tuple[list[Observation], dict]:
+def write_outputs(done: list[tuple[FinetuningRun, Path, dict]]) -> model_jobs.Outputs:
     """Computes the metrics of all runs from the predictions in their folders; the stage's record gets no entries."""
     rows = []
     for run, folder, _ in done:

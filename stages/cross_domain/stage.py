@@ -17,7 +17,6 @@ from stages.benchmarks.glue import find_positive_classes, list_validation_tables
 from stages.classification.job import read_examples
 from stages.classification.kept_models import load_kept_model, plan_evaluations
 from stages.classification.runs import EvaluationRun, ModelNames
-from stages.files.observations import Observation
 from stages.files.paths import TOKENIZER
 from stages.runner import model_jobs
 from stages.schema.settings import Settings
@@ -69,9 +68,7 @@ def compute_metrics(
     }
 
 
-def write_outputs(
-    positive: dict[str, set[int]], done: list[tuple[EvaluationRun, Path, dict]]
-) -> tuple[list[Observation], dict]:
+def write_outputs(positive: dict[str, set[int]], done: list[tuple[EvaluationRun, Path, dict]]) -> model_jobs.Outputs:
     """Computes the metrics of all runs from the predictions; the stage's record gets no entries."""
     rows = []
     # Labels are classes of the tested task; predictions are classes of the task of the fine-tuning.

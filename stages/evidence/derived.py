@@ -141,10 +141,12 @@ def measure_curves(rows: pd.DataFrame, keys: list[str]) -> pd.DataFrame:
         curve = curve.sort_values("level")
         levels = curve["level"].to_numpy(float)
         scores = curve["value"].to_numpy(float)
-        area = np.trapezoid(scores, levels) / (levels[-1] - levels[0])
-        measures.append((*values, "lost", scores[0] - scores[-1]))
-        measures.append((*values, "area", area))
-        measures.append((*values, "slope", np.polyfit(levels, scores, 1)[0]))
+        of_curve = {
+            "lost": scores[0] - scores[-1],
+            "area": np.trapezoid(scores, levels) / (levels[-1] - levels[0]),
+            "slope": np.polyfit(levels, scores, 1)[0],
+        }
+        measures += [(*values, *measure) for measure in of_curve.items()]
     return pd.DataFrame(measures, columns=[*keys, "measure", "value"])
 
 

@@ -8,7 +8,6 @@ operator (and a size, a protocol), the stage does only these jobs and writes no 
 """
 
 import shutil
-from collections.abc import Iterable
 from functools import partial
 from itertools import chain, groupby, product
 from pathlib import Path
@@ -98,9 +97,7 @@ def describe_model(run: FinetuningRun, rows: list[Observation], folder: Path, va
     return render_card(folder, title, text, operator, variant, "text-classification", measured)
 
 
-def write_outputs(
-    settings: Settings, done: list[tuple[FinetuningRun, Path, dict]]
-) -> tuple[Iterable[Observation], dict]:
+def write_outputs(settings: Settings, done: list[tuple[FinetuningRun, Path, dict]]) -> model_jobs.Outputs:
     """Writes predictions and kept models; returns every metric of every run in `done`, and an empty record."""
     # Every output is a whole folder, which replaces the previous folder.
     with make_temporary_sibling(PREDICTIONS) as output:

@@ -16,7 +16,6 @@ from stages.benchmarks.glue import list_validation_tables
 from stages.benchmarks.metrics import compute_metrics
 from stages.classification.kept_models import load_kept_model, plan_evaluations
 from stages.classification.runs import EvaluationRun, ModelNames
-from stages.files.observations import Observation
 from stages.files.paths import TOKENIZER
 from stages.runner import model_jobs
 from stages.schema.settings import Settings
@@ -62,7 +61,7 @@ def average_scores(task: str, drawn: list[np.ndarray], labels: np.ndarray) -> di
     return by_seed.mean(skipna=False).to_dict()
 
 
-def write_outputs(done: list[tuple[NoiseRun, Path, dict]]) -> tuple[list[Observation], dict]:
+def write_outputs(done: list[tuple[NoiseRun, Path, dict]]) -> model_jobs.Outputs:
     """Makes an observation for each run, split, condition (such as `noise=0.1`) and metric; the record gets nothing."""
     rows = []
     for run, _, result in done:

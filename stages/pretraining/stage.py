@@ -111,7 +111,7 @@ def publish_model(run: PretrainingRun, log: list[dict], source: Path, step: int,
     complete_folder(output, TOKENIZER, run.model.positions, text)
 
 
-def write_outputs(done: list[tuple[PretrainingRun, Path, dict]]) -> tuple[list[Observation], dict]:
+def write_outputs(done: list[tuple[PretrainingRun, Path, dict]]) -> model_jobs.Outputs:
     """Copies the models to data/pretraining and data/intermediate_models; returns observations and an empty record."""
     rows = []
     with make_temporary_sibling(PRETRAINED) as models, make_temporary_sibling(INTERMEDIATE_MODELS) as earlier:
@@ -131,5 +131,6 @@ def write_outputs(done: list[tuple[PretrainingRun, Path, dict]]) -> tuple[list[O
 def main(settings: Settings, operator: str | None = None, size: str | None = None) -> dict | None:
     """Does the jobs of these models, `None` for all; returns the entries of the record, or `None` for a part."""
     plan = plan_runs(settings, settings.list_pretrained(operator, size))
-    whole = operator is None
-    return model_jobs.run(pretrain, plan, "pretraining", settings.workers, write_outputs, whole, shared=True)
+    return model_jobs.run(
+        pretrain, plan, "pretraining", settings.workers, write_outputs, whole=not operator, shared=True
+    )

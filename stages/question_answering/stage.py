@@ -17,7 +17,6 @@ from pydantic import SkipValidation
 
 from stages.benchmarks.answers import compute_scores
 from stages.classification.runs import TunedRun
-from stages.files.observations import Observation
 from stages.files.paths import ANSWERS, TASK_FOLDER, TOKENIZER, find_pretrained
 from stages.files.storage import make_temporary_sibling, write_atomically
 from stages.runner import jobs, model_jobs
@@ -43,7 +42,7 @@ class AnsweringRun(TunedRun):
     def content(self) -> dict[str, Any]:
         """The settings that decide the result; without ANSWERING for TriviaQA, which is not answered."""
         apart = APART | ANSWERING if self.set == BEFORE else APART
-        return self.model_dump(mode="json", exclude={**self.beside, "training": apart})
+        return self.model_dump(mode="json", exclude=self.beside | {"training": apart})
 
     @property
     def job(self) -> jobs.Job:
@@ -108,7 +107,7 @@ def plan_runs(
     return plan
 
 
-def write_outputs(done: list[tuple[AnsweringRun, Path, dict]]) -> tuple[list[Observation], dict]:
+def write_outputs(done: list[tuple[AnsweringRun, Path, dict]]) -> model_jobs.Outputs:
     """Writes the predicted answers of every operator and size, a row each; returns exact match and F1 of all runs.
 
     In `done`, runs on TriviaQA come first, then runs model by model.

@@ -8,13 +8,16 @@ from stages.files.observations import Observation
 from stages.runner import jobs, results
 from stages.runner.run import Run
 
+# what a stage writes and records: observations, and the stage's own entries for its record
+Outputs = tuple[Iterable[Observation], dict]
+
 
 def run(
     function: Callable[[Run, Path], dict],
     plan: list[Run],
     stage: str,
     workers: jobs.Workers,
-    outputs: Callable[[list[tuple[Run, Path, dict]]], tuple[Iterable[Observation], dict]],
+    outputs: Callable[[list[tuple[Run, Path, dict]]], Outputs],
     whole: bool,
     shared: bool = False,
 ) -> dict | None:
@@ -26,20 +29,18 @@ def run(
         stage: the stage's name in dvc.yaml.
         workers: see `jobs.run`.
         outputs: takes a list of (run, folder of the job, result of the job), in the order of the plan. Writes the
-            further outputs of the stage; returns the observations, and the stage's own entries for its record.
+            further outputs of the stage; returns `Outputs`.
         whole: whether the plan is all the work of the stage; a part writes no output.
         shared: see `jobs.run`.
 
     Returns:
         The stage's own entries for the record in data/runs; `None` for a part, or if `workers` do no jobs.
     """
-    plan_jobs = [run.job for run in plan]
-    left = jobs.run(function, plan_jobs, stage, workers, on_gpu=True, shared=shared)
+    left = jobs.run(function, [run.job for run in plan], stage, workers, on_gpu=True, shared=shared)
     if not whole or callable(workers):
         return None
     done = [(run, folder, result) for run, (folder, result) in zip(plan, left, strict=True)]
     rows, record = outputs(done)
-    external_files = {folder: job.external_files for job, (folder, _) in zip(plan_jobs, left, strict=True)}
-    results.hand_on(stage, external_files)
+    results.hand_on(stage, {folder: run.job.external_files for run, folder, _ in done})
     observations.write(observations.FOLDER / f"{stage}.csv", rows)
     return record

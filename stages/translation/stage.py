@@ -94,7 +94,7 @@ def make_rows(run: TranslationRun, result: dict) -> list[Observation]:
     return made
 
 
-def write_outputs(done: list[tuple[TranslationRun, Path, dict]]) -> tuple[list[Observation], dict]:
+def write_outputs(done: list[tuple[TranslationRun, Path, dict]]) -> model_jobs.Outputs:
     """Writes a table of translations for every operator, with the number of the sentence, from 0, as `example`.
 
     Returns the results as observations; and `sacrebleu`, the signatures that say how BLEU was computed.
@@ -125,8 +125,7 @@ def write_outputs(done: list[tuple[TranslationRun, Path, dict]]) -> tuple[list[O
 
 def main(settings: Settings, operator: str | None = None) -> dict | None:
     """Runs the jobs; returns sacrebleu's signatures for the record, or `None` if an operator is given."""
-    whole = operator is None
-    operators = settings.translation.operators if whole else (operator,)
+    operators = (operator,) if operator else settings.translation.operators
     plan = plan_jobs(settings, operators)
     return model_jobs.run(
         train_and_evaluate,
@@ -134,5 +133,5 @@ def main(settings: Settings, operator: str | None = None) -> dict | None:
         "translation",
         settings.workers,
         write_outputs,
-        whole,
+        whole=not operator,
     )
