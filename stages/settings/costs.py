@@ -9,10 +9,9 @@ from importlib import import_module
 from pathlib import Path
 
 from stages.files.documents import read_yaml
-from stages.files.paths import RESULTS
 from stages.runner import gpus, handover, jobs
 from stages.runner.fingerprints import describe_identity
-from stages.runner.results import RESULT
+from stages.runner.results import RESULT, bring_back
 from stages.runner.run import Job
 from stages.schema.scales import list_values
 from stages.schema.settings import PATH, Settings
@@ -57,7 +56,7 @@ class Counter:
         new = 0
         for job in planned:
             folder = folders.setdefault(id(job), Path("none"))
-            if not _is_finished(job, folder, stage):
+            if not _is_finished(job, folder):
                 new += 1
                 self._stale.update(job.external_files.values())
                 self.bytes += self._estimate_bytes(job)
@@ -78,9 +77,11 @@ class Counter:
         return weights * BYTES_PER_WEIGHT * len({"model", *job.required})
 
 
-def _is_finished(job: Job, folder: Path, stage: str) -> bool:
-    handed_on = RESULTS / stage / folder.name / RESULT
-    return handed_on.exists() or all((folder / name).exists() for name in (RESULT, *job.required))
+def _is_finished(job: Job, folder: Path) -> bool:
+    # as the stage would, because a model in the folder is an input of other jobs
+    if not (folder / RESULT).exists():
+        bring_back(folder, job.external_files)
+    return all((folder / name).exists() for name in (RESULT, *job.required))
 
 
 def find_edited_outputs() -> set[Path]:
