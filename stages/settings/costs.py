@@ -3,6 +3,7 @@
 A job is new if no result exists for its settings, inputs and code, or if an input will be made anew.
 """
 
+import gc
 import shutil
 from collections.abc import Callable, Iterator
 from importlib import import_module
@@ -99,6 +100,8 @@ def find_edited_outputs() -> set[Path]:
 
 def describe_costs(settings: Settings) -> Iterator[str]:
     """Describes the new jobs of each stage, and warns of too little disk space or a missing GPU."""
+    # garbage collections, which many syntax trees trigger, need not visit the libraries
+    gc.freeze()
     counter = Counter(settings)
     for stage in MODEL_STAGES:
         import_module(f"stages.{stage}.stage").main(settings.model_copy(update={"workers": counter}))

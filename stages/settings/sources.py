@@ -1,7 +1,6 @@
 """Checks, before any other stage runs, that the files in params.yaml, and the outputs of an experiment, exist."""
 
 import os
-from itertools import chain
 from pathlib import Path
 
 from stages.files.documents import read_yaml
@@ -57,10 +56,13 @@ def require_outputs() -> None:
     # at the end of an experiment, DVC saves all outputs, and looks for missing outputs in the remote
     if "DVC_EXP_NAME" not in os.environ:
         return
-    outputs = chain.from_iterable(stage["outs"] for stage in read_lock().values())
-    paths = [Path(output["path"]) for output in outputs]
-    # this stage writes CHECKED
-    missing = [path for path in paths if path != CHECKED and not path.exists()]
+    missing = []
+    for stage in read_lock().values():
+        for output in stage["outs"]:
+            path = Path(output["path"])
+            # this stage writes CHECKED
+            if path != CHECKED and not path.exists():
+                missing.append(path)
     if missing:
         raise ValueError(
             f"{missing[0]} and {len(missing) - 1} more outputs are missing, but with an experiment DVC saves all; "
