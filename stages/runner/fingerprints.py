@@ -27,9 +27,6 @@ LEFT_OUT = tuple(ROOT / "stages" / room for room in ("schema", "runner", "files"
 # NumPy draws the order of batches; the last three compute scores inside jobs. An upgrade of any may move the last bit.
 LIBRARIES = ("tokenizers", "torch", "transformers", "numpy", "scikit-learn", "scipy", "sacrebleu")
 
-# reading the metadata of a package takes milliseconds, and a stage asks for each job function
-_find_version = cache(metadata.version)
-
 # At this import, which in every process that does jobs comes before the import of the jobs' modules. The times are only
 # compared with later times of the same files, because the clocks of a machine and of its file server may differ.
 STATES = read_states(ROOT / "stages")
@@ -138,5 +135,5 @@ def compute_fingerprints(computed_by: list, jobs: list[Job]) -> list[str]:
 
 def describe_identity(function: Callable, as_loaded: bool = False) -> list:
     """Returns name, code digest (`compute_code_digest`) and library versions of a job function."""
-    versions = {library: _find_version(library) for library in LIBRARIES}
+    versions = {library: metadata.version(library) for library in LIBRARIES}
     return [function.__qualname__, compute_code_digest(Path(inspect.getfile(function)), as_loaded), versions]
