@@ -577,7 +577,7 @@ def test_a_job_whose_input_changes_before_or_while_it_runs_leaves_no_result():
     # the first job edits the input of both
     work = make_jobs("edits its input", "diverges")
     changed = r"\n  input changed after the stage began; run the same command again"
-    with pytest.raises(RuntimeError, match=rf"2 of 2 jobs failed.*\n.*, .*{changed}$"):
+    with pytest.raises(RuntimeError, match=rf"2 of 2 jobs failed.*\n.*edits its input, .*diverges{changed}$"):
         jobs.run(failing, work, "jobs", workers=1)
     assert not list(jobs.FOLDER.rglob("result.json"))
 
