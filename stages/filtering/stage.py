@@ -35,6 +35,7 @@ REMEDIES = {
 }
 # number of malformed lines, or reasons, in an error
 SHOWN = 3
+# why documents may be empty although their files have texts
 OF_JSON = (
     "of JSON lines, the key `content` is read if a file has this key, else `text`: rename or remove an empty `content`"
 )

@@ -37,9 +37,9 @@ def _make_tuple(value: object) -> object:
 def _make_distinct(values: object) -> object:
     """Turns a YAML list of distinct values into a tuple; other values stay."""
     if isinstance(values, list):
-        # A value that is named twice would be computed and counted twice.
         if len(values) > LONGEST_LIST:
             raise ValueError(f"{len(values)} values, at most {LONGEST_LIST} are allowed")
+        # A value that is named twice would be computed and counted twice.
         times = Counter(map(str, values))
         doubles = sorted(value for value in times if times[value] > 1)
         if doubles:

@@ -1,6 +1,7 @@
 """Counts what a run would compute anew, by the plans of the stages that train or test models.
 
-A job is new if no result exists for its settings, inputs and code, or if an input will be made anew.
+A job is new if no result exists for its settings, inputs and code, or if an input will be made anew. A job
+that `dvc pull` has brought is restored in data/jobs, as the stage would do.
 """
 
 import gc

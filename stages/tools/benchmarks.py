@@ -167,15 +167,14 @@ def compare_blocks(
     stock_work = count_block_operations("original", *shape)
     rows = []
     for (operator, form), times in seconds.items():
-        rows.append(
-            {
-                "operator": operator,
-                "form": form,
-                "ms": round(1000 * statistics.median(times), 1),
-                "speed-up": round(compute_median_ratio(stock, times), 2),
-                "allowed": round(stock_work / count_block_operations(operator, *shape), 2),
-            }
-        )
+        row = {
+            "operator": operator,
+            "form": form,
+            "ms": round(1000 * statistics.median(times), 1),
+            "speed-up": round(compute_median_ratio(stock, times), 2),
+            "allowed": round(stock_work / count_block_operations(operator, *shape), 2),
+        }
+        rows.append(row)
     return pd.DataFrame(rows)
 
 
