@@ -379,7 +379,10 @@ def test_attention_over_parameters_has_the_weights_of_the_network_that_it_replac
 
 @pytest.mark.parametrize("heads", [1, 4])
 def test_attention_over_parameters_equals_its_definition(heads):
-    module = move_parameters(AttentionOverParameters(12, heads, 3, 5, 0.0).double(), 1.0)
+    module = AttentionOverParameters(12, heads, 3, 5, 0.0).double()
+    with torch.no_grad():
+        module.initialise(0.02)
+    move_parameters(module, 1.0)
     X = draw_inputs(2, 4, 12).requires_grad_()
     outputs = []
     for i, Q in enumerate(apply_linear(X, module.query).split(3, dim=-1)):
