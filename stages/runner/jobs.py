@@ -161,10 +161,8 @@ def _read_finished(jobs: list[Job], folders: list[Path], stage: str) -> list[dic
     def read_job(job: Job, folder: Path) -> dict | None:
         try:
             # several processes would see the folder in different states while one process restores the folder
-            if count_processes() == 1 and RESULTS.exists() and not (folder / results.RESULT).exists():
-                folder.parent.mkdir(parents=True, exist_ok=True)
-                with suppress(Timeout), acquire_lock(folder.with_suffix(".lock"), wait=False):
-                    results.bring_back(folder, job.external_files)
+            if count_processes() == 1:
+                restore(job, folder)
             return worker.read_finished(job, folder)
         except ValueError as error:
             if find_rank():
@@ -174,6 +172,14 @@ def _read_finished(jobs: list[Job], folders: list[Path], stage: str) -> list[dic
     # checksums take most of the time, and let other threads run
     with ThreadPoolExecutor() as threads:
         return list(threads.map(read_job, jobs, folders))
+
+
+def restore(job: Job, folder: Path) -> None:
+    """Restores the folder of a job from data/results, unless it has a result or another process works on it."""
+    if RESULTS.exists() and not (folder / results.RESULT).exists():
+        folder.parent.mkdir(parents=True, exist_ok=True)
+        with suppress(Timeout), acquire_lock(folder.with_suffix(".lock"), wait=False):
+            results.bring_back(folder, job.external_files)
 
 
 def _delete_damaged(job: Job, folder: Path, message: str) -> dict | None:

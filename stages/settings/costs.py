@@ -1,7 +1,7 @@
 """Counts what a run would compute anew, by the plans of the stages that train or test models.
 
-A job is new if no result exists for its settings, inputs and code, or if an input will be made anew. A job
-that `dvc pull` has brought is restored in data/jobs, as the stage would do.
+A job is new if no result exists for its settings, inputs and code, or if an input will be made anew. A job that `dvc
+pull` has brought is restored in data/jobs, as the stage would do.
 """
 
 import gc
@@ -13,7 +13,7 @@ from pathlib import Path
 from stages.files.documents import read_yaml
 from stages.runner import gpus, handover, jobs
 from stages.runner.fingerprints import describe_identity
-from stages.runner.results import RESULT, bring_back
+from stages.runner.results import RESULT
 from stages.runner.run import Job
 from stages.schema.scales import list_values
 from stages.schema.settings import PATH, Settings
@@ -54,11 +54,14 @@ class Counter:
         ready = [job for job in planned if self._is_ready(job)]
         # without a ready job, the function's code would be read for nothing
         found = jobs.find_folders(function, describe_identity(function), ready) if ready else []
+        # as the stage would, because a model in the folder is an input of other jobs
+        for job, folder in zip(ready, found, strict=True):
+            jobs.restore(job, folder)
         folders = dict(zip(map(id, ready), found, strict=True))
         new = 0
         for job in planned:
             folder = folders.setdefault(id(job), Path("none"))
-            if not _is_finished(job, folder):
+            if not all((folder / name).exists() for name in (RESULT, *job.required)):
                 new += 1
                 self._stale.update(job.external_files.values())
                 self.bytes += self._estimate_bytes(job)
@@ -77,13 +80,6 @@ class Counter:
         rows = self._settings.tokenization.vocabulary_size + model.positions
         weights = model.layers * model.hidden * (4 * model.hidden + 2 * model.intermediate) + rows * model.hidden
         return weights * BYTES_PER_WEIGHT * len({"model", *job.required})
-
-
-def _is_finished(job: Job, folder: Path) -> bool:
-    # as the stage would, because a model in the folder is an input of other jobs
-    if not (folder / RESULT).exists():
-        bring_back(folder, job.external_files)
-    return all((folder / name).exists() for name in (RESULT, *job.required))
 
 
 def find_edited_outputs() -> set[Path]:
