@@ -9,13 +9,14 @@ from functools import partial
 from itertools import chain, islice
 from pathlib import Path
 from types import SimpleNamespace
+from unittest import mock
 
 import hypothesis
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tokenizers import Tokenizer, normalizers
+from tokenizers import Tokenizer, normalizers, pre_tokenizers
 from transformers import BertTokenizer, PreTrainedTokenizerFast
 
 from stages.corpus import sources
@@ -25,9 +26,11 @@ from stages.records.records import PlainDocument
 from stages.schema.sections import Tokenization
 from stages.schema.settings import load_settings
 from stages.sequences import packing
+from stages.tokenization import encoding as encoding_of_words
 from stages.tokenization import stage as tokenization
 from stages.tokenization import streams as tokens
 from stages.tokenization import vocabulary
+from stages.tokenization.encoding import WordMemory
 from tests import toy_shards
 from tests.toy_settings import LAPTOP
 
@@ -149,18 +152,64 @@ def test_missing_sequences_are_named(packed, folder, message):
         packing.Sequences(Path(folder), "test")
 
 
+def make_variants() -> list[Tokenizer]:
+    """An uncased and a cased tokenizer; and tokenizers that keep "b," or "a b" together."""
+    pieces = ["a", "b", "##a", "ab", "A", "\u00e9", "\u4e2d", ",", "b,", "##\u0301"]
+    uncased, cased, other, added = [make_tokenizer(*pieces) for _ in range(4)]
+    cased.normalizer = normalizers.BertNormalizer(lowercase=False)
+    other.pre_tokenizer = pre_tokenizers.WhitespaceSplit()
+    added.add_tokens(["a b"])
+    return [uncased, cased, other, added]
+
+
+PARTS = [
+    "a",
+    "b",
+    "ab",
+    "Ab",
+    "A,",
+    "b, ",
+    "a b",
+    "\u00e9",
+    "e\u0301",
+    "\u0301",
+    "\u4e2d",
+    "[MASK]",
+    "-",
+    " ",
+    "\n",
+    "\x1c",
+    "\xa0",
+]
+
+
 @hypothesis.settings(deadline=None)
-@given(st.text("ab ,\n\t\x1c\x85\u3000\u0301", max_size=80), st.integers(1, 20))
-def test_long_documents_in_pieces_have_the_same_tokens(text, longest):
-    tokenizer = make_tokenizer("a", "b", "##a", "ab", ",")
-    parts = list(tokens.cut_pieces(text, longest))
-    assert "".join(part.text for part in parts) == text
-    assert [part.begins for part in parts] == [True] + [False] * (len(parts) - 1)
-    assert [part.ends for part in parts] == [False] * (len(parts) - 1) + [True]
+@given(
+    st.lists(st.lists(st.sampled_from(PARTS) | st.characters(), max_size=30), min_size=1, max_size=5),
+    st.integers(1, 20),
+    st.sampled_from(make_variants()),
+    st.sampled_from([0, 1 << 22]),
+)
+def test_words_in_memory_and_documents_in_pieces_have_the_tokens_of_the_text(texts, longest, tokenizer, remembered):
+    tokenizer.encode_special_tokens = True
+    # other tokenizers may take both sides of a space for one token
+    longest = longest if encoding_of_words.splits_at_spaces(tokenizer) else 1 << 20
+    batch = []
     ids = []
-    for part in parts:
-        ids += tokenizer.encode(part.text, add_special_tokens=False).ids
-    assert ids == tokenizer.encode(text, add_special_tokens=False).ids
+    letters = unknown = 0
+    for text in map("".join, texts):
+        parts = list(tokens.cut_pieces(text, longest))
+        assert "".join(part.text for part in parts) == text
+        batch += parts
+        encoding = tokenizer.encode(text)
+        ids += encoding.ids
+        letters += len("".join(text.split()))
+        unknown += sum(end - begin for i, (begin, end) in zip(encoding.ids, encoding.offsets, strict=True) if i == 1)
+    with mock.patch.object(encoding_of_words, "MEMORY", remembered):
+        memory = WordMemory(tokenizer)
+        for _ in range(2):
+            found = memory.encode(batch)
+            assert (found[0].tolist(), *found[1:]) == (ids, letters, unknown)
 
 
 @pytest.mark.parametrize("characters", [1 << 20, 10])
@@ -293,6 +342,7 @@ TRAIN = """
 import sys
 from pathlib import Path
 from stages.tokenization import vocabulary
+from stages.tokenization.encoding import WordMemory
 vocabulary.train_tokenizer([Path(sys.argv[1])], 300)
 """
 

@@ -1,6 +1,7 @@
 """Documents as streams of token ids: [CLS] text [SEP], whole, concatenated in the order of a shard.
 
-Memory is bounded by a batch of about BATCH characters, or by the longest line.
+Memory is bounded by a batch of about BATCH characters, or by the longest line, and by the remembered words
+(encoding.py).
 """
 
 import os
@@ -8,13 +9,13 @@ import re
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
-from typing import BinaryIO, NamedTuple
+from typing import BinaryIO
 
-import numpy as np
 from tokenizers import Tokenizer
 
 from stages.records import reading, records
 from stages.sequences.packing import ITEM
+from stages.tokenization.encoding import Piece, WordMemory
 
 # characters that are read before they are encoded
 BATCH = 1 << 20
@@ -26,14 +27,6 @@ SPACE = re.compile(r"[ \t\n\r]")
 CUT_DOCUMENTS = 1000
 SPLITS = ("train", "validation")
 COUNTS = ("documents", "tokens", "unknown_tokens", "characters", "unknown_characters", "dropped_tokens")
-
-
-class Piece(NamedTuple):
-    """A part of a document: the text, and whether the part begins and ends the document."""
-
-    text: str
-    begins: bool
-    ends: bool
 
 
 def tokenize_shard(settings: dict, folder: Path) -> dict:
@@ -56,6 +49,7 @@ def tokenize_shard(settings: dict, folder: Path) -> dict:
     tokenizer = Tokenizer.from_file(settings["tokenizer"])
     # [MASK] in a text is a word, not the token
     tokenizer.encode_special_tokens = True
+    memory = WordMemory(tokenizer)
     unknown = tokenizer.token_to_id("[UNK]")
     cut = settings["cut"]
     validation = set(settings["validation"])
@@ -68,7 +62,7 @@ def tokenize_shard(settings: dict, folder: Path) -> dict:
         for split, batch in read_batches(Path(settings["shard"]), validation):
             file = files[split]
             count = counts[split]
-            ids, unknown_characters = encode_pieces(batch, tokenizer)
+            ids, characters, unknown_characters = memory.encode(batch)
             # `ids.tofile` would not report a full disk
             file.write(ids.data)
             ended = sum(piece.ends for piece in batch)
@@ -76,7 +70,7 @@ def tokenize_shard(settings: dict, folder: Path) -> dict:
                 documents=ended,
                 tokens=len(ids),
                 unknown_tokens=int((ids == unknown).sum()),
-                characters=sum(len("".join(piece.text.split())) for piece in batch),
+                characters=characters,
                 unknown_characters=unknown_characters,
             )
             # a batch in which no document ends repeats the count of the batch before, and must not be cut again
@@ -98,33 +92,6 @@ def shorten_file(file: BinaryIO, tokens: int) -> int:
     file.seek(-extra, os.SEEK_CUR)
     file.truncate()
     return extra // ITEM.itemsize
-
-
-def encode_pieces(batch: list[Piece], tokenizer: Tokenizer) -> tuple[np.ndarray, int]:
-    """Encodes parts of documents as a stream of ids (uint16); every document is [CLS] text [SEP].
-
-    Parts "Unknown" and " a" of a document may give [2, 5, 6, 7, 3], where 2 is [CLS] and 3 is [SEP].
-
-    Returns:
-        The ids, and the number of characters in unknown words.
-    """
-    first = tokenizer.token_to_id("[CLS]")
-    last = tokenizer.token_to_id("[SEP]")
-    unknown = tokenizer.token_to_id("[UNK]")
-    texts = [piece.text for piece in batch]
-    stream: list[int] = []
-    unknown_characters = 0
-    for piece, encoding in zip(batch, tokenizer.encode_batch(texts, add_special_tokens=False), strict=True):
-        ids = encoding.ids
-        if unknown in ids:
-            spans = np.array(encoding.offsets)[np.array(ids) == unknown]
-            unknown_characters += int((spans[:, 1] - spans[:, 0]).sum())
-        if piece.begins:
-            stream.append(first)
-        stream += ids
-        if piece.ends:
-            stream.append(last)
-    return np.array(stream, dtype=ITEM), unknown_characters
 
 
 def read_batches(shard: Path, validation: set[int]) -> Iterator[tuple[str, list[Piece]]]:
