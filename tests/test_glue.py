@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from stages.benchmarks.glue import TASKS
 from stages.benchmarks.metrics import compute_metrics
-from stages.schema.sections import HubRepository
+from stages.schema.sections import Hub, HubRepository
 from stages.tasks import glue
 from stages.tasks import stage as tasks
 from stages.tasks.examples import Examples
@@ -49,14 +49,18 @@ def read(root: Path, task: str, split: int = 0) -> Examples:
     return glue.read_original(root, TASKS[task], TASKS[task].splits[split])
 
 
+def read_hub(repository: Hub, task: str) -> Examples:
+    """Reads the first validation split."""
+    return glue.read_hub(repository, TASKS[task], TASKS[task].splits[1])
+
+
 def test_the_embedded_tasks_are_read_like_real_tasks(tmp_path):
     tasks.build_tasks(tmp_path, make_settings(root=EMBEDDED))
     statistics = read_statistics(tmp_path)
     assert list(statistics["task"].unique()) == list(TASKS)
     assert statistics["examples"].isin([2000, 400]).all()
     assert not statistics[["subset", "reduced"]].any().any()
-    for name in TASKS:
-        task = TASKS[name]
+    for name, task in TASKS.items():
         for split in task.splits:
             frame = pd.read_parquet(tmp_path / name / f"{split.name}.parquet")
             assert list(frame) == glue.COLUMNS
@@ -162,12 +166,11 @@ def test_examples_of_mnli_without_a_gold_label_are_left_out_and_counted(tmp_path
 @pytest.mark.parametrize("task", ["rte", "stsb"])
 def test_rows_of_the_hub_without_a_label_are_left_out_and_counted(tmp_path, task, missing):
     rows = [{"sentence1": "a", "sentence2": "b", "label": label} for label in (missing, 1, 0)]
-    split = TASKS[task].splits[1]
-    examples = glue.read_hub(make_hub(tmp_path / "glue", rows, task), TASKS[task], split)
+    examples = read_hub(make_hub(tmp_path / "glue", rows, task), task)
     assert examples.frame[["example_id", "label"]].values.tolist() == [["1", 1], ["2", 0]]
     assert (examples.dropped, examples.reason) == (1, "no gold label")
     with pytest.raises(ValueError, match="no example has a label"):
-        glue.read_hub(make_hub(tmp_path / "none", rows[:1] * 2, task), TASKS[task], split)
+        read_hub(make_hub(tmp_path / "none", rows[:1] * 2, task), task)
 
 
 @pytest.mark.parametrize(("size", "count"), [(40, 7), (7, 40), (7, None)])
@@ -197,12 +200,11 @@ def test_reduced_splits_are_marked(tmp_path):
 
 
 def test_a_dataset_in_the_layout_of_the_hub_gives_the_same_tables(tmp_path, shared_data):
-    task, split = TASKS["rte"], TASKS["rte"].splits[1]
-    ours = glue.read_original(shared_data, task, split).frame
-    text, label = datasets.Value("string"), datasets.ClassLabel(names=list(task.classes))
+    ours = read(shared_data, "rte", 1).frame
+    text, label = datasets.Value("string"), datasets.ClassLabel(names=list(TASKS["rte"].classes))
     features = datasets.Features(sentence1=text, sentence2=text, label=label)
     rows = ours.rename(columns={"text_a": "sentence1", "text_b": "sentence2"})[list(features)].to_dict("records")
-    theirs = glue.read_hub(make_hub(tmp_path / "glue", rows, "rte", features), task, split).frame
+    theirs = read_hub(make_hub(tmp_path / "glue", rows, "rte", features), "rte").frame
     pd.testing.assert_frame_equal(theirs, ours)
 
 
@@ -210,14 +212,14 @@ def test_two_folders_of_one_name_and_layout_are_told_apart(tmp_path):
     """The cache of `datasets` identifies a folder by the last part of the path."""
     for text in ("first", "second"):
         repository = make_hub(tmp_path / text / "glue", [{"sentence1": text, "sentence2": "b", "label": 0}], "rte")
-        frame = glue.read_hub(repository, TASKS["rte"], TASKS["rte"].splits[1]).frame
+        frame = read_hub(repository, "rte").frame
         assert frame["text_a"].tolist() == [text]
 
 
 def test_a_repository_without_a_column_of_the_task_is_one_error_that_names_both(tmp_path):
     repository = make_hub(tmp_path / "glue", [{"sentence1": "a", "text": "b", "label": 0}], "rte")
     with pytest.raises(ValueError, match=r"tasks\.hub: .* \(rte\): no column sentence2 among \['sentence1', 'text'"):
-        glue.read_hub(repository, TASKS["rte"], TASKS["rte"].splits[1])
+        read_hub(repository, "rte")
 
 
 @pytest.mark.parametrize("word", ["null", "NA", "None"])
@@ -228,7 +230,7 @@ def test_a_text_that_datasets_reads_from_csv_as_missing_is_one_clear_error(tmp_p
     parquet.unlink()
     (folder / "validation-0.csv").write_text(f"sentence1,sentence2,label\na,b,0\nc,{word},1\n")
     with pytest.raises(ValueError, match=r"glue, rte, validation, row 1: .* got `null`.* \(`datasets` reads"):
-        glue.read_hub(repository, TASKS["rte"], TASKS["rte"].splits[1])
+        read_hub(repository, "rte")
 
 
 WRONG = [("rte", "entailment"), ("rte", 2), ("rte", 0.4), ("stsb", 6.5), ("stsb", -2.0), ("rte", 1)]
@@ -239,7 +241,7 @@ def test_rows_of_another_form_in_the_layout_of_the_hub_are_one_clear_error(task,
     second = 5 if label == 1 else "b"
     repository = make_hub(tmp_path / "glue", [{"sentence1": "a", "sentence2": second, "label": label}], task)
     with pytest.raises(ValueError, match=rf"glue, {task}, validation, row 0: .*{label}'?\): .*; name a repository"):
-        glue.read_hub(repository, TASKS[task], TASKS[task].splits[1])
+        read_hub(repository, task)
 
 
 def test_the_hub_is_read_at_one_commit_which_the_statistics_name(monkeypatch):
