@@ -74,11 +74,3 @@ def reports(tmp_path_factory) -> Path:
 
     with pytest.MonkeyPatch.context() as monkeypatch:
         return make(tmp_path_factory.mktemp("run"), monkeypatch)
-
-
-@pytest.fixture
-def cluster():
-    """Starts a Dask cluster on this machine, with two worker processes that a test may kill."""
-    distributed = pytest.importorskip("distributed", reason="the extra `cluster` is not installed")
-    with distributed.LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None) as cluster:
-        yield cluster

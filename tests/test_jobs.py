@@ -28,8 +28,8 @@ from stages.runner import bars, errors, fingerprints, gpus, jobs, pool, results,
 from stages.runner.cluster import run_on_cluster
 from stages.runner.jobs import Job
 from stages.runner.run import Run
+from tests.places import ROOT
 
-ROOT = Path(__file__).parents[1]
 on_linux = pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
 
 
@@ -117,6 +117,10 @@ def make_jobs(*values, inputs=(Path("input"),)) -> list[Job]:
     return [Job(f"x = {x}", {"x": x}, inputs) for x in values]
 
 
+def run_squares(*values: int, **options) -> list[tuple[Path, dict]]:
+    return jobs.run(square, make_jobs(*values), "squares", **options)
+
+
 def count_calls() -> int:
     return sum(path.read_text().count("called") for path in jobs.FOLDER.rglob("calls"))
 
@@ -176,14 +180,14 @@ def test_a_file_that_no_result_lists_does_not_count_and_is_made_again():
 
 
 def test_a_reader_leaves_a_damaged_job_to_the_process_that_works_on_it(capsys):
-    [(folder, result)] = jobs.run(square, make_jobs(3), "squares")
+    [(folder, result)] = run_squares(3)
     whole = (folder / "calls").read_bytes()
     (folder / "calls").unlink()
     with acquire_lock(folder.with_suffix(".lock")):
         assert jobs._read_finished(make_jobs(3), [folder], "squares") == [None]
         assert (folder / "result.json").exists()
         (folder / "calls").write_bytes(whole)
-    assert jobs.run(square, make_jobs(3), "squares") == [(folder, result)]
+    assert run_squares(3) == [(folder, result)]
     assert "computed again" not in capsys.readouterr().out
 
 
@@ -220,7 +224,7 @@ def test_a_result_that_names_a_file_outside_its_folder_is_damaged_and_that_file_
     precious = Path("my_operators.py")
     precious.write_text("precious")
     named = str(precious.absolute()) if name.startswith("/") else name
-    [(folder, result)] = jobs.run(square, make_jobs(3), "squares")
+    [(folder, result)] = run_squares(3)
     record = {"files": {named: results.compute_sha256(precious)}, "result": {"square": 9}, "seconds": 1.0}
     record["sha256"] = results._digest_record(record)
     for place in (folder, RESULTS / "squares" / folder.name):
@@ -234,7 +238,7 @@ def test_a_result_that_names_a_file_outside_its_folder_is_damaged_and_that_file_
         if missing:
             shutil.rmtree(jobs.FOLDER)
         capsys.readouterr()
-        assert jobs.run(square, make_jobs(3), "squares") == [(folder, result)]
+        assert run_squares(3) == [(folder, result)]
         assert "x = 3 is computed again" in capsys.readouterr().out
     assert precious.read_text() == "precious"
 
@@ -310,33 +314,33 @@ def test_a_worker_that_has_loaded_other_code_refuses_the_job(tmp_path, monkeypat
     assert not (tmp_path / "other").exists()
 
 
-def share_jobs(monkeypatch, number: str, rank: str) -> None:
-    """Sets the environment variables of torchrun for a process among several."""
+def share_jobs(monkeypatch, rank: str) -> None:
+    """Sets the environment variables of torchrun for one of two processes."""
     # this process is no worker
     monkeypatch.setattr(pool, "use_one_thread", lambda: None)
-    for name, value in (("WORLD_SIZE", number), ("RANK", rank), ("MASTER_ADDR", "127.0.0.1")):
+    for name, value in (("WORLD_SIZE", "2"), ("RANK", rank), ("MASTER_ADDR", "127.0.0.1")):
         monkeypatch.setenv(name, value)
 
 
 def test_several_processes_are_refused_by_jobs_that_cannot_be_shared(monkeypatch):
-    share_jobs(monkeypatch, "2", "0")
+    share_jobs(monkeypatch, "0")
     with pytest.raises(ValueError, match=r"squares: 2 processes \(WORLD_SIZE\) cannot share the jobs; run the stage"):
-        jobs.run(square, make_jobs(1), "squares")
-    assert jobs.run(square, make_jobs(1), "squares", shared=True)[0][1] == {"square": 1}
+        run_squares(1)
+    assert run_squares(1, shared=True)[0][1] == {"square": 1}
 
 
 def test_of_several_processes_all_but_the_first_leave_the_outputs_to_the_first_and_say_so(monkeypatch, capsys):
-    jobs.run(square, make_jobs(1), "squares")
-    share_jobs(monkeypatch, "2", "1")
+    run_squares(1)
+    share_jobs(monkeypatch, "1")
     with pytest.raises(SystemExit) as ended:
-        jobs.run(square, make_jobs(1), "squares", shared=True)
+        run_squares(1, shared=True)
     assert not ended.value.code
     assert "squares: process 1 of 2 (RANK, WORLD_SIZE) ends; process 0 writes" in capsys.readouterr().out
 
 
 def test_a_rank_without_several_processes_does_not_count(monkeypatch):
     monkeypatch.setenv("RANK", "one")
-    assert jobs.run(square, make_jobs(3), "squares")[0][1] == {"square": 9}
+    assert run_squares(3)[0][1] == {"square": 9}
 
 
 NOT_OF_A_LAUNCHER = {
@@ -350,12 +354,12 @@ def test_variables_that_no_launcher_has_set_are_named_with_a_remedy(variables, s
     for name, value in variables.items():
         monkeypatch.setenv(name, value)
     with pytest.raises(ValueError, match=rf"^{said}.*; use torchrun or .*`unset WORLD_SIZE RANK` first$"):
-        jobs.run(square, make_jobs(1), "squares", shared=True)
+        run_squares(1, shared=True)
 
 
 def test_failures_come_together_at_the_end_and_the_other_jobs_are_done():
     with pytest.raises(RuntimeError, match=r"2 of 3 jobs failed; 1 are done and kept(.|\n)*x is -1(.|\n)*x is -2"):
-        jobs.run(square, make_jobs(-1, 5, -2), "squares", workers=1)
+        run_squares(-1, 5, -2, workers=1)
     (done,) = jobs.FOLDER.rglob("result.json")
     assert json.loads(done.read_text())["result"] == {"square": 25}
 
@@ -528,14 +532,14 @@ DAMAGE = {
 
 
 def test_a_finished_job_that_the_disk_does_not_give_stops_the_stage_and_stays(monkeypatch):
-    [(folder, _)] = jobs.run(square, make_jobs(1), "squares")
+    [(folder, _)] = run_squares(1)
 
     def refuse(path: Path) -> bytes:
         raise OSError(errno.EIO, "Input/output error", str(path))
 
     monkeypatch.setattr(Path, "read_bytes", refuse)
     with pytest.raises(OSError, match="Input/output error"):
-        jobs.run(square, make_jobs(1), "squares")
+        run_squares(1)
     assert (folder / "result.json").exists()
 
 
@@ -599,23 +603,30 @@ def kill_the_first_that_works(killed: list[int]) -> None:
     os.kill(workers[0], signal.SIGKILL)
 
 
-def test_a_cluster_gives_the_same_results_although_a_worker_dies(cluster):
+def start_cluster(workers: int = 1, threads: int = 1, processes: bool = True):
+    """Starts a Dask cluster on this machine. processes: a worker is a process, which a test may kill."""
+    distributed = pytest.importorskip("distributed", reason="the extra `cluster` is not installed")
+    options = {"threads_per_worker": threads, "processes": processes, "dashboard_address": None}
+    return distributed.LocalCluster(n_workers=workers, **options)
+
+
+def test_a_cluster_gives_the_same_results_although_a_worker_dies():
     killed: list[int] = []
-    killer = threading.Thread(target=kill_the_first_that_works, args=[killed])
-    killer.start()
     work = make_jobs(-1, *range(5))
-    with pytest.raises(RuntimeError, match=r"1 of 6 jobs failed(.|\n)*x is -1"):
-        jobs.run(slow_square, work, "squares", workers=cluster.scheduler_address)
-    killer.join()
-    left = jobs.run(slow_square, work[1:], "squares", workers=cluster.scheduler_address)
+    with start_cluster(workers=2) as cluster:
+        killer = threading.Thread(target=kill_the_first_that_works, args=[killed])
+        killer.start()
+        with pytest.raises(RuntimeError, match=r"1 of 6 jobs failed(.|\n)*x is -1"):
+            jobs.run(slow_square, work, "squares", workers=cluster.scheduler_address)
+        killer.join()
+        left = jobs.run(slow_square, work[1:], "squares", workers=cluster.scheduler_address)
     assert [result["square"] for _, result in left] == [x**2 for x in range(5)]
     assert count_calls() == 6
     assert set(list_workers()) != set(killed)
 
 
 def test_a_scheduler_that_dies_amid_jobs_is_one_line_with_the_way_on():
-    distributed = pytest.importorskip("distributed", reason="the extra `cluster` is not installed")
-    with distributed.LocalCluster(n_workers=1, threads_per_worker=1, dashboard_address=None) as cluster:
+    with start_cluster() as cluster:
         killer = threading.Thread(target=lambda: (wait_for_work(), cluster.close()))
         killer.start()
         with pytest.raises(RuntimeError, match=r"the Dask scheduler at tcp://\S+ is gone; start `dask scheduler`"):
@@ -627,21 +638,18 @@ def test_a_scheduler_that_does_not_answer_is_named(monkeypatch):
     pytest.importorskip("distributed", reason="the extra `cluster` is not installed")
     monkeypatch.setattr("stages.runner.cluster.CONNECTION_SECONDS", 1)
     with pytest.raises(ValueError, match=r"no Dask scheduler answers at tcp://127.0.0.1:9 .*set workers to null"):
-        jobs.run(square, make_jobs(1), "squares", workers="tcp://127.0.0.1:9")
+        run_squares(1, workers="tcp://127.0.0.1:9")
 
 
 def test_a_worker_of_several_threads_is_refused_with_the_command_that_starts_others():
-    distributed = pytest.importorskip("distributed", reason="the extra `cluster` is not installed")
-    options = {"n_workers": 1, "threads_per_worker": 2, "processes": False, "dashboard_address": None}
-    with distributed.LocalCluster(**options) as cluster, pytest.raises(ValueError, match="--nthreads 1 --nworkers N"):
-        jobs.run(square, make_jobs(1), "squares", workers=cluster.scheduler_address)
+    refused = pytest.raises(ValueError, match="--nthreads 1 --nworkers N")
+    with start_cluster(threads=2, processes=False) as cluster, refused:
+        run_squares(1, workers=cluster.scheduler_address)
 
 
 def test_a_worker_that_was_started_for_shared_jobs_is_refused_with_the_command_that_starts_others(monkeypatch):
-    distributed = pytest.importorskip("distributed", reason="the extra `cluster` is not installed")
-    options = {"n_workers": 1, "threads_per_worker": 1, "processes": False, "dashboard_address": None}
-    with distributed.LocalCluster(**options) as cluster:
-        share_jobs(monkeypatch, "2", "0")
+    with start_cluster(processes=False) as cluster:
+        share_jobs(monkeypatch, "0")
         with pytest.raises(ValueError, match="WORLD_SIZE is set for some workers of .* before `dask worker"):
             list(run_on_cluster(square, [], cluster.scheduler_address))
 
