@@ -23,8 +23,6 @@ from stages.records import origins, reading, records
 from stages.schema.sections import Corpus, CorpusHub
 from tests.toy_shards import measure_memory
 
-ROOT = Path(__file__).parents[1]
-
 
 def write(path: Path, content: bytes) -> Path:
     """Writes a file, compressed according to the suffix."""
@@ -456,8 +454,13 @@ def repository(tmp_path) -> Path:
     return root
 
 
+def write_hub(output: Path, *datasets: tuple, **settings) -> tuple[list[str], list[dict]]:
+    """Writes the shards of datasets, each as repository and patterns of files or None."""
+    return corpus.write_hub(output, make_settings(hub=datasets, **settings))
+
+
 def test_files_of_a_hub_repository_are_taken_byte_for_byte_each_a_shard(repository, output):
-    read, files = corpus.write_hub(output, make_settings(hub=[(repository, PARTS)]))
+    read, files = write_hub(output, (repository, PARTS))
     assert read == [str(repository)]
     for number, part in enumerate((1, 2, 10), 1):
         file = repository / "en_meta" / f"en_meta_part_{part}.jsonl.zst"
@@ -467,14 +470,13 @@ def test_files_of_a_hub_repository_are_taken_byte_for_byte_each_a_shard(reposito
     assert found == (f"{repository}/en_meta/en_meta_part_10.jsonl.zst", 2)
     (repository / "en_meta" / "checksum.sha256").unlink()
     write(file, write_plain("another"))
-    corpus.write_hub(output, make_settings(hub=[(repository, PARTS)]))
+    write_hub(output, (repository, PARTS))
     assert read_shards(output)[-1] == ["another"]
 
 
 def test_several_datasets_are_read_in_order_up_to_a_number_of_documents(repository, tmp_path, output):
     books = write(tmp_path / "books" / "train.jsonl", write_plain("a book")).parent
-    both = make_settings(documents=5, shards=2, hub=[(books, None), (repository, PARTS)])
-    _, files = corpus.write_hub(output, both)
+    _, files = write_hub(output, (books, None), (repository, PARTS), documents=5, shards=2)
     assert read_shards(output) == [["a book", "text 100"], ["text 101", "text 102", "text 200"]]
     names = [f"{repository}/en_meta/en_meta_part_{part}.jsonl.zst" for part in (1, 2)]
     assert [(file["file"], file["documents"]) for file in files] == list(zip(names, (3, 1), strict=True))
@@ -503,7 +505,7 @@ def test_a_file_that_was_cut_between_two_frames_is_refused_by_the_checksum_besid
     cut_between_frames(part)
     for documents in (None, 2):
         with pytest.raises(ValueError, match=f"{part}: the SHA-256 differs"):
-            corpus.write_hub(output, make_settings(documents=documents, hub=[(repository, PARTS)]))
+            write_hub(output, (repository, PARTS), documents=documents)
 
 
 # as in the files, and as OSCAR's loader names the columns
@@ -514,7 +516,7 @@ LOADED = {"id": 0, "text": ROW["content"], "meta": ROW["metadata"] | {"warc_head
 @pytest.mark.parametrize("row", [ROW, LOADED], ids=["files", "loader"])
 def test_rows_of_the_hub_keep_the_metadata_of_oscar(tmp_path, output, row):
     root = write(tmp_path / "repository" / "train.jsonl", write_json_lines(row)).parent
-    corpus.write_hub(output, make_settings(documents=1, shards=1, hub=[(root, None)]))
+    write_hub(output, (root, None), documents=1, shards=1)
     [line] = reading.read_lines(output / "part_1.jsonl.zst")
     assert records.read_annotations(line) == records.Annotations(("adult",), 9.5, None)
     assert json.loads(line)["warc_headers"] == {"content-type": "a"}
@@ -523,7 +525,7 @@ def test_rows_of_the_hub_keep_the_metadata_of_oscar(tmp_path, output, row):
 def test_a_row_of_the_hub_without_a_text_is_left_to_the_filter(tmp_path, output):
     rows = write_json_lines({"text": "a", "url": None}, {"text": None, "url": "b"})
     root = write(tmp_path / "repository" / "train.jsonl", rows).parent
-    corpus.write_hub(output, make_settings(documents=2, shards=1, hub=[(root, None)]))
+    write_hub(output, (root, None), documents=2, shards=1)
     sound, unsound = reading.read_lines(output / "part_1.jsonl.zst")
     assert records.read_content(sound) == "a"
     with pytest.raises(ValueError, match=NO_STRING):
@@ -534,7 +536,7 @@ def test_a_binary_text_of_the_hub_is_unsound_and_not_base64(tmp_path, output):
     repository = tmp_path / "repository"
     repository.mkdir()
     pd.DataFrame({"text": [b"plain words"]}).to_parquet(repository / "train.parquet")
-    corpus.write_hub(output, make_settings(documents=1, shards=1, hub=[(repository, None)]))
+    write_hub(output, (repository, None), documents=1, shards=1)
     [line] = reading.read_lines(output / "part_1.jsonl.zst")
     with pytest.raises(ValueError, match=NO_STRING):
         records.read_annotations(line)
@@ -558,7 +560,7 @@ def test_a_dataset_of_the_hub_that_cannot_be_read_is_named(
 ):
     root = write(tmp_path / "repository" / name, content).parent
     with pytest.raises(error, match=message):
-        corpus.write_hub(output, make_settings(documents=documents, hub=[(root, files)]))
+        write_hub(output, (root, files), documents=documents)
     # no fetched file is left
     assert not list(Path("data/jobs").rglob("a.jsonl"))
 
@@ -566,7 +568,7 @@ def test_a_dataset_of_the_hub_that_cannot_be_read_is_named(
 @pytest.mark.parametrize("name", ["./nowhere", "./" + 256 * "a"])
 def test_a_dataset_that_is_nowhere_is_an_error(output, name):
     with pytest.raises(ValueError, match=rf"corpus\.hub: {name} .* cannot be loaded"):
-        corpus.write_hub(output, make_settings(documents=1, hub=[(name, None)]))
+        write_hub(output, (name, None), documents=1)
 
 
 def test_a_repository_that_cannot_be_reached_says_how_to_log_in(output, monkeypatch):
@@ -575,7 +577,7 @@ def test_a_repository_that_cannot_be_reached_says_how_to_log_in(output, monkeypa
 
     monkeypatch.setattr("huggingface_hub.HfApi.dataset_info", refuse)
     with pytest.raises(ValueError, match=r"oscar-corpus/OSCAR-2301 \(main\).*401.*set HF_TOKEN or run `hf auth login`"):
-        corpus.write_hub(output, make_settings(documents=1, hub=[("oscar-corpus/OSCAR-2301", None)]))
+        write_hub(output, ("oscar-corpus/OSCAR-2301", None), documents=1)
 
 
 class FileSystem:
@@ -592,7 +594,7 @@ class FileSystem:
 def test_files_of_the_hub_are_listed_and_fetched_at_the_pinned_commit(output, monkeypatch):
     monkeypatch.setattr("huggingface_hub.HfFileSystem", FileSystem)
     monkeypatch.setattr("huggingface_hub.HfApi.dataset_info", lambda *_, **__: SimpleNamespace(sha="1234"))
-    read, files = corpus.write_hub(output, make_settings(documents=9, shards=1, hub=[("a/b", ["en/*"])]))
+    read, files = write_hub(output, ("a/b", ["en/*"]), documents=9, shards=1)
     assert read == ["a/b@1234"]
     assert [file["file"] for file in files] == [f"a/b@1234/en/part_{number}.jsonl" for number in (2, 10)]
     assert read_shards(output) == [[f"datasets/a/b@1234/en/part_{number}.jsonl" for number in (2, 10)]]
