@@ -153,14 +153,21 @@ def test_the_rate_rises_over_the_warm_up_and_falls_with_the_root_of_the_step():
     assert (first, later) == (pytest.approx(last / 4000), pytest.approx(last / 2))
 
 
-def make_pairs(number: int) -> Pairs:
+def make_pairs() -> Pairs:
+    """Five pairs of random sentences."""
     generator = np.random.default_rng(5)
     sides = []
     for words in WORDS:
-        lengths = generator.integers(2, 9, number)
+        lengths = generator.integers(2, 9, 5)
         inner = [generator.integers(4, words, length) for length in lengths]
         sides.append(tuple(np.array([BEGIN, *sentence, END]) for sentence in inner))
     return Pairs(*sides)
+
+
+def make_update(model: Transformer, run: TranslationRun, step: int = 0) -> Counts:
+    """Updates a model by all pairs, with a new optimiser."""
+    adam = build_optimiser(model, run.training.betas, run.training.epsilon, 0.0)
+    return steps.make_update(model, adam, step, make_pairs(), np.arange(5), run)
 
 
 def test_the_ceiling_of_the_tutorials_accuracy_is_the_share_of_real_tokens():
@@ -180,13 +187,12 @@ def test_a_loss_whose_perplexity_exceeds_every_float_gives_an_infinite_perplexit
 
 
 def test_an_update_reports_the_smoothed_loss_before_it_and_the_held_out_loss_is_not_smoothed():
-    run, pairs, everything = make_run(label_smoothing=0.5), make_pairs(5), np.arange(5)
+    run, pairs = make_run(label_smoothing=0.5), make_pairs()
     model = build_model(run, WORDS)
-    scores, labels = steps.score_pairs(model, pairs, everything)
+    scores, labels = steps.score_pairs(model, pairs, np.arange(5))
     losses = [nn.functional.cross_entropy(scores, labels, label_smoothing=share).item() for share in (0.0, 0.5)]
     assert evaluate_held_out(model, pairs, "float32").loss / len(labels) == pytest.approx(losses[0], rel=1e-5)
-    adam = build_optimiser(model, run.training.betas, run.training.epsilon, 0.0)
-    counts = steps.make_update(model, adam, 0, pairs, everything, run)
+    counts = make_update(model, run)
     assert (counts.loss / counts.tokens, counts.tokens, counts.pairs) == (pytest.approx(losses[1]), len(labels), 5)
 
 
@@ -197,20 +203,17 @@ def test_a_translation_depends_on_its_sentence_pairs():
 def test_dropout_is_drawn_anew_for_every_step():
     run, losses = make_run(dropout=0.5), set()
     for step in range(2):
-        model = build_model(run, WORDS)
-        adam = build_optimiser(model, run.training.betas, run.training.epsilon, 0.0)
-        losses.add(steps.make_update(model, adam, step, make_pairs(5), np.arange(5), run).loss)
+        losses.add(make_update(build_model(run, WORDS), run, step).loss)
     assert len(losses) == 2
 
 
 def test_an_update_with_a_gradient_that_is_not_finite_is_an_error_that_names_the_step():
-    run, pairs = make_run(), make_pairs(5)
+    run = make_run()
     model = build_model(run, WORDS)
     with torch.no_grad():
         model.output.bias[0] = float("nan")
-    adam = build_optimiser(model, run.training.betas, run.training.epsilon, 0.0)
     with pytest.raises(ValueError, match="step 8: loss nan, gradient norm nan: the run has diverged"):
-        steps.make_update(model, adam, 7, pairs, np.arange(5), run)
+        make_update(model, run, 7)
 
 
 def make_tabulated_model(scores: torch.Tensor, positions: int) -> SimpleNamespace:
