@@ -55,6 +55,16 @@ def build_multihead_attention(layer, **layout) -> nn.MultiheadAttention:
     return twin
 
 
+def assert_attends_as_pytorchs_own(layer, layout: dict, X, memory, masks: dict) -> None:
+    ours, twin = AsMultiheadAttention(layer, **layout), build_multihead_attention(layer, **layout)
+    for average in (True, False):
+        found = ours(X, memory, memory, average_attn_weights=average, **masks)
+        wanted = twin(X, memory, memory, average_attn_weights=average, **masks)
+        torch.testing.assert_close(found, wanted)
+    # without weights, the second result is None
+    torch.testing.assert_close(ours(X, X, X, need_weights=False), twin(X, X, X, need_weights=False))
+
+
 def test_a_layer_that_nobody_has_started_gives_nan():
     assert make_operator("shared", deviation=None)(torch.randn(2, 5, HIDDEN)).isnan().all()
 
@@ -86,31 +96,20 @@ def draw_hidden_states(T: torch.Tensor, layout: dict) -> torch.Tensor:
 @pytest.mark.parametrize("masks", MASKS.values(), ids=MASKS)
 @pytest.mark.parametrize("operator", PROJECTED)
 def test_a_layer_is_pytorchs_own_with_its_projections(operator, masks, layout):
-    layer = make_moved_operator(operator)
-    ours, twin = AsMultiheadAttention(layer, **layout), build_multihead_attention(layer, **layout)
     X, memory = draw_hidden_states(draw_sequence(6), layout), draw_hidden_states(draw_sequence(8, seed=2), layout)
-    for average in (True, False):
-        found = ours(X, memory, memory, average_attn_weights=average, **masks)
-        wanted = twin(X, memory, memory, average_attn_weights=average, **masks)
-        torch.testing.assert_close(found, wanted)
-    assert ours(X, X, X, need_weights=False)[1] is None
+    assert_attends_as_pytorchs_own(make_moved_operator(operator), layout, X, memory, masks)
 
 
 @in_both_layouts
 @pytest.mark.parametrize("masks", MASKS.values(), ids=MASKS)
 def test_a_single_sequence_without_a_batch_is_attended_as_pytorchs_own_does(masks, layout):
-    layer = make_moved_operator("shared")
-    ours, twin = AsMultiheadAttention(layer, **layout), build_multihead_attention(layer, **layout)
     # the second sequence, whose keys are partly hidden
     single = {}
     for name, mask in masks.items():
         by_sequence = name == "key_padding_mask" or (name == "attn_mask" and mask.dim() == 3)
         single[name] = mask.unflatten(0, (2, -1))[1].squeeze(0) if by_sequence else mask
     X, memory = draw_sequence(6)[1], draw_sequence(8, seed=2)[1]
-    for average in (True, False):
-        found = ours(X, memory, memory, average_attn_weights=average, **single)
-        torch.testing.assert_close(found, twin(X, memory, memory, average_attn_weights=average, **single))
-    torch.testing.assert_close(ours(X, X, X, need_weights=False), twin(X, X, X, need_weights=False))
+    assert_attends_as_pytorchs_own(make_moved_operator("shared"), layout, X, memory, single)
 
 
 PADDING = torch.arange(6) >= torch.tensor([[6], [4]])
