@@ -1,7 +1,6 @@
 """Documents without metadata get the metadata that OSCAR would have given; other documents keep their metadata."""
 
 import bz2
-import gzip
 import json
 import sys
 from pathlib import Path
@@ -11,7 +10,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from stages.files.compression import zstd
 from stages.filtering import blocklists
 from stages.filtering.annotation import (
     Annotator,
@@ -22,6 +20,7 @@ from stages.filtering.annotation import (
 )
 from stages.filtering.blocklists import Blocklist
 from stages.records import records
+from tests.files import write_file
 from tests.toy_shards import EXCLUDED, FILTERED, build, read_kept_lines, read_totals, write_shard
 
 pytestmark = pytest.mark.usefixtures("in_an_empty_folder")
@@ -54,15 +53,7 @@ LONG_LINES = "\n".join(["words that are long enough for a line, which has to be 
 
 def write_lists(root: Path, files: dict[str, str | bytes]) -> Path:
     for name, content in files.items():
-        path = root / name
-        path.parent.mkdir(parents=True, exist_ok=True)
-        plain = content.encode() if isinstance(content, str) else content
-        match path.suffix:
-            case ".gz":
-                plain = gzip.compress(plain)
-            case ".zst":
-                plain = zstd.compress(plain)
-        path.write_bytes(plain)
+        write_file(root / name, content)
     return root
 
 

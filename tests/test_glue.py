@@ -17,6 +17,7 @@ from stages.schema.sections import Hub, HubRepository
 from stages.tasks import glue
 from stages.tasks import stage as tasks
 from stages.tasks.examples import Examples
+from tests.files import write_file
 from tests.toy_tasks import EMBEDDED, make_hub, make_settings
 
 REAL = {  # examples of every split in the shared data, of which some files are subsets
@@ -38,11 +39,8 @@ def read_statistics(folder: Path) -> pd.DataFrame:
 
 
 def write(root: Path, name: str, *lines: str) -> Path:
-    path = root / name
-    path.parent.mkdir(parents=True, exist_ok=True)
     # A surrogate stands for a byte that is not UTF-8.
-    path.write_bytes("\n".join(lines).encode(errors="surrogateescape") + b"\n")
-    return path
+    return write_file(root / name, "\n".join([*lines, ""]).encode(errors="surrogateescape"))
 
 
 def read(root: Path, task: str, split: int = 0) -> Examples:
@@ -105,9 +103,7 @@ def test_a_text_is_as_it_stands_and_a_byte_order_mark_and_blank_last_lines_are_n
 
 @pytest.mark.parametrize("end", ["\n", "\r\n", "\r"], ids=["LF", "CR LF", "CR"])
 def test_a_file_may_have_the_line_ends_of_any_system(tmp_path, end):
-    path = tmp_path / "SST-2" / "train.tsv"
-    path.parent.mkdir()
-    path.write_bytes(end.join(["sentence\tlabel", "a b\t1", "c\t0", ""]).encode())
+    path = write_file(tmp_path / "SST-2/train.tsv", end.join(["sentence\tlabel", "a b\t1", "c\t0", ""]))
     assert read(tmp_path, "sst2").frame[["text_a", "label"]].values.tolist() == [["a b", 1], ["c", 0]]
     path.write_bytes(path.read_bytes() + f"d\t2{end}".encode())
     with pytest.raises(ValueError, match="line 4: label '2'"):

@@ -28,6 +28,7 @@ from stages.runner import bars, errors, fingerprints, gpus, jobs, pool, results,
 from stages.runner.cluster import run_on_cluster
 from stages.runner.jobs import Job
 from stages.runner.run import Run
+from tests.files import write_file
 from tests.places import ROOT
 
 on_linux = pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
@@ -256,9 +257,7 @@ def package(tmp_path, monkeypatch) -> dict[str, Path]:
     }
     modules = {}
     for name, text in texts.items():
-        path = tmp_path / "stages" / f"{name}.py"
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(text)
+        path = write_file(tmp_path / f"stages/{name}.py", text)
         modules[path.stem] = path
     monkeypatch.setattr(fingerprints, "ROOT", tmp_path)
     monkeypatch.setattr(fingerprints, "LEFT_OUT", (tmp_path / "stages" / "files",))

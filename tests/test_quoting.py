@@ -12,11 +12,12 @@ from stages.files.quoting import LONGEST, quote_value
 from stages.schema import scales
 from stages.schema.settings import load_settings
 from stages.tasks import squad, triviaqa
+from tests.files import write_file
+from tests.toy_settings import LAPTOP
 
 # as a label, a name or a value; also as one of many keys
 ODD = "\x1b[2J" + "a" * 1_000_000
 KEYS = [f"key_{number}" for number in range(20_000)]
-LAPTOP = (Path(__file__).parents[1] / "stages" / "scales" / "laptop.yaml").read_text(encoding="utf-8")
 
 
 @pytest.mark.parametrize(
@@ -35,30 +36,25 @@ def test_a_quote_is_escaped_and_keeps_begin_and_end(value, quoted):
 
 
 def read_corpus(line: dict, root: Path) -> None:
-    path = root / "a.jsonl"
-    path.write_text(json.dumps(line) + "\n")
+    path = write_file(root / "a.jsonl", json.dumps(line) + "\n")
     list(sources.read_records(path))
 
 
 def read_squad(name: str, answer: str, root: Path) -> None:
     asked = {"id": name, "question": "?", "answers": [{"text": answer, "answer_start": 0}]}
-    path = root / "train-v1.1.json"
-    path.write_text(json.dumps({"data": [{"paragraphs": [{"context": "Paris", "qas": [asked]}]}]}))
+    content = {"data": [{"paragraphs": [{"context": "Paris", "qas": [asked]}]}]}
+    write_file(root / "train-v1.1.json", json.dumps(content))
     squad.read_original(root, "squad1", "train")
 
 
 def read_triviaqa(name: str, document: str, root: Path) -> None:
     entry = {"QuestionId": name, "Question": "?", "Answer": {"Aliases": ["a"]}, "EntityPages": [{"Filename": document}]}
-    path = root / "triviaqa" / "qa" / "web-train.json"
-    path.parent.mkdir(parents=True)
-    path.write_text(json.dumps({"Data": [entry]}))
+    write_file(root / "triviaqa/qa/web-train.json", json.dumps({"Data": [entry]}))
     triviaqa.read_original(root, "train", 5)
 
 
 def read_text(reader, text: str, root: Path) -> None:
-    path = root / "a.tsv"
-    path.write_text(text)
-    reader(path)
+    reader(write_file(root / "a.tsv", text))
 
 
 def read_observations(path: Path) -> None:
@@ -66,9 +62,9 @@ def read_observations(path: Path) -> None:
 
 
 def load_edited(old: str, new: str, root: Path) -> None:
-    assert old in LAPTOP
-    (root / "params.yaml").write_text(LAPTOP.replace(old, new, 1))
-    load_settings(root / "params.yaml")
+    text = LAPTOP.read_text()
+    assert old in text
+    load_settings(write_file(root / "params.yaml", text.replace(old, new, 1)))
 
 
 QUOTED = json.dumps(ODD)
@@ -96,8 +92,7 @@ def test_no_message_holds_a_whole_value_of_a_file(tmp_path, situation):
 
 
 def test_the_report_of_replaced_edits_holds_no_whole_value(tmp_path):
-    path = tmp_path / "params.yaml"
-    path.write_text(f"scale: {QUOTED}\n{KEY}: {QUOTED}\n")
+    path = write_file(tmp_path / "params.yaml", f"scale: {QUOTED}\n{KEY}: {QUOTED}\n")
     report = scales.write("laptop", path)
     assert max(map(len, report.splitlines())) < 500
     assert report.replace("\n", "").isprintable()

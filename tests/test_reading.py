@@ -1,6 +1,5 @@
 """No byte of a source is lost or changed, and an unreadable source is an error with the name of the source."""
 
-import gzip
 import json
 import re
 from itertools import repeat
@@ -21,19 +20,8 @@ from stages.files.storage import compute_sha256
 from stages.originals import text
 from stages.records import origins, reading, records
 from stages.schema.sections import Corpus, CorpusHub
+from tests.files import write_file
 from tests.toy_shards import measure_memory
-
-
-def write(path: Path, content: bytes) -> Path:
-    """Writes a file, compressed according to the suffix."""
-    match path.suffix:
-        case ".zst":
-            content = zstd.compress(content)
-        case ".gz":
-            content = gzip.compress(content)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_bytes(content)
-    return path
 
 
 def write_json_lines(*objects) -> bytes:
@@ -77,7 +65,7 @@ def test_lines_joined_are_the_file(tmp_path_factory, suffix, content, size):
     # plain files that begin so are refused; hypothesis draws such constants from the code
     refused = [*map(re.escape, reading.SIGNATURES.values()), *stand_ins.POINTERS, *stand_ins.PAGE]
     hypothesis.assume(suffix or not any(re.match(form, content) for form in refused))
-    path = write(tmp_path_factory.mktemp("lines") / f"x{suffix}", content)
+    path = write_file(tmp_path_factory.mktemp("lines") / f"x{suffix}", content)
     expected = content.removesuffix(b"\n").split(b"\n") if content else []
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(reading, "BLOCK", size)
@@ -119,7 +107,7 @@ def test_any_frames_are_read_whole_or_named_as_truncated(tmp_path_factory, parts
 @pytest.mark.parametrize("suffix", [".zst", ".gz"])
 @pytest.mark.parametrize("content", [0, 1, 9, 200, -1, b"<html>404 Not Found</html>", b"\0" * 100])
 def test_a_file_that_is_cut_short_or_of_another_kind_is_named(tmp_path, suffix, content):
-    path = write(tmp_path / f"part{suffix}", bytes(range(256)) * 40 + b"\n" * 1000)
+    path = write_file(tmp_path / f"part{suffix}", bytes(range(256)) * 40 + b"\n" * 1000)
     path.write_bytes(path.read_bytes()[:content] if isinstance(content, int) else content)
     with pytest.raises(ValueError, match=f"part{suffix}.*fetch the file again"):
         list(reading.read_lines(path))
@@ -127,7 +115,7 @@ def test_a_file_that_is_cut_short_or_of_another_kind_is_named(tmp_path, suffix, 
 
 @pytest.mark.parametrize("suffix", reading.SIGNATURES)
 def test_a_compressed_file_under_the_name_of_a_plain_file_is_named_with_its_right_name(tmp_path, suffix):
-    path = write(tmp_path / f"part.jsonl{suffix}", write_plain("a")).rename(tmp_path / "part.jsonl")
+    path = write_file(tmp_path / f"part.jsonl{suffix}", write_plain("a")).rename(tmp_path / "part.jsonl")
     with pytest.raises(ValueError, match=rf"part\.jsonl: compressed, .*; rename the file to part\.jsonl\{suffix}$"):
         list(reading.read_lines(path))
 
@@ -202,15 +190,15 @@ UNSOUND = [b'{ "content" : "\\u00e9", "metadata":{}} ', b"no JSON", b'{"content"
 
 @pytest.mark.parametrize(("name", "lines"), [("part_1.jsonl.zst", UNSOUND), ("begins_badly.jsonl", UNSOUND[::-1])])
 def test_oscar_records_pass_byte_for_byte_and_unsound_records_too(tmp_path, name, lines):
-    path = write(tmp_path / name, b"\n".join(lines))
+    path = write_file(tmp_path / name, b"\n".join(lines))
     assert list(sources.read_records(path)) == lines
 
 
 def test_the_first_line_with_a_text_decides_on_the_kind_of_a_file(tmp_path):
     unsound = [b'{"metadata": {}}', *[b"no JSON"] * 150, b'{"title": "a"}']
     lines = [*unsound, b'{"content": "a"}']
-    assert list(sources.read_records(write(tmp_path / "oscar.jsonl", b"\n".join(lines)))) == lines
-    *others, last = sources.read_records(write(tmp_path / "plain.jsonl", b"\n".join([*unsound, write_plain("a")])))
+    assert list(sources.read_records(write_file(tmp_path / "oscar.jsonl", b"\n".join(lines)))) == lines
+    *others, last = sources.read_records(write_file(tmp_path / "plain.jsonl", b"\n".join([*unsound, write_plain("a")])))
     assert len(others) == len(unsound)
     assert records.read_content(last) == "a"
 
@@ -218,7 +206,7 @@ def test_the_first_line_with_a_text_decides_on_the_kind_of_a_file(tmp_path):
 @pytest.mark.parametrize("indent", [None, 2])
 @pytest.mark.parametrize("whole", [[{"text": "a"}, {"text": "b"}], {"text": "a"}])
 def test_json_that_is_no_object_a_line_is_refused_with_the_way_to_convert_it(tmp_path, whole, indent):
-    path = write(tmp_path / "a.jsonl", json.dumps(whole, indent=indent).encode())
+    path = write_file(tmp_path / "a.jsonl", json.dumps(whole, indent=indent).encode())
     if whole == {"text": "a"} and not indent:
         assert len(list(sources.read_records(path))) == 1
     else:
@@ -237,7 +225,7 @@ def test_json_that_is_no_object_a_line_is_refused_with_the_way_to_convert_it(tmp
 @pytest.mark.parametrize("target", ["nowhere.jsonl", "b.jsonl"], ids=["nowhere", "itself"])
 def test_a_broken_link_is_named_and_not_left_out(pattern, found, target, tmp_path):
     for path in (tmp_path / "text" / "a.jsonl", tmp_path / "other" / "b.jsonl"):
-        write(path, write_plain("a"))
+        write_file(path, write_plain("a"))
     link = tmp_path / "text" / "b.jsonl"
     link.symlink_to(target)
     with pytest.raises(ValueError, match=rf"text/b\.jsonl: a link to {target}, which does not exist"):
@@ -251,7 +239,7 @@ def test_a_broken_link_is_named_and_not_left_out(pattern, found, target, tmp_pat
     ["._part_1.jsonl.zst", ".part_1.jsonl.zst.icloud.jsonl", ".ipynb_checkpoints/part_1.jsonl.zst", ".git/a.jsonl.zst"],
 )
 def test_hidden_files_and_the_content_of_hidden_folders_are_no_data(name, tmp_path, output):
-    shown = write(tmp_path / "part_1.jsonl.zst", write_plain("a"))
+    shown = write_file(tmp_path / "part_1.jsonl.zst", write_plain("a"))
     hidden = tmp_path / name
     hidden.parent.mkdir(exist_ok=True)
     hidden.write_bytes(b"\0\5\x16\7 what a Mac leaves in an archive")
@@ -265,7 +253,7 @@ def test_hidden_files_and_the_content_of_hidden_folders_are_no_data(name, tmp_pa
 def test_a_name_with_brackets_is_that_file_and_a_file_that_comes_twice_or_in_a_linked_folder_is_an_error(tmp_path):
     root = tmp_path / "root"
     for name in ("wiki[1].txt", "wiki1.txt", "../elsewhere/b.txt"):
-        write(root / name, b"a")
+        write_file(root / name, b"a")
     assert text.find_files(root, ["wiki[1].txt"]) == [root / "wiki[1].txt"]
     (root / "wiki1.txt.gz").touch()
     (root / "latest.txt").symlink_to("wiki1.txt")
@@ -279,7 +267,7 @@ def test_a_name_with_brackets_is_that_file_and_a_file_that_comes_twice_or_in_a_l
 
 
 def test_a_folder_above_the_patterns_may_be_hidden(tmp_path):
-    shown = write(tmp_path / ".cache" / "text" / "a.jsonl", write_plain("a"))
+    shown = write_file(tmp_path / ".cache" / "text" / "a.jsonl", write_plain("a"))
     assert text.find_files(shown.parent, ["*.jsonl"]) == [shown]
     assert text.find_files(shown.parent, ["../text/*.jsonl"]) == [shown.parent / ".." / "text" / "a.jsonl"]
 
@@ -287,7 +275,7 @@ def test_a_folder_above_the_patterns_may_be_hidden(tmp_path):
 def test_every_line_of_a_shard_is_traced_to_its_line_of_the_source(tmp_path, output):
     root = tmp_path / "source"
     lines = [b'{"content": "0"}', b"", b"no JSON", b'{"content": "1"}', b" ", b"", b'{"content": "2"}']
-    files = [write(root / "a.jsonl", b"\n".join(lines)), write(root / "b.jsonl.zst", b"\n".join(lines[2:]))]
+    files = [write_file(root / "a.jsonl", b"\n".join(lines)), write_file(root / "b.jsonl.zst", b"\n".join(lines[2:]))]
     corpus.write_files(output, make_settings(root))
     known, traced = origins.read(output), []
     for shard in reading.list_shards(output):
@@ -304,7 +292,7 @@ def test_every_line_of_a_shard_is_traced_to_its_line_of_the_source(tmp_path, out
 
 def test_plain_documents_become_records_without_annotations(tmp_path):
     document = {"id": 0, "url": "http://a.org", "title": "-", "text": "Zwei\nZeilen \u2028 \U0001f600"}
-    [line] = sources.read_records(write(tmp_path / "x.jsonl.gz", write_json_lines(document)))
+    [line] = sources.read_records(write_file(tmp_path / "x.jsonl.gz", write_json_lines(document)))
     headers = {"warc-record-id": "0", "warc-target-uri": "http://a.org"}
     assert json.loads(line) == {"content": document["text"], "warc_headers": headers, "metadata": {}}
     assert records.read_annotations(line) == records.NO_ANNOTATIONS
@@ -323,7 +311,7 @@ def test_plain_documents_become_records_without_annotations(tmp_path):
     ],
 )
 def test_blank_lines_and_first_level_headings_separate_documents(tmp_path, name, content, documents):
-    path = write(tmp_path / name, content.encode())
+    path = write_file(tmp_path / name, content.encode())
     assert read_texts(sources.read_records(path)) == documents
 
 
@@ -349,7 +337,7 @@ NO_STRING = "`text` of a plain document, is not a string"
 def test_unsound_documents_of_every_form_are_lines_that_the_filter_counts(name, unsound, reason, tmp_path, output):
     root = tmp_path / "source"
     good = write_plain("good") if name == "x.jsonl" else b" = Good = \n"
-    path = write(root / name, good + b"\n" + unsound + b"\n\n" + good)
+    path = write_file(root / name, good + b"\n" + unsound + b"\n\n" + good)
     corpus.write_files(output, make_settings(root, [name], shards=1))
     [shard] = reading.list_shards(output)
     first, line, last = reading.read_lines(shard)
@@ -362,7 +350,7 @@ def test_unsound_documents_of_every_form_are_lines_that_the_filter_counts(name, 
 
 def test_fields_of_plain_documents_that_decide_nothing_may_have_any_type(tmp_path):
     document = {"text": "a", "url": ["http://a.org"], "id": {"number": 1}, "metadata": "none"}
-    [line] = sources.read_records(write(tmp_path / "x.jsonl", write_json_lines(document)))
+    [line] = sources.read_records(write_file(tmp_path / "x.jsonl", write_json_lines(document)))
     assert records.read_annotations(line) == records.NO_ANNOTATIONS
     with pytest.raises(ValueError, match="warc-target-uri"):
         records.read_address(line)
@@ -377,7 +365,7 @@ def test_fields_of_plain_documents_that_decide_nothing_may_have_any_type(tmp_pat
     ],
 )
 def test_a_file_that_is_no_corpus_is_refused_by_its_line(tmp_path, name, content, message):
-    path = write(tmp_path / name, content)
+    path = write_file(tmp_path / name, content)
     with pytest.raises(ValueError, match=message):
         list(sources.read_records(path))
 
@@ -406,7 +394,7 @@ def test_a_text_file_that_is_one_document_is_named_with_a_hint(
     content, limit, documents, hint, tmp_path, output, capsys
 ):
     root = tmp_path / "source"
-    path = write(root / "x.txt", content)
+    path = write_file(root / "x.txt", content)
     corpus.write_files(output, make_settings(root, documents=limit))
     out = capsys.readouterr().out
     assert (f"1 text file(s) with a single document, the first {path}; a blank line ends a document" in out) == hint
@@ -416,9 +404,9 @@ def test_a_text_file_that_is_one_document_is_named_with_a_hint(
 @pytest.mark.parametrize(("shards", "limit"), [(1, None), (2, 7), (4, 3), (50, None)])
 def test_shards_hold_the_source_in_its_order(tmp_path, output, shards, limit):
     root = tmp_path / "source"
-    write(root / "part_2.jsonl.zst", write_plain(*"abcd"))
-    write(root / "part_10.jsonl", write_plain(*"efg"))
-    write(root / "tail.txt", b"h\n\ni\n")
+    write_file(root / "part_2.jsonl.zst", write_plain(*"abcd"))
+    write_file(root / "part_10.jsonl", write_plain(*"efg"))
+    write_file(root / "tail.txt", b"h\n\ni\n")
     corpus.write_files(output, make_settings(root, ["part_*", "tail*"], limit, shards))
     found = read_shards(output)
     assert "".join(map("".join, found)) == "abcdefghi"[:limit]
@@ -428,7 +416,7 @@ def test_shards_hold_the_source_in_its_order(tmp_path, output, shards, limit):
 
 
 def test_an_empty_source_is_an_error(tmp_path, output):
-    write(tmp_path / "x.jsonl", b"\n\n")
+    write_file(tmp_path / "x.jsonl", b"\n\n")
     with pytest.raises(ValueError, match="no document in the 1 files"):
         corpus.write_files(output, make_settings(tmp_path, ["x.jsonl"]))
 
@@ -448,9 +436,9 @@ def repository(tmp_path) -> Path:
     checksums = ""
     for part in (1, 2, 10):
         lines = write_json_lines(*(write_oscar(100 * part + number) for number in range(3)))
-        file = write(root / "en_meta" / f"en_meta_part_{part}.jsonl.zst", lines.replace(b": 9.5", b":9.50"))
+        file = write_file(root / "en_meta" / f"en_meta_part_{part}.jsonl.zst", lines.replace(b": 9.5", b":9.50"))
         checksums += f"{compute_sha256(file)}  {file.name}\n"
-    write(root / "en_meta" / "checksum.sha256", checksums.encode())
+    write_file(root / "en_meta" / "checksum.sha256", checksums.encode())
     return root
 
 
@@ -469,13 +457,13 @@ def test_files_of_a_hub_repository_are_taken_byte_for_byte_each_a_shard(reposito
     found = origins.locate_line(2, origins.read(output)["part_3.jsonl.zst"])
     assert found == (f"{repository}/en_meta/en_meta_part_10.jsonl.zst", 2)
     (repository / "en_meta" / "checksum.sha256").unlink()
-    write(file, write_plain("another"))
+    write_file(file, write_plain("another"))
     write_hub(output, (repository, PARTS))
     assert read_shards(output)[-1] == ["another"]
 
 
 def test_several_datasets_are_read_in_order_up_to_a_number_of_documents(repository, tmp_path, output):
-    books = write(tmp_path / "books" / "train.jsonl", write_plain("a book")).parent
+    books = write_file(tmp_path / "books" / "train.jsonl", write_plain("a book")).parent
     _, files = write_hub(output, (books, None), (repository, PARTS), documents=5, shards=2)
     assert read_shards(output) == [["a book", "text 100"], ["text 101", "text 102", "text 200"]]
     names = [f"{repository}/en_meta/en_meta_part_{part}.jsonl.zst" for part in (1, 2)]
@@ -487,13 +475,13 @@ def cut_between_frames(file: Path) -> Path:
     whole = file.read_bytes()
     file.write_bytes(whole + whole)
     checksums = file.with_name("checksum.sha256")
-    write(checksums, f"{'0' * 64}  other.zst\n{compute_sha256(file)} *{file.name}\n".encode())
+    write_file(checksums, f"{'0' * 64}  other.zst\n{compute_sha256(file)} *{file.name}\n".encode())
     file.write_bytes(whole)
     return checksums
 
 
 def test_a_file_that_was_cut_between_two_frames_is_refused_by_the_checksum_beside_it(tmp_path, repository, output):
-    file = write(tmp_path / "source" / "a.jsonl.zst", write_plain(*"abc"))
+    file = write_file(tmp_path / "source" / "a.jsonl.zst", write_plain(*"abc"))
     checksums = cut_between_frames(file)
     with pytest.raises(ValueError, match=rf"{file}: the SHA-256 differs from .* in {checksums}; fetch the file"):
         corpus.write_files(output, make_settings(file.parent, ["*.zst"]))
@@ -515,7 +503,7 @@ LOADED = {"id": 0, "text": ROW["content"], "meta": ROW["metadata"] | {"warc_head
 
 @pytest.mark.parametrize("row", [ROW, LOADED], ids=["files", "loader"])
 def test_rows_of_the_hub_keep_the_metadata_of_oscar(tmp_path, output, row):
-    root = write(tmp_path / "repository" / "train.jsonl", write_json_lines(row)).parent
+    root = write_file(tmp_path / "repository" / "train.jsonl", write_json_lines(row)).parent
     write_hub(output, (root, None), documents=1, shards=1)
     [line] = reading.read_lines(output / "part_1.jsonl.zst")
     assert records.read_annotations(line) == records.Annotations(("adult",), 9.5, None)
@@ -524,7 +512,7 @@ def test_rows_of_the_hub_keep_the_metadata_of_oscar(tmp_path, output, row):
 
 def test_a_row_of_the_hub_without_a_text_is_left_to_the_filter(tmp_path, output):
     rows = write_json_lines({"text": "a", "url": None}, {"text": None, "url": "b"})
-    root = write(tmp_path / "repository" / "train.jsonl", rows).parent
+    root = write_file(tmp_path / "repository" / "train.jsonl", rows).parent
     write_hub(output, (root, None), documents=2, shards=1)
     sound, unsound = reading.read_lines(output / "part_1.jsonl.zst")
     assert records.read_content(sound) == "a"
@@ -558,7 +546,7 @@ def test_a_binary_text_of_the_hub_is_unsound_and_not_base64(tmp_path, output):
 def test_a_dataset_of_the_hub_that_cannot_be_read_is_named(
     tmp_path, output, name, content, files, documents, error, message
 ):
-    root = write(tmp_path / "repository" / name, content).parent
+    root = write_file(tmp_path / "repository" / name, content).parent
     with pytest.raises(error, match=message):
         write_hub(output, (root, files), documents=documents)
     # no fetched file is left

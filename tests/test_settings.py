@@ -17,6 +17,7 @@ from stages.schema import scales
 from stages.schema.names import NO_TEXTS
 from stages.schema.settings import Settings, load_settings
 from stages.settings import stage
+from tests.files import write_file
 from tests.toy_settings import LAPTOP, edit_laptop, list_leaves
 
 # sections whose entries a scale names as it needs them
@@ -97,9 +98,8 @@ def load(tmp_path: Path, *edits: str) -> Settings:
     values = {}
     for edit in edits:
         values |= yaml.safe_load(edit)
-    path = tmp_path / "params.yaml"
-    path.write_text(yaml.dump(edit_laptop(values), Dumper=yaml.CSafeDumper))
-    return load_settings(path)
+    text = yaml.dump(edit_laptop(values), Dumper=yaml.CSafeDumper)
+    return load_settings(write_file(tmp_path / "params.yaml", text))
 
 
 def test_every_word_that_pandas_reads_as_a_missing_value_is_refused_as_a_name():
@@ -142,9 +142,7 @@ MISWRITTEN = {
 def load_written(tmp_path: Path, key: str, written: str) -> Settings:
     """Loads the settings of laptop with a value as a person would write it."""
     text = yaml.dump(edit_laptop({key: "HERE"}), Dumper=yaml.CSafeDumper)
-    path = tmp_path / "params.yaml"
-    path.write_text(text.replace("HERE", written))
-    return load_settings(path)
+    return load_settings(write_file(tmp_path / "params.yaml", text.replace("HERE", written)))
 
 
 @pytest.mark.parametrize(
@@ -166,8 +164,7 @@ def test_a_value_of_another_type_is_named_with_the_way_to_write_it(tmp_path, edi
 
 def test_the_norwegian_language_may_name_a_variant(tmp_path):
     text = LAPTOP.read_text().replace("variants:\n", "variants:\n  no: {operator: pairwise}\n")
-    (tmp_path / "params.yaml").write_text(text)
-    assert "no" in load_settings(tmp_path / "params.yaml").variants
+    assert "no" in load_settings(write_file(tmp_path / "params.yaml", text)).variants
 
 
 # only operators that run decide on the width of models

@@ -12,6 +12,7 @@ from stages.schema.sections import Hub
 from stages.tasks import squad, triviaqa
 from stages.tasks import stage as tasks
 from stages.tasks.examples import Examples
+from tests.files import write_file
 from tests.toy_tasks import EMBEDDED, make_hub, make_settings
 
 CONTEXT = "The Seine flows through Paris. Paris is old."
@@ -73,11 +74,8 @@ def make_entry(name="q1", text="Paris", start=24, **more) -> dict:
 
 
 def write_squad_file(root: Path, *questions: dict, name="train-v1.1.json", context=CONTEXT) -> Path:
-    path = root / "squad" / name
-    path.parent.mkdir(parents=True, exist_ok=True)
     content = {"version": "1.1", "data": [{"title": "T", "paragraphs": [{"context": context, "qas": list(questions)}]}]}
-    path.write_text(json.dumps(content, ensure_ascii=False), encoding="utf-8")
-    return path
+    return write_file(root / "squad" / name, json.dumps(content, ensure_ascii=False))
 
 
 def test_a_file_becomes_rows_with_offsets_in_characters(tmp_path):
@@ -235,12 +233,10 @@ def test_without_another_paragraph_no_question_can_be_derived():
 
 
 def write_trivia(root: Path, name: str, *entries: dict, **documents: str) -> None:
-    (root / "triviaqa" / "qa").mkdir(parents=True, exist_ok=True)
-    (root / "triviaqa" / "qa" / name).write_text(json.dumps({"Data": list(entries), "Version": 1.0}))
+    write_file(root / "triviaqa/qa" / name, json.dumps({"Data": list(entries), "Version": 1.0}))
     for page, text in documents.items():
         part, _, file = page.partition("_")
-        (root / "triviaqa" / "evidence" / part).mkdir(parents=True, exist_ok=True)
-        (root / "triviaqa" / "evidence" / part / f"{file}.txt").write_text(text, encoding="utf-8")
+        write_file(root / f"triviaqa/evidence/{part}/{file}.txt", text)
 
 
 def ask(name: str, aliases: list[str], pages=(), results=()) -> dict:
