@@ -10,6 +10,7 @@ import subprocess
 import sys
 from importlib import metadata
 from pathlib import Path
+from unittest.mock import Mock
 
 import pytest
 
@@ -111,10 +112,7 @@ def test_a_second_writer_of_a_path_waits_for_the_first_and_says_so(tmp_path):
 
 
 def test_a_file_system_without_locks_is_named_with_the_path_and_a_remedy(tmp_path, monkeypatch):
-    def refuse(descriptor: int, operation: int) -> None:
-        raise OSError(errno.ENOLCK, "No locks available")
-
-    monkeypatch.setattr(fcntl, "flock", refuse)
+    monkeypatch.setattr(fcntl, "flock", Mock(side_effect=OSError(errno.ENOLCK, "No locks available")))
     with pytest.raises(OSError, match=rf"^{tmp_path}/.a.lock: the file system gives no lock \(No locks.*to a local"):
         write_atomically(tmp_path / "a", "whole")
     with pytest.raises(OSError, match=r"lock: the file system gives no lock"):
@@ -125,9 +123,7 @@ def test_a_file_system_without_locks_is_named_with_the_path_and_a_remedy(tmp_pat
 def test_a_file_system_that_cannot_protect_files_gets_a_warning_of_each_kind_and_the_files(
     number, tmp_path, monkeypatch, capsys
 ):
-    def refuse(*arguments, **options) -> None:
-        raise OSError(number, os.strerror(number))
-
+    refuse = Mock(side_effect=OSError(number, os.strerror(number)))
     monkeypatch.setattr(storage, "_warned", set())
     monkeypatch.setattr(os, "fsync", refuse)
     monkeypatch.setattr(Path, "chmod", refuse)
@@ -163,9 +159,7 @@ def test_too_few_open_files_are_one_line_with_a_remedy():
 
 @pytest.mark.parametrize("number", [errno.EROFS, errno.ENOENT])
 def test_a_system_without_semaphores_is_named_with_the_folder_and_a_remedy(number, monkeypatch):
-    def refuse(*arguments, **options) -> None:
-        raise OSError(number, os.strerror(number))
-
+    refuse = Mock(side_effect=OSError(number, os.strerror(number)))
     monkeypatch.setattr(multiprocessing.context.BaseContext, "Lock", refuse)
     said = rf"^/dev/shm: no semaphore .* \({os.strerror(number)}\); mount a writable tmpfs"
     with pytest.raises(RuntimeError, match=said), pool.open_new_process():
@@ -209,16 +203,23 @@ def test_a_file_is_read_again_when_it_has_changed_and_under_the_same_name_in_ano
     assert len(calls) == 5
 
 
+def run_python(*arguments: str, folder: Path = ROOT, **variables: str) -> str:
+    """Runs a Python that must fail, in a folder and with further environment variables; returns what the errors say."""
+    command = [sys.executable, *arguments]
+    done = subprocess.run(command, cwd=folder, env=os.environ | variables, capture_output=True, text=True)
+    assert done.returncode == 1
+    return done.stderr
+
+
 def test_a_python_without_the_packages_or_too_old_is_one_line_that_names_it(tmp_path):
     too_old = "import runpy, sys; sys.version_info = (3, 8, 1); runpy.run_module('stages', run_name='__main__')"
     for arguments, said in (
         (["-S", "-m", "stages", "settings"], "No module named '.*'"),
         (["-c", too_old], "Python 3.*, expected 3.11 or later"),
     ):
-        done = subprocess.run([sys.executable, *arguments], cwd=ROOT, capture_output=True, text=True)
-        assert done.returncode == 1
-        assert re.fullmatch(rf"error: {said}.*; activate the environment of this repository.*\n", done.stderr)
-        assert sys.executable in done.stderr
+        error = run_python(*arguments)
+        assert re.fullmatch(rf"error: {said}.*; activate the environment of this repository.*\n", error)
+        assert sys.executable in error
 
 
 UNUSABLE = {
@@ -234,11 +235,8 @@ def test_a_package_that_cannot_be_used_is_one_line_with_a_remedy(error):
 
 
 def test_a_locale_whose_names_of_files_lose_letters_is_one_line():
-    environment = os.environ | {"LC_ALL": "C", "PYTHONCOERCECLOCALE": "0", "PYTHONUTF8": "0"}
-    command = [sys.executable, "-m", "stages", "settings"]
-    done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True)
-    assert done.returncode == 1
-    assert done.stderr.startswith("error: this locale is not of UTF-8; run `export LC_ALL=C.UTF-8`")
+    error = run_python("-m", "stages", "settings", LC_ALL="C", PYTHONCOERCECLOCALE="0", PYTHONUTF8="0")
+    assert error.startswith("error: this locale is not of UTF-8; run `export LC_ALL=C.UTF-8`")
 
 
 def test_an_import_of_ours_that_fails_is_an_error_of_ours_with_its_traceback():
@@ -260,10 +258,9 @@ COMMANDS = {
 @pytest.mark.parametrize(("words", "message"), COMMANDS.values(), ids=COMMANDS)
 def test_a_wrong_command_is_one_line(words, message, tmp_path):
     shutil.copyfile(ROOT / "params.yaml", tmp_path / "params.yaml")
-    done = subprocess.run([sys.executable, "-m", "stages", *words], cwd=tmp_path, capture_output=True, text=True)
-    assert done.returncode == 1
-    assert message in done.stderr
-    assert re.fullmatch("error: .*\n", done.stderr)
+    error = run_python("-m", "stages", *words, folder=tmp_path)
+    assert message in error
+    assert re.fullmatch("error: .*\n", error)
 
 
 @pytest.fixture

@@ -14,6 +14,7 @@ import time
 from contextlib import suppress
 from pathlib import Path
 from typing import ClassVar
+from unittest.mock import Mock
 
 import numpy as np
 import psutil
@@ -533,10 +534,7 @@ DAMAGE = {
 def test_a_finished_job_that_the_disk_does_not_give_stops_the_stage_and_stays(monkeypatch):
     [(folder, _)] = run_squares(1)
 
-    def refuse(path: Path) -> bytes:
-        raise OSError(errno.EIO, "Input/output error", str(path))
-
-    monkeypatch.setattr(Path, "read_bytes", refuse)
+    monkeypatch.setattr(Path, "read_bytes", Mock(side_effect=OSError(errno.EIO, "Input/output error")))
     with pytest.raises(OSError, match="Input/output error"):
         run_squares(1)
     assert (folder / "result.json").exists()
