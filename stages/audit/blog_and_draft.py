@@ -92,6 +92,3 @@ def check_training() -> Findings:
     is_worse = worse["ppl_dev"] >= 0 > worse["bleu_dev"]
     is_better = better["ppl_dev"] < 0 < better["bleu_dev"]
     yield check_statement("AOP.RESULT", is_worse and is_better, worse=worse, better=better)
-
-
-CHECKS = (check_layer, note_ceiling, compare_lengths, check_weights, check_training)

@@ -110,6 +110,3 @@ def check_training() -> Findings:
     yield note_numbers("C.STEPS.plateau", symmetric=original / symmetric, pairwise=original / pairwise)
     final = text.read_value("base.pairwise_and_original", "final_glue_approx")
     yield judge_printed("C.95", text["base.all", "glue_95pct_threshold"], 95 * final / 100)
-
-
-CHECKS = (check_counts, check_averages, check_shares, check_bold, check_differences, check_training)

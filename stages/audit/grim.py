@@ -81,6 +81,3 @@ def check_kowsher() -> Findings:
                 fitting=", ".join(fitting) or "none",
                 remark=remark,
             )
-
-
-CHECKS = (check_courtois, check_kowsher)

@@ -202,16 +202,3 @@ def check_transfer() -> Findings:
     rows = domains[gains[0] > 0]
     columns = domains[gains[:, 0] > 0]
     yield note_numbers("K.CROSS.axis", rows=", ".join(rows), columns=", ".join(columns))
-
-
-CHECKS = (
-    check_answer_averages,
-    check_changed_averages,
-    check_answer_ranks,
-    check_answer_gains,
-    check_noise,
-    check_noise_in_text,
-    check_stale_noise,
-    check_diagonal,
-    check_transfer,
-)

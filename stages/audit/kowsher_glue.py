@@ -148,14 +148,3 @@ def check_stale_numbers() -> Findings:
     yield judge_printed("K25.STALE.gain089", text["glue", "gain_vs_pairwise"], shared - other)
     diagonal = read_table("K25", "table6_cross_domain")["row_qnli", "col_qnli.shared"]
     yield check_equal("K25.STALE.t6qnli", diagonal, table["base.shared", "qnli"])
-
-
-CHECKS = (
-    check_averages,
-    check_mean_gains,
-    check_task_gains,
-    check_misplaced_gains,
-    compare_best_cells,
-    compare_sources,
-    check_stale_numbers,
-)

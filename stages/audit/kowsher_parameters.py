@@ -55,6 +55,3 @@ def check_comparison() -> Findings:
     shares = {heads: 100 * (1 - 1 / heads) / 3 for heads in (8, 12, 1024)}
     shown = [f"{heads} heads {share:.2f} %" for heads, share in shares.items()]
     yield check_statement("K25.T7.pairwise", max(shares.values()) >= 35, shares=", ".join(shown))
-
-
-CHECKS = (check_counts, check_shares, check_comparison)

@@ -81,6 +81,3 @@ def check_dataset_sizes() -> Findings:
             if judge_printed_number(text.rstrip("k"), Fraction(size, unit)) == Statement.FAILS:
                 off.append(f"{name} {split}")
     yield check_statement("K.DATASTATS", not off, compared=compared, off=", ".join(off) or "none")
-
-
-CHECKS = (check_cola, check_savings, check_pretraining, check_dataset_sizes)

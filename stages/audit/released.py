@@ -139,6 +139,3 @@ def check_checkpoints(raw: pd.DataFrame) -> Findings:
             once=once[operator],
             again=again[operator],
         )
-
-
-CHECKS = (check_scores, check_copied_cells, check_losses, check_checkpoints)

@@ -4,6 +4,8 @@ Reads data/published and data/released. Writes data/audit/checks.csv: for every 
 that follows from other numbers, and the verdict. No setting changes the table.
 """
 
+from inspect import isgeneratorfunction
+
 import pandas as pd
 
 from stages.audit import (
@@ -43,6 +45,7 @@ PARTS = (
     kowsher_glue,
     kowsher_training,
     blog_and_draft,
+    released,
 )
 
 
@@ -62,11 +65,10 @@ def make_checks(raw: pd.DataFrame) -> pd.DataFrame:
     for entry in read_content("checks")["readings"]:
         verdict = Statement[entry["verdict"]]
         findings.append(Finding(**entry | {"verdict": verdict}, by="reading"))
+    # The checks of a module are its generators, in the order of the file.
     for part in PARTS:
-        for check in part.CHECKS:
-            findings += check()
-    for check in released.CHECKS:
-        findings += check(raw)
+        for check in filter(isgeneratorfunction, vars(part).values()):
+            findings += check(raw) if part is released else check()
     frame = pd.DataFrame(findings)
     prefix = frame["check"].str.partition(".")[0]
     frame = frame.assign(source=prefix.map(SOURCES), order=prefix.map(list(SOURCES).index))
