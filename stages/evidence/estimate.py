@@ -4,16 +4,18 @@ An arm is a side of a comparison, such as all runs of an operator. statistics.py
 """
 
 from dataclasses import dataclass, field, replace
-from math import nan, sqrt
+from math import nan
 
 import numpy as np
 import pandas as pd
 from scipy import stats
+from statsmodels.stats.weightstats import CompareMeans
 
 from stages.evidence.statistics import (
     FEWEST,
     FINETUNING,
     PRETRAINING,
+    compute_critical_value,
     find_units,
     varies,
 )
@@ -93,12 +95,9 @@ def compare_by_welch(arm: np.ndarray, reference: np.ndarray, confidence: float) 
     # An arm whose runs are all equal, such as models that all give the same answer, would count as known without error.
     if not (varies(arm) and varies(reference)):
         return Estimate(value, n)
-    square = np.var(arm, ddof=1) / n[0]
-    other_square = np.var(reference, ddof=1) / n[1]
-    variance = square + other_square
+    both = CompareMeans.from_data(arm, reference)
     # Welch and Satterthwaite: the degrees of freedom of a sum of two variances that may differ.
-    weights = square**2 / (n[0] - 1) + other_square**2 / (n[1] - 1)
-    return _make_estimate(value, n, sqrt(variance), float(variance**2 / weights), confidence)
+    return _make_estimate(value, n, float(both.std_meandiff_separatevar), float(both.dof_satt()), confidence)
 
 
 def compare_paired(differences: pd.Series, confidence: float) -> Estimate:
@@ -116,7 +115,7 @@ def compare_paired(differences: pd.Series, confidence: float) -> Estimate:
 
 
 def _make_estimate(value: float, n: tuple[int, int], error: float, freedom: float, confidence: float) -> Estimate:
-    half = float(stats.t.ppf((1 + confidence) / 2, freedom)) * error
+    half = compute_critical_value(1 - confidence, 1, freedom) * error
     return Estimate(
         value=value,
         n=n,

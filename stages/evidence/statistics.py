@@ -146,7 +146,7 @@ def compute_mean_interval(values: np.ndarray, confidence: float) -> tuple[float,
     sd = float(np.std(values, ddof=1))
     if n < FEWEST:
         return mean, sd, nan, nan
-    half = float(stats.t.ppf((1 + confidence) / 2, n - 1)) * sd / np.sqrt(n)
+    half = compute_critical_value(1 - confidence, 1, n - 1) * sd / sqrt(n)
     return mean, sd, mean - half, mean + half
 
 
