@@ -42,18 +42,16 @@ def find_crossing(
     Returns:
         The step of the crossing and True; the last step and False without a crossing.
     """
-    beyond = values <= level
-    if rising:
-        beyond = values >= level
-    places = np.flatnonzero(beyond)
+    # np.interp takes rising values.
+    if not rising:
+        values, level = -values, -level
+    places = np.flatnonzero(values >= level)
     if len(places) == 0:
         return float(steps[-1]), False
     first = places[0]
     if first == 0 or np.isnan(values[first - 1]):
         return float(steps[first]), True
-    around = np.array([first - 1, first])
-    # np.interp takes values in increasing order.
-    around = around[np.argsort(values[around])]
+    around = slice(first - 1, first + 1)
     return float(np.interp(level, values[around], steps[around])), True
 
 
