@@ -46,7 +46,7 @@ def read_checkpoints() -> pd.DataFrame:
 def _read_metrics(name: str) -> pd.DataFrame:
     """Reads the metrics in a file of data/released as observations, without the task WNLI."""
     frame = _read_file(name)
-    frame = _sort_rows(frame[frame["metric"].isin(METRICS) & (frame["task"] != "wnli")])
+    frame = frame[frame["metric"].isin(METRICS) & (frame["task"] != "wnli")]
     # A released accuracy `accuracy_mm` is of the mismatched split of MNLI.
     mismatched = frame["metric"] == "accuracy_mm"
     splits = frame["task"].replace("mnli", "mnli_m")
@@ -62,7 +62,7 @@ def read_validation_loss() -> pd.DataFrame:
     """Reads the validation loss of the six pre-training runs, taken every 250 steps, in nats per masked token."""
     frame = _read_file("courtois2024_pretraining_loss.csv")
     # The last step of a run was evaluated again in the end; as in the paper, the first evaluation counts.
-    frame = _sort_rows(frame.drop_duplicates(["size", "operator", "step"], keep="first"))
+    frame = frame.drop_duplicates(["size", "operator", "step"])
     return frame.rename(columns={"validation_loss": "value"}).assign(
         stage="pretraining",
         condition="step=" + frame["step"].astype(str),
@@ -79,16 +79,11 @@ def _read_file(name: str) -> pd.DataFrame:
     unknown = {*frame["size"], *frame["operator"]}.difference(ORDER)
     if unknown:
         raise ValueError(f"{path}: {', '.join(map(str, unknown))}: not among {', '.join(ORDER)}; {REMEDY}")
-    return frame
-
-
-def _sort_rows(frame: pd.DataFrame) -> pd.DataFrame:
     # The order of the paper; rows of a model keep the order of the file.
     return frame.sort_values(
         ["size", "operator"],
         key=lambda names: names.map(ORDER.index),
         kind="stable",
-        ignore_index=True,
     )
 
 
