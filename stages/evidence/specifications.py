@@ -8,8 +8,6 @@ from pathlib import Path
 
 from stages.files.documents import read_yaml
 
-PATH = Path(__file__).with_name("tables.yaml")
-
 
 @dataclass(frozen=True, kw_only=True)
 class Column:
@@ -90,7 +88,7 @@ class Table:
 def load() -> dict[str, Table]:
     """Loads all tables of tables.yaml, by name, in the order of the file."""
     tables = {}
-    for name, entry in read_yaml(PATH)["tables"].items():
+    for name, entry in read_yaml(Path(__file__).with_name("tables.yaml"))["tables"].items():
         # Most tables have one unit for all cells. Columns and cells may have a separate factor and separate decimals.
         unit = {key: entry.pop(key) for key in ("scale", "decimals") if key in entry}
         rows = {key: Row(key=key, **row) for key, row in entry.pop("rows", {}).items()}
