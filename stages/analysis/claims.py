@@ -20,22 +20,9 @@ from stages.evidence.verdicts import TESTED, Statement, judge_claim, judge_print
 from stages.files.documents import read_yaml
 from stages.schema.settings import REFERENCE
 
-PATH = Path(__file__).with_name("claims.yaml")
 COUNTS = "counts"
 RELEASED = "released"
 TRAINING = "training"
-BECAUSE = {
-    COUNTS: "Counted on the built models.",
-    RELEASED: "The claim is about these results, whose values decide it.",
-}
-# Keys of an entry of claims.yaml that select nothing.
-REQUIREMENTS = (
-    "printed",
-    "word",
-    "scale",
-    "above",
-    "below",
-)
 
 
 @dataclass(frozen=True)
@@ -74,7 +61,7 @@ class Finding:
 
 def load_rules() -> dict:
     """Reads claims.yaml of this folder: for each claim, the numbers or comparisons that decide."""
-    return read_yaml(PATH)
+    return read_yaml(Path(__file__).with_name("claims.yaml"))
 
 
 def build_ledger(claims: list[dict], sources: ClaimSources) -> pd.DataFrame:
@@ -103,7 +90,7 @@ def build_ledger(claims: list[dict], sources: ClaimSources) -> pd.DataFrame:
                 "estimate": "; ".join(filter(None, estimates)),
             }
             rows.append(described | judged)
-    return pd.DataFrame(rows).fillna("")
+    return pd.DataFrame(rows)
 
 
 def decide_claim(findings: Sequence[Finding], in_part: bool = False) -> Statement:
@@ -172,9 +159,12 @@ def _find_evidence(claim: dict, rules: dict, sources: ClaimSources) -> dict[str,
             return {TRAINING: [Finding(Statement.UNDECIDED, reason=group["reason"])]}
     if name in rules["contrasts"]:
         return _judge_contrasts(_expand_entries(rules["contrasts"][name]), sources)
-    for ledger, rows in ((COUNTS, sources.run), (RELEASED, sources.released)):
+    for ledger, rows, reason in (
+        (COUNTS, sources.run, "Counted on the built models."),
+        (RELEASED, sources.released, "The claim is about these results, whose values decide it."),
+    ):
         entries = _expand_entries(rules[ledger].get(name, []))
-        findings = [judge_number(entry, rows, BECAUSE[ledger]) for entry in entries]
+        findings = [judge_number(entry, rows, reason) for entry in entries]
         # A run that counted too little leaves the verdict on the printed numbers.
         if findings and all(finding.estimate for finding in findings):
             return {ledger: findings}
@@ -203,8 +193,8 @@ def _describe_claim(claim: dict, checks: pd.DataFrame) -> dict:
     if source["paper"] == "kowsher":
         where = f"{source['version']}: {where}"
     # A check `C.AVG` stands for the checks below it, such as `C.AVG.base.original`, too.
-    below = tuple(name + separator for name in audit["checks"] for separator in "._")
-    named = checks["check"].isin(audit["checks"]) | checks["check"].str.startswith(below)
+    beginnings = tuple(name + separator for name in audit["checks"] for separator in "._")
+    named = (checks["check"] + ".").str.startswith(beginnings)
     return {
         "id": claim["id"],
         "paper": source["paper"],
@@ -228,7 +218,15 @@ def _expand_entries(entries: list[dict]) -> list[dict]:
 
 
 def _select_matching(rows: pd.DataFrame, entry: dict) -> pd.DataFrame:
-    fields = {key: value for key, value in entry.items() if key not in REQUIREMENTS}
+    # The other keys of an entry of claims.yaml state what is required.
+    required = (
+        "printed",
+        "word",
+        "scale",
+        "above",
+        "below",
+    )
+    fields = {key: value for key, value in entry.items() if key not in required}
     return select_rows(rows, **fields)
 
 
