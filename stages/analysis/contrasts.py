@@ -42,8 +42,6 @@ KEYS = ["quantity", "source", "protocol", "size", "at"]
 RUN = ["operator", "stage", "pretraining_seed", "finetuning_seed", "condition", "value", "reached", "share_of_peak"]
 # The score that has to exceed chance for a value to be informative, and the upper end of chance.
 CHANCE = ["score", "most_frequent_high"]
-# Balanced accuracy of every constant answer, in points.
-CONSTANT = 50.0
 # Quantities whose logarithms are compared: a difference is a ratio, which contrasts.csv has in per cent.
 RATIOS = ("steps", "speed")
 # Columns that are in the unit of the quantity.
@@ -169,7 +167,8 @@ def _collect_transfer(rows: pd.DataFrame) -> pd.DataFrame:
         at="elsewhere",
         value=points,
         score=points,
-        most_frequent_high=CONSTANT,
+        # Balanced accuracy of every constant answer, in points.
+        most_frequent_high=50.0,
     )
 
 
@@ -296,10 +295,9 @@ def _judge(row, alpha: float) -> tuple[Difference, str]:
 
 def _convert_ratios(rows: pd.DataFrame) -> pd.DataFrame:
     """Converts differences of steps and speeds from logarithms of a ratio to per cent: 0.1 becomes 10.5 %."""
-    is_ratio = rows["quantity"].isin(RATIOS)
-    converted = rows.copy()
-    converted.loc[is_ratio, IN_UNIT] = 100 * np.expm1(rows.loc[is_ratio, IN_UNIT].astype(float))
-    return converted
+    places = rows["quantity"].isin(RATIOS), IN_UNIT
+    rows.loc[places] = 100 * np.expm1(rows.loc[places].astype(float))
+    return rows
 
 
 @cache

@@ -174,6 +174,5 @@ def write_plots(run: Source) -> None:
     loss = select_rows(run.curves, quantity="loss").rename(columns={"mean": "validation_loss"})
     write_table(PLOTS / "pretraining_loss.csv", loss[["operator", "size", "step", "validation_loss"]])
     whole = select_rows(select_scores(run), evaluated_on=GLUE_SCORE).drop(columns=["evaluated_on"])
-    whole["value"] *= 100
-    whole = whole.rename(columns={"value": "glue_score"})
+    whole["glue_score"] = 100 * whole.pop("value")
     write_table(PLOTS / "glue.csv", whole)
