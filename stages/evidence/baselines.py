@@ -27,8 +27,6 @@ from stages.evidence import scores
 from stages.evidence.fields import select_rows, stack_frames
 from stages.files.observations import NOT_PRETRAINED
 
-# The stage that measures all baselines except the transferred constant answer.
-STAGE = "baselines"
 MOST_FREQUENT = "most_frequent"
 WORDS_AND_OVERLAP = "words_and_overlap"
 # Labels in the report.
@@ -46,8 +44,6 @@ TRANSFERRED = "transferred_accuracy"
 CORRELATIONS = ("matthews_correlation", "pearson", "spearmanr")
 KEYS = ["operator", "protocol", "evaluated_on", "metric"]
 COLUMNS = [*KEYS, "value", "low", "high"]
-# Columns of scores that `add_baselines` adds.
-ADDED = ["most_frequent", "most_frequent_high", "words_and_overlap"]
 
 
 def compute_interval(
@@ -105,7 +101,8 @@ def collect_scores(rows: pd.DataFrame, confidence: float) -> pd.DataFrame:
     # Every model that is tested on a split has the same number there.
     splits = select_rows(rows, stage="cross_domain", metric="majority_accuracy").drop_duplicates("evaluated_on")
     transferred = splits.assign(operator=MOST_FREQUENT, protocol=None, metric=TRANSFERRED)
-    rows = stack_frames([select_rows(rows, stage=STAGE), transferred])
+    # The stage measures all baselines except the transferred constant answer.
+    rows = stack_frames([select_rows(rows, stage="baselines"), transferred])
     # One row for every baseline, protocol, column and metric, with the mean over seeds of baselines that are trained.
     means = rows.groupby(KEYS, dropna=False)["value"].transform("mean")
     raw = _add_intervals(rows.assign(value=means).drop_duplicates(KEYS), confidence)

@@ -13,9 +13,6 @@ from stages.evidence.scores import GLUE_SCORE
 from stages.evidence.statistics import EXACT, compute_critical_value, explain_too_few, find_units
 from stages.evidence.verdicts import Difference, Statement, judge_difference, judge_printed_number
 
-# Columns that are a mean of the other columns.
-WHOLE = (GLUE_SCORE, "average")
-
 
 def judge_cell(printed, run: pd.DataFrame, tested: bool, comparable: bool, at_chance: bool | None) -> str | None:
     """Judges whether this run agrees with a number that a paper prints in a cell of a table, or asks for a test.
@@ -75,7 +72,7 @@ def judge_families(cells: pd.DataFrame, one_family: bool, alpha: float) -> pd.Da
     if one_family:
         families = pd.Series("", cells.index)
     # Cells whose runs are all equal count, too: which cells have an interval depends on the data.
-    members = tested & ~cells["column_key"].isin(WHOLE)
+    members = tested & ~cells["column_key"].isin((GLUE_SCORE, "average"))
     sizes = members.groupby(families).transform("sum").where(members, 1)
     freedom = cells["reproduced_n"].astype(float) - 1
     critical = [compute_critical_value(alpha, *family) for family in zip(sizes, freedom, strict=True)]

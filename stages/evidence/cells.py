@@ -64,8 +64,7 @@ class CellSources:
 
 def fill_tables(sources: CellSources) -> pd.DataFrame:
     """Fills the cells of all tables of the papers, in the columns of `fill_cells`."""
-    tables = specifications.load()
-    return pd.concat([fill_cells(table, sources) for table in tables.values()])
+    return pd.concat([fill_cells(table, sources) for table in specifications.load().values()])
 
 
 def fill_cells(table: Table, sources: CellSources) -> pd.DataFrame:
@@ -138,12 +137,25 @@ def _list_single_cells(table: Table, paper: pd.DataFrame, sources: CellSources) 
 
 
 def _list_rows(table: Table, columns: list[Column], paper: pd.DataFrame, sources: CellSources) -> list[Row]:
+    """Lists the rows of the paper, then those that only this run has, such as further operators, in its order."""
     rows = []
     for key in paper["row_key"].drop_duplicates():
         # The specification lists only the rows whose key does not fit the pattern.
         row = table.rows.get(key) or _make_row(table, specifications.match_fields(table.row_key, key))
         rows.append(row)
-    return rows + _list_own_rows(table, columns, sources, [row.select for row in rows])
+    names = specifications.list_field_names(table.row_key)
+    # The rows of a table without a pattern are those of the paper only.
+    if not names:
+        return rows
+    in_paper = [row.select for row in rows]
+    run = select_rows(sources.run, operator=sources.operators)
+    # A table may have no measured column.
+    parts = [run.iloc[:0]]
+    for column in columns:
+        if column.select is not None:
+            parts.append(select_rows(run, **column.select))
+    found = pd.concat(parts)[names].drop_duplicates().to_dict("records")
+    return rows + [_make_row(table, fields) for fields in found if fields not in in_paper]
 
 
 def _make_row(table: Table, fields: dict[str, str]) -> Row:
@@ -153,22 +165,6 @@ def _make_row(table: Table, fields: dict[str, str]) -> Row:
         label=table.row_label.format(**fields),
         select=fields,
     )
-
-
-def _list_own_rows(table: Table, columns: list[Column], sources: CellSources, in_paper: list[dict]) -> list[Row]:
-    """Lists the rows that this run measured and the paper lacks, such as further operators, in the order of the run."""
-    names = specifications.list_field_names(table.row_key)
-    # The rows of a table without a pattern are those of the paper only.
-    if not names:
-        return []
-    run = select_rows(sources.run, operator=sources.operators)
-    # A table may have no measured column.
-    parts = [run.iloc[:0]]
-    for column in columns:
-        if column.select is not None:
-            parts.append(select_rows(run, **column.select))
-    found = pd.concat(parts)[names].drop_duplicates().to_dict("records")
-    return [_make_row(table, fields) for fields in found if fields not in in_paper]
 
 
 def _expand_columns(table: Table, run: pd.DataFrame) -> list[Column]:
@@ -255,7 +251,7 @@ def _fill_cell(table: Table, row: Row, column: Column, printed, sources: CellSou
 def _summarise_runs(runs: pd.DataFrame, scale: float, sources: CellSources) -> dict:
     summary = summarise_cell(runs, sources.options.confidence)
     # All runs of a cell are scored on the same data.
-    known = scale * runs[baselines.ADDED].iloc[0]
+    known = scale * runs[["most_frequent", "most_frequent_high", "words_and_overlap"]].iloc[0]
     at_chance = baselines.is_at_chance(summary.mean, known["most_frequent_high"])
     return summary._asdict() | known.to_dict() | {"at_chance": at_chance}
 
