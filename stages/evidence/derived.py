@@ -28,8 +28,6 @@ SAVINGS = {
 LOUDEST = 0.4
 # Metrics by their names in `measure_curves`.
 NOISE = {"lost": "accuracy_lost", "area": "accuracy_under_noise"}
-# Kowsher et al. state gains over each of these operators.
-REFERENCES = (REFERENCE, "symmetric", "pairwise")
 QA_TASKS = {
     "squad1": "single",
     "squad2": "single",
@@ -81,7 +79,8 @@ def compute_gains(rows: pd.DataFrame) -> pd.DataFrame:
     The metric `score` gives `score_over_original`, `score_over_symmetric` and `score_over_pairwise`.
     """
     parts = []
-    for reference in REFERENCES:
+    # Kowsher et al. state gains over each of these operators.
+    for reference in (REFERENCE, "symmetric", "pairwise"):
         is_reference = rows["operator"] == reference
         pairs = pair_with_reference(rows[~is_reference], rows[is_reference])
         gains = pairs["value"] - pairs["reference"]

@@ -10,7 +10,7 @@ from typing import Any, TypedDict
 import pandas as pd
 
 from stages.evidence.data_files import check_table
-from stages.evidence.fields import select_rows
+from stages.evidence.fields import select_rows, stack_frames
 from stages.evidence.verdicts import Statement
 from stages.files.documents import read_yaml
 from stages.files.quoting import quote_value
@@ -31,7 +31,6 @@ SOURCES = {
     "kowsher2024_arxiv": "Kowsher et al. 2024",
     "kowsher2025_naacl": "Kowsher et al. 2025",
 }
-IN_TEXT = "text/figures"
 # Numbers of the figures of Kowsher et al.; equal in both editions.
 FIGURES = "kowsher2025_naacl_text_and_figure_numbers"
 TEXTS = ("cell_id", "source", "table", "row", "row_key", "column", "column_key", "printed", "unit", "bold")
@@ -133,7 +132,7 @@ def _compute_claimed(entry: dict[str, Any]) -> dict[str, Any]:
         _, row, column = entry["sum"][0]
         cell = cells.loc[(row, column)]
         # Numbers of the text have no table, but name their section.
-        place = cell["column"] if cell["table"] == IN_TEXT else cell["table"]
+        place = cell["column"] if cell["table"] == "text/figures" else cell["table"]
     source = SOURCES[entry["table"].partition("_t")[0]]
     return {
         "source": "published",
@@ -179,9 +178,8 @@ def read_times_saved(run: pd.DataFrame) -> pd.DataFrame:
     numbers = read_table(FIGURES)
     printed = select_rows(numbers, column_key="time_reduction")
     tasks = printed["row_key"].str.removeprefix("time.")
-    frames = [printed.assign(label=tasks, operator="shared", size="base", source="published")]
+    printed = printed.assign(label=tasks, operator="shared", size="base", source="published")
     timed = select_rows(run, metric="time_saved_percent").rename(columns={"task": "label"})
-    if len(timed):
-        rounds = timed.groupby(["operator", "size", "label"], sort=False)["value"]
-        frames.append(rounds.agg(value="mean", n="size").reset_index().assign(source="reproduced"))
-    return pd.concat(frames).assign(quantity="time_saved_percent").reindex(columns=BARS)
+    rounds = timed.groupby(["operator", "size", "label"], sort=False)["value"]
+    timed = rounds.agg(value="mean", n="size").reset_index().assign(source="reproduced")
+    return stack_frames([printed, timed]).assign(quantity="time_saved_percent").reindex(columns=BARS)
