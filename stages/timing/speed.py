@@ -1,11 +1,9 @@
 """Times our training on new models. Speed does not depend on learned weights, so every model starts untrained."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import partial
-from itertools import count, cycle, islice
+from itertools import cycle, islice
 from pathlib import Path
-
-import numpy as np
 
 from stages.attention.bert import OperatorBertForSequenceClassification
 from stages.attention.configuration import make_configuration
@@ -40,18 +38,15 @@ def prepare_pretraining(run: PretrainingRun, corpus: Corpus, steps: int) -> Call
     # the trainer only stores the path of the checkpoint; no checkpoint is written
     trainer = Trainer(run, corpus, Path("speed"))
     # after the last update of the recipe, batches and learning rates start again; the weights stay
-    numbers = cycle(range(trainer.steps))
+    updates = map(trainer.advance, cycle(range(trainer.steps)))
+    return partial(time_updates, updates, steps)
 
-    def make_updates(updates: int) -> None:
-        for number in islice(numbers, updates):
-            trainer.advance(number)
 
-    def time_updates() -> float:
-        # The first step may compile or load kernels.
-        make_updates(1)
-        return measure_seconds(partial(make_updates, steps)) / steps
-
-    return time_updates
+def time_updates(updates: Iterator[object], steps: int) -> float:
+    """Takes an update that is not timed and `steps` more, each made when taken; returns the mean seconds of these."""
+    # The first step may compile or load kernels.
+    next(updates)
+    return measure_seconds(lambda: list(islice(updates, steps))) / steps
 
 
 def prepare_finetuning(
@@ -101,18 +96,11 @@ def prepare_translation(run: TranslationRun, steps: int) -> Callable[[], float]:
     pairs = sentence_pairs.load_pairs(run.data / "train.safetensors")
     batches = draw_batches(pairs.lengths, run.training.batch_size, run.seed)
     # Every measurement has the same batches, so that all rounds are comparable.
-    first, *others = islice(cycle(batches), steps + 1)
+    measured = list(islice(cycle(batches), steps + 1))
     model = translation.build_model(run, sentence_pairs.read_vocabulary_sizes(run.data))
     # Adam without weight decay, as in stage translation
     adam = build_optimiser(model, run.training.betas, run.training.epsilon, weight_decay=0.0)
-    numbers = count()
-
-    def make_updates(indices_of_batches: list[np.ndarray]) -> None:
-        for indices in indices_of_batches:
-            translation.make_update(model, adam, next(numbers), pairs, indices, run)
-
-    def time_updates() -> float:
-        make_updates([first])
-        return measure_seconds(partial(make_updates, others)) / steps
-
-    return time_updates
+    updates = (
+        translation.make_update(model, adam, step, pairs, indices, run) for step, indices in enumerate(cycle(measured))
+    )
+    return partial(time_updates, updates, steps)

@@ -9,7 +9,7 @@ All models are timed in turn within a round, so that a drift of the machine affe
 products are in data/runs/timing.json.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import partial
 
 import torch
@@ -75,7 +75,7 @@ def time_pretraining(settings: Settings, size: str) -> tuple[list[Observation], 
     return rows, peaks
 
 
-def time_finetuning(settings: Settings, size: str, task: str) -> list[Observation]:
+def time_finetuning(settings: Settings, size: str, task: str) -> Iterator[Observation]:
     """Times epochs of fine-tuning on a GLUE task; returns rows of `seconds_per_epoch` by operator and round."""
     recipe = settings.finetuning[settings.timing.protocol].model_copy(update={"epochs": 1})
     examples = finetuning.encode_table(TASK_FOLDER / task / "train.parquet", TOKENIZER, recipe.maximum_length)
@@ -90,7 +90,7 @@ def time_finetuning(settings: Settings, size: str, task: str) -> list[Observatio
     return time_in_turn(calls, settings, size=size, metric="seconds_per_epoch", task=task)
 
 
-def time_translation(settings: Settings, protocol: str) -> list[Observation]:
+def time_translation(settings: Settings, protocol: str) -> Iterator[Observation]:
     """Times training steps of the operators of a protocol of `translation`; returns rows of `seconds_per_step`."""
     recipe = settings.translation.protocols[protocol]
     calls = {}
@@ -100,20 +100,16 @@ def time_translation(settings: Settings, protocol: str) -> list[Observation]:
     return time_in_turn(calls, settings, size=protocol, protocol=protocol, metric="seconds_per_step")
 
 
-def time_in_turn(calls: dict[str, Callable[[], float]], settings: Settings, **columns: str) -> list[Observation]:
-    """Times the calls of all operators in turn, round by round; returns rows with further columns such as metric."""
-    rows = []
+def time_in_turn(calls: dict[str, Callable[[], float]], settings: Settings, **columns: str) -> Iterator[Observation]:
+    """Times the calls of all operators in turn, round by round; yields rows with further columns such as metric."""
     for operator, seconds in call_in_turn(calls, settings.timing.repeats).items():
-        rows += make_rows(seconds, operator=operator, **columns)
-    return rows
+        yield from make_rows(seconds, operator=operator, **columns)
 
 
-def make_rows(values: list[float], **columns: str) -> list[Observation]:
+def make_rows(values: list[float], **columns: str) -> Iterator[Observation]:
     """Makes an observation per round of measurements, with further columns such as metric and operator."""
-    rows = []
     for number, value in enumerate(values, 1):
-        rows.append(Observation(stage="timing", condition=f"round={number}", value=value, **columns))
-    return rows
+        yield Observation(stage="timing", condition=f"round={number}", value=value, **columns)
 
 
 def main(settings: Settings) -> dict:
