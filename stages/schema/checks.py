@@ -58,21 +58,17 @@ def check_pairs(settings: Settings) -> None:
             raise ValueError(f"{place}: all operators are compared with `{REFERENCE}` already; remove this pair")
 
 
-def list_recipes(settings: Settings) -> dict[str, str]:
-    """Lists the fine-tuning recipes in use by key of params.yaml, such as {"protocols.0": "courtois2024"}."""
-    recipes = {f"protocols.{number}": name for number, name in enumerate(settings.protocols)}
-    recipes["convergence.protocol"] = settings.convergence.protocol
-    recipes["timing.protocol"] = settings.timing.protocol
-    return recipes
-
-
 def check_recipes_and_sizes(settings: Settings) -> None:
     """Checks that `finetuning` describes all recipes in use, and `models` all sizes, for all operators and lengths."""
     lengths = {
         "tokenization.sequence_length": settings.tokenization.sequence_length,
         "question_answering.maximum_length": settings.question_answering.maximum_length,
     }
-    for recipe, name in list_recipes(settings).items():
+    # the fine-tuning recipes in use by key of params.yaml, such as {"protocols.0": "courtois2024"}
+    recipes = {f"protocols.{number}": name for number, name in enumerate(settings.protocols)}
+    recipes["convergence.protocol"] = settings.convergence.protocol
+    recipes["timing.protocol"] = settings.timing.protocol
+    for recipe, name in recipes.items():
         require_listed(name, recipe, settings.finetuning, "finetuning")
         lengths[f"finetuning.{name}.maximum_length"] = settings.finetuning[name].maximum_length
     built = [settings.variants[name].operator if name in settings.variants else name for name in settings.operators]
@@ -102,10 +98,9 @@ def check_steps(settings: Settings) -> None:
         )
     # the steps of `pretraining.epochs` are known only when the corpus is there
     last = settings.pretraining.steps
-    if last is not None:
-        for step in settings.convergence.steps:
-            if step > last:
-                raise ValueError(f"convergence.steps: {step} exceeds pretraining.steps: {last}; remove the step")
+    for step in settings.convergence.steps:
+        if last and step > last:
+            raise ValueError(f"convergence.steps: {step} exceeds pretraining.steps: {last}; remove the step")
 
 
 def check_root(settings: Settings) -> None:

@@ -2,7 +2,7 @@
 
 import ast
 import runpy
-from collections.abc import Collection, Iterable
+from collections.abc import Collection
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -16,7 +16,7 @@ CATALOGUE = _LOADED["CATALOGUE"]
 Description = _LOADED["Description"]
 
 
-def describe_operators(users_file: Path | None = None, listed: Iterable[str] = ()) -> dict[str, Any]:
+def describe_operators(users_file: Path | None = None, listed: Collection[str] = ()) -> dict[str, Any]:
     """Describes all operators by name, first the operators of this repository, then of a user's file, if any.
 
     Every class with a literal `name` is an operator. Other attributes may be inherited. An operator of the user's file
@@ -26,7 +26,6 @@ def describe_operators(users_file: Path | None = None, listed: Iterable[str] = (
         ValueError: the user's file is no Python, or a listed operator there lacks an attribute or has a wrong value or
             the name of another operator.
     """
-    needed = list(listed)
     operators = {description.name: description for description in CATALOGUE.values()}
     if not users_file or not users_file.exists():
         return operators
@@ -41,14 +40,12 @@ def describe_operators(users_file: Path | None = None, listed: Iterable[str] = (
         classes[node.name] = attributes
         if "name" not in literals:
             continue
-        place = f"{users_file}: class {node.name}"
+        name = literals["name"]
         try:
-            operator = _describe_operator(attributes, place, operators)
+            operators[name] = _describe_operator(attributes, f"{users_file}: class {node.name}", operators)
         except ValueError:
-            if literals["name"] in needed:
+            if name in listed:
                 raise
-            continue
-        operators[operator.name] = operator
     return operators
 
 

@@ -13,8 +13,6 @@ from typing import Any
 import yaml
 from ruamel.yaml import YAML
 from ruamel.yaml.comments import CommentedMap
-from ruamel.yaml.nodes import ScalarNode
-from ruamel.yaml.representer import RoundTripRepresenter
 
 from stages.files.documents import Loader, read_yaml
 from stages.files.quoting import quote_bare
@@ -22,12 +20,10 @@ from stages.files.storage import write_atomically
 
 FOLDER = Path(__file__).parents[1] / "scales"
 COMPLETE = "laptop"
-# Sections that a scale replaces whole; of other sections, a scale replaces single keys
-TAKEN_WHOLE = {"variants"}
+# The comments and blank lines at the top of a file
+HEAD = re.compile(r"\A(#.*\n|[ \t]*\n)*")
 # Shown in place of the value of a key that a file lacks
 ABSENT = "not there"
-# Shown in place of the keys of a section that the other file emptied
-FILLED = "not empty"
 
 
 def list_scales() -> list[str]:
@@ -48,14 +44,8 @@ def read(scale: str) -> str:
     _merge_sections(whole, document.load("\n".join(lines)))
     text = StringIO()
     document.dump(whole, text)
-    _, body = _split_head(text.getvalue())
-    return _split_head(own)[0] + body
-
-
-def _split_head(text: str) -> tuple[str, str]:
-    """Splits a file after the comments and blank lines at the top."""
-    body = re.sub(r"\A(#.*\n|[ \t]*\n)*", "", text)
-    return text.removesuffix(body), body
+    head = own.removesuffix(HEAD.sub("", own))
+    return head + HEAD.sub("", text.getvalue())
 
 
 def _make_yaml_parser() -> YAML:
@@ -65,19 +55,18 @@ def _make_yaml_parser() -> YAML:
     document.width = 10_000
     document.indent(mapping=2, sequence=4, offset=2)
     # ruamel would leave out null
-    document.representer.add_representer(type(None), _represent_null)
+    document.representer.add_representer(
+        type(None), lambda representer, _: representer.represent_scalar("tag:yaml.org,2002:null", "null")
+    )
     return document
-
-
-def _represent_null(representer: RoundTripRepresenter, _: None) -> ScalarNode:
-    return representer.represent_scalar("tag:yaml.org,2002:null", "null")
 
 
 def _merge_sections(whole: CommentedMap, changes: CommentedMap) -> None:
     """Puts the values and comments of the map `changes` into the map `whole`, section by section."""
     for key, value in changes.items():
         present = whole.get(key)
-        if key not in TAKEN_WHOLE and _is_section(present) and _is_section(value):
+        # a scale replaces the section `variants` whole; of other sections, a scale replaces single keys
+        if key != "variants" and _is_section(present) and _is_section(value):
             _merge_sections(present, value)
             if value.ca.comment:
                 _replace_comment(whole, changes, key)
@@ -149,7 +138,8 @@ def list_edits(values: dict[str, object], scale: str) -> list[str]:
             continue
         edited, original = values.get(key, ABSENT), unedited.get(key, ABSENT)
         if edited == {} and any(name.startswith(f"{key}.") for name in unedited):
-            original = FILLED
+            # in place of the keys of a section that the other file emptied
+            original = "not empty"
         if edited != original:
             edits.append(f"  {quote_bare(key)}: {quote_bare(edited)} ({scale}: {original})")
     return edits

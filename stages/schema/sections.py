@@ -47,11 +47,11 @@ def _make_distinct(values: object) -> object:
     return _make_tuple(values)
 
 
-def _make_filled(values: object) -> object:
-    """Turns a YAML list of distinct values that is not empty into a tuple; other values stay."""
+def _require_filled(values: object) -> object:
+    """Returns a value that is no empty list."""
     if values == []:
         raise ValueError("the list is empty; name at least one value")
-    return _make_distinct(values)
+    return values
 
 
 def _check_repository(value: str) -> str:
@@ -77,9 +77,9 @@ def _check_text(value: str) -> str:
 
 
 T = TypeVar("T")
-Several = Annotated[tuple[T, ...], BeforeValidator(_make_filled)]
 # may be empty
 Possibly = Annotated[tuple[T, ...], BeforeValidator(_make_distinct)]
+Several = Annotated[Possibly[T], BeforeValidator(_require_filled)]
 Pair = Annotated[tuple[T, T], BeforeValidator(_make_tuple)]
 
 # Upper bounds refuse slips of the keyboard.

@@ -70,10 +70,7 @@ class Settings(Record):
 
     @model_validator(mode="before")
     @classmethod
-    def _empty_tests(cls, content: object) -> object:
-        # Content of another type is an error in the checks that follow.
-        if not isinstance(content, dict):
-            return content
+    def _empty_tests(cls, content: Any) -> Any:
         # So a user empties one list, such as `tasks.names`, and not five more.
         emptied = []
         match content:
@@ -82,12 +79,11 @@ class Settings(Record):
         match content:
             case {"tasks": {"questions": {"names": []}}}:
                 emptied.append("question_answering")
-        whole = dict(content)
         for name in emptied:
             section = content.get(name)
             if isinstance(section, dict):
-                whole[name] = {**section, "tasks": []}
-        return whole
+                content = {**content, name: {**section, "tasks": []}}
+        return content
 
     @model_validator(mode="after")
     def _check_sections(self):

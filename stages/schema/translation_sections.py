@@ -98,7 +98,7 @@ class Translation(Record):
 
     @model_validator(mode="after")
     def _check_operators(self):
-        recipes: dict[str, Layers] = {f"protocols.{name}": recipe for name, recipe in self.protocols.items()}
+        recipes = {f"protocols.{name}": recipe for name, recipe in self.protocols.items()}
         recipes["sequence_tasks"] = self.sequence_tasks
         for place, recipe in recipes.items():
             for operator in recipe.operators:
