@@ -26,8 +26,6 @@ from stages.training.optimisation import (
     update_weights,
 )
 
-# Number of sentence pairs in a batch of the evaluation.
-HELD_OUT_BATCH = 128
 # Neither source (Vaswani et al. 2017, TensorFlow's tutorial on translation) clips gradients.
 NO_CLIPPING = math.inf
 
@@ -96,8 +94,7 @@ def evaluate_held_out(model: Transformer, pairs: Pairs, precision: str) -> Count
     """Evaluates held-out pairs without label smoothing; sets the model to evaluation mode."""
     model.eval()
     total = Counts()
-    lengths = [len(sentence) for sentence in pairs.target]
-    for indices in sort_into_batches(lengths, HELD_OUT_BATCH):
+    for indices in sort_into_batches([len(sentence) for sentence in pairs.target], size=128):
         with open_autocast(precision):
             scores, labels = score_pairs(model, pairs, indices)
         loss = functional.cross_entropy(scores.float(), labels, reduction="sum")

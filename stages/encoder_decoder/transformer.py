@@ -69,10 +69,7 @@ class FeedForward(Sublayer):
         super().__init__(run)
         config = configure_operator(run)
         hidden, width = config.hidden_size, config.intermediate_size
-        replacement = config.build_feed_forward()
-        if replacement is None:
-            replacement = nn.Sequential(nn.Linear(hidden, width), nn.ReLU()), width
-        self.inner, width = replacement
+        self.inner, width = config.build_feed_forward() or (nn.Sequential(nn.Linear(hidden, width), nn.ReLU()), width)
         self.output = nn.Linear(width, hidden)
 
     def forward(self, X: Tensor) -> Tensor:

@@ -102,7 +102,10 @@ def read_hub(hub: Hub, split: str, languages: tuple[str, str]) -> Iterator[Sides
 
 
 def keep_sound_pairs(
-    sides: Iterable[Sides], limit: int | None, malformed_share: float, name: str
+    sides: Iterable[Sides],
+    limit: int | None,
+    malformed_share: float,
+    name: str,
 ) -> tuple[Texts, Counter]:
     """Keeps the pairs without a defect, and counts the defects of all other pairs.
 

@@ -43,17 +43,12 @@ def read_texts(settings: Settings, protocol: TranslationProtocol) -> tuple[dict[
         ValueError: a split cannot be read, has no sound pair, or has too many malformed pairs.
     """
     sides, read = _read_sides(settings, protocol)
-    malformed_share = settings.filtering.malformed_share
     sound = {}
     for split in SPLITS:
-        limit = protocol.held_out_pairs
-        if split == "train":
-            limit = protocol.train_pairs
+        limit = protocol.train_pairs if split == "train" else protocol.held_out_pairs
         name = f"{split} of {read}"
-        sound[split] = reading.keep_sound_pairs(sides[split], limit, malformed_share, name)
-    validation, _ = sound["validation"]
-    test, _ = sound["test"]
-    held_out = {*validation, *test}
+        sound[split] = reading.keep_sound_pairs(sides[split], limit, settings.filtering.malformed_share, name)
+    held_out = {*sound["validation"][0], *sound["test"][0]}
     training, defects = sound["train"]
     kept = [pair for pair in training if pair not in held_out]
     # A sum of Counters leaves out counts of 0.
@@ -66,7 +61,10 @@ def read_texts(settings: Settings, protocol: TranslationProtocol) -> tuple[dict[
     return sound, read
 
 
-def _read_sides(settings: Settings, protocol: TranslationProtocol) -> tuple[Mapping[str, Iterable[reading.Sides]], str]:
+def _read_sides(
+    settings: Settings,
+    protocol: TranslationProtocol,
+) -> tuple[Mapping[str, Iterable[reading.Sides]], str]:
     """Reads the unchecked pairs (source, target) of a protocol by split; also returns the name of the data."""
     languages = protocol.source, protocol.target
     if settings.data.source == "hub":
@@ -96,10 +94,9 @@ def _prepare_protocol(settings: Settings, name: str, folder: Path) -> tuple[list
     words = vocabulary.train(training_texts, protocol.vocabulary_size, shared, folder)
     rows = []
     for split, (texts, counts) in splits.items():
-        source_texts, target_texts = zip(*texts, strict=True)
-        source_ids = vocabulary.encode(words["source"], source_texts)
-        target_ids = vocabulary.encode(words["target"], target_texts)
-        pairs = list(zip(source_ids, target_ids, strict=True))
+        frame = pd.DataFrame(texts, columns=list(SIDES))
+        ids = [vocabulary.encode(words[side], frame[side]) for side in SIDES]
+        pairs = list(zip(*ids, strict=True))
         fitting = [pair for pair in pairs if max(map(len, pair)) <= positions]
         # Long training pairs are dropped, but every held-out pair counts in the scores and is therefore cut.
         if split == "train":
@@ -109,7 +106,6 @@ def _prepare_protocol(settings: Settings, name: str, folder: Path) -> tuple[list
             kept = [(_cut_sentence(source, positions), _cut_sentence(target, positions)) for source, target in pairs]
             fate = "cut"
             # Scores compare translations with the uncut texts.
-            frame = pd.DataFrame(texts, columns=list(SIDES))
             frame.to_parquet(folder / f"{split}.parquet", index=False)
         if not kept:
             raise ValueError(
@@ -118,14 +114,13 @@ def _prepare_protocol(settings: Settings, name: str, folder: Path) -> tuple[list
             )
         sources, targets = zip(*kept, strict=True)
         Pairs(sources, targets).save(folder / f"{split}.safetensors")
-        over_long = len(pairs) - len(fitting)
         rows += [
             (name, split, "in", "", counts.pop("in")),
             (name, split, "kept", "", len(kept)),
         ]
         for reason, number in sorted(counts.items()):
             rows.append((name, split, "dropped", reason, number))
-        rows.append((name, split, fate, "over_long", over_long))
+        rows.append((name, split, fate, "over_long", len(pairs) - len(fitting)))
     return rows, read
 
 

@@ -1,7 +1,7 @@
 """Cuts sentences into sub-words by byte-pair encoding, trained on the training sentences of a protocol."""
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable
 from pathlib import Path
 
 import numpy as np
@@ -12,8 +12,6 @@ from stages.files.storage import write_atomically
 
 # The character with which Metaspace replaces a space.
 SPACE = "▁"
-# Largest number of characters in the vocabulary; rarer characters become the unknown token.
-ALPHABET = 1000
 
 
 def train_tokenizer(sentences: list[str], size: int) -> Tokenizer:
@@ -37,8 +35,8 @@ def train_tokenizer(sentences: list[str], size: int) -> Tokenizer:
         frequencies.update(SPACE + text)
     # Among equally rare characters, the library would choose by the order of a hash table; here lower codes come first.
     commonest = sorted(frequencies, key=lambda character: (-frequencies[character], character))
-    limit = min(ALPHABET, size - len(SPECIAL))
-    characters = commonest[:limit]
+    # At most 1000 characters; rarer characters become the unknown token.
+    characters = commonest[: min(1000, size - len(SPECIAL))]
     trainer = trainers.BpeTrainer(
         vocab_size=size,
         special_tokens=list(SPECIAL),
@@ -70,7 +68,7 @@ def train(pairs: list[tuple[str, str]], size: int, shared: bool, folder: Path) -
     return words
 
 
-def encode(words: Tokenizer, sentences: Sequence[str]) -> list[np.ndarray]:
+def encode(words: Tokenizer, sentences: Iterable[str]) -> list[np.ndarray]:
     """Encodes each sentence as an int64 array of token ids, from the begin token to the end token."""
     # A sentence with the text `[END]` is encoded as characters, not as the end token.
     words.encode_special_tokens = True

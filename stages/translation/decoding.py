@@ -15,8 +15,6 @@ from stages.encoder_decoder.transformer import Transformer
 from stages.training.batches import pad_sequences, sort_into_batches
 from stages.training.optimisation import open_autocast
 
-# Number of sentences that are translated at once.
-BATCH = 64
 # Log probability of a hypothesis that does not exist.
 NOTHING = float("-inf")
 
@@ -38,8 +36,7 @@ def translate_pairs(
     model.eval()
     words = Tokenizer.from_file(str(tokenizer))
     texts = [""] * len(pairs)
-    lengths = [len(sentence) for sentence in pairs.source]
-    for indices in sort_into_batches(lengths, BATCH):
+    for indices in sort_into_batches([len(sentence) for sentence in pairs.source], size=64):
         source = pad_sequences(pairs.source, indices)
         with open_autocast(precision):
             translated = search_by_beams(model, source, beams, length_penalty)
@@ -73,8 +70,7 @@ def search_by_beams(model: Transformer, source: Tensor, beams: int, alpha: float
     translations = [[] for _ in range(batch)]
     for n in range(1, longest):
         hidden = model.decode(prefix.flatten(0, 1), memory, seen)[:, -1]
-        scores = model.output(hidden).float().log_softmax(-1)
-        scores = scores.unflatten(0, (batch, beams))
+        scores = model.output(hidden).float().log_softmax(-1).unflatten(0, (batch, beams))
         words = scores.shape[-1]
         # Each of `beams` prefixes has a single END: of the best 2 * beams continuations, at least `beams` go on.
         continued = living[..., None] + scores
@@ -90,14 +86,11 @@ def search_by_beams(model: Transformer, source: Tensor, beams: int, alpha: float
                 best[i] = value
                 # Without the begin token, and without the end token, which ends the search for this hypothesis.
                 translations[i] = [word for word in prefix[i, j, 1:].tolist() if word != END]
-        going_on = total.masked_fill(ends, NOTHING)
-        living, chosen = going_on.topk(beams)
+        living, chosen = total.masked_fill(ends, NOTHING).topk(beams)
         prefix = prefix[rows, chosen]
         # Upper bound of an open hypothesis: no further loss of probability, and the largest penalty as the divisor.
-        highest = living.max(-1).values
-        bounds = highest / compute_length_penalty(longest - 1, alpha)
-        decided = [value >= bound for value, bound in zip(best, bounds.tolist(), strict=True)]
-        if all(decided):
+        bounds = living.amax(-1) / compute_length_penalty(longest - 1, alpha)
+        if all(value >= bound for value, bound in zip(best, bounds.tolist(), strict=True)):
             break
     return translations
 

@@ -47,12 +47,10 @@ def train(run: TranslationRun, folder: Path) -> dict:
     validation = sentence_pairs.load_pairs(run.data / "validation.safetensors")
     path = folder / "checkpoint.safetensors"
     checkpoints.clear_temporary_files(folder)
-    progress = None
+    progress = {"epoch": 0, "step": 0, "log": []}
     if path.exists():
-        progress = checkpoints.load(path, model, adam, run.content)
-    # A damaged checkpoint gives no progress either, and training starts anew.
-    if progress is None:
-        progress = {"epoch": 0, "step": 0, "log": []}
+        # A damaged checkpoint gives no progress, and training starts anew.
+        progress = checkpoints.load(path, model, adam, run.content) or progress
     for epoch in range(progress["epoch"] + 1, recipe.epochs + 1):
         step = progress["step"]
         counts = Counts()
@@ -64,8 +62,7 @@ def train(run: TranslationRun, folder: Path) -> dict:
             step += 1
         evaluated = evaluate_held_out(model, validation, recipe.precision)
         entry = make_log_entry(epoch, counts, evaluated, recipe.positions)
-        log = [*progress["log"], entry]
-        progress = {"epoch": epoch, "step": step, "log": log}
+        progress = {"epoch": epoch, "step": step, "log": [*progress["log"], entry]}
         checkpoints.save(path, model, adam, run.content, progress)
     translations = _translate_scored_split(model, run)
     return {"log": progress["log"], **translations}
@@ -103,9 +100,10 @@ def _translate_scored_split(model: Transformer, run: TranslationRun) -> dict:
     pairs = sentence_pairs.load_pairs(split.with_suffix(".safetensors"))
     texts = pd.read_parquet(split.with_suffix(".parquet"))
     tokenizer = run.data / "target.json"
-    greedy = translate_pairs(model, pairs, tokenizer, recipe.precision, beams=1, length_penalty=0.0)
-    beam = translate_pairs(model, pairs, tokenizer, recipe.precision, recipe.beams, recipe.length_penalty)
-    result = {"greedy": greedy, "beam": beam}
+    result = {
+        "greedy": translate_pairs(model, pairs, tokenizer, recipe.precision, beams=1, length_penalty=0.0),
+        "beam": translate_pairs(model, pairs, tokenizer, recipe.precision, recipe.beams, recipe.length_penalty),
+    }
     # `force` turns off the warning that the texts look tokenised: a generated sentence ends in a separate full stop.
     language = re.split("[-_@]", recipe.target.lower())[0]
     metric = BLEU(force=True, tokenize=UNSPACED.get(language, "13a"))

@@ -32,7 +32,6 @@ from stages.training.optimisation import (
 
 # k0, k1, k2: the roots are 0.5 and 0.98 exp(+-0.65i), a wave that hardly fades.
 COEFFICIENTS = (2.06, -1.74, 0.48)
-LAGS = 3
 # The first position whose next value follows from the given values.
 FIRST = 2
 # Numbers of different keys and values in the task Copy.
@@ -98,11 +97,10 @@ class Recurrence(SequenceModel):
     @staticmethod
     def draw(number: int, positions: int, generator: torch.Generator) -> Batch:
         """Draws inputs x(t) and expected x(t+1), both `[number, positions]`."""
-        values = list(torch.randn(LAGS, number, generator=generator))
+        values = list(torch.randn(3, number, generator=generator))
         k0, k1, k2 = COEFFICIENTS
         while len(values) < positions + 1:
-            following = k0 * values[-1] + k1 * values[-2] + k2 * values[-3]
-            values.append(following)
+            values.append(k0 * values[-1] + k1 * values[-2] + k2 * values[-3])
         x = torch.stack(values, dim=1)
         return x[:, :-1], x[:, 1:]
 
@@ -178,8 +176,7 @@ def train(run: TranslationRun) -> dict:
     updates = Updates(lambda step, loss: f"{run.name}, step {step + 1}: loss {loss}")
     for step in range(recipe.steps):
         inputs, expected = draw_batch(run, recipe.batch_size, step)
-        outputs = model(inputs)
-        loss = model.compute_loss(outputs, expected)
+        loss = model.compute_loss(model(inputs), expected)
         rate = compute_linear_rate(step, recipe.steps, recipe.warmup_steps, recipe.learning_rate)
         norm = update_weights(model, adam, loss, rate, NO_CLIPPING)
         updates.add(step, loss, norm)
@@ -190,8 +187,7 @@ def train(run: TranslationRun) -> dict:
     inputs, expected = draw_batch(run, HELD_OUT, HELD_OUT_STEP)
     with torch.no_grad():
         outputs = model(inputs)
-    error = model.compute_error(outputs, expected)
-    return {"error": error.item()}
+    return {"error": model.compute_error(outputs, expected).item()}
 
 
 def draw_batch(run: TranslationRun, number: int, step: int) -> Batch:
@@ -199,9 +195,7 @@ def draw_batch(run: TranslationRun, number: int, step: int) -> Batch:
 
     Equal seed, `step`, `number` and recipe give equal sequences on every device.
     """
-    seed = derive_seed(run.seed, ORDER, step)
     # Numbers are drawn on the CPU, and so are the same on every device.
-    generator = torch.Generator().manual_seed(seed)
-    task = TASKS[run.task]
-    inputs, expected = task.draw(number, run.training.positions, generator)
+    generator = torch.Generator().manual_seed(derive_seed(run.seed, ORDER, step))
+    inputs, expected = TASKS[run.task].draw(number, run.training.positions, generator)
     return inputs.to(find_device()), expected.to(find_device())

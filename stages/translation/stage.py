@@ -12,6 +12,7 @@ Given an operator, the stage does only the jobs of this operator and writes no o
 """
 
 from collections import defaultdict
+from collections.abc import Iterator
 from pathlib import Path
 
 import pandas as pd
@@ -53,18 +54,19 @@ def plan_jobs(settings: Settings, operators: tuple[str, ...]) -> list[Translatio
             if operator not in recipe.operators:
                 continue
             for seed in recipe.seeds:
-                run = TranslationRun(
-                    operator=operator,
-                    task=task,
-                    size=size,
-                    seed=seed,
-                    training=recipe,
+                runs.append(
+                    TranslationRun(
+                        operator=operator,
+                        task=task,
+                        size=size,
+                        seed=seed,
+                        training=recipe,
+                    )
                 )
-                runs.append(run)
     return runs
 
 
-def make_rows(run: TranslationRun, result: dict) -> list[Observation]:
+def make_rows(run: TranslationRun, result: dict) -> Iterator[Observation]:
     """Converts the result of a run to observations: an error for a sequence task, or metrics by epoch and BLEU.
 
     Metrics on held-out pairs state the number `n` of tokens.
@@ -79,19 +81,18 @@ def make_rows(run: TranslationRun, result: dict) -> list[Observation]:
         "pretraining_seed": run.seed,
     }
     if run.task in TASKS:
-        return [Observation(metric="error", value=result["error"], **shared)]
-    made = []
+        yield Observation(metric="error", value=result["error"], **shared)
+        return
     for entry in result["log"]:
         epoch = f"epoch={entry['epoch']}"
         for metric in BY_EPOCH:
             n = entry["tokens"] if metric in HELD_OUT else None
-            made.append(Observation(condition=epoch, metric=metric, value=entry[metric], n=n, **shared))
+            yield Observation(condition=epoch, metric=metric, value=entry[metric], n=n, **shared)
     sentences = len(result["greedy"])
     # `copy_bleu` scores the source texts as if these were translations.
     for name in (*SEARCHES, "copy"):
         metric = f"{name}_bleu"
-        made.append(Observation(metric=metric, value=result[metric], n=sentences, **shared))
-    return made
+        yield Observation(metric=metric, value=result[metric], n=sentences, **shared)
 
 
 def write_outputs(done: list[tuple[TranslationRun, Path, dict]]) -> model_jobs.Outputs:
