@@ -20,9 +20,6 @@ from stages.files.observations import Observation
 from stages.files.paths import TASK_FOLDER
 from stages.schema.settings import Settings
 
-# The class that F1 counts.
-POSITIVE = 1
-
 
 def main(settings: Settings) -> dict:
     """Writes the observations of all tasks; adds nothing to the record of the stage."""
@@ -67,7 +64,7 @@ def score_constant(task: str, train: np.ndarray, truth: np.ndarray) -> dict[str,
     # F1 only counts the positive class: a constant answer without that class gets 0, although a model that guesses gets
     # more.
     if "f1" in metrics:
-        positive = compute_metrics(task, np.full(len(truth), POSITIVE), truth)
+        positive = compute_metrics(task, np.full(len(truth), 1), truth)
         metrics["f1"] = positive["f1"]
     return metrics
 

@@ -16,12 +16,6 @@ from sklearn.pipeline import make_pipeline
 
 from stages.benchmarks.glue import TASKS
 
-# A word, or a punctuation mark.
-WORD = re.compile(r"\w+|[^\w\s]")
-
-# A limit; the logistic regression converges in far fewer iterations.
-ITERATIONS = 1000
-
 Texts = tuple[str, str | None]
 
 
@@ -39,7 +33,8 @@ def predict_linear(task: str, train: pd.DataFrame, examples: pd.DataFrame, featu
         # A logistic regression needs two classes, which few training examples may lack.
         if labels.nunique() == 1:
             return np.full(len(examples), labels.iloc[0])
-        model = LogisticRegression(max_iter=ITERATIONS)
+        # A limit; the logistic regression converges in far fewer iterations.
+        model = LogisticRegression(max_iter=1000)
     pipeline = make_pipeline(vectorizer(analyzer=extract), model)
     pipeline.fit(_list_texts(train), labels)
     return pipeline.predict(_list_texts(examples))
@@ -47,7 +42,7 @@ def predict_linear(task: str, train: pd.DataFrame, examples: pd.DataFrame, featu
 
 def _split_words(text: str | None) -> list[str]:
     """Returns the words and marks of a text in lower case: ["a", "cart", "."] for "A cart."; no words for `None`."""
-    return WORD.findall((text or "").lower())
+    return re.findall(r"\w+|[^\w\s]", (text or "").lower())
 
 
 def _list_texts(frame: pd.DataFrame) -> list[Texts]:

@@ -87,23 +87,23 @@ def plan_runs(
     """
     section = settings.question_answering
     plan = []
-    for model, task, number, seed in product(models, tasks, settings.pretraining.seeds, section.seeds):
-        operator, size = model
+    for (operator, size), task, number, seed in product(models, tasks, settings.pretraining.seeds, section.seeds):
         weights = find_pretrained(operator, size, number)
         # A task such as `squad1_triviaqa` starts from the model that was fine-tuned on TriviaQA.
         questions = task.removesuffix(f"_{BEFORE}")
         if questions != task:
             weights = trained[str(weights), seed]
-        run = AnsweringRun(
-            task=task,
-            set=questions,
-            weights=str(weights),
-            pretraining_seed=number,
-            seed=seed,
-            training=section,
-            columns={"stage": STAGE, "protocol": PROTOCOL, "operator": operator, "size": size},
+        plan.append(
+            AnsweringRun(
+                task=task,
+                set=questions,
+                weights=str(weights),
+                pretraining_seed=number,
+                seed=seed,
+                training=section,
+                columns={"stage": STAGE, "protocol": PROTOCOL, "operator": operator, "size": size},
+            )
         )
-        plan.append(run)
     return plan
 
 
@@ -128,8 +128,7 @@ def write_outputs(done: list[tuple[AnsweringRun, Path, dict]]) -> model_jobs.Out
 
 def _score_answers(run: AnsweringRun, folder: Path) -> tuple[pd.DataFrame, dict[str, float]]:
     predicted = json.loads((folder / "answers.json").read_text())
-    table = TASK_FOLDER / run.set / "validation.parquet"
-    questions = pd.read_parquet(table, columns=["example_id", "answers"])
+    questions = pd.read_parquet(TASK_FOLDER / run.set / "validation.parquet", columns=["example_id", "answers"])
     columns = {
         "task": run.task,
         "evaluated_on": run.set,

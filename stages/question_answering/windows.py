@@ -87,14 +87,7 @@ def encode_questions(
             if answer and start <= answer[0] and answer[1] < end:
                 shift = begin - start
                 span = (answer[0] + shift, answer[1] + shift)
-            window = Window(
-                ids=ids,
-                begin=begin,
-                offsets=offsets[start:end],
-                question=number,
-                span=span,
-            )
-            windows.append(window)
+            windows.append(Window(ids, begin, offsets[start:end], number, span))
     return windows
 
 
@@ -140,10 +133,5 @@ def pad_windows(windows: list[Window], limit: int) -> tuple[Tensor, ...]:
     context = types & (places < lengths - 1)
     ids = np.zeros(mask.shape, dtype=np.int64)
     ids[mask] = np.concatenate([window.ids for window in windows])
-    arrays = (
-        ids,
-        types.astype(np.int64),
-        mask.astype(np.int64),
-        context,
-    )
+    arrays = [ids, types.astype(np.int64), mask.astype(np.int64), context]
     return tuple(map(torch.from_numpy, arrays))

@@ -40,9 +40,6 @@ WRONG_COLUMNS = "wrong number of columns"
 # A quoted cell, in which two marks stand for one.
 QUOTED = re.compile(r'"(?:[^"]|"")*"')
 
-# Python would read more texts as numbers, such as 0_4.
-DECIMAL = re.compile(r"[0-9]+(\.[0-9]+)?")
-
 
 def read_original(root: Path, task: Task, split: Split) -> Examples:
     """Reads a split of a GLUE task from the original file, in a folder `glue` below `root` or directly below `root`.
@@ -57,13 +54,10 @@ def read_original(root: Path, task: Task, split: Split) -> Examples:
         lines.pop()
     _require_unquoted(path, lines, task)
     table = (line.split("\t") for line in lines)
-    # The line of the first example.
-    first = 1
-    header = list(task.header)
     # Only tasks without a header bring their column names along.
-    if not header:
-        header = next(table, [])
-        first = 2
+    header = list(task.header) or next(table, [])
+    # The line of the first example.
+    first = 1 if task.header else 2
     columns = reading.find_columns(path, header, (*task.texts, task.label), "restore GLUE's header")
     # The number of a row counts dropped rows, too.
     rows = []
@@ -108,8 +102,7 @@ def read_hub(hub: HubRepository, task: Task, split: Split) -> Examples:
 
     A missing column or text, only missing labels, and other classes than those of GLUE in order, are errors.
     """
-    columns = task.hub_texts or task.texts
-    needed = (*columns, "label")
+    needed = (*(task.hub_texts or task.texts), "label")
     data, source = commits.load_split(hub.repository, task.name, hub.revision, split.name, "tasks.hub", needed)
     place = f"tasks.hub.repository: {source}, {task.name}, {split.name}"
     # A column without classes, such as the similarities of stsb, has no names.
@@ -151,8 +144,7 @@ def _make_row(number: int, texts: list[str], label: float) -> tuple:
 
 
 def _make_frame(rows: list[tuple], task: Task) -> pd.DataFrame:
-    frame = pd.DataFrame(rows, columns=COLUMNS)
-    return frame.astype({"label": "int64" if task.labels else "float64"})
+    return pd.DataFrame(rows, columns=COLUMNS).astype({"label": "int64" if task.labels else "float64"})
 
 
 def _read_label(
@@ -166,7 +158,8 @@ def _read_label(
         return task.labels.index(word)
     allowed = ", ".join(task.labels)
     if not task.labels:
-        if DECIMAL.fullmatch(word) and float(word) <= HIGHEST_SIMILARITY:
+        # Python would read more texts as numbers, such as 0_4.
+        if re.fullmatch(r"[0-9]+(\.[0-9]+)?", word) and float(word) <= HIGHEST_SIMILARITY:
             return float(word)
         allowed = f"a number from 0 to {HIGHEST_SIMILARITY:g}"
     raise ValueError(f"{path}, line {line}: label {quote_value(word)}, allowed: {allowed}; fix the line or delete it")

@@ -99,8 +99,7 @@ def read_original(root: Path, name: str, split: str) -> Examples:
         for paragraph in article.paragraphs:
             for question in paragraph.qas:
                 texts, starts = _list_answers(question, path)
-                row = (str(question.id), paragraph.context, question.question, texts, starts, str(article.title))
-                rows.append(row)
+                rows.append((str(question.id), paragraph.context, question.question, texts, starts, str(article.title)))
     return Examples(check_rows(rows, str(path), name == "squad2"), path.name, is_subset(path))
 
 
@@ -129,8 +128,10 @@ def read_hub(hub: Hub, name: str, split: str) -> Examples:
             asked = msgspec.convert(row, HubRow)
         except msgspec.ValidationError as error:
             raise ValueError(f"{key}: {source}, {split}, row {number}: {error}; name another repository") from None
-        spans = (asked.answers.text, asked.answers.answer_start)
-        rows.append((str(asked.id), asked.context, asked.question, *spans, str(asked.title)))
+        answers = asked.answers
+        rows.append(
+            (str(asked.id), asked.context, asked.question, answers.text, answers.answer_start, str(asked.title))
+        )
     return Examples(check_rows(rows, source, name == "squad2"), source)
 
 

@@ -68,19 +68,20 @@ def build_tasks(folder: Path, settings: Settings) -> pd.DataFrame:
             # Only frames of questions have the column `article`.
             frame = frame.drop(columns="article", errors="ignore")
             frame.to_parquet(folder / name / f"{split.name}.parquet", index=False)
-            row = {
-                "task": name,
-                "split": split.name,
-                "examples": len(frame),
-                "available": len(examples.frame),
-                "reduced": len(frame) < len(examples.frame),
-                "subset": examples.subset,
-                "source": examples.source,
-                "dropped": examples.dropped,
-                "reason": examples.reason,
-                "majority_share": compute_majority_share(frame, name),
-            }
-            statistics.append(row)
+            statistics.append(
+                {
+                    "task": name,
+                    "split": split.name,
+                    "examples": len(frame),
+                    "available": len(examples.frame),
+                    "reduced": len(frame) < len(examples.frame),
+                    "subset": examples.subset,
+                    "source": examples.source,
+                    "dropped": examples.dropped,
+                    "reason": examples.reason,
+                    "majority_share": compute_majority_share(frame, name),
+                }
+            )
     table = pd.DataFrame(statistics, columns=COLUMNS)
     table.to_csv(folder / STATISTICS.name, index=False, lineterminator="\n")
     counts = table[["examples", "available", "dropped"]].sum().astype(int)
@@ -98,8 +99,7 @@ def compute_majority_share(frame: pd.DataFrame, name: str) -> float | None:
         return float(without_answer.mean()) or None
     if not TASKS[name].labels:
         return None
-    shares = frame["label"].value_counts(normalize=True)
-    return float(shares.max())
+    return float(frame["label"].value_counts(normalize=True).max())
 
 
 def _read_split(name: str, split: Split, settings: Settings) -> Examples:

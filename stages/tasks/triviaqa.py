@@ -24,8 +24,6 @@ from stages.schema.sections import Hub
 from stages.tasks.examples import Examples, read_json
 from stages.tasks.squad import check_rows
 
-WORD = re.compile(r"\S+")
-
 # An id, a question, the aliases of the answer, and the documents.
 Candidate = tuple[str, str, list[str], Iterable[str]]
 
@@ -110,15 +108,13 @@ def read_hub(hub: Hub, split: str, words: int) -> Examples:
 
     Every configuration except `rc`, which has both parts with all documents, is a subset.
     """
-    columns = ("question_id", "question", "answer", "entity_pages", "search_results")
-    key = "tasks.questions.hub.triviaqa"
     data, source = commits.load_split(
         hub.repository,
         hub.configuration,
         hub.revision,
         split,
-        key,
-        columns,
+        "tasks.questions.hub.triviaqa",
+        ("question_id", "question", "answer", "entity_pages", "search_results"),
     )
     return _find_spans(
         _list_rows(data),
@@ -175,7 +171,7 @@ def _find_spans(
 
 def cut_words(text: str, count: int) -> str:
     """Returns the text up to the end of word number `count`: `"a b c"` and 2 -> `"a b"`."""
-    for number, word in enumerate(WORD.finditer(text), 1):
+    for number, word in enumerate(re.finditer(r"\S+", text), 1):
         if number == count:
             return text[: word.end()]
     return text
