@@ -43,7 +43,7 @@ class Counter:
     """
 
     def __init__(self, settings: Settings):
-        self.counts: dict[str, tuple[int, int]] = {}
+        self.counts = {}
         self.bytes = 0
         self._settings = settings
         # paths that will be made anew
@@ -86,7 +86,7 @@ def find_edited_outputs() -> set[Path]:
     """Finds the outputs of stages without models whose settings differ from dvc.lock, or whose inputs are such."""
     locked = read_lock()
     params = read_yaml(PATH)
-    stale: set[Path] = set()
+    stale = set()
     for name in DATA_STAGES:
         before = list_values(locked.get(name, {}).get("params", {}).get(str(PATH), {}))
         inputs = map(Path, handover.read_pipeline()[name]["deps"])

@@ -11,8 +11,6 @@ from stages.originals.tasks import require_glue, require_questions
 from stages.originals.text import find_files
 from stages.schema.settings import PATH, Settings
 
-RESTORE = "`git checkout -- data/embedded` restores the folder"
-
 
 def require_sources(settings: Settings) -> None:
     """Checks that all files and folders that the stages of this run would read exist and hold data.
@@ -26,7 +24,10 @@ def require_sources(settings: Settings) -> None:
         folder = settings.data.find_folder(source)
         # Without the page, a run on generated data would be compared with the papers.
         if folder == EMBEDDED and not (folder / "README.md").is_file():
-            raise ValueError(f"{folder}: no README.md, which marks the data as generated; {RESTORE}")
+            raise ValueError(
+                f"{folder}: no README.md, which marks the data as generated; `git checkout -- data/embedded` restores "
+                "the folder"
+            )
         # Without the folder, all files would be missing, too.
         if not folder.is_dir():
             raise ValueError(f"data.root: {folder.absolute()}: no such folder; put the original files there")

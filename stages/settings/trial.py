@@ -37,7 +37,8 @@ def try_operator(variant: dict, size: str, model: Model) -> None:
         # An ordinary BERT cannot express a self-score.
         if not fault and config.find_operator_class().exportable and config.self_score is None:
             remedy = "correct `build_projections`, or set `exportable = False`"
-            fault = _find_fault_of_export(tried)
+            if not _have_equal_logits(tried, convert_to_stock_bert(tried)):
+                fault = "`exportable` is true, but an ordinary BERT with the operator's projections has other outputs"
     except Exception as error:
         raise ValueError(f"{place}: {type(error).__name__}: {quote_value(error)}; {remedy}") from error
     if fault:
@@ -65,7 +66,7 @@ def _find_lost_tensor(model: OperatorBertForMaskedLM) -> str | None:
                 f'`self.register_buffer("{lost[0]}", ...)`, without `persistent=False`'
             )
     # Parameters of a layer may also be those of another layer.
-    first_name: dict[int, str] = {}
+    first_name = {}
     for path, parameter in model.bert.encoder.named_parameters(remove_duplicate=False):
         name = path.removeprefix("layer.0.attention.self.")
         first = first_name.setdefault(id(parameter), name)
@@ -122,10 +123,3 @@ def _find_fault_of_saving(model: OperatorBertForMaskedLM) -> str | None:
     if _have_equal_logits(model, loaded):
         return None
     return "a saved and loaded model has other outputs; hold all numbers in parameters and buffers"
-
-
-def _find_fault_of_export(model: OperatorBertForMaskedLM) -> str | None:
-    """Describes a difference between a model and the exported BERT, if any."""
-    if _have_equal_logits(model, convert_to_stock_bert(model)):
-        return None
-    return "`exportable` is true, but an ordinary BERT with the operator's projections has other outputs"
