@@ -11,13 +11,12 @@ from collections.abc import Iterator
 from itertools import chain, groupby, islice
 from pathlib import Path
 
+import msgspec
+
 from stages.files.quoting import quote_value
 from stages.files.storage import compute_sha256, make_temporary_sibling
 from stages.originals.text import find_form
 from stages.records import reading, records
-
-# The heading of an article; headings of sections have more equals signs.
-HEADING = re.compile(r" ?= [^=].* = ?")
 
 
 def count_documents(settings: dict, _folder: Path) -> dict:
@@ -33,7 +32,12 @@ def count_documents(settings: dict, _folder: Path) -> dict:
 
 def describe_file(path: Path, name: str, documents: int) -> dict:
     """Describes a file for the record of the run: name, number of documents read, bytes and SHA-256."""
-    return {"file": name, "documents": documents, "bytes": path.stat().st_size, "sha256": compute_sha256(path)}
+    return {
+        "file": name,
+        "documents": documents,
+        "bytes": path.stat().st_size,
+        "sha256": compute_sha256(path),
+    }
 
 
 def check_digest(described: dict) -> None:
@@ -105,7 +109,7 @@ def _read_records(path: Path, first: int, last: int | None) -> Iterator[tuple[in
 def _convert_line(line: bytes) -> bytes:
     """Turns {"text": "Hi"} into {"content":"Hi","warc_headers":{},"metadata":{}}; other lines stay."""
     try:
-        return records.write_record(records.read_plain_document(line))
+        return records.write_record(records.decode_line(records.PlainDocument, line))
     except ValueError:
         return line
 
@@ -130,7 +134,8 @@ def _holds_oscar(path: Path) -> bool:
         )
     for number, line in _number_lines(path):
         try:
-            names = records.read_columns(line)
+            # the names of the columns, without nested names
+            names = set(records.decode_line(dict[str, msgspec.Raw], line))
         except ValueError as error:
             fault = fault or f" (line {number}: {error})"
             continue
@@ -168,8 +173,9 @@ def _split_articles(path: Path) -> Iterator[tuple[int, str]]:
     first = 1
     # A last heading ends the last article.
     for number, line in chain(_number_texts(path), [(0, ""), (0, " = End = ")]):
-        # A heading follows a blank line; within a paragraph, such a line is a formula.
-        if article and not article[-1] and HEADING.fullmatch(line):
+        # A heading follows a blank line; within a paragraph, such a line is a formula. Headings of sections have more
+        # equals signs.
+        if article and not article[-1] and re.fullmatch(r" ?= [^=].* = ?", line):
             if any(article):
                 yield first, "\n".join(article).strip()
             article = []

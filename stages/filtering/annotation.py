@@ -18,19 +18,13 @@ from stages.filtering.blocklists import Blocklist
 from stages.records import records
 from stages.records.records import Annotations
 
-# a document with fewer lines is tiny
-FEW_LINES = 5
 # bytes; a line with fewer bytes is short. OSCAR's documentation says 400, but OSCAR's records follow 100: these rules
 # give the annotations of the 63 real records of OSCAR 22.01 that the tests read.
 SHORT = 100
-# share of the lines that are the header, and share of the lines that are the footer
-EDGE = 0.2
 # largest share of short lines, and of characters that are not letters, without a warning
 MOST = 0.5
 
-# In an error of KenLM: before the reason the place in KenLM's code, after two spaces advice to who compiles KenLM
-REASON = re.compile(r"^.*? threw \w+(?: because `.*?')?\. |  .*|[. ]*Byte: \d+.*")
-# by a part of the reason
+# by a part of the reason in an error of KenLM
 REMEDIES = {
     "has order": "give a model of a lower order",
     "missing <s>": "give a model with sentence markers, as `lmplz` makes",
@@ -46,10 +40,11 @@ def find_quality_warnings(text: str) -> tuple[str, ...]:
     """
     short = [len(line.encode()) < SHORT for line in text.split("\n")]
     lines = len(short)
-    edge = int(lines * EDGE)
+    # lines of the header, and lines of the footer
+    edge = int(lines * 0.2)
     letters = sum(map(str.isalpha, text))
     warnings = {
-        "tiny": lines < FEW_LINES,
+        "tiny": lines < 5,
         "short_sentences": sum(short) > MOST * lines,
         "header": sum(short[:edge]) > MOST * edge,
         "footer": sum(short[lines - edge :]) > MOST * edge,
@@ -79,7 +74,9 @@ def load_kenlm(path: Path):
     try:
         return kenlm.Model(str(path))
     except (OSError, RuntimeError, UnicodeError) as error:
-        reason = REASON.sub("", str(error).removeprefix(f"Cannot read model '{path}' ("))
+        # before the reason stands the place in KenLM's code, after two spaces advice to who compiles KenLM
+        around = r"^.*? threw \w+(?: because `.*?')?\. |  .*|[. ]*Byte: \d+.*"
+        reason = re.sub(around, "", str(error).removeprefix(f"Cannot read model '{path}' ("))
         remedy = "fetch the file again"
         for words, other_remedy in REMEDIES.items():
             if words in reason:

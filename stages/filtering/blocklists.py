@@ -16,7 +16,7 @@ import json
 import re
 from collections.abc import Iterator
 from contextlib import suppress
-from itertools import chain
+from itertools import chain, product
 from pathlib import Path
 from urllib.parse import unquote
 
@@ -40,10 +40,6 @@ PREFIX = re.compile(r"^((0\.0\.0\.0|127\.0\.0\.1|::1?)\s+)?(\*?\.)?")
 ENTRY = re.compile(r"[a-z0-9_-]+(\.[a-z0-9_-]+)+(/\S*)?")
 # a cell in quotation marks; a mark at the end only belongs to the address, as in some of UT1
 CELL = re.compile(r"""^(["'])(.*)\1$""")
-# number of lines without an entry that a record quotes
-QUOTED = 5
-# characters of a host's name, at most (RFC 1035, section 2.3.4, less the two that are not written)
-LONGEST_NAME = 253
 
 
 def find_folders(root: Path) -> dict[str, list[Path]]:
@@ -54,12 +50,11 @@ def find_folders(root: Path) -> dict[str, list[Path]]:
     categories = {}
     for folder in sorted(root.glob("[!.]*/")):
         files = []
-        for name in LISTS:
-            for suffix in ("", *reading.DECOMPRESSION):
-                file = folder / f"{name}{suffix}"
-                require_target(file)
-                if file.is_file():
-                    files.append(file)
+        for name, suffix in product(LISTS, ("", *reading.DECOMPRESSION)):
+            file = folder / f"{name}{suffix}"
+            require_target(file)
+            if file.is_file():
+                files.append(file)
         # a linked folder is a second name of a category
         if files and not folder.is_symlink():
             categories[folder.name] = files
@@ -138,8 +133,9 @@ def list_forms(address: str) -> Iterator[str]:
     yield host
     # an IP address has no parent domains
     if not _is_ip(host):
-        # all labels of a very long host would take quadratic time; 1: a dot before the longest name
-        labels = host[-LONGEST_NAME - 1 :].split(".")
+        # All labels of a very long host would take quadratic time. A name has 253 characters at most (RFC 1035, section
+        # 2.3.4, less the two that are not written), here with a dot before.
+        labels = host[-254:].split(".")
         for start in range(1, len(labels) - 1):
             yield ".".join(labels[start:])
     page = host + (path or "/")
@@ -189,7 +185,8 @@ def _read_entries(path: Path, rejected: dict, required: bool) -> Iterator[str]:
             yield entry
             continue
         rejected["no_entries"] += 1
-        if rejected["no_entries"] <= QUOTED:
+        # a record quotes five
+        if rejected["no_entries"] <= 5:
             rejected["first_no_entries"].append(f"{path}, line {number}: {quote_value(written)}")
     # only domains, because UT1 has categories whose `urls` are empty
     if required and is_empty:

@@ -13,8 +13,8 @@ from stages.schema.sections import Filtering
 
 # warnings of OSCAR 22.01 and 23.01
 WARNINGS = ("tiny", "short_sentences", "header", "footer", "noisy", "adult")
-# second names of categories, which are links in olbat/ut1-blacklists
-ALIASES = {"agressif": ("aggressive",), "adult": ("porn",)}
+# categories with a second name, which is a link in olbat/ut1-blacklists
+ALIASES = {"agressif": ("agressif", "aggressive"), "adult": ("adult", "porn")}
 
 # a rule and the reason by this rule: ("categories", "adult"), ("harmful_pp", "low")
 Reason = tuple[str, str]
@@ -35,7 +35,7 @@ def make_judge(rules: Mapping[str, Any]) -> Callable[[Annotations], tuple[Reason
     """
     spellings = {}
     for category in rules["excluded_categories"]:
-        for spelling in (category, *ALIASES.get(category, ())):
+        for spelling in ALIASES.get(category, (category,)):
             spellings[spelling] = category
 
     # few combinations occur, so each is worked out once

@@ -41,7 +41,7 @@ def filter_shard(settings: dict, folder: Path) -> dict:
     find_reasons = make_judge(settings["rules"])
     annotate = Annotator(**settings["annotation"])
     # [documents, bytes] by reasons; None stands for malformed lines
-    counts_by_reasons: dict[tuple | None, list[int]] = defaultdict(lambda: [0, 0])
+    counts_by_reasons = defaultdict(lambda: [0, 0])
     with (
         make_temporary_sibling(folder / PASSED) as path,
         reading.open_zstd_writer(path, LEVEL) as passed,
@@ -93,11 +93,9 @@ def _read_documents(shard: Path) -> Iterator[tuple[memoryview, records.Metadata]
 
 def _sum_fates(fates: dict[tuple | None, list[int]]) -> list[list]:
     """Sums [documents, bytes] by reasons, None for malformed lines, to sorted rows of the ledger."""
-    sums: dict[tuple, np.ndarray] = defaultdict(lambda: np.zeros(4, dtype=np.int64))
+    sums = defaultdict(lambda: np.zeros(4, dtype=np.int64))
     for reasons, counts in fates.items():
-        keys = [("malformed", "", "")]
-        if reasons is not None:
-            keys = [("dropped", rule, reason) for rule, reason in reasons]
+        keys = [("dropped", *reason) for reason in reasons or ()] or [("malformed", "", "")]
         sums[keys[0]][:2] += counts
         for key in keys:
             sums[key][2:] += counts
@@ -123,32 +121,26 @@ def sample_numbers(total: int, count: int, seed: int) -> np.ndarray:
     """
     random = np.random.default_rng(seed)
     # of a large share the rest is drawn: the fewer numbers are drawn, the fewer are drawn twice
-    draws_rest = count > total / 2
-    needed = total - count if draws_rest else count
+    needed = min(count, total - count)
     drawn = np.array([], dtype=np.int64)
     while len(drawn) < needed:
         more = random.integers(total, size=needed - len(drawn))
         drawn = np.union1d(drawn, more)
-    if draws_rest:
+    if needed < count:
         return np.setdiff1d(np.arange(total), drawn, assume_unique=True)
     return drawn
 
 
-def make_shard_rows(shard: str, result: dict, kept: tuple[int, int]) -> list[tuple]:
+def make_shard_rows(shard: str, result: dict, kept: tuple[int, int]) -> Iterator[tuple]:
     """Makes the rows of a shard in the ledger, from the result of `filter_shard`.
 
     `kept` has the selected documents and bytes among those that passed.
     """
-    passed = np.array(result["passed"])
-    read = passed
-    others = []
-    for row in result["rows"]:
-        # documents and bytes under the first reason only, so that each document is counted once
-        read = read + row[3:5]
-        others.append((shard, *row))
-    fates = {"in": read, "kept": np.array(kept), "not_selected": passed - kept}
-    rows = []
-    for fate, numbers in fates.items():
-        counts = numbers.tolist()
-        rows.append((shard, fate, "", "", *counts, *counts))
-    return rows + others
+    passed, rows = result["passed"], result["rows"]
+    # documents and bytes under the first reason only, so that each document is counted once
+    read = np.sum([passed, *(row[3:5] for row in rows)], axis=0)
+    fates = {"in": read, "kept": kept, "not_selected": np.subtract(passed, kept)}
+    for fate, counts in fates.items():
+        yield shard, fate, "", "", *counts, *counts
+    for row in rows:
+        yield shard, *row

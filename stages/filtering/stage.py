@@ -8,11 +8,11 @@ filtering.malformed_share.
 """
 
 import csv
-from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain, islice
 from pathlib import Path
 
+import numpy as np
 import pandas as pd
 
 from stages.files.paths import CORPUS, FILTERED, LEDGER
@@ -72,8 +72,7 @@ def build_filtered(corpus: Path, folder: Path, settings: Filtering, workers: job
         work.append(jobs.Job(shard.name, job, (shard, *inputs)))
     results = jobs.run(filter_shard, work, stage="filtering", workers=workers)
     _gather_malformed(results, origins.read(corpus), folder / MALFORMED)
-    rows = _place_selected(shards, results, folder, settings)
-    ledger = add_total(rows)
+    ledger = add_total(_place_selected(shards, results, folder, settings))
     write_table(folder / LEDGER.name, ledger)
     total = ledger[ledger["shard"] == TOTAL]
     fates = ("in", "kept", "not_selected", "dropped", "malformed")
@@ -91,18 +90,22 @@ def build_filtered(corpus: Path, folder: Path, settings: Filtering, workers: job
     return {"unknown": unknown, "blocklists": lists}
 
 
-def _print_metadata(total: pd.DataFrame, results: jobs.Results, lists: dict, settings: Filtering) -> dict[str, int]:
+def _print_metadata(
+    total: pd.DataFrame,
+    results: jobs.Results,
+    lists: dict,
+    settings: Filtering,
+) -> dict[str, int]:
     """Prints which metadata were found; returns the number of documents with unknown metadata, by rule."""
     if lists:
         entries = sum(lists["entries"].values())
-        lookups = sum((Counter(result["lookups"]) for _, result in results), Counter())
+        lookups = pd.DataFrame([result["lookups"] for _, result in results]).sum()
         print(
             f"filtering: the blocklists have {entries} entries; {lookups['found']} of {lookups['looked_up']} "
             "addresses that were looked up are in the lists"
         )
-    unknown = {}
+    unknown = pd.DataFrame([result["unknown"] for _, result in results]).sum().to_dict()
     for name, remedy in REMEDIES.items():
-        unknown[name] = sum(result["unknown"][name] for _, result in results)
         # a rule never passes over documents in silence
         if unknown[name]:
             print(f"filtering: the {name} of {unknown[name]} documents are unknown (filtering.annotation.{remedy})")
@@ -145,7 +148,7 @@ def _require_lists(categories: Iterable[str], lists: dict[str, list[Path]], root
     """Raises a ValueError if an excluded category has no list in `root` under any name of the category."""
     missing = []
     for category in categories:
-        names = (category, *rules.ALIASES.get(category, ()))
+        names = rules.ALIASES.get(category, (category,))
         if lists.keys().isdisjoint(names):
             missing.append(category)
     if missing:
@@ -155,10 +158,9 @@ def _require_lists(categories: Iterable[str], lists: dict[str, list[Path]], root
         )
 
 
-def _place_selected(shards: list[Path], results: jobs.Results, folder: Path, settings: Filtering) -> list[tuple]:
-    """Puts the selected documents into `folder`; returns the rows of the ledger."""
+def _place_selected(shards: list[Path], results: jobs.Results, folder: Path, settings: Filtering) -> Iterator[tuple]:
+    """Puts the selected documents into `folder`; yields the rows of the ledger."""
     passed = [result["passed"][0] for _, result in results]
-    rows = []
     choices = choose_documents(passed, settings)
     for shard, (filtered, result), number, chosen in zip(shards, results, passed, choices, strict=True):
         target = folder / shard.name
@@ -169,8 +171,7 @@ def _place_selected(shards: list[Path], results: jobs.Results, folder: Path, set
             _, size = result["passed"]
         elif len(chosen):
             size = copy_chosen(filtered / PASSED, target, chosen)
-        rows += make_shard_rows(shard.name, result, (len(chosen), size))
-    return rows
+        yield from make_shard_rows(shard.name, result, (len(chosen), size))
 
 
 def choose_documents(passed: list[int], settings: Filtering) -> list[Sequence[int]]:
@@ -183,12 +184,8 @@ def choose_documents(passed: list[int], settings: Filtering) -> list[Sequence[in
     limit = total if settings.documents is None else min(settings.documents, total)
     if settings.selection == "sample" and limit < total:
         return list(reading.split_by_shard(sample_numbers(total, limit, settings.seed), passed))
-    choices, left = [], limit
-    for number in passed:
-        taken = min(number, left)
-        choices.append(range(taken))
-        left -= taken
-    return choices
+    ends = np.minimum(np.cumsum(passed), limit)
+    return [range(taken) for taken in np.diff(ends, prepend=0)]
 
 
 def _gather_malformed(results: jobs.Results, sources: dict[str, list[origins.Origin]], target: Path) -> None:
@@ -204,7 +201,12 @@ def _gather_malformed(results: jobs.Results, sources: dict[str, list[origins.Ori
                     writer.writerow((*place, reason))
 
 
-def _check_counts(total: pd.DataFrame, counts: pd.Series, malformed: Path, settings: Filtering) -> None:
+def _check_counts(
+    total: pd.DataFrame,
+    counts: pd.Series,
+    malformed: Path,
+    settings: Filtering,
+) -> None:
     """Raises a ValueError for too many malformed lines, no kept document, or no perplexity at all."""
     share = settings.malformed_share
     if counts["malformed"] > share * counts["in"]:

@@ -11,6 +11,7 @@ Only `dropped` has a rule and a reason. A dropped document counts in `documents`
 applies, in `all_documents` and `all_bytes` under every reason that applies. The shard `total` sums over all shards.
 """
 
+from collections.abc import Iterable
 from pathlib import Path
 
 import pandas as pd
@@ -21,7 +22,7 @@ COUNTS = ["documents", "bytes", "all_documents", "all_bytes"]
 COLUMNS = [*KEYS, *COUNTS]
 
 
-def add_total(rows: list[tuple]) -> pd.DataFrame:
+def add_total(rows: Iterable[tuple]) -> pd.DataFrame:
     """Makes the ledger, with sums over all shards."""
     ledger = pd.DataFrame(rows, columns=COLUMNS)
     by_fate = ledger.assign(shard=TOTAL).groupby(KEYS, sort=False, as_index=False)

@@ -23,8 +23,6 @@ from stages.files.stand_ins import require_data
 
 # bytes of whole lines that are handled at once; more would leave a core's own cache
 BLOCK = 1 << 18
-# as a power of two, in bytes
-LARGEST_WINDOW = 31
 BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 REMEDY = "fetch the file again, or remove the file from the list of inputs"
 
@@ -104,7 +102,8 @@ def _read_whole_lines(path: Path) -> Iterator[bytes]:
 
 
 DECOMPRESSION: dict[str, Callable] = {
-    ".zst": partial(zstd.open, options={zstd.DecompressionParameter.window_log_max: LARGEST_WINDOW}),
+    # windows of up to 2^31 bytes
+    ".zst": partial(zstd.open, options={zstd.DecompressionParameter.window_log_max: 31}),
     ".gz": gzip.open,
 }
 # the first bytes of a compressed file (RFC 8878, RFC 1952)

@@ -130,7 +130,7 @@ def _decode_together(block: bytes, starts: np.ndarray, ends: np.ndarray) -> list
     # a line held several values
     if len(records) != len(starts):
         return None
-    documents: list[Metadata] = []
+    documents = []
     for record in records:
         # the first byte shows whether undecoded content is a string
         if memoryview(record.content)[0] != QUOTE:
@@ -159,26 +159,16 @@ def read_content(line: bytes) -> str:
 
 def read_address(line: bytes) -> str | None:
     """Reads the web address (`warc-target-uri`) of a record, None without an address. ValueError unless a string."""
-    headers = _decode_line(_Source, line).warc_headers
+    headers = decode_line(_Source, line).warc_headers
     return headers.target if headers else None
 
 
 def _decode_record(line: bytes) -> _Record:
     # the content is undecoded, and a string if the first byte is a quotation mark
-    record = _decode_line(_Record, line)
+    record = decode_line(_Record, line)
     if memoryview(record.content)[0] != QUOTE:
         raise ValueError("`content`, or `text` of a plain document, is not a string")
     return record
-
-
-def read_plain_document(line: bytes) -> PlainDocument:
-    """Reads a line of a plain text corpus."""
-    return _decode_line(PlainDocument, line)
-
-
-def read_columns(line: bytes) -> set[str]:
-    """Reads the keys of a JSON object, without nested keys."""
-    return set(_decode_line(dict[str, msgspec.Raw], line))
 
 
 def write_record(document: PlainDocument) -> bytes:
@@ -186,7 +176,7 @@ def write_record(document: PlainDocument) -> bytes:
 
     The text "Hi" gives {"content":"Hi","warc_headers":{},"metadata":{}}.
     """
-    headers: dict[str, Any] = {}
+    headers = {}
     if document.id is not None:
         headers["warc-record-id"] = str(document.id)
     if document.url is not None:
@@ -205,7 +195,8 @@ def write_oscar_record(text: Any, headers: dict, metadata: dict) -> bytes:
         raise ValueError(str(error)) from None
 
 
-def _decode_line(form: type[T], line: bytes) -> T:
+def decode_line(form: type[T], line: bytes) -> T:
+    """Reads a line of JSON as a `form`, such as PlainDocument for a line of a plain text corpus."""
     # every error becomes a ValueError, the only error that callers report by line
     try:
         return msgspec.json.decode(line, type=form)
