@@ -2,10 +2,8 @@
 
 from fractions import Fraction
 
-# Rows of the embeddings, as in bert-base-uncased.
+# As in bert-base-uncased.
 VOCABULARY = 30522
-POSITIONS = 512
-TYPES = 2
 
 # Layers, width h, inner width of the feed-forward network, heads.
 SIZES = {"small": (4, 512, 2048, 8), "base": (12, 768, 3072, 12)}
@@ -29,7 +27,8 @@ def count_bert(operator: str, size: str) -> dict[str, int]:
     block = projections + linear
     # The feed-forward network consists of two linear maps; a layer norm follows it, and the attention block.
     layer = block + 2 * h * inner + inner + h + 2 * norm
-    encoder = (VOCABULARY + POSITIONS + TYPES) * h + norm + layers * layer
+    # Rows of the embeddings: also 512 positions and 2 types.
+    encoder = (VOCABULARY + 512 + 2) * h + norm + layers * layer
     return {
         "projections": projections,
         "block": block,

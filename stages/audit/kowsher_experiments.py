@@ -17,8 +17,6 @@ ARMS = {"original": "standard", "shared": "shared"}
 # Models fine-tuned on SQuAD only, and after TriviaQA, and the endings of their names in the text.
 TRAININGS = {"single": "", "triviaqa": "_trivia"}
 METRICS = ("em", "f1")
-# The direction in which section 2.7 states differences.
-STATED = {"K24": ("gain", 1), "K25": ("drop", -1)}
 # The levels of noise in Table 5, per cent.
 LEVELS = range(0, 45, 5)
 # The tasks of Table 6.
@@ -82,7 +80,8 @@ def check_answer_gains() -> Findings:
     """Check the gains of `shared` on SQuAD that section 2.7 states against Table 2."""
     for edition, name, training, metric in product(EDITIONS, ("squad1", "squad2"), TRAININGS, METRICS):
         text = read_table(edition, "text_and_figure_numbers")
-        word, sign = STATED[edition]
+        # The direction in which section 2.7 states differences.
+        word, sign = {"K24": ("gain", 1), "K25": ("drop", -1)}[edition]
         place = name + TRAININGS[training], f"{metric}_{word}"
         # The arXiv edition does not mention the losses in F1 on SQuAD 2.0.
         if place not in text:

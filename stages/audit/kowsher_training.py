@@ -51,8 +51,7 @@ def check_savings() -> Findings:
     # A layer of BERT-base has 2 h (2 h + n + m) multiplications per token, of which shared drops 2 h^2. The length n is
     # not stated; 128 tokens are the usual limit on GLUE.
     _, h, inner, _ = SIZES["base"]
-    length = 128
-    most = 100 * h / (2 * h + length + inner)
+    most = 100 * h / (2 * h + 128 + inner)
     yield note_numbers("K.TIME.limit", most=most, tasks=", ".join(saved.index[saved > most]))
 
 
@@ -61,9 +60,8 @@ def check_pretraining() -> Findings:
     text = read_table("K24", "text_and_figure_numbers").read_row("pretrain")
     # One step takes 4 (GPUs) x 132 sequences of 512 tokens.
     steps = text["tokens"] * text["epochs"] / (4 * 132 * 512)
-    words = text["bookscorpus_words"] + text["wikipedia_words"]
     tokens_billion = text["tokens"] / 10**9
-    words_billion = words / 10**9
+    words_billion = (text["bookscorpus_words"] + text["wikipedia_words"]) / 10**9
     stated = int(text["steps"])
     yield judge_printed("K.STEPS", str(stated), steps, tokens=tokens_billion, stated=stated)
     yield check_statement("K.WORDS", words_billion <= tokens_billion, words=words_billion, tokens=tokens_billion)

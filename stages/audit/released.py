@@ -17,9 +17,6 @@ from stages.evidence.fields import select_rows
 from stages.evidence.scores import COLUMNS, GLUE_SCORE
 from stages.evidence.verdicts import Statement, judge_printed_number
 
-# Validation losses in nats, as conditions of measurements.
-LEVELS = ("loss=5", "loss=3", "loss=2.5", "loss=2", "loss=1.8", "loss=1.7")
-
 
 def summarise_runs(raw: pd.DataFrame, metric: str) -> tuple[pd.Series, pd.Series]:
     """Compute mean and standard deviation of a metric over fine-tuning seeds, per cent, as in Table 3."""
@@ -97,9 +94,11 @@ def check_losses(raw: pd.DataFrame) -> Findings:
     level_with = rounds_to("0.0", base["pairwise"] - base["original"])
     yield check_statement("C.REL.FINAL.base", above and level_with, **base)
     yield check_statement("C.REL.FINAL.small", small["pairwise"] < small["original"], **small)
+    # Validation losses in nats.
+    levels = ["loss=5", "loss=3", "loss=2.5", "loss=2", "loss=1.8", "loss=1.7"]
     for size, operator in product(SIZES, COURTOIS):
         # Some models never reach the lowest losses.
-        steps = select_rows(raw, metric="steps_to_loss", size=size, operator=operator, condition=LEVELS)
+        steps = select_rows(raw, metric="steps_to_loss", size=size, operator=operator, condition=levels)
         shown = [f"{row.condition.removeprefix('loss=')} at {row.value:,.0f}" for row in steps.itertuples()]
         yield note_numbers("C.REL.LOSS.{size}.{operator}", size=size, operator=operator, steps="; ".join(shown))
 

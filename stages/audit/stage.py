@@ -36,7 +36,6 @@ SOURCES = {
     "H": "Hadamard blog post",
     "AOP": "Attention over parameters",
 }
-COLUMNS = ["check", "source", "statement", "verdict", "arithmetic", "by", "fact"]
 PARTS = (
     courtois,
     grim,
@@ -73,7 +72,8 @@ def make_checks(raw: pd.DataFrame) -> pd.DataFrame:
     prefix = frame["check"].str.partition(".")[0]
     frame = frame.assign(source=prefix.map(SOURCES), order=prefix.map(list(SOURCES).index))
     frame = frame.sort_values("order", kind="stable", ignore_index=True)
-    return frame.assign(fact=name_facts(frame))[COLUMNS]
+    frame = frame.assign(fact=name_facts(frame))
+    return frame[["check", "source", "statement", "verdict", "arithmetic", "by", "fact"]]
 
 
 def main(settings: Settings) -> dict:
