@@ -240,20 +240,16 @@ def _fill_cell(table: Table, row: Row, column: Column, printed, sources: CellSou
     cell["status"] = MEASURED
     # Censored times have no mean.
     if runs["reached"].all():
-        cell.update(_summarise_runs(runs, scale, sources))
+        summary = summarise_cell(runs, sources.options.confidence)
+        # All runs of a cell are scored on the same data.
+        known = scale * runs[["most_frequent", "most_frequent_high", "words_and_overlap"]].iloc[0]
+        cell.update(summary._asdict() | known.to_dict())
+        cell["at_chance"] = baselines.is_at_chance(summary.mean, known["most_frequent_high"])
     verdict = cell_verdicts.judge_cell(printed, runs, column.tested, sources.comparable, cell.get("at_chance"))
     if verdict is None:
         cell["difference_error"] = compute_error_of_difference(find_units(runs)[0])
     cell["verdict"] = verdict
     return cell
-
-
-def _summarise_runs(runs: pd.DataFrame, scale: float, sources: CellSources) -> dict:
-    summary = summarise_cell(runs, sources.options.confidence)
-    # All runs of a cell are scored on the same data.
-    known = scale * runs[["most_frequent", "most_frequent_high", "words_and_overlap"]].iloc[0]
-    at_chance = baselines.is_at_chance(summary.mean, known["most_frequent_high"])
-    return summary._asdict() | known.to_dict() | {"at_chance": at_chance}
 
 
 def _select_scaled(measured: pd.DataFrame, fields: dict[str, str], scale: float) -> pd.DataFrame:

@@ -34,7 +34,6 @@ SOURCES = {
 # Numbers of the figures of Kowsher et al.; equal in both editions.
 FIGURES = "kowsher2025_naacl_text_and_figure_numbers"
 TEXTS = ("cell_id", "source", "table", "row", "row_key", "column", "column_key", "printed", "unit", "bold")
-BARS = ["source", "quantity", "operator", "size", "label", "value", "n"]
 
 
 class Audit(TypedDict):
@@ -182,4 +181,5 @@ def read_times_saved(run: pd.DataFrame) -> pd.DataFrame:
     timed = select_rows(run, metric="time_saved_percent").rename(columns={"task": "label"})
     rounds = timed.groupby(["operator", "size", "label"], sort=False)["value"]
     timed = rounds.agg(value="mean", n="size").reset_index().assign(source="reproduced")
-    return stack_frames([printed, timed]).assign(quantity="time_saved_percent").reindex(columns=BARS)
+    bars = stack_frames([printed, timed]).assign(quantity="time_saved_percent")
+    return bars.reindex(columns=["source", "quantity", "operator", "size", "label", "value", "n"])

@@ -19,7 +19,6 @@ MEANS = {
     GLUE_SCORE: COLUMNS,
     "glue_matched": tuple(column for column in COLUMNS if column != MISMATCHED),
 }
-STAGES = ("finetuning", "convergence")
 RUN = [
     "stage",
     "protocol",
@@ -59,7 +58,7 @@ def compute_column_scores(rows: pd.DataFrame) -> pd.DataFrame:
         A row per run and column (`evaluated_on`), with `value`, the mean of the column's metrics (a fraction), and
         `metric`, always `score`.
     """
-    rows = rows[rows["stage"].isin(STAGES)].merge(list_metrics())
+    rows = select_rows(rows, stage=["finetuning", "convergence"]).merge(list_metrics())
     groups = rows.groupby([*RUN, "evaluated_on"], dropna=False, sort=False)
     return groups["value"].mean().reset_index().assign(metric="score")
 

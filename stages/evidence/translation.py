@@ -9,24 +9,8 @@ from stages.evidence import statistics
 from stages.evidence.fields import select_numbered, select_rows
 
 STAGE = "translation"
-# Metrics of the stage `timing` for translation models.
-STEPS = ("seconds_per_step", "longer_step_percent")
-# Sizes of these models: their protocols.
-SIZES = ("blog", "draft", "sequences")
 # The blog post prints the best of all epochs.
 PEAK = "training_accuracy"
-# accuracy_ceiling is the training_accuracy with all real tokens right, as training_accuracy counts padding as wrong.
-CURVES = ("training_accuracy", "accuracy_ceiling", "accuracy", "perplexity")
-SUMMARY = [
-    "protocol",
-    "operator",
-    "metric",
-    "n",
-    "mean",
-    "sd",
-    "low",
-    "high",
-]
 
 
 def select_measures(rows: pd.DataFrame) -> pd.DataFrame:
@@ -56,7 +40,8 @@ def select_epochs(rows: pd.DataFrame) -> pd.DataFrame:
 
 def name_model(size: str) -> str:
     """Names the model of a size for readers: `blog` gives `Transformer, blog`, and `tiny` gives `BERT-tiny`."""
-    if size in SIZES:
+    # The sizes of translation models are their protocols.
+    if size in ("blog", "draft", "sequences"):
         return f"Transformer, {size}"
     return f"BERT-{size}"
 
@@ -68,7 +53,9 @@ def average_curves(rows: pd.DataFrame) -> pd.DataFrame:
         A row per `protocol`, `operator`, `metric` and `epoch`: `mean`, `minimum`, `maximum`, and `n`, the number of
         seeds.
     """
-    by_epoch = select_rows(select_epochs(rows), metric=CURVES)
+    # accuracy_ceiling is the training_accuracy with all real tokens right; training_accuracy counts padding as wrong.
+    metrics = ["training_accuracy", "accuracy_ceiling", "accuracy", "perplexity"]
+    by_epoch = select_rows(select_epochs(rows), metric=metrics)
     return statistics.compute_bands(by_epoch, ["protocol", "operator", "metric", "epoch"])
 
 
@@ -79,9 +66,13 @@ def summarise_measurements(measured: pd.DataFrame, confidence: float) -> pd.Data
         A row per `protocol` (for sequence tasks, the name of the task), `operator` and `metric`: `n`, `mean`, `sd`,
         `low` and `high`.
     """
-    measured = measured[(measured["stage"] == STAGE) | measured["metric"].isin(STEPS)]
+    # Metrics of the stage `timing` for translation models.
+    timed = measured["metric"].isin(["seconds_per_step", "longer_step_percent"])
+    measured = measured[timed | (measured["stage"] == STAGE)]
     # Sequence tasks are told apart by the task, as all have one protocol.
     is_error = measured["metric"] == "error"
     names = measured["protocol"].mask(is_error, measured["task"])
     measured = measured.assign(protocol=names)
-    return statistics.summarise_groups(measured, ["protocol", "operator", "metric"], confidence)[SUMMARY]
+    keys = ["protocol", "operator", "metric"]
+    summary = statistics.summarise_groups(measured, keys, confidence)
+    return summary[[*keys, "n", "mean", "sd", "low", "high"]]
