@@ -46,8 +46,6 @@ CHANCE = ["score", "most_frequent_high"]
 RATIOS = ("steps", "speed")
 # Columns that are in the unit of the quantity.
 IN_UNIT = ["estimate", "low", "high", "low_unadjusted", "high_unadjusted", "detectable"]
-# Columns of the table by the attribute of Estimate, if the names differ.
-RENAMED = {"value": "estimate", "unit": "unit_of_inference", "low": "low_unadjusted", "high": "high_unadjusted"}
 # A side of a comparison: an operator, or a pair of operators, whose difference is compared.
 Arm = str | Sequence[str]
 
@@ -120,10 +118,22 @@ def make_contrasts(
     columns = list(_read_descriptions()["columns"])
     if not contrasts:
         return pd.DataFrame(columns=columns)
-    frame = pd.DataFrame(contrasts).rename(columns=RENAMED)
+    # The interval of an Estimate is that of a single comparison.
+    frame = pd.DataFrame(contrasts).rename(
+        columns={
+            "value": "estimate",
+            "unit": "unit_of_inference",
+            "low": "low_unadjusted",
+            "high": "high_unadjusted",
+        }
+    )
     frame["family"] = [_name_family(row) for row in frame.itertuples()]
     families = [_add_verdicts(family, alpha) for _, family in frame.groupby("family", sort=False)]
-    return _convert_ratios(pd.concat(families)[columns])
+    compared = pd.concat(families)[columns]
+    # From logarithms of a ratio to per cent: 0.1 becomes 10.5 %.
+    places = compared["quantity"].isin(RATIOS), IN_UNIT
+    compared.loc[places] = 100 * np.expm1(compared.loc[places].astype(float))
+    return compared
 
 
 def _collect_scores(measured: pd.DataFrame, without_model: pd.DataFrame) -> pd.DataFrame:
@@ -291,13 +301,6 @@ def _judge(row, alpha: float) -> tuple[Difference, str]:
     if verdict in TESTED and can_decide and disagrees:
         reason += descriptions["disagreement"].format(p=row.p_flips)
     return verdict, reason
-
-
-def _convert_ratios(rows: pd.DataFrame) -> pd.DataFrame:
-    """Converts differences of steps and speeds from logarithms of a ratio to per cent: 0.1 becomes 10.5 %."""
-    places = rows["quantity"].isin(RATIOS), IN_UNIT
-    rows.loc[places] = 100 * np.expm1(rows.loc[places].astype(float))
-    return rows
 
 
 @cache

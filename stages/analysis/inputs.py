@@ -12,19 +12,6 @@ from stages.runner import handover
 from stages.schema.settings import Settings
 
 TUNED = "finetuning"
-# Stages whose only protocol is fixed, so that `protocols` of params.yaml does not name the protocol.
-ONE_PROTOCOL = (
-    "question_answering",
-    "convergence",
-)
-# Stages that `read_observations` reads by separate rules.
-APART = (
-    "parameters",
-    "pretraining",
-    "baselines",
-    TUNED,
-    "translation",
-)
 
 
 def read_observations(settings: Settings) -> pd.DataFrame:
@@ -60,10 +47,18 @@ def read_observations(settings: Settings) -> pd.DataFrame:
 
 def list_further_stages() -> list[str]:
     """Lists the stages, in the order of dvc.yaml, whose observations are read by a common rule."""
+    # `read_observations` reads these by separate rules.
+    apart = (
+        "parameters",
+        "pretraining",
+        "baselines",
+        TUNED,
+        "translation",
+    )
     written = []
     for stage in handover.read_pipeline():
         for out in handover.list_outputs(stage):
-            if out.parent == observations.FOLDER and out.stem not in APART:
+            if out.parent == observations.FOLDER and out.stem not in apart:
                 written.append(out.stem)
     return written
 
@@ -107,5 +102,7 @@ def _select_asked(rows: pd.DataFrame, settings: Settings) -> pd.DataFrame:
     stage = rows["stage"]
     protocol = rows["protocol"]
     operator_asked = rows["operator"].isin(settings.operators) | (stage == "baselines")
-    protocol_asked = protocol.isin(settings.protocols) | protocol.isna() | stage.isin(ONE_PROTOCOL)
+    # The only protocol of these stages is fixed, so that `protocols` of params.yaml does not name the protocol.
+    fixed = stage.isin(["question_answering", "convergence"])
+    protocol_asked = protocol.isin(settings.protocols) | protocol.isna() | fixed
     return select_rows(rows[operator_asked & protocol_asked], size=settings.sizes)

@@ -34,11 +34,12 @@ def make_tables(rows: pd.DataFrame, without_model: pd.DataFrame, confidence: flo
     # `add_baselines` selects the score of a baseline by the metric.
     curves = baselines.add_baselines(curves.assign(metric="accuracy"), without_model, "mean")
     measures = derived.measure_curves(noisy, [*CURVE, *RUN])
-    transferred = select_rows(rows, stage="cross_domain")
     return {
         "noise_curves": curves.drop(columns="metric"),
         "noise_measures": summarise_groups(measures, [*CURVE, "measure"], confidence),
         "transfer": summarise_groups(
-            transferred, ["protocol", "size", "operator", "task", "evaluated_on", "metric"], confidence
+            select_rows(rows, stage="cross_domain"),
+            ["protocol", "size", "operator", "task", "evaluated_on", "metric"],
+            confidence,
         ),
     }

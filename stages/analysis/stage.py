@@ -22,9 +22,7 @@ from stages.files.paths import ANALYSIS, AUDIT, REPORTS
 from stages.files.storage import make_temporary_sibling, write_atomically, write_table
 from stages.schema.settings import REFERENCE, Settings
 
-METRICS = REPORTS / "metrics.json"
 PLOTS = REPORTS / "plots"
-RUN_COLUMNS = ["protocol", "operator", "size", "evaluated_on", "pretraining_seed", "finetuning_seed", "value"]
 # The tables of a topic by the name of the CSV file.
 Tables = dict[str, pd.DataFrame]
 
@@ -57,7 +55,7 @@ def main(settings: Settings) -> dict:
     with make_temporary_sibling(ANALYSIS / "results.parquet") as path:
         run.rows.to_parquet(path, index=False)
     metrics = collect_metrics(tables["summaries"], tables["contrasts"], settings)
-    write_atomically(METRICS, json.dumps(metrics, indent=2) + "\n")
+    write_atomically(REPORTS / "metrics.json", json.dumps(metrics, indent=2) + "\n")
     write_plots(run)
     return {}
 
@@ -121,7 +119,8 @@ def summarise_measurements(run: Source, raw: Source, confidence: float) -> Table
 
 def select_scores(source: Source) -> pd.DataFrame:
     """Selects the scores after fine-tuning, as fractions, with a row per run and column of the GLUE tables."""
-    return select_rows(source.measured, metric="score", stage="finetuning")[RUN_COLUMNS]
+    scores = select_rows(source.measured, metric="score", stage="finetuning")
+    return scores[["protocol", "operator", "size", "evaluated_on", "pretraining_seed", "finetuning_seed", "value"]]
 
 
 def join_sources(run: pd.DataFrame, raw: pd.DataFrame) -> pd.DataFrame:
