@@ -8,7 +8,6 @@ A row in this file is a frame of cells, one for every column of the table; a mis
 """
 
 import re
-from dataclasses import replace
 from math import isnan
 
 import pandas as pd
@@ -22,7 +21,7 @@ from stages.report import names
 from stages.report.tables import MISSING, Grid, Group, Heading, Line, Value, format_number, format_spread, write_command
 from stages.report.text_templates import fill_sentence
 
-# columns of the CSV, and the columns with a different name in the file
+# columns of the CSV
 CSV = [
     "edition",
     "row_key",
@@ -39,12 +38,6 @@ CSV = [
     "at_chance",
     "verdict",
 ]
-RENAMED = {"row_key": "row", "column_key": "column", "reproduced": "reproduced_mean"}
-# a cell that the other edition prints differently, and a score that is not above the interval of a constant answer
-CHANGED = "†"
-CHANCE = "°"
-# for what numbers over few units are valid
-LIMITS = {ROUNDS: "valid for this machine only", FINETUNING: "valid for this checkpoint only"}
 # texts that can be set as a formula, with `^` before a power and `_` before an index
 FORMULA = r"[\w()+\-/^=., ]+"
 
@@ -63,9 +56,15 @@ def build_paper_table(tables: tuple[Table, ...], cells: pd.DataFrame, left_out: 
     # baselines are no results of this run
     models = cells[~cells["row_key"].str.startswith(BASELINE)]
     headings, groups = _build_groups(table, cells)
-    grid = Grid(
-        name=table.name,
-        place=f"{table.source}, {table.number}",
+    csv = cells[CSV].rename(columns={"row_key": "row", "column_key": "column", "reproduced": "reproduced_mean"})
+    numbers = " or ".join(dict.fromkeys(part.number for part in tables))
+    source = "Kowsher et al."
+    if len(tables) == 1:
+        parts, source = [], table.source
+        csv = csv.drop(columns="edition")
+    return Grid(
+        name=merge_name(table.name) if parts else table.name,
+        place=f"{source}, {numbers}",
         title=table.title,
         stage=table.stage,
         first=table.first,
@@ -73,14 +72,10 @@ def build_paper_table(tables: tuple[Table, ...], cells: pd.DataFrame, left_out: 
         groups=tuple(groups),
         notes=_write_notes(tables, select_rows(cells, table=table.name)),
         labelled=True,
+        parts=tuple(parts),
         measured=bool(models[["reproduced", "released"]].notna().any(axis=None)),
-        csv=cells[CSV].rename(columns=RENAMED).assign(command=write_command(table.stage)),
+        csv=csv.assign(command=write_command(table.stage)),
     )
-    if len(tables) == 1:
-        return replace(grid, csv=grid.csv.drop(columns="edition"))
-    numbers = dict.fromkeys(part.number for part in tables)
-    place = f"Kowsher et al., {' or '.join(numbers)}"
-    return replace(grid, name=merge_name(table.name), place=place, parts=tuple(parts))
 
 
 def merge_name(name: str) -> str:
@@ -150,7 +145,7 @@ def _format_printed(cell) -> Value:
     kind = "formula" if is_formula else "number"
     text, detail = cell.printed, ""
     if pd.notna(cell.other_edition):
-        text += f" {CHANGED}"
+        text += " †"
         detail = f"the other edition: {cell.other_edition}"
     return Value(text, detail=detail, kind=kind)
 
@@ -190,7 +185,7 @@ def _format_measured(cell) -> Value:
     text = format_number(cell.reproduced, cell.decimals)
     known = {name: value for name, value in cell._asdict().items() if pd.notna(value)}
     if known.get("at_chance"):
-        text += CHANCE
+        text += "°"
     detail = fill_sentence("cell_detail", **known).rstrip("; ")
     return Value(text, format_spread(cell.reproduced_sd, cell.decimals), detail)
 
@@ -204,9 +199,11 @@ def _write_notes(tables: tuple[Table, ...], latest: pd.DataFrame) -> tuple[str, 
         notes.append(fill_sentence("edition_note", changed=latest["other_edition"].count()))
     if latest["at_chance"].any():
         notes.append(fill_sentence("chance_note"))
+    # for what numbers over few units are valid
+    limits = {ROUNDS: "valid for this machine only", FINETUNING: "valid for this checkpoint only"}
     trained = latest[latest["unit_of_inference"] != EXACT]
     for (unit, n, runs), _ in trained.groupby(["unit_of_inference", "reproduced_n", "runs"]):
-        limit = LIMITS.get(unit, f"too few {unit} for a verdict" if n < FEWEST else "")
+        limit = limits.get(unit, f"too few {unit} for a verdict" if n < FEWEST else "")
         each = runs // n if runs > n else 0
         notes.append(fill_sentence("unit_note", unit=unit, n=n, each=each, limit=limit))
     return tuple(dict.fromkeys(notes))
