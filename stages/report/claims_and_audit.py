@@ -12,13 +12,9 @@ from stages.evidence.verdicts import AUDITED, SYMBOLS, TONES, Statement
 from stages.report.names import write_names
 from stages.report.text_templates import read_content
 
-# source of a check (a key of PAPERS) by the first letter of the name
-PAPER_OF = {"C": "courtois2024", "K": "kowsher", "H": "hadamard_blog", "A": "aop"}
 THIS_RUN = "This run"
 RELEASED = "Released results"
 AUDIT = "Audit"
-# kind of evidence by the `ledger` of claims.csv
-EVIDENCE = {"counts": THIS_RUN, "training": THIS_RUN, "released": RELEASED}
 CONSISTENT, INCONSISTENT, NO_EVIDENCE = AUDITED.values()
 # A paper that agrees with itself is no replication, so the audit has no check mark, and a tone only for disagreement.
 SYMBOL_OF = {**SYMBOLS, CONSISTENT: "=", INCONSISTENT: "≠", NO_EVIDENCE: "∅"}
@@ -29,8 +25,6 @@ WORDS = []
 for _statement in Statement:
     WORDS += dict.fromkeys([_statement, AUDITED.get(_statement, _statement)])
 WORDS.append(BY_READING)
-# A fact has the first of these verdicts that a check of the fact has.
-WORST = [INCONSISTENT, Statement.UNDECIDED, Statement.TRUNCATED, CONSISTENT, Statement.NOT_CHECKABLE]
 
 
 def list_claims(ledger: pd.DataFrame, checks: pd.DataFrame) -> pd.DataFrame:
@@ -38,21 +32,21 @@ def list_claims(ledger: pd.DataFrame, checks: pd.DataFrame) -> pd.DataFrame:
     symbols = checks.set_index("check")["verdict"].map(SYMBOL_OF).to_dict()
     # claims that nothing decides follow the others
     decided = ledger.sort_values("verdict", key=lambda found: found == Statement.UNDECIDED, kind="stable")
-    return _describe_verdicts(list_verdicts(decided), symbols)
+    rows = list_verdicts(decided)
+    return _describe_verdicts(rows.assign(checks=[_find_symbols(ids, symbols) for ids in rows["audit_ids"]]))
 
 
 def list_checks(checks: pd.DataFrame) -> pd.DataFrame:
     """Lists the rows of the ledger of checks, in the columns of the ledger of claims."""
     names = {"check": "id", "statement": "claim", "arithmetic": "because"}
-    return _describe_verdicts(checks.rename(columns=names).assign(where=checks["source"], audit_ids=""), {})
+    return _describe_verdicts(checks.rename(columns=names).assign(where=checks["source"], checks=[()] * len(checks)))
 
 
-def _describe_verdicts(rows: pd.DataFrame, symbols: dict[str, str]) -> pd.DataFrame:
-    """Adds symbol, tone and checks to verdicts, and writes texts for readers; `symbols` are by check."""
+def _describe_verdicts(rows: pd.DataFrame) -> pd.DataFrame:
+    """Adds symbol and tone to verdicts, and writes texts for readers."""
     return rows.assign(
         claim=rows["claim"].map(write_names),
         because=rows["because"].map(write_names).str.replace("_", " ").str.strip(),
-        checks=[_find_symbols(ids, symbols) for ids in rows["audit_ids"]],
         symbol=rows["verdict"].map(SYMBOL_OF),
         tone=rows["verdict"].map(TONE_OF).fillna(""),
     )
@@ -72,7 +66,7 @@ def list_verdicts(ledger: pd.DataFrame) -> pd.DataFrame:
     found = ledger["estimate"] != ""
     estimates = (" Found: " + ledger["estimate"] + ".").where(found, "")
     judged = ledger.assign(
-        ledger=ledger["ledger"].map(EVIDENCE),
+        ledger=ledger["ledger"].map({"counts": THIS_RUN, "training": THIS_RUN, "released": RELEASED}),
         because=ledger["because"] + estimates,
         audit_ids="",
     )
@@ -85,7 +79,9 @@ def count_facts(checks: pd.DataFrame) -> pd.DataFrame:
 
     Inconsistent readings, which are no facts, are counted apart.
     """
-    papers = checks["check"].str[0].map(PAPER_OF).map(PAPERS)
+    # the name of a check begins with a letter for the source
+    keys = {"C": "courtois2024", "K": "kowsher", "H": "hadamard_blog", "A": "aop"}
+    papers = checks["check"].str[0].map(keys).map(PAPERS)
     rows = sort_worst(checks.assign(ledger=AUDIT, source=papers))
     facts = rows[rows["by"] == "arithmetic"].drop_duplicates(["source", "fact"])
     facts = facts[facts["verdict"] != Statement.NOT_CHECKABLE]
@@ -96,8 +92,9 @@ def count_facts(checks: pd.DataFrame) -> pd.DataFrame:
 def sort_worst(checks: pd.DataFrame) -> pd.DataFrame:
     """Names verdicts by the words of the audit; sorts the worst first, then the `findings` of sections.yaml."""
     words = checks["verdict"].replace(AUDITED)
+    worst = [INCONSISTENT, Statement.UNDECIDED, Statement.TRUNCATED, CONSISTENT, Statement.NOT_CHECKABLE]
     findings = read_content("sections")["findings"]
-    rows = checks.assign(verdict=words, rank=words.map(WORST.index), further=~checks["check"].isin(findings))
+    rows = checks.assign(verdict=words, rank=words.map(worst.index), further=~checks["check"].isin(findings))
     return rows.sort_values(["rank", "further"], kind="stable").drop(columns=["rank", "further"])
 
 
