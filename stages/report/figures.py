@@ -24,22 +24,7 @@ from stages.report.tables import Reader, Shown, choose_decimals, format_interval
 from stages.report.text_templates import fill_template
 
 RUN = "reproduced"
-# columns that a frame may leave out
-OPTIONAL = {
-    "source": RUN,
-    "operator": "",
-    "size": "",
-    "low": nan,
-    "high": nan,
-    "reference": nan,
-    "mark": None,
-    "text": "",
-    "place": "",
-    "alpha": 1.0,
-}
 NUMBERS = ["estimate", "low", "high", "reference"]
-# the shortest part of a bar with a number, as a share of the longest
-THIN = 0.04
 # panels side by side in a column of a page
 PAIR = 2
 # labels of the horizontal axes of curves and heat maps
@@ -123,8 +108,25 @@ def draw_figure(name: str, entry: Entry, read: Reader, **facts: object) -> Drawi
 
 def arrange_rows(entry: Entry, frame: pd.DataFrame) -> pd.DataFrame:
     """Adds the columns that painting.py needs to the rows of a figure."""
-    settings = {"zero": entry.zero, "reference_label": entry.reference}
-    rows = pd.DataFrame({"unit": entry.unit, **OPTIONAL, **frame.reset_index(drop=True), **settings})
+    rows = pd.DataFrame(
+        {
+            # a frame may leave out these columns
+            "unit": entry.unit,
+            "source": RUN,
+            "operator": "",
+            "size": "",
+            "low": nan,
+            "high": nan,
+            "reference": nan,
+            "mark": None,
+            "text": "",
+            "place": "",
+            "alpha": 1.0,
+            **frame.reset_index(drop=True),
+            "zero": entry.zero,
+            "reference_label": entry.reference,
+        }
+    )
     for name, column in entry.columns.items():
         rows[name] = rows[column]
     rows[NUMBERS] *= entry.scale
@@ -164,7 +166,7 @@ def paint_tones(bars: pd.DataFrame) -> None:
         # verdicts of one tone differ in opacity
         bars["alpha"] = 0.6 ** bars["number"]
         # a short part of a bar has no room for a number
-        bars["text"] = bars["text"].where(bars["estimate"] > THIN * bars["estimate"].max(), "")
+        bars["text"] = bars["text"].where(bars["estimate"] > 0.04 * bars["estimate"].max(), "")
     else:
         bars["colour"] = HEAT
 

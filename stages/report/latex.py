@@ -52,14 +52,6 @@ ESCAPES = str.maketrans(
         "”": "''",
     }
 )
-# characters that cannot be set in every font encoding, unlike ASCII, superscripts and most letters of Latin 1
-UNKNOWN = "[^ -~¹²³À-ÏÑ-ÖØ-Ýß-ïñ-öø-ýÿ]"
-# runs of pdflatex until the contents and the widths of long tables have settled
-RUNS = 3
-# the space around a column, a share of the width of the line
-GAP = 0.014
-# letters of a cell that need no more than a few lines in any table
-LONG = 60
 
 
 class Latex(str):
@@ -98,7 +90,9 @@ def escape(value: object) -> Latex:
     # a standard deviation stays on one line with the sign before it
     text = str(value).replace("± ", "±\N{NO-BREAK SPACE}").translate(ESCAPES)
     spaced = re.sub(r"\s", " ", text)
-    return Latex(re.sub(UNKNOWN, lambda match: f"U+{ord(match[0]):04X}", spaced))
+    # every font encoding has ASCII, superscripts and most letters of Latin 1
+    unknown = "[^ -~¹²³À-ÏÑ-ÖØ-Ýß-ïñ-öø-ýÿ]"
+    return Latex(re.sub(unknown, lambda match: f"U+{ord(match[0]):04X}", spaced))
 
 
 def format_formula(text: str) -> Latex:
@@ -126,8 +120,10 @@ def choose_columns(grid: Grid) -> Latex:
     weights = []
     for column in columns:
         longest_word = max(map(len, " ".join(column).split()))
-        weights.append(longest_word + min(mean(map(len, column)), LONG))
-    share = (1 - GAP * len(columns)) / sum(weights)
+        # 60 letters of a cell need no more than a few lines in any table
+        weights.append(longest_word + min(mean(map(len, column)), 60))
+    # the space around a column is 0.014 of the width of the line
+    share = (1 - 0.014 * len(columns)) / sum(weights)
     types = []
     for kind, weight in zip(kinds, weights, strict=True):
         side = "raggedleft" if kind == "number" else "raggedright"
@@ -146,7 +142,8 @@ def compile_pdf() -> None:
     # pdflatex runs in the folder of report.tex; its other files go elsewhere
     with tempfile.TemporaryDirectory() as build:
         command = ["pdflatex", "-interaction=nonstopmode", "-halt-on-error", f"-output-directory={build}", "report"]
-        for _ in range(RUNS):
+        # after three runs, the contents and the widths of long tables have settled
+        for _ in range(3):
             done = subprocess.run(command, cwd=REPORTS, capture_output=True, text=True, errors="replace")
             if done.returncode:
                 raise ValueError(

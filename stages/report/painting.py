@@ -21,26 +21,13 @@ from stages.report.looks import GREY, GRID, HEAT, INK, PAPER, SETTINGS, find_mar
 from stages.report.svg import save_figure
 from stages.schema.settings import REFERENCE
 
-# widths in inches: of a panel, of texts beside marks, and of a figure for narrow screens
+# inches: the width of a panel, and the height of its title and axis
 WIDTH = 2.9
-TEXTS = 0.6
-NARROW = 4.5
-# heights in inches: of title and axis of a panel, of a row of intervals without marks, of a mark of a row, of a curve's
-# panel, and of a line of bars or of a matrix
 FRAME = 0.7
-ROW = 0.1
-MARK = 0.13
-CURVE = 1.3
-LINE = 0.2
-# letters in an inch, and in a line of the label of a row
+# letters in an inch
 INCH = 9
-LABEL = 26
 # the size of small texts in points
 SMALL = 8
-# the opacity below which a bar has dark numbers
-FAINT = 0.65
-# per cent without colour and with full opacity, on which no number would be readable: 100 has half the opacity
-LOW, HIGH = 50.0, 150.0
 
 
 @mpl.rc_context(SETTINGS)
@@ -54,11 +41,10 @@ def render_panels(kind: str, rows: pd.DataFrame, across: int, share: bool) -> di
     heights = [find_height(kind, of_panel) for _, of_panel in panels]
     # panels side by side are equally high
     lines = [max(heights[start : start + columns]) for start in range(0, len(heights), columns)]
-    # a single column of panels with texts is made for narrow screens
-    widths = (WIDTH * columns, 2 * WIDTH)
+    width = WIDTH * max(columns, 2)
+    # texts need room beside the marks; a single column of such panels is made for narrow screens
     if kind == "interval" and rows["text"].any():
-        widths = ((WIDTH + TEXTS) * columns, NARROW)
-    width = max(widths)
+        width = max((WIDTH + 0.6) * columns, 4.5)
     figure = Figure(figsize=(width, sum(lines)))
     places = figure.subplots(
         len(lines),
@@ -86,11 +72,12 @@ def render_panels(kind: str, rows: pd.DataFrame, across: int, share: bool) -> di
 def find_height(kind: str, rows: pd.DataFrame) -> float:
     """Finds the height of a panel in inches, which follows from the number of its rows and marks."""
     if kind == "curve":
-        return FRAME + CURVE
+        return FRAME + 1.3
+    # lines of bars or of a matrix
     if kind != "interval":
-        return FRAME + LINE * rows["row"].nunique()
+        return FRAME + 0.2 * rows["row"].nunique()
     marks = rows[["row", "mark", "text"]].drop_duplicates().groupby("row").size()
-    return FRAME + len(marks) * (ROW + MARK * marks.max())
+    return FRAME + len(marks) * (0.1 + 0.13 * marks.max())
 
 
 def add_legend(figure: Figure) -> None:
@@ -197,7 +184,8 @@ def paint_bars(axes: Axes, rows: pd.DataFrame) -> None:
             label_type="center" if stacked else "edge",
             padding=0 if stacked else 3,
             fontsize=SMALL,
-            color=PAPER if stacked and row.alpha > FAINT else INK,
+            # dark numbers on faint bars
+            color=PAPER if stacked and row.alpha > 0.65 else INK,
         )
     label_rows(axes, rows)
 
@@ -205,7 +193,8 @@ def paint_bars(axes: Axes, rows: pd.DataFrame) -> None:
 def paint_heat(axes: Axes, rows: pd.DataFrame) -> None:
     """Paints a matrix of per cent, whose fields are the darker, the higher the number."""
     matrix = rows.pivot_table("estimate", "row", "x", sort=False)
-    opacity = ((matrix - LOW) / (HIGH - LOW)).clip(0, 1).fillna(0)
+    # 50 % has no colour, and 100 % half the opacity, because no number would be readable on the full colour
+    opacity = ((matrix - 50) / 100).clip(0, 1).fillna(0)
     axes.pcolormesh(matrix, cmap=ListedColormap([HEAT]), alpha=opacity.to_numpy())
     for (y, place), value in np.ndenumerate(matrix.to_numpy()):
         if not np.isnan(value):
@@ -231,7 +220,8 @@ def number_kinds(texts: pd.Series) -> np.ndarray:
 
 def label_rows(axes: Axes, rows: pd.DataFrame) -> None:
     """Labels rows from the top, at the heights 0, 1, ..., with lines between the rows, and the horizontal axis."""
-    labels = [textwrap.fill(label, LABEL) for label in rows["row"].unique()]
+    # 26 letters in a line
+    labels = [textwrap.fill(label, 26) for label in rows["row"].unique()]
     lines = range(len(labels))
     axes.set_yticks(lines, labels, linespacing=1)
     axes.set_ylim(len(labels) - 0.5, -0.5)

@@ -10,11 +10,8 @@ from matplotlib.figure import Figure
 from stages.report.looks import SETTINGS
 
 SVG = "http://www.w3.org/2000/svg"
-# digits beyond the tenth of a point, which is an eighth of a pixel, and other characters without effect
-NEEDLESS = r"(?<=\.\d)\d+|\.0\b| (?= |$)|\n"
 # metadata that files do not have, by format
 METADATA = {"svg": ("Date", "Format", "Type", "Creator"), "pdf": ("CreationDate",)}
-SHORTENED = {"d", "x", "y", "transform"}
 # the font of texts, which the whole figure declares once
 FONT = f"font-family: '{SETTINGS['font.sans-serif'][0]}', sans-serif"
 ElementTree.register_namespace("", SVG)
@@ -48,8 +45,9 @@ def add_titles(svg: bytes, titles: dict[str, str]) -> bytes:
             element.set("class", "mark")
         if identifier not in used:
             element.attrib.pop("id", None)
-        for name in SHORTENED & element.attrib.keys():
-            element.set(name, re.sub(NEEDLESS, "", element.get(name, "")))
+        # digits beyond the tenth of a point, which is an eighth of a pixel, and other characters without effect
+        for name in {"d", "x", "y", "transform"} & element.attrib.keys():
+            element.set(name, re.sub(r"(?<=\.\d)\d+|\.0\b| (?= |$)|\n", "", element.get(name, "")))
         style = element.get("style", "").replace(f"{FONT}; ", "")
         if style:
             element.set("style", style)
