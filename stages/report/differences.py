@@ -9,10 +9,6 @@ from stages.evidence.scores import COLUMNS, MISMATCHED
 from stages.report import read_results
 from stages.schema.settings import REFERENCE, Settings
 
-# questions of studies.csv by the quantity of contrasts.csv, with the labels of their axes
-QUESTIONS = {"learns": "steps", "loss": "loss"}
-UNITS = {"steps": "steps to 5.5 nats, %; left is better", "loss": "final loss, nats; left is better"}
-RANKS = ("published", "released", "study", "counted", "reproduced")
 TEXTS = ["source", "quantity", "protocol", "size", "at", "operator", "verdict", "place"]
 
 
@@ -31,14 +27,13 @@ def build_differences(settings: Settings) -> pd.DataFrame:
     further = (compared["quantity"] == "lost_noise") & (compared["at"] == MISMATCHED)
     compared = compared[~smaller & ~further]
     claimed = published.read_claimed()
-    studies = read_study_differences()
-    shown = select_rows(studies, operator=[*settings.operators, *claimed["operator"]])
-    studies = shown[shown["study"] != settings.scale]
+    studies = select_rows(read_study_differences(), operator=[*settings.operators, *claimed["operator"]])
+    studies = studies[studies["study"] != settings.scale]
     rows = stack_frames([claimed, compared, studies, count_saved(settings)])
-    rows = rows[[*TEXTS, "estimate", "low", "high", "mark"]]
-    rows = rows.fillna(dict.fromkeys(TEXTS, ""))
+    rows = rows[[*TEXTS, "estimate", "low", "high", "mark"]].fillna(dict.fromkeys(TEXTS, ""))
     # the operators of the run stand first, in its order; tasks are in the order of the tables
-    order = dict.fromkeys([*settings.operators, *rows["operator"], *RANKS, *COLUMNS])
+    sources = ("published", "released", "study", "counted", "reproduced")
+    order = dict.fromkeys([*settings.operators, *rows["operator"], *sources, *COLUMNS])
     places = {name: place for place, name in enumerate(order)}
     return rows.sort_values(["operator", "source", "at"], key=lambda names: names.map(places))
 
@@ -68,12 +63,14 @@ def count_saved(settings: Settings) -> pd.DataFrame:
 def read_study_differences() -> pd.DataFrame:
     """Reads the differences that our studies found; `unit` is the label of the axis."""
     rows = published.read_table("studies")
-    quantity = rows["question"].map(QUESTIONS)
+    # by the names of contrasts.csv
+    quantity = rows["question"].map({"learns": "steps", "loss": "loss"})
+    units = {"steps": "steps to 5.5 nats, %; left is better", "loss": "final loss, nats; left is better"}
     marks = [f"our study {row.study} ({row.layers} layers, {row.design})" for row in rows.itertuples()]
     return rows.assign(
         source="study",
         quantity=quantity,
-        unit=quantity.map(UNITS),
+        unit=quantity.map(units),
         place=rows["study"] + ", " + rows["text"],
         mark=marks,
         # no text beside a mark

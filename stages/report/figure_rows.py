@@ -11,23 +11,14 @@ from stages.evidence.fields import select_rows, stack_frames
 from stages.evidence.scores import MISMATCHED
 from stages.report import names, read_results
 
-NOISE = "kowsher2025_naacl_table5_noise"
-TRANSFER = "kowsher2025_naacl_table6_cross_domain"
-ANSWERS = "kowsher2025_naacl_table2_squad"
-# fields in the keys of rows and columns of the table of answers, and of the tables of noise and transfer
-ANSWERED = r"^(?P<size>\w+)\.(?P<operator>\w+)\.(?P<trained>\w+)$"
-ASKED = r"^(?P<questions>squad\d)_(?P<measure>\w+)$"
-COLUMN = r"^(?:col_)?(?P<column>\w+)\.(?P<operator>\w+)$"
-MODEL = ["source", "protocol", "size", "operator"]
-# the most frequent answer: a row of a heat map without a model
-MAJORITY = "majority"
-
 
 def list_answers() -> pd.DataFrame:
     """Lists the scores of question answering in per cent: F1 and exact match, published and of this run."""
-    cells = select_rows(read_results.read_cells(), table=ANSWERS)
+    cells = select_rows(read_results.read_cells(), table="kowsher2025_naacl_table2_squad")
+    models = cells["row_key"].str.extract(r"^(?P<size>\w+)\.(?P<operator>\w+)\.(?P<trained>\w+)$")
+    scores = cells["column_key"].str.extract(r"^(?P<questions>squad\d)_(?P<measure>\w+)$")
     # averages and answers without a model are left out
-    keys = cells["row_key"].str.extract(ANSWERED).join(cells["column_key"].str.extract(ASKED)).dropna()
+    keys = models.join(scores).dropna()
     printed = keys.assign(source="published", estimate=cells["published"])
     run = keys.assign(
         source="reproduced",
@@ -41,7 +32,7 @@ def list_answers() -> pd.DataFrame:
 def read_printed(table: str) -> pd.DataFrame:
     """Reads the numbers of a published table of BERT-base by `row` (a level or task), `column` and operator."""
     cells = select_rows(read_results.read_cells(), table=table).dropna(subset="published")
-    parts = cells["column_key"].str.extract(COLUMN)
+    parts = cells["column_key"].str.extract(r"^(?:col_)?(?P<column>\w+)\.(?P<operator>\w+)$")
     row = cells["row_key"].str.removeprefix("noise_").str.removeprefix("row_")
     return parts.assign(
         source="published",
@@ -54,7 +45,7 @@ def read_printed(table: str) -> pd.DataFrame:
 
 def build_noise() -> pd.DataFrame:
     """Builds the accuracies (%) by level of noise (%), published and of this run, with that of a constant answer."""
-    printed = read_printed(NOISE)
+    printed = read_printed("kowsher2025_naacl_table5_noise")
     printed = printed.assign(
         level=printed["row"].astype(float),
         evaluated_on=printed["column"].replace(COLUMN_OF),
@@ -72,14 +63,16 @@ def build_transfer() -> pd.DataFrame:
 
     The last row of a matrix of this run has the accuracy of always giving the more frequent answer.
     """
-    printed = read_printed(TRANSFER)
+    printed = read_printed("kowsher2025_naacl_table6_cross_domain")
     printed = printed.assign(trained=printed["column"], evaluated_on=printed["row"].replace(COLUMN_OF))
     run = read_results.read_table("transfer").rename(columns={"task": "trained"})
     run = run.assign(source="reproduced", estimate=100 * run["mean"])
-    majority = select_rows(run, metric="majority_accuracy").assign(trained=MAJORITY)
+    # a row of the heat map without a model
+    majority = select_rows(run, metric="majority_accuracy").assign(trained="majority")
     majority = majority.drop_duplicates(["operator", "size", "protocol", "evaluated_on"])
     rows = stack_frames([printed, select_rows(run, metric="accuracy"), majority])
-    rows = rows[rows["evaluated_on"] != MISMATCHED][[*MODEL, "trained", "evaluated_on", "estimate"]]
+    columns = ["source", "protocol", "size", "operator", "trained", "evaluated_on", "estimate"]
+    rows = rows.loc[rows["evaluated_on"] != MISMATCHED, columns]
     rows["trained"] = rows["trained"].map(names.name_key)
     rows["tested"] = rows["evaluated_on"].map(names.name_key).str.removesuffix("-m")
     # a task that is tested on itself stands on the diagonal

@@ -18,12 +18,6 @@ from stages.report.tables import MISSING, choose_decimals, format_number, format
 from stages.report.text_templates import read_content
 from stages.schema.settings import REFERENCE, Settings
 
-# an interval decides if it is narrower than this share of the range of the metric
-NARROW = 0.2
-# short names of sources before a number
-SHORT = {"published": "paper", RUN: "this run"}
-# texts after a number by quantity; a paper's steps stand as a text beside the losses
-ENDS = {"saved": "%", "steps": "% steps"}
 NUMBERS = ["estimate", "low", "high"]
 
 
@@ -41,8 +35,11 @@ def build_first_screen(settings: Settings, differences: pd.DataFrame) -> pd.Data
         if "range" in column and not is_narrow(of_column, column["range"]):
             continue
         found = select_rows(of_column, source=[RUN, "counted"])["operator"]
-        lacking = trained[~trained["operator"].isin(found)]
-        lacking = lacking.assign(source=RUN, size=settings.sizes[-1], verdict=Difference.NOT_RUN)
+        lacking = trained[~trained["operator"].isin(found)].assign(
+            source=RUN,
+            size=settings.sizes[-1],
+            verdict=Difference.NOT_RUN,
+        )
         of_column = stack_frames([of_column, lacking])
         columns.append(of_column.assign(column=key, title=column["label"], unit=column["unit"]))
     rows = trained.merge(pd.concat(columns), on="operator")
@@ -69,13 +66,14 @@ def is_narrow(rows: pd.DataFrame, scale: float) -> bool:
     """Whether this run has intervals, and all are narrower than a fifth of the range of the metric."""
     run = select_rows(rows, source=RUN)
     widths = run["high"] - run["low"]
-    return len(run) > 0 and bool((widths < NARROW * scale).all())
+    return len(run) > 0 and bool((widths < scale / 5).all())
 
 
 def write_text(row) -> str:
     """Writes the text beside a mark, such as `this run −9 · not significant` or `paper 2024 −46 % steps`."""
+    source = {"published": "paper", RUN: "this run"}.get(row.source, row.source)
     # an operator's source may have two editions
-    parts = [SHORT.get(row.source, row.source), *re.findall(r"\d{4}(?=,)", row.place)[:1]]
+    parts = [source, *re.findall(r"\d{4}(?=,)", row.place)[:1]]
     half = (row.high - row.low) / 2
     decimals = 0 if row.quantity == "steps" else choose_decimals(half, 2)
     if row.quantity == "saved":
@@ -83,7 +81,8 @@ def write_text(row) -> str:
         parts.append(format_number(row.estimate, decimals))
     elif pd.notna(row.estimate):
         parts.append(format_signed(row.estimate, decimals))
-    parts.append(ENDS.get(row.quantity, ""))
+    # a paper's steps stand as a text beside the losses
+    parts.append({"saved": "%", "steps": "% steps"}.get(row.quantity, ""))
     if row.quantity == "lost_noise":
         parts.append(name_key(row.at))
     if row.verdict:

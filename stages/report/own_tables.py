@@ -22,11 +22,6 @@ from stages.report import names
 from stages.report.tables import MISSING, Grid, Group, Heading, Line, Reader, Value, format_number
 from stages.report.text_templates import fill_template, read_content
 
-# keys of a column that are templates of the texts of a cell
-TEXTS = ("text", "spread", "detail", "because")
-# the row of a table without rows
-NOTHING = (Group("This run", (Line("", (), note=Difference.NOT_RUN),)),)
-
 
 def build_table(name: str, read: Reader, entry: dict | None = None, **facts: object) -> Grid:
     """Builds a table by its entry of tables.yaml, or by `entry`; without rows, a single line with a remark.
@@ -63,7 +58,7 @@ def build_table(name: str, read: Reader, entry: dict | None = None, **facts: obj
         stage=entry["stage"],
         first=entry["first"],
         headings=tuple(headings),
-        groups=tuple(groups) or NOTHING,
+        groups=tuple(groups) or (Group("This run", (Line("", (), note=Difference.NOT_RUN),)),),
         notes=_write_notes(entry.get("notes", ()), rows, facts),
         measured=bool(groups),
         kind=entry.get("kind", "table"),
@@ -114,7 +109,7 @@ def _fill_value(column: dict, line: pd.DataFrame) -> Value:
     values["remark"] = values["reason"].partition("; ")[2]
     if verdict in (Difference.TOO_FEW, Difference.BUSY):
         values["remark"] = values["reason"]
-    parts = {part: fill_template(column[part], **values) for part in TEXTS}
+    parts = {part: fill_template(column[part], **values) for part in ("text", "spread", "detail", "because")}
     parts["text"] = parts["text"] or MISSING
     marks = {field: values[field] for field in column["marks"]}
     return Value(kind=kind, **parts, **marks)

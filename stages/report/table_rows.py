@@ -19,9 +19,6 @@ from stages.schema.settings import Settings
 CURVE = ["protocol", "size", "operator", "evaluated_on"]
 MODEL = ["protocol", "size", "operator"]
 OVERVIEW = ["masked_lm_parameters", "saved_percent", "final_validation_loss", "score"]
-COMPARED = ["estimate", "low", "high", "detectable", "verdict", "reason", "n", "n_reference", "paired"]
-# fates of documents, in the order of the table
-FATES = ["in", "kept", "not_selected", "malformed", "dropped"]
 # fields of an open point of protocol.yaml
 OPEN = ["item", "candidates", "inferred", "released_code", "here"]
 
@@ -40,7 +37,9 @@ def select_overview(settings: Settings) -> pd.DataFrame:
     )
     tests = read_contrasts(source="reproduced", at=GLUE_SCORE).rename(columns={"arm": "operator"})
     measured = rows[["metric", *MODEL, "mean", "sd", "n", "words_and_overlap", "at_chance"]]
-    compared = tests[[*MODEL, *COMPARED]].assign(metric="difference")
+    interval = ["estimate", "low", "high", "detectable"]
+    compared = tests[[*MODEL, *interval, "verdict", "reason", "n", "n_reference", "paired"]]
+    compared = compared.assign(metric="difference")
     fresh = select_rows(read_table("baselines"), operator=NOT_PRETRAINED, evaluated_on=GLUE_SCORE)
     fresh = fresh.rename(columns={"value": "mean"})[["protocol", "operator", "metric", "mean"]]
     return stack_frames([measured, compared, fresh.assign(size="")])
@@ -86,7 +85,9 @@ def read_corpus() -> pd.DataFrame:
     # a reason may apply to documents that an earlier reason drops
     total = total[total["all_documents"] > 0]
     share = total["documents"] / total["documents"].max()
-    total = total.assign(fate=pd.Categorical(total["fate"], FATES), share=share)
+    # in the order of the table
+    fates = ["in", "kept", "not_selected", "malformed", "dropped"]
+    total = total.assign(fate=pd.Categorical(total["fate"], fates), share=share)
     order = ["fate", "documents", "rule", "reason"]
     return total.sort_values(order, ascending=[True, False, True, True]).drop(columns="shard")
 
