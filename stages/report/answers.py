@@ -19,9 +19,6 @@ from stages.report.text_templates import list_words, read_content
 from stages.schema import scales
 from stages.schema.settings import REFERENCE, Settings
 
-# quantities whose differences sections name
-QUANTITIES = ("score", "loss", "steps", "lost_noise", "transfer", "speed")
-
 
 def gather_answers(settings: Settings, read: Reader) -> dict[str, object]:
     """Gathers the values that the sentences of the report name; `read` returns a frame by name.
@@ -30,7 +27,6 @@ def gather_answers(settings: Settings, read: Reader) -> dict[str, object]:
     empty text where nothing was compared.
     """
     rows = select_shown(read("differences"), settings)
-    screen = read("first_screen")
     rows = rows[(rows["quantity"] != "score") | (rows["at"] == GLUE_SCORE)]
     seeds = len(settings.pretraining.seeds)
     # F1 on SQuAD 1.1, in per cent
@@ -54,7 +50,7 @@ def gather_answers(settings: Settings, read: Reader) -> dict[str, object]:
         "run": list_by_quantity(select_rows(rows, source=RUN)),
         "studies": list_by_quantity(select_rows(rows, source="study")),
         "operators": describe_trained(settings),
-        "saved": describe_range(select_rows(screen, column="saved", source="counted")["estimate"]),
+        "saved": describe_range(select_rows(read("first_screen"), column="saved", source="counted")["estimate"]),
         "seeds": seeds,
         "base": "base" in settings.sizes,
         "few": seeds < FLIPPED.start,
@@ -71,15 +67,16 @@ def gather_answers(settings: Settings, read: Reader) -> dict[str, object]:
 def find_remark(settings: Settings) -> str:
     """Finds the note on the plan of a scale; an edited params.yaml has another plan, and an empty text."""
     values = scales.list_values(read_yaml(Path("params.yaml")))
-    known = settings.scale in scales.list_scales()
-    if not known or scales.list_edits(values, settings.scale):
+    if settings.scale not in scales.list_scales() or scales.list_edits(values, settings.scale):
         return ""
     return settings.report.remark or ""
 
 
 def list_by_quantity(rows: pd.DataFrame) -> dict[str, str]:
     """Lists the operators by verdict for every quantity: `lower (pairwise), not significant (symmetric and shared)`."""
-    return {name: list_by_verdict(select_rows(rows, quantity=name)) for name in QUANTITIES}
+    # sections name the differences of these quantities
+    quantities = ("score", "loss", "steps", "lost_noise", "transfer", "speed")
+    return {name: list_by_verdict(select_rows(rows, quantity=name)) for name in quantities}
 
 
 def list_by_verdict(rows: pd.DataFrame) -> str:
@@ -104,8 +101,7 @@ def describe_trained(settings: Settings) -> dict[str, tuple[str, str]]:
     for name in settings.operators:
         operator = described[settings.select_variant(name)["operator"]]
         text = known.get(name, f"{operator.equation} ({operator.source})")
-        colour, _ = find_style(name)
-        texts[name] = (text, colour)
+        texts[name] = (text, find_style(name)[0])
     # the others are compared with the original
     texts.pop(REFERENCE, None)
     return texts
@@ -113,11 +109,11 @@ def describe_trained(settings: Settings) -> dict[str, tuple[str, str]]:
 
 def describe_range(values: pd.Series) -> str:
     """Describes the range of numbers, such as `5.9 to 12.9`; without numbers, an empty text."""
-    known = values.dropna()
-    if known.empty:
+    if values.isna().all():
         return ""
-    low, high = format_number(known.min(), 1), format_number(known.max(), 1)
-    return low if low == high else f"{low} to {high}"
+    ends = [format_number(end, 1) for end in (values.min(), values.max())]
+    # equal ends stand once
+    return " to ".join(dict.fromkeys(ends))
 
 
 def describe_scores(rows: pd.DataFrame) -> str:

@@ -15,9 +15,6 @@ from stages.report.table_rows import OVERVIEW
 from stages.report.text_templates import TEMPLATES, describe_banner
 from stages.schema.settings import Settings
 
-# the characters that Markdown, HTML inside Markdown or a table of GitHub would interpret
-SPECIAL = r"[\\`*_{}\[\]<>|#~$&]"
-
 
 class Code(str):
     """A value that the template sets as code, where Markdown takes every character but a backtick as it is."""
@@ -29,7 +26,8 @@ def escape(value: object) -> str:
     if isinstance(value, Code):
         return text
     line = " ".join(text.split())
-    return re.sub(SPECIAL, r"\\\g<0>", line)
+    # the characters that Markdown, HTML inside Markdown or a table of GitHub would interpret
+    return re.sub(r"[\\`*_{}\[\]<>|#~$&]", r"\\\g<0>", line)
 
 
 def render_cards(settings: Settings) -> Iterator[tuple[str, str]]:

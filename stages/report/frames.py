@@ -16,8 +16,6 @@ from stages.report.read_results import read_contrasts, read_table
 from stages.report.tables import Reader
 from stages.schema.settings import Settings
 
-STAGES = ["stage", "seconds", "seconds_of_jobs", "started"]
-
 
 def make_reader(settings: Settings) -> Reader:
     """Makes a function from the name of a frame to the frame, which is computed once."""
@@ -61,7 +59,10 @@ def make_reader(settings: Settings) -> Reader:
         "settings_own": partial(deviations.list_without_counterpart, params),
         "checklist": partial(table_rows.fill_checklist, settings),
         "environment": lambda: read_results.list_environment(read_results.read_run_records()),
-        "stages": lambda: pd.DataFrame(read_results.read_run_records(), columns=STAGES),
+        "stages": lambda: pd.DataFrame(
+            read_results.read_run_records(),
+            columns=["stage", "seconds", "seconds_of_jobs", "started"],
+        ),
     }
     for source in published.PAPERS:
         makers[f"settings_{source}"] = partial(deviations.compare, params, source)

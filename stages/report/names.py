@@ -27,11 +27,6 @@ def name_key(key: str) -> str:
     return LABELS.get(key, key.replace("_", " ").replace("loss=", "Loss "))
 
 
-def name_recipe(key: str) -> str:
-    """Names a protocol beside a model: `recipe of Courtois et al.`; a protocol of translation stands for itself."""
-    return f"recipe of {PROTOCOLS[key]}" if key in PROTOCOLS else key
-
-
 def name_fields(fields: str, values: dict[str, object]) -> str:
     """Names the values of fields, separated by spaces, for readers: `size operator` gives `BERT-tiny original`."""
     words = []
@@ -72,7 +67,8 @@ FIELDS = {
     **dict.fromkeys(NAMES["fields"], name_key),
     "size": "BERT-{}".format,
     "fate": lambda key: name_key(key).capitalize(),
-    "protocol": name_recipe,
+    # a protocol of translation stands for itself
+    "protocol": lambda key: f"recipe of {PROTOCOLS[key]}" if key in PROTOCOLS else key,
     # may be the address of a file
     "source": lambda key: SOURCES.get(key, key),
 }

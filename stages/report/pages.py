@@ -4,9 +4,6 @@ from stages.report.figures import Drawing
 from stages.report.tables import Grid
 from stages.report.text_templates import fill_template
 
-# stages that every run with a report has run
-WITH_REPORT = ("analysis", "report")
-
 
 def fill_pages(
     layout: dict, grids: dict[str, Grid], figures: dict[str, Drawing], facts: dict
@@ -27,8 +24,8 @@ def fill_pages(
         for section in page["sections"]:
             items = find_items(section, grids, figures)
             for item in items:
-                # running analysis or report again would not help
-                if not item.measured and item.stage not in WITH_REPORT:
+                # every run with a report has run these two stages, so running them again would not help
+                if not item.measured and item.stage not in ("analysis", "report"):
                     link = f"{page['file']}.html#{item.name}" if item.shown else ""
                     not_run[item.name] = {"item": item, "link": link}
             shown = [item for item in items if item.shown]

@@ -14,8 +14,6 @@ from stages.schema.settings import REFERENCE
 
 # columns of the summaries that are texts, and may be empty
 KEYS = dict.fromkeys(("stage", "metric", "protocol", "evaluated_on", "operator", "size"), "str")
-# facts of a record about the machine
-FACTS = ("commit", "python", "system", "processor", "cores", "device")
 
 
 def read_table(name: str, **options) -> pd.DataFrame:
@@ -76,8 +74,9 @@ def read_records(names: Iterable[str]) -> list[dict]:
 def list_environment(runs: list[dict]) -> pd.DataFrame:
     """Lists commit, machine, versions and inputs from records of stages; differing values are joined by "; "."""
     facts = []
+    keys = ("commit", "python", "system", "processor", "cores", "device")
     for run in runs:
-        facts += [(key.capitalize(), str(run[key])) for key in FACTS if key in run]
+        facts += [(key.capitalize(), str(run[key])) for key in keys if key in run]
         facts += run.get("packages", {}).items()
     # the inputs follow the machine
     for run in runs:

@@ -49,7 +49,10 @@ def main(settings: Settings) -> None:
     write_folder("figures", list_files(drawings, lambda drawing: drawing.files))
     write_folder("model_cards", cards.render_cards(settings))
     write_pages(fill_context(settings, facts, grids, drawings))
-    copy_results()
+    # all observations, with the description of their columns
+    with make_temporary_sibling(REPORTS / "results.parquet") as path:
+        shutil.copyfile(ANALYSIS / "results.parquet", path)
+    write_atomically(REPORTS / "results.md", (TEMPLATES / "results.md").read_text(encoding="utf-8"))
     if settings.report.pdf:
         latex.compile_pdf()
 
@@ -103,10 +106,3 @@ def write_pages(context: dict) -> None:
         write_atomically(REPORTS / f"{page['file']}.html", text)
     document = latex.make_environment(TEMPLATES).get_template("report.tex")
     write_atomically(REPORTS / "report.tex", document.render(context))
-
-
-def copy_results() -> None:
-    """Copies all observations, with the description of their columns."""
-    with make_temporary_sibling(REPORTS / "results.parquet") as path:
-        shutil.copyfile(ANALYSIS / "results.parquet", path)
-    write_atomically(REPORTS / "results.md", (TEMPLATES / "results.md").read_text(encoding="utf-8"))

@@ -17,8 +17,6 @@ from stages.files.quoting import show_controls
 # a function from the name of a frame to the frame (frames.py)
 Reader = Callable[[str], pd.DataFrame]
 MISSING = "–"
-# classes of tables with more columns, in style.css
-WIDTHS = {"wide": 6, "upright": 11, "turned": 18}
 # numbers, and the dash that papers print for no number
 NUMBER = r"[+-]?[0-9.,]+(e[+-]?[0-9]+)?%?|-"
 # how a text begins that a spreadsheet would compute; tables.js has the same pattern from html.py
@@ -128,7 +126,9 @@ class Grid(Shown):
     def width(self) -> str:
         """The classes of a table with many columns."""
         width = len(self.headings)
-        classes = [name for name, most in WIDTHS.items() if width > most]
+        # in style.css, with the number of columns above which a table has the class
+        limits = {"wide": 6, "upright": 11, "turned": 18}
+        classes = [name for name, most in limits.items() if width > most]
         return " ".join(classes)
 
     @cached_property
