@@ -45,9 +45,7 @@ def evaluate_model(run: NoiseRun, folder: Path) -> dict:
     for split, table in list_validation_tables(run.task).items():
         examples = encode_table(table, TOKENIZER, run.maximum_length)
         predictions = predict_under_noise(model, examples, TOKENIZER, run.noise, run.precision)
-        conditions = {}
-        for name, drawn in predictions.items():
-            conditions[name] = average_scores(run.task, drawn, examples.labels)
+        conditions = {name: average_scores(run.task, drawn, examples.labels) for name, drawn in predictions.items()}
         result[split] = {"n": len(examples), "conditions": conditions}
     return result
 

@@ -167,14 +167,15 @@ def compare_blocks(
     stock_work = count_block_operations("original", *shape)
     rows = []
     for (operator, form), times in seconds.items():
-        row = {
-            "operator": operator,
-            "form": form,
-            "ms": round(1000 * statistics.median(times), 1),
-            "speed-up": round(compute_median_ratio(stock, times), 2),
-            "allowed": round(stock_work / count_block_operations(operator, *shape), 2),
-        }
-        rows.append(row)
+        rows.append(
+            {
+                "operator": operator,
+                "form": form,
+                "ms": round(1000 * statistics.median(times), 1),
+                "speed-up": round(compute_median_ratio(stock, times), 2),
+                "allowed": round(stock_work / count_block_operations(operator, *shape), 2),
+            }
+        )
     return pd.DataFrame(rows)
 
 

@@ -51,13 +51,17 @@ def describe_pretraining(run: PretrainingRun, corpus: Corpus, tokenizer: Path, s
         # [CLS], [SEP] and [PAD]; packed sequences have no [PAD]
         special = np.isin(ids, corpus.special.numpy()).astype(int)
         examples.append({"input_ids": ids, "token_type_ids": np.zeros_like(ids), "special_tokens_mask": special})
-    # no attention_mask: packed sequences have no padding, and a mask would slow compiled attention down
-    names = {"model_input_names": ["input_ids", "token_type_ids"]}
+    words = {
+        "tokenizer_file": str(tokenizer.resolve()),
+        # no attention_mask: packed sequences have no padding, and a mask would slow compiled attention down
+        "model_input_names": ["input_ids", "token_type_ids"],
+        **SPECIAL,
+    }
     return Training(
         model="BertForMaskedLM",
         configuration=configure_stock_bert(run.model.model_dump(), recipe, vocab_size=corpus.vocabulary_size),
         examples=examples,
-        tokenizer={"tokenizer_file": str(tokenizer.resolve()), **SPECIAL, **names},
+        tokenizer=words,
         precision=recipe.precision,
         batch_size=together,
         schedule={"gradient_accumulation_steps": recipe.batch_size // together},
@@ -98,7 +102,6 @@ def pad_example(examples: Encoded, index: int, length: int) -> dict[str, np.ndar
     """
     ids = examples.ids[index]
     columns = {"input_ids": ids, "token_type_ids": examples.types[index], "attention_mask": np.ones_like(ids)}
-    padded = {}
-    for name, values in columns.items():
-        padded[name] = np.pad(values, (0, length - len(ids))).astype(int)
+    padding = (0, length - len(ids))
+    padded = {name: np.pad(values, padding).astype(int) for name, values in columns.items()}
     return {**padded, "label": examples.labels[index]}
