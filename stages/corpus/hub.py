@@ -108,9 +108,8 @@ def stream_documents(dataset: CorpusHub, files: list[dict]) -> Iterator[bytes]:
 
 
 def _read_rows(dataset: CorpusHub) -> Iterator[bytes]:
-    repository = dataset.repository
     rows = stream_rows(
-        repository,
+        dataset.repository,
         dataset.configuration,
         dataset.revision,
         "train",
@@ -121,7 +120,7 @@ def _read_rows(dataset: CorpusHub) -> Iterator[bytes]:
         text = row.get("content", row.get("text"))
         if "content" not in row and "text" not in row:
             raise ValueError(
-                f"corpus.hub: {repository}, row {number}: no `text` or `content` among the columns "
+                f"corpus.hub: {dataset.repository}, row {number}: no `text` or `content` among the columns "
                 f"{quote_value(list(row))}; name another dataset, or its files in corpus.hub.files"
             )
         # bytes would become base64, and dates texts

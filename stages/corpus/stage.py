@@ -72,8 +72,11 @@ def write_files(folder: Path, settings: Settings) -> list[dict]:
             single.append(path)
     # With a limit of one document, no second document was looked for.
     if single and corpus.documents != 1:
-        what = f"{len(single)} text file(s) with a single document, the first {single[0]}"
-        print(show_controls(f"corpus: {what}; a blank line ends a document"))
+        note = (
+            f"corpus: {len(single)} text file(s) with a single document, the first {single[0]}; a blank line ends a "
+            "document"
+        )
+        print(show_controls(note))
     return described
 
 
@@ -100,8 +103,8 @@ def _plan_parts(
 def _place_shards(folder: Path, results: jobs.Results) -> None:
     """Places the shards of jobs, (folder, result) each, as part_1.jsonl.zst, ..., and writes origins.csv."""
     origins_of = {}
-    for job_folder, result in results:
-        name = f"part_{len(origins_of) + 1}.jsonl.zst"
+    for number, (job_folder, result) in enumerate(results, 1):
+        name = f"part_{number}.jsonl.zst"
         link_file(job_folder / "shard.jsonl.zst", folder / name)
         origins_of[name] = result["origins"]
     origins.write(folder, origins_of)
@@ -133,10 +136,7 @@ def write_hub(folder: Path, settings: Settings) -> tuple[list[str], list[dict]]:
         rows = chain.from_iterable(hub.stream_documents(dataset, files) for dataset in pinned)
         _write_stream(folder, rows, corpus.documents, corpus.shards)
     else:
-        fetching = []
-        for dataset in pinned:
-            fetching += _plan_fetching(dataset)
-        fetched = jobs.run(hub.fetch_shard, fetching, stage="corpus", workers=settings.workers)
+        fetched = jobs.run(hub.fetch_shard, list(_plan_fetching(pinned)), stage="corpus", workers=settings.workers)
         _place_shards(folder, fetched)
         files = [result["file"] for _, result in fetched]
     for described in files:
@@ -145,15 +145,13 @@ def write_hub(folder: Path, settings: Settings) -> tuple[list[str], list[dict]]:
     return read, files
 
 
-def _plan_fetching(dataset: CorpusHub) -> list[jobs.Job]:
-    fetching = []
-    for name in hub.list_files(dataset.repository, dataset.revision, dataset.files):
-        source = {"repository": dataset.repository, "revision": dataset.revision, "name": name}
-        # The files of a commit never change, files of a folder may.
-        local = Path(dataset.repository) / name
-        inputs = (local,) if local.exists() else ()
-        fetching.append(jobs.Job(name, source, inputs))
-    return fetching
+def _plan_fetching(datasets: list[CorpusHub]) -> Iterator[jobs.Job]:
+    for dataset in datasets:
+        for name in hub.list_files(dataset.repository, dataset.revision, dataset.files):
+            source = {"repository": dataset.repository, "revision": dataset.revision, "name": name}
+            # The files of a commit never change, files of a folder may.
+            local = Path(dataset.repository) / name
+            yield jobs.Job(name, source, (local,) if local.exists() else ())
 
 
 def _write_stream(
