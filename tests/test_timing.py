@@ -210,8 +210,8 @@ def test_stock_bert_trains_in_a_process_without_our_settings(pipeline, monkeypat
 
 def test_the_benchmark_compares_medians_and_takes_the_ratio_within_a_round(pipeline, monkeypatch):
     ours, theirs = iter([9.0, 1.0, 4.0]), iter([2.0, 4.0])
-    found = benchmarks.compare_with_trainer("step", lambda: next(ours), lambda: next(theirs), rounds=2)
-    assert found == {"training": "step", "ours, s": 2.5, "Trainer, s": 3.0, "speed-up": 1.5}
+    found = benchmarks.compare_in_turn("step", lambda: next(ours), lambda: next(theirs), "Trainer", rounds=2)
+    assert found == {"work": "step", "ours, s": 2.5, "Trainer, s": 3.0, "speed-up": 1.5}
     monkeypatch.setattr(peers, "time_steps", lambda training, steps: 0.5)
     process = SimpleNamespace(submit=lambda function, *given: SimpleNamespace(result=lambda: function(*given)))
     table = benchmarks.compare_training(pipeline, "tiny", ("float32", "float32"), process, rounds=1)

@@ -1,10 +1,12 @@
-"""Compares speed with common implementations of training and attention.
+"""Compares speed with common implementations of training, attention, filtering and tokenization.
 
     python -m stages.tools.benchmarks training       # our steps and epochs; Hugging Face's Trainer
     python -m stages.tools.benchmarks attention      # blocks of attention; stock BERT and PyTorch's own module
+    python -m stages.tools.benchmarks filtering      # stage filtering; the json module
+    python -m stages.tools.benchmarks tokenization   # stage tokenization; datasets.map and group_texts
 
 All implementations are timed in turn, round by round. A ratio is the median over rounds of the ratio within a round.
-`training` reads params.yaml and the data of a finished run of `tokenization` and `tasks`.
+All but `attention` read the data of a finished run; `training` reads params.yaml, too.
 """
 
 import argparse
@@ -14,6 +16,8 @@ from collections.abc import Callable
 from concurrent.futures import ProcessPoolExecutor
 from functools import cache, partial
 from itertools import product
+from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import pandas as pd
 import torch
@@ -33,7 +37,7 @@ from stages.runner.pool import open_new_process
 from stages.schema.settings import Settings, load_settings
 from stages.timing import speed
 from stages.timing.stage import PRECISIONS, plan_pretraining
-from stages.tools import peers, stock
+from stages.tools import documents, peers, stock
 from stages.training.machine import call_in_turn, compute_median_ratio, measure_peak, measure_seconds
 from stages.training.optimisation import find_device, has_gpu, open_autocast
 
@@ -76,7 +80,7 @@ def compare_training(
 ) -> pd.DataFrame:
     """Compares our training in the first precision with Trainer, which runs in `process`, in the second precision.
 
-    Rows are a step of pre-training and an epoch of each of `timing.tasks`, as in `compare_with_trainer`.
+    Rows are a step of pre-training and an epoch of each of `timing.tasks`, as in `compare_in_turn`.
     """
     precision, precision_of_trainer = precisions
     steps = settings.timing.steps
@@ -85,7 +89,8 @@ def compare_training(
     run = plan_pretraining(settings, "original", size, precision=precision)
     peer = stock.describe_pretraining(run, corpus, TOKENIZER, steps)._replace(precision=precision_of_trainer)
     ours = speed.prepare_pretraining(run, corpus, steps)
-    rows = [compare_with_trainer("step of pre-training", ours, partial(time_stock, process, peer, steps), rounds)]
+    theirs = partial(time_stock, process, peer, steps)
+    rows = [compare_in_turn("step of pre-training", ours, theirs, "Trainer", rounds)]
     changes = {"precision": precision, "epochs": 1}
     recipe = settings.finetuning[settings.timing.protocol].model_copy(update=changes)
     for task in settings.timing.tasks:
@@ -97,7 +102,7 @@ def compare_training(
         # All padded examples are equally long, so an epoch of stock BERT takes examples / batch size steps.
         updates = len(examples) / recipe.batch_size
         theirs = partial(time_stock, process, peer, steps, updates)
-        rows.append(compare_with_trainer(f"epoch of {task}", ours, theirs, rounds))
+        rows.append(compare_in_turn(f"epoch of {task}", ours, theirs, "Trainer", rounds))
     return pd.DataFrame(rows)
 
 
@@ -109,19 +114,27 @@ def time_stock(process: ProcessPoolExecutor, training: peers.Training, steps: in
     return updates * process.submit(peers.time_steps, training, steps).result()
 
 
-def compare_with_trainer(
-    name: str, ours: Callable[[], float], theirs: Callable[[], float], rounds: int
+def compare_in_turn(
+    name: str, ours: Callable[[], float], theirs: Callable[[], float], peer: str, rounds: int
 ) -> dict[str, str | float]:
-    """Times both trainings in turn; returns medians in seconds, and the median ratio within a round."""
+    """Times our work and the peer's in turn; returns medians in seconds, and the median ratio within a round."""
     # A first call that is not timed: work that a process does once, such as loading kernels, belongs to no round.
     ours()
-    seconds = call_in_turn({"ours": ours, "Trainer": theirs}, rounds)
+    seconds = call_in_turn({"ours": ours, peer: theirs}, rounds)
     medians = {f"{way}, s": statistics.median(values) for way, values in seconds.items()}
     return {
-        "training": name,
+        "work": name,
         **medians,
-        "speed-up": round(compute_median_ratio(seconds["Trainer"], seconds["ours"]), 2),
+        "speed-up": round(compute_median_ratio(seconds[peer], seconds["ours"]), 2),
     }
+
+
+def time_documents(prepare: Callable[[Path], documents.Ways], work: str, peer: str, rounds: int) -> None:
+    """Prints the speed of a stage that reads documents beside a peer."""
+    with TemporaryDirectory() as folder:
+        ours, theirs = prepare(Path(folder))
+        row = compare_in_turn(work, ours, theirs, peer, rounds)
+    print(pd.DataFrame([row]).to_string(index=False))
 
 
 def time_attention(rounds: int) -> None:
@@ -228,6 +241,8 @@ def run_block(block: nn.Module, X: Tensor, precision: str) -> None:
 BENCHMARKS = {
     "training": time_training,
     "attention": time_attention,
+    "filtering": partial(time_documents, documents.prepare_filtering, "100,000 documents", "json"),
+    "tokenization": partial(time_documents, documents.prepare_tokenization, "the first shard", "datasets.map"),
 }
 
 

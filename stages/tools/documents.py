@@ -1,0 +1,107 @@
+"""Compares the speed of stages `filtering` and `tokenization` with common implementations, on one core.
+
+Both read documents of a finished run of `filtering`; ValueError if both ways differ in the outputs.
+"""
+
+import io
+import json
+import os
+from collections.abc import Callable
+from functools import partial
+from itertools import chain, cycle, islice
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from transformers import PreTrainedTokenizerFast
+
+from stages.files.compression import zstd
+from stages.files.paths import FILTERED, TOKENIZER
+from stages.filtering import shards
+from stages.records import reading, records
+from stages.sequences.packing import ITEM
+from stages.tokenization.streams import tokenize_shard
+from stages.training.machine import measure_seconds
+
+# functions that return the seconds of our way and of the other way
+Ways = tuple[Callable[[], float], Callable[[], float]]
+# documents that are filtered
+DOCUMENTS = 100_000
+
+
+def prepare_filtering(folder: Path) -> Ways:
+    """Prepares the timing of stage `filtering`, and of the json module."""
+    shard = folder / "shard.jsonl.zst"
+    write_documents(shard)
+    ours = partial(filter_with_stage, shard, folder)
+    theirs = partial(filter_with_json, shard, folder / "plain.jsonl.zst")
+    # a faster way that keeps other documents would not be comparable
+    if list(reading.read_lines(ours())) != list(reading.read_lines(theirs())):
+        raise ValueError("both ways of filtering must keep the same documents")
+    return partial(measure_seconds, ours), partial(measure_seconds, theirs)
+
+
+def prepare_tokenization(folder: Path) -> Ways:
+    """Prepares the timing of stage `tokenization`, and of datasets.map, on the first shard of data/filtered."""
+    # both ways use a single core
+    os.environ["TOKENIZERS_PARALLELISM"] = "false"
+    # no document is repeated, because a repeated document would have no new words
+    shard = reading.list_shards(FILTERED)[0]
+    settings = {"shard": str(shard), "tokenizer": str(TOKENIZER), "validation": [], "cut": None}
+    ours = partial(tokenize_shard, settings, folder)
+    theirs = partial(tokenize_with_datasets, shard, folder / "cache")
+    ours()
+    ids = np.concatenate(theirs().with_format("numpy")[:]["input_ids"])
+    if not np.array_equal(np.fromfile(folder / "train.bin", dtype=ITEM), ids):
+        raise ValueError("both ways of tokenizing must give the same tokens")
+    return partial(measure_seconds, ours), partial(measure_seconds, theirs)
+
+
+def write_documents(path: Path) -> None:
+    """Writes DOCUMENTS documents of data/filtered, repeated; seven of eight get a quality warning."""
+    lines = list(chain.from_iterable(map(reading.read_lines, reading.list_shards(FILTERED))))
+    with reading.open_zstd_writer(path) as file:
+        for number, line in enumerate(islice(cycle(lines), DOCUMENTS)):
+            # real corpora lose most documents
+            warnings = ["short_sentences"] if number % 8 else None
+            record = {"content": records.read_content(line), "metadata": {"quality_warnings": warnings}}
+            file.write(json.dumps(record, ensure_ascii=False).encode() + b"\n")
+
+
+def filter_with_json(shard: Path, kept: Path) -> Path:
+    """Writes records without a quality warning anew; returns the file of these records."""
+    with (
+        io.BufferedReader(zstd.open(shard), 1 << 20) as lines,
+        zstd.open(kept, "wt", encoding="utf-8") as file,
+    ):
+        for line in lines:
+            record = json.loads(line)
+            if not record["metadata"]["quality_warnings"]:
+                file.write(json.dumps(record, ensure_ascii=False) + "\n")
+    return kept
+
+
+def filter_with_stage(shard: Path, folder: Path) -> Path:
+    """Keeps records without a quality warning as stage `filtering` does; returns the file of these records."""
+    rules = {"excluded_categories": (), "missing_harmful_pp": "keep", "quality_warnings": "drop"}
+    annotation = {"blocklists": None, "kenlm_model": None, "quality_rules": False}
+    shards.filter_shard({"shard": str(shard), "rules": rules, "annotation": annotation}, folder)
+    return folder / shards.PASSED
+
+
+def tokenize_with_datasets(shard: Path, cache: Path) -> Any:
+    """Tokenizes as Hugging Face's run_mlm.py does, without cutting sequences; returns a Dataset."""
+    # loading takes some seconds
+    from datasets import disable_progress_bars, load_dataset
+
+    disable_progress_bars()
+    tokenizer = PreTrainedTokenizerFast(tokenizer_file=str(TOKENIZER), model_max_length=1 << 30)
+    texts = load_dataset("json", data_files=str(shard), split="train", cache_dir=str(cache))
+    return texts.map(
+        tokenizer,
+        batched=True,
+        input_columns="content",
+        remove_columns=texts.column_names,
+        # a round must not reuse the result of the round before
+        load_from_cache_file=False,
+    )
