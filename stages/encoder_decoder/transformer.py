@@ -69,7 +69,10 @@ class FeedForward(Sublayer):
         super().__init__(run)
         config = configure_operator(run)
         hidden, width = config.hidden_size, config.intermediate_size
-        self.inner, width = config.build_feed_forward() or (nn.Sequential(nn.Linear(hidden, width), nn.ReLU()), width)
+        replacement = config.build_feed_forward()
+        if replacement is None:
+            replacement = nn.Sequential(nn.Linear(hidden, width), nn.ReLU()), width
+        self.inner, width = replacement
         self.output = nn.Linear(width, hidden)
 
     def forward(self, X: Tensor) -> Tensor:

@@ -95,7 +95,9 @@ def _sum_fates(fates: dict[tuple | None, list[int]]) -> list[list]:
     """Sums [documents, bytes] by reasons, None for malformed lines, to sorted rows of the ledger."""
     sums = defaultdict(lambda: np.zeros(4, dtype=np.int64))
     for reasons, counts in fates.items():
-        keys = [("dropped", *reason) for reason in reasons or ()] or [("malformed", "", "")]
+        keys = [("malformed", "", "")]
+        if reasons is not None:
+            keys = [("dropped", *reason) for reason in reasons]
         sums[keys[0]][:2] += counts
         for key in keys:
             sums[key][2:] += counts

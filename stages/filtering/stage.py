@@ -12,7 +12,6 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain, islice
 from pathlib import Path
 
-import numpy as np
 import pandas as pd
 
 from stages.files.paths import CORPUS, FILTERED, LEDGER
@@ -184,8 +183,12 @@ def choose_documents(passed: list[int], settings: Filtering) -> list[Sequence[in
     limit = total if settings.documents is None else min(settings.documents, total)
     if settings.selection == "sample" and limit < total:
         return list(reading.split_by_shard(sample_numbers(total, limit, settings.seed), passed))
-    ends = np.minimum(np.cumsum(passed), limit)
-    return [range(taken) for taken in np.diff(ends, prepend=0)]
+    choices, left = [], limit
+    for number in passed:
+        taken = min(number, left)
+        choices.append(range(taken))
+        left -= taken
+    return choices
 
 
 def _gather_malformed(results: jobs.Results, sources: dict[str, list[origins.Origin]], target: Path) -> None:

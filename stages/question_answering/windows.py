@@ -87,7 +87,7 @@ def encode_questions(
             if answer and start <= answer[0] and answer[1] < end:
                 shift = begin - start
                 span = (answer[0] + shift, answer[1] + shift)
-            windows.append(Window(ids, begin, offsets[start:end], number, span))
+            windows.append(Window(ids=ids, begin=begin, offsets=offsets[start:end], question=number, span=span))
     return windows
 
 
