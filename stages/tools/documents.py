@@ -18,7 +18,7 @@ from transformers import PreTrainedTokenizerFast
 from stages.files.compression import zstd
 from stages.files.paths import FILTERED, TOKENIZER
 from stages.filtering import shards
-from stages.records import reading, records
+from stages.records import reading
 from stages.sequences.packing import ITEM
 from stages.tokenization.streams import tokenize_shard
 from stages.training.machine import measure_seconds
@@ -58,13 +58,22 @@ def prepare_tokenization(folder: Path) -> Ways:
 
 
 def write_documents(path: Path) -> None:
-    """Writes DOCUMENTS documents of data/filtered, repeated; seven of eight get a quality warning."""
+    """Writes DOCUMENTS documents of data/filtered, repeated, with new metadata as in OSCAR 23.01.
+
+    Seven of eight get a quality warning, because real corpora lose most documents.
+    """
     lines = list(chain.from_iterable(map(reading.read_lines, reading.list_shards(FILTERED))))
+    language = {"label": "en", "prob": 0.9}
     with reading.open_zstd_writer(path) as file:
         for number, line in enumerate(islice(cycle(lines), DOCUMENTS)):
-            # real corpora lose most documents
-            warnings = ["short_sentences"] if number % 8 else None
-            record = {"content": records.read_content(line), "metadata": {"quality_warnings": warnings}}
+            record = json.loads(line)
+            record["metadata"] = {
+                "identification": language,
+                "harmful_pp": None,
+                "quality_warnings": ["short_sentences"] if number % 8 else None,
+                "categories": None,
+                "sentence_identifications": [language] * len(record["content"].split("\n")),
+            }
             file.write(json.dumps(record, ensure_ascii=False).encode() + b"\n")
 
 
