@@ -1,7 +1,7 @@
 """The batches of pre-training: drawn from the seed and the step, cut into parts, and on a GPU prepared ahead."""
 
 from collections.abc import Callable
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor
 from typing import NamedTuple
 
 import torch
@@ -49,13 +49,10 @@ def draw_batch(run: PretrainingRun, corpus: Corpus, steps: int, step: int) -> Ba
         # The setting counts packed sequences; of shorter blocks, a part takes as many as have the same tokens.
         rows = min(rows, recipe.micro_batch_size * corpus.train.sequence_length // length)
     # A compiled loss computes lists of a fixed length, so that one compiled form serves all updates.
-    multiple = 1
-    if has_gpu():
-        multiple = count_padded(rows * length, recipe.mask_probability)
+    multiple = count_padded(rows * length, recipe.mask_probability) if has_gpu() else 1
     parts = []
     for seen, originals, chosen_part in zip(*(tensor.split(rows) for tensor in share), strict=True):
-        positions, targets = list_sparse_targets(originals, chosen_part, multiple)
-        parts.append((seen, positions, targets))
+        parts.append((seen, *list_sparse_targets(originals, chosen_part, multiple)))
     return Batch(parts, masked)
 
 
@@ -90,7 +87,8 @@ class Ahead:
     def __init__(self, draw: Callable[[int], Batch], steps: int):
         self._draw = draw
         self._steps = steps
-        self._prepared: dict[int, Future[Batch]] = {}
+        # the future of a batch by step
+        self._prepared = {}
         self._thread = ThreadPoolExecutor(1)
         if torch.cuda.is_available():
             # A new thread would use the first GPU, whatever the GPU of this process is.

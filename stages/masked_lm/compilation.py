@@ -7,15 +7,13 @@ from torch import nn
 
 from stages.masked_lm.loss import MaskedLMLoss
 
-RECOMPILATIONS = 128  # compiled models of one process; torch counts them together, because one code serves all
-
 
 def compile_loss(loss_of: MaskedLMLoss) -> nn.Module:
     """Compiles the loss of a model in two parts: the encoder, and the head with the cross-entropy.
 
-    PyTorch raises an error beyond RECOMPILATIONS models in a process.
+    PyTorch raises an error beyond 128 models in a process, counted together, because one code serves all.
     """
-    torch._dynamo.config.recompile_limit = RECOMPILATIONS
+    torch._dynamo.config.recompile_limit = 128
     # An error is better than a run that goes on uncompiled.
     torch._dynamo.config.fail_on_recompile_limit_hit = True
     # Compiled, the gradient of the embeddings would be an accumulating `index_put_`, which with deterministic kernels

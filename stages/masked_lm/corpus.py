@@ -30,13 +30,12 @@ class Corpus:
         """Opens a folder such as data/tokens, as stage tokenization writes it. ValueError for a missing or cut file."""
         index = read_index(folder)
         ids = index["special"]
-        unmasked = [ids[name] for name in ("[CLS]", "[SEP]", "[PAD]")]
         return cls(
             train=Sequences(folder, "train"),
             validation=Sequences(folder, "validation"),
             vocabulary_size=index["vocabulary_size"],
             mask_id=ids["[MASK]"],
-            special=torch.tensor(unmasked),
+            special=torch.tensor([ids[name] for name in ("[CLS]", "[SEP]", "[PAD]")]),
         )
 
 

@@ -10,7 +10,6 @@ from torch.nn import functional
 IGNORED = -100  # target of a padding position, as in PyTorch's own losses
 ROWS = 16  # rows of logits over BERT's vocabulary that fit into a core's cache
 ALIGNED = 64  # sizes of matrix products that suit a GPU are multiples of this number
-DEVIATIONS = 6  # a batch has more masked tokens than `count_padded` once in a billion batches
 
 
 def count_padded(tokens: int, share: float) -> int:
@@ -21,8 +20,9 @@ def count_padded(tokens: int, share: float) -> int:
     # Lists of equal length let compiled code run without compiling again. The number of chosen tokens is at most
     # binomial.
     mean = tokens * share
-    # 8,192 tokens and 0.15 give 1,229 on average, 1,423 with six standard deviations, and so the length 1,472.
-    largest = mean + DEVIATIONS * math.sqrt(mean * (1 - share))
+    # 8,192 tokens and 0.15 give 1,229 on average, 1,423 with six standard deviations, and so the length 1,472. A batch
+    # has more masked tokens than that once in a billion batches.
+    largest = mean + 6 * math.sqrt(mean * (1 - share))
     return math.ceil(largest / ALIGNED) * ALIGNED
 
 

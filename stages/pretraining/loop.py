@@ -29,9 +29,6 @@ from stages.training.distributed import count_processes, find_rank
 from stages.training.machine import measure_peak
 from stages.training.optimisation import Updates
 
-# Seconds between two writings of the table of all runs: for hundreds of runs, one takes a core a third of a second.
-JOIN_SECONDS = 10.0
-
 # The library would draw a bar for every file that it saves.
 logging.disable_progress_bar()
 
@@ -152,14 +149,13 @@ class Loop:
         recipe = trainer.run.training
         started = time.perf_counter() - progress["seconds"]
         self._begin_interval()
-        steps = Bar(
+        for step in Bar(
             range(progress["step"], trainer.steps),
             trainer.run.name,
             total=trainer.steps,
             initial=progress["step"],
             leave=False,
-        )
-        for step in steps:
+        ):
             # 1. Make the update.
             update = trainer.advance(step)
             done = step + 1
@@ -209,9 +205,8 @@ class Loop:
         run, corpus = self.trainer.run, self.trainer.corpus
         recipe, longest = run.training, corpus.train.sequence_length
         length = choose_length(recipe, step, self.trainer.steps, longest)
-        size = run.model.model_dump()
         per_token = count_training_operations(
-            run.variant, size, corpus.vocabulary_size, length, recipe.mask_probability
+            run.variant, run.model.model_dump(), corpus.vocabulary_size, length, recipe.mask_probability
         )
         return per_token * recipe.batch_size * longest
 
@@ -235,12 +230,11 @@ class Loop:
         }
         infinite = [f"{key} is {value}" for key, value in entry.items() if not math.isfinite(value)]
         if infinite:
-            where = f"pre-training {run.name}, step {progress['step']}"
-            listed = ", ".join(infinite)
-            raise ValueError(f"{where}: {listed}: the run has diverged; lower the rate")
-        entry["probes"] = {}
-        if run.training.probes:
-            entry["probes"] = measure_probes(model, corpus)
+            raise ValueError(
+                f"pre-training {run.name}, step {progress['step']}: {', '.join(infinite)}: the run has diverged; lower "
+                "the rate"
+            )
+        entry["probes"] = measure_probes(model, corpus) if run.training.probes else {}
         progress["log"].append(entry)
         # The sums of the training loss start anew.
         progress["loss"] = 0.0
@@ -267,7 +261,8 @@ def show_curves(
     try:
         write_table(folder / own, rows.drop(columns="probes"))
         with acquire_lock(folder / ".lock", wait=last):
-            is_old = not table.exists() or time.time() - table.stat().st_mtime > JOIN_SECONDS
+            # For hundreds of runs, writing the table takes a core a third of a second.
+            is_old = not table.exists() or time.time() - table.stat().st_mtime > 10
             if last or is_old:
                 paths = [folder / name for name in sorted({own, *run.curves})]
                 curves = [pd.read_csv(path) for path in paths if path.exists()]

@@ -49,8 +49,7 @@ def measure_scores(A: Tensor) -> dict[str, float]:
     """
     n = A.shape[-1]
     off_diagonal = ~torch.eye(n, dtype=torch.bool, device=A.device)
-    others = A.float()[..., off_diagonal]
-    others = others.unflatten(-1, (n, n - 1))
+    others = A.float()[..., off_diagonal].unflatten(-1, (n, n - 1))
     weights = torch.softmax(A.float(), dim=-1)
     return {
         "score_spread": others.std(-1).mean().item(),

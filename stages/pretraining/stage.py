@@ -64,25 +64,27 @@ def make_observations(run: PretrainingRun, log: list[dict]) -> Iterator[Observat
 def plan_runs(settings: Settings, models: list[tuple[str, str]]) -> list[PretrainingRun]:
     """Plans a run for every model (operator, size) and every pre-training seed; the runs of a model stand together."""
     seeds = settings.pretraining.seeds
-    all_models = product(settings.list_pretrained(), seeds)
-    curves = tuple(name_curve(operator, size, seed) for (operator, size), seed in all_models)
+    curves = tuple(
+        name_curve(operator, size, seed) for (operator, size), seed in product(settings.list_pretrained(), seeds)
+    )
     plan = []
     for (operator, size), seed in product(models, seeds):
         # Stage convergence fine-tunes from the models after these steps.
         steps = settings.convergence.steps
         # from the untrained model of the reference (step 0), stage finetuning computes a baseline
         saved_steps = (0, *steps) if operator == REFERENCE else steps
-        run = PretrainingRun(
-            operator=operator,
-            size=size,
-            model=settings.models[size],
-            variant=settings.select_variant(operator),
-            seed=seed,
-            training=settings.pretraining,
-            saved_steps=saved_steps,
-            curves=curves,
+        plan.append(
+            PretrainingRun(
+                operator=operator,
+                size=size,
+                model=settings.models[size],
+                variant=settings.select_variant(operator),
+                seed=seed,
+                training=settings.pretraining,
+                saved_steps=saved_steps,
+                curves=curves,
+            )
         )
-        plan.append(run)
     return plan
 
 
@@ -102,8 +104,8 @@ def publish_model(run: PretrainingRun, log: list[dict], source: Path, step: int,
     before = [entry for entry in log if entry["step"] <= step]
     measured = {}
     if before:
-        place_of_loss = ("held-out documents", f"after {before[-1]['step']} steps", "validation_loss")
-        measured[place_of_loss] = before[-1]["validation_loss"]
+        last = before[-1]
+        measured["held-out documents", f"after {last['step']} steps", "validation_loss"] = last["validation_loss"]
     title = f"BERT with {run.operator} attention"
     text = render_card(final, title, text, run.operator, run.variant, "fill-mask", measured)
     # hard links, where the file system has them
