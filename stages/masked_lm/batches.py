@@ -52,7 +52,8 @@ def draw_batch(run: PretrainingRun, corpus: Corpus, steps: int, step: int) -> Ba
     multiple = count_padded(rows * length, recipe.mask_probability) if has_gpu() else 1
     parts = []
     for seen, originals, chosen_part in zip(*(tensor.split(rows) for tensor in share), strict=True):
-        parts.append((seen, *list_sparse_targets(originals, chosen_part, multiple)))
+        positions, targets = list_sparse_targets(originals, chosen_part, multiple)
+        parts.append((seen, positions, targets))
     return Batch(parts, masked)
 
 

@@ -42,7 +42,7 @@ class WordMemory:
     def _forget(self) -> None:
         special = [self._tokenizer.token_to_id(token) for token in ("[CLS]", "[SEP]")]
         # [CLS] and [SEP] are numbers 0 and 1; a new word gets the next number
-        self._numbers = defaultdict(count(len(special)).__next__)
+        self._numbers = defaultdict(count(2).__next__)
         self._characters = 0
         self._ids = np.array(special, dtype=ITEM)
         # for each number: place of the first id, number of ids, letters, letters in unknown words

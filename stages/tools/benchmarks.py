@@ -41,8 +41,6 @@ from stages.tools import documents, peers, stock
 from stages.training.machine import call_in_turn, compute_median_ratio, measure_peak, measure_seconds
 from stages.training.optimisation import find_device, has_gpu, open_autocast
 
-# Share of the float32 peak. A lower bfloat16 peak means emulation, with which an epoch would take minutes.
-EMULATED = 0.25
 # rates of dropout on the attention weights: BERT's, and none
 DROPOUTS = (0.1, 0.0)
 # added to the score of a token with itself: the softmax gives a weight of 0
@@ -69,8 +67,8 @@ def find_precisions() -> tuple[str, ...]:
     """Finds the precisions to compare: bfloat16 on a GPU; on a CPU float32, and bfloat16 if native."""
     if has_gpu():
         return ("bfloat16",)
-    # A CPU without bfloat16 emulates the matrix products.
-    if measure_peak("bfloat16") > EMULATED * measure_peak("float32"):
+    # A CPU without bfloat16 emulates the matrix products, with which an epoch would take minutes.
+    if measure_peak("bfloat16") > 0.25 * measure_peak("float32"):
         return PRECISIONS
     return ("float32",)
 

@@ -95,8 +95,7 @@ def look_up_saved(operator: str) -> float:
 
 def look_up_attention(operator: str, size: str = "base") -> str:
     """Looks up the per cent of the parameters of attention that an operator saves."""
-    path = "own_score/8_tokens/summaries.csv"
-    row = look_up(path, metric="block_saved_percent", operator=operator, size=size)
+    row = look_up("own_score/8_tokens/summaries.csv", metric="block_saved_percent", operator=operator, size=size)
     return f"{row['mean']:.0f} %"
 
 
