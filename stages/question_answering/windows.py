@@ -87,7 +87,14 @@ def encode_questions(
             if answer and start <= answer[0] and answer[1] < end:
                 shift = begin - start
                 span = (answer[0] + shift, answer[1] + shift)
-            windows.append(Window(ids=ids, begin=begin, offsets=offsets[start:end], question=number, span=span))
+            window = Window(
+                ids=ids,
+                begin=begin,
+                offsets=offsets[start:end],
+                question=number,
+                span=span,
+            )
+            windows.append(window)
     return windows
 
 

@@ -17,9 +17,6 @@ from stages.schema.training_sections import Finetuning
 from stages.schema.training_sections import Training as Recipe
 from stages.tools.peers import Training
 
-# Share of the steps of a fine-tuning
-WARMUP = 0.1
-
 
 def configure_stock_bert(size: dict[str, int], recipe: Recipe, **others: int | str) -> dict:
     """Builds the configuration of stock BERT with the dropout of a recipe, as fields of BertConfig by name.
@@ -90,7 +87,8 @@ def describe_finetuning(
         tokenizer=None,
         precision=recipe.precision,
         batch_size=recipe.batch_size,
-        schedule={"learning_rate": recipe.learning_rates[0], "warmup_steps": WARMUP},
+        # 0.1: a share of the steps
+        schedule={"learning_rate": recipe.learning_rates[0], "warmup_steps": 0.1},
     )
 
 
