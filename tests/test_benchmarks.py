@@ -20,7 +20,7 @@ def test_every_block_is_timed_beside_stock_bert():
 @pytest.mark.usefixtures("in_an_empty_folder")
 def test_documents_without_metadata_are_filtered_and_tokenized_alike_in_both_ways(monkeypatch, capsys):
     monkeypatch.setattr(documents, "DOCUMENTS", 40)
-    shard = toy_shards.write_shard([write_record(PlainDocument("a cat, a mat. " * 99))] * 3)
+    shard = toy_shards.write_shard([write_record(PlainDocument("a cat, a [MASK]. " * 99))] * 3)
     FILTERED.parent.mkdir()
     shard.parent.rename(FILTERED)
     TOKENIZER.parent.mkdir(parents=True)

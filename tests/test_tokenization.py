@@ -342,7 +342,6 @@ TRAIN = """
 import sys
 from pathlib import Path
 from stages.tokenization import vocabulary
-from stages.tokenization.encoding import WordMemory
 vocabulary.train_tokenizer([Path(sys.argv[1])], 300)
 """
 

@@ -185,7 +185,7 @@ def _read_entries(path: Path, rejected: dict, required: bool) -> Iterator[str]:
             yield entry
             continue
         rejected["no_entries"] += 1
-        # a record quotes five
+        # the record of the run quotes the first five
         if rejected["no_entries"] <= 5:
             rejected["first_no_entries"].append(f"{path}, line {number}: {quote_value(written)}")
     # only domains, because UT1 has categories whose `urls` are empty

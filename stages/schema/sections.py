@@ -48,7 +48,7 @@ def _make_distinct(values: object) -> object:
 
 
 def _require_filled(values: object) -> object:
-    """Returns a value that is no empty list."""
+    """Returns the values; ValueError for an empty list."""
     if values == []:
         raise ValueError("the list is empty; name at least one value")
     return values

@@ -76,7 +76,7 @@ def time_pretraining(settings: Settings, size: str) -> tuple[list[Observation], 
 
 
 def time_finetuning(settings: Settings, size: str, task: str) -> Iterator[Observation]:
-    """Times epochs of fine-tuning on a GLUE task; returns rows of `seconds_per_epoch` by operator and round."""
+    """Times epochs of fine-tuning on a GLUE task; yields rows of `seconds_per_epoch` by operator and round."""
     recipe = settings.finetuning[settings.timing.protocol].model_copy(update={"epochs": 1})
     examples = finetuning.encode_table(TASK_FOLDER / task / "train.parquet", TOKENIZER, recipe.maximum_length)
     model = settings.models[size].model_dump()
@@ -91,7 +91,7 @@ def time_finetuning(settings: Settings, size: str, task: str) -> Iterator[Observ
 
 
 def time_translation(settings: Settings, protocol: str) -> Iterator[Observation]:
-    """Times training steps of the operators of a protocol of `translation`; returns rows of `seconds_per_step`."""
+    """Times training steps of the operators of a protocol of `translation`; yields rows of `seconds_per_step`."""
     recipe = settings.translation.protocols[protocol]
     calls = {}
     for operator in recipe.operators:

@@ -10,11 +10,11 @@ from tokenizers import Tokenizer, models, normalizers, pre_tokenizers
 
 from stages.sequences.packing import ITEM
 
-# characters of remembered words, some 100 MB in all; then all words are forgotten
+# characters of remembered words, some 100 MB in all; the next batch then begins with an empty memory
 MEMORY = 1 << 22
 # new words that are encoded as one text
 GROUP = 64
-# frequent ones; BERT takes each for a word, so with spaces around, "word," needs no memory beside "word"
+# Frequent characters, each of which BERT takes for a word. Put between spaces, "word," needs no memory beside "word".
 PUNCTUATION = ",.()\"-':;"
 
 
@@ -30,7 +30,8 @@ class WordMemory:
     """Encodes parts of documents as streams of ids, and remembers the ids of words.
 
     BERT's normalizer and pre-tokenizer look at no character across a space or beside punctuation, so the ids of a text
-    are those of its words in turn. A tokenizer of another kind encodes whole texts.
+    are those of its words in turn. A tokenizer of another kind encodes whole texts. `encode_special_tokens` of the
+    tokenizer must be true: special tokens in a text are words.
     """
 
     def __init__(self, tokenizer: Tokenizer):
@@ -88,7 +89,7 @@ class WordMemory:
         texts = [" ".join(words[i : i + together]) for i in range(0, len(words), together)]
         encodings = self._tokenizer.encode_batch(texts, add_special_tokens=False)
         ids = np.concatenate([np.array(encoding.ids, dtype=ITEM) for encoding in encodings])
-        # as if all words were one text, with a space after each word
+        # places of the ends of words, and of the beginnings of texts, if all words stood in one text
         spaces = np.cumsum([len(word) + 1 for word in words])
         places = np.cumsum([0, *(len(text) + 1 for text in texts[:-1])])
         offsets = np.concatenate([np.array(encoding.offsets).reshape(-1, 2) for encoding in encodings])

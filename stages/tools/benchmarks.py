@@ -3,7 +3,7 @@
     python -m stages.tools.benchmarks training       # our steps and epochs; Hugging Face's Trainer
     python -m stages.tools.benchmarks attention      # blocks of attention; stock BERT and PyTorch's own module
     python -m stages.tools.benchmarks filtering      # stage filtering; the json module
-    python -m stages.tools.benchmarks tokenization   # stage tokenization; datasets.map and group_texts
+    python -m stages.tools.benchmarks tokenization   # stage tokenization; datasets.map
 
 All implementations are timed in turn, round by round. A ratio is the median over rounds of the ratio within a round.
 All but `attention` read the data of a finished run; `training` reads params.yaml, too.

@@ -1,6 +1,6 @@
 """Compares the speed of stages `filtering` and `tokenization` with common implementations, on one core.
 
-Both read documents of a finished run of `filtering`; ValueError if both ways differ in the outputs.
+The documents are from a finished run of `filtering`. ValueError if the outputs of stage and peer differ.
 """
 
 import io
@@ -18,7 +18,7 @@ from transformers import PreTrainedTokenizerFast
 from stages.files.compression import zstd
 from stages.files.paths import FILTERED, TOKENIZER
 from stages.filtering import shards
-from stages.records import reading
+from stages.records import reading, records
 from stages.sequences.packing import ITEM
 from stages.tokenization.streams import tokenize_shard
 from stages.training.machine import measure_seconds
@@ -49,7 +49,7 @@ def prepare_tokenization(folder: Path) -> Ways:
     shard = reading.list_shards(FILTERED)[0]
     settings = {"shard": str(shard), "tokenizer": str(TOKENIZER), "validation": [], "cut": None}
     ours = partial(tokenize_shard, settings, folder)
-    theirs = partial(tokenize_with_datasets, shard, folder / "cache")
+    theirs = partial(tokenize_with_datasets, shard)
     ours()
     ids = np.concatenate(theirs().with_format("numpy")[:]["input_ids"])
     if not np.array_equal(np.fromfile(folder / "train.bin", dtype=ITEM), ids):
@@ -62,10 +62,10 @@ def write_documents(path: Path) -> None:
 
     Seven of eight get a quality warning, because real corpora lose most documents.
     """
-    lines = list(chain.from_iterable(map(reading.read_lines, reading.list_shards(FILTERED))))
+    lines = cycle(chain.from_iterable(map(reading.read_lines, reading.list_shards(FILTERED))))
     language = {"label": "en", "prob": 0.9}
     with reading.open_zstd_writer(path) as file:
-        for number, line in enumerate(islice(cycle(lines), DOCUMENTS)):
+        for number, line in enumerate(islice(lines, DOCUMENTS)):
             record = json.loads(line)
             record["metadata"] = {
                 "identification": language,
@@ -81,7 +81,7 @@ def filter_with_json(shard: Path, kept: Path) -> Path:
     """Writes records without a quality warning anew; returns the file of these records."""
     with (
         io.BufferedReader(zstd.open(shard), 1 << 20) as lines,
-        zstd.open(kept, "wt", encoding="utf-8") as file,
+        zstd.open(kept, "wt", level=shards.LEVEL, encoding="utf-8") as file,
     ):
         for line in lines:
             record = json.loads(line)
@@ -98,19 +98,15 @@ def filter_with_stage(shard: Path, folder: Path) -> Path:
     return folder / shards.PASSED
 
 
-def tokenize_with_datasets(shard: Path, cache: Path) -> Any:
+def tokenize_with_datasets(shard: Path) -> Any:
     """Tokenizes as Hugging Face's run_mlm.py does, without cutting sequences; returns a Dataset."""
     # loading takes some seconds
-    from datasets import disable_progress_bars, load_dataset
+    from datasets import Dataset, disable_progress_bars
 
     disable_progress_bars()
-    tokenizer = PreTrainedTokenizerFast(tokenizer_file=str(TOKENIZER), model_max_length=1 << 30)
-    texts = load_dataset("json", data_files=str(shard), split="train", cache_dir=str(cache))
-    return texts.map(
-        tokenizer,
-        batched=True,
-        input_columns="content",
-        remove_columns=texts.column_names,
-        # a round must not reuse the result of the round before
-        load_from_cache_file=False,
+    # `split_special_tokens`: [MASK] in a text is a word, not the token
+    tokenizer = PreTrainedTokenizerFast(
+        tokenizer_file=str(TOKENIZER), model_max_length=1 << 30, split_special_tokens=True
     )
+    texts = Dataset.from_dict({"content": list(map(records.read_content, reading.read_lines(shard)))})
+    return texts.map(tokenizer, batched=True, input_columns="content", remove_columns="content")
