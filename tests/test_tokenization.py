@@ -153,34 +153,17 @@ def test_missing_sequences_are_named(packed, folder, message):
 
 
 def make_variants() -> list[Tokenizer]:
-    """An uncased and a cased tokenizer; and tokenizers that keep "b," or "a b" together."""
+    """BERT's uncased tokenizer, two with other normalizers, and tokenizers that keep "b," or "a b" together."""
     pieces = ["a", "b", "##a", "ab", "A", "\u00e9", "\u4e2d", ",", "b,", "##\u0301"]
-    uncased, cased, other, added = [make_tokenizer(*pieces) for _ in range(4)]
+    uncased, cased, raw, other, added = [make_tokenizer(*pieces) for _ in range(5)]
     cased.normalizer = normalizers.BertNormalizer(lowercase=False)
+    raw.normalizer = normalizers.BertNormalizer(clean_text=False, handle_chinese_chars=False, strip_accents=False)
     other.pre_tokenizer = pre_tokenizers.WhitespaceSplit()
     added.add_tokens(["a b"])
-    return [uncased, cased, other, added]
+    return [uncased, cased, raw, other, added]
 
 
-PARTS = [
-    "a",
-    "b",
-    "ab",
-    "Ab",
-    "A,",
-    "b, ",
-    "a b",
-    "\u00e9",
-    "e\u0301",
-    "\u0301",
-    "\u4e2d",
-    "[MASK]",
-    "-",
-    " ",
-    "\n",
-    "\x1c",
-    "\xa0",
-]
+PARTS = [*"ab- \n\t\x1c\x85\xa0\u3000\u0301\u00e9\u4e2d", "ab", "Ab", "A,", "b, ", "a b", "e\u0301", "[MASK]"]
 
 
 @hypothesis.settings(deadline=None)
@@ -200,6 +183,8 @@ def test_words_in_memory_and_documents_in_pieces_have_the_tokens_of_the_text(tex
     for text in map("".join, texts):
         parts = list(tokens.cut_pieces(text, longest))
         assert "".join(part.text for part in parts) == text
+        assert [part.begins for part in parts] == [True] + [False] * (len(parts) - 1)
+        assert [part.ends for part in parts] == [False] * (len(parts) - 1) + [True]
         batch += parts
         encoding = tokenizer.encode(text)
         ids += encoding.ids

@@ -64,10 +64,11 @@ def make_checks(raw: pd.DataFrame) -> pd.DataFrame:
     for entry in read_content("checks")["readings"]:
         verdict = Statement[entry["verdict"]]
         findings.append(Finding(**entry | {"verdict": verdict}, by="reading"))
-    # The checks of a module are its generators, in the order of the file.
+    # The checks of a module are its own generators, in the order of the file.
     for part in PARTS:
         for check in filter(isgeneratorfunction, vars(part).values()):
-            findings += check(raw) if part is released else check()
+            if check.__module__ == part.__name__:
+                findings += check(raw) if part is released else check()
     frame = pd.DataFrame(findings)
     prefix = frame["check"].str.partition(".")[0]
     frame = frame.assign(source=prefix.map(SOURCES), order=prefix.map(list(SOURCES).index))

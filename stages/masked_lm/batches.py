@@ -1,7 +1,7 @@
 """The batches of pre-training: drawn from the seed and the step, cut into parts, and on a GPU prepared ahead."""
 
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from typing import NamedTuple
 
 import torch
@@ -88,8 +88,7 @@ class Ahead:
     def __init__(self, draw: Callable[[int], Batch], steps: int):
         self._draw = draw
         self._steps = steps
-        # the future of a batch by step
-        self._prepared = {}
+        self._prepared: dict[int, Future[Batch]] = {}
         self._thread = ThreadPoolExecutor(1)
         if torch.cuda.is_available():
             # A new thread would use the first GPU, whatever the GPU of this process is.

@@ -71,9 +71,9 @@ def render_panels(kind: str, rows: pd.DataFrame, across: int, share: bool) -> di
 
 def find_height(kind: str, rows: pd.DataFrame) -> float:
     """Finds the height of a panel in inches, which follows from the number of its rows and marks."""
+    # inches below the frame: of a panel of curves, of a line of bars or of a matrix, of a row of intervals, of a mark
     if kind == "curve":
         return FRAME + 1.3
-    # lines of bars or of a matrix
     if kind != "interval":
         return FRAME + 0.2 * rows["row"].nunique()
     marks = rows[["row", "mark", "text"]].drop_duplicates().groupby("row").size()

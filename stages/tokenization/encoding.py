@@ -89,21 +89,21 @@ class WordMemory:
         texts = [" ".join(words[i : i + together]) for i in range(0, len(words), together)]
         encodings = self._tokenizer.encode_batch(texts, add_special_tokens=False)
         ids = np.concatenate([np.array(encoding.ids, dtype=ITEM) for encoding in encodings])
-        # places of the ends of words, and of the beginnings of texts, if all words stood in one text
-        spaces = np.cumsum([len(word) + 1 for word in words])
-        places = np.cumsum([0, *(len(text) + 1 for text in texts[:-1])])
+        # where words end and texts begin, if all words stood in one text
+        word_ends = np.cumsum([len(word) + 1 for word in words])
+        text_begins = np.cumsum([0, *(len(text) + 1 for text in texts[:-1])])
         offsets = np.concatenate([np.array(encoding.offsets).reshape(-1, 2) for encoding in encodings])
-        begins = offsets[:, 0] + np.repeat(places, [len(encoding) for encoding in encodings])
-        owners = np.searchsorted(spaces, begins, side="right")
+        begins = offsets[:, 0] + np.repeat(text_begins, [len(encoding) for encoding in encodings])
+        owners = np.searchsorted(word_ends, begins, side="right")
         lengths = np.bincount(owners, minlength=len(words))
-        characters = (offsets[:, 1] - offsets[:, 0]) * (ids == self._unknown)
-        unknown_letters = np.bincount(owners, characters, minlength=len(words))
+        unknown = (offsets[:, 1] - offsets[:, 0]) * (ids == self._unknown)
+        unknown_letters = np.bincount(owners, unknown, minlength=len(words))
         letters = [len("".join(word.split())) for word in words]
         firsts = len(self._ids) + np.cumsum(lengths) - lengths
         rows = np.column_stack([firsts, lengths, letters, unknown_letters])
         self._table = np.concatenate([self._table, rows.astype(np.int32)])
         self._ids = np.concatenate([self._ids, ids])
-        self._characters += int(spaces[-1])
+        self._characters += int(word_ends[-1])
 
 
 def splits_at_spaces(tokenizer: Tokenizer) -> bool:

@@ -127,11 +127,11 @@ def compare_in_turn(
     }
 
 
-def time_documents(prepare: Callable[[Path], documents.Ways], work: str, peer: str, rounds: int) -> None:
+def time_documents(prepare: Callable[[Path], documents.Both], peer: str, rounds: int) -> None:
     """Prints the speed of a stage that reads documents beside a peer."""
     with TemporaryDirectory() as folder:
-        ours, theirs = prepare(Path(folder))
-        row = compare_in_turn(work, ours, theirs, peer, rounds)
+        ours, theirs = [partial(measure_seconds, call) for call in prepare(Path(folder))]
+        row = compare_in_turn("documents", ours, theirs, peer, rounds)
     print(pd.DataFrame([row]).to_string(index=False))
 
 
@@ -239,8 +239,8 @@ def run_block(block: nn.Module, X: Tensor, precision: str) -> None:
 BENCHMARKS = {
     "training": time_training,
     "attention": time_attention,
-    "filtering": partial(time_documents, documents.prepare_filtering, "100,000 documents", "json"),
-    "tokenization": partial(time_documents, documents.prepare_tokenization, "the first shard", "datasets.map"),
+    "filtering": partial(time_documents, documents.prepare_filtering, "json"),
+    "tokenization": partial(time_documents, documents.prepare_tokenization, "datasets.map"),
 }
 
 

@@ -10,7 +10,6 @@ from collections.abc import Callable
 from functools import partial
 from itertools import chain, cycle, islice
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from transformers import PreTrainedTokenizerFast
@@ -21,29 +20,28 @@ from stages.filtering import shards
 from stages.records import reading, records
 from stages.sequences.packing import ITEM
 from stages.tokenization.streams import tokenize_shard
-from stages.training.machine import measure_seconds
 
-# functions that return the seconds of our way and of the other way
-Ways = tuple[Callable[[], float], Callable[[], float]]
+# the stage's work and the peer's work
+Both = tuple[Callable[[], object], Callable[[], object]]
 # documents that are filtered
 DOCUMENTS = 100_000
 
 
-def prepare_filtering(folder: Path) -> Ways:
-    """Prepares the timing of stage `filtering`, and of the json module."""
+def prepare_filtering(folder: Path) -> Both:
+    """Prepares the work of stage `filtering`, and of the json module."""
     shard = folder / "shard.jsonl.zst"
     write_documents(shard)
     ours = partial(filter_with_stage, shard, folder)
     theirs = partial(filter_with_json, shard, folder / "plain.jsonl.zst")
-    # a faster way that keeps other documents would not be comparable
+    # faster work that keeps other documents would not be comparable
     if list(reading.read_lines(ours())) != list(reading.read_lines(theirs())):
-        raise ValueError("both ways of filtering must keep the same documents")
-    return partial(measure_seconds, ours), partial(measure_seconds, theirs)
+        raise ValueError("stage and peer must keep the same documents")
+    return ours, theirs
 
 
-def prepare_tokenization(folder: Path) -> Ways:
-    """Prepares the timing of stage `tokenization`, and of datasets.map, on the first shard of data/filtered."""
-    # both ways use a single core
+def prepare_tokenization(folder: Path) -> Both:
+    """Prepares the work of stage `tokenization`, and of datasets.map, on the first shard of data/filtered."""
+    # a single core for stage and peer
     os.environ["TOKENIZERS_PARALLELISM"] = "false"
     # no document is repeated, because a repeated document would have no new words
     shard = reading.list_shards(FILTERED)[0]
@@ -53,8 +51,8 @@ def prepare_tokenization(folder: Path) -> Ways:
     ours()
     ids = np.concatenate(theirs().with_format("numpy")[:]["input_ids"])
     if not np.array_equal(np.fromfile(folder / "train.bin", dtype=ITEM), ids):
-        raise ValueError("both ways of tokenizing must give the same tokens")
-    return partial(measure_seconds, ours), partial(measure_seconds, theirs)
+        raise ValueError("stage and peer must give the same tokens")
+    return ours, theirs
 
 
 def write_documents(path: Path) -> None:
@@ -80,7 +78,7 @@ def write_documents(path: Path) -> None:
 def filter_with_json(shard: Path, kept: Path) -> Path:
     """Writes records without a quality warning anew; returns the file of these records."""
     with (
-        io.BufferedReader(zstd.open(shard), 1 << 20) as lines,
+        io.BufferedReader(zstd.open(shard), 1_000_000) as lines,
         zstd.open(kept, "wt", level=shards.LEVEL, encoding="utf-8") as file,
     ):
         for line in lines:
@@ -98,7 +96,7 @@ def filter_with_stage(shard: Path, folder: Path) -> Path:
     return folder / shards.PASSED
 
 
-def tokenize_with_datasets(shard: Path) -> Any:
+def tokenize_with_datasets(shard: Path):
     """Tokenizes as Hugging Face's run_mlm.py does, without cutting sequences; returns a Dataset."""
     # loading takes some seconds
     from datasets import Dataset, disable_progress_bars
