@@ -26,11 +26,10 @@ from stages.records.records import PlainDocument
 from stages.schema.sections import Tokenization
 from stages.schema.settings import load_settings
 from stages.sequences import packing
-from stages.tokenization import encoding as encoding_of_words
 from stages.tokenization import stage as tokenization
 from stages.tokenization import streams as tokens
 from stages.tokenization import vocabulary
-from stages.tokenization.encoding import WordMemory
+from stages.tokenization.encoding import WordMemory, splits_at_spaces
 from tests import toy_shards
 from tests.toy_settings import LAPTOP
 
@@ -176,7 +175,7 @@ PARTS = [*"ab- \n\t\x1c\x85\xa0\u3000\u0301\u00e9\u4e2d", "ab", "Ab", "A,", "b, 
 def test_words_in_memory_and_documents_in_pieces_have_the_tokens_of_the_text(texts, longest, tokenizer, remembered):
     tokenizer.encode_special_tokens = True
     # other tokenizers may take both sides of a space for one token
-    longest = longest if encoding_of_words.splits_at_spaces(tokenizer) else 1 << 20
+    longest = longest if splits_at_spaces(tokenizer) else 1 << 20
     batch = []
     ids = []
     letters = unknown = 0
@@ -190,7 +189,7 @@ def test_words_in_memory_and_documents_in_pieces_have_the_tokens_of_the_text(tex
         ids += encoding.ids
         letters += len("".join(text.split()))
         unknown += sum(end - begin for i, (begin, end) in zip(encoding.ids, encoding.offsets, strict=True) if i == 1)
-    with mock.patch.object(encoding_of_words, "MEMORY", remembered):
+    with mock.patch("stages.tokenization.encoding.MEMORY", remembered):
         memory = WordMemory(tokenizer)
         for _ in range(2):
             found = memory.encode(batch)

@@ -14,7 +14,7 @@ from stages.sequences.packing import ITEM
 MEMORY = 1 << 22
 # new words that are encoded as one text
 GROUP = 64
-# Frequent characters, each of which BERT takes for a word. Put between spaces, "word," needs no memory beside "word".
+# Frequent characters that BERT takes for words. With spaces around them, "word," is not remembered beside "word".
 PUNCTUATION = ",.()\"-':;"
 
 

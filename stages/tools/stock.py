@@ -48,17 +48,16 @@ def describe_pretraining(run: PretrainingRun, corpus: Corpus, tokenizer: Path, s
         # [CLS], [SEP] and [PAD]; packed sequences have no [PAD]
         special = np.isin(ids, corpus.special.numpy()).astype(int)
         examples.append({"input_ids": ids, "token_type_ids": np.zeros_like(ids), "special_tokens_mask": special})
-    words = {
-        "tokenizer_file": str(tokenizer.resolve()),
-        # no attention_mask: packed sequences have no padding, and a mask would slow compiled attention down
-        "model_input_names": ["input_ids", "token_type_ids"],
-        **SPECIAL,
-    }
     return Training(
         model="BertForMaskedLM",
         configuration=configure_stock_bert(run.model.model_dump(), recipe, vocab_size=corpus.vocabulary_size),
         examples=examples,
-        tokenizer=words,
+        tokenizer={
+            "tokenizer_file": str(tokenizer.resolve()),
+            # no attention_mask: packed sequences have no padding, and a mask would slow compiled attention down
+            "model_input_names": ["input_ids", "token_type_ids"],
+            **SPECIAL,
+        },
         precision=recipe.precision,
         batch_size=together,
         schedule={"gradient_accumulation_steps": recipe.batch_size // together},
