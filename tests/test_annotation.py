@@ -226,16 +226,16 @@ def test_a_list_that_is_a_broken_link_is_named(tmp_path):
     root = write_lists(tmp_path / "ut1", {"adult/urls": "a.org/b"})
     (root / "adult" / "domains").symlink_to("nowhere")
     with pytest.raises(ValueError, match="adult/domains: a link to nowhere, which does not exist"):
-        blocklists.find_folders(root)
+        blocklists.find_lists(root)
 
 
 def test_links_and_folders_without_lists_are_no_categories(tmp_path):
     root = write_lists(tmp_path / "ut1", {"adult/domains": "a.org", "empty/usage": "black"})
     (root / "porn").symlink_to(root / "adult")
-    assert list(blocklists.find_folders(root)) == ["adult"]
+    assert list(blocklists.find_lists(root)) == ["adult"]
     for nothing in (root / "empty", root / "nowhere"):
         with pytest.raises(ValueError, match="filtering.annotation.blocklists: .*no folder with a file `domains`"):
-            blocklists.find_folders(nothing)
+            blocklists.find_lists(nothing)
 
 
 def test_an_entry_takes_nine_bytes(tmp_path):
@@ -250,7 +250,7 @@ def test_every_entry_of_the_real_lists_is_found_under_its_category(tmp_path, sha
     root = shared_data / "ut1"
     assert blocklists.compile_lists({"root": str(root)}, tmp_path)["no_entries"] == 0
     found = Blocklist(tmp_path)
-    categories = blocklists.find_folders(root)
+    categories = blocklists.find_lists(root)
     assert set(categories) == set(EXCLUDED)
     for category, files in categories.items():
         for path in files:

@@ -199,7 +199,7 @@ def test_words_in_memory_and_documents_in_pieces_have_the_tokens_of_the_text(tex
 @pytest.mark.parametrize("characters", [1 << 20, 10])
 @pytest.mark.parametrize("count", [25, 20, 9])
 def test_a_partial_block_is_dropped_per_batch_of_documents_as_the_authors_do(monkeypatch, tmp_path, count, characters):
-    monkeypatch.setattr(tokens, "CUT_DOCUMENTS", 10)
+    monkeypatch.setattr(tokens, "DROP_EVERY", 10)
     # documents of more characters come in pieces, of which some batches hold no end
     monkeypatch.setattr(tokens, "BATCH", characters)
     monkeypatch.setattr(tokens, "cut_pieces", partial(tokens.cut_pieces, longest=characters))

@@ -69,7 +69,7 @@ def build_ledger(claims: list[dict], sources: ClaimSources) -> pd.DataFrame:
 
     Args:
         claims: the entries of data/published/claims.yaml.
-        sources: the data of this run and of the papers.
+        sources: all data that claims are judged by.
 
     Returns:
         A row of texts per claim and kind of evidence (`ledger`). `numbers` is the verdict on the printed numbers;
@@ -79,13 +79,13 @@ def build_ledger(claims: list[dict], sources: ClaimSources) -> pd.DataFrame:
     rows = []
     for claim in claims:
         described = _describe_claim(claim, sources.checks)
-        for ledger, findings in _find_evidence(claim, rules, sources).items():
+        for evidence, findings in _find_evidence(claim, rules, sources).items():
             estimates = [finding.estimate for finding in findings]
             reasons = dict.fromkeys(finding.reason for finding in findings)
             judged = {
-                "ledger": ledger,
-                # A claim about operators fails at the first comparison that refutes the claim.
-                "verdict": decide_claim(findings, in_part=ledger == COUNTS),
+                "ledger": evidence,
+                # Only counts can hold partly; other claims fail as soon as one comparison refutes them.
+                "verdict": decide_claim(findings, in_part=evidence == COUNTS),
                 "because": " ".join(filter(None, reasons)),
                 "estimate": "; ".join(filter(None, estimates)),
             }

@@ -114,10 +114,10 @@ def weigh_values(
 
 def mask_scores(scores: Tensor, mask: Mask) -> Tensor:
     """Hides keys in scores [batch, heads, n, m]: False gives the lowest finite number, numbers are added."""
-    # The number is finite, because a softmax over hidden keys only would give NaN at minus infinity.
     if mask is None:
         return scores
     if mask.dtype == torch.bool:
+        # At minus infinity, a softmax over hidden keys only would give NaN.
         return scores.masked_fill(~mask, torch.finfo(scores.dtype).min)
     return scores + mask
 

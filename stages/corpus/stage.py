@@ -89,14 +89,13 @@ def _plan_parts(
     """Returns [file, start, stop] for each file with some of documents [first, last), counted through all files."""
     # Documents [2, 5) of files a and b, with 3 and 5 documents, are [["a", 2, 3], ["b", 0, 2]].
     parts = []
-    # The number of documents in the files before this file.
-    before = 0
+    documents_before = 0
     for path, count in zip(files, counts, strict=True):
-        start = max(first - before, 0)
-        stop = min(last - before, count)
+        start = max(first - documents_before, 0)
+        stop = min(last - documents_before, count)
         if start < stop:
             parts.append([str(path), start, stop])
-        before += count
+        documents_before += count
     return parts
 
 

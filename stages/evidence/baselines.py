@@ -220,8 +220,8 @@ def add_baselines(rows: pd.DataFrame, baselines: pd.DataFrame, value: str = "val
     """Adds the scores of two baselines, and whether the score is at chance, to every score of a model.
 
     Args:
-        rows: scores of models, as in `look_up_scores`.
-        baselines: the scores of all baselines.
+        rows: scores of models, with the columns that `look_up_scores` needs.
+        baselines: the scores of baselines.
         value: the name of the column of scores.
 
     Returns:

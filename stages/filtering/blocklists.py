@@ -30,7 +30,7 @@ from stages.records import reading
 LISTS = ("domains", "urls")
 HASHES, NUMBERS, NAMES = "hashes.npy", "numbers.npy", "names.json"
 # largest number of categories, because an entry keeps the number of the category in one byte
-CATEGORIES = 256
+MAX_CATEGORIES = 256
 SCHEME = re.compile(r"^[a-z][a-z0-9+.-]*://", re.IGNORECASE)
 # an IPv6 address without brackets has no port
 PORT = re.compile(r"^(\[.*]|[^:]*):\d*$")
@@ -42,7 +42,7 @@ ENTRY = re.compile(r"[a-z0-9_-]+(\.[a-z0-9_-]+)+(/\S*)?")
 CELL = re.compile(r"""^(["'])(.*)\1$""")
 
 
-def find_folders(root: Path) -> dict[str, list[Path]]:
+def find_lists(root: Path) -> dict[str, list[Path]]:
     """Finds the categories below a folder of blocklists: the paths of the lists by category, sorted by name.
 
     ValueError if there is no category, there are more than 256, or a list is a broken link.
@@ -63,10 +63,10 @@ def find_folders(root: Path) -> dict[str, list[Path]]:
             f"filtering.annotation.blocklists: {root} has no folder with a file `domains` or `urls`; unpack the UT1 "
             "lists there (one folder per category), or set the key to null"
         )
-    if len(categories) > CATEGORIES:
+    if len(categories) > MAX_CATEGORIES:
         raise ValueError(
-            f"filtering.annotation.blocklists: {root} has {len(categories)} categories, more than {CATEGORIES}; keep "
-            "only the categories of filtering.excluded_categories"
+            f"filtering.annotation.blocklists: {root} has {len(categories)} categories, more than {MAX_CATEGORIES}; "
+            "keep only the categories of filtering.excluded_categories"
         )
     return categories
 
@@ -86,7 +86,7 @@ def compile_lists(settings: dict, folder: Path) -> dict:
     Raises:
         ValueError: a line is not UTF-8, or a category's first list has no entry.
     """
-    categories = find_folders(Path(settings["root"]))
+    categories = find_lists(Path(settings["root"]))
     counts, hashes = {}, []
     rejected = {"no_entries": 0, "first_no_entries": []}
     for category, files in categories.items():
@@ -195,11 +195,11 @@ def _read_entries(path: Path, rejected: dict, required: bool) -> Iterator[str]:
 
 def _read_entry(line: str) -> str:
     """Normalises a line: "0.0.0.0 *.A.org" gives "a.org", "a.org/b?c" gives "a.org/b"; no entry gives ""."""
-    # a star for every page stands for the site; prefixes of longer paths cannot be looked up
+    # "a.org/*" is the site "a.org"; "a.org/b/*" is dropped, because no prefix of a path is looked up
     host, path = normalise_address(PREFIX.sub("", line.removesuffix("/*")))
     if path and line.endswith("/*"):
         return ""
-    # the query or fragment of a front page leaves a front page, not a whole site
+    # "a.org/?c" is the page "a.org/"; "a.org" would be the whole site
     if not path and re.search(r"[?#]", line):
         path = "/"
     entry = host + path

@@ -129,7 +129,7 @@ def _compile_blocklists(settings: Filtering, workers: jobs.Workers) -> tuple[dic
         inputs += (model,)
     if annotation.blocklists:
         root = Path(annotation.blocklists)
-        lists = blocklists.find_folders(root)
+        lists = blocklists.find_lists(root)
         _require_lists(settings.excluded_categories, lists, root)
         files = tuple(chain.from_iterable(lists.values()))
         job = jobs.Job("blocklists", {"root": str(root)}, files)

@@ -110,7 +110,7 @@ def run(
 def find_folders(function: Callable, identity: list, jobs: list[Job], root: Path = FOLDER) -> list[Path]:
     """Finds the folder of every job, whether or not the job is finished; FileNotFoundError names a missing input.
 
-    `identity` is the identity of `function` (fingerprints.describe_identity).
+    `identity` describes the code and libraries of `function` (fingerprints.describe_identity).
     """
     prints = fingerprints.compute_fingerprints(identity, jobs)
     return [root / function.__name__ / fingerprint for fingerprint in prints]

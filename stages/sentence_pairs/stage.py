@@ -127,15 +127,15 @@ def _prepare_protocol(settings: Settings, name: str, folder: Path) -> tuple[list
 def main(settings: Settings) -> dict:
     """Prepares the data of every protocol; returns the names of the data, for the record of the run."""
     ledger = []
-    sources = []
+    names = []
     with make_temporary_sibling(SENTENCE_PAIRS) as output:
         output.mkdir()
         for name in settings.translation.protocols:
-            rows, read = _prepare_protocol(settings, name, output / name)
+            rows, names_of_protocol = _prepare_protocol(settings, name, output / name)
             ledger += rows
-            sources.append(read)
+            names.append(names_of_protocol)
         table = pd.DataFrame(ledger, columns=COLUMNS)
         write_table(output / "ledger.csv", table)
     counts = table.groupby("fate")["pairs"].sum().reindex(["in", "kept", "dropped"], fill_value=0)
     print(f"sentence_pairs: {counts['in']} pairs, {counts['kept']} kept, {counts['dropped']} dropped", flush=True)
-    return {"read": sources}
+    return {"read": names}

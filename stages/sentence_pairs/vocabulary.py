@@ -20,22 +20,22 @@ def train_tokenizer(sentences: list[str], size: int) -> Tokenizer:
     The same sentences make the same vocabulary in any process.
     """
     # A word includes the space before the word, and punctuation is split off, so that decoding restores the sentence.
-    words = Tokenizer(models.BPE(unk_token=SPECIAL[UNKNOWN]))
-    words.normalizer = normalizers.NFC()
+    tokenizer = Tokenizer(models.BPE(unk_token=SPECIAL[UNKNOWN]))
+    tokenizer.normalizer = normalizers.NFC()
     splitters = [
         pre_tokenizers.Metaspace(),
         pre_tokenizers.Punctuation(),
     ]
-    words.pre_tokenizer = pre_tokenizers.Sequence(splitters)
-    words.decoder = decoders.Metaspace()
+    tokenizer.pre_tokenizer = pre_tokenizers.Sequence(splitters)
+    tokenizer.decoder = decoders.Metaspace()
     frequencies = Counter()
     for sentence in sentences:
         # Characters are counted in the output of Metaspace, which has SPACE before the sentence and for every space.
-        text = words.normalizer.normalize_str(sentence).replace(" ", SPACE)
+        text = tokenizer.normalizer.normalize_str(sentence).replace(" ", SPACE)
         frequencies.update(SPACE + text)
     # Among equally rare characters, the library would choose by the order of a hash table; here lower codes come first.
     commonest = sorted(frequencies, key=lambda character: (-frequencies[character], character))
-    # At most 1000 characters; rarer characters become the unknown token.
+    # Rarer characters become the unknown token.
     characters = commonest[: min(1000, size - len(SPECIAL))]
     trainer = trainers.BpeTrainer(
         vocab_size=size,
@@ -44,8 +44,8 @@ def train_tokenizer(sentences: list[str], size: int) -> Tokenizer:
         limit_alphabet=len(characters),
         show_progress=False,
     )
-    words.train_from_iterator(sentences, trainer)
-    return words
+    tokenizer.train_from_iterator(sentences, trainer)
+    return tokenizer
 
 
 def train(pairs: list[tuple[str, str]], size: int, shared: bool, folder: Path) -> dict[str, Tokenizer]:

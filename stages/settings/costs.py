@@ -83,14 +83,14 @@ class Counter:
 
 
 def find_edited_outputs() -> set[Path]:
-    """Finds the outputs of stages without models whose settings differ from dvc.lock, or whose inputs are such."""
+    """Finds outdated outputs of data stages: the settings differ from dvc.lock, or an input is an outdated output."""
     locked = read_lock()
     params = read_yaml(PATH)
     stale = set()
     for name in DATA_STAGES:
-        before = list_values(locked.get(name, {}).get("params", {}).get(str(PATH), {}))
+        locked_values = list_values(locked.get(name, {}).get("params", {}).get(str(PATH), {}))
         inputs = map(Path, handover.read_pipeline()[name]["deps"])
-        if handover.select_values(name, params) != before or not stale.isdisjoint(inputs):
+        if handover.select_values(name, params) != locked_values or not stale.isdisjoint(inputs):
             stale.update(handover.list_outputs(name))
     return stale
 

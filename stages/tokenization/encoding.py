@@ -84,23 +84,27 @@ class WordMemory:
         return text.replace("\n", " ").split(" ")
 
     def _learn(self, words: list[str]) -> None:
-        """Encodes new words, which have the next numbers, and adds their ids and counts to the memory."""
-        together = GROUP if self._by_words else 1
-        texts = [" ".join(words[i : i + together]) for i in range(0, len(words), together)]
+        """Encodes new words, in the order of their numbers, and adds their ids and counts to the memory."""
+        # a tokenizer of another kind encodes whole texts, which count as words here
+        words_per_text = GROUP if self._by_words else 1
+        texts = [" ".join(words[i : i + words_per_text]) for i in range(0, len(words), words_per_text)]
         encodings = self._tokenizer.encode_batch(texts, add_special_tokens=False)
         ids = np.concatenate([np.array(encoding.ids, dtype=ITEM) for encoding in encodings])
-        # where words end and texts begin, if all words stood in one text
-        word_ends = np.cumsum([len(word) + 1 for word in words])
-        text_begins = np.cumsum([0, *(len(text) + 1 for text in texts[:-1])])
         offsets = np.concatenate([np.array(encoding.offsets).reshape(-1, 2) for encoding in encodings])
-        begins = offsets[:, 0] + np.repeat(text_begins, [len(encoding) for encoding in encodings])
-        owners = np.searchsorted(word_ends, begins, side="right")
-        lengths = np.bincount(owners, minlength=len(words))
-        unknown = (offsets[:, 1] - offsets[:, 0]) * (ids == self._unknown)
-        unknown_letters = np.bincount(owners, unknown, minlength=len(words))
+        # all places below count characters, as if the texts stood in a row with a space between two texts
+        text_begins = np.cumsum([0, *(len(text) + 1 for text in texts[:-1])])
+        word_ends = np.cumsum([len(word) + 1 for word in words])
+        id_begins = offsets[:, 0] + np.repeat(text_begins, [len(encoding) for encoding in encodings])
+        # an id belongs to the first word that ends after the id begins
+        word_of_id = np.searchsorted(word_ends, id_begins, side="right")
+        ids_per_word = np.bincount(word_of_id, minlength=len(words))
+        unknown_letters_of_id = (offsets[:, 1] - offsets[:, 0]) * (ids == self._unknown)
+        unknown_letters = np.bincount(word_of_id, unknown_letters_of_id, minlength=len(words))
+        # a whole text contains white space, which is not counted
         letters = [len("".join(word.split())) for word in words]
-        firsts = len(self._ids) + np.cumsum(lengths) - lengths
-        rows = np.column_stack([firsts, lengths, letters, unknown_letters])
+        first_places = len(self._ids) + np.cumsum(ids_per_word) - ids_per_word
+        # the columns of the table, as in `_forget`
+        rows = np.column_stack([first_places, ids_per_word, letters, unknown_letters])
         self._table = np.concatenate([self._table, rows.astype(np.int32)])
         self._ids = np.concatenate([self._ids, ids])
         self._characters += int(word_ends[-1])

@@ -24,7 +24,7 @@ LONGEST = 1 << 20
 # the characters that BERT takes for a space; BERT deletes some other characters that Python calls white space
 SPACE = re.compile(r"[ \t\n\r]")
 # the batch size of `datasets.map`, a default that the code of Courtois et al. keeps
-CUT_DOCUMENTS = 1000
+DROP_EVERY = 1000
 SPLITS = ("train", "validation")
 COUNTS = ("documents", "tokens", "unknown_tokens", "characters", "unknown_characters", "dropped_tokens")
 
@@ -74,8 +74,8 @@ def tokenize_shard(settings: dict, folder: Path) -> dict:
                 unknown_characters=unknown_characters,
             )
             # a batch in which no document ends repeats the count of the batch before, and must not be cut again
-            completes_cut = ended and count["documents"] % CUT_DOCUMENTS == 0
-            if cut and completes_cut:
+            completes_group = ended and count["documents"] % DROP_EVERY == 0
+            if cut and completes_group:
                 count["dropped_tokens"] += shorten_file(file, cut)
         if cut:
             for split, file in files.items():
@@ -97,21 +97,21 @@ def shorten_file(file: BinaryIO, tokens: int) -> int:
 def read_batches(shard: Path, validation: set[int]) -> Iterator[tuple[str, list[Piece]]]:
     """Yields batches (split, parts of documents of the split) in the order of the shard.
 
-    A batch ends after about a million characters, and after every 1,000th document of a split. Long documents are cut
-    into parts.
+    A batch ends after about a million characters, and after every 1,000th document of a split. `validation` are the
+    numbers (from 0) of held-out documents.
     """
-    # a batch ends also where the code of Courtois et al. drops a partial sequence
+    # after every 1,000th document, `tokenize_shard` may shorten the file, so a batch must end there
     waiting: dict[str, list[Piece]] = {split: [] for split in SPLITS}
     sizes = dict.fromkeys(SPLITS, 0)
     documents = dict.fromkeys(SPLITS, 0)
     for number, line in enumerate(reading.read_lines(shard)):
         split = "validation" if number in validation else "train"
         documents[split] += 1
-        completes_cut = documents[split] % CUT_DOCUMENTS == 0
+        completes_group = documents[split] % DROP_EVERY == 0
         for piece in cut_pieces(records.read_content(line)):
             waiting[split].append(piece)
             sizes[split] += len(piece.text)
-            if sizes[split] >= BATCH or (completes_cut and piece.ends):
+            if sizes[split] >= BATCH or (completes_group and piece.ends):
                 yield split, waiting[split]
                 waiting[split] = []
                 sizes[split] = 0

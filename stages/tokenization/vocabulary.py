@@ -162,10 +162,14 @@ def read_pieces(shards: Iterable[Path]) -> Iterator[str]:
 
 
 def _find_alphabet(documents: Iterable[str], limit: int) -> tuple[list[str], list[str]]:
-    """Returns, sorted, all characters of a vocabulary, and the characters that continue a word."""
+    """Returns, sorted, the characters of a WordPiece vocabulary, and the characters that also get a "##" form.
+
+    Characters are `ALWAYS` and the `limit` most frequent; "##" marks a character that continues a word.
+    """
     normalizer = normalizers.BertNormalizer(lowercase=True)
     splitter = pre_tokenizers.BertPreTokenizer()
     frequencies = Counter()
+    # letters and digits may continue the words of a task, if no word of the corpus
     continuing = set(ALPHANUMERIC)
     for document in documents:
         text = normalizer.normalize_str(document)

@@ -47,9 +47,9 @@ def list_rows(path: str, **where: str | float) -> list[dict]:
 
 
 def look_up(path: str, **where: str | float) -> dict:
-    """Looks up the only row of a CSV file with the given values, such as arm="symmetric"; missing texts are NaN.
+    """Looks up the only row of a CSV file below reports/examples with given values, such as arm="symmetric".
 
-    Raises ValueError for no row or several rows.
+    An empty cell of a column of texts is NaN. ValueError for no row or several rows.
     """
     rows = list_rows(path, **where)
     if len(rows) != 1:
