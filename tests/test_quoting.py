@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from stages.corpus import sources
+from stages.corpus import conversion
 from stages.files import observations
 from stages.files.documents import read_yaml
 from stages.files.quoting import LONGEST, quote_value
@@ -37,7 +37,7 @@ def test_a_quote_is_escaped_and_keeps_begin_and_end(value, quoted):
 
 def read_corpus(line: dict, root: Path) -> None:
     path = write_file(root / "a.jsonl", json.dumps(line) + "\n")
-    list(sources.read_records(path))
+    list(conversion.read_records(path))
 
 
 def read_squad(name: str, answer: str, root: Path) -> None:

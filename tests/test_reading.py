@@ -12,12 +12,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from stages.corpus import hub, sources
+from stages.corpus import conversion, hub
 from stages.corpus import stage as corpus
 from stages.files import stand_ins
 from stages.files.compression import zstd
 from stages.files.storage import compute_sha256
-from stages.originals import text
+from stages.originals import corpus_files
 from stages.records import origins, reading, records
 from stages.schema.sections import Corpus, CorpusHub
 from tests.files import write_file
@@ -191,14 +191,16 @@ UNSOUND = [b'{ "content" : "\\u00e9", "metadata":{}} ', b"no JSON", b'{"content"
 @pytest.mark.parametrize(("name", "lines"), [("part_1.jsonl.zst", UNSOUND), ("begins_badly.jsonl", UNSOUND[::-1])])
 def test_oscar_records_pass_byte_for_byte_and_unsound_records_too(tmp_path, name, lines):
     path = write_file(tmp_path / name, b"\n".join(lines))
-    assert list(sources.read_records(path)) == lines
+    assert list(conversion.read_records(path)) == lines
 
 
 def test_the_first_line_with_a_text_decides_on_the_kind_of_a_file(tmp_path):
     unsound = [b'{"metadata": {}}', *[b"no JSON"] * 150, b'{"title": "a"}']
     lines = [*unsound, b'{"content": "a"}']
-    assert list(sources.read_records(write_file(tmp_path / "oscar.jsonl", b"\n".join(lines)))) == lines
-    *others, last = sources.read_records(write_file(tmp_path / "plain.jsonl", b"\n".join([*unsound, write_plain("a")])))
+    assert list(conversion.read_records(write_file(tmp_path / "oscar.jsonl", b"\n".join(lines)))) == lines
+    *others, last = conversion.read_records(
+        write_file(tmp_path / "plain.jsonl", b"\n".join([*unsound, write_plain("a")]))
+    )
     assert len(others) == len(unsound)
     assert records.read_content(last) == "a"
 
@@ -208,10 +210,10 @@ def test_the_first_line_with_a_text_decides_on_the_kind_of_a_file(tmp_path):
 def test_json_that_is_no_object_a_line_is_refused_with_the_way_to_convert_it(tmp_path, whole, indent):
     path = write_file(tmp_path / "a.jsonl", json.dumps(whole, indent=indent).encode())
     if whole == {"text": "a"} and not indent:
-        assert len(list(sources.read_records(path))) == 1
+        assert len(list(conversion.read_records(path))) == 1
     else:
         with pytest.raises(ValueError, match=r"a\.jsonl: JSON, but not an object on each line; .*`jq -c \. FILE`"):
-            list(sources.read_records(path))
+            list(conversion.read_records(path))
 
 
 @pytest.mark.parametrize(
@@ -229,9 +231,9 @@ def test_a_broken_link_is_named_and_not_left_out(pattern, found, target, tmp_pat
     link = tmp_path / "text" / "b.jsonl"
     link.symlink_to(target)
     with pytest.raises(ValueError, match=rf"text/b\.jsonl: a link to {target}, which does not exist"):
-        text.find_files(tmp_path, [pattern])
+        corpus_files.find_files(tmp_path, [pattern])
     link.unlink()
-    assert sorted(text.find_files(tmp_path, [pattern])) == [tmp_path / name for name in found]
+    assert sorted(corpus_files.find_files(tmp_path, [pattern])) == [tmp_path / name for name in found]
 
 
 @pytest.mark.parametrize(
@@ -244,7 +246,7 @@ def test_hidden_files_and_the_content_of_hidden_folders_are_no_data(name, tmp_pa
     hidden.parent.mkdir(exist_ok=True)
     hidden.write_bytes(b"\0\5\x16\7 what a Mac leaves in an archive")
     for pattern in ("*.jsonl*", "**/*.jsonl*"):
-        assert text.find_files(tmp_path, [pattern]) == [shown]
+        assert corpus_files.find_files(tmp_path, [pattern]) == [shown]
         assert hub.list_files(str(tmp_path), "main", (pattern,)) == ["part_1.jsonl.zst"]
     # a folder of shards
     assert reading.list_shards(tmp_path) == [shown]
@@ -254,22 +256,22 @@ def test_a_name_with_brackets_is_that_file_and_a_file_that_comes_twice_or_in_a_l
     root = tmp_path / "root"
     for name in ("wiki[1].txt", "wiki1.txt", "../elsewhere/b.txt"):
         write_file(root / name, b"a")
-    assert text.find_files(root, ["wiki[1].txt"]) == [root / "wiki[1].txt"]
+    assert corpus_files.find_files(root, ["wiki[1].txt"]) == [root / "wiki[1].txt"]
     (root / "wiki1.txt.gz").touch()
     (root / "latest.txt").symlink_to("wiki1.txt")
     for patterns in (["wiki1.txt*"], ["latest.txt", "wiki1.txt"]):
         with pytest.raises(ValueError, match=r"wiki1\.txt.* are the same documents by name; remove or rename"):
-            text.find_files(root, patterns)
+            corpus_files.find_files(root, patterns)
     (root / "linked").symlink_to("../elsewhere")
     with pytest.raises(ValueError, match=r"linked: a link to a folder, which \*\* does not follow"):
-        text.find_files(root, ["**/*.txt"])
-    assert text.find_files(root, ["linked/*"]) == [root / "linked" / "b.txt"]
+        corpus_files.find_files(root, ["**/*.txt"])
+    assert corpus_files.find_files(root, ["linked/*"]) == [root / "linked" / "b.txt"]
 
 
 def test_a_folder_above_the_patterns_may_be_hidden(tmp_path):
     shown = write_file(tmp_path / ".cache" / "text" / "a.jsonl", write_plain("a"))
-    assert text.find_files(shown.parent, ["*.jsonl"]) == [shown]
-    assert text.find_files(shown.parent, ["../text/*.jsonl"]) == [shown.parent / ".." / "text" / "a.jsonl"]
+    assert corpus_files.find_files(shown.parent, ["*.jsonl"]) == [shown]
+    assert corpus_files.find_files(shown.parent, ["../text/*.jsonl"]) == [shown.parent / ".." / "text" / "a.jsonl"]
 
 
 def test_every_line_of_a_shard_is_traced_to_its_line_of_the_source(tmp_path, output):
@@ -292,7 +294,7 @@ def test_every_line_of_a_shard_is_traced_to_its_line_of_the_source(tmp_path, out
 
 def test_plain_documents_become_records_without_annotations(tmp_path):
     document = {"id": 0, "url": "http://a.org", "title": "-", "text": "Zwei\nZeilen \u2028 \U0001f600"}
-    [line] = sources.read_records(write_file(tmp_path / "x.jsonl.gz", write_json_lines(document)))
+    [line] = conversion.read_records(write_file(tmp_path / "x.jsonl.gz", write_json_lines(document)))
     headers = {"warc-record-id": "0", "warc-target-uri": "http://a.org"}
     assert json.loads(line) == {"content": document["text"], "warc_headers": headers, "metadata": {}}
     assert records.read_annotations(line) == records.NO_ANNOTATIONS
@@ -312,7 +314,7 @@ def test_plain_documents_become_records_without_annotations(tmp_path):
 )
 def test_blank_lines_and_first_level_headings_separate_documents(tmp_path, name, content, documents):
     path = write_file(tmp_path / name, content.encode())
-    assert read_texts(sources.read_records(path)) == documents
+    assert read_texts(conversion.read_records(path)) == documents
 
 
 NO_STRING = "`text` of a plain document, is not a string"
@@ -350,7 +352,7 @@ def test_unsound_documents_of_every_form_are_lines_that_the_filter_counts(name, 
 
 def test_fields_of_plain_documents_that_decide_nothing_may_have_any_type(tmp_path):
     document = {"text": "a", "url": ["http://a.org"], "id": {"number": 1}, "metadata": "none"}
-    [line] = sources.read_records(write_file(tmp_path / "x.jsonl", write_json_lines(document)))
+    [line] = conversion.read_records(write_file(tmp_path / "x.jsonl", write_json_lines(document)))
     assert records.read_annotations(line) == records.NO_ANNOTATIONS
     with pytest.raises(ValueError, match="warc-target-uri"):
         records.read_address(line)
@@ -367,7 +369,7 @@ def test_fields_of_plain_documents_that_decide_nothing_may_have_any_type(tmp_pat
 def test_a_file_that_is_no_corpus_is_refused_by_its_line(tmp_path, name, content, message):
     path = write_file(tmp_path / name, content)
     with pytest.raises(ValueError, match=message):
-        list(sources.read_records(path))
+        list(conversion.read_records(path))
 
 
 @pytest.mark.parametrize(
@@ -383,7 +385,7 @@ def test_a_pattern_without_a_corpus_is_refused(tmp_path, patterns, message):
     for name in ("x.parquet", "x.jsonl"):
         (tmp_path / name).touch()
     with pytest.raises(ValueError, match=message):
-        text.find_files(tmp_path, patterns)
+        corpus_files.find_files(tmp_path, patterns)
 
 
 @pytest.mark.parametrize(
@@ -453,7 +455,7 @@ def test_files_of_a_hub_repository_are_taken_byte_for_byte_each_a_shard(reposito
     for number, part in enumerate((1, 2, 10), 1):
         file = repository / "en_meta" / f"en_meta_part_{part}.jsonl.zst"
         assert list(reading.read_lines(output / f"part_{number}.jsonl.zst")) == list(reading.read_lines(file))
-        assert files[number - 1] == sources.describe_file(file, str(file), 3)
+        assert files[number - 1] == conversion.describe_file(file, str(file), 3)
     found = origins.locate_line(2, origins.read(output)["part_3.jsonl.zst"])
     assert found == (f"{repository}/en_meta/en_meta_part_10.jsonl.zst", 2)
     (repository / "en_meta" / "checksum.sha256").unlink()
@@ -599,9 +601,9 @@ def test_files_of_the_hub_are_listed_and_fetched_at_the_pinned_commit(output, mo
     ],
 )
 def test_real_files_are_read_whole(shared_data, name, documents):
-    assert sources.count_documents({"path": str(shared_data / name), "limit": None}, None)["documents"] == documents
+    assert conversion.count_documents({"path": str(shared_data / name), "limit": None}, None)["documents"] == documents
 
 
 def test_real_oscar_records_pass_byte_for_byte(shared_data):
     path = shared_data / "oscar" / "oscar_sample.jsonl"
-    assert b"".join(line + b"\n" for line in sources.read_records(path)) == path.read_bytes()
+    assert b"".join(line + b"\n" for line in conversion.read_records(path)) == path.read_bytes()

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from stages.benchmarks.glue import TASKS
-from stages.corpus import sources
+from stages.corpus import conversion
 from stages.files import commits
 from stages.filtering import annotation, blocklists
 from stages.sentence_pairs import reading as pairs
@@ -23,7 +23,7 @@ STAND_INS = {
 
 
 def read_corpus(path: Path) -> None:
-    list(sources.read_records(path))
+    list(conversion.read_records(path))
 
 
 def read_glue(path: Path) -> None:

@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 from tokenizers import Tokenizer, normalizers, pre_tokenizers
 from transformers import BertTokenizer, PreTrainedTokenizerFast
 
-from stages.corpus import sources
+from stages.corpus import conversion
 from stages.files.model_folders import SPECIAL
 from stages.records import reading, records
 from stages.records.records import PlainDocument
@@ -343,7 +343,7 @@ def test_training_a_vocabulary_takes_little_more_memory_for_a_long_document():
 
 
 def test_a_trained_vocabulary_is_the_same_in_every_process(shared_data):
-    source = sources.read_records(shared_data / "text" / "enwiki_sample.jsonl.zst")
+    source = conversion.read_records(shared_data / "text" / "enwiki_sample.jsonl.zst")
     toy_shards.write_shard(list(islice(source, 300)))
     script = (
         "from pathlib import Path; from stages.tokenization.vocabulary import train_tokenizer;"
@@ -461,6 +461,6 @@ def test_the_real_vocabulary_tokenizes_as_hugging_face_does(bert, shared_data):
     assert [bert.token_to_id(token) for token in vocabulary.SPECIAL] == [0, 100, 101, 102, 103]
     theirs = BertTokenizer(vocab=bert.get_vocab())
     assert len(theirs) == 30_522
-    lines = islice(sources.read_records(shared_data / "text" / "enwiki_sample.jsonl.zst"), 30)
+    lines = islice(conversion.read_records(shared_data / "text" / "enwiki_sample.jsonl.zst"), 30)
     for text in [*map(records.read_content, lines), "a\u0300 \u00a0 \x00 \ufffd [MASK] \U0001f600 " + "x" * 200]:
         assert bert.encode(text).ids == theirs(text)["input_ids"]

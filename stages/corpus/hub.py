@@ -10,11 +10,11 @@ from contextlib import contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from stages.corpus import sources
+from stages.corpus import conversion
 from stages.files.commits import explain_errors, is_folder, name_source, stream_rows
 from stages.files.quoting import quote_value
 from stages.files.storage import is_hidden
-from stages.originals import text
+from stages.originals import corpus_files
 from stages.records import records
 from stages.schema.sections import CorpusHub
 
@@ -32,7 +32,7 @@ def list_files(repository: str, revision: str, patterns: tuple[str, ...]) -> lis
         ValueError: a pattern matches no file or a file of unknown form, or the hub cannot be reached.
     """
     if is_folder(repository):
-        files = text.find_files(Path(repository), patterns, KEY)
+        files = corpus_files.find_files(Path(repository), patterns, KEY)
         return [file.relative_to(repository).as_posix() for file in files]
     # The hub's libraries load slowly, so functions import these.
     from huggingface_hub import HfFileSystem
@@ -45,7 +45,7 @@ def list_files(repository: str, revision: str, patterns: tuple[str, ...]) -> lis
             paths = [Path(path.removeprefix(root)) for path in system.glob(root + pattern)]
         return [path for path in paths if not is_hidden(path, Path())]
 
-    files = text.match_files(patterns, matches, KEY, f"of {repository} ({revision})")
+    files = corpus_files.match_files(patterns, matches, KEY, f"of {repository} ({revision})")
     return [file.as_posix() for file in files]
 
 
@@ -76,15 +76,15 @@ def _fetch_file(
 
 
 def fetch_shard(settings: dict, folder: Path) -> dict:
-    """Job (runner/jobs.py): fetches a file of the hub, and writes all documents like `sources.write_shard`.
+    """Job (runner/jobs.py): fetches a file of the hub, and writes all documents like `conversion.write_shard`.
 
     `settings` has `repository`, `revision` and `name` of the file. The result of `write_shard` also gets the `file`:
     name, bytes, documents and SHA-256.
     """
     with _fetch_file(**settings, above=folder) as (file, name):
         # All documents of the file.
-        result = sources.write_shard({"parts": [[str(file), 0, None]]}, folder)
-        described = sources.describe_file(file, name, result["documents"])
+        result = conversion.write_shard({"parts": [[str(file), 0, None]]}, folder)
+        described = conversion.describe_file(file, name, result["documents"])
     origins = [(line, name, source_line) for line, _, source_line in result["origins"]]
     return {"documents": result["documents"], "file": described, "origins": origins}
 
@@ -100,9 +100,9 @@ def stream_documents(dataset: CorpusHub, files: list[dict]) -> Iterator[bytes]:
         return
     for name in list_files(dataset.repository, dataset.revision, dataset.files):
         with _fetch_file(dataset.repository, dataset.revision, name) as (file, source):
-            described = sources.describe_file(file, source, 0)
+            described = conversion.describe_file(file, source, 0)
             files.append(described)
-            for line in sources.read_records(file):
+            for line in conversion.read_records(file):
                 described["documents"] += 1
                 yield line
 

@@ -10,12 +10,12 @@ from collections.abc import Iterator
 from itertools import chain, islice, pairwise
 from pathlib import Path
 
-from stages.corpus import hub, sources
+from stages.corpus import conversion, hub
 from stages.files import commits
 from stages.files.paths import CORPUS
 from stages.files.quoting import show_controls
 from stages.files.storage import link_file, make_temporary_sibling
-from stages.originals import text
+from stages.originals import corpus_files
 from stages.records import origins, reading
 from stages.runner import jobs
 from stages.schema.sections import CorpusHub
@@ -47,15 +47,15 @@ def write_files(folder: Path, settings: Settings) -> list[dict]:
     """
     corpus = settings.corpus
     root = settings.data.folder
-    files = text.find_files(root, corpus.files)
+    files = corpus_files.find_files(root, corpus.files)
     counting = []
     for path in files:
         job = {"path": str(path), "limit": corpus.documents}
         counting.append(jobs.Job(str(path), job, (path,)))
-    counted = jobs.run(sources.count_documents, counting, stage="corpus", workers=settings.workers)
+    counted = jobs.run(conversion.count_documents, counting, stage="corpus", workers=settings.workers)
     described = [result for _, result in counted]
     for file in described:
-        sources.check_digest(file)
+        conversion.check_digest(file)
     counts = [file["documents"] for file in described]
     total = min(sum(counts), corpus.documents or sum(counts))
     if not total:
@@ -65,10 +65,10 @@ def write_files(folder: Path, settings: Settings) -> list[dict]:
         parts = _plan_parts(files, counts, first, last)
         inputs = tuple(Path(path) for path, _, _ in parts)
         writing.append(jobs.Job(f"part_{len(writing) + 1}", {"parts": parts}, inputs))
-    _place_shards(folder, jobs.run(sources.write_shard, writing, stage="corpus", workers=settings.workers))
+    _place_shards(folder, jobs.run(conversion.write_shard, writing, stage="corpus", workers=settings.workers))
     single = []
     for path, count in zip(files, counts, strict=True):
-        if count == 1 and text.find_form(path) == ".txt":
+        if count == 1 and corpus_files.find_form(path) == ".txt":
             single.append(path)
     # With a limit of one document, no second document was looked for.
     if single and corpus.documents != 1:
@@ -139,7 +139,7 @@ def write_hub(folder: Path, settings: Settings) -> tuple[list[str], list[dict]]:
         _place_shards(folder, fetched)
         files = [result["file"] for _, result in fetched]
     for described in files:
-        sources.check_digest(described)
+        conversion.check_digest(described)
     read = [commits.name_source(dataset.repository, dataset.revision) for dataset in pinned]
     return read, files
 

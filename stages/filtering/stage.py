@@ -191,7 +191,7 @@ def choose_documents(passed: list[int], settings: Filtering) -> list[Sequence[in
     return choices
 
 
-def _gather_malformed(results: jobs.Results, sources: dict[str, list[origins.Origin]], target: Path) -> None:
+def _gather_malformed(results: jobs.Results, origins_by_shard: dict[str, list[origins.Origin]], target: Path) -> None:
     """Joins the malformed.csv of all jobs, and names each line by the place in the source, if known."""
     with make_temporary_sibling(target) as temporary, temporary.open("w", encoding="utf-8", newline="") as file:
         writer = csv.writer(file, lineterminator="\n")
@@ -199,7 +199,7 @@ def _gather_malformed(results: jobs.Results, sources: dict[str, list[origins.Ori
         for folder, _ in results:
             with (folder / MALFORMED).open(encoding="utf-8", newline="") as part:
                 for shard, line, reason in csv.reader(part):
-                    known = sources.get(Path(shard).name, [])
+                    known = origins_by_shard.get(Path(shard).name, [])
                     place = origins.locate_line(int(line), known) or (shard, line)
                     writer.writerow((*place, reason))
 

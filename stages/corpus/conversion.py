@@ -15,7 +15,7 @@ import msgspec
 
 from stages.files.quoting import quote_value
 from stages.files.storage import compute_sha256, make_temporary_sibling
-from stages.originals.text import find_form
+from stages.originals.corpus_files import find_form
 from stages.records import reading, records
 
 
