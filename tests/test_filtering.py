@@ -14,8 +14,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from stages.filtering import shards as filters
 from stages.filtering.rules import make_judge, select_rules
+from stages.filtering.selection import sample_numbers
 from stages.records import origins, reading, records
 from stages.records.ledger import TOTAL, read_ledger
 from stages.records.records import Annotations
@@ -322,7 +322,7 @@ def test_documents_are_selected_over_all_shards(selection, limit, seed):
         write_shard([write_record(harmful_pp=1), *lines[first : first + 3]], name)
     build(documents=limit, selection=selection, seed=seed)
     selected = min(limit or 9, 9)
-    chosen = range(selected) if selection == "first" else filters.sample_numbers(9, selected, seed)
+    chosen = range(selected) if selection == "first" else sample_numbers(9, selected, seed)
     kept = [lines[number] for number in chosen]
     assert read_kept_lines() == kept
     read_balanced_ledger()
@@ -335,7 +335,7 @@ def test_documents_are_selected_over_all_shards(selection, limit, seed):
 def test_each_document_is_as_likely_to_be_drawn(count):
     drawn = Counter()
     for seed in range(1000):
-        chosen = filters.sample_numbers(10, count, seed).tolist()
+        chosen = sample_numbers(10, count, seed).tolist()
         assert chosen == sorted(set(chosen))
         drawn.update(chosen)
     for number in range(10):
@@ -343,8 +343,8 @@ def test_each_document_is_as_likely_to_be_drawn(count):
 
 
 def test_samples_of_all_and_of_a_trillion_documents_are_drawn():
-    assert filters.sample_numbers(10, 10, 1).tolist() == list(range(10))
-    assert len(filters.sample_numbers(10**12, 1000, 1)) == 1000
+    assert sample_numbers(10, 10, 1).tolist() == list(range(10))
+    assert len(sample_numbers(10**12, 1000, 1)) == 1000
 
 
 def test_a_document_counts_once_under_its_first_reason_and_under_each():

@@ -87,7 +87,8 @@ def compile_lists(settings: dict, folder: Path) -> dict:
         ValueError: a line is not UTF-8, or a category's first list has no entry.
     """
     categories = find_lists(Path(settings["root"]))
-    counts, hashes = {}, []
+    counts = {}
+    hashes = []
     rejected = {"no_entries": 0, "first_no_entries": []}
     for category, files in categories.items():
         entries = chain.from_iterable(_read_entries(file, rejected, required=file == files[0]) for file in files)

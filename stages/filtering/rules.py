@@ -26,7 +26,7 @@ def select_rules(settings: Filtering) -> dict:
 
 
 def make_judge(rules: Mapping[str, Any]) -> Callable[[Annotations], tuple[Reason, ...]]:
-    """Makes the function that returns the reasons for which a document is dropped, () for a document that is kept.
+    """Makes the function that returns the reasons for which a document is dropped, () for a document that passes.
 
     A reason is a pair (rule, detail), in this order of rules:
     - ("categories", an excluded category)

@@ -1,12 +1,12 @@
 """Filters shards of OSCAR records by the rules, and counts every document and byte for the ledger.
 
-Bytes are counted in decompressed lines, without line feeds. A document passes if no rule drops the document; stage.py
-then selects the documents that the ledger counts as kept.
+Bytes are counted in decompressed lines, without line feeds. A document passes if no rule drops the document;
+selection.py then chooses the documents that are kept.
 """
 
 import csv
 from collections import defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
@@ -102,47 +102,3 @@ def _sum_fates(fates: dict[tuple | None, list[int]]) -> list[list]:
         for key in keys:
             sums[key][2:] += counts
     return [[*key, *sums[key].tolist()] for key in sorted(sums)]
-
-
-def copy_chosen(passed: Path, target: Path, chosen: Iterable[int]) -> int:
-    """Copies the lines of a shard with the chosen numbers, from 0; returns the copied bytes, without line feeds."""
-    size = 0
-    numbers = set(chosen)
-    with reading.open_zstd_writer(target, LEVEL) as file:
-        for number, line in enumerate(reading.read_lines(passed)):
-            if number in numbers:
-                file.write(line + b"\n")
-                size += len(line)
-    return size
-
-
-def sample_numbers(total: int, count: int, seed: int) -> np.ndarray:
-    """Draws `count` of the numbers from 0 to `total` - 1 without repetition, all sets equally likely, sorted.
-
-    Memory grows with `count`, not `total`, unless more than half are drawn. 3 of 10 with seed 0: [5, 6, 8].
-    """
-    random = np.random.default_rng(seed)
-    # of a large share the rest is drawn: the fewer numbers are drawn, the fewer are drawn twice
-    needed = min(count, total - count)
-    drawn = np.array([], dtype=np.int64)
-    while len(drawn) < needed:
-        more = random.integers(total, size=needed - len(drawn))
-        drawn = np.union1d(drawn, more)
-    if needed < count:
-        return np.setdiff1d(np.arange(total), drawn, assume_unique=True)
-    return drawn
-
-
-def make_shard_rows(shard: str, result: dict, kept: tuple[int, int]) -> Iterator[tuple]:
-    """Makes the rows of a shard in the ledger, from the result of `filter_shard`.
-
-    `kept` has the selected documents and bytes among those that passed.
-    """
-    passed, rows = result["passed"], result["rows"]
-    # documents and bytes under the first reason only, so that each document is counted once
-    read = np.sum([passed, *(row[3:5] for row in rows)], axis=0)
-    fates = {"in": read, "kept": kept, "not_selected": np.subtract(passed, kept)}
-    for fate, counts in fates.items():
-        yield shard, fate, "", "", *counts, *counts
-    for row in rows:
-        yield shard, *row

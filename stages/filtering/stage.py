@@ -8,7 +8,7 @@ filtering.malformed_share.
 """
 
 import csv
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable
 from itertools import chain, islice
 from pathlib import Path
 
@@ -16,10 +16,11 @@ import pandas as pd
 
 from stages.files.paths import CORPUS, FILTERED, LEDGER
 from stages.files.quoting import show_controls
-from stages.files.storage import link_file, make_temporary_sibling, write_table
+from stages.files.storage import make_temporary_sibling, write_table
 from stages.filtering import blocklists, rules
 from stages.filtering.annotation import load_kenlm
-from stages.filtering.shards import MALFORMED, PASSED, copy_chosen, filter_shard, make_shard_rows, sample_numbers
+from stages.filtering.selection import place_kept
+from stages.filtering.shards import MALFORMED, filter_shard
 from stages.records import origins, reading
 from stages.records.ledger import TOTAL, add_total
 from stages.runner import jobs
@@ -71,7 +72,7 @@ def build_filtered(corpus: Path, folder: Path, settings: Filtering, workers: job
         work.append(jobs.Job(shard.name, job, (shard, *inputs)))
     results = jobs.run(filter_shard, work, stage="filtering", workers=workers)
     _gather_malformed(results, origins.read(corpus), folder / MALFORMED)
-    ledger = add_total(_place_selected(shards, results, folder, settings))
+    ledger = add_total(place_kept(shards, results, folder, settings))
     write_table(folder / LEDGER.name, ledger)
     total = ledger[ledger["shard"] == TOTAL]
     fates = ("in", "kept", "not_selected", "dropped", "malformed")
@@ -155,40 +156,6 @@ def _require_lists(categories: Iterable[str], lists: dict[str, list[Path]], root
             f"filtering.annotation.blocklists: {root} has no list of {', '.join(missing)}; add the lists, or take "
             "the categories off filtering.excluded_categories"
         )
-
-
-def _place_selected(shards: list[Path], results: jobs.Results, folder: Path, settings: Filtering) -> Iterator[tuple]:
-    """Puts the selected documents into `folder`; yields the rows of the ledger."""
-    passed = [result["passed"][0] for _, result in results]
-    choices = choose_documents(passed, settings)
-    for shard, (filtered, result), number, chosen in zip(shards, results, passed, choices, strict=True):
-        target = folder / shard.name
-        size = 0
-        if len(chosen) == number:
-            # all, or none passed: the file of the job gets a second name, without a copy
-            link_file(filtered / PASSED, target)
-            _, size = result["passed"]
-        elif len(chosen):
-            size = copy_chosen(filtered / PASSED, target, chosen)
-        yield from make_shard_rows(shard.name, result, (len(chosen), size))
-
-
-def choose_documents(passed: list[int], settings: Filtering) -> list[Sequence[int]]:
-    """Chooses `filtering.documents` of the documents that passed: the first, or a random sample.
-
-    Returns for each shard the sorted numbers, from 0, among the documents of the shard that passed. The first 4 of
-    shards with 3 and 5 documents are [0, 1, 2] and [0].
-    """
-    total = sum(passed)
-    limit = total if settings.documents is None else min(settings.documents, total)
-    if settings.selection == "sample" and limit < total:
-        return list(reading.split_by_shard(sample_numbers(total, limit, settings.seed), passed))
-    choices, left = [], limit
-    for number in passed:
-        taken = min(number, left)
-        choices.append(range(taken))
-        left -= taken
-    return choices
 
 
 def _gather_malformed(results: jobs.Results, origins_by_shard: dict[str, list[origins.Origin]], target: Path) -> None:
