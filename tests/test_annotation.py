@@ -336,16 +336,16 @@ def test_known_metadata_are_kept_and_missing_metadata_are_added(tmp_path, lists,
     compile_into(lists, tmp_path / "made")
     annotate = Annotator(str(tmp_path / "made"), str(model), quality_rules=True)
 
-    def annotated(**metadata) -> records.Annotations:
+    def annotated(**metadata) -> records.Metadata:
         line = write_document("harmful", "http://bad.org", **metadata)
-        return annotate(line, records.read_annotations(line))
+        return annotate(line, records.read_metadata_of_line(line))
 
     added = annotated()
     assert added.categories == ("adult", "sect")
     assert added.quality_warnings == ("tiny", "short_sentences")
     assert added.harmful_pp == pytest.approx(10 ** (1.1 / 2), rel=1e-4)
     known = annotated(categories=None, harmful_pp=7.5, quality_warnings=None)
-    assert known == records.Annotations(None, 7.5, None)
+    assert known == records.Metadata(None, 7.5, None)
     assert annotated(annotation=None).quality_warnings is records.UNSET
     assert not any(annotate.unknown.values())
 
@@ -353,7 +353,7 @@ def test_known_metadata_are_kept_and_missing_metadata_are_added(tmp_path, lists,
 @pytest.mark.parametrize(("harmful_pp", "lacking"), [(7.5, []), (0, ["harmful_pp"]), (None, ["harmful_pp"])])
 def test_a_perplexity_of_zero_or_null_is_missing(harmful_pp, lacking):
     line = write_document(categories=None, harmful_pp=harmful_pp, quality_warnings=None)
-    assert list_missing(records.read_annotations(line)) == lacking
+    assert list_missing(records.read_metadata_of_line(line)) == lacking
 
 
 def test_plain_documents_are_judged_by_added_metadata_and_kept_byte_for_byte(lists, model):

@@ -18,7 +18,7 @@ from stages.filtering.rules import make_judge, select_rules
 from stages.filtering.selection import sample_numbers
 from stages.records import origins, reading, records
 from stages.records.ledger import TOTAL, read_ledger
-from stages.records.records import Annotations
+from stages.records.records import Metadata
 from tests.places import ROOT
 from tests.toy_shards import EXCLUDED, FILTERED, build, make_settings, read_kept_lines, read_totals, write_shard
 
@@ -63,7 +63,7 @@ def read_malformed() -> pd.DataFrame:
     ],
 )
 def test_a_document_is_dropped_for_exactly_these_reasons(metadata, reasons):
-    found = PAPER(records.read_annotations(write_record(**metadata)))
+    found = PAPER(records.read_metadata_of_line(write_record(**metadata)))
     assert [reason for _, reason in found] == reasons.split()
 
 
@@ -74,9 +74,9 @@ def test_every_rule_can_be_switched_off():
         missing_harmful_pp="keep",
         quality_warnings="keep",
     )
-    document = Annotations(categories=("adult",), harmful_pp=None, quality_warnings=("tiny",))
-    assert len(PAPER(document)) == 3
-    assert not make_judge(select_rules(lenient))(document)
+    metadata = Metadata(categories=("adult",), harmful_pp=None, quality_warnings=("tiny",))
+    assert len(PAPER(metadata)) == 3
+    assert not make_judge(select_rules(lenient))(metadata)
 
 
 def write_embedded_corpus(shards: int) -> None:
@@ -94,7 +94,7 @@ def test_the_embedded_corpus_loses_what_was_planted():
     assert counts["in", ""] == 2500
     assert counts["kept", ""] == len(read_kept_lines()) == 1640
     assert counts["malformed", ""] == len(read_malformed()) == 10
-    # one document in a hundred for each category
+    # one metadata in a hundred for each category
     for category in EXCLUDED:
         assert counts["dropped", category] >= 25
 
@@ -112,7 +112,7 @@ LINES = st.builds(lambda text, changes: write_record(text, **changes), st.text(m
 
 def is_kept(line: bytes) -> bool:
     try:
-        found = records.read_annotations(line)
+        found = records.read_metadata_of_line(line)
     except ValueError:
         return False
     return found is not None and not PAPER(found)
@@ -218,10 +218,10 @@ def test_lines_decoded_together_are_judged_as_each_alone(block):
     lengths = np.array([len(line) for line in lines])
     # a line feed stands before every line but the first
     ends = lengths.cumsum() + np.arange(len(lines))
-    together = records.read_metadata(block, ends - lengths, ends)
+    together = records.read_metadata_of_block(block, ends - lengths, ends)
     for line, found in zip(lines, together, strict=True):
         try:
-            assert found == records.read_annotations(line)
+            assert found == records.read_metadata_of_line(line)
         except ValueError as error:
             assert str(found) == str(error)
 
@@ -234,7 +234,7 @@ TEXT_PARTS = [b"a", b'"', b"\\", b"\\u00e9", b"\\ud83d", b"\\ude00", b"\\n", b"\
 def test_text_is_checked_as_strictly_as_if_it_were_decoded(parts):
     line = b'{"content":"' + b"".join(parts) + b'"}'
     try:
-        records.read_annotations(line)
+        records.read_metadata_of_line(line)
     except ValueError:
         with pytest.raises(ValueError):
             records.read_content(line)

@@ -297,7 +297,7 @@ def test_plain_documents_become_records_without_annotations(tmp_path):
     [line] = conversion.read_records(write_file(tmp_path / "x.jsonl.gz", write_json_lines(document)))
     headers = {"warc-record-id": "0", "warc-target-uri": "http://a.org"}
     assert json.loads(line) == {"content": document["text"], "warc_headers": headers, "metadata": {}}
-    assert records.read_annotations(line) == records.NO_ANNOTATIONS
+    assert records.read_metadata_of_line(line) == records.NO_METADATA
 
 
 @pytest.mark.parametrize(
@@ -344,16 +344,16 @@ def test_unsound_documents_of_every_form_are_lines_that_the_filter_counts(name, 
     [shard] = reading.list_shards(output)
     first, line, last = reading.read_lines(shard)
     with pytest.raises(ValueError, match=reason):
-        records.read_annotations(line)
+        records.read_metadata_of_line(line)
     for sound in (first, last):
-        assert records.read_annotations(sound) == records.NO_ANNOTATIONS
+        assert records.read_metadata_of_line(sound) == records.NO_METADATA
     assert origins.locate_line(2, origins.read(output)[shard.name]) == (str(path), 3)
 
 
 def test_fields_of_plain_documents_that_decide_nothing_may_have_any_type(tmp_path):
     document = {"text": "a", "url": ["http://a.org"], "id": {"number": 1}, "metadata": "none"}
     [line] = conversion.read_records(write_file(tmp_path / "x.jsonl", write_json_lines(document)))
-    assert records.read_annotations(line) == records.NO_ANNOTATIONS
+    assert records.read_metadata_of_line(line) == records.NO_METADATA
     with pytest.raises(ValueError, match="warc-target-uri"):
         records.read_address(line)
 
@@ -508,7 +508,7 @@ def test_rows_of_the_hub_keep_the_metadata_of_oscar(tmp_path, output, row):
     root = write_file(tmp_path / "repository" / "train.jsonl", write_json_lines(row)).parent
     write_hub(output, (root, None), documents=1, shards=1)
     [line] = reading.read_lines(output / "part_1.jsonl.zst")
-    assert records.read_annotations(line) == records.Annotations(("adult",), 9.5, None)
+    assert records.read_metadata_of_line(line) == records.Metadata(("adult",), 9.5, None)
     assert json.loads(line)["warc_headers"] == {"content-type": "a"}
 
 
@@ -519,7 +519,7 @@ def test_a_row_of_the_hub_without_a_text_is_left_to_the_filter(tmp_path, output)
     sound, unsound = reading.read_lines(output / "part_1.jsonl.zst")
     assert records.read_content(sound) == "a"
     with pytest.raises(ValueError, match=NO_STRING):
-        records.read_annotations(unsound)
+        records.read_metadata_of_line(unsound)
 
 
 def test_a_binary_text_of_the_hub_is_unsound_and_not_base64(tmp_path, output):
@@ -529,7 +529,7 @@ def test_a_binary_text_of_the_hub_is_unsound_and_not_base64(tmp_path, output):
     write_hub(output, (repository, None), documents=1, shards=1)
     [line] = reading.read_lines(output / "part_1.jsonl.zst")
     with pytest.raises(ValueError, match=NO_STRING):
-        records.read_annotations(line)
+        records.read_metadata_of_line(line)
 
 
 @pytest.mark.parametrize(

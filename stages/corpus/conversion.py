@@ -1,7 +1,7 @@
 """Turns original files into OSCAR records.
 
 JSON lines (.jsonl): OSCAR records (with the key `content`) pass byte for byte; plain documents (with the key `text`)
-become records without annotations; blank lines are left out. Text (.txt): a blank line ends a document, as in the
+become records without metadata; blank lines are left out. Text (.txt): a blank line ends a document, as in the
 corpora of the original BERT. WikiText (.raw): a document is an article, from a first-level heading to the next. All may
 be compressed (.zst, .gz). Unsound documents pass as unsound lines, which the filter counts.
 """

@@ -126,7 +126,7 @@ def _read_rows(dataset: CorpusHub) -> Iterator[bytes]:
         # bytes would become base64, and dates texts
         if not isinstance(text, str):
             text = None
-        # A dictionary gives annotations and WARC headers; other rows become plain documents, with any url and id.
+        # A dictionary gives metadata and WARC headers; other rows become plain documents, with any url and id.
         metadata = row.get("metadata") or row.get("meta")
         if isinstance(metadata, dict):
             # The column `meta` of OSCAR holds the headers, too.

@@ -16,7 +16,7 @@ from stages.files.quoting import show_controls
 from stages.files.stand_ins import require_data
 from stages.filtering.blocklists import Blocklist
 from stages.records import records
-from stages.records.records import Annotations
+from stages.records.records import Metadata
 
 # bytes; a line with fewer bytes is short. OSCAR's documentation says 400, but OSCAR's records follow 100: these rules
 # give the annotations of the 63 real records of OSCAR 22.01 that the tests read.
@@ -94,17 +94,17 @@ def compute_harmful_perplexity(model, text: str) -> float:
     return model.perplexity(text.replace("\n", " "))
 
 
-def list_missing(document: Annotations) -> list[str]:
+def list_missing(metadata: Metadata) -> list[str]:
     """Names the metadata that a document lacks: `harmful_pp`, `categories`, `quality_warnings`, in this order."""
     names = []
     # 0 counts as missing, as in the code of Courtois et al.: perplexities of OSCAR are positive
-    if not document.harmful_pp:
+    if not metadata.harmful_pp:
         names.append("harmful_pp")
     # None says that nothing applies, UNSET that the record lacks the key
-    if document.categories is UNSET:
+    if metadata.categories is UNSET:
         names.append("categories")
     # `annotation` is OSCAR 22.01's name for the warnings
-    if document.quality_warnings is UNSET and document.annotation is UNSET:
+    if metadata.quality_warnings is UNSET and metadata.annotation is UNSET:
         names.append("quality_warnings")
     return names
 
@@ -127,20 +127,20 @@ class Annotator:
         self._model = load_kenlm(Path(kenlm_model)) if kenlm_model else None
         self._quality_rules = quality_rules
 
-    def __call__(self, line: bytes, document: Annotations) -> Annotations:
+    def __call__(self, line: bytes, metadata: Metadata) -> Metadata:
         """Returns the metadata of a record with all that can be added. ValueError if text or address cannot be read."""
         # without any source, the record need not be decoded again
         if not (self._blocklist or self._model or self._quality_rules):
-            self.unknown.update(list_missing(document))
-            return document
+            self.unknown.update(list_missing(metadata))
+            return metadata
         text = records.read_content(line)
-        for name in list_missing(document):
+        for name in list_missing(metadata):
             value = self._compute(name, text, line)
             if value is None:
                 self.unknown[name] += 1
             else:
-                document = replace(document, **{name: value})
-        return document
+                metadata = replace(metadata, **{name: value})
+        return metadata
 
     def _compute(self, name: str, text: str, line: bytes) -> tuple[str, ...] | float | None:
         """Computes the metadata of this name; None without a source, or for `categories` without an address."""

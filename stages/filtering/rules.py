@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from functools import lru_cache
 from typing import Any
 
-from stages.records.records import Annotations
+from stages.records.records import Metadata
 from stages.schema.sections import Filtering
 
 # warnings of OSCAR 22.01 and 23.01
@@ -25,7 +25,7 @@ def select_rules(settings: Filtering) -> dict:
     return settings.model_dump(include={"excluded_categories", "harmful_pp", "missing_harmful_pp", "quality_warnings"})
 
 
-def make_judge(rules: Mapping[str, Any]) -> Callable[[Annotations], tuple[Reason, ...]]:
+def make_judge(rules: Mapping[str, Any]) -> Callable[[Metadata], tuple[Reason, ...]]:
     """Makes the function that returns the reasons for which a document is dropped, () for a document that passes.
 
     A reason is a pair (rule, detail), in this order of rules:
@@ -51,11 +51,11 @@ def make_judge(rules: Mapping[str, Any]) -> Callable[[Annotations], tuple[Reason
         # each reason once, in the order of the rules
         return tuple(dict.fromkeys(found))
 
-    def find_reasons(document: Annotations) -> tuple[Reason, ...]:
-        level = find_level(document.harmful_pp, rules)
+    def find_reasons(metadata: Metadata) -> tuple[Reason, ...]:
+        level = find_level(metadata.harmful_pp, rules)
         # UNSET (no such key) and None (nothing applies) are false; OSCAR 22.01 calls the warnings `annotation`
-        warnings = document.quality_warnings or document.annotation or ()
-        return combine_reasons(document.categories or (), level, warnings)
+        warnings = metadata.quality_warnings or metadata.annotation or ()
+        return combine_reasons(metadata.categories or (), level, warnings)
 
     return find_reasons
 

@@ -15,7 +15,7 @@ from stages.files.storage import make_temporary_sibling
 from stages.filtering.annotation import Annotator, list_missing
 from stages.filtering.rules import make_judge
 from stages.records import reading, records
-from stages.records.records import Annotations
+from stages.records.records import Metadata
 
 # level of compression: a sixth more bytes than at 3, in half the time
 LEVEL = 1
@@ -48,20 +48,20 @@ def filter_shard(settings: dict, folder: Path) -> dict:
         (folder / MALFORMED).open("w", encoding="utf-8", newline="") as file,
     ):
         malformed = csv.writer(file, lineterminator="\n")
-        for number, (line, metadata) in enumerate(_read_documents(Path(settings["shard"])), 1):
-            if isinstance(metadata, Annotations) and list_missing(metadata):
+        for number, (line, metadata_or_error) in enumerate(_read_documents(Path(settings["shard"])), 1):
+            if isinstance(metadata_or_error, Metadata) and list_missing(metadata_or_error):
                 try:
-                    metadata = annotate(bytes(line), metadata)
+                    metadata_or_error = annotate(bytes(line), metadata_or_error)
                 except ValueError as error:
                     # the text or the address of the record cannot be read
-                    metadata = error
-            if isinstance(metadata, ValueError):
-                malformed.writerow([settings["shard"], number, metadata])
+                    metadata_or_error = error
+            if isinstance(metadata_or_error, ValueError):
+                malformed.writerow([settings["shard"], number, metadata_or_error])
                 reasons = None
-            elif metadata is None:
+            elif metadata_or_error is None:
                 reasons = EMPTY
             else:
-                reasons = find_reasons(metadata)
+                reasons = find_reasons(metadata_or_error)
                 if not reasons:
                     passed.write(line)
                     passed.write(b"\n")
@@ -77,18 +77,18 @@ def filter_shard(settings: dict, folder: Path) -> dict:
     }
 
 
-def _read_documents(shard: Path) -> Iterator[tuple[memoryview, records.Metadata]]:
-    """Yields the line of each document, without line feed, and the metadata."""
+def _read_documents(shard: Path) -> Iterator[tuple[memoryview, records.MetadataOrError]]:
+    """Yields the line of each document, without line feed, and the metadata, or the error of an unsound line."""
     for block in reading.read_line_blocks(shard):
         codes = np.frombuffer(block, dtype=np.uint8)
         feeds = np.flatnonzero(codes == ord("\n"))
         starts = np.insert(feeds + 1, 0, 0)
         ends = np.append(feeds, len(block))
-        documents = records.read_metadata(block, starts, ends)
+        found = records.read_metadata_of_block(block, starts, ends)
         # copying each line would cost time
         lines = memoryview(block)
-        for start, end, metadata in zip(starts.tolist(), ends.tolist(), documents, strict=True):
-            yield lines[start:end], metadata
+        for start, end, metadata_or_error in zip(starts.tolist(), ends.tolist(), found, strict=True):
+            yield lines[start:end], metadata_or_error
 
 
 def _sum_fates(fates: dict[tuple | None, list[int]]) -> list[list]:

@@ -19,7 +19,7 @@ Words = tuple[str, ...] | UnsetType | None
 
 
 # `gc=False` saves time: structs without reference cycles need no tracking by Python's garbage collector.
-class Annotations(msgspec.Struct, frozen=True, gc=False):
+class Metadata(msgspec.Struct, frozen=True, gc=False):
     """The metadata of a document that the rules of filtering read.
 
     UNSET stands for a missing field, None (JSON's null) for no category and no warning, and in `harmful_pp` for a
@@ -35,7 +35,7 @@ class Annotations(msgspec.Struct, frozen=True, gc=False):
 class _Record(msgspec.Struct, gc=False):
     # not decoded, but `_is_utf8` checks the bytes as strictly as a decoder
     content: msgspec.Raw
-    metadata: Annotations | None = None
+    metadata: Metadata | None = None
 
 
 class _Headers(msgspec.Struct, gc=False):
@@ -55,8 +55,8 @@ class PlainDocument(msgspec.Struct):
 
 
 # None for blank text, and the error of an unsound line
-Metadata = Annotations | ValueError | None
-NO_ANNOTATIONS = Annotations()
+MetadataOrError = Metadata | ValueError | None
+NO_METADATA = Metadata()
 QUOTE, OPENING, CLOSING = b'"{}'
 LETTERS = string.ascii_letters.encode()
 # number of parts of a block with an unsound line: all parts but one are then decoded as fast as before
@@ -65,7 +65,7 @@ _record = msgspec.json.Decoder(_Record)
 _string = msgspec.json.Decoder(str)
 
 
-def read_annotations(line: bytes) -> Annotations | None:
+def read_metadata_of_line(line: bytes) -> Metadata | None:
     """Reads the metadata of a record, with missing fields UNSET; None for a record whose text is blank.
 
     ValueError for a line that is not UTF-8, not JSON, without content, or with a field of a wrong type.
@@ -75,12 +75,12 @@ def read_annotations(line: bytes) -> Annotations | None:
     return _extract_metadata(_decode_record(line))
 
 
-def _extract_metadata(record: _Record) -> Annotations | None:
+def _extract_metadata(record: _Record) -> Metadata | None:
     """Returns the metadata of a decoded record; `None` for blank text."""
     # most texts begin with a letter after the quotation mark, and need no decoding
     if memoryview(record.content)[1] not in LETTERS and is_blank(_string.decode(record.content)):
         return None
-    return record.metadata or NO_ANNOTATIONS
+    return record.metadata or NO_METADATA
 
 
 def is_blank(text: str) -> bool:
@@ -89,27 +89,27 @@ def is_blank(text: str) -> bool:
     return not any(character.isprintable() and character not in " \ufffd" for character in text)
 
 
-def read_metadata(block: bytes, starts: np.ndarray, ends: np.ndarray) -> list[Metadata]:
+def read_metadata_of_block(block: bytes, starts: np.ndarray, ends: np.ndarray) -> list[MetadataOrError]:
     """Reads the metadata of every record in a block of lines: None for blank text, a ValueError for an unsound line.
 
     Line i reaches from starts[i] to ends[i], without line feed.
     """
-    documents = _decode_together(block, starts, ends)
-    if documents is not None:
-        return documents
+    found = _decode_together(block, starts, ends)
+    if found is not None:
+        return found
     # Only the unsound line of a block is decoded by itself.
     if len(starts) > 1:
-        documents = []
+        found = []
         for part in np.array_split(np.arange(len(starts)), min(PARTS, len(starts))):
-            documents += read_metadata(block, starts[part], ends[part])
-        return documents
+            found += read_metadata_of_block(block, starts[part], ends[part])
+        return found
     try:
-        return [read_annotations(block[starts[0] : ends[0]])]
+        return [read_metadata_of_line(block[starts[0] : ends[0]])]
     except ValueError as error:
         return [error]
 
 
-def _decode_together(block: bytes, starts: np.ndarray, ends: np.ndarray) -> list[Metadata] | None:
+def _decode_together(block: bytes, starts: np.ndarray, ends: np.ndarray) -> list[MetadataOrError] | None:
     """Reads the metadata of all lines at once, which is faster; None unless every line is sound."""
     codes = np.frombuffer(block, dtype=np.uint8)
     if (starts >= ends).any():
@@ -130,13 +130,13 @@ def _decode_together(block: bytes, starts: np.ndarray, ends: np.ndarray) -> list
     # a line held several values
     if len(records) != len(starts):
         return None
-    documents = []
+    found = []
     for record in records:
         # the first byte shows whether undecoded content is a string
         if memoryview(record.content)[0] != QUOTE:
             return None
-        documents.append(_extract_metadata(record))
-    return documents
+        found.append(_extract_metadata(record))
+    return found
 
 
 def _is_utf8(text: bytes) -> bool:
