@@ -15,8 +15,7 @@ from msgspec.structs import replace
 from stages.files.quoting import show_controls
 from stages.files.stand_ins import require_data
 from stages.filtering.blocklists import Blocklist
-from stages.records import records
-from stages.records.records import Metadata
+from stages.records.records import Metadata, read_address, read_content
 
 # bytes; a line with fewer bytes is short. OSCAR's documentation says 400, but OSCAR's records follow 100: these rules
 # give the annotations of the 63 real records of OSCAR 22.01 that the tests read.
@@ -133,7 +132,7 @@ class Annotator:
         if not (self._blocklist or self._model or self._quality_rules):
             self.unknown.update(list_missing(metadata))
             return metadata
-        text = records.read_content(line)
+        text = read_content(line)
         for name in list_missing(metadata):
             value = self._compute(name, text, line)
             if value is None:
@@ -145,7 +144,7 @@ class Annotator:
     def _compute(self, name: str, text: str, line: bytes) -> tuple[str, ...] | float | None:
         """Computes the metadata of this name; None without a source, or for `categories` without an address."""
         if name == "categories" and self._blocklist:
-            address = records.read_address(line)
+            address = read_address(line)
             if address is None:
                 return None
             categories = self._blocklist.find_categories(address)

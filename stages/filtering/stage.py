@@ -8,7 +8,6 @@ filtering.malformed_share.
 """
 
 import csv
-from collections.abc import Iterable
 from itertools import chain, islice
 from pathlib import Path
 
@@ -17,8 +16,9 @@ import pandas as pd
 from stages.files.paths import CORPUS, FILTERED, LEDGER
 from stages.files.quoting import show_controls
 from stages.files.storage import make_temporary_sibling, write_table
-from stages.filtering import blocklists, rules
 from stages.filtering.annotation import load_kenlm
+from stages.filtering.blocklists import compile_lists, find_lists
+from stages.filtering.rules import ALIASES, select_rules
 from stages.filtering.selection import place_kept
 from stages.filtering.shards import MALFORMED, filter_shard
 from stages.records import origins, reading
@@ -64,12 +64,12 @@ def build_filtered(corpus: Path, folder: Path, settings: Filtering, workers: job
         RuntimeError: a shard or a list cannot be read.
     """
     shards = reading.list_shards(corpus)
-    selection = rules.select_rules(settings)
-    added, inputs, lists = _compile_blocklists(settings, workers)
+    rules = select_rules(settings)
+    annotator_arguments, inputs, lists = _prepare_annotation(settings, workers)
     work = []
     for shard in shards:
-        job = {"shard": str(shard), "rules": selection, "annotation": added}
-        work.append(jobs.Job(shard.name, job, (shard, *inputs)))
+        argument = {"shard": str(shard), "rules": rules, "annotation": annotator_arguments}
+        work.append(jobs.Job(shard.name, argument, (shard, *inputs)))
     results = jobs.run(filter_shard, work, stage="filtering", workers=workers)
     _gather_malformed(results, origins.read(corpus), folder / MALFORMED)
     ledger = add_total(place_kept(shards, results, folder, settings))
@@ -86,11 +86,11 @@ def build_filtered(corpus: Path, folder: Path, settings: Filtering, workers: job
     if counts["empty"]:
         print(f"filtering: {OF_JSON}")
     _check_counts(total, counts, folder / MALFORMED, settings)
-    unknown = _print_metadata(total, results, lists, settings)
+    unknown = _report_metadata(total, results, lists, settings)
     return {"unknown": unknown, "blocklists": lists}
 
 
-def _print_metadata(
+def _report_metadata(
     total: pd.DataFrame,
     results: jobs.Results,
     lists: dict,
@@ -117,10 +117,10 @@ def _print_metadata(
     return unknown
 
 
-def _compile_blocklists(settings: Filtering, workers: jobs.Workers) -> tuple[dict, tuple[Path, ...], dict]:
+def _prepare_annotation(settings: Filtering, workers: jobs.Workers) -> tuple[dict, tuple[Path, ...], dict]:
     """Returns the arguments of the annotator, the files on which annotations depend, and entries of the blocklists."""
     annotation = settings.annotation
-    added = annotation.model_dump()
+    annotator_arguments = annotation.model_dump()
     inputs = ()
     counts = {}
     if annotation.kenlm_model:
@@ -129,26 +129,21 @@ def _compile_blocklists(settings: Filtering, workers: jobs.Workers) -> tuple[dic
         load_kenlm(model)
         inputs += (model,)
     if annotation.blocklists:
-        root = Path(annotation.blocklists)
-        lists = blocklists.find_lists(root)
-        _require_lists(settings.excluded_categories, lists, root)
-        files = tuple(chain.from_iterable(lists.values()))
-        job = jobs.Job("blocklists", {"root": str(root)}, files)
-        [(compiled, counts)] = jobs.run(blocklists.compile_lists, [job], stage="filtering", workers=workers)
-        added["blocklists"] = str(compiled)
+        compiled, files, counts = _compile_blocklists(Path(annotation.blocklists), settings, workers)
+        annotator_arguments["blocklists"] = str(compiled)
         inputs += files
-        if counts["no_entries"]:
-            first = "\n  ".join(counts["first_no_entries"])
-            text = f"filtering: {counts['no_entries']} lines of the blocklists are no entries; the first:\n  {first}"
-            print(show_controls(text))
-    return added, inputs, counts
+    return annotator_arguments, inputs, counts
 
 
-def _require_lists(categories: Iterable[str], lists: dict[str, list[Path]], root: Path) -> None:
-    """Raises a ValueError if an excluded category has no list in `root` under any name of the category."""
+def _compile_blocklists(root: Path, settings: Filtering, workers: jobs.Workers) -> tuple[Path, tuple[Path, ...], dict]:
+    """Returns the folder of the compiled blocklists, the files of the lists in `root`, and entries of the blocklists.
+
+    ValueError if an excluded category has no list under any name of the category.
+    """
+    lists = find_lists(root)
     missing = []
-    for category in categories:
-        names = rules.ALIASES.get(category, (category,))
+    for category in settings.excluded_categories:
+        names = ALIASES.get(category, (category,))
         if lists.keys().isdisjoint(names):
             missing.append(category)
     if missing:
@@ -156,6 +151,17 @@ def _require_lists(categories: Iterable[str], lists: dict[str, list[Path]], root
             f"filtering.annotation.blocklists: {root} has no list of {', '.join(missing)}; add the lists, or take "
             "the categories off filtering.excluded_categories"
         )
+    files = tuple(chain.from_iterable(lists.values()))
+    job = jobs.Job("blocklists", {"root": str(root)}, files)
+    [(compiled, counts)] = jobs.run(compile_lists, [job], stage="filtering", workers=workers)
+    if counts["no_entries"]:
+        first = "\n  ".join(counts["first_no_entries"])
+        print(
+            show_controls(
+                f"filtering: {counts['no_entries']} lines of the blocklists are no entries; the first:\n  {first}"
+            )
+        )
+    return compiled, files, counts
 
 
 def _gather_malformed(results: jobs.Results, origins_by_shard: dict[str, list[origins.Origin]], target: Path) -> None:
