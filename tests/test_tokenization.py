@@ -180,7 +180,7 @@ def test_words_in_memory_and_documents_in_pieces_have_the_tokens_of_the_text(tex
     ids = []
     letters = unknown = 0
     for text in map("".join, texts):
-        parts = list(tokens.cut_pieces(text, longest))
+        parts = list(tokens.cut_parts(text, longest))
         assert "".join(part.text for part in parts) == text
         assert [part.begins for part in parts] == [True] + [False] * (len(parts) - 1)
         assert [part.ends for part in parts] == [False] * (len(parts) - 1) + [True]
@@ -200,9 +200,9 @@ def test_words_in_memory_and_documents_in_pieces_have_the_tokens_of_the_text(tex
 @pytest.mark.parametrize("count", [25, 20, 9])
 def test_a_partial_block_is_dropped_per_batch_of_documents_as_the_authors_do(monkeypatch, tmp_path, count, characters):
     monkeypatch.setattr(tokens, "DROP_EVERY", 10)
-    # documents of more characters come in pieces, of which some batches hold no end
+    # documents of more characters come in parts, of which some batches hold no end
     monkeypatch.setattr(tokens, "BATCH", characters)
-    monkeypatch.setattr(tokens, "cut_pieces", partial(tokens.cut_pieces, longest=characters))
+    monkeypatch.setattr(tokens, "cut_parts", partial(tokens.cut_parts, longest=characters))
     texts = write_documents(count)
     write_shards(texts)
     shard = Path("filtered/part_1.jsonl.zst")
@@ -317,8 +317,8 @@ def test_a_vocabulary_trained_on_pieces_is_the_same(monkeypatch, space):
     text = space.join(write_documents(50)).replace("cat", "c\u0301at")
     shard = toy_shards.write_shard([records.write_record(PlainDocument(text))])
     whole = vocabulary.train_tokenizer([shard], 300)
-    monkeypatch.setattr(vocabulary, "LONGEST", 10)
-    assert len(list(vocabulary.read_pieces([shard]))) > 100
+    monkeypatch.setattr(vocabulary, "LONGEST_TO_TRAIN", 10)
+    assert len(list(vocabulary.read_parts([shard]))) > 100
     assert vocabulary.train_tokenizer([shard], 300).to_str() == whole.to_str()
 
 

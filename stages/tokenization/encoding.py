@@ -3,12 +3,12 @@
 from array import array
 from collections import defaultdict
 from itertools import count, islice
-from typing import NamedTuple
 
 import numpy as np
 from tokenizers import Tokenizer, models, normalizers, pre_tokenizers
 
 from stages.sequences.packing import ITEM
+from stages.tokenization.parts import Part
 
 # characters of remembered words, some 100 MB in all; the next batch then begins with an empty memory
 MEMORY = 1 << 22
@@ -16,14 +16,6 @@ MEMORY = 1 << 22
 GROUP = 64
 # Frequent characters that BERT takes for words. With spaces around them, "word," is not remembered beside "word".
 PUNCTUATION = ",.()\"-':;"
-
-
-class Piece(NamedTuple):
-    """A part of a document: the text, and whether the part begins and ends the document."""
-
-    text: str
-    begins: bool
-    ends: bool
 
 
 class WordMemory:
@@ -49,7 +41,7 @@ class WordMemory:
         # for each number: place of the first id, number of ids, letters, letters in unknown words
         self._table = np.array([[0, 1, 0, 0], [1, 1, 0, 0]], dtype=np.int32)
 
-    def encode(self, batch: list[Piece]) -> tuple[np.ndarray, int, int]:
+    def encode(self, batch: list[Part]) -> tuple[np.ndarray, int, int]:
         """Encodes parts of documents as a stream of ids (uint16); every document is [CLS] text [SEP].
 
         Parts "Unknown" and " a" of a document may give [2, 5, 6, 7, 3], where 2 is [CLS] and 3 is [SEP].
@@ -61,11 +53,11 @@ class WordMemory:
             self._forget()
         known = len(self._numbers)
         numbers = array("q")
-        for piece in batch:
-            if piece.begins:
+        for part in batch:
+            if part.begins:
                 numbers.append(0)
-            numbers.extend(map(self._numbers.__getitem__, self._split(piece.text)))
-            if piece.ends:
+            numbers.extend(map(self._numbers.__getitem__, self._split(part.text)))
+            if part.ends:
                 numbers.append(1)
         new = list(islice(self._numbers, known, None))
         if new:

@@ -65,20 +65,18 @@ def build_tokens(
         for split in SPLITS:
             totals[split].update(counts[split])
     _check_unknown(totals["train"] + totals["validation"], source)
-    length = settings.sequence_length
     splits = {}
     for split in SPLITS:
         streams = [job / f"{split}.bin" for job, _ in tokenized]
-        splits[split] = pack_split(streams, totals[split], folder / split, length)
+        splits[split] = pack_split(streams, totals[split], folder / split, settings.sequence_length)
     index = {
-        "sequence_length": length,
+        "sequence_length": settings.sequence_length,
         "vocabulary_size": tokenizer.get_vocab_size(),
         "special": {token: tokenizer.token_to_id(token) for token in vocabulary.SPECIAL},
         "splits": splits,
     }
     # the index comes last, so that a folder with an index is complete
-    text = json.dumps(index, indent=1, sort_keys=True)
-    write_atomically(folder / packing.INDEX, text + "\n")
+    write_atomically(folder / packing.INDEX, json.dumps(index, indent=1, sort_keys=True) + "\n")
     return source
 
 

@@ -5,7 +5,6 @@ Memory is bounded by a batch of about BATCH characters, or by the longest line, 
 """
 
 import os
-import re
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
@@ -13,16 +12,14 @@ from typing import BinaryIO
 
 from tokenizers import Tokenizer
 
-from stages.records import reading, records
+from stages.records import reading
+from stages.records.records import read_content
 from stages.sequences.packing import ITEM
-from stages.tokenization.encoding import Piece, WordMemory
+from stages.tokenization.encoding import WordMemory
+from stages.tokenization.parts import Part, cut_parts
 
 # characters that are read before they are encoded
 BATCH = 1 << 20
-# characters that are encoded at once; a longer document is encoded in pieces
-LONGEST = 1 << 20
-# the characters that BERT takes for a space; BERT deletes some other characters that Python calls white space
-SPACE = re.compile(r"[ \t\n\r]")
 # the batch size of `datasets.map`, a default that the code of Courtois et al. keeps
 DROP_EVERY = 1000
 SPLITS = ("train", "validation")
@@ -65,7 +62,7 @@ def tokenize_shard(settings: dict, folder: Path) -> dict:
             ids, characters, unknown_characters = memory.encode(batch)
             # `ids.tofile` would not report a full disk
             file.write(ids.data)
-            ended = sum(piece.ends for piece in batch)
+            ended = sum(part.ends for part in batch)
             count.update(
                 documents=ended,
                 tokens=len(ids),
@@ -94,43 +91,27 @@ def shorten_file(file: BinaryIO, tokens: int) -> int:
     return extra // ITEM.itemsize
 
 
-def read_batches(shard: Path, validation: set[int]) -> Iterator[tuple[str, list[Piece]]]:
+def read_batches(shard: Path, validation: set[int]) -> Iterator[tuple[str, list[Part]]]:
     """Yields batches (split, parts of documents of the split) in the order of the shard.
 
     A batch ends after about a million characters, and after every 1,000th document of a split. `validation` are the
     numbers (from 0) of held-out documents.
     """
     # after every 1,000th document, `tokenize_shard` may shorten the file, so a batch must end there
-    waiting: dict[str, list[Piece]] = {split: [] for split in SPLITS}
+    waiting: dict[str, list[Part]] = {split: [] for split in SPLITS}
     sizes = dict.fromkeys(SPLITS, 0)
     documents = dict.fromkeys(SPLITS, 0)
     for number, line in enumerate(reading.read_lines(shard)):
         split = "validation" if number in validation else "train"
         documents[split] += 1
         completes_group = documents[split] % DROP_EVERY == 0
-        for piece in cut_pieces(records.read_content(line)):
-            waiting[split].append(piece)
-            sizes[split] += len(piece.text)
-            if sizes[split] >= BATCH or (completes_group and piece.ends):
+        for part in cut_parts(read_content(line)):
+            waiting[split].append(part)
+            sizes[split] += len(part.text)
+            if sizes[split] >= BATCH or (completes_group and part.ends):
                 yield split, waiting[split]
                 waiting[split] = []
                 sizes[split] = 0
     for split, batch in waiting.items():
         if batch:
             yield split, batch
-
-
-def cut_pieces(text: str, longest: int = LONGEST) -> Iterator[Piece]:
-    """Cuts a long text at the first space after every `longest` characters, where BERT's pre-tokenizer cuts anyway.
-
-    "one two three" with longest=4 gives "one two" and " three".
-    """
-    start = 0
-    while len(text) - start > longest:
-        space = SPACE.search(text, start + longest)
-        if not space:
-            break
-        cut = space.start()
-        yield Piece(text[start:cut], begins=start == 0, ends=False)
-        start = cut
-    yield Piece(text[start:], begins=start == 0, ends=True)

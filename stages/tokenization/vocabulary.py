@@ -14,8 +14,9 @@ from tokenizers import Tokenizer, decoders, models, normalizers, pre_tokenizers,
 from stages.files import commits
 from stages.files.quoting import quote_value
 from stages.files.storage import write_atomically
-from stages.records import reading, records
-from stages.tokenization.streams import cut_pieces
+from stages.records import reading
+from stages.records.records import read_content
+from stages.tokenization.parts import cut_parts
 
 SPECIAL = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]")
 PREFIX = "##"
@@ -24,7 +25,7 @@ LARGEST = 1 << 16
 # largest number of characters in the alphabet (and a quarter of the vocabulary at most); rarer characters are unknown
 CHARACTERS = 1000
 # characters of a text to train on, because splitting a text into words takes 90 bytes a byte
-LONGEST = 1 << 16
+LONGEST_TO_TRAIN = 1 << 16
 ALPHANUMERIC = frozenset(string.ascii_lowercase + string.digits)
 # characters of a word; longer words are unknown, as in BERT
 LONGEST_WORD = 100
@@ -50,7 +51,7 @@ def train_tokenizer(shards: list[Path], size: int) -> Tokenizer:
     may exceed a `size` up to 280.
     """
     limit = min(CHARACTERS, size // 4)
-    characters, continuing = _find_alphabet(read_pieces(shards), limit)
+    characters, continuing = _find_alphabet(read_parts(shards), limit)
     # The library numbers continuing characters in the order of a hash table, which differs between processes and
     # decides between pairs of equal frequency. So all characters are passed as special tokens, in a fixed order.
     alphabet = [*SPECIAL, *characters]
@@ -64,7 +65,7 @@ def train_tokenizer(shards: list[Path], size: int) -> Tokenizer:
         continuing_subword_prefix=PREFIX,
         show_progress=False,
     )
-    learner.train_from_iterator(read_pieces(shards), trainer)
+    learner.train_from_iterator(read_parts(shards), trainer)
     # only the vocabulary is kept, because the learner would treat characters as special tokens
     return make_tokenizer(learner.get_vocab())
 
@@ -153,12 +154,12 @@ def _make_lower_case_tokenizer(model: models.Model) -> Tokenizer:
     return tokenizer
 
 
-def read_pieces(shards: Iterable[Path]) -> Iterator[str]:
+def read_parts(shards: Iterable[Path]) -> Iterator[str]:
     """Yields the texts of some shards, in order, in parts that cut no word. ValueError for an unsound document."""
     for shard in shards:
         for line in reading.read_lines(shard):
-            for piece in cut_pieces(records.read_content(line), LONGEST):
-                yield piece.text
+            for part in cut_parts(read_content(line), LONGEST_TO_TRAIN):
+                yield part.text
 
 
 def _find_alphabet(documents: Iterable[str], limit: int) -> tuple[list[str], list[str]]:
