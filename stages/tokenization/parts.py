@@ -28,7 +28,7 @@ def cut_parts(text: str, longest: int = LONGEST) -> Iterator[Part]:
         space = SPACE.search(text, start + longest)
         if not space:
             break
-        cut = space.start()
-        yield Part(text[start:cut], begins=start == 0, ends=False)
-        start = cut
+        stop = space.start()
+        yield Part(text[start:stop], begins=start == 0, ends=False)
+        start = stop
     yield Part(text[start:], begins=start == 0, ends=True)

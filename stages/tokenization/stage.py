@@ -164,7 +164,7 @@ def _tokenize_shards(
 ) -> jobs.Results:
     """Tokenizes every shard in a job; returns for each the folder and {split: {name of a count: number}}."""
     # whether incomplete sequences are dropped per batch, as by the authors' code, or only at the end of a split
-    cut = settings.sequence_length if settings.partial_blocks == "drop_per_batch" else None
+    drop_to_multiple = settings.sequence_length if settings.partial_blocks == "drop_per_batch" else None
     held_out = hold_out(documents, settings.validation_documents, settings.seed)
     work = []
     for shard, validation in zip(shards, held_out, strict=True):
@@ -172,7 +172,7 @@ def _tokenize_shards(
             "shard": str(shard),
             "tokenizer": str(tokenizer),
             "validation": validation,
-            "cut": cut,
+            "drop_to_multiple": drop_to_multiple,
         }
         work.append(jobs.Job(shard.name, job, inputs=(shard, tokenizer)))
     tokenized = jobs.run(tokenize_shard, work, stage="tokenization", workers=workers)

@@ -33,8 +33,8 @@ def tokenize_shard(settings: dict, folder: Path) -> dict:
         settings: a dictionary:
             - `shard` and `tokenizer`: paths
             - `validation`: the numbers (from 0) of held-out documents
-            - `cut`: None, or a number of tokens: every 1,000 documents of a split, and the rest, are shortened to a
-              multiple of `cut`, as by the code of Courtois et al.
+            - `drop_to_multiple`: None, or a number of tokens: every 1,000 documents of a split, and the rest, are
+              shortened to a multiple of this number, as by the code of Courtois et al.
         folder: the folder of the job.
 
     Returns:
@@ -48,7 +48,7 @@ def tokenize_shard(settings: dict, folder: Path) -> dict:
     tokenizer.encode_special_tokens = True
     memory = WordMemory(tokenizer)
     unknown = tokenizer.token_to_id("[UNK]")
-    cut = settings["cut"]
+    drop_to_multiple = settings["drop_to_multiple"]
     validation = set(settings["validation"])
     counts = {split: Counter(dict.fromkeys(COUNTS, 0)) for split in SPLITS}
     with (
@@ -70,13 +70,13 @@ def tokenize_shard(settings: dict, folder: Path) -> dict:
                 characters=characters,
                 unknown_characters=unknown_characters,
             )
-            # a batch in which no document ends repeats the count of the batch before, and must not be cut again
-            completes_group = ended and count["documents"] % DROP_EVERY == 0
-            if cut and completes_group:
-                count["dropped_tokens"] += shorten_file(file, cut)
-        if cut:
+            # a batch in which no document ends repeats the count of the batch before, and must not be shortened again
+            drop_is_due = ended and count["documents"] % DROP_EVERY == 0
+            if drop_to_multiple and drop_is_due:
+                count["dropped_tokens"] += shorten_file(file, drop_to_multiple)
+        if drop_to_multiple:
             for split, file in files.items():
-                counts[split]["dropped_tokens"] += shorten_file(file, cut)
+                counts[split]["dropped_tokens"] += shorten_file(file, drop_to_multiple)
     return counts
 
 
@@ -104,11 +104,11 @@ def read_batches(shard: Path, validation: set[int]) -> Iterator[tuple[str, list[
     for number, line in enumerate(reading.read_lines(shard)):
         split = "validation" if number in validation else "train"
         documents[split] += 1
-        completes_group = documents[split] % DROP_EVERY == 0
+        drop_is_due = documents[split] % DROP_EVERY == 0
         for part in cut_parts(read_content(line)):
             waiting[split].append(part)
             sizes[split] += len(part.text)
-            if sizes[split] >= BATCH or (completes_group and part.ends):
+            if sizes[split] >= BATCH or (drop_is_due and part.ends):
                 yield split, waiting[split]
                 waiting[split] = []
                 sizes[split] = 0

@@ -45,7 +45,7 @@ def prepare_tokenization(folder: Path) -> Both:
     os.environ["TOKENIZERS_PARALLELISM"] = "false"
     # no document is repeated, because a repeated document would have no new words
     shard = reading.list_shards(FILTERED)[0]
-    settings = {"shard": str(shard), "tokenizer": str(TOKENIZER), "validation": [], "cut": None}
+    settings = {"shard": str(shard), "tokenizer": str(TOKENIZER), "validation": [], "drop_to_multiple": None}
     ours = partial(tokenize_shard, settings, folder)
     theirs = partial(tokenize_with_datasets, shard)
     ours()
