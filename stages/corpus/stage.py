@@ -50,8 +50,8 @@ def write_files(folder: Path, settings: Settings) -> list[dict]:
     files = corpus_files.find_files(root, corpus.files)
     counting = []
     for path in files:
-        job = {"path": str(path), "limit": corpus.documents}
-        counting.append(jobs.Job(str(path), job, (path,)))
+        argument = {"path": str(path), "limit": corpus.documents}
+        counting.append(jobs.Job(str(path), argument, (path,)))
     counted = jobs.run(conversion.count_documents, counting, stage="corpus", workers=settings.workers)
     described = [result for _, result in counted]
     for file in described:
@@ -147,10 +147,10 @@ def write_hub(folder: Path, settings: Settings) -> tuple[list[str], list[dict]]:
 def _plan_fetching(datasets: list[CorpusHub]) -> Iterator[jobs.Job]:
     for dataset in datasets:
         for name in hub.list_files(dataset.repository, dataset.revision, dataset.files):
-            source = {"repository": dataset.repository, "revision": dataset.revision, "name": name}
+            argument = {"repository": dataset.repository, "revision": dataset.revision, "name": name}
             # The files of a commit never change, files of a folder may.
             local = Path(dataset.repository) / name
-            yield jobs.Job(name, source, (local,) if local.exists() else ())
+            yield jobs.Job(name, argument, (local,) if local.exists() else ())
 
 
 def _write_stream(

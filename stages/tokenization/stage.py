@@ -54,12 +54,12 @@ def build_tokens(
     kept = by_shard[(by_shard["fate"] == "kept") & (by_shard["documents"] > 0)]
     shards = [filtered / name for name in kept["shard"]]
     delete_path(folder)
-    path = folder / TOKENIZER.relative_to(TOKENS)
+    tokenizer_file = folder / TOKENIZER.relative_to(TOKENS)
     tokenizer, source = choose_tokenizer(settings, root, shards, workers)
     # `tokenizer.save` would not raise an OSError for a full disk
-    write_atomically(path, tokenizer.to_str(pretty=True))
+    write_atomically(tokenizer_file, tokenizer.to_str(pretty=True))
 
-    tokenized = _tokenize_shards(shards, kept["documents"].tolist(), path, settings, workers)
+    tokenized = _tokenize_shards(shards, kept["documents"].tolist(), tokenizer_file, settings, workers)
     totals = {split: Counter() for split in SPLITS}
     for _, counts in tokenized:
         for split in SPLITS:
@@ -67,7 +67,7 @@ def build_tokens(
     _check_unknown(totals["train"] + totals["validation"], source)
     splits = {}
     for split in SPLITS:
-        streams = [job / f"{split}.bin" for job, _ in tokenized]
+        streams = [job_folder / f"{split}.bin" for job_folder, _ in tokenized]
         splits[split] = pack_split(streams, totals[split], folder / split, settings.sequence_length)
     index = {
         "sequence_length": settings.sequence_length,
@@ -133,8 +133,8 @@ def choose_tokenizer(
     """
     name = settings.vocabulary
     if name is None:
-        work = {"shards": [str(shard) for shard in shards], "size": settings.vocabulary_size}
-        job = jobs.Job("vocabulary", work, tuple(shards))
+        argument = {"shards": [str(shard) for shard in shards], "size": settings.vocabulary_size}
+        job = jobs.Job("vocabulary", argument, tuple(shards))
         [(folder, trained)] = jobs.run(vocabulary.train_vocabulary, [job], stage="tokenization", workers=workers)
         if trained["size"] < settings.vocabulary_size:
             print(
@@ -160,7 +160,7 @@ def choose_tokenizer(
 
 
 def _tokenize_shards(
-    shards: list[Path], documents: list[int], tokenizer: Path, settings: Tokenization, workers: jobs.Workers
+    shards: list[Path], documents: list[int], tokenizer_file: Path, settings: Tokenization, workers: jobs.Workers
 ) -> jobs.Results:
     """Tokenizes every shard in a job; returns for each the folder and {split: {name of a count: number}}."""
     # whether incomplete sequences are dropped per batch, as by the authors' code, or only at the end of a split
@@ -168,13 +168,13 @@ def _tokenize_shards(
     held_out = hold_out(documents, settings.validation_documents, settings.seed)
     work = []
     for shard, validation in zip(shards, held_out, strict=True):
-        job = {
+        argument = {
             "shard": str(shard),
-            "tokenizer": str(tokenizer),
+            "tokenizer": str(tokenizer_file),
             "validation": validation,
             "drop_to_multiple": drop_to_multiple,
         }
-        work.append(jobs.Job(shard.name, job, inputs=(shard, tokenizer)))
+        work.append(jobs.Job(shard.name, argument, inputs=(shard, tokenizer_file)))
     tokenized = jobs.run(tokenize_shard, work, stage="tokenization", workers=workers)
     # documents must not get lost between the stages
     for shard, expected, (_, counts) in zip(shards, documents, tokenized, strict=True):
