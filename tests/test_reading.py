@@ -146,8 +146,8 @@ from stages.filtering import shards as filtering
 none = {"blocklists": None, "kenlm_model": None, "quality_rules": False}
 rules = {"excluded_categories": [], "harmful_pp": {"above": 5, "below": 9}}
 rules |= {"missing_harmful_pp": "drop", "quality_warnings": "drop"}
-settings = {"shard": sys.argv[1], "rules": rules, "annotation": none}
-documents, _ = filtering.filter_shard(settings, Path(sys.argv[1]).parent)["passed"]
+argument = {"shard": sys.argv[1], "rules": rules, "annotation": none}
+documents, _ = filtering.filter_shard(argument, Path(sys.argv[1]).parent)["passed"]
 print(documents)
 """
 

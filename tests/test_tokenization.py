@@ -208,8 +208,8 @@ def test_a_partial_block_is_dropped_per_batch_of_documents_as_the_authors_do(mon
     shard = Path("filtered/part_1.jsonl.zst")
     tokenizer = vocabulary.train_tokenizer([shard], 150)
     tokenizer.save("tokenizer.json")
-    job = {"shard": str(shard), "tokenizer": "tokenizer.json", "validation": [3, 7], "drop_to_multiple": 8}
-    counts = tokens.tokenize_shard(job, tmp_path)
+    argument = {"shard": str(shard), "tokenizer": "tokenizer.json", "validation": [3, 7], "drop_to_multiple": 8}
+    counts = tokens.tokenize_shard(argument, tmp_path)
     splits = {"validation": [texts[3], texts[7]], "train": texts[:3] + texts[4:7] + texts[8:]}
     for split, of_split in splits.items():
         streams = [tokenizer.encode(text).ids for text in of_split]
@@ -307,14 +307,14 @@ def test_a_full_disk_is_reported_where_documents_are_encoded(tmp_path):
     write_shards(write_documents(5))
     vocabulary.train_tokenizer([Path("filtered/part_1.jsonl.zst")], 150).save("tokenizer.json")
     (tmp_path / "train.bin").symlink_to("/dev/full")
-    job = {
+    argument = {
         "shard": "filtered/part_1.jsonl.zst",
         "tokenizer": "tokenizer.json",
         "validation": [],
         "drop_to_multiple": None,
     }
     with pytest.raises(OSError, match="No space left"):
-        tokens.tokenize_shard(job, tmp_path)
+        tokens.tokenize_shard(argument, tmp_path)
 
 
 @pytest.mark.parametrize("space", [" ", "\n"])

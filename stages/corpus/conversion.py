@@ -19,14 +19,14 @@ from stages.originals.corpus_files import find_form
 from stages.records import reading, records
 
 
-def count_documents(settings: dict, _folder: Path) -> dict:
+def count_documents(argument: dict, _folder: Path) -> dict:
     """Job (runner/jobs.py): counts the documents of the file `path`, unsound documents too, up to a `limit`.
 
     Returns the description of the file; a `limit` of `None` is no limit.
     """
-    path = Path(settings["path"])
+    path = Path(argument["path"])
     documents = _number_lines(path) if find_form(path) == ".jsonl" else _split_texts(path)
-    counted = sum(1 for _ in islice(documents, settings["limit"]))
+    counted = sum(1 for _ in islice(documents, argument["limit"]))
     return describe_file(path, str(path), counted)
 
 
@@ -57,10 +57,10 @@ def check_digest(described: dict) -> None:
             raise ValueError(f"{path}: the SHA-256 differs from the SHA-256 in {checksums}; {reading.REMEDY}")
 
 
-def write_shard(settings: dict, folder: Path) -> dict:
+def write_shard(argument: dict, folder: Path) -> dict:
     """Job (runner/jobs.py): makes the shard `folder`/shard.jsonl.zst from parts of files.
 
-    `settings` has `parts`, a list of [path, first, last]: documents [first, last) of a file, from 0; `None` as `last`
+    `argument` has `parts`, a list of [path, first, last]: documents [first, last) of a file, from 0; `None` as `last`
     means all further documents.
 
     Returns:
@@ -70,7 +70,7 @@ def write_shard(settings: dict, folder: Path) -> dict:
     documents = 0
     origins = []
     with make_temporary_sibling(folder / "shard.jsonl.zst") as temporary, reading.open_zstd_writer(temporary) as file:
-        for path, first, last in settings["parts"]:
+        for path, first, last in argument["parts"]:
             expected = None
             for number, line in _read_records(Path(path), first, last):
                 file.write(line + b"\n")

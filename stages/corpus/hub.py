@@ -75,13 +75,13 @@ def _fetch_file(
             raise ValueError(str(error).replace(str(target), source)) from None
 
 
-def fetch_shard(settings: dict, folder: Path) -> dict:
+def fetch_shard(argument: dict, folder: Path) -> dict:
     """Job (runner/jobs.py): fetches a file of the hub, and writes all documents like `conversion.write_shard`.
 
-    `settings` has `repository`, `revision` and `name` of the file. The result of `write_shard` also gets the `file`:
+    `argument` has `repository`, `revision` and `name` of the file. The result of `write_shard` also gets the `file`:
     name, bytes, documents and SHA-256.
     """
-    with _fetch_file(**settings, above=folder) as (file, name):
+    with _fetch_file(**argument, above=folder) as (file, name):
         # All documents of the file.
         result = conversion.write_shard({"parts": [[str(file), 0, None]]}, folder)
         described = conversion.describe_file(file, name, result["documents"])

@@ -71,7 +71,7 @@ def find_lists(root: Path) -> dict[str, list[Path]]:
     return categories
 
 
-def compile_lists(settings: dict, folder: Path) -> dict:
+def compile_lists(argument: dict, folder: Path) -> dict:
     """Job (runner/jobs.py): compiles the blocklists in `root` into sorted arrays of hashes, which `Blocklist` searches.
 
     Leaves hashes.npy (uint64 [entries], sorted), numbers.npy (uint8 [entries], the categories) and names.json (the
@@ -86,7 +86,7 @@ def compile_lists(settings: dict, folder: Path) -> dict:
     Raises:
         ValueError: a line is not UTF-8, or a category's first list has no entry.
     """
-    categories = find_lists(Path(settings["root"]))
+    categories = find_lists(Path(argument["root"]))
     counts = {}
     hashes = []
     rejected = {"no_entries": 0, "first_no_entries": []}

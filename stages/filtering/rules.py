@@ -21,7 +21,7 @@ Reason = tuple[str, str]
 
 
 def select_rules(settings: Filtering) -> dict:
-    """Returns the keys of `filtering` that are rules, as a job takes settings."""
+    """Returns the keys of `filtering` that are rules, for the argument of a job."""
     return settings.model_dump(include={"excluded_categories", "harmful_pp", "missing_harmful_pp", "quality_warnings"})
 
 

@@ -25,11 +25,11 @@ MALFORMED = "malformed.csv"
 EMPTY = (("text", "empty"),)
 
 
-def filter_shard(settings: dict, folder: Path) -> dict:
+def filter_shard(argument: dict, folder: Path) -> dict:
     """Job (runner/jobs.py): filters a shard, a file of documents, by the rules.
 
     Leaves passed.jsonl.zst, the lines that pass byte for byte, and malformed.csv: file, line (from 1) and reason of
-    each malformed line, without a header. Settings are `shard` (path), `rules` (see select_rules), and `annotation`
+    each malformed line, without a header. `argument` has `shard` (path), `rules` (see select_rules), and `annotation`
     (arguments of Annotator).
 
     Returns:
@@ -38,8 +38,8 @@ def filter_shard(settings: dict, folder: Path) -> dict:
         - `rows`: the numbers of the ledger for each fate (`malformed`, `dropped`), rule and reason
         - `unknown`, `lookups`: attributes of Annotator
     """
-    find_reasons = make_judge(settings["rules"])
-    annotate = Annotator(**settings["annotation"])
+    find_reasons = make_judge(argument["rules"])
+    annotate = Annotator(**argument["annotation"])
     # [documents, bytes] by reasons; None stands for malformed lines
     counts_by_reasons = defaultdict(lambda: [0, 0])
     with (
@@ -48,7 +48,7 @@ def filter_shard(settings: dict, folder: Path) -> dict:
         (folder / MALFORMED).open("w", encoding="utf-8", newline="") as file,
     ):
         malformed = csv.writer(file, lineterminator="\n")
-        for number, (line, metadata_or_error) in enumerate(_read_documents(Path(settings["shard"])), 1):
+        for number, (line, metadata_or_error) in enumerate(_read_documents(Path(argument["shard"])), 1):
             if isinstance(metadata_or_error, Metadata) and list_missing(metadata_or_error):
                 try:
                     metadata_or_error = annotate(bytes(line), metadata_or_error)
@@ -56,7 +56,7 @@ def filter_shard(settings: dict, folder: Path) -> dict:
                     # the text or the address of the record cannot be read
                     metadata_or_error = error
             if isinstance(metadata_or_error, ValueError):
-                malformed.writerow([settings["shard"], number, metadata_or_error])
+                malformed.writerow([argument["shard"], number, metadata_or_error])
                 reasons = None
             elif metadata_or_error is None:
                 reasons = EMPTY

@@ -26,11 +26,11 @@ SPLITS = ("train", "validation")
 COUNTS = ("documents", "tokens", "unknown_tokens", "characters", "unknown_characters", "dropped_tokens")
 
 
-def tokenize_shard(settings: dict, folder: Path) -> dict:
+def tokenize_shard(argument: dict, folder: Path) -> dict:
     """Job (runner/jobs.py): encodes the documents of a shard as train.bin and validation.bin (uint16, little endian).
 
     Args:
-        settings: a dictionary:
+        argument: a dictionary:
             - `shard` and `tokenizer`: paths
             - `validation`: the numbers (from 0) of held-out documents
             - `drop_to_multiple`: None, or a number of tokens: every 1,000 documents of a split, and the rest, are
@@ -43,20 +43,20 @@ def tokenize_shard(settings: dict, folder: Path) -> dict:
     """
     # the jobs are parallel already
     os.environ["TOKENIZERS_PARALLELISM"] = "false"
-    tokenizer = Tokenizer.from_file(settings["tokenizer"])
+    tokenizer = Tokenizer.from_file(argument["tokenizer"])
     # [MASK] in a text is a word, not the token
     tokenizer.encode_special_tokens = True
     memory = WordMemory(tokenizer)
     unknown = tokenizer.token_to_id("[UNK]")
-    drop_to_multiple = settings["drop_to_multiple"]
-    validation = set(settings["validation"])
+    drop_to_multiple = argument["drop_to_multiple"]
+    validation = set(argument["validation"])
     counts = {split: Counter(dict.fromkeys(COUNTS, 0)) for split in SPLITS}
     with (
         (folder / "train.bin").open("wb") as train,
         (folder / "validation.bin").open("wb") as held_out,
     ):
         files = {"train": train, "validation": held_out}
-        for split, batch in read_batches(Path(settings["shard"]), validation):
+        for split, batch in read_batches(Path(argument["shard"]), validation):
             file = files[split]
             count = counts[split]
             ids, characters, unknown_characters = memory.encode(batch)

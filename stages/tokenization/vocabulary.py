@@ -33,12 +33,12 @@ LONGEST_WORD = 100
 ALWAYS = ALPHANUMERIC | frozenset(string.punctuation)
 
 
-def train_vocabulary(settings: dict, folder: Path) -> dict:
+def train_vocabulary(argument: dict, folder: Path) -> dict:
     """Job (runner/jobs.py): trains a tokenizer, leaves tokenizer.json, and returns the number of word pieces.
 
-    Settings are `shards`, the paths of the documents, and `size`, the largest number of word pieces.
+    `argument` has `shards`, the paths of the documents, and `size`, the largest number of word pieces.
     """
-    tokenizer = train_tokenizer([Path(shard) for shard in settings["shards"]], settings["size"])
+    tokenizer = train_tokenizer([Path(shard) for shard in argument["shards"]], argument["size"])
     write_atomically(folder / "tokenizer.json", tokenizer.to_str(pretty=True))
     return {"size": tokenizer.get_vocab_size()}
 

@@ -45,8 +45,8 @@ def prepare_tokenization(folder: Path) -> Both:
     os.environ["TOKENIZERS_PARALLELISM"] = "false"
     # no document is repeated, because a repeated document would have no new words
     shard = reading.list_shards(FILTERED)[0]
-    settings = {"shard": str(shard), "tokenizer": str(TOKENIZER), "validation": [], "drop_to_multiple": None}
-    ours = partial(tokenize_shard, settings, folder)
+    argument = {"shard": str(shard), "tokenizer": str(TOKENIZER), "validation": [], "drop_to_multiple": None}
+    ours = partial(tokenize_shard, argument, folder)
     theirs = partial(tokenize_with_datasets, shard)
     ours()
     ids = np.concatenate(theirs().with_format("numpy")[:]["input_ids"])
