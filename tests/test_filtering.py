@@ -14,7 +14,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from stages.filtering.rules import make_judge, select_rules
+from stages.filtering.rules import make_reason_finder, select_rules
 from stages.filtering.selection import sample_numbers
 from stages.records import origins, reading, records
 from stages.records.ledger import TOTAL, read_ledger
@@ -25,7 +25,7 @@ from tests.toy_shards import EXCLUDED, FILTERED, build, make_settings, read_kept
 EMBEDDED = ROOT / "data/embedded"
 pytestmark = pytest.mark.usefixtures("in_an_empty_folder")
 
-PAPER = make_judge(select_rules(make_settings()))
+PAPER = make_reason_finder(select_rules(make_settings()))
 PASSING = {"harmful_pp": 500.0, "categories": None, "quality_warnings": None}
 
 
@@ -76,7 +76,7 @@ def test_every_rule_can_be_switched_off():
     )
     metadata = Metadata(categories=("adult",), harmful_pp=None, quality_warnings=("tiny",))
     assert len(PAPER(metadata)) == 3
-    assert not make_judge(select_rules(lenient))(metadata)
+    assert not make_reason_finder(select_rules(lenient))(metadata)
 
 
 def write_embedded_corpus(shards: int) -> None:

@@ -16,7 +16,11 @@ import msgspec
 from stages.files.quoting import quote_value
 from stages.files.storage import compute_sha256, make_temporary_sibling
 from stages.originals.corpus_files import find_form
-from stages.records import reading, records
+from stages.records import reading
+from stages.records.records import PlainDocument, decode_line, write_record
+
+# the name of a shard in the folder of a job
+SHARD = "shard.jsonl.zst"
 
 
 def count_documents(argument: dict, _folder: Path) -> dict:
@@ -69,10 +73,10 @@ def write_shard(argument: dict, folder: Path) -> dict:
     """
     documents = 0
     origins = []
-    with make_temporary_sibling(folder / "shard.jsonl.zst") as temporary, reading.open_zstd_writer(temporary) as file:
+    with make_temporary_sibling(folder / SHARD) as temporary, reading.open_zstd_writer(temporary) as file:
         for path, first, last in argument["parts"]:
             expected = None
-            for number, line in _read_records(Path(path), first, last):
+            for number, line in _read_numbered_records(Path(path), first, last):
                 file.write(line + b"\n")
                 documents += 1
                 # At the start of a part and after blank lines; never for documents without a number.
@@ -87,16 +91,16 @@ def read_records(path: Path) -> Iterator[bytes]:
 
     A file of no known form, or that cannot be read, is a ValueError.
     """
-    for _, line in _read_records(path, 0, None):
+    for _, line in _read_numbered_records(path, 0, None):
         yield line
 
 
-def _read_records(path: Path, first: int, last: int | None) -> Iterator[tuple[int | None, bytes]]:
+def _read_numbered_records(path: Path, first: int, last: int | None) -> Iterator[tuple[int | None, bytes]]:
     """Yields (number of the line, OSCAR record) of documents [first, last) of a file."""
     if find_form(path) != ".jsonl":
         for number, text in islice(_split_texts(path), first, last):
             try:
-                yield None, records.write_record(records.PlainDocument(text))
+                yield None, write_record(PlainDocument(text))
             # An unsound text becomes a line that is no record, for the filter to count, and only then has a number.
             except ValueError:
                 yield number, text.replace("\n", " ").encode(errors="surrogateescape")
@@ -109,7 +113,7 @@ def _read_records(path: Path, first: int, last: int | None) -> Iterator[tuple[in
 def _convert_line(line: bytes) -> bytes:
     """Turns {"text": "Hi"} into {"content":"Hi","warc_headers":{},"metadata":{}}; other lines stay."""
     try:
-        return records.write_record(records.decode_line(records.PlainDocument, line))
+        return write_record(decode_line(PlainDocument, line))
     except ValueError:
         return line
 
@@ -135,7 +139,7 @@ def _holds_oscar(path: Path) -> bool:
     for number, line in _number_lines(path):
         try:
             # the names of the columns, without nested names
-            names = set(records.decode_line(dict[str, msgspec.Raw], line))
+            names = set(decode_line(dict[str, msgspec.Raw], line))
         except ValueError as error:
             fault = fault or f" (line {number}: {error})"
             continue

@@ -14,7 +14,7 @@ from stages.corpus import conversion
 from stages.files.commits import explain_errors, is_folder, name_source, stream_rows
 from stages.files.quoting import quote_value
 from stages.files.storage import is_hidden
-from stages.originals import corpus_files
+from stages.originals.corpus_files import find_files, match_files
 from stages.records import records
 from stages.schema.sections import CorpusHub
 
@@ -32,7 +32,7 @@ def list_files(repository: str, revision: str, patterns: tuple[str, ...]) -> lis
         ValueError: a pattern matches no file or a file of unknown form, or the hub cannot be reached.
     """
     if is_folder(repository):
-        files = corpus_files.find_files(Path(repository), patterns, KEY)
+        files = find_files(Path(repository), patterns, KEY)
         return [file.relative_to(repository).as_posix() for file in files]
     # The hub's libraries load slowly, so functions import these.
     from huggingface_hub import HfFileSystem
@@ -45,7 +45,7 @@ def list_files(repository: str, revision: str, patterns: tuple[str, ...]) -> lis
             paths = [Path(path.removeprefix(root)) for path in system.glob(root + pattern)]
         return [path for path in paths if not is_hidden(path, Path())]
 
-    files = corpus_files.match_files(patterns, matches, KEY, f"of {repository} ({revision})")
+    files = match_files(patterns, matches, KEY, f"of {repository} ({revision})")
     return [file.as_posix() for file in files]
 
 

@@ -15,7 +15,7 @@ from stages.files import commits
 from stages.files.paths import CORPUS
 from stages.files.quoting import show_controls
 from stages.files.storage import link_file, make_temporary_sibling
-from stages.originals import corpus_files
+from stages.originals.corpus_files import find_files, find_form
 from stages.records import origins, reading
 from stages.runner import jobs
 from stages.schema.sections import CorpusHub
@@ -47,7 +47,7 @@ def write_files(folder: Path, settings: Settings) -> list[dict]:
     """
     corpus = settings.corpus
     root = settings.data.folder
-    files = corpus_files.find_files(root, corpus.files)
+    files = find_files(root, corpus.files)
     counting = []
     for path in files:
         argument = {"path": str(path), "limit": corpus.documents}
@@ -68,7 +68,7 @@ def write_files(folder: Path, settings: Settings) -> list[dict]:
     _place_shards(folder, jobs.run(conversion.write_shard, writing, stage="corpus", workers=settings.workers))
     single = []
     for path, count in zip(files, counts, strict=True):
-        if count == 1 and corpus_files.find_form(path) == ".txt":
+        if count == 1 and find_form(path) == ".txt":
             single.append(path)
     # With a limit of one document, no second document was looked for.
     if single and corpus.documents != 1:
@@ -104,7 +104,7 @@ def _place_shards(folder: Path, results: jobs.Results) -> None:
     origins_of = {}
     for number, (job_folder, result) in enumerate(results, 1):
         name = f"part_{number}.jsonl.zst"
-        link_file(job_folder / "shard.jsonl.zst", folder / name)
+        link_file(job_folder / conversion.SHARD, folder / name)
         origins_of[name] = result["origins"]
     origins.write(folder, origins_of)
     documents = sum(result["documents"] for _, result in results)

@@ -25,7 +25,7 @@ def select_rules(settings: Filtering) -> dict:
     return settings.model_dump(include={"excluded_categories", "harmful_pp", "missing_harmful_pp", "quality_warnings"})
 
 
-def make_judge(rules: Mapping[str, Any]) -> Callable[[Metadata], tuple[Reason, ...]]:
+def make_reason_finder(rules: Mapping[str, Any]) -> Callable[[Metadata], tuple[Reason, ...]]:
     """Makes the function that returns the reasons for which a document is dropped, () for a document that passes.
 
     A reason is a pair (rule, detail), in this order of rules:

@@ -13,7 +13,7 @@ import numpy as np
 
 from stages.files.storage import make_temporary_sibling
 from stages.filtering.annotation import Annotator, list_missing
-from stages.filtering.rules import make_judge
+from stages.filtering.rules import make_reason_finder
 from stages.records import reading
 from stages.records.records import Metadata, MetadataOrError, read_metadata_of_block
 
@@ -38,7 +38,7 @@ def filter_shard(argument: dict, folder: Path) -> dict:
         - `rows`: the numbers of the ledger for each fate (`malformed`, `dropped`), rule and reason
         - `unknown`, `lookups`: attributes of Annotator
     """
-    find_reasons = make_judge(argument["rules"])
+    find_reasons = make_reason_finder(argument["rules"])
     annotate = Annotator(**argument["annotation"])
     # [documents, bytes] by reasons; None stands for malformed lines
     counts_by_reasons = defaultdict(lambda: [0, 0])

@@ -156,11 +156,8 @@ def _compile_blocklists(root: Path, settings: Filtering, workers: jobs.Workers) 
     [(compiled, counts)] = jobs.run(compile_lists, [job], stage="filtering", workers=workers)
     if counts["no_entries"]:
         first = "\n  ".join(counts["first_no_entries"])
-        print(
-            show_controls(
-                f"filtering: {counts['no_entries']} lines of the blocklists are no entries; the first:\n  {first}"
-            )
-        )
+        text = f"filtering: {counts['no_entries']} lines of the blocklists are no entries; the first:\n  {first}"
+        print(show_controls(text))
     return compiled, files, counts
 
 
