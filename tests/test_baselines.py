@@ -112,7 +112,7 @@ def test_a_mean_over_columns_is_surer_than_a_column_and_a_mean_of_two_metrics_is
     for column, needed in scores.METRICS["courtois2024"].items():
         for metric in needed:
             values[column, metric] = 0.0 if metric in baselines.CORRELATIONS else 0.5
-    found = baselines.collect_scores(observe(values), 0.95)
+    found = baselines.collect_baselines(observe(values), 0.95)
     found = found[found["protocol"] == "courtois2024"].set_index("evaluated_on")
     widths = found["high"] - found["value"]
     assert widths["glue_score"] < min(widths[list(scores.COLUMNS)])
@@ -132,7 +132,7 @@ def test_a_column_of_two_metrics_is_compared_with_the_better_constant_answer(tas
     observed = {}
     for metric, value in stage.score_constant(task, truth, truth).items():
         observed[task, metric] = value
-    found = baselines.collect_scores(observe(observed), 0.95)
+    found = baselines.collect_baselines(observe(observed), 0.95)
     [row] = found.query("protocol == 'courtois2024' and metric == 'score'").to_dict("records")
     assert row["value"] == pytest.approx(max(constants))
     assert row["low"] < row["value"] < row["high"]
@@ -143,7 +143,7 @@ def test_a_transferred_accuracy_is_at_chance_where_always_yes_or_always_no_does_
     own = observe({("mnli_m", "accuracy"): 1 / 3})
     away = {("mnli_m", "majority_accuracy"): 0.665, ("qnli", "majority_accuracy"): 0.5}
     rows = pd.concat([own, observe(away, "original", stage="cross_domain", task="qqp")])
-    known = baselines.collect_scores(rows, 0.95)
+    known = baselines.collect_baselines(rows, 0.95)
     asked = pd.DataFrame({"task": ["qqp", "mnli"], "evaluated_on": "mnli_m", "metric": "accuracy", "value": 0.6})
     asked = asked.assign(stage="cross_domain", protocol="p")
     found = baselines.add_baselines(asked, known)
@@ -155,7 +155,7 @@ def test_a_transferred_accuracy_is_at_chance_where_always_yes_or_always_no_does_
 
 def test_a_score_is_at_chance_unless_it_is_above_the_interval_of_the_most_frequent_answer():
     rows = pd.concat([observe({("rte", "accuracy"): 0.5}), observe({("rte", "accuracy"): 0.7}, "words_and_overlap")])
-    known = baselines.collect_scores(rows, 0.95)
+    known = baselines.collect_baselines(rows, 0.95)
     asked = pd.DataFrame({"protocol": "courtois2024", "evaluated_on": ["rte"] * 4 + ["qnli"], "metric": "raw_accuracy"})
     asked["value"] = [0.3, 0.54, 0.56, np.nan, 0.9]
     found = baselines.add_baselines(asked, known)
@@ -166,5 +166,5 @@ def test_a_score_is_at_chance_unless_it_is_above_the_interval_of_the_most_freque
 
 
 def test_a_single_baseline_makes_no_mean_over_tasks_that_it_lacks():
-    found = baselines.collect_scores(observe({("rte", "accuracy"): 0.5}), 0.95)
+    found = baselines.collect_baselines(observe({("rte", "accuracy"): 0.5}), 0.95)
     assert "glue_score" not in set(found["evaluated_on"])

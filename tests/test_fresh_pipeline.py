@@ -100,7 +100,7 @@ def test_at_the_default_scale_a_model_learns_and_pre_training_matters(tmp_path):
     run(folder, "dvc", "repro", *names)
     paths = [folder / f"data/observations/{name}.csv" for name in names]
     rows = pd.concat([pd.read_csv(path, dtype={"protocol": "str", "condition": "str"}) for path in paths])
-    references = baselines.collect_scores(rows, 0.95)
+    references = baselines.collect_baselines(rows, 0.95)
     measured = pd.concat([scores.compute_column_scores(rows), rows[rows["stage"] == "question_answering"]])
     found = baselines.add_baselines(measured, references).set_index("evaluated_on")
     glue = found[found["metric"] == "score"]

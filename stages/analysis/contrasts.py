@@ -56,13 +56,13 @@ def describe_columns() -> pd.DataFrame:
     return pd.DataFrame(columns.items(), columns=["column", "meaning"])
 
 
-def collect_quantities(rows: pd.DataFrame, measured: pd.DataFrame, without_model: pd.DataFrame) -> pd.DataFrame:
+def collect_quantities(rows: pd.DataFrame, measured: pd.DataFrame, baseline_scores: pd.DataFrame) -> pd.DataFrame:
     """Collects the numbers that are compared between operators, a row per run, `quantity` and `at`.
 
     Args:
         rows: observations.
         measured: the measurements (papers' quantities) made of the observations.
-        without_model: the scores of answers without a model; may be empty.
+        baseline_scores: the scores of baselines, such as a constant answer; may be empty.
 
     Returns:
         `value` is in points or nats, or the logarithm of steps or of a speed. `reached`: whether the run reached the
@@ -73,9 +73,9 @@ def collect_quantities(rows: pd.DataFrame, measured: pd.DataFrame, without_model
     events = convergence.select_milestone_events(measured)
     logarithms = np.log(events["step"].astype(float))
     collected = (
-        _collect_scores(measured, without_model),
+        _collect_scores(measured, baseline_scores),
         losses.assign(quantity="loss", at=FINAL_LOSS),
-        _collect_losses_to_noise(rows, without_model),
+        _collect_losses_to_noise(rows, baseline_scores),
         events.assign(quantity="steps", at=events["milestone"], value=logarithms),
         speeds.collect_speeds(rows).assign(quantity="speed", at="pretraining"),
         _collect_transfer(rows),
@@ -136,11 +136,11 @@ def make_contrasts(
     return compared
 
 
-def _collect_scores(measured: pd.DataFrame, without_model: pd.DataFrame) -> pd.DataFrame:
+def _collect_scores(measured: pd.DataFrame, baseline_scores: pd.DataFrame) -> pd.DataFrame:
     """Selects the scores on the columns of the GLUE tables, in points, with the chance level."""
     columns = (scores.GLUE_SCORE, *scores.COLUMNS)
     rows = select_rows(measured, metric="score", stage="finetuning", evaluated_on=columns)
-    rows = baselines.add_baselines(rows, without_model)
+    rows = baselines.add_baselines(rows, baseline_scores)
     points = 100 * rows["value"]
     return rows.assign(
         quantity="score",
@@ -151,11 +151,11 @@ def _collect_scores(measured: pd.DataFrame, without_model: pd.DataFrame) -> pd.D
     )
 
 
-def _collect_losses_to_noise(rows: pd.DataFrame, without_model: pd.DataFrame) -> pd.DataFrame:
+def _collect_losses_to_noise(rows: pd.DataFrame, baseline_scores: pd.DataFrame) -> pd.DataFrame:
     """Computes the accuracy, in points, that the strongest noise takes from every run."""
     levels = derived.select_noise_levels(rows)
     curve = [*robustness.CURVE, *robustness.RUN]
-    clean = baselines.add_baselines(levels[levels["level"] == 0], without_model)
+    clean = baselines.add_baselines(levels[levels["level"] == 0], baseline_scores)
     clean = clean.rename(columns={"value": "score"})
     lost = derived.measure_curves(levels, curve)
     lost = lost[lost["measure"] == "lost"].merge(clean[[*curve, *CHANCE]], on=curve)

@@ -18,12 +18,12 @@ RUN = [
 ]
 
 
-def make_tables(rows: pd.DataFrame, without_model: pd.DataFrame, confidence: float) -> dict[str, pd.DataFrame]:
+def make_tables(rows: pd.DataFrame, baseline_scores: pd.DataFrame, confidence: float) -> dict[str, pd.DataFrame]:
     """Summarises noise and transfer between tasks over runs.
 
     Args:
         rows: observations: a row per measured number.
-        without_model: the scores of answers without a model, such as a constant answer.
+        baseline_scores: the scores of baselines, such as a constant answer.
         confidence: of the intervals, such as 0.95.
 
     Returns:
@@ -32,7 +32,7 @@ def make_tables(rows: pd.DataFrame, without_model: pd.DataFrame, confidence: flo
     noisy = derived.select_noise_levels(rows)
     curves = summarise_groups(noisy, [*CURVE, "level"], confidence)
     # `add_baselines` selects the score of a baseline by the metric.
-    curves = baselines.add_baselines(curves.assign(metric="accuracy"), without_model, "mean")
+    curves = baselines.add_baselines(curves.assign(metric="accuracy"), baseline_scores, "mean")
     measures = derived.measure_curves(noisy, [*CURVE, *RUN])
     return {
         "noise_curves": curves.drop(columns="metric"),

@@ -31,13 +31,13 @@ Tables = dict[str, pd.DataFrame]
 class Source:
     """Observations of this run or of the released results, and the measurements and curves made of the observations.
 
-    `scores` has the scores of answers without a model.
+    `baselines` has the scores of baselines, such as a constant answer.
     """
 
     rows: pd.DataFrame
     measured: pd.DataFrame
     curves: pd.DataFrame
-    scores: pd.DataFrame
+    baselines: pd.DataFrame
 
 
 def main(settings: Settings) -> dict:
@@ -45,10 +45,10 @@ def main(settings: Settings) -> dict:
     options = settings.analysis
     run = measure_source(inputs.read_observations(settings), options.levels, options.confidence)
     # The released results pass through the same functions as this run, so that both are comparable.
-    raw = measure_source(released.read_observations(), convergence.LEVELS, options.confidence)
+    theirs = measure_source(released.read_observations(), convergence.LEVELS, options.confidence)
     tables = {
-        **judge_differences_and_claims(run, raw, settings),
-        **summarise_measurements(run, raw, options.confidence),
+        **judge_differences_and_claims(run, theirs, settings),
+        **summarise_measurements(run, theirs, options.confidence),
     }
     for name, frame in tables.items():
         write_table(ANALYSIS / f"{name}.csv", frame)
@@ -61,35 +61,35 @@ def main(settings: Settings) -> dict:
 
 
 def measure_source(rows: pd.DataFrame, levels: Sequence[float], confidence: float) -> Source:
-    """Makes measurements, curves and scores without a model of observations; `levels` are losses of milestones."""
+    """Makes measurements, curves and baseline scores of observations; `levels` are losses of milestones."""
     measured = measurements.compute_measurements(rows, levels)
     return Source(
         rows=rows,
         measured=measured,
         curves=convergence.summarise_curves(rows, measured),
-        scores=baselines.collect_scores(rows, confidence),
+        baselines=baselines.collect_baselines(rows, confidence),
     )
 
 
-def judge_differences_and_claims(run: Source, raw: Source, settings: Settings) -> Tables:
+def judge_differences_and_claims(run: Source, theirs: Source, settings: Settings) -> Tables:
     """Judges operators against the original, this run against the printed numbers, and the claims of the papers."""
     options = settings.analysis
     quantities = {}
-    for name, source in ((THIS_RUN, run), (RELEASED, raw)):
-        quantities[name] = contrasts.collect_quantities(source.rows, source.measured, source.scores)
+    for name, source in ((THIS_RUN, run), (RELEASED, theirs)):
+        quantities[name] = contrasts.collect_quantities(source.rows, source.measured, source.baselines)
     compared = contrasts.make_contrasts(quantities, options.confidence, options.alpha, options.pairs)
     of_cells = cells.CellSources(
         run=run.measured,
-        released=raw.measured,
+        released=theirs.measured,
         operators=settings.operators,
         sizes=settings.sizes,
         options=options,
         comparable=not settings.generated,
-        baselines=run.scores,
+        baselines=run.baselines,
     )
     # A check without a value in a column has an empty text there.
     checks = pd.read_csv(AUDIT, keep_default_na=False)
-    of_claims = claims.ClaimSources(checks, compared, run.measured, raw.measured, settings.generated)
+    of_claims = claims.ClaimSources(checks, compared, run.measured, theirs.measured, settings.generated)
     return {
         "contrasts": compared,
         "contrast_columns": contrasts.describe_columns(),
@@ -98,18 +98,18 @@ def judge_differences_and_claims(run: Source, raw: Source, settings: Settings) -
     }
 
 
-def summarise_measurements(run: Source, raw: Source, confidence: float) -> Tables:
+def summarise_measurements(run: Source, theirs: Source, confidence: float) -> Tables:
     """Summarises the measurements of all stages over runs; only scores and steps have released results."""
     summaries = summarise_runs(run.measured, confidence)
-    milestones = [convergence.estimate_milestones(source.measured, source.curves, confidence) for source in (run, raw)]
+    milestones = [convergence.estimate_milestones(side.measured, side.curves, confidence) for side in (run, theirs)]
     return {
-        "runs": join_sources(select_scores(run), select_scores(raw)),
-        "summaries": baselines.add_baselines(summaries, run.scores, "mean"),
-        "baselines": run.scores,
+        "runs": join_sources(select_scores(run), select_scores(theirs)),
+        "summaries": baselines.add_baselines(summaries, run.baselines, "mean"),
+        "baselines": run.baselines,
         # by step of pre-training
-        "curves": pd.concat([join_sources(run.curves, raw.curves), published.read_shared_curve()]),
+        "curves": pd.concat([join_sources(run.curves, theirs.curves), published.read_shared_curve()]),
         "milestones": join_sources(*milestones),
-        **robustness.make_tables(run.rows, run.scores, confidence),
+        **robustness.make_tables(run.rows, run.baselines, confidence),
         "bars": published.read_times_saved(run.measured),
         "speed": derived.summarise_times(run.rows),
         "translation": translation.summarise_measurements(run.measured, confidence),
@@ -123,9 +123,9 @@ def select_scores(source: Source) -> pd.DataFrame:
     return scores[["protocol", "operator", "size", "evaluated_on", "pretraining_seed", "finetuning_seed", "value"]]
 
 
-def join_sources(run: pd.DataFrame, raw: pd.DataFrame) -> pd.DataFrame:
-    """Puts the rows of this run above the rows of the released results (`raw`), with the source as first column."""
-    frame = stack_frames([run.assign(source=THIS_RUN), raw.assign(source=RELEASED)])
+def join_sources(run: pd.DataFrame, theirs: pd.DataFrame) -> pd.DataFrame:
+    """Puts the rows of this run above the rows of the released results (`theirs`), with the source as first column."""
+    frame = stack_frames([run.assign(source=THIS_RUN), theirs.assign(source=RELEASED)])
     return frame[["source", *frame.columns.drop("source")]]
 
 

@@ -12,7 +12,7 @@ confidence such as 0.95, describes a new draw of as many examples:
 - mean over columns or tasks: the errors are added in squares;
 - accuracy on another task than the task of the training: Wilson's interval for the more frequent of yes and no.
 
-The argument `baselines` has the scores of all baselines, from `collect_scores`. Scores are fractions, NaN if unknown.
+The argument `baselines` has the scores of all baselines (`collect_baselines`). Scores are fractions, NaN if unknown.
 """
 
 from math import isnan, nan, sqrt, tanh
@@ -89,7 +89,7 @@ def _compute_wilson_interval(share: float, n: int, confidence: float) -> tuple[f
     )
 
 
-def collect_scores(rows: pd.DataFrame, confidence: float) -> pd.DataFrame:
+def collect_baselines(rows: pd.DataFrame, confidence: float) -> pd.DataFrame:
     """Collects the scores of all baselines from the observations of stages `baselines` and `cross_domain`.
 
     Returns:

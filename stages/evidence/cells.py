@@ -22,7 +22,7 @@ from stages.schema.sections import Analysis
 
 PAPER_SIZES = ("small", "base")
 MEASURED = "measured"
-# `row_key` of a row of scores without a model begins with this text.
+# `row_key` of a row of baseline scores begins with this text.
 BASELINE = "baseline."
 # Types of the columns of a filled table; the docstring of `fill_cells` says what each column means.
 TYPES = read_yaml(Path(__file__).with_suffix(".yaml"))
@@ -50,7 +50,7 @@ class CellSources:
         sizes: of the run, such as `base`.
         options: section `analysis` of params.yaml.
         comparable: whether the data of the run are of the papers' kind, and not generated.
-        baselines: scores of baselines, from `baselines.collect_scores`.
+        baselines: scores of baselines, from `baselines.collect_baselines`.
     """
 
     run: pd.DataFrame
@@ -183,11 +183,11 @@ def _expand_columns(table: Table, run: pd.DataFrame) -> list[Column]:
     return list(columns.values())
 
 
-def _fill_baselines(table: Table, columns: list[Column], known: pd.DataFrame) -> list[dict]:
+def _fill_baselines(table: Table, columns: list[Column], baseline_scores: pd.DataFrame) -> list[dict]:
     cells = []
     scores = pd.DataFrame([table.select | (column.select or {}) for column in columns])
     for name, label in baselines.LABELS.items():
-        found = baselines.look_up_scores(name, scores, known)
+        found = baselines.look_up_scores(name, scores, baseline_scores)
         # A baseline without any score in the table has no row. Another table of the report has the trained model.
         if name == baselines.NOT_PRETRAINED or found["value"].isna().all():
             continue
