@@ -6,7 +6,7 @@ from itertools import chain
 import pandas as pd
 import pytest
 
-from stages.analysis import claims, contrasts
+from stages.analysis import claims
 from stages.analysis.claims import ClaimSources, Finding
 from stages.evidence import measurements, published
 from stages.evidence.scores import METRICS
@@ -65,7 +65,7 @@ def count(metric: str, size: str = "base", **counts: int) -> pd.DataFrame:
 @pytest.fixture(scope="module")
 def without_run() -> ClaimSources:
     """The evidence where nothing was run, with the contrasts of the released results."""
-    return replace(make_claim_sources(NOTHING), contrasts=compare(select_released(), source=contrasts.RELEASED))
+    return replace(make_claim_sources(NOTHING), contrasts=compare(select_released(), source="released"))
 
 
 def test_every_claim_stands_in_exactly_one_section_of_the_rules():

@@ -64,7 +64,7 @@ def make_noise_tables(rows: pd.DataFrame):
 
 def make_measures(rows: pd.DataFrame) -> pd.DataFrame:
     """Computes loss, area and slope of the curve of every run."""
-    return derived.measure_curves(derived.select_noise_levels(rows), [*robustness.CURVE, *robustness.RUN])
+    return derived.measure_curves(derived.select_noise_levels(rows), [*robustness.CURVE, *robustness.RUN_KEYS])
 
 
 def test_a_straight_line_has_its_loss_area_and_slope():

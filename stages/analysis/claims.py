@@ -14,14 +14,13 @@ from pathlib import Path
 import pandas as pd
 
 from stages.analysis import contrasts
-from stages.evidence.fields import select_rows
+from stages.evidence.fields import RELEASED, THIS_RUN, select_rows
 from stages.evidence.translation import name_model
 from stages.evidence.verdicts import TESTED, Statement, judge_claim, judge_printed_number
 from stages.files.documents import read_yaml
 from stages.schema.settings import REFERENCE
 
 COUNTS = "counts"
-RELEASED = "released"
 TRAINING = "training"
 
 
@@ -174,7 +173,7 @@ def _find_evidence(claim: dict, rules: dict, sources: ClaimSources) -> dict[str,
 def _judge_contrasts(entries: list[dict], sources: ClaimSources) -> dict[str, list[Finding]]:
     """Judges a claim about operators by this run and, if all comparisons exist, by the released results."""
     findings = {}
-    for ledger, source in ((TRAINING, contrasts.THIS_RUN), (RELEASED, contrasts.RELEASED)):
+    for ledger, source in ((TRAINING, THIS_RUN), (RELEASED, RELEASED)):
         findings[ledger] = [judge_contrast(entry | {"source": source}, sources.contrasts) for entry in entries]
     if sources.generated:
         # The papers' claims are about natural language.

@@ -18,7 +18,7 @@ import pandas as pd
 from stages.analysis import robustness
 from stages.evidence import baselines, convergence, derived, power, scores, speeds
 from stages.evidence.estimate import Estimate, compare_arms
-from stages.evidence.fields import select_rows, stack_frames
+from stages.evidence.fields import THIS_RUN, select_rows, stack_frames
 from stages.evidence.statistics import (
     FEWEST,
     FINETUNING,
@@ -32,14 +32,20 @@ from stages.evidence.verdicts import TESTED, Difference, judge_difference
 from stages.files.documents import read_yaml
 from stages.schema.settings import REFERENCE
 
-# The names of the sources in every CSV.
-THIS_RUN = "reproduced"
-RELEASED = "released"
 FINAL_LOSS = "validation_loss"
 # `at` depends on `quantity`: a column of the GLUE tables (score), FINAL_LOSS (loss), a split (lost_noise, the accuracy
 # lost to noise), a milestone (steps), pretraining (speed) or elsewhere (transfer).
 KEYS = ["quantity", "source", "protocol", "size", "at"]
-RUN = ["operator", "stage", "pretraining_seed", "finetuning_seed", "condition", "value", "reached", "share_of_peak"]
+RUN_KEYS = [
+    "operator",
+    "stage",
+    "pretraining_seed",
+    "finetuning_seed",
+    "condition",
+    "value",
+    "reached",
+    "share_of_peak",
+]
 # The score that has to exceed chance for a value to be informative, and the upper end of chance.
 CHANCE = ["score", "most_frequent_high"]
 # Quantities whose logarithms are compared: a difference is a ratio, which contrasts.csv has in per cent.
@@ -81,7 +87,7 @@ def collect_quantities(rows: pd.DataFrame, measured: pd.DataFrame, baseline_scor
         _collect_transfer(rows),
     )
     # As objects, because a column that only one part lacks would change the type of the other parts.
-    parts = [part.reindex(columns=[*KEYS, *RUN, *CHANCE]).astype(object) for part in collected]
+    parts = [part.reindex(columns=[*KEYS, *RUN_KEYS, *CHANCE]).astype(object) for part in collected]
     return stack_frames(parts).astype(dict.fromkeys(("value", "share_of_peak", *CHANCE), float))
 
 
@@ -154,7 +160,7 @@ def _collect_scores(measured: pd.DataFrame, baseline_scores: pd.DataFrame) -> pd
 def _collect_losses_to_noise(rows: pd.DataFrame, baseline_scores: pd.DataFrame) -> pd.DataFrame:
     """Computes the accuracy, in points, that the strongest noise takes from every run."""
     levels = derived.select_noise_levels(rows)
-    curve = [*robustness.CURVE, *robustness.RUN]
+    curve = [*robustness.CURVE, *robustness.RUN_KEYS]
     clean = baselines.add_baselines(levels[levels["level"] == 0], baseline_scores)
     clean = clean.rename(columns={"value": "score"})
     lost = derived.measure_curves(levels, curve)
@@ -169,7 +175,7 @@ def _collect_losses_to_noise(rows: pd.DataFrame, baseline_scores: pd.DataFrame) 
 def _collect_transfer(rows: pd.DataFrame) -> pd.DataFrame:
     """Averages each run's balanced accuracy, in points, over all pairs of a task trained on and another tested on."""
     away = derived.select_elsewhere(select_rows(rows, stage="cross_domain"))
-    runs = away.groupby(["protocol", "size", "operator", *robustness.RUN], sort=False, dropna=False)
+    runs = away.groupby(["protocol", "size", "operator", *robustness.RUN_KEYS], sort=False, dropna=False)
     means = runs["value"].mean().reset_index()
     points = 100 * means["value"]
     return means.assign(

@@ -12,7 +12,7 @@ CURVE = [
     "operator",
     "evaluated_on",
 ]
-RUN = [
+RUN_KEYS = [
     "pretraining_seed",
     "finetuning_seed",
 ]
@@ -33,7 +33,7 @@ def make_tables(rows: pd.DataFrame, baseline_scores: pd.DataFrame, confidence: f
     curves = summarise_groups(noisy, [*CURVE, "level"], confidence)
     # `add_baselines` selects the score of a baseline by the metric.
     curves = baselines.add_baselines(curves.assign(metric="accuracy"), baseline_scores, "mean")
-    measures = derived.measure_curves(noisy, [*CURVE, *RUN])
+    measures = derived.measure_curves(noisy, [*CURVE, *RUN_KEYS])
     return {
         "noise_curves": curves.drop(columns="metric"),
         "noise_measures": summarise_groups(measures, [*CURVE, "measure"], confidence),

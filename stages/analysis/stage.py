@@ -13,9 +13,8 @@ from dataclasses import dataclass
 import pandas as pd
 
 from stages.analysis import claims, contrasts, inputs, robustness
-from stages.analysis.contrasts import RELEASED, THIS_RUN
 from stages.evidence import baselines, cells, convergence, derived, measurements, published, released, translation
-from stages.evidence.fields import select_rows, stack_frames
+from stages.evidence.fields import RELEASED, THIS_RUN, select_rows, stack_frames
 from stages.evidence.scores import GLUE_SCORE
 from stages.evidence.statistics import summarise_groups
 from stages.files.paths import ANALYSIS, AUDIT, REPORTS

@@ -23,7 +23,7 @@ LEVELS = (5.0, 3.0, 2.5, 2.0, 1.9, 1.8, 1.7)
 LAST = 10
 # Share of the final score (Courtois et al. 2024, section 4.3).
 SHARE = 0.95
-RUN = ["operator", "size", "pretraining_seed"]
+RUN_KEYS = ["operator", "size", "pretraining_seed"]
 NOT_REACHED = "_not_reached"
 MILESTONES = (
     "steps_to_loss",
@@ -63,12 +63,12 @@ def measure_losses(rows: pd.DataFrame, levels: Sequence[float] = LEVELS) -> pd.D
     """
     evaluations = select_validation_loss(rows)
     # Without the condition, which is the step.
-    ends = evaluations[["stage", *RUN, "value"]]
-    first = ends.drop_duplicates(RUN).assign(metric="first_validation_loss")
-    final = ends.drop_duplicates(RUN, keep="last").assign(metric="final_validation_loss")
+    ends = evaluations[["stage", *RUN_KEYS, "value"]]
+    first = ends.drop_duplicates(RUN_KEYS).assign(metric="first_validation_loss")
+    final = ends.drop_duplicates(RUN_KEYS, keep="last").assign(metric="final_validation_loss")
     lates, milestones = [], []
-    for keys, run in evaluations.groupby(RUN, sort=False):
-        fields = {"stage": "pretraining", **dict(zip(RUN, keys, strict=True))}
+    for keys, run in evaluations.groupby(RUN_KEYS, sort=False):
+        fields = {"stage": "pretraining", **dict(zip(RUN_KEYS, keys, strict=True))}
         steps = run["step"].to_numpy()
         losses = run["value"].to_numpy(float)
         # A run with few evaluations has no late loss.
@@ -105,7 +105,7 @@ def measure_steps_to_scores(whole: pd.DataFrame) -> pd.DataFrame:
     # The common target of all operators, as in Figure 3 of Courtois et al.
     at_end = rows[(rows["step"] == rows["step"].max()) & (rows["operator"] == "pairwise")]
     common_targets = at_end.groupby("size")["value"].mean()
-    keys = [*RUN, "finetuning_seed"]
+    keys = [*RUN_KEYS, "finetuning_seed"]
     measures = []
     for values, run in rows.groupby(keys, sort=False, dropna=False):
         fields = {"stage": "convergence", **dict(zip(keys, values, strict=True))}
@@ -164,7 +164,7 @@ def select_final_losses(measured: pd.DataFrame) -> pd.DataFrame:
     # Milestones have the order of the levels.
     levels = events.loc[events["milestone"].str.startswith("loss="), "milestone"]
     left = select_rows(events, milestone=list(levels[:1]))
-    return losses.merge(left[[*RUN, "reached"]], on=RUN, how="left")
+    return losses.merge(left[[*RUN_KEYS, "reached"]], on=RUN_KEYS, how="left")
 
 
 def select_measurements(measured: pd.DataFrame, fields: dict[str, str]) -> pd.DataFrame:

@@ -17,6 +17,9 @@ TEXTS = [
     "metric",
 ]
 FIELDS = [*TEXTS, "pretraining_seed", "finetuning_seed", "value"]
+# The names of this run and of the released results in the column `source` of every CSV.
+THIS_RUN = "reproduced"
+RELEASED = "released"
 
 
 def select_rows(rows: pd.DataFrame, /, **fields: object) -> pd.DataFrame:

@@ -10,7 +10,7 @@ from typing import Any, TypedDict
 import pandas as pd
 
 from stages.evidence.data_files import check_table
-from stages.evidence.fields import select_rows, stack_frames
+from stages.evidence.fields import THIS_RUN, select_rows, stack_frames
 from stages.evidence.verdicts import Statement
 from stages.files.documents import read_yaml
 from stages.files.quoting import quote_value
@@ -180,6 +180,6 @@ def read_times_saved(run: pd.DataFrame) -> pd.DataFrame:
     printed = printed.assign(label=tasks, operator="shared", size="base", source="published")
     timed = select_rows(run, metric="time_saved_percent").rename(columns={"task": "label"})
     rounds = timed.groupby(["operator", "size", "label"], sort=False)["value"]
-    timed = rounds.agg(value="mean", n="size").reset_index().assign(source="reproduced")
+    timed = rounds.agg(value="mean", n="size").reset_index().assign(source=THIS_RUN)
     bars = stack_frames([printed, timed]).assign(quantity="time_saved_percent")
     return bars.reindex(columns=["source", "quantity", "operator", "size", "label", "value", "n"])

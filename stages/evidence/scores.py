@@ -19,7 +19,7 @@ MEANS = {
     GLUE_SCORE: COLUMNS,
     "glue_matched": tuple(column for column in COLUMNS if column != MISMATCHED),
 }
-RUN = [
+RUN_KEYS = [
     "stage",
     "protocol",
     "operator",
@@ -59,7 +59,7 @@ def compute_column_scores(rows: pd.DataFrame) -> pd.DataFrame:
         `metric`, always `score`.
     """
     rows = select_rows(rows, stage=["finetuning", "convergence"]).merge(list_metrics())
-    groups = rows.groupby([*RUN, "evaluated_on"], dropna=False, sort=False)
+    groups = rows.groupby([*RUN_KEYS, "evaluated_on"], dropna=False, sort=False)
     return groups["value"].mean().reset_index().assign(metric="score")
 
 

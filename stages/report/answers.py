@@ -4,14 +4,13 @@ from pathlib import Path
 
 import pandas as pd
 
-from stages.evidence.fields import select_rows
+from stages.evidence.fields import THIS_RUN, select_rows
 from stages.evidence.scores import GLUE_SCORE
 from stages.evidence.statistics import FLIPPED
 from stages.evidence.verdicts import TESTED, Difference
 from stages.files.documents import read_yaml
 from stages.report import names, read_results
-from stages.report.claims_and_audit import THIS_RUN, WORDS
-from stages.report.figures import RUN
+from stages.report.claims_and_audit import BY_THIS_RUN, WORDS
 from stages.report.first_screen import select_shown
 from stages.report.looks import find_style
 from stages.report.tables import Reader, format_number
@@ -32,14 +31,14 @@ def gather_answers(settings: Settings, read: Reader) -> dict[str, object]:
     # F1 on SQuAD 1.1, in per cent
     answers = select_rows(
         read("answers"),
-        source=RUN,
+        source=THIS_RUN,
         size=settings.sizes[-1],
         questions="squad1",
         measure="f1",
         trained="single",
     )
     compared = read_results.read_contrasts(
-        source=RUN,
+        source=THIS_RUN,
         quantity="score",
         at=GLUE_SCORE,
         size=settings.sizes[-1],
@@ -47,7 +46,7 @@ def gather_answers(settings: Settings, read: Reader) -> dict[str, object]:
         verdict=list(TESTED),
     )
     return {
-        "run": list_by_quantity(select_rows(rows, source=RUN)),
+        "run": list_by_quantity(select_rows(rows, source=THIS_RUN)),
         "studies": list_by_quantity(select_rows(rows, source="study")),
         "operators": describe_trained(settings),
         "saved": describe_range(select_rows(read("first_screen"), column="saved", source="counted")["estimate"]),
@@ -58,7 +57,7 @@ def gather_answers(settings: Settings, read: Reader) -> dict[str, object]:
         "detectable": describe_range(compared["detectable"]),
         "answered": describe_scores(answers),
         "translated": describe_translations(read("translation")),
-        "claims": describe_counts(select_rows(read("claim_totals"), ledger=THIS_RUN)),
+        "claims": describe_counts(select_rows(read("claim_totals"), ledger=BY_THIS_RUN)),
         "facts": describe_counts(read("audit_totals")),
         "remark": find_remark(settings),
     }

@@ -12,8 +12,8 @@ from stages.evidence.verdicts import AUDITED, SYMBOLS, TONES, Statement
 from stages.report.names import write_names
 from stages.report.text_templates import read_content
 
-THIS_RUN = "This run"
-RELEASED = "Released results"
+BY_THIS_RUN = "This run"
+BY_RELEASED = "Released results"
 AUDIT = "Audit"
 CONSISTENT, INCONSISTENT, NO_EVIDENCE = AUDITED.values()
 # A paper that agrees with itself is no replication, so the audit has no check mark, and a tone only for disagreement.
@@ -66,7 +66,7 @@ def list_verdicts(ledger: pd.DataFrame) -> pd.DataFrame:
     found = ledger["estimate"] != ""
     estimates = (" Found: " + ledger["estimate"] + ".").where(found, "")
     judged = ledger.assign(
-        ledger=ledger["ledger"].map({"counts": THIS_RUN, "training": THIS_RUN, "released": RELEASED}),
+        ledger=ledger["ledger"].map({"counts": BY_THIS_RUN, "training": BY_THIS_RUN, "released": BY_RELEASED}),
         because=ledger["because"] + estimates,
         audit_ids="",
     )
@@ -104,7 +104,7 @@ def count_verdicts(rows: pd.DataFrame) -> pd.DataFrame:
     `tone` is the tone of the verdict, and `number` the place of the verdict within the tone.
     """
     keys = {
-        "ledger": pd.Categorical(rows["ledger"], [THIS_RUN, RELEASED, AUDIT]),
+        "ledger": pd.Categorical(rows["ledger"], [BY_THIS_RUN, BY_RELEASED, AUDIT]),
         "paper": pd.Categorical(rows["source"], list(PAPERS.values())),
         "word": pd.Categorical(rows["verdict"], WORDS),
     }

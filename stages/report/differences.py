@@ -4,7 +4,7 @@ import pandas as pd
 
 from stages.evidence import published
 from stages.evidence.cells import PAPER_SIZES
-from stages.evidence.fields import select_rows, stack_frames
+from stages.evidence.fields import THIS_RUN, select_rows, stack_frames
 from stages.evidence.scores import COLUMNS, MISMATCHED
 from stages.report import read_results
 from stages.schema.settings import REFERENCE, Settings
@@ -32,7 +32,7 @@ def build_differences(settings: Settings) -> pd.DataFrame:
     rows = stack_frames([claimed, compared, studies, count_saved(settings)])
     rows = rows[[*TEXTS, "estimate", "low", "high", "mark"]].fillna(dict.fromkeys(TEXTS, ""))
     # the operators of the run stand first, in its order; tasks are in the order of the tables
-    sources = ("published", "released", "study", "counted", "reproduced")
+    sources = ("published", "released", "study", "counted", THIS_RUN)
     order = dict.fromkeys([*settings.operators, *rows["operator"], *sources, *COLUMNS])
     places = {name: place for place, name in enumerate(order)}
     return rows.sort_values(["operator", "source", "at"], key=lambda names: names.map(places))
@@ -41,7 +41,7 @@ def build_differences(settings: Settings) -> pd.DataFrame:
 def select_lowest_level(steps: pd.DataFrame) -> pd.DataFrame:
     """Selects the steps of this run to the lowest loss that most operators reach, for each size."""
     levels = steps["at"].str.extract("^loss=(.*)", expand=False).astype(float)
-    steps = select_rows(steps.assign(level=levels).dropna(subset="level"), source="reproduced")
+    steps = select_rows(steps.assign(level=levels).dropna(subset="level"), source=THIS_RUN)
     reached = steps.groupby(["size", "level"])["low"].count().reset_index()
     reached = reached.sort_values(["low", "level"], ascending=[False, True]).drop_duplicates("size")
     # with operators some of whose runs never get there

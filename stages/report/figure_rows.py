@@ -7,7 +7,7 @@ names other columns. Published numbers stand first.
 import pandas as pd
 
 from stages.benchmarks.glue import COLUMN_OF
-from stages.evidence.fields import select_rows, stack_frames
+from stages.evidence.fields import THIS_RUN, select_rows, stack_frames
 from stages.evidence.scores import MISMATCHED
 from stages.report import names, read_results
 
@@ -21,7 +21,7 @@ def list_answers() -> pd.DataFrame:
     keys = models.join(scores).dropna()
     printed = keys.assign(source="published", estimate=cells["published"])
     run = keys.assign(
-        source="reproduced",
+        source=THIS_RUN,
         estimate=cells["reproduced"],
         low=cells["interval_low"],
         high=cells["interval_high"],
@@ -50,7 +50,7 @@ def build_noise() -> pd.DataFrame:
         level=printed["row"].astype(float),
         evaluated_on=printed["column"].replace(COLUMN_OF),
     )
-    run = read_results.read_table("noise_curves").assign(source="reproduced")
+    run = read_results.read_table("noise_curves").assign(source=THIS_RUN)
     columns = {"mean": "estimate", "minimum": "low", "maximum": "high", "most_frequent": "reference"}
     run = run[["source", "protocol", "size", "operator", "evaluated_on", "level", *columns]].rename(columns=columns)
     run[["level", *columns.values()]] *= 100
@@ -66,7 +66,7 @@ def build_transfer() -> pd.DataFrame:
     printed = read_printed("kowsher2025_naacl_table6_cross_domain")
     printed = printed.assign(trained=printed["column"], evaluated_on=printed["row"].replace(COLUMN_OF))
     run = read_results.read_table("transfer").rename(columns={"task": "trained"})
-    run = run.assign(source="reproduced", estimate=100 * run["mean"])
+    run = run.assign(source=THIS_RUN, estimate=100 * run["mean"])
     # a row of the heat map without a model
     majority = select_rows(run, metric="majority_accuracy").assign(trained="majority")
     majority = majority.drop_duplicates(["operator", "size", "protocol", "evaluated_on"])

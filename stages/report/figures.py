@@ -16,14 +16,13 @@ from typing import ClassVar
 import msgspec
 import pandas as pd
 
-from stages.evidence.fields import select_rows
+from stages.evidence.fields import THIS_RUN, select_rows
 from stages.report import names
 from stages.report.looks import HEAT, TONES
 from stages.report.painting import render_panels
 from stages.report.tables import Reader, Shown, choose_decimals, format_interval, format_number
 from stages.report.text_templates import fill_template
 
-RUN = "reproduced"
 NUMBERS = ["estimate", "low", "high", "reference"]
 # panels side by side in a column of a page
 PAIR = 2
@@ -83,7 +82,7 @@ def draw_figure(name: str, entry: Entry, read: Reader, **facts: object) -> Drawi
     if frame.empty:
         return Drawing(**shown, measured=False)
     rows = arrange_rows(entry, frame)
-    of_run = rows["source"] == RUN
+    of_run = rows["source"] == THIS_RUN
     wide = of_run & (rows["high"] - rows["low"] > entry.range)
     folded = ""
     if wide.any() and wide.equals(of_run & rows["low"].notna()):
@@ -112,7 +111,7 @@ def arrange_rows(entry: Entry, frame: pd.DataFrame) -> pd.DataFrame:
         {
             # a frame may leave out these columns
             "unit": entry.unit,
-            "source": RUN,
+            "source": THIS_RUN,
             "operator": "",
             "size": "",
             "low": nan,

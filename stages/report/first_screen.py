@@ -10,9 +10,9 @@ import re
 import pandas as pd
 
 from stages.evidence.cells import PAPER_SIZES
-from stages.evidence.fields import select_rows, stack_frames
+from stages.evidence.fields import THIS_RUN, select_rows, stack_frames
 from stages.evidence.verdicts import SYMBOLS, Difference
-from stages.report.figures import RUN, join_names
+from stages.report.figures import join_names
 from stages.report.names import name_key
 from stages.report.tables import MISSING, choose_decimals, format_number, format_signed
 from stages.report.text_templates import read_content
@@ -34,9 +34,9 @@ def build_first_screen(settings: Settings, differences: pd.DataFrame) -> pd.Data
         of_column = select_rows(rows, **column["where"])
         if "range" in column and not is_narrow(of_column, column["range"]):
             continue
-        found = select_rows(of_column, source=[RUN, "counted"])["operator"]
+        found = select_rows(of_column, source=[THIS_RUN, "counted"])["operator"]
         lacking = trained[~trained["operator"].isin(found)].assign(
-            source=RUN,
+            source=THIS_RUN,
             size=settings.sizes[-1],
             verdict=Difference.NOT_RUN,
         )
@@ -45,7 +45,7 @@ def build_first_screen(settings: Settings, differences: pd.DataFrame) -> pd.Data
     rows = trained.merge(pd.concat(columns), on="operator")
     texts = rows.columns.difference([*NUMBERS, "mark"])
     rows[texts] = rows[texts].fillna("")
-    rows["verdict"] = rows["verdict"].where(rows["source"] == RUN, "")
+    rows["verdict"] = rows["verdict"].where(rows["source"] == THIS_RUN, "")
     rows["mark"] = rows["mark"].fillna(join_names(rows, ["source", "size"]))
     rows["text"] = [write_text(row) for row in rows.itertuples()]
     # steps have a text, but no place on an axis of losses
@@ -57,21 +57,21 @@ def select_shown(rows: pd.DataFrame, settings: Settings) -> pd.DataFrame:
     """Selects the rows of the first recipe and of one size of a source."""
     # other numbers than those of this run are of BERT-base, or of our studies
     elsewhere = rows["size"].isin(["", PAPER_SIZES[-1]])
-    of_size = (rows["size"] == settings.sizes[-1]).where(rows["source"] == RUN, elsewhere)
+    of_size = (rows["size"] == settings.sizes[-1]).where(rows["source"] == THIS_RUN, elsewhere)
     of_recipe = rows["protocol"].isin(["", settings.protocols[0]]) | (rows["source"] == "released")
     return rows[of_size & of_recipe]
 
 
 def is_narrow(rows: pd.DataFrame, scale: float) -> bool:
     """Whether this run has intervals, and all are narrower than a fifth of the range of the metric."""
-    run = select_rows(rows, source=RUN)
+    run = select_rows(rows, source=THIS_RUN)
     widths = run["high"] - run["low"]
     return len(run) > 0 and bool((widths < scale / 5).all())
 
 
 def write_text(row) -> str:
     """Writes the text beside a mark, such as `this run −9 · not significant` or `paper 2024 −46 % steps`."""
-    source = {"published": "paper", RUN: "this run"}.get(row.source, row.source)
+    source = {"published": "paper", THIS_RUN: "this run"}.get(row.source, row.source)
     # an operator's source may have two editions
     parts = [source, *re.findall(r"\d{4}(?=,)", row.place)[:1]]
     half = (row.high - row.low) / 2

@@ -6,7 +6,7 @@ import pandas as pd
 
 from stages.evidence import derived, published
 from stages.evidence.baselines import NOT_PRETRAINED
-from stages.evidence.fields import select_rows, stack_frames
+from stages.evidence.fields import THIS_RUN, select_rows, stack_frames
 from stages.evidence.scores import COLUMNS, GLUE_SCORE
 from stages.files.paths import LEDGER, TOKENS
 from stages.records.ledger import TOTAL, read_ledger
@@ -35,7 +35,7 @@ def select_overview(settings: Settings) -> pd.DataFrame:
         size=settings.sizes,
         operator=settings.operators,
     )
-    tests = read_contrasts(source="reproduced", at=GLUE_SCORE).rename(columns={"arm": "operator"})
+    tests = read_contrasts(source=THIS_RUN, at=GLUE_SCORE).rename(columns={"arm": "operator"})
     measured = rows[["metric", *MODEL, "mean", "sd", "n", "words_and_overlap", "at_chance"]]
     interval = ["estimate", "low", "high", "detectable"]
     compared = tests[[*MODEL, *interval, "verdict", "reason", "n", "n_reference", "paired"]]
