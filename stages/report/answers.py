@@ -11,7 +11,7 @@ from stages.evidence.verdicts import TESTED, Difference
 from stages.files.documents import read_yaml
 from stages.report import names, read_results
 from stages.report.claims_and_audit import BY_THIS_RUN, WORDS
-from stages.report.first_screen import select_shown
+from stages.report.differences import select_main
 from stages.report.looks import find_style
 from stages.report.tables import Reader, format_number
 from stages.report.text_templates import list_words, read_content
@@ -25,7 +25,7 @@ def gather_answers(settings: Settings, read: Reader) -> dict[str, object]:
     `run` and `studies` have, by quantity, the operators by verdict, such as `lower (pairwise), at chance (shared)`; an
     empty text where nothing was compared.
     """
-    rows = select_shown(read("differences"), settings)
+    rows = select_main(read("differences"), settings)
     rows = rows[(rows["quantity"] != "score") | (rows["at"] == GLUE_SCORE)]
     seeds = len(settings.pretraining.seeds)
     # F1 on SQuAD 1.1, in per cent

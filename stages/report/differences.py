@@ -4,7 +4,7 @@ import pandas as pd
 
 from stages.evidence import published
 from stages.evidence.cells import PAPER_SIZES
-from stages.evidence.fields import THIS_RUN, select_rows, stack_frames
+from stages.evidence.fields import RELEASED, THIS_RUN, select_rows, stack_frames
 from stages.evidence.scores import COLUMNS, MISMATCHED
 from stages.report import read_results
 from stages.schema.settings import REFERENCE, Settings
@@ -22,7 +22,7 @@ def build_differences(settings: Settings) -> pd.DataFrame:
     steps = compared["quantity"] == "steps"
     compared = pd.concat([compared[~steps], select_lowest_level(compared[steps])])
     # figures have only the largest released models; tables have all
-    smaller = (compared["source"] == "released") & (compared["size"] != PAPER_SIZES[-1])
+    smaller = (compared["source"] == RELEASED) & (compared["size"] != PAPER_SIZES[-1])
     # a paper has a single column for MNLI under noise
     further = (compared["quantity"] == "lost_noise") & (compared["at"] == MISMATCHED)
     compared = compared[~smaller & ~further]
@@ -32,10 +32,19 @@ def build_differences(settings: Settings) -> pd.DataFrame:
     rows = stack_frames([claimed, compared, studies, count_saved(settings)])
     rows = rows[[*TEXTS, "estimate", "low", "high", "mark"]].fillna(dict.fromkeys(TEXTS, ""))
     # the operators of the run stand first, in its order; tasks are in the order of the tables
-    sources = ("published", "released", "study", "counted", THIS_RUN)
+    sources = ("published", RELEASED, "study", "counted", THIS_RUN)
     order = dict.fromkeys([*settings.operators, *rows["operator"], *sources, *COLUMNS])
     places = {name: place for place, name in enumerate(order)}
     return rows.sort_values(["operator", "source", "at"], key=lambda names: names.map(places))
+
+
+def select_main(rows: pd.DataFrame, settings: Settings) -> pd.DataFrame:
+    """Selects what sentences and the first screen name: differences of the first recipe and of one size of a source."""
+    # other numbers than those of this run are of BERT-base, or of our studies
+    elsewhere = rows["size"].isin(["", PAPER_SIZES[-1]])
+    of_size = (rows["size"] == settings.sizes[-1]).where(rows["source"] == THIS_RUN, elsewhere)
+    of_recipe = rows["protocol"].isin(["", settings.protocols[0]]) | (rows["source"] == RELEASED)
+    return rows[of_size & of_recipe]
 
 
 def select_lowest_level(steps: pd.DataFrame) -> pd.DataFrame:

@@ -9,9 +9,9 @@ import re
 
 import pandas as pd
 
-from stages.evidence.cells import PAPER_SIZES
 from stages.evidence.fields import THIS_RUN, select_rows, stack_frames
 from stages.evidence.verdicts import SYMBOLS, Difference
+from stages.report.differences import select_main
 from stages.report.figures import join_names
 from stages.report.names import name_key
 from stages.report.tables import MISSING, choose_decimals, format_number, format_signed
@@ -28,7 +28,7 @@ def build_first_screen(settings: Settings, differences: pd.DataFrame) -> pd.Data
     """
     operators = [name for name in settings.operators if name != REFERENCE]
     trained = pd.DataFrame({"operator": operators}, dtype="str")
-    rows = select_shown(differences, settings).merge(trained, on="operator")
+    rows = select_main(differences, settings).merge(trained, on="operator")
     columns = []
     for key, column in read_content("sections")["columns"].items():
         of_column = select_rows(rows, **column["where"])
@@ -51,15 +51,6 @@ def build_first_screen(settings: Settings, differences: pd.DataFrame) -> pd.Data
     # steps have a text, but no place on an axis of losses
     rows[NUMBERS] = rows[NUMBERS].where(rows["quantity"] != "steps")
     return rows
-
-
-def select_shown(rows: pd.DataFrame, settings: Settings) -> pd.DataFrame:
-    """Selects the rows of the first recipe and of one size of a source."""
-    # other numbers than those of this run are of BERT-base, or of our studies
-    elsewhere = rows["size"].isin(["", PAPER_SIZES[-1]])
-    of_size = (rows["size"] == settings.sizes[-1]).where(rows["source"] == THIS_RUN, elsewhere)
-    of_recipe = rows["protocol"].isin(["", settings.protocols[0]]) | (rows["source"] == "released")
-    return rows[of_size & of_recipe]
 
 
 def is_narrow(rows: pd.DataFrame, scale: float) -> bool:
