@@ -49,7 +49,7 @@ def gather_answers(settings: Settings, read: Reader) -> dict[str, object]:
         "run": list_by_quantity(select_rows(rows, source=THIS_RUN)),
         "studies": list_by_quantity(select_rows(rows, source="study")),
         "operators": describe_trained(settings),
-        "saved": describe_range(select_rows(read("first_screen"), column="saved", source="counted")["estimate"]),
+        "saved": describe_range(select_rows(rows, quantity="saved", source="counted")["estimate"]),
         "seeds": seeds,
         "base": "base" in settings.sizes,
         "few": seeds < FLIPPED.start,
