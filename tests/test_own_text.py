@@ -6,7 +6,7 @@ import pandas as pd
 import pytest
 
 from stages.files.documents import read_yaml
-from stages.report.text_templates import describe_data
+from stages.report.facts import describe_data
 from stages.schema.settings import Settings
 from stages.settings.sources import require_sources
 from stages.tasks import stage as tasks

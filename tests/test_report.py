@@ -17,7 +17,7 @@ from stages.evidence import specifications
 from stages.evidence.scores import GLUE_SCORE
 from stages.evidence.verdicts import AUDITED, Difference, Statement
 from stages.files import observations
-from stages.report import answers, cards, differences, first_screen, read_results
+from stages.report import cards, differences, facts, first_screen, read_results
 from stages.report.figures import Drawing
 from stages.report.pages import find_items
 from stages.report.paper_tables import merge_name
@@ -170,7 +170,7 @@ def test_steps_are_those_to_the_lowest_loss_that_most_operators_of_a_size_reach(
 
 
 def test_an_operator_of_the_user_is_described_by_equation_and_source(in_the_run):
-    described = answers.describe_trained(
+    described = facts.describe_trained(
         load_settings().model_copy(update={"operators": ["original", "shared", "hadamard"]})
     )
     assert list(described) == ["shared", "hadamard"]
@@ -182,7 +182,7 @@ def test_the_note_on_the_plan_of_a_scale_stands_only_in_a_run_of_the_scale(in_an
     text = scales.read("files")
     for content, found in ((text, True), (text.replace("workers: null", "workers: 1"), False)):
         Path("params.yaml").write_text(content)
-        assert bool(answers.find_remark(load_settings(Path("params.yaml")))) == found
+        assert bool(facts.find_remark(load_settings(Path("params.yaml")))) == found
 
 
 def test_the_differences_of_the_own_studies_are_those_of_their_tables():

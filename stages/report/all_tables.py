@@ -6,8 +6,9 @@ from stages.evidence import published, specifications
 from stages.evidence.baselines import LABELS
 from stages.files.paths import TOKENS
 from stages.report import own_tables, paper_tables, read_results
+from stages.report.facts import gather_facts
 from stages.report.tables import Grid, Reader
-from stages.report.text_templates import gather_facts, read_content
+from stages.report.text_templates import read_content
 from stages.schema.settings import Settings
 
 

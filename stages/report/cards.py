@@ -10,9 +10,10 @@ from stages.evidence.fields import select_rows
 from stages.files.model_folders import render_card
 from stages.files.paths import find_pretrained
 from stages.files.quoting import show_controls
-from stages.report import names, read_results, text_templates
+from stages.report import names, read_results
+from stages.report.facts import describe_banner
 from stages.report.table_rows import OVERVIEW
-from stages.report.text_templates import TEMPLATES, describe_banner
+from stages.report.text_templates import TEMPLATES, make_environment
 from stages.schema.settings import Settings
 
 
@@ -32,7 +33,7 @@ def escape(value: object) -> str:
 
 def render_cards(settings: Settings) -> Iterator[tuple[str, str]]:
     """Yields the file, such as `shared-tiny.md`, and the text of a model card for every operator and size of a run."""
-    templates = text_templates.make_environment(TEMPLATES, finalize=escape)
+    templates = make_environment(TEMPLATES, finalize=escape)
     templates.filters["code"] = Code
     template = templates.get_template("model_card.md")
     operators = settings.describe_operators()

@@ -13,17 +13,11 @@ from typing import Any
 
 from stages.files.paths import ANALYSIS, REPORTS
 from stages.files.storage import make_temporary_sibling, write_atomically
-from stages.report import all_tables, answers, cards, figures, frames, html, latex, looks, pages
+from stages.report import all_tables, cards, figures, frames, html, latex, looks, pages
+from stages.report.facts import describe_banner, gather_facts, gather_findings
 from stages.report.figures import Drawing
 from stages.report.tables import Grid, write_csv
-from stages.report.text_templates import (
-    TEMPLATES,
-    describe_banner,
-    fill_sentence,
-    fill_template,
-    gather_facts,
-    read_content,
-)
+from stages.report.text_templates import TEMPLATES, fill_sentence, fill_template, read_content
 from stages.schema.settings import Settings
 
 # name and content
@@ -37,7 +31,7 @@ def main(settings: Settings) -> None:
     read = frames.make_reader(settings)
     facts = {
         **gather_facts(settings),
-        **answers.gather_answers(settings, read),
+        **gather_findings(settings, read),
         "nothing": read_content("sentences")["nothing"],
     }
     grids = all_tables.build_tables(settings, read)

@@ -11,8 +11,9 @@ from stages.evidence.scores import COLUMNS, GLUE_SCORE
 from stages.files.paths import LEDGER, TOKENS
 from stages.records.ledger import TOTAL, read_ledger
 from stages.report import deviations, read_results
+from stages.report.facts import gather_facts
 from stages.report.read_results import read_contrasts, read_table
-from stages.report.text_templates import fill_template, gather_facts, read_content
+from stages.report.text_templates import fill_template, read_content
 from stages.schema.settings import Settings
 
 # evaluated_on: a split

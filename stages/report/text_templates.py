@@ -11,11 +11,9 @@ from pathlib import Path
 import jinja2
 
 from stages.evidence.statistics import FEWEST
-from stages.evidence.verdicts import Difference, Statement
 from stages.files.documents import read_yaml
 from stages.files.paths import REPORTS
 from stages.report import names, tables
-from stages.schema.settings import Settings
 
 TEMPLATES = REPORTS / "templates"
 
@@ -39,41 +37,6 @@ def fill_sentence(name: str, **values: object) -> str:
 def read_content(name: str) -> dict:
     """Reads a YAML file of reports/templates, such as `sections`, once; the checklist is a list."""
     return read_yaml(TEMPLATES / f"{name}.yaml")
-
-
-def gather_facts(settings: Settings) -> dict[str, object]:
-    """Gathers facts that most texts may name: settings and data, all verdicts, and the confidence of intervals."""
-    options = settings.analysis
-    return {
-        "settings": settings,
-        "data": settings.report.data or describe_data(settings),
-        "difference": Difference,
-        "statement": Statement,
-        "confidence": f"{100 * options.confidence:g} %",
-        "simultaneous": f"simultaneous {100 * (1 - options.alpha):g} %",
-    }
-
-
-def describe_banner(settings: Settings) -> str:
-    """Describes scale, models and data of a run, such as `This run trains BERT-tiny ...`."""
-    models = []
-    for size in settings.sizes:
-        model = settings.models[size]
-        layers = f"{model.layers} layer{'s' if model.layers > 1 else ''}"
-        models.append(f"BERT-{size} ({layers}, width {model.hidden})")
-    facts = gather_facts(settings)
-    return fill_sentence("banner", models=", ".join(models), base="base" in settings.sizes, **facts)
-
-
-def describe_data(settings: Settings) -> str:
-    """Describes by their sources what text and tasks of a run are, such as `files on disk`."""
-    sources = read_content("sentences")["sources"]
-    text, tasks = sources[settings.data.source], sources[settings.task_source]
-    if not settings.has_tasks:
-        return f"{text['text']}, without tasks"
-    if text == tasks:
-        return text["both"]
-    return f"{text['text']} and {tasks['tasks']}"
 
 
 def format_scaled(

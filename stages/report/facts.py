@@ -1,4 +1,4 @@
-"""The facts that the sentences of the report name: what was found, by verdict, in this run and in our studies."""
+"""The facts that texts of the report name: settings and data of a run, and what this run and our studies found."""
 
 from pathlib import Path
 
@@ -7,20 +7,55 @@ import pandas as pd
 from stages.evidence.fields import THIS_RUN, select_rows
 from stages.evidence.scores import GLUE_SCORE
 from stages.evidence.statistics import FLIPPED
-from stages.evidence.verdicts import TESTED, Difference
+from stages.evidence.verdicts import TESTED, Difference, Statement
 from stages.files.documents import read_yaml
 from stages.report import names, read_results
 from stages.report.claims_and_audit import BY_THIS_RUN, WORDS
 from stages.report.differences import select_main
 from stages.report.looks import find_style
 from stages.report.tables import Reader, format_number
-from stages.report.text_templates import list_words, read_content
+from stages.report.text_templates import fill_sentence, list_words, read_content
 from stages.schema import scales
 from stages.schema.settings import REFERENCE, Settings
 
 
-def gather_answers(settings: Settings, read: Reader) -> dict[str, object]:
-    """Gathers the values that the sentences of the report name; `read` returns a frame by name.
+def gather_facts(settings: Settings) -> dict[str, object]:
+    """Gathers facts that most texts may name: settings and data, all verdicts, and the confidence of intervals."""
+    options = settings.analysis
+    return {
+        "settings": settings,
+        "data": settings.report.data or describe_data(settings),
+        "difference": Difference,
+        "statement": Statement,
+        "confidence": f"{100 * options.confidence:g} %",
+        "simultaneous": f"simultaneous {100 * (1 - options.alpha):g} %",
+    }
+
+
+def describe_banner(settings: Settings) -> str:
+    """Describes scale, models and data of a run, such as `This run trains BERT-tiny ...`."""
+    models = []
+    for size in settings.sizes:
+        model = settings.models[size]
+        layers = f"{model.layers} layer{'s' if model.layers > 1 else ''}"
+        models.append(f"BERT-{size} ({layers}, width {model.hidden})")
+    facts = gather_facts(settings)
+    return fill_sentence("banner", models=", ".join(models), base="base" in settings.sizes, **facts)
+
+
+def describe_data(settings: Settings) -> str:
+    """Describes by their sources what text and tasks of a run are, such as `files on disk`."""
+    sources = read_content("sentences")["sources"]
+    text, tasks = sources[settings.data.source], sources[settings.task_source]
+    if not settings.has_tasks:
+        return f"{text['text']}, without tasks"
+    if text == tasks:
+        return text["both"]
+    return f"{text['text']} and {tasks['tasks']}"
+
+
+def gather_findings(settings: Settings, read: Reader) -> dict[str, object]:
+    """Gathers the findings that the sentences of the report name; `read` returns a frame by name.
 
     `run` and `studies` have, by quantity, the operators by verdict, such as `lower (pairwise), at chance (shared)`; an
     empty text where nothing was compared.
