@@ -134,7 +134,7 @@ def make_contrasts(
         }
     )
     frame["family"] = [_name_family(row) for row in frame.itertuples()]
-    families = [_add_verdicts(family, alpha) for _, family in frame.groupby("family", sort=False)]
+    families = [_judge_family(family, alpha) for _, family in frame.groupby("family", sort=False)]
     compared = pd.concat(families)[columns]
     # From logarithms of a ratio to per cent: 0.1 becomes 10.5 %.
     places = compared["quantity"].isin(RATIOS), IN_UNIT
@@ -245,8 +245,8 @@ def _name_family(row) -> str:
     return " ".join(name for name in names if isinstance(name, str))
 
 
-def _add_verdicts(family: pd.DataFrame, alpha: float) -> pd.DataFrame:
-    """Adds the columns that depend on the whole family, such as simultaneous intervals and verdicts."""
+def _judge_family(family: pd.DataFrame, alpha: float) -> pd.DataFrame:
+    """Judges the comparisons of a family: adds simultaneous intervals, verdicts and the other columns of a family."""
     # Comparisons without an interval count, too: which arms have an interval depends on the data.
     tests = len(family) if family["error"].notna().any() else 0
     critical = [compute_critical_value(alpha, tests, freedom) for freedom in family["freedom"]]
