@@ -24,11 +24,10 @@ from stages.evidence.statistics import (
     FINETUNING,
     FLIPPED,
     compute_critical_value,
-    explain_too_few,
     find_units,
     flip_signs_jointly,
 )
-from stages.evidence.verdicts import TESTED, Difference, judge_difference
+from stages.evidence.verdicts import TESTED, Difference, explain_too_few, judge_difference
 from stages.files.documents import read_yaml
 from stages.schema.settings import REFERENCE
 
@@ -229,7 +228,7 @@ def _compare_sides(names: list[list[str]], arms: list[pd.DataFrame], runs: pd.Da
         "n_reference": estimate.n[1],
         "never": never[0],
         "never_reference": never[1],
-        "at_chance": baselines.score_too_low(runs, lost=quantity == "lost_noise"),
+        "at_chance": baselines.is_contrast_at_chance(runs, lost=quantity == "lost_noise"),
         "busy": quantity == "speed" and speeds.is_busy(*arms),
     }
 

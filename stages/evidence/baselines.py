@@ -202,8 +202,8 @@ def is_at_chance(score: float, high: float) -> bool | None:
     return score <= high
 
 
-def score_too_low(runs: pd.DataFrame, lost: bool) -> bool:
-    """Checks whether scores are at chance, so that a comparison of operators means nothing.
+def is_contrast_at_chance(runs: pd.DataFrame, lost: bool) -> bool:
+    """Checks whether a comparison of operators means nothing, because scores are at chance.
 
     Args:
         runs: the runs of all operators: `score`, and `most_frequent_high`, equal in all runs.

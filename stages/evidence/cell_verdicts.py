@@ -10,8 +10,8 @@ from math import isnan
 import pandas as pd
 
 from stages.evidence.scores import GLUE_SCORE
-from stages.evidence.statistics import EXACT, compute_critical_value, explain_too_few, find_units
-from stages.evidence.verdicts import Difference, Statement, judge_difference, judge_printed_number
+from stages.evidence.statistics import EXACT, compute_critical_value, find_units
+from stages.evidence.verdicts import Difference, Statement, explain_too_few, judge_difference, judge_printed_number
 
 
 def judge_cell(printed, run: pd.DataFrame, tested: bool, comparable: bool, at_chance: bool | None) -> str | None:

@@ -176,22 +176,6 @@ def _average_by_pretraining_seed(
     return values, places, sums / counts, pd.Index(seeds)
 
 
-def explain_too_few(unit: str, *counts: int) -> str:
-    """Names the cause (key of `reasons` in contrasts.yaml) of too few units; an empty text if there can be a verdict.
-
-    A verdict needs three pre-training seeds (or rounds) on either side, whose numbers are `counts`. Any number of
-    fine-tuning seeds is too few, because these share one checkpoint.
-    """
-    fewest = min(counts)
-    if unit == ROUNDS:
-        return "TOO_FEW_ROUNDS" if fewest < FEWEST else ""
-    if unit == FINETUNING or fewest < 2:
-        return "ONE_CHECKPOINT"
-    if fewest < FEWEST:
-        return "TOO_FEW_SEEDS"
-    return ""
-
-
 def varies(values: np.ndarray) -> bool:
     """Checks whether values [n] differ by more than rounding; equal values allow no t test."""
     return len(values) > 1 and bool(np.ptp(values) > ROUNDING * max(1.0, np.abs(values).max()))

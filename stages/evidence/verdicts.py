@@ -1,11 +1,14 @@
-"""The only judges and the only words of verdicts: of a difference between two arms, and of a printed statement.
+"""The words of all verdicts, and the judges: of a difference between two arms, and of a statement of a paper.
 
-Tables, claims, cells, figures and sentences select verdicts from here; the value of a member is the word for readers.
+Tables, claims, cells, figures and sentences take the words from here; the value of a member is the word for readers.
+analysis/contrasts.py says when the interval of a comparison counts; cell_verdicts.py says the same for a cell.
 """
 
 from enum import StrEnum
 from fractions import Fraction
 from math import inf, isnan
+
+from stages.evidence.statistics import FEWEST, FINETUNING, ROUNDS
 
 
 class Difference(StrEnum):
@@ -77,6 +80,22 @@ def judge_difference(low: float, high: float) -> Difference:
     if high < 0:
         return Difference.LOWER
     return Difference.NOT_SIGNIFICANT
+
+
+def explain_too_few(unit: str, *counts: int) -> str:
+    """Names the cause (key of `reasons` in contrasts.yaml) of too few units; an empty text if there can be a verdict.
+
+    A verdict needs three pre-training seeds (or rounds) on either side, whose numbers are `counts`. Any number of
+    fine-tuning seeds is too few, because these share one checkpoint.
+    """
+    fewest = min(counts)
+    if unit == ROUNDS:
+        return "TOO_FEW_ROUNDS" if fewest < FEWEST else ""
+    if unit == FINETUNING or fewest < 2:
+        return "ONE_CHECKPOINT"
+    if fewest < FEWEST:
+        return "TOO_FEW_SEEDS"
+    return ""
 
 
 def judge_claim(low: float, high: float, above: float = -inf, below: float = inf) -> Statement:
