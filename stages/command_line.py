@@ -19,7 +19,7 @@ from pathlib import Path
 from stages.files.paths import RUNS
 from stages.files.quoting import show_controls
 from stages.files.storage import write_atomically
-from stages.runner import handover, jobs
+from stages.runner import jobs, pipeline
 from stages.runner.provenance import describe_provenance
 from stages.schema import scales
 from stages.schema.names import require_listed
@@ -64,15 +64,15 @@ def run_stage(name: str, arguments: dict[str, str]) -> None:
         arguments: the arguments of the stage that the command line gives, such as {"size": "tiny"}.
     """
     settings = load_settings()
-    inputs = handover.read_inputs(name, settings)
+    inputs = pipeline.read_inputs(name, settings)
     # workers are forked from a server, which imports the modules of jobs while this process goes on
     jobs.prepare_server(FOLDER / name / "stage.py", settings.workers)
     require_arguments(settings, name, arguments)
     # DVC sets this variable for every command, also of a dvc.yaml elsewhere
-    stages = list(handover.read_pipeline())
+    stages = list(pipeline.read_pipeline())
     if "DVC_STAGE" in os.environ and name in stages:
         print(f"{name}: stage {stages.index(name) + 1} of {len(stages)}", flush=True)
-    handover.require_inputs(name)
+    pipeline.require_inputs(name)
     # By hand, the operators may have changed since stage `settings` tried the operators. Not a part of stage
     # `pretraining`, whose imports are the code of its jobs.
     if name == "pretraining" and "DVC_STAGE" not in os.environ:
@@ -83,7 +83,7 @@ def run_stage(name: str, arguments: dict[str, str]) -> None:
     started = time.perf_counter()
     record = describe_provenance()
     entries = stage.main(settings, **arguments)
-    handover.require_unchanged(name, inputs)
+    pipeline.require_unchanged(name, inputs)
     if entries is None:
         return
     record |= entries

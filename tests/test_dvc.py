@@ -12,7 +12,7 @@ import yaml
 from stages.command_line import build_parser
 from stages.files.paths import CHECKED
 from stages.runner.fingerprints import find_closure, find_imported_files
-from stages.runner.handover import list_outputs, read_pipeline
+from stages.runner.pipeline import list_outputs, read_pipeline
 from stages.schema.settings import Settings
 from tests.places import ROOT
 from tests.processes import run

@@ -63,7 +63,7 @@ def test_a_text_alone_gets_through_the_chain_to_a_report_that_names_what_was_ski
     documents = [f"a text of number {number} with some more words" for number in range(60)]
     (folder / "data/original/own.txt").write_text("\n\n".join(documents))
     # in one process, which is faster than `dvc repro`
-    program = "from stages.__main__ import main; from stages.runner.handover import read_pipeline; "
+    program = "from stages.__main__ import main; from stages.runner.pipeline import read_pipeline; "
     run(folder, sys.executable, "-c", program + "[main([stage]) for stage in read_pipeline()]")
     page = (folder / "reports/report.html").read_text()
     assert "on text from files on disk, without tasks" in page

@@ -10,7 +10,7 @@ import pytest
 
 from stages.files.paths import EMBEDDED, RUNS
 from stages.files.storage import write_atomically
-from stages.runner.handover import list_outputs, read_inputs, read_pipeline, require_inputs, require_unchanged
+from stages.runner.pipeline import list_outputs, read_inputs, read_pipeline, require_inputs, require_unchanged
 from stages.schema.settings import PATH, load_settings
 
 pytestmark = pytest.mark.usefixtures("in_an_empty_folder")

@@ -8,7 +8,7 @@ import pandas as pd
 from stages.evidence.fields import select_rows, stack_frames
 from stages.files import observations
 from stages.files.paths import STATISTICS
-from stages.runner import handover
+from stages.runner.pipeline import list_outputs, read_pipeline
 from stages.schema.settings import Settings
 
 TUNED = "finetuning"
@@ -56,8 +56,8 @@ def list_further_stages() -> list[str]:
         "translation",
     )
     written = []
-    for stage in handover.read_pipeline():
-        for out in handover.list_outputs(stage):
+    for stage in read_pipeline():
+        for out in list_outputs(stage):
             if out.parent == observations.FOLDER and out.stem not in apart:
                 written.append(out.stem)
     return written

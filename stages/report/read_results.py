@@ -9,7 +9,7 @@ from stages.evidence import cells
 from stages.evidence.fields import select_rows
 from stages.evidence.verdicts import AUDITED
 from stages.files.paths import ANALYSIS, RUNS, SENTENCE_PAIRS
-from stages.runner import handover
+from stages.runner.pipeline import read_pipeline
 from stages.schema.settings import REFERENCE
 
 # columns of the summaries that are texts, and may be empty
@@ -62,7 +62,7 @@ def read_sentence_pairs() -> pd.DataFrame:
 
 def read_run_records() -> list[dict]:
     """Reads the records of the stages of this run, in the order of the pipeline."""
-    return read_records(handover.read_pipeline())
+    return read_records(read_pipeline())
 
 
 def read_records(names: Iterable[str]) -> list[dict]:

@@ -11,7 +11,7 @@ from importlib import import_module
 from pathlib import Path
 
 from stages.files.documents import read_yaml
-from stages.runner import gpus, handover, jobs
+from stages.runner import gpus, jobs, pipeline
 from stages.runner.fingerprints import describe_identity
 from stages.runner.results import RESULT
 from stages.runner.run import Job
@@ -89,9 +89,9 @@ def find_edited_outputs() -> set[Path]:
     stale = set()
     for name in DATA_STAGES:
         locked_values = list_values(locked.get(name, {}).get("params", {}).get(str(PATH), {}))
-        inputs = map(Path, handover.read_pipeline()[name]["deps"])
-        if handover.select_values(name, params) != locked_values or not stale.isdisjoint(inputs):
-            stale.update(handover.list_outputs(name))
+        inputs = map(Path, pipeline.read_pipeline()[name]["deps"])
+        if pipeline.select_values(name, params) != locked_values or not stale.isdisjoint(inputs):
+            stale.update(pipeline.list_outputs(name))
     return stale
 
 

@@ -1,4 +1,4 @@
-"""The inputs of the stages in dvc.yaml: must exist before a stage runs, and must not change while the stage runs.
+"""The stages in dvc.yaml. Inputs must exist before a stage runs, and must not change while the stage runs.
 
 A stage that other stages read leaves a record in data/runs as the last output.
 """
