@@ -18,7 +18,7 @@ def build_differences(settings: Settings) -> pd.DataFrame:
     The steps of this run are those to the lowest loss that most operators reach. A run of the scale of a study has its
     own numbers in place of the study.
     """
-    compared = read_results.read_contrasts().rename(columns={"arm": "operator"})
+    compared = read_results.select_contrasts().rename(columns={"arm": "operator"})
     steps = compared["quantity"] == "steps"
     compared = pd.concat([compared[~steps], select_lowest_level(compared[steps])])
     # figures have only the largest released models; tables have all

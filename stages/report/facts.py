@@ -72,7 +72,7 @@ def gather_findings(settings: Settings, read: Reader) -> dict[str, object]:
         measure="f1",
         trained="single",
     )
-    compared = read_results.read_contrasts(
+    compared = read_results.select_contrasts(
         source=THIS_RUN,
         quantity="score",
         at=GLUE_SCORE,

@@ -12,7 +12,7 @@ from stages.files.paths import AUDIT, STATISTICS
 from stages.report import claims_and_audit, deviations, differences, figure_rows, read_results, table_rows
 from stages.report.claims_and_audit import count_facts, count_verdicts, list_verdicts
 from stages.report.first_screen import build_first_screen
-from stages.report.read_results import read_contrasts, read_table
+from stages.report.read_results import read_table, select_contrasts
 from stages.report.tables import Reader
 from stages.schema.settings import Settings
 
@@ -44,14 +44,14 @@ def make_reader(settings: Settings) -> Reader:
         "transfer_matrices": figure_rows.build_transfer,
         # of tables
         "overview": partial(table_rows.select_overview, settings),
-        "contrasts": read_contrasts,
-        "further_pairs": partial(read_contrasts, further=True),
+        "contrasts": select_contrasts,
+        "further_pairs": partial(select_contrasts, further=True),
         "milestone_tests": lambda: table_rows.read_tests("steps", at="milestone").dropna(subset="low"),
         "noise_measures": lambda: table_rows.mark_chance(read_table("noise_measures"), read_table("noise_curves")),
         "noise_tests": partial(table_rows.read_tests, "lost_noise", arm="operator", at="evaluated_on"),
         "speed_tests": partial(table_rows.read_tests, "speed", arm="operator", quantity="metric"),
         "transfer": lambda: table_rows.complete_transfer(read_table("transfer")),
-        "baselines": partial(table_rows.select_baselines, settings.protocols[0]),
+        "baseline_scores": partial(table_rows.select_baselines, settings.protocols[0]),
         "tokens": table_rows.read_tokens,
         "sentence_pairs": read_results.read_sentence_pairs,
         "tasks": partial(pd.read_csv, STATISTICS),

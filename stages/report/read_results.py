@@ -39,8 +39,8 @@ def read_claims() -> pd.DataFrame:
     return read_table("claims").fillna("").replace({"numbers": AUDITED})
 
 
-def read_contrasts(further: bool = False, **wanted: object) -> pd.DataFrame:
-    """Selects comparisons of two operators; stages/analysis/contrasts.yaml describes the columns.
+def select_contrasts(further: bool = False, **wanted: object) -> pd.DataFrame:
+    """Selects the comparisons of operators with the original; stages/analysis/contrasts.yaml describes the columns.
 
     `further` selects the pairs of `analysis.pairs` in place of the comparisons with the original; `wanted` has the
     wanted value, or list of values, by column.

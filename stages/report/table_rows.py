@@ -12,7 +12,7 @@ from stages.files.paths import LEDGER, TOKENS
 from stages.records.ledger import TOTAL, read_ledger
 from stages.report import deviations, read_results
 from stages.report.facts import gather_facts
-from stages.report.read_results import read_contrasts, read_table
+from stages.report.read_results import read_table, select_contrasts
 from stages.report.text_templates import fill_template, read_content
 from stages.schema.settings import Settings
 
@@ -36,7 +36,7 @@ def select_overview(settings: Settings) -> pd.DataFrame:
         size=settings.sizes,
         operator=settings.operators,
     )
-    tests = read_contrasts(source=THIS_RUN, at=GLUE_SCORE).rename(columns={"arm": "operator"})
+    tests = select_contrasts(source=THIS_RUN, at=GLUE_SCORE).rename(columns={"arm": "operator"})
     measured = rows[["metric", *MODEL, "mean", "sd", "n", "words_and_overlap", "at_chance"]]
     interval = ["estimate", "low", "high", "detectable"]
     compared = tests[[*MODEL, *interval, "verdict", "reason", "n", "n_reference", "paired"]]
@@ -61,7 +61,7 @@ def mark_chance(measured: pd.DataFrame, curves: pd.DataFrame) -> pd.DataFrame:
 
 def read_tests(quantity: str, /, **columns: str) -> pd.DataFrame:
     """Reads the comparisons of a quantity with the original, and renames columns."""
-    return read_contrasts(quantity=quantity).rename(columns=columns)
+    return select_contrasts(quantity=quantity).rename(columns=columns)
 
 
 def complete_transfer(rows: pd.DataFrame) -> pd.DataFrame:
