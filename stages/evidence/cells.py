@@ -11,16 +11,16 @@ from pathlib import Path
 
 import pandas as pd
 
-from stages.evidence import baselines, cell_verdicts, published, specifications
+from stages.evidence import baselines, cell_verdicts, specifications
 from stages.evidence.convergence import select_measurements
 from stages.evidence.fields import select_rows
+from stages.evidence.published import PAPER_SIZES, read_table
 from stages.evidence.specifications import Column, Row, Table
 from stages.evidence.statistics import compute_error_of_difference, find_units, summarise_cell
 from stages.evidence.verdicts import Difference
 from stages.files.documents import read_yaml
 from stages.schema.sections import Analysis
 
-PAPER_SIZES = ("small", "base")
 MEASURED = "measured"
 # `row_key` of a row of baseline scores begins with this text.
 BASELINE = "baseline."
@@ -86,7 +86,7 @@ def fill_cells(table: Table, sources: CellSources) -> pd.DataFrame:
         - `status`: MEASURED, NOT_RUN (of Difference), or an empty text if nothing measures the cell; `verdict`: of
           Statement for a count, else of Difference, or an empty text if nothing is judged.
     """
-    paper = published.read_table(table.name)
+    paper = read_table(table.name)
     run = select_rows(sources.run, **table.select)
     sources = replace(
         sources,
@@ -107,7 +107,7 @@ def fill_cells(table: Table, sources: CellSources) -> pd.DataFrame:
     frame = cell_verdicts.judge_families(frame, table.is_list, sources.options.alpha)
     if table.edition:
         keys = ["row_key", "column_key"]
-        other = published.read_table(table.edition)[[*keys, "printed"]]
+        other = read_table(table.edition)[[*keys, "printed"]]
         elsewhere = frame[keys].merge(other, how="left", on=keys)["printed"]
         differs = frame["printed"].notna() & (elsewhere != frame["printed"])
         frame["other_edition"] = elsewhere.where(differs)

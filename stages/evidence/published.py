@@ -23,6 +23,8 @@ PAPERS = {
     "hadamard_blog": "Hadamard blog post",
     "aop": "Attention over parameters, draft section",
 }
+# Sizes of BERT that the papers train.
+PAPER_SIZES = ("small", "base")
 # Editions of Kowsher et al., by the prefix of their tables.
 EDITIONS = {"kowsher2024_arxiv": "arXiv 2024", "kowsher2025_naacl": "NAACL 2025"}
 # The sources of claimed differences, by the prefix of their tables.

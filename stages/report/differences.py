@@ -3,8 +3,8 @@
 import pandas as pd
 
 from stages.evidence import published
-from stages.evidence.cells import PAPER_SIZES
 from stages.evidence.fields import RELEASED, THIS_RUN, select_rows, stack_frames
+from stages.evidence.published import PAPER_SIZES
 from stages.evidence.scores import COLUMNS, MISMATCHED
 from stages.report import read_results
 from stages.schema.settings import REFERENCE, Settings

@@ -17,8 +17,8 @@ import msgspec
 import pandas as pd
 
 from stages.evidence.fields import THIS_RUN, select_rows
-from stages.report import names
 from stages.report.looks import HEAT, TONES
+from stages.report.names import SOURCES, join_names
 from stages.report.painting import render_panels
 from stages.report.tables import Reader, Shown, choose_decimals, format_interval, format_number
 from stages.report.text_templates import fill_template
@@ -131,7 +131,7 @@ def arrange_rows(entry: Entry, frame: pd.DataFrame) -> pd.DataFrame:
     rows[NUMBERS] *= entry.scale
     # an empty value is no further panel: published numbers have no recipe
     several = [name for name in entry.facets if rows[name].replace("", None).nunique() > 1]
-    sources = rows["source"].map(names.SOURCES)
+    sources = rows["source"].map(SOURCES)
     panels = join_names(rows, several)
     # the models of our studies have no size
     rows["panel"] = panels.where(panels != "", sources) if several else ""
@@ -168,15 +168,6 @@ def paint_tones(bars: pd.DataFrame) -> None:
         bars["text"] = bars["text"].where(bars["estimate"] > 0.04 * bars["estimate"].max(), "")
     else:
         bars["colour"] = HEAT
-
-
-def join_names(rows: pd.DataFrame, fields: Sequence[str]) -> pd.Series:
-    """Joins the readers' names of the values of fields, as in `BERT-base, released results`."""
-    texts = []
-    for row in rows.to_dict("records"):
-        words = [names.name_fields(name, row) for name in fields]
-        texts.append(", ".join(filter(None, words)))
-    return pd.Series(texts, rows.index)
 
 
 def describe_mark(row) -> str:

@@ -12,8 +12,7 @@ import pandas as pd
 from stages.evidence.fields import THIS_RUN, select_rows, stack_frames
 from stages.evidence.verdicts import SYMBOLS, Difference
 from stages.report.differences import select_main
-from stages.report.figures import join_names
-from stages.report.names import name_key
+from stages.report.names import join_names, name_key
 from stages.report.tables import MISSING, choose_decimals, format_number, format_signed
 from stages.report.text_templates import read_content
 from stages.schema.settings import REFERENCE, Settings

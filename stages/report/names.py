@@ -1,7 +1,10 @@
 """The names that readers know for the keys in the data: tasks, operators, protocols and milestones."""
 
 import re
+from collections.abc import Sequence
 from pathlib import Path
+
+import pandas as pd
 
 from stages.benchmarks import glue
 from stages.files.documents import read_yaml
@@ -34,6 +37,15 @@ def name_fields(fields: str, values: dict[str, object]) -> str:
         if values[field] != "":
             words.append(FIELDS.get(field, str)(values[field]))
     return keep_percent_together(" ".join(words))
+
+
+def join_names(rows: pd.DataFrame, fields: Sequence[str]) -> pd.Series:
+    """Joins the readers' names of the values of fields, as in `BERT-base, released results`."""
+    texts = []
+    for row in rows.to_dict("records"):
+        words = [name_fields(name, row) for name in fields]
+        texts.append(", ".join(filter(None, words)))
+    return pd.Series(texts, rows.index)
 
 
 def replace_keys(text: str) -> str:

@@ -12,9 +12,9 @@ from math import isnan
 
 import pandas as pd
 
-from stages.evidence.cells import BASELINE, PAPER_SIZES
+from stages.evidence.cells import BASELINE
 from stages.evidence.fields import select_rows
-from stages.evidence.published import EDITIONS
+from stages.evidence.published import EDITIONS, PAPER_SIZES
 from stages.evidence.specifications import Table
 from stages.evidence.statistics import EXACT, FEWEST, FINETUNING, ROUNDS
 from stages.report import names
