@@ -130,7 +130,7 @@ def test_a_stage_is_a_folder_and_an_entry_of_dvc_yaml(copy):
         "from stages.files.observations import Observation\n\n\n"
         "def main(settings):\n"
         '    row = Observation(stage="lengths", metric="sum", value=3.0, operator="original", size="tiny")\n'
-        '    observations.write(observations.FOLDER / "lengths.csv", [row])\n'
+        '    observations.write(observations.find_file("lengths"), [row])\n'
         "    return {}\n"
     )
     edit(
@@ -144,6 +144,6 @@ def test_a_stage_is_a_folder_and_an_entry_of_dvc_yaml(copy):
     reader = """
 from stages.analysis import inputs
 from stages.files import observations
-print("lengths" in inputs.list_further_stages(), *observations.read([inputs.find_file("lengths")])["value"])
+print("lengths" in inputs.list_further_stages(), *observations.read([observations.find_file("lengths")])["value"])
 """
     assert run(copy, "python", "-c", reader) == "True 3.0\n"

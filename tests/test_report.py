@@ -293,7 +293,7 @@ def test_neither_a_copied_file_of_observations_nor_one_of_another_operator_is_co
     assert {"noise", "question_answering"} <= set(before["stage"])
     for path in list(observations.FOLDER.glob("*.csv")):
         shutil.copyfile(path, path.with_name(f"{path.stem} (copy).csv"))
-    path = observations.FOLDER / "pretraining.csv"
+    path = observations.find_file("pretraining")
     path.write_text(path.read_text() + "pretraining,validation_loss,1.0,removed,tiny,,,,step=0,1,,\n")
     pd.testing.assert_frame_equal(inputs.read_observations(load_settings()), before)
 

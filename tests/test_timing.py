@@ -113,7 +113,7 @@ def pipeline(in_an_empty_folder):
 def test_the_stage_times_every_operator_in_every_round(pipeline, monkeypatch):
     monkeypatch.setattr(timing.machine, "measure_peak", PEAKS.__getitem__)
     assert timing.main(pipeline)["peak_flops"]["tiny"] == PEAKS
-    rows = observations.read([observations.FOLDER / "timing.csv"])
+    rows = observations.read([observations.find_file("timing")])
     assert (rows["value"] > 0).all() and set(rows["condition"]) == {"round=1", "round=2"}
     steps = rows[rows["metric"] == "seconds_per_step"]
     assert sorted(steps["operator"]) == ["fixed", "fixed", "original", "original"]

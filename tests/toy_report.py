@@ -61,7 +61,7 @@ def write_observations(columns: tuple[str, ...]) -> None:
                 row = make_row(stage, operator, 0.6 + generator.normal() / 50, **run)
                 rows.setdefault(stage, []).append(row)
     for name, listed in rows.items():
-        observations.write(observations.FOLDER / f"{name}.csv", listed)
+        observations.write(observations.find_file(name), listed)
 
 
 def make_row(stage: str, operator: str, value: float, size: str | None = "tiny", **fields) -> Observation:

@@ -7,6 +7,7 @@ import pandas as pd
 
 from stages.evidence.fields import select_rows, stack_frames
 from stages.files import observations
+from stages.files.observations import find_file
 from stages.files.paths import STATISTICS
 from stages.runner.pipeline import list_outputs, read_pipeline
 from stages.schema.settings import Settings
@@ -61,11 +62,6 @@ def list_further_stages() -> list[str]:
             if out.parent == observations.FOLDER and out.stem not in apart:
                 written.append(out.stem)
     return written
-
-
-def find_file(stage: str) -> Path:
-    """Finds the file of observations of a stage: `noise` gives `data/observations/noise.csv`."""
-    return observations.FOLDER / f"{stage}.csv"
 
 
 def read_task_sizes() -> pd.DataFrame:

@@ -30,7 +30,7 @@ def main(settings: Settings) -> dict:
         # A model of squad2_triviaqa is tested on squad2.
         questions = task.split("_")[0]
         rows += score_question_answering(task, questions)
-    observations.write(observations.FOLDER / "baselines.csv", rows)
+    observations.write(observations.find_file("baselines"), rows)
     return {}
 
 

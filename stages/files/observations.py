@@ -52,6 +52,11 @@ COLUMNS = [field.name for field in fields(Observation)]
 TYPES = {"value": "float64", "pretraining_seed": "Int64", "finetuning_seed": "Int64", "n": "Int64"}
 
 
+def find_file(stage: str) -> Path:
+    """Finds the file of observations of a stage: `noise` gives `data/observations/noise.csv`."""
+    return FOLDER / f"{stage}.csv"
+
+
 def write(path: Path, rows: Iterable[Observation]) -> None:
     """Writes observations as CSV in the given order; floats with all digits, so that equal runs give equal bytes.
 

@@ -115,5 +115,5 @@ def main(settings: Settings) -> dict:
             # an operator that the size leaves no width is in no run
             if model.intermediate >= model.find_least_width(variant["operator"]):
                 rows += count_operator(name, variant, size, model.model_dump(), deviation)
-    observations.write(observations.FOLDER / "parameters.csv", [*rows, *count_small_sources()])
+    observations.write(observations.find_file("parameters"), [*rows, *count_small_sources()])
     return {}

@@ -18,7 +18,7 @@ from stages.runner import jobs
 from stages.runner.run import Job
 from stages.schema.settings import Settings
 
-LOSSES = observations.FOLDER / "pretraining.csv"
+LOSSES = observations.find_file("pretraining")
 
 
 def main(settings: Settings, operator: str | None = None, size: str | None = None, seed: str | None = None) -> None:

@@ -42,5 +42,5 @@ def run(
     done = [(run, folder, result) for run, (folder, result) in zip(plan, left, strict=True)]
     rows, record = outputs(done)
     results.hand_on(stage, {folder: run.job.external_files for run, folder, _ in done})
-    observations.write(observations.FOLDER / f"{stage}.csv", rows)
+    observations.write(observations.find_file(stage), rows)
     return record

@@ -126,5 +126,5 @@ def main(settings: Settings) -> dict:
             rows += time_finetuning(settings, size, task)
     for protocol in settings.translation.protocols:
         rows += time_translation(settings, protocol)
-    observations.write(observations.FOLDER / "timing.csv", rows)
+    observations.write(observations.find_file("timing"), rows)
     return {"peak_flops": peaks}
