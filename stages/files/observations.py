@@ -1,4 +1,4 @@
-"""The form in which every measurement is written: a row of data/observations/STAGE.csv.
+"""The form of observations: an observation is a measured number, a row of data/observations/STAGE.csv.
 
 The rows of models without pre-training, whose stage is `baselines`, are in finetuning.csv. Times of stages are no
 observations, and are in data/runs/*.json.
@@ -23,7 +23,7 @@ NOT_PRETRAINED = "not_pretrained"
 
 @dataclass(frozen=True, kw_only=True)
 class Observation:
-    """A measurement. A column that does not apply stays `None`."""
+    """A measured number. A column that does not apply stays `None`."""
 
     stage: str
     metric: str
