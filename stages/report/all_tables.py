@@ -5,8 +5,9 @@ import json
 from stages.evidence import published, specifications
 from stages.evidence.baselines import LABELS
 from stages.files.paths import TOKENS
-from stages.report import own_tables, paper_tables, read_results
+from stages.report import own_tables, paper_tables
 from stages.report.facts import gather_facts
+from stages.report.read_results import read_cells, read_records
 from stages.report.tables import Grid, Reader
 from stages.report.text_templates import read_content
 from stages.schema.settings import Settings
@@ -20,7 +21,7 @@ def build_tables(settings: Settings, read: Reader) -> dict[str, Grid]:
 
 def build_paper_tables(settings: Settings) -> list[Grid]:
     """Builds the published tables; two editions are one further table, with the lines of both."""
-    cells = read_results.read_cells().fillna({"status": "", "metric": ""})
+    cells = read_cells().fillna({"status": "", "metric": ""})
     # the stage parameters counts every size of params.yaml
     left_out = set(settings.models) - set(settings.sizes)
     earlier = next(iter(published.EDITIONS))
@@ -34,7 +35,7 @@ def build_paper_tables(settings: Settings) -> list[Grid]:
 
 def build_own_tables(settings: Settings, read: Reader) -> list[Grid]:
     """Builds the tables that tables.yaml describes."""
-    records = read_results.read_records(["translation"]) or [{}]
+    records = read_records(["translation"]) or [{}]
     facts = {
         **gather_facts(settings),
         "tokens": json.loads((TOKENS / "index.json").read_text(encoding="utf-8")),

@@ -6,7 +6,7 @@ from stages.evidence import published
 from stages.evidence.fields import RELEASED, THIS_RUN, select_rows, stack_frames
 from stages.evidence.published import PAPER_SIZES
 from stages.evidence.scores import COLUMNS, MISMATCHED
-from stages.report import read_results
+from stages.report.read_results import read_summaries, select_contrasts
 from stages.schema.settings import REFERENCE, Settings
 
 TEXTS = ["source", "quantity", "protocol", "size", "at", "operator", "verdict", "place"]
@@ -18,7 +18,7 @@ def build_differences(settings: Settings) -> pd.DataFrame:
     The steps of this run are those to the lowest loss that most operators reach. A run of the scale of a study has its
     own numbers in place of the study.
     """
-    compared = read_results.select_contrasts().rename(columns={"arm": "operator"})
+    compared = select_contrasts().rename(columns={"arm": "operator"})
     steps = compared["quantity"] == "steps"
     compared = pd.concat([compared[~steps], select_lowest_level(compared[steps])])
     # figures have only the largest released models; tables have all
@@ -60,7 +60,7 @@ def select_lowest_level(steps: pd.DataFrame) -> pd.DataFrame:
 def count_saved(settings: Settings) -> pd.DataFrame:
     """Counts the share of the parameters (%) that the operators of this run save, of BERT-base and of its sizes."""
     counted = select_rows(
-        read_results.read_summaries(),
+        read_summaries(),
         metric="saved_percent",
         size=[PAPER_SIZES[-1], *settings.sizes],
         operator=settings.operators,

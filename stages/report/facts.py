@@ -9,10 +9,11 @@ from stages.evidence.scores import GLUE_SCORE
 from stages.evidence.statistics import FLIPPED
 from stages.evidence.verdicts import TESTED, Difference, Statement
 from stages.files.documents import read_yaml
-from stages.report import names, read_results
+from stages.report import names
 from stages.report.claims_and_audit import BY_THIS_RUN, WORDS
 from stages.report.differences import select_main
 from stages.report.looks import find_style
+from stages.report.read_results import select_contrasts
 from stages.report.tables import Reader, format_number
 from stages.report.text_templates import fill_sentence, list_words, read_content
 from stages.schema import scales
@@ -72,7 +73,7 @@ def gather_findings(settings: Settings, read: Reader) -> dict[str, object]:
         measure="f1",
         trained="single",
     )
-    compared = read_results.select_contrasts(
+    compared = select_contrasts(
         source=THIS_RUN,
         quantity="score",
         at=GLUE_SCORE,

@@ -10,9 +10,9 @@ from stages.evidence.fields import THIS_RUN, select_rows, stack_frames
 from stages.evidence.scores import COLUMNS, GLUE_SCORE
 from stages.files.paths import LEDGER, TOKENS
 from stages.records.ledger import TOTAL, read_ledger
-from stages.report import deviations, read_results
+from stages.report import deviations
 from stages.report.facts import gather_facts
-from stages.report.read_results import read_table, select_contrasts
+from stages.report.read_results import read_summaries, read_table, select_contrasts
 from stages.report.text_templates import fill_template, read_content
 from stages.schema.settings import Settings
 
@@ -30,7 +30,7 @@ def select_overview(settings: Settings) -> pd.DataFrame:
     The last row is the score of a model that was fine-tuned without pre-training.
     """
     rows = select_rows(
-        read_results.read_summaries(),
+        read_summaries(),
         metric=OVERVIEW,
         evaluated_on=["", GLUE_SCORE],
         size=settings.sizes,
