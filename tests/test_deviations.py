@@ -50,7 +50,7 @@ def test_a_change_of_any_setting_is_seen_in_the_report(written):
 
 
 @pytest.mark.parametrize(
-    ("scale", "key", "verdict"),
+    ("scale", "key", "comparison"),
     [
         ("laptop", "filtering.excluded_categories", AS_STATED),
         ("laptop", "finetuning.courtois2024.learning_rates", DIFFERS),
@@ -59,8 +59,8 @@ def test_a_change_of_any_setting_is_seen_in_the_report(written):
         ("kowsher", "corpus.hub.0.repository", DIFFERS),
     ],
 )
-def test_a_setting_is_judged_by_the_value_of_the_source(scale, key, verdict, written):
-    assert deviations.compare(written[scale], "courtois2024").set_index("key").loc[key, "verdict"] == verdict
+def test_a_setting_is_compared_by_the_value_of_the_source(scale, key, comparison, written):
+    assert deviations.compare(written[scale], "courtois2024").set_index("key").loc[key, "comparison"] == comparison
 
 
 # a key that a paper states and scale `courtois` lacks would run the value of `laptop`
@@ -75,7 +75,7 @@ def test_a_setting_is_judged_by_the_value_of_the_source(scale, key, verdict, wri
 )
 def test_the_scale_of_a_paper_differs_from_it_in_precision_and_in_named_keys_alone(scale, source, allowed, written):
     compared = deviations.compare(written[scale], source)
-    keys = compared.loc[compared["verdict"] == DIFFERS, "key"]
+    keys = compared.loc[compared["comparison"] == DIFFERS, "key"]
     # rows without a key are differences that no setting changes
     differing = set(keys[~keys.str.endswith(".precision")]) - {""}
     assert differing == allowed, f"stages/scales/{scale}.yaml lacks the value that {source} states"
@@ -86,7 +86,7 @@ def test_the_order_of_a_list_is_no_difference_and_differences_are_counted(writte
     before = deviations.count_differing(deviations.compare(settings, "courtois2024"))
     settings["tasks"]["names"].reverse()
     compared = deviations.compare(settings, "courtois2024")
-    differing, stated = (compared["verdict"] == DIFFERS).sum(), (compared["stated"] != "").sum()
+    differing, stated = (compared["comparison"] == DIFFERS).sum(), (compared["stated"] != "").sum()
     assert deviations.count_differing(compared) == before == f"{differing} of {stated}"
 
 

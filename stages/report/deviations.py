@@ -14,17 +14,17 @@ def compare(params: dict, source: str) -> pd.DataFrame:
     """Compares the settings of a run with the settings that a source, such as `courtois2024`, states.
 
     Returns the rows of settings.csv on the source whose key the run has, with `run`, the value of this run, and
-    `verdict`. A row without a key is a difference that no setting changes.
+    `comparison`. A row without a key is a difference that no setting changes.
     """
     stated = published.read_texts("settings")
     rows = stated[stated["source"] == source].merge(list_settings(params), on="key", how="left")
     # A run without a section, such as a protocol, has no value that could differ.
     rows = rows[(rows["key"] == "") | rows["run"].notna()].fillna("")
-    return rows.assign(verdict=list(map(judge_setting, rows["stated"], rows["run"])))
+    return rows.assign(comparison=list(map(compare_setting, rows["stated"], rows["run"])))
 
 
-def judge_setting(stated: str, run: str) -> str:
-    """Judges a setting by the texts of both values; the order of a list is no difference."""
+def compare_setting(stated: str, run: str) -> str:
+    """Compares a setting by the texts of both values; the order of a list is no difference."""
     if not stated:
         return NOT_STATED
     if sorted(stated.split(", ")) == sorted(run.split(", ")):
@@ -40,8 +40,8 @@ def list_without_counterpart(params: dict) -> pd.DataFrame:
 
 def count_differing(compared: pd.DataFrame) -> str:
     """Counts the settings that differ from a source, as in `14 of 60`: of 60 stated settings."""
-    verdicts = compared["verdict"]
-    return f"{(verdicts == DIFFERS).sum()} of {(verdicts != NOT_STATED).sum()}"
+    words = compared["comparison"]
+    return f"{(words == DIFFERS).sum()} of {(words != NOT_STATED).sum()}"
 
 
 def list_settings(params: dict) -> pd.DataFrame:
