@@ -22,7 +22,7 @@ from stages.masked_lm.compilation import compile_loss
 from stages.masked_lm.corpus import Corpus
 from stages.masked_lm.loss import MaskedLMLoss, compute_padded_logits, count_padded, list_sparse_targets
 from stages.schema.settings import load_settings
-from stages.training import optimisation
+from stages.training import machine
 from stages.training.optimisation import build_optimiser
 from stages.translation import sequences
 from tests.toy import TOY, VOCABULARY, make_run, make_tuned_run, remove_probes, save_pretrained
@@ -36,17 +36,17 @@ NARROW = {"hidden": 16, "heads": 2, "intermediate": 16}
 def flags(monkeypatch):
     """Restores PyTorch's settings after the test, and has `find_device` look for a GPU again."""
     monkeypatch.setenv("CUBLAS_WORKSPACE_CONFIG", "as before")
-    optimisation.find_device.cache_clear()
+    machine.find_device.cache_clear()
     yield
     torch.use_deterministic_algorithms(False)
     torch.utils.deterministic.fill_uninitialized_memory = True
     torch.backends.cuda.enable_cudnn_sdp(True)
-    optimisation.find_device.cache_clear()
+    machine.find_device.cache_clear()
 
 
 def test_a_gpu_is_asked_for_strictly_deterministic_kernels_and_for_no_attention_of_cudnn(flags, monkeypatch):
     monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
-    assert optimisation.has_gpu()
+    assert machine.has_gpu()
     assert torch.are_deterministic_algorithms_enabled()
     assert not torch.is_deterministic_algorithms_warn_only_enabled()
     assert not torch.utils.deterministic.fill_uninitialized_memory
@@ -56,7 +56,7 @@ def test_a_gpu_is_asked_for_strictly_deterministic_kernels_and_for_no_attention_
 
 def test_without_a_gpu_no_setting_is_changed(flags, monkeypatch):
     monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
-    assert not optimisation.has_gpu()
+    assert not machine.has_gpu()
     assert not torch.are_deterministic_algorithms_enabled()
     assert os.environ["CUBLAS_WORKSPACE_CONFIG"] == "as before"
 

@@ -204,7 +204,7 @@ def test_stock_bert_trains_in_a_process_without_our_settings(pipeline, monkeypat
         assert not process.submit(torch.are_deterministic_algorithms_enabled).result()
         assert process.submit(os.getenv, "CUBLAS_WORKSPACE_CONFIG").result() is None
         # a process that computes by this module reuses memory in another way than the C library does
-        loaded = process.submit(eval, "'stages.training.optimisation' in __import__('sys').modules").result()
+        loaded = process.submit(eval, "'stages.training.machine' in __import__('sys').modules").result()
         assert not loaded
 
 

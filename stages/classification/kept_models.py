@@ -67,7 +67,7 @@ def load_kept_model(folder: str):
     # Planning does without torch.
     from stages.attention.bert import OperatorBertForSequenceClassification
     from stages.classification.training import import_operator
-    from stages.training.optimisation import find_device
+    from stages.training.machine import find_device
 
     # The class loads a user's own operator only after its import.
     import_operator(Path(folder))

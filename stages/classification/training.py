@@ -27,6 +27,7 @@ from stages.classification.runs import FinetuningRun, TunedRun
 from stages.files.storage import make_temporary_sibling, read_once
 from stages.schema.settings import load_settings
 from stages.training.batches import draw_batches, pad_sequences, sort_into_batches
+from stages.training.machine import find_device, open_autocast
 from stages.training.optimisation import (
     DROPOUT,
     INITIALISATION,
@@ -37,8 +38,6 @@ from stages.training.optimisation import (
     compute_linear_rate,
     compute_stepped_rate,
     derive_seed,
-    find_device,
-    open_autocast,
     require_finite,
     seed_torch,
     update_weights,

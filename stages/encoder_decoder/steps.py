@@ -16,15 +16,8 @@ from stages.encoder_decoder.pairs import PAD, Pairs
 from stages.encoder_decoder.run import TranslationRun
 from stages.encoder_decoder.transformer import Transformer
 from stages.training.batches import pad_sequences, sort_into_batches
-from stages.training.optimisation import (
-    DROPOUT,
-    INITIALISATION,
-    find_device,
-    open_autocast,
-    require_finite_gradient,
-    seed_torch,
-    update_weights,
-)
+from stages.training.machine import find_device, open_autocast
+from stages.training.optimisation import DROPOUT, INITIALISATION, require_finite_gradient, seed_torch, update_weights
 
 # Neither source (Vaswani et al. 2017, TensorFlow's tutorial on translation) clips gradients.
 NO_CLIPPING = math.inf

@@ -13,7 +13,8 @@ from stages.masked_lm.masking import mask_tokens
 from stages.masked_lm.run import PretrainingRun
 from stages.schema.training_sections import Pretraining
 from stages.training import distributed
-from stages.training.optimisation import MASKING, derive_seed, has_gpu
+from stages.training.machine import has_gpu
+from stages.training.optimisation import MASKING, derive_seed
 
 
 class Batch(NamedTuple):

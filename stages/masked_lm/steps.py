@@ -20,15 +20,13 @@ from stages.masked_lm.loss import MaskedLMLoss
 from stages.masked_lm.run import PretrainingRun, count_steps
 from stages.training import distributed
 from stages.training.distributed import count_processes, find_rank
+from stages.training.machine import find_device, has_gpu, open_autocast
 from stages.training.optimisation import (
     DROPOUT,
     INITIALISATION,
     apply_gradients,
     build_optimiser,
     compute_linear_rate,
-    find_device,
-    has_gpu,
-    open_autocast,
     seed_torch,
 )
 

@@ -10,7 +10,7 @@ from stages.masked_lm.masking import mask_tokens
 from stages.schema.training_sections import Pretraining
 from stages.training import distributed
 from stages.training.distributed import count_processes, find_rank
-from stages.training.optimisation import find_device, open_autocast
+from stages.training.machine import find_device, open_autocast
 
 SEED = 0  # one masking for all runs, so that losses can be compared
 BATCH = 64  # sequences

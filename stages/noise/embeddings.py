@@ -29,7 +29,7 @@ from stages.attention.bert import OperatorBertForSequenceClassification
 from stages.classification.training import EVALUATION_BATCH, Encoded, predict_examples
 from stages.schema.testing_sections import Noise
 from stages.training.batches import pad_sequences, sort_into_batches
-from stages.training.optimisation import find_device
+from stages.training.machine import find_device
 
 
 def predict_under_noise(

@@ -12,7 +12,7 @@ from torch import Tensor, nn
 
 from stages.attention.products import mask_scores
 from stages.masked_lm.corpus import Corpus
-from stages.training.optimisation import find_device
+from stages.training.machine import find_device
 
 # The first sequences of the validation split; averages over them differ little from averages over all sequences.
 SEQUENCES = 32

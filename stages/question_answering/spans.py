@@ -23,7 +23,8 @@ from stages.classification.training import EVALUATION_BATCH, load_weights, train
 from stages.question_answering.windows import Window, encode_questions, pad_windows
 from stages.schema.training_sections import QuestionAnswering
 from stages.training.batches import sort_into_batches
-from stages.training.optimisation import find_device, open_autocast, require_finite
+from stages.training.machine import find_device, open_autocast
+from stages.training.optimisation import require_finite
 
 
 def train_on_questions(

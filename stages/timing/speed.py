@@ -19,8 +19,8 @@ from stages.masked_lm.run import PretrainingRun
 from stages.masked_lm.steps import Trainer
 from stages.schema.training_sections import Finetuning as Recipe
 from stages.training.batches import draw_batches
-from stages.training.machine import measure_seconds
-from stages.training.optimisation import INITIALISATION, build_optimiser, find_device, seed_torch
+from stages.training.machine import find_device, measure_seconds
+from stages.training.optimisation import INITIALISATION, build_optimiser, seed_torch
 
 
 def prepare_pretraining(run: PretrainingRun, corpus: Corpus, steps: int) -> Callable[[], float]:

@@ -38,8 +38,15 @@ from stages.schema.settings import Settings, load_settings
 from stages.timing import speed
 from stages.timing.stage import PRECISIONS, plan_pretraining
 from stages.tools import documents, peers, stock
-from stages.training.machine import call_in_turn, compute_median_ratio, measure_peak, measure_seconds
-from stages.training.optimisation import find_device, has_gpu, open_autocast
+from stages.training.machine import (
+    call_in_turn,
+    compute_median_ratio,
+    find_device,
+    has_gpu,
+    measure_peak,
+    measure_seconds,
+    open_autocast,
+)
 
 # rates of dropout on the attention weights: BERT's, and none
 DROPOUTS = (0.1, 0.0)

@@ -9,7 +9,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from stages.training.optimisation import find_device
+from stages.training.machine import find_device
 
 # Batches whose examples are sorted together. A smaller pool leaves more padding; in a larger pool, the same examples
 # meet again in every epoch.

@@ -12,7 +12,7 @@ from torch.nn.parallel import DistributedDataParallel
 
 from stages.files.quoting import quote_value
 from stages.runner.processes import LAUNCHER, count_processes, find_rank
-from stages.training.optimisation import find_device
+from stages.training.machine import find_device
 
 
 def join() -> None:

@@ -1,22 +1,19 @@
-"""AdamW, the learning-rate schedules, precision, devices, and the seeds of all random draws.
+"""AdamW, the learning-rate schedules, checks for divergence, and the seeds of all random draws.
 
 The learning rate and the seeds of a step are functions of the run's settings and the step only. So a resumed run needs
 the weights, the optimiser's state and the number of the step, but no state of a scheduler, sampler or generator. `seed`
 is the seed of the run, `purpose` a constant of this module such as DROPOUT, and `step` the step, from 0, or the epoch.
 """
 
-import ctypes
 import math
-import os
-import sys
 from collections.abc import Callable
-from functools import cache
 
 import numpy as np
 import torch
 from torch import Tensor, nn
 
 from stages.attention.base import SelfAttention
+from stages.training.machine import has_gpu
 
 # Purposes of a seed. Draws for one purpose never change the draws for another.
 INITIALISATION = 0
@@ -26,24 +23,6 @@ DROPOUT = 3
 
 # Updates after which a training that needs no losses looks whether it has diverged.
 READ_INTERVAL = 100
-
-# Options of `mallopt` in malloc.h, with the values that `reuse_memory` sets.
-M_MMAP_MAX = (-4, 0)
-M_TRIM_THRESHOLD = (-1, 2**30)
-M_TOP_PAD = (-2, 2**26)
-
-
-def reuse_memory() -> None:
-    """Has the C library keep the memory of freed tensors, up to 1 GiB, for the next step."""
-    # By default glibc returns every large block to the system and gets zeroed pages back: 6 % of a CPU step (4 layers
-    # of width 256, batches of 4,096 tokens). Here no block is mapped separately, free memory above 1 GiB is returned,
-    # and the heap grows by at least 64 MiB at a time. C libraries without `mallopt` keep the defaults.
-    if sys.platform != "linux":
-        return
-    library = ctypes.CDLL(None)
-    if hasattr(library, "mallopt"):
-        for option, value in (M_MMAP_MAX, M_TRIM_THRESHOLD, M_TOP_PAD):
-            library.mallopt(option, value)
 
 
 def derive_seed(seed: int, purpose: int, step: int = 0) -> int:
@@ -56,10 +35,10 @@ def seed_torch(seed: int, purpose: int, step: int = 0) -> None:
     """Seeds PyTorch's global generators for a step of a run, which can then be repeated without the steps before."""
     derived = derive_seed(seed, purpose, step)
     # On a CPU, `torch.manual_seed` takes 1.3 ms for generators that are not there, a twelfth of a small model's step.
-    if find_device().type == "cpu":
-        torch.default_generator.manual_seed(derived)
-    else:
+    if has_gpu():
         torch.manual_seed(derived)
+    else:
+        torch.default_generator.manual_seed(derived)
 
 
 def build_optimiser(
@@ -201,40 +180,3 @@ def require_finite(values: Tensor, where: str) -> Tensor:
             "precision: float32"
         )
     return values
-
-
-# No constant, because importing a module must not initialise a GPU: the process may yet be forked or bound to another.
-@cache
-def find_device() -> torch.device:
-    """Returns the device that this process computes on: a GPU, if the machine has a GPU.
-
-    The first call also sets up memory (`reuse_memory`) and a GPU (`_fix_kernels`).
-    """
-    reuse_memory()
-    if not torch.cuda.is_available():
-        return torch.device("cpu")
-    _fix_kernels()
-    return torch.device("cuda")
-
-
-def has_gpu() -> bool:
-    """Whether this process computes on a GPU."""
-    return find_device().type == "cuda"
-
-
-def _fix_kernels() -> None:
-    """Asks a GPU for kernels that always add in the same order, and for the same kernels of attention everywhere."""
-    # Without a fixed workspace, cuBLAS may add in varying order.
-    os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")
-    # With `warn_only`, kernels of attention would add gradients in varying order.
-    torch.use_deterministic_algorithms(True)
-    # No computation here reads memory before it is written.
-    torch.utils.deterministic.fill_uninitialized_memory = False
-    # PyTorch then takes FlashAttention, or the memory-efficient kernel where a mask or float32 forbids that. With
-    # cuDNN's kernels, the choice would also depend on strides and versions, and so on the operator.
-    torch.backends.cuda.enable_cudnn_sdp(False)
-
-
-def open_autocast(precision: str) -> torch.autocast:
-    """Returns a context in which matrix products are in `precision`, float32 or bfloat16; weights stay in float32."""
-    return torch.autocast(find_device().type, torch.bfloat16, enabled=precision == "bfloat16")

@@ -13,7 +13,7 @@ from torch import Tensor
 from stages.encoder_decoder.pairs import BEGIN, END, Pairs
 from stages.encoder_decoder.transformer import Transformer
 from stages.training.batches import pad_sequences, sort_into_batches
-from stages.training.optimisation import open_autocast
+from stages.training.machine import open_autocast
 
 # Log probability of a hypothesis that does not exist.
 NOTHING = float("-inf")

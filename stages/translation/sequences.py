@@ -17,6 +17,7 @@ from torch.nn import functional
 from stages.encoder_decoder.run import TranslationRun
 from stages.encoder_decoder.steps import NO_CLIPPING
 from stages.encoder_decoder.transformer import EncoderLayer, compute_sinusoids, initialise
+from stages.training.machine import find_device
 from stages.training.optimisation import (
     INITIALISATION,
     ORDER,
@@ -25,7 +26,6 @@ from stages.training.optimisation import (
     build_optimiser,
     compute_linear_rate,
     derive_seed,
-    find_device,
     seed_torch,
     update_weights,
 )
