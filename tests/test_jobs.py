@@ -27,8 +27,8 @@ from stages.files.paths import RESULTS
 from stages.files.storage import acquire_lock, read_states, write_atomically
 from stages.runner import bars, errors, fingerprints, gpus, jobs, pool, results, worker
 from stages.runner.cluster import run_on_cluster
+from stages.runner.job import Run
 from stages.runner.jobs import Job
-from stages.runner.run import Run
 from tests.files import write_file
 from tests.places import ROOT
 

@@ -9,7 +9,7 @@ from pydantic import SkipValidation
 from stages.benchmarks.glue import TASKS
 from stages.files.observations import Observation
 from stages.files.paths import TASK_FOLDER, TOKENIZER
-from stages.runner.run import Job, Run
+from stages.runner.job import Job, Run
 from stages.schema.training_sections import Finetuning
 
 # Names of a fine-tuned model in params.yaml: protocol, operator and size.

@@ -5,7 +5,7 @@ from pathlib import Path
 from pydantic import SkipValidation
 
 from stages.files.paths import SENTENCE_PAIRS
-from stages.runner.run import Job, Run
+from stages.runner.job import Job, Run
 from stages.schema.translation_sections import Layers
 
 # The name of the only task that is no sequence task.

@@ -5,7 +5,7 @@ from typing import Any
 from pydantic import SkipValidation
 
 from stages.files.paths import TOKENS, find_model_after, find_pretrained
-from stages.runner.run import Job, Run
+from stages.runner.job import Job, Run
 from stages.schema.training_sections import Model, Pretraining
 
 

@@ -15,7 +15,7 @@ from stages.files.paths import TOKENS, find_pretrained
 from stages.files.storage import compute_sha256
 from stages.pretraining.stage import make_observations, plan_runs, pretrain
 from stages.runner import jobs
-from stages.runner.run import Job
+from stages.runner.job import Job
 from stages.schema.settings import Settings
 
 LOSSES = observations.find_file("pretraining")

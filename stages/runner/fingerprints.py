@@ -19,7 +19,7 @@ from pathlib import Path
 
 from stages.files.code import compute_source_digest
 from stages.files.storage import compute_sha256, read_once, read_states
-from stages.runner.run import Job
+from stages.runner.job import Job
 
 # without links, as files of the closure are
 ROOT = Path(__file__).resolve().parents[2]

@@ -26,8 +26,8 @@ from stages.files.quoting import show_controls
 from stages.files.storage import acquire_lock, delete_path, read_states
 from stages.runner import cluster, fingerprints, gpus, pool, results, worker
 from stages.runner.bars import Bar
+from stages.runner.job import Job
 from stages.runner.processes import count_processes, find_rank
-from stages.runner.run import Job
 
 FOLDER = Path("data/jobs")
 

@@ -6,7 +6,7 @@ from pathlib import Path
 from stages.files import observations
 from stages.files.observations import Observation
 from stages.runner import jobs, results
-from stages.runner.run import Run
+from stages.runner.job import Run
 
 # what a stage writes and records: observations, and the stage's own entries for its record
 Outputs = tuple[Iterable[Observation], dict]

@@ -15,8 +15,8 @@ from safetensors import SafetensorError
 from stages.files.storage import acquire_lock, delete_path, name_refused_writes, read_states
 from stages.runner import fingerprints, gpus, pool, results
 from stages.runner.errors import describe_error
+from stages.runner.job import Job
 from stages.runner.processes import find_rank
-from stages.runner.run import Job
 
 # Errors that a user can fix, shown without a traceback. Writing weights to a full disk raises a SafetensorError.
 FIXABLE = (ValueError, OSError, MemoryError, SafetensorError)

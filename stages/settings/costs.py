@@ -13,8 +13,8 @@ from pathlib import Path
 from stages.files.documents import read_yaml
 from stages.runner import gpus, jobs, pipeline
 from stages.runner.fingerprints import describe_identity
+from stages.runner.job import Job
 from stages.runner.results import RESULT
-from stages.runner.run import Job
 from stages.schema.scales import list_values
 from stages.schema.settings import PATH, Settings
 from stages.settings.sources import read_lock
