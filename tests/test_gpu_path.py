@@ -20,7 +20,8 @@ from stages.encoder_decoder.run import TRANSLATION, TranslationRun
 from stages.masked_lm import batches, steps
 from stages.masked_lm.compilation import compile_loss
 from stages.masked_lm.corpus import Corpus
-from stages.masked_lm.loss import MaskedLMLoss, compute_padded_logits, count_padded, list_sparse_targets
+from stages.masked_lm.loss import MaskedLMLoss, compute_padded_logits
+from stages.masked_lm.masking import count_padded, list_sparse_targets
 from stages.schema.settings import load_settings
 from stages.training import machine
 from stages.training.optimisation import build_optimiser

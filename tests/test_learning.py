@@ -14,8 +14,8 @@ from stages.attention.configuration import make_configuration
 from stages.attention.operators import OPERATORS
 from stages.classification import training as finetuning
 from stages.masked_lm.corpus import Corpus
-from stages.masked_lm.loss import MaskedLMLoss, list_sparse_targets
-from stages.masked_lm.masking import mask_tokens
+from stages.masked_lm.loss import MaskedLMLoss
+from stages.masked_lm.masking import list_sparse_targets, mask_tokens
 from stages.masked_lm.steps import build_model
 from stages.training.batches import draw_batches, sort_into_batches
 from stages.training.optimisation import (

@@ -4,7 +4,8 @@ import pytest
 import torch
 from torch.nn import functional
 
-from stages.masked_lm.loss import IGNORED, SummedCrossEntropy, list_sparse_targets
+from stages.masked_lm.loss import IGNORED, SummedCrossEntropy
+from stages.masked_lm.masking import list_sparse_targets
 
 
 def test_the_summed_cross_entropy_is_the_librarys_with_its_gradient_in_lower_precision():

@@ -16,7 +16,8 @@ from safetensors.torch import load_file
 from stages.files.storage import compute_sha256
 from stages.masked_lm import batches
 from stages.masked_lm import steps as masked_lm
-from stages.masked_lm.corpus import Corpus, draw_batch_indices
+from stages.masked_lm.batches import draw_batch_indices
+from stages.masked_lm.corpus import Corpus
 from stages.masked_lm.run import count_steps
 from stages.pretraining import loop
 from stages.pretraining.probes import measure_scores

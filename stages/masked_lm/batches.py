@@ -2,19 +2,20 @@
 
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
+from functools import lru_cache
 from typing import NamedTuple
 
+import numpy as np
 import torch
 from torch import Tensor
 
-from stages.masked_lm.corpus import Corpus, draw_batch_indices
-from stages.masked_lm.loss import count_padded, list_sparse_targets
-from stages.masked_lm.masking import mask_tokens
+from stages.masked_lm.corpus import Corpus
+from stages.masked_lm.masking import count_padded, list_sparse_targets, mask_tokens
 from stages.masked_lm.run import PretrainingRun
 from stages.schema.training_sections import Pretraining
 from stages.training import distributed
 from stages.training.machine import has_gpu
-from stages.training.optimisation import MASKING, derive_seed
+from stages.training.optimisation import MASKING, ORDER, derive_seed
 
 
 class Batch(NamedTuple):
@@ -56,6 +57,26 @@ def draw_batch(run: PretrainingRun, corpus: Corpus, steps: int, step: int) -> Ba
         positions, targets = list_sparse_targets(originals, chosen_part, multiple)
         parts.append((seen, positions, targets))
     return Batch(parts, masked)
+
+
+def draw_batch_indices(seed: int, step: int, batch_size: int, sequences: int) -> np.ndarray:
+    """Returns the indices [batch_size] of the training sequences of an update, of `sequences` in all.
+
+    Every epoch is a new permutation of all sequences, and a batch may reach across the end of an epoch.
+    """
+    first = step * batch_size
+    indices = []
+    for position in range(first, first + batch_size):
+        epoch, place = divmod(position, sequences)
+        indices.append(_shuffle_indices(seed, epoch, sequences)[place])
+    return np.array(indices)
+
+
+# A batch needs two epochs at most, unless it has more sequences than an epoch.
+@lru_cache(maxsize=2)
+def _shuffle_indices(seed: int, epoch: int, sequences: int) -> np.ndarray:
+    generator = np.random.default_rng(derive_seed(seed, ORDER, epoch))
+    return generator.permutation(sequences)
 
 
 def choose_length(recipe: Pretraining, step: int, steps: int, longest: int) -> int:

@@ -13,9 +13,9 @@ from torch import Tensor, nn
 
 from stages.attention.bert import OperatorBertForMaskedLM
 from stages.attention.configuration import make_configuration
-from stages.masked_lm.batches import Ahead, Batch, draw_batch
+from stages.masked_lm.batches import Ahead, Batch, draw_batch, draw_batch_indices
 from stages.masked_lm.compilation import compile_loss
-from stages.masked_lm.corpus import Corpus, draw_batch_indices
+from stages.masked_lm.corpus import Corpus
 from stages.masked_lm.loss import MaskedLMLoss
 from stages.masked_lm.run import PretrainingRun, count_steps
 from stages.training import distributed

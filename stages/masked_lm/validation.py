@@ -5,8 +5,8 @@ from torch import nn
 
 from stages.masked_lm.batches import require_masked
 from stages.masked_lm.corpus import Corpus
-from stages.masked_lm.loss import MaskedLMLoss, list_sparse_targets
-from stages.masked_lm.masking import mask_tokens
+from stages.masked_lm.loss import MaskedLMLoss
+from stages.masked_lm.masking import list_sparse_targets, mask_tokens
 from stages.schema.training_sections import Pretraining
 from stages.training import distributed
 from stages.training.distributed import count_processes, find_rank
