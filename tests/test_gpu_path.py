@@ -78,8 +78,8 @@ NOT_DETERMINISTIC = {
 }
 
 
-def pretrain(operator: str, tokens, tmp_path) -> None:
-    trainer = steps.Trainer(make_run(operator), Corpus.open(tokens), tmp_path / "checkpoint")
+def pretrain(operator: str, tokens) -> None:
+    trainer = steps.Trainer(make_run(operator), Corpus.open(tokens))
     trainer.advance(0)
 
 
@@ -121,7 +121,7 @@ class Operations(TorchDispatchMode):
 def test_no_training_needs_an_operation_that_has_no_deterministic_kernel(tokens, tmp_path, monkeypatch):
     with Operations() as operations:
         for operator in OPERATORS:
-            pretrain(operator, tokens, tmp_path)
+            pretrain(operator, tokens)
         finetune(tmp_path)
         translate()
         for task in sequences.TASKS:

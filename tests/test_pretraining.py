@@ -16,7 +16,6 @@ from safetensors.torch import load_file
 from stages.files.storage import compute_sha256
 from stages.masked_lm import batches
 from stages.masked_lm import steps as masked_lm
-from stages.masked_lm.batches import draw_batch_indices
 from stages.masked_lm.corpus import Corpus
 from stages.masked_lm.run import count_steps
 from stages.pretraining import loop
@@ -28,13 +27,13 @@ from tests.toy import VOCABULARY, make_run, remove_probes, save_pretrained
 
 
 def test_every_operator_sees_the_same_batches_and_every_epoch_sees_every_sequence():
-    order = np.concatenate([draw_batch_indices(7, step, 4, 10) for step in range(5)])
+    order = np.concatenate([batches.draw_batch_indices(7, step, 4, 10) for step in range(5)])
     assert sorted(order[:10]) == sorted(order[10:]) == list(range(10))
     assert list(order[:10]) != list(order[10:])
-    assert list(draw_batch_indices(8, 0, 4, 10)) != list(order[:4])
+    assert list(batches.draw_batch_indices(8, 0, 4, 10)) != list(order[:4])
 
 
-def test_masks_and_dropout_are_drawn_anew_for_every_step_and_dropout_for_every_process(tokens, tmp_path, monkeypatch):
+def test_masks_and_dropout_are_drawn_anew_for_every_step_and_dropout_for_every_process(tokens, monkeypatch):
     masks, dropout = [], []
     draw, seed = batches.mask_tokens, masked_lm.seed_torch
     monkeypatch.setattr(batches, "mask_tokens", lambda *given: masks.append(given[-1].initial_seed()) or draw(*given))
@@ -42,7 +41,7 @@ def test_masks_and_dropout_are_drawn_anew_for_every_step_and_dropout_for_every_p
     monkeypatch.setattr(masked_lm, "count_processes", lambda: 2)
     for rank in (0, 1):
         monkeypatch.setattr(masked_lm, "find_rank", lambda rank=rank: rank)
-        trainer = masked_lm.Trainer(make_run(), Corpus.open(tokens), tmp_path / "checkpoint")
+        trainer = masked_lm.Trainer(make_run(), Corpus.open(tokens))
         for step in range(3):
             trainer.advance(step)
     assert masks[:3] == masks[3:] and len(set(masks)) == 3
@@ -86,8 +85,8 @@ def test_the_table_for_watching_reads_curves_of_the_plan_and_never_stops_a_run(e
 
 
 def test_a_step_of_short_blocks_has_fewer_operations(tokens, tmp_path):
-    trainer = masked_lm.Trainer(make_run(), Corpus.open(tokens), tmp_path / "checkpoint")
-    made = loop.Loop(trainer, {}, tmp_path / "live.csv")
+    trainer = masked_lm.Trainer(make_run(), Corpus.open(tokens))
+    made = loop.Loop(trainer, tmp_path, {}, tmp_path / "live.csv")
     assert made._count_operations(0) < made._count_operations(trainer.steps - 1)
 
 

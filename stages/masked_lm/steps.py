@@ -5,7 +5,6 @@ Batches, their order and the masks are functions of the seed and the step, so ev
 
 from contextlib import nullcontext
 from functools import cached_property, partial
-from pathlib import Path
 from typing import NamedTuple
 
 import torch
@@ -13,7 +12,7 @@ from torch import Tensor, nn
 
 from stages.attention.bert import OperatorBertForMaskedLM
 from stages.attention.configuration import make_configuration
-from stages.masked_lm.batches import Ahead, Batch, draw_batch, draw_batch_indices
+from stages.masked_lm.batches import Ahead, Batch, draw_batch
 from stages.masked_lm.compilation import compile_loss
 from stages.masked_lm.corpus import Corpus
 from stages.masked_lm.loss import MaskedLMLoss
@@ -59,16 +58,12 @@ def build_model(run: PretrainingRun, vocabulary_size: int) -> OperatorBertForMas
 
 
 class Trainer:
-    """The model, the optimiser and the updates of a run, in this process; steps count from 0.
+    """The model, the optimiser and the updates of a run, in this process; steps count from 0."""
 
-    The trainer neither reads nor writes the file `checkpoint`; errors name the file.
-    """
-
-    def __init__(self, run: PretrainingRun, corpus: Corpus, checkpoint: Path):
+    def __init__(self, run: PretrainingRun, corpus: Corpus):
         recipe = run.training
         self.run = run
         self.corpus = corpus
-        self.checkpoint = checkpoint
         # The settings that a checkpoint must agree with. The number of processes decides the result, too, because each
         # process draws separate dropout.
         self.content = {**run.content, "processes": count_processes()}
@@ -116,16 +111,3 @@ class Trainer:
         if has_gpu():
             loss_of = compile_loss(loss_of)
         return distributed.replicate_module(loss_of)
-
-    def describe_update(self, step: int, loss: float) -> str:
-        """Returns the name of an update in errors, with the data and the checkpoint to study the update by."""
-        # `step` updates were made before this update.
-        last = step - step % self.run.training.checkpoint_interval
-        saved = f"step {last} in {self.checkpoint}" if last else "none"
-        indices = draw_batch_indices(self.run.seed, step, self.run.training.batch_size, len(self.corpus.train))
-        listed = ", ".join(map(str, indices))
-        mean = loss / self.draw_batch(step).masked
-        return (
-            f"pre-training {self.run.name}, step {step + 1} (training sequences {listed}; "
-            f"last good checkpoint: {saved}): loss {mean}"
-        )

@@ -16,7 +16,7 @@ from stages.attention.counts import count_training_operations
 from stages.files.paths import name_curve
 from stages.files.quoting import quote_value
 from stages.files.storage import acquire_lock, make_temporary_sibling, write_table
-from stages.masked_lm.batches import choose_length
+from stages.masked_lm.batches import choose_length, draw_batch_indices
 from stages.masked_lm.corpus import Corpus
 from stages.masked_lm.run import PretrainingRun
 from stages.masked_lm.steps import Trainer, Update
@@ -63,8 +63,7 @@ def train(
     """
     distributed.join()
     corpus = Corpus.open(tokens)
-    checkpoint = folder / results.CHECKPOINT
-    trainer = Trainer(run, corpus, checkpoint)
+    trainer = Trainer(run, corpus)
     saved_models = {step: folder / name for step, name in run.saved_models.items()}
     last = max(saved_models, default=0)
     if last > trainer.steps:
@@ -72,13 +71,13 @@ def train(
     if find_rank() == 0:
         checkpoints.clear_temporary_files(folder)
     # 1. Resume from the checkpoint of a run that was stopped.
-    loop = Loop(trainer, saved_models, live)
+    loop = Loop(trainer, folder / results.CHECKPOINT, saved_models, live)
     loop.resume()
     # 2. Save models that a finished or resumed run has passed without saving them.
     done = loop.progress["step"]
     missing = {step: model for step, model in saved_models.items() if step <= done and not model.exists()}
     if missing:
-        _compute_again(Trainer(run, corpus, checkpoint), missing)
+        _compute_again(Trainer(run, corpus), missing)
     # 3. Train to the end.
     loop.finish()
     # A finished run that only lacked earlier models has its last model already, and other processes may read the model.
@@ -106,39 +105,41 @@ def _compute_again(trainer: Trainer, missing: dict[int, Path]) -> None:
 class Loop:
     """The updates of a run from the checkpoint to the end, with evaluations and checkpoints in between.
 
-    `saved_models` are folders by the number of updates done; `live` is the table of `train`. The checkpoint holds
-    `progress`: `step`, `log` and `seconds` as `train` returns them, and since the last evaluation `loss`, the sum in
-    nats over this process's masked tokens (after a checkpoint, in the first process over all), and `masked`, the number
-    of all processes.
+    `saved_models` are folders by the number of updates done; `live` is the table of `train`. The file `checkpoint`
+    holds `progress`: `step`, `log` and `seconds` as `train` returns them, and since the last evaluation `loss`, the sum
+    in nats over this process's masked tokens (after a checkpoint, in the first process over all), and `masked`, the
+    number of all processes.
     """
 
     def __init__(
         self,
         trainer: Trainer,
+        checkpoint: Path,
         saved_models: dict[int, Path],
         live: Path,
     ):
         self.trainer = trainer
+        self.checkpoint = checkpoint
         self.saved_models = saved_models
         self.live = live
         self.progress = {"step": 0, "log": [], "seconds": 0.0, "loss": 0.0, "masked": 0}
-        self.updates = Updates(trainer.describe_update)
+        self.updates = Updates(self._describe_update)
         # Operations per second of all processes; other jobs may use the device while the peak is measured.
         self.peak = measure_peak(trainer.run.training.precision) * count_processes()
 
     def resume(self) -> None:
         """Restores the state of the run from the checkpoint, if any."""
         trainer = self.trainer
-        if trainer.checkpoint.exists():
+        if self.checkpoint.exists():
             saved = checkpoints.load(
-                trainer.checkpoint,
+                self.checkpoint,
                 trainer.model,
                 trainer.adamw,
                 trainer.content,
             )
             # A damaged file gives None.
             self.progress = saved or self.progress
-        distributed.require_equal(self.progress["step"], f"{trainer.checkpoint}: the step of the checkpoint")
+        distributed.require_equal(self.progress["step"], f"{self.checkpoint}: the step of the checkpoint")
         # The saved loss is the sum over all processes, so only one process may go on with it.
         if find_rank():
             self.progress["loss"] = 0.0
@@ -178,7 +179,7 @@ class Loop:
                 progress["seconds"] = time.perf_counter() - started
                 if find_rank() == 0:
                     checkpoints.save(
-                        trainer.checkpoint,
+                        self.checkpoint,
                         trainer.model,
                         trainer.adamw,
                         trainer.content,
@@ -190,6 +191,20 @@ class Loop:
         for loss, _ in self.updates.read():
             self.progress["loss"] += loss
         return distributed.sum_on_first(self.progress["loss"])
+
+    def _describe_update(self, step: int, loss: float) -> str:
+        """Returns the name of an update in errors, with the data and the checkpoint to study the update by."""
+        run = self.trainer.run
+        # `step` updates were made before this update.
+        last = step - step % run.training.checkpoint_interval
+        saved = f"step {last} in {self.checkpoint}" if last else "none"
+        indices = draw_batch_indices(run.seed, step, run.training.batch_size, len(self.trainer.corpus.train))
+        listed = ", ".join(map(str, indices))
+        mean = loss / self.trainer.draw_batch(step).masked
+        return (
+            f"pre-training {run.name}, step {step + 1} (training sequences {listed}; "
+            f"last good checkpoint: {saved}): loss {mean}"
+        )
 
     @cached_property
     def _validation(self) -> Validation:

@@ -3,7 +3,6 @@
 from collections.abc import Callable, Iterator
 from functools import partial
 from itertools import cycle, islice
-from pathlib import Path
 
 from stages.attention.bert import OperatorBertForSequenceClassification
 from stages.attention.configuration import make_configuration
@@ -35,8 +34,7 @@ def prepare_pretraining(run: PretrainingRun, corpus: Corpus, steps: int) -> Call
         A function that trains the model further, and returns the mean seconds of `steps` steps after a step that is not
         timed.
     """
-    # the trainer only stores the path of the checkpoint; no checkpoint is written
-    trainer = Trainer(run, corpus, Path("speed"))
+    trainer = Trainer(run, corpus)
     # after the last update of the recipe, batches and learning rates start again; the weights stay
     updates = map(trainer.advance, cycle(range(trainer.steps)))
     return partial(time_updates, updates, steps)
