@@ -20,7 +20,7 @@ from stages.masked_lm.steps import build_model
 from stages.training.batches import draw_batches, sort_into_batches
 from stages.training.optimisation import (
     READ_INTERVAL,
-    Updates,
+    UnreadLosses,
     apply_gradients,
     build_optimiser,
     compute_linear_rate,
@@ -150,18 +150,18 @@ def test_a_gradient_that_is_not_finite_changes_neither_weights_nor_moments(bad, 
 
 
 def test_updates_are_read_once_and_in_order_and_the_first_that_diverged_is_named():
-    updates = Updates(lambda step, loss: f"step {step}: loss {loss}")
-    assert updates.read() == []
+    unread = UnreadLosses(lambda step, loss: f"step {step}: loss {loss}")
+    assert unread.read() == []
     for step in range(3):
-        updates.add(step, torch.tensor(step + 0.5), torch.tensor(1.0))
-    assert updates.read() == [[0.5, 1.0], [1.5, 1.0], [2.5, 1.0]]
-    assert updates.read() == []
+        unread.add(step, torch.tensor(step + 0.5), torch.tensor(1.0))
+    assert unread.read() == [[0.5, 1.0], [1.5, 1.0], [2.5, 1.0]]
+    assert unread.read() == []
     for step, norm in ((3, 1.0), (4, float("nan")), (5, float("inf"))):
-        updates.add(step, torch.tensor(2.0), torch.tensor(norm))
+        unread.add(step, torch.tensor(2.0), torch.tensor(norm))
     with pytest.raises(
         ValueError, match=r"step 4: loss 2\.0, gradient norm nan: the run has diverged; lower the learning"
     ):
-        updates.read()
+        unread.read()
 
 
 # fine-tuning

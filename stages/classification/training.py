@@ -33,7 +33,7 @@ from stages.training.optimisation import (
     INITIALISATION,
     ORDER,
     READ_INTERVAL,
-    Updates,
+    UnreadLosses,
     build_optimiser,
     compute_linear_rate,
     compute_stepped_rate,
@@ -187,7 +187,7 @@ def train_epochs(
     batches_per_epoch = -(-len(lengths) // recipe.batch_size)
     steps = recipe.epochs * batches_per_epoch
     warmup = round(recipe.warmup_share * steps)
-    updates = Updates(lambda step, loss: f"fine-tuning {run.name}, step {step + 1}: loss {loss}")
+    unread = UnreadLosses(lambda step, loss: f"fine-tuning {run.name}, step {step + 1}: loss {loss}")
     model.train()
     step = 0
     for epoch in range(recipe.epochs):
@@ -200,11 +200,11 @@ def train_epochs(
                 rate = compute_stepped_rate(step, steps, warmup, recipe.learning_rates)
             loss = loss_of(indices)
             norm = update_weights(model, adamw, loss, rate, recipe.gradient_clipping)
-            updates.add(step, loss, norm)
+            unread.add(step, loss, norm)
             step += 1
             if step % READ_INTERVAL == 0:
-                updates.read()
-    updates.read()
+                unread.read()
+    unread.read()
 
 
 def compute_logits(model, examples: Encoded, indices: np.ndarray) -> Tensor:

@@ -94,18 +94,18 @@ class Trainer:
         for number, part in enumerate(batch.parts, start=1):
             # Processes exchange their gradients once, after the last part.
             last = number == len(batch.parts)
-            exchange = nullcontext() if last else distributed.keep_gradients(self._build_loss)
+            exchange = nullcontext() if last else distributed.keep_gradients(self._loss_of)
             arguments = [tensor.to(find_device(), non_blocking=True) for tensor in part]
             with exchange:
                 with open_autocast(self.run.training.precision):
-                    loss = self._build_loss(*arguments)
+                    loss = self._loss_of(*arguments)
                 # Processes average their gradients, so the factor turns the average into the sum.
                 (loss * (count_processes() / batch.masked)).backward()
             total += loss.detach()
         return total
 
     @cached_property
-    def _build_loss(self) -> nn.Module:
+    def _loss_of(self) -> nn.Module:
         """The MaskedLMLoss of the model, compiled only on a GPU; processes average the gradients."""
         loss_of = MaskedLMLoss(self.model)
         if has_gpu():

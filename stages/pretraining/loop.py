@@ -27,7 +27,7 @@ from stages.runner.bars import Bar
 from stages.training import checkpoints, distributed
 from stages.training.distributed import count_processes, find_rank
 from stages.training.machine import measure_peak
-from stages.training.optimisation import Updates
+from stages.training.optimisation import UnreadLosses
 
 # The library would draw a bar for every file that it saves.
 logging.disable_progress_bar()
@@ -79,7 +79,7 @@ def train(
     if missing:
         _compute_again(Trainer(run, corpus), missing)
     # 3. Train to the end.
-    loop.finish()
+    loop.train_to_end()
     # A finished run that only lacked earlier models has its last model already, and other processes may read the model.
     if results.read(folder) is None:
         _save(trainer.model, folder / "model")
@@ -123,7 +123,7 @@ class Loop:
         self.saved_models = saved_models
         self.live = live
         self.progress = {"step": 0, "log": [], "seconds": 0.0, "loss": 0.0, "masked": 0}
-        self.updates = Updates(self._describe_update)
+        self.unread = UnreadLosses(self._describe_update)
         # Operations per second of all processes; other jobs may use the device while the peak is measured.
         self.peak = measure_peak(trainer.run.training.precision) * count_processes()
 
@@ -144,7 +144,7 @@ class Loop:
         if find_rank():
             self.progress["loss"] = 0.0
 
-    def finish(self) -> None:
+    def train_to_end(self) -> None:
         """Makes all updates that are left, with evaluations, saved models and checkpoints in between."""
         trainer, progress = self.trainer, self.progress
         recipe = trainer.run.training
@@ -162,7 +162,7 @@ class Loop:
             done = step + 1
             progress["step"] = done
             progress["masked"] += update.masked
-            self.updates.add(step, update.loss, update.gradient_norm)
+            self.unread.add(step, update.loss, update.gradient_norm)
             self._operations += self._count_operations(step)
             # 2. Evaluate at the recipe's intervals and at the end.
             is_last = done == trainer.steps
@@ -188,7 +188,7 @@ class Loop:
 
     def _sum_loss(self) -> float:
         """Waits for all updates; returns the loss since the last evaluation, on the first process over all."""
-        for loss, _ in self.updates.read():
+        for loss, _ in self.unread.read():
             self.progress["loss"] += loss
         return distributed.sum_on_first(self.progress["loss"])
 

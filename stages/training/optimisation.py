@@ -131,7 +131,7 @@ def apply_gradients(
     return norm
 
 
-class Updates:
+class UnreadLosses:
     """Losses and gradient norms of updates, which stay on the device until the host reads all of them together.
 
     `describe` returns the name of an update for errors, from its step and loss.

@@ -22,7 +22,7 @@ from stages.training.optimisation import (
     INITIALISATION,
     ORDER,
     READ_INTERVAL,
-    Updates,
+    UnreadLosses,
     build_optimiser,
     compute_linear_rate,
     derive_seed,
@@ -173,16 +173,16 @@ def train(run: TranslationRun) -> dict:
     seed_torch(run.seed, INITIALISATION)
     model = TASKS[run.task](run).to(find_device())
     adam = build_optimiser(model, recipe.betas, recipe.epsilon, weight_decay=0.0)
-    updates = Updates(lambda step, loss: f"{run.name}, step {step + 1}: loss {loss}")
+    unread = UnreadLosses(lambda step, loss: f"{run.name}, step {step + 1}: loss {loss}")
     for step in range(recipe.steps):
         inputs, expected = draw_batch(run, recipe.batch_size, step)
         loss = model.compute_loss(model(inputs), expected)
         rate = compute_linear_rate(step, recipe.steps, recipe.warmup_steps, recipe.learning_rate)
         norm = update_weights(model, adam, loss, rate, NO_CLIPPING)
-        updates.add(step, loss, norm)
+        unread.add(step, loss, norm)
         if (step + 1) % READ_INTERVAL == 0:
-            updates.read()
-    updates.read()
+            unread.read()
+    unread.read()
     model.eval()
     inputs, expected = draw_batch(run, HELD_OUT, HELD_OUT_STEP)
     with torch.no_grad():
