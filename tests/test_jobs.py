@@ -186,7 +186,7 @@ def test_a_reader_leaves_a_damaged_job_to_the_process_that_works_on_it(capsys):
     whole = (folder / "calls").read_bytes()
     (folder / "calls").unlink()
     with acquire_lock(folder.with_suffix(".lock")):
-        assert jobs._read_finished(make_jobs(3), [folder], "squares") == [None]
+        assert jobs._recover_finished(make_jobs(3), [folder], "squares") == [None]
         assert (folder / "result.json").exists()
         (folder / "calls").write_bytes(whole)
     assert run_squares(3) == [(folder, result)]

@@ -84,7 +84,7 @@ def run(
     inputs = {path for job in jobs for path in job.inputs}
     states = {path: read_states(path) for path in inputs}
     folders = find_folders(function, identity, jobs, root)
-    records: list[Any] = _read_finished(jobs, folders, stage)
+    records: list[Any] = _recover_finished(jobs, folders, stage)
     missing = [number for number, record in enumerate(records) if record is None]
 
     missing.sort(key=lambda number: _estimate_work(jobs[number], states), reverse=True)
@@ -155,15 +155,15 @@ def _await_outcomes(outcomes: Iterator[pool.Outcome], stage: str, total: int, do
         raise RuntimeError(message)
 
 
-def _read_finished(jobs: list[Job], folders: list[Path], stage: str) -> list[dict | None]:
-    """Reads the record of every finished job, `None` for every other job; deletes damaged jobs."""
+def _recover_finished(jobs: list[Job], folders: list[Path], stage: str) -> list[dict | None]:
+    """Reads the record of every finished job, `None` for other jobs; restores folders, and deletes damaged jobs."""
 
     def read_job(job: Job, folder: Path) -> dict | None:
         try:
             # several processes would see the folder in different states while one process restores the folder
             if count_processes() == 1:
                 restore(job, folder)
-            return worker.read_finished(job, folder)
+            return results.read_finished(folder, job.required)
         except ValueError as error:
             if find_rank():
                 return None
@@ -188,7 +188,7 @@ def _delete_damaged(job: Job, folder: Path, message: str) -> dict | None:
     with suppress(Timeout), acquire_lock(folder.with_suffix(".lock"), wait=False):
         with suppress(ValueError):
             if results.read(folder):
-                return worker.read_finished(job, folder)
+                return results.read_finished(folder, job.required)
         # the job begins anew: the checkpoint in the folder is no safer than the rest, and other stages hold hard links
         # to the files, which must not be overwritten in place
         print(show_controls(message), flush=True)

@@ -82,6 +82,21 @@ def read(folder: Path) -> dict | None:
     return record
 
 
+def read_finished(folder: Path, required: tuple[str, ...]) -> dict | None:
+    """Returns the checked record of a job; `None` if the job is unfinished, or the record lacks a required file."""
+    record = read(folder)
+    return None if record is None or list_lacking(record, required) else record
+
+
+def list_lacking(record: dict, required: tuple[str, ...]) -> list[str]:
+    """Lists the required files and folders, such as `model`, of which a record has no checksum."""
+    lacking = []
+    for name in required:
+        if not any(PurePath(file).is_relative_to(name) for file in record["files"]):
+            lacking.append(name)
+    return lacking
+
+
 def hand_on(stage: str, external_files: dict[Path, Container[str]]) -> None:
     """Replaces the results of a stage in data/results, which `dvc push` and `dvc pull` carry to other clones.
 

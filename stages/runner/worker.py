@@ -8,7 +8,7 @@ import time
 import traceback
 from collections.abc import Callable
 from contextlib import nullcontext
-from pathlib import Path, PurePath
+from pathlib import Path
 
 from safetensors import SafetensorError
 
@@ -67,24 +67,9 @@ def do_job(
         _free_memory()
 
 
-def read_finished(job: Job, folder: Path) -> dict | None:
-    """Returns the checked record of a job; `None` if the job is unfinished, or the record lacks a required file."""
-    record = results.read(folder)
-    return None if record is None or _list_lacking(job, record) else record
-
-
-def _list_lacking(job: Job, record: dict) -> list[str]:
-    """Lists the required files and folders, such as `model`, of which a record has no checksum."""
-    lacking = []
-    for name in job.required:
-        if not any(PurePath(file).is_relative_to(name) for file in record["files"]):
-            lacking.append(name)
-    return lacking
-
-
 def _call_job(function: Callable, job: Job, folder: Path, inputs: dict[Path, dict]) -> None:
     record = results.read(folder)
-    lacking = _list_lacking(job, record) if record else []
+    lacking = results.list_lacking(record, job.required) if record else []
     if record and not lacking:
         return
     # files that a killed process left beside a result have no checksum, and may be of any content
@@ -112,8 +97,7 @@ def _describe_error(error: Exception) -> str:
     """Returns an indented line for an error that a user can fix, the traceback for any other error."""
     text = describe_error(error)
     # `describe_error` appends a remedy to errors that it knows
-    has_remedy = text != str(error)
-    if has_remedy or isinstance(error, FIXABLE):
+    if text != str(error) or isinstance(error, FIXABLE):
         return f"  {text}"
     return "".join(traceback.format_exception(error))
 
