@@ -188,7 +188,7 @@ def test_no_status_of_a_claim_contradicts_the_counts_of_the_built_models(without
     for size in ("small", "base"):
         for name in ("original", "symmetric", "pairwise", "shared", "partial_qk", "hadamard"):
             model = settings.models[size].model_dump()
-            found += parameters.count_operator(name, settings.select_variant(name), size, model, 0.02)
+            found += parameters.count_operator(name, settings.collect_operator_settings(name), size, model, 0.02)
     run = measurements.compute_measurements(pd.DataFrame([vars(observation) for observation in found]))
     ledger = claims.build_ledger(ALL, replace(without_run, run=run))
     counted = ledger[ledger["id"].isin(RULES["counts"])]

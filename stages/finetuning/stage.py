@@ -114,7 +114,7 @@ def write_outputs(settings: Settings, done: list[tuple[FinetuningRun, Path, dict
                 target = output / run.keep.relative_to(FINETUNED)
                 # Files become hard links, where possible.
                 shutil.copytree(folder / "model", target, copy_function=link_file)
-                text = describe_model(run, rows, run.keep, settings.select_variant(run.operator))
+                text = describe_model(run, rows, run.keep, settings.collect_operator_settings(run.operator))
                 complete_folder(target, TOKENIZER, run.training.maximum_length, text)
     return chain(*measured), {}
 

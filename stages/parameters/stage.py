@@ -111,7 +111,7 @@ def main(settings: Settings) -> dict:
     rows = []
     for size, model in settings.models.items():
         for name in names:
-            variant = settings.select_variant(name)
+            variant = settings.collect_operator_settings(name)
             # an operator that the size leaves no width is in no run
             if model.intermediate >= model.find_least_width(variant["operator"]):
                 rows += count_operator(name, variant, size, model.model_dump(), deviation)

@@ -78,7 +78,7 @@ def plan_runs(settings: Settings, models: list[tuple[str, str]]) -> list[Pretrai
                 operator=operator,
                 size=size,
                 model=settings.models[size],
-                variant=settings.select_variant(operator),
+                variant=settings.collect_operator_settings(operator),
                 seed=seed,
                 training=settings.pretraining,
                 saved_steps=saved_steps,

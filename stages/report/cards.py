@@ -40,7 +40,7 @@ def render_cards(settings: Settings) -> Iterator[tuple[str, str]]:
     summaries = select_rows(read_results.read_summaries(), metric=OVERVIEW)
     for size in settings.sizes:
         for operator in settings.operators:
-            variant = settings.select_variant(operator)
+            variant = settings.collect_operator_settings(operator)
             text = template.render(
                 banner=describe_banner(settings),
                 variant=variant,

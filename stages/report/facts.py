@@ -134,7 +134,7 @@ def describe_trained(settings: Settings) -> dict[str, tuple[str, str]]:
     described = settings.describe_operators()
     texts = {}
     for name in settings.operators:
-        operator = described[settings.select_variant(name)["operator"]]
+        operator = described[settings.collect_operator_settings(name)["operator"]]
         text = known.get(name, f"{operator.equation} ({operator.source})")
         texts[name] = (text, find_style(name)[0])
     # the others are compared with the original

@@ -126,7 +126,7 @@ class Settings(Record):
         named = [*self.operators, *(variant.operator for variant in self.variants.values())]
         return describe_operators(Path(self.operators_file), named)
 
-    def select_variant(self, name: str) -> dict:
+    def collect_operator_settings(self, name: str) -> dict:
         """Collects the settings that decide the model of an entry of `operators`, as a part of a job's fingerprint.
 
         Returns:

@@ -39,7 +39,7 @@ def require_own_operators(settings: Settings, operators: Iterable[str]) -> None:
             operator, file and size.
     """
     for name in operators:
-        variant = settings.select_variant(name)
+        variant = settings.collect_operator_settings(name)
         # only the settings of a user's own operators have this key
         if "operators_file" in variant:
             # imported here, because the import takes seconds and most runs have no such operator
@@ -69,7 +69,9 @@ def find_large_batches(settings: Settings) -> Iterator[str]:
     length = settings.tokenization.sequence_length
     for operator, size in product(settings.operators, settings.sizes):
         model = settings.models[size]
-        weights_per_token = count_stored_weights(settings.select_variant(operator)["operator"], model, length)
+        weights_per_token = count_stored_weights(
+            settings.collect_operator_settings(operator)["operator"], model, length
+        )
         bytes_per_sequence = model.layers * length * weights_per_token * BYTES_PER_WEIGHT
         stored = sequences * bytes_per_sequence
         if stored > ROOM:

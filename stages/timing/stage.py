@@ -36,7 +36,7 @@ def plan_pretraining(settings: Settings, operator: str, size: str, **changes: st
     recipe = settings.pretraining.model_copy(update={"sequence_length_warmup": None, **changes})
     return PretrainingRun(
         operator=operator,
-        variant=settings.select_variant(operator),
+        variant=settings.collect_operator_settings(operator),
         training=recipe,
         size=size,
         seed=1,
@@ -66,7 +66,7 @@ def time_pretraining(settings: Settings, size: str) -> tuple[list[Observation], 
     rows = []
     for operator in calls:
         operations = count_training_operations(
-            settings.select_variant(operator), model, corpus.vocabulary_size, length, recipe.mask_probability
+            settings.collect_operator_settings(operator), model, corpus.vocabulary_size, length, recipe.mask_probability
         )
         rates = [recipe.batch_size * length / seconds for seconds in values[operator]]
         shares = [operations * rate / peaks[recipe.precision] for rate in rates]
@@ -83,7 +83,7 @@ def time_finetuning(settings: Settings, size: str, task: str) -> Iterator[Observ
     vocabulary_size = Corpus.open(TOKENS).vocabulary_size
     calls = {}
     for operator in settings.operators:
-        variant = settings.select_variant(operator)
+        variant = settings.collect_operator_settings(operator)
         calls[operator] = speed.prepare_finetuning(variant, task, recipe, model, vocabulary_size, examples)
     # A first call that is not timed: work that a process does once, such as loading kernels, belongs to no round.
     calls["original"]()
