@@ -15,8 +15,8 @@ from unittest.mock import Mock
 import pytest
 
 from stages.files import storage
-from stages.files.documents import read_yaml
 from stages.files.storage import acquire_lock, compute_sha256, make_temporary_sibling, read_once, write_atomically
+from stages.files.yaml_files import read_yaml
 from stages.runner import pool, results
 from stages.runner.errors import clear_errors
 from stages.runner.provenance import describe_provenance

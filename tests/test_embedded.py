@@ -3,7 +3,7 @@
 import hashlib
 import re
 
-from stages.files.documents import is_generated
+from stages.files.yaml_files import is_generated
 from tests.places import ROOT
 
 FOLDER = ROOT / "data/embedded"

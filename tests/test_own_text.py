@@ -5,7 +5,7 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from stages.files.documents import read_yaml
+from stages.files.yaml_files import read_yaml
 from stages.report.facts import describe_data
 from stages.schema.settings import Settings
 from stages.settings.sources import require_sources

@@ -7,8 +7,8 @@ import pytest
 
 from stages.corpus import conversion
 from stages.files import observations
-from stages.files.documents import read_yaml
 from stages.files.quoting import LONGEST, quote_value
+from stages.files.yaml_files import read_yaml
 from stages.schema import scales
 from stages.schema.settings import load_settings
 from stages.tasks import squad, triviaqa

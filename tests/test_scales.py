@@ -8,6 +8,7 @@ import pytest
 import yaml
 
 from stages.__main__ import main as run
+from stages.files.yaml_files import list_values
 from stages.schema import scales
 
 LAPTOP = """\
@@ -101,7 +102,7 @@ def test_a_written_scale_has_the_values_of_both_files_in_the_layout_of_laptop(sc
     document.dump(document.load(text), written)
     assert written.getvalue() == text
     laptop, own, whole = (
-        scales.list_values(yaml.safe_load(content))
+        list_values(yaml.safe_load(content))
         for content in (scales.read("laptop"), (scales.FOLDER / f"{scale}.yaml").read_text(), text)
     )
     for key, value in whole.items():

@@ -12,8 +12,8 @@ from tokenizers import Tokenizer, models, pre_tokenizers, processors
 
 from stages.classification.runs import FinetuningRun
 from stages.files.code import compute_source_digest
-from stages.files.documents import read_yaml
 from stages.files.storage import compute_sha256
+from stages.files.yaml_files import read_yaml
 from stages.masked_lm.run import PretrainingRun
 from stages.pretraining import loop as pretraining
 from stages.schema.training_sections import Finetuning, Model, Pretraining

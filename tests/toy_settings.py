@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from typing import Any
 
-from stages.files.documents import read_yaml
+from stages.files.yaml_files import read_yaml
 from tests.places import ROOT
 
 LAPTOP = ROOT / "stages/scales/laptop.yaml"

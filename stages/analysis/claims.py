@@ -17,7 +17,7 @@ from stages.analysis import contrasts
 from stages.evidence.fields import RELEASED, THIS_RUN, select_rows
 from stages.evidence.translation import name_model
 from stages.evidence.verdicts import TESTED, Statement, judge_claim, judge_printed_number
-from stages.files.documents import read_yaml
+from stages.files.yaml_files import read_yaml
 from stages.schema.settings import REFERENCE
 
 COUNTS = "counts"

@@ -28,7 +28,7 @@ from stages.evidence.statistics import (
     flip_signs_jointly,
 )
 from stages.evidence.verdicts import TESTED, Difference, explain_too_few, judge_difference
-from stages.files.documents import read_yaml
+from stages.files.yaml_files import read_yaml
 from stages.schema.settings import REFERENCE
 
 FINAL_LOSS = "validation_loss"

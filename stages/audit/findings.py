@@ -11,7 +11,7 @@ from functools import cache
 from pathlib import Path
 
 from stages.evidence.verdicts import Statement, judge_printed_number
-from stages.files.documents import read_yaml
+from stages.files.yaml_files import read_yaml
 
 
 @dataclass(frozen=True)

@@ -3,9 +3,9 @@
 from dataclasses import dataclass
 from pathlib import Path
 
-from stages.files.documents import read_yaml
 from stages.files.paths import TASK_FOLDER
 from stages.files.quoting import quote_value
+from stages.files.yaml_files import read_yaml
 from stages.schema.testing_sections import CrossDomain
 
 # Of stsb; the lowest similarity is 0.

@@ -18,7 +18,7 @@ from stages.evidence.published import PAPER_SIZES, read_table
 from stages.evidence.specifications import Column, Row, Table
 from stages.evidence.statistics import compute_error_of_difference, find_units, summarise_cell
 from stages.evidence.verdicts import Difference
-from stages.files.documents import read_yaml
+from stages.files.yaml_files import read_yaml
 from stages.schema.sections import Analysis
 
 MEASURED = "measured"

@@ -6,7 +6,7 @@ import pandas as pd
 import pyarrow as pa
 from pyarrow import csv
 
-from stages.files.documents import read_yaml
+from stages.files.yaml_files import read_yaml
 
 FORMS = read_yaml(Path(__file__).with_suffix(".yaml"))
 REMEDY = "correct the file, or restore the file by `git checkout`"

@@ -12,8 +12,8 @@ import pandas as pd
 from stages.evidence.data_files import check_table
 from stages.evidence.fields import THIS_RUN, select_rows, stack_frames
 from stages.evidence.verdicts import Statement
-from stages.files.documents import read_yaml
 from stages.files.quoting import quote_value
+from stages.files.yaml_files import read_yaml
 
 FOLDER = Path("data/published")
 # By the key in protocol.yaml.

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
 
-from stages.files.documents import read_yaml
+from stages.files.yaml_files import read_yaml
 
 
 @dataclass(frozen=True, kw_only=True)

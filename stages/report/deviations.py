@@ -5,7 +5,7 @@ import json
 import pandas as pd
 
 from stages.evidence import published
-from stages.schema import scales
+from stages.files.yaml_files import list_values
 
 AS_STATED, DIFFERS, NOT_STATED = "as stated", "differs", "not stated"
 
@@ -49,7 +49,7 @@ def list_settings(params: dict) -> pd.DataFrame:
     corpus = params["corpus"]
     # each data set has keys of its own, such as corpus.hub.0.repository
     corpus = {**corpus, "hub": dict(enumerate(corpus["hub"]))}
-    values = scales.list_values({**params, "corpus": corpus})
+    values = list_values({**params, "corpus": corpus})
     texts = [(key, format_value(value)) for key, value in values.items()]
     return pd.DataFrame(texts, columns=["key", "run"])
 

@@ -8,7 +8,7 @@ from stages.evidence.fields import THIS_RUN, select_rows
 from stages.evidence.scores import GLUE_SCORE
 from stages.evidence.statistics import FLIPPED
 from stages.evidence.verdicts import TESTED, Difference, Statement
-from stages.files.documents import read_yaml
+from stages.files.yaml_files import list_values, read_yaml
 from stages.report import names
 from stages.report.claims_and_audit import BY_THIS_RUN, WORDS
 from stages.report.differences import select_main
@@ -101,7 +101,7 @@ def gather_findings(settings: Settings, read: Reader) -> dict[str, object]:
 
 def find_remark(settings: Settings) -> str:
     """Finds the note on the plan of a scale; an edited params.yaml has another plan, and an empty text."""
-    values = scales.list_values(read_yaml(Path("params.yaml")))
+    values = list_values(read_yaml(Path("params.yaml")))
     if settings.scale not in scales.list_scales() or scales.list_edits(values, settings.scale):
         return ""
     return settings.report.remark or ""

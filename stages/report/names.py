@@ -7,7 +7,7 @@ from pathlib import Path
 import pandas as pd
 
 from stages.benchmarks import glue
-from stages.files.documents import read_yaml
+from stages.files.yaml_files import read_yaml
 from stages.schema.operators import describe_operators
 
 # keys and names by kind

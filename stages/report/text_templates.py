@@ -11,8 +11,8 @@ from pathlib import Path
 import jinja2
 
 from stages.evidence.statistics import FEWEST
-from stages.files.documents import read_yaml
 from stages.files.paths import REPORTS
+from stages.files.yaml_files import read_yaml
 from stages.report import names, tables
 
 TEMPLATES = REPORTS / "templates"

@@ -6,10 +6,9 @@ A stage that other stages read leaves a record in data/runs as the last output.
 from functools import cache
 from pathlib import Path
 
-from stages.files.documents import read_yaml
 from stages.files.paths import CHECKED, RUNS, TASK_FOLDER
 from stages.files.storage import read_states
-from stages.schema.scales import list_values
+from stages.files.yaml_files import list_values, read_yaml
 from stages.schema.settings import PATH, Settings, load_settings
 
 PIPELINE = Path(__file__).parents[2] / "dvc.yaml"

@@ -14,9 +14,9 @@ import yaml
 from ruamel.yaml import YAML
 from ruamel.yaml.comments import CommentedMap
 
-from stages.files.documents import Loader, read_yaml
 from stages.files.quoting import quote_bare
 from stages.files.storage import write_atomically
+from stages.files.yaml_files import Loader, list_values, read_yaml
 
 FOLDER = Path(__file__).parents[1] / "scales"
 COMPLETE = "laptop"
@@ -160,13 +160,3 @@ def require_named(path: Path) -> None:
             f"`{nearest}`; `python -m stages scale {name}` writes the values of `{name}`; to keep the values, choose a "
             "new name"
         )
-
-
-def list_values(content: object, key: str = "") -> dict[str, object]:
-    """Lists all settings by dotted key: {"data": {"root": "a"}} gives {"data.root": "a"}."""
-    if not isinstance(content, dict) or (key and not content):
-        return {key: content}
-    values = {}
-    for name, value in content.items():
-        values.update(list_values(value, f"{key}.{name}" if key else str(name)))
-    return values

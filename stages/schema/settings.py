@@ -11,8 +11,8 @@ from typing import Any, get_args
 from pydantic import ValidationError, model_validator
 
 from stages.files.code import compute_source_digest
-from stages.files.documents import is_generated, read_yaml
 from stages.files.quoting import quote_bare, quote_value
+from stages.files.yaml_files import is_generated, read_yaml
 from stages.schema.checks import CHECKS, REFERENCE, TESTS_ON_TASKS
 from stages.schema.names import suggest_name
 from stages.schema.operators import describe_operators

@@ -10,12 +10,11 @@ from collections.abc import Callable, Iterator
 from importlib import import_module
 from pathlib import Path
 
-from stages.files.documents import read_yaml
+from stages.files.yaml_files import list_values, read_yaml
 from stages.runner import gpus, jobs, pipeline
 from stages.runner.fingerprints import describe_identity
 from stages.runner.job import Job
 from stages.runner.results import RESULT
-from stages.schema.scales import list_values
 from stages.schema.settings import PATH, Settings
 from stages.settings.sources import read_lock
 

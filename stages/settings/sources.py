@@ -3,9 +3,9 @@
 import os
 from pathlib import Path
 
-from stages.files.documents import read_yaml
 from stages.files.paths import CHECKED, EMBEDDED
 from stages.files.stand_ins import require_data
+from stages.files.yaml_files import read_yaml
 from stages.originals.corpus_files import find_files
 from stages.originals.pairs import require_pairs
 from stages.originals.tasks import require_glue, require_questions

@@ -16,7 +16,7 @@ from torch import Tensor, nn
 from torch.optim import AdamW
 
 from stages.files.storage import delete_path, make_temporary_sibling
-from stages.schema.scales import list_values
+from stages.files.yaml_files import list_values
 
 
 def save(

@@ -1,4 +1,4 @@
-"""Reads YAML files, and the metadata of a folder of data."""
+"""Reads YAML files, lists values by dotted key, and reads the metadata of a folder of data."""
 
 import re
 from pathlib import Path
@@ -108,3 +108,13 @@ def _require_flat(text: str) -> None:
             fault = "an alias within an anchored value; write the value out"
         if fault:
             raise ValueError(f"line {event.start_mark.line + 1}: {fault}")
+
+
+def list_values(content: object, key: str = "") -> dict[str, object]:
+    """Lists all settings by dotted key: {"data": {"root": "a"}} gives {"data.root": "a"}."""
+    if not isinstance(content, dict) or (key and not content):
+        return {key: content}
+    values = {}
+    for name, value in content.items():
+        values.update(list_values(value, f"{key}.{name}" if key else str(name)))
+    return values
