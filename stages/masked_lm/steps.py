@@ -17,8 +17,8 @@ from stages.masked_lm.compilation import compile_loss
 from stages.masked_lm.corpus import Corpus
 from stages.masked_lm.loss import MaskedLMLoss
 from stages.masked_lm.run import PretrainingRun, count_steps
+from stages.runner.processes import count_processes, find_rank
 from stages.training import distributed
-from stages.training.distributed import count_processes, find_rank
 from stages.training.machine import find_device, has_gpu, open_autocast
 from stages.training.optimisation import (
     DROPOUT,

@@ -7,9 +7,9 @@ from stages.masked_lm.batches import require_masked
 from stages.masked_lm.corpus import Corpus
 from stages.masked_lm.loss import MaskedLMLoss
 from stages.masked_lm.masking import list_sparse_targets, mask_tokens
+from stages.runner.processes import count_processes, find_rank
 from stages.schema.training_sections import Pretraining
 from stages.training import distributed
-from stages.training.distributed import count_processes, find_rank
 from stages.training.machine import find_device, open_autocast
 
 SEED = 0  # one masking for all runs, so that losses can be compared

@@ -24,8 +24,8 @@ from stages.masked_lm.validation import Validation
 from stages.pretraining.probes import measure_probes
 from stages.runner import results
 from stages.runner.bars import Bar
+from stages.runner.processes import count_processes, find_rank
 from stages.training import checkpoints, distributed
-from stages.training.distributed import count_processes, find_rank
 from stages.training.machine import measure_peak
 from stages.training.optimisation import UnreadLosses
 
