@@ -22,9 +22,8 @@ import pytest
 from safetensors import SafetensorError
 
 from stages.files import observations
-from stages.files.code import compute_source_digest
 from stages.files.paths import RESULTS
-from stages.files.storage import acquire_lock, read_states, write_atomically
+from stages.files.storage import acquire_lock, compute_source_digest, read_states, write_atomically
 from stages.runner import bars, errors, fingerprints, gpus, jobs, pool, results, worker
 from stages.runner.cluster import run_on_cluster
 from stages.runner.job import Run

@@ -11,8 +11,7 @@ import torch
 from tokenizers import Tokenizer, models, pre_tokenizers, processors
 
 from stages.classification.runs import FinetuningRun
-from stages.files.code import compute_source_digest
-from stages.files.storage import compute_sha256
+from stages.files.storage import compute_sha256, compute_source_digest
 from stages.files.yaml_files import read_yaml
 from stages.masked_lm.run import PretrainingRun
 from stages.pretraining import loop as pretraining

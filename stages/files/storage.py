@@ -8,6 +8,7 @@ import errno
 import glob
 import hashlib
 import os
+import runpy
 import shutil
 import sys
 import uuid
@@ -220,3 +221,9 @@ def compute_sha256(path: Path) -> str:
     for file in read_states(path):
         hashed.update(f"{file.relative_to(path).as_posix()} {compute_sha256(file)}\n".encode())
     return hashed.hexdigest()
+
+
+# `attention`, a package that can be copied alone, has the function, for fingerprints of jobs and for users' operators.
+# Loaded by path, because an import of the package would import torch.
+_SOURCE = Path(__file__).parents[1] / "attention/source.py"
+compute_source_digest = runpy.run_path(str(_SOURCE))["compute_source_digest"]

@@ -17,8 +17,7 @@ from importlib import metadata
 from importlib.util import resolve_name
 from pathlib import Path
 
-from stages.files.code import compute_source_digest
-from stages.files.storage import compute_sha256, read_once, read_states
+from stages.files.storage import compute_sha256, compute_source_digest, read_once, read_states
 from stages.runner.job import Job
 
 # without links, as files of the closure are

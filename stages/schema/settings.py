@@ -10,8 +10,8 @@ from typing import Any, get_args
 
 from pydantic import ValidationError, model_validator
 
-from stages.files.code import compute_source_digest
 from stages.files.quoting import quote_bare, quote_value
+from stages.files.storage import compute_source_digest
 from stages.files.yaml_files import is_generated, read_yaml
 from stages.schema.checks import CHECKS, REFERENCE, TESTS_ON_TASKS
 from stages.schema.names import suggest_name
