@@ -51,7 +51,7 @@ def find_closure(source: Path) -> frozenset[Path]:
 def find_imported_files(source: Path) -> frozenset[Path]:
     """Finds the files of this repository that a Python file itself imports, at the top or inside functions."""
     files = set()
-    for module in _list_imports(source):
+    for module in list_imports(source):
         name = module.split(".")
         file = ROOT.joinpath(*name).with_suffix(".py")
         # functions and classes are listed as modules, too, but have no file; `__init__.py` files are left out
@@ -60,7 +60,8 @@ def find_imported_files(source: Path) -> frozenset[Path]:
     return frozenset(files)
 
 
-def _list_imports(source: Path) -> Iterator[str]:
+def list_imports(source: Path) -> Iterator[str]:
+    """Yields the dotted names of all modules, functions and classes that a Python file imports, as absolute names."""
     for node in ast.walk(ast.parse(source.read_text(encoding="utf-8"))):
         if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names)

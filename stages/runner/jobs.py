@@ -121,8 +121,8 @@ def prepare_server(stage: Path, workers: Workers) -> None:
 
     The server imports the jobs' modules while the stage still loads.
     """
-    # the file of a stage without jobs has no `jobs.run(`; `model_jobs.run(` ends in the same text
-    runs_jobs = "jobs.run(" in stage.read_text(encoding="utf-8")
+    # a stage without jobs imports neither module
+    runs_jobs = {"stages.runner.jobs", "stages.runner.model_jobs"}.intersection(fingerprints.list_imports(stage))
     if runs_jobs and count_processes() == 1 and not isinstance(workers, str) and not gpus.list_visible_gpus():
         pool.begin_server(fingerprints.list_modules(stage))
 
