@@ -422,6 +422,21 @@ def test_a_users_own_operator_is_counted_as_the_others(tmp_path):
     assert counts.compute_first_score_spread(variant, NARROW, 0.1) is None
 
 
+def test_a_subclass_of_a_user_inherits_neither_the_spread_of_other_scores_nor_a_citation(tmp_path):
+    class Tempered(OPERATORS["symmetric"]):
+        name = "tempered"
+
+        def compute_heads(self, X, memory):
+            Q, K, V = super().compute_heads(X, memory)
+            return Q / 2, K, V
+
+    assert Tempered(8, 2).compute_first_spread(0.02) is None
+    assert make_operator("symmetric", 8, 2).compute_first_spread(0.02) is not None
+    (tmp_path / "mine.py").write_text('class Tempered(Symmetric):\n    name = "tempered"\n')
+    with pytest.raises(ValueError, match="class Tempered: equation is missing"):
+        describe_operators(tmp_path / "mine.py", {"tempered"})
+
+
 @pytest.mark.parametrize(
     ("line", "message"),
     [

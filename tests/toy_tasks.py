@@ -3,7 +3,6 @@
 from pathlib import Path
 from types import SimpleNamespace
 
-from stages.benchmarks.glue import TASKS
 from stages.schema.sections import Data, Hub
 from stages.schema.settings import load_settings
 from tests.places import ROOT
@@ -20,7 +19,10 @@ configs:
 """
 
 
-def make_settings(source="files", root=None, names=tuple(TASKS), train=None, validation=None, seed=1, questions=None):
+NAMES = LAPTOP.tasks.names
+
+
+def make_settings(source="files", root=None, names=NAMES, train=None, validation=None, seed=1, questions=None):
     """The settings of laptop with other tasks. questions: changes of that section; None: only SQuAD 1.1."""
     sizes = {"train_examples": train, "validation_examples": validation}
     section = LAPTOP.tasks.questions.model_copy(update=sizes | (questions or {"names": ("squad1",)}))

@@ -39,6 +39,9 @@ Shapes = dict[str, tuple[int, ...]]
 # (weight [out, in], bias [out]), as nn.Linear stores a projection
 Projection = tuple[Tensor, Tensor]
 
+# methods on which the first scores depend
+SCORES = {"compute_queries_keys_values", "compute_heads", "compute_weighted_values", "initialise_parameters"}
+
 
 class SelfAttention(nn.Module):
     """softmax(Q_i K_i^T / sqrt(d)) V_i for every head i, and the output projection after the heads.
@@ -80,6 +83,9 @@ class SelfAttention(nn.Module):
         super().__init_subclass__()
         # A user's class, even with the name of a class of this package, takes nothing from the catalogue.
         if cls.__module__.rpartition(".")[0] != __package__:
+            # A formula that is inherited holds for the inherited scores only.
+            if vars(cls).keys() & SCORES and "compute_source_spread" not in vars(cls):
+                cls.compute_source_spread = lambda *_: None
             return
         if cls.__name__ not in CATALOGUE:
             raise ValueError(f"{cls.__name__} is missing in CATALOGUE of catalogue.py; add an entry for the class")

@@ -19,8 +19,8 @@ Description = _LOADED["Description"]
 def describe_operators(users_file: Path | None = None, listed: Collection[str] = ()) -> dict[str, Any]:
     """Describes all operators by name, first the operators of this repository, then of a user's file, if any.
 
-    Every class with a literal `name` is an operator. Other attributes may be inherited. An operator of the user's file
-    with a mistake is left out, unless the name is among the `listed` names, which a run needs.
+    Every class with a literal `name` is an operator. Attributes may be inherited, except `equation` and `source`. An
+    operator of the user's file with a mistake is left out, unless the name is among the `listed` names of a run.
 
     Raises:
         ValueError: the user's file is no Python, or a listed operator there lacks an attribute or has a wrong value or
@@ -36,7 +36,7 @@ def describe_operators(users_file: Path | None = None, listed: Collection[str] =
         # a class hides its bases, and a base hides the bases listed after it
         for base in reversed(node.bases):
             attributes.update(classes.get(ast.unparse(base), {}))
-        attributes.update(literals)
+        attributes.update({"equation": None, "source": None}, **literals)
         classes[node.name] = attributes
         if "name" not in literals:
             continue
