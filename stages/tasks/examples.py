@@ -39,11 +39,11 @@ class Examples:
 
 
 def read_json(path: Path, form: type[T]) -> T:
-    """Reads a JSON file as a `form`, a `msgspec.Struct`; other keys and a byte order mark are ignored.
+    """Reads a JSON file into `form`, a subclass of `msgspec.Struct`; further keys and a byte order mark are ignored.
 
     Raises:
-        ValueError: the file is cut short, no JSON in UTF-8, nested too deeply, of another form, or a stand-in such as a
-            Git LFS pointer.
+        ValueError: the file is truncated, is not JSON in UTF-8, is nested too deeply, does not match `form`, or is a
+            stand-in for data, such as a Git LFS pointer.
     """
     require_data(path)
     # Deep nesting ends in a RecursionError.

@@ -54,21 +54,21 @@ def read_original(root: Path, task: Task, split: Split) -> Examples:
         lines.pop()
     _require_unquoted(path, lines, task)
     table = (line.split("\t") for line in lines)
-    # Only tasks without a header bring their column names along.
+    # `task.header` names the columns of a file without a header; otherwise the first line is the header.
     header = list(task.header) or next(table, [])
-    # The line of the first example.
-    first = 1 if task.header else 2
+    first_line = 1 if task.header else 2
     columns = reading.find_columns(path, header, (*task.texts, task.label), "restore GLUE's header")
-    # The number of a row counts dropped rows, too.
     rows = []
+    # Number of dropped rows by reason.
     dropped = Counter()
-    for line, row in enumerate(table, first):
+    for line, row in enumerate(table, first_line):
         if len(row) == len(header):
             *texts, label = [row[column] for column in columns]
             if label == task.no_label:
                 dropped[NO_LABEL] += 1
             else:
-                rows.append(_make_row(line - first, texts, _read_label(label, task, path, line)))
+                # Rows are numbered from 0; dropped rows are counted, too.
+                rows.append(_make_row(line - first_line, texts, _read_label(label, task, path, line)))
         elif dropped[WRONG_COLUMNS] < task.corrupt_rows:
             dropped[WRONG_COLUMNS] += 1
         else:
@@ -82,13 +82,15 @@ def read_original(root: Path, task: Task, split: Split) -> Examples:
 
 
 def _require_unquoted(path: Path, lines: list[str], task: Task) -> None:
-    """Raises a ValueError for a table with quoted cells, as spreadsheets save, in which a quotation mark is doubled."""
+    """Raises a ValueError if a spreadsheet saved the table: spreadsheets quote cells, and double the marks inside."""
     marked = []
     for line in lines:
         marked += [cell for cell in line.split("\t") if '"' in cell]
-    # in GLUE's own files, marks also stand within cells
+    # A spreadsheet quotes each cell with a mark. In GLUE's own files, marks also stand in cells that are not quoted.
     if not all(map(QUOTED.fullmatch, marked)):
         return
+    # Two signs of a spreadsheet: a doubled mark (but QQP's own files double marks), or at least as many quoted cells as
+    # lines below the header.
     doubled = any('""' in cell[1:-1] for cell in marked)
     if (doubled and not task.quotes_cells) or 0 < len(lines) - 1 <= len(marked):
         raise ValueError(
@@ -100,7 +102,7 @@ def _require_unquoted(path: Path, lines: list[str], task: Task) -> None:
 def read_hub(hub: HubRepository, task: Task, split: Split) -> Examples:
     """Reads a split of a GLUE task from the hub (nyu-mll/glue); drops and counts rows without a label.
 
-    A missing column or text, only missing labels, and other classes than those of GLUE in order, are errors.
+    A ValueError: a column or a text is missing, no row has a label, or the classes are not GLUE's classes in order.
     """
     needed = (*(task.hub_texts or task.texts), "label")
     data, source = commits.load_split(hub.repository, task.name, hub.revision, split.name, "tasks.hub", needed)
@@ -112,6 +114,7 @@ def read_hub(hub: HubRepository, task: Task, split: Split) -> Examples:
             f"{place}: classes {quote_value(names)}, expected {task.classes}; name a repository with the classes of "
             "GLUE"
         )
+    # The valid labels: for two classes 0 and 1, for stsb a number from 0 to 5.
     label_form = Literal[*range(len(task.labels))] if task.labels else Similarity
     form = tuple[list[str], label_form]
     rows = []
@@ -120,7 +123,7 @@ def read_hub(hub: HubRepository, task: Task, split: Split) -> Examples:
         # The hub writes -1 for an example without a label.
         if label in (None, -1):
             continue
-        # a column with missing labels has decimals
+        # If some labels are missing, `datasets` reads the other labels as decimals: 1.0 for 1.
         if task.labels and isinstance(label, float) and label.is_integer():
             label = int(label)
         try:
@@ -153,7 +156,7 @@ def _read_label(
     path: Path,
     line: int,
 ) -> float:
-    """Converts `entailment` to 0 in RTE; a similarity stays a number; other labels are errors."""
+    """Converts a class to its index (`entailment` to 0 in RTE), and a similarity to a number."""
     if word in task.labels:
         return task.labels.index(word)
     allowed = ", ".join(task.labels)

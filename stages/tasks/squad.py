@@ -32,7 +32,7 @@ from stages.tasks.examples import Examples, read_json
 COLUMNS = ["example_id", "context", "question", "answers", "starts", "article"]
 
 # One in three questions of the stand-in has no answer, as in SQuAD 2.0's training questions (43,498 of 130,319).
-MOVED = 3
+QUESTIONS_PER_UNANSWERABLE = 3
 
 
 class Answer(msgspec.Struct):
@@ -100,18 +100,20 @@ def read_original(root: Path, name: str, split: str) -> Examples:
             for question in paragraph.qas:
                 texts, starts = _list_answers(question, path)
                 rows.append((str(question.id), paragraph.context, question.question, texts, starts, str(article.title)))
-    return Examples(check_rows(rows, str(path), name == "squad2"), path.name, is_subset(path))
+    frame = check_rows(rows, str(path), unanswerable=name == "squad2")
+    return Examples(frame, path.name, is_subset(path))
 
 
 def _list_answers(question: Question, path: Path) -> tuple[list[str], list[int]]:
-    # An impossible question may have plausible answers, which do not count.
+    """Returns the texts and the starts of the gold answers; two empty lists for an unanswerable question."""
+    # The plausible answers of an unanswerable question do not count.
     if question.is_impossible:
         return [], []
+    # Version 1.1 lacks the key `is_impossible`, so the value is `None`.
     if not question.answers and question.is_impossible is False:
         raise ValueError(
             f"{path}, question {quote_value(question.id)}: neither an answer nor is_impossible: true; fix the file"
         )
-    # As two lists, like the data on the hub.
     texts = [answer.text for answer in question.answers]
     starts = [answer.answer_start for answer in question.answers]
     return texts, starts
@@ -132,7 +134,7 @@ def read_hub(hub: Hub, name: str, split: str) -> Examples:
         rows.append(
             (str(asked.id), asked.context, asked.question, answers.text, answers.answer_start, str(asked.title))
         )
-    return Examples(check_rows(rows, source, name == "squad2"), source)
+    return Examples(check_rows(rows, source, unanswerable=name == "squad2"), source)
 
 
 def check_rows(rows: Iterable[tuple], where: str, unanswerable: bool) -> pd.DataFrame:
@@ -160,7 +162,7 @@ def check_rows(rows: Iterable[tuple], where: str, unanswerable: bool) -> pd.Data
 
 
 def _find_fault(row, unanswerable: bool) -> str | None:
-    """Describes the fault in the answers of a question; `None` for a sound question."""
+    """Describes the fault in the answers of a question, a row of `check_rows`; `None` for a sound question."""
     if not row.answers and not unanswerable:
         return "no answer, but SQuAD 1.1 has only answerable questions"
     if len(row.answers) != len(row.starts):
@@ -178,47 +180,54 @@ def _find_fault(row, unanswerable: bool) -> str | None:
 def derive_unanswerable(questions: Examples, seed: list[int]) -> Examples:
     """Derives a stand-in for the training questions of SQuAD 2.0: a third of the questions of 1.1 lose the answer.
 
-    Such a question moves to the paragraph that holds no answer of the question and has most words of the question,
-    preferably of the same article. All questions keep the order, and are marked as a subset.
+    A drawn question moves to another paragraph, which holds no answer and shares the most words with the question. A
+    paragraph of the same article is preferred. The order of questions stays, and the result is marked as a subset.
 
     Raises:
-        ValueError: every paragraph holds the answer of a drawn question.
+        ValueError: every paragraph holds an answer of a drawn question.
     """
     # People wrote the real questions (Rajpurkar, Jia and Liang 2018, section 2). Words are compared in lower case,
     # without punctuation and articles.
     frame = questions.frame.copy()
-    # Spaces around each text, so that answers are found as whole words.
+    # By context, the normalised text. Spaces around the text let answers be found as whole words.
     texts = {context: f" {normalise_answer(context)} " for context in frame["context"].unique()}
     words = {context: set(text.split()) for context, text in texts.items()}
-    # In how many paragraphs each word stands.
-    holders = Counter(chain.from_iterable(words.values()))
+    # The number of paragraphs with each word.
+    paragraph_counts = Counter(chain.from_iterable(words.values()))
     contexts_of = frame.drop_duplicates(["article", "context"]).groupby("article")["context"].agg(list)
     drawn = np.random.default_rng(seed).permutation(len(frame))
-    for place in drawn[: len(frame) // MOVED]:
+    for place in drawn[: len(frame) // QUESTIONS_PER_UNANSWERABLE]:
         row = frame.loc[place]
-        own_article = contexts_of[row["article"]]
-        candidates = _list_contexts_without_answer(row, own_article, texts)
+        # First from the same article, then from all articles.
+        candidates = _list_contexts_without_answer(row, contexts_of[row["article"]], texts)
         candidates = candidates or _list_contexts_without_answer(row, list(texts), texts)
         if not candidates:
             raise ValueError(
                 f"{questions.source}, question {quote_value(row['example_id'])}: every paragraph holds "
                 "the answer, so no unanswerable question can be derived for SQuAD 2.0; give more paragraphs"
             )
-        # Each word once, in order: a set has no fixed order, on which the sum would depend.
-        question = dict.fromkeys(normalise_answer(row["question"]).split())
+        # Each word once, in the order of the question: the rounded sum depends on the order, which a set does not fix.
+        asked = dict.fromkeys(normalise_answer(row["question"]).split())
         weights = []
         for context in candidates:
-            # A word in N paragraphs counts 1 / N; of equal paragraphs, the first is taken.
-            weights.append(sum(1 / holders[word] for word in question if word in words[context]))
+            # A word in N paragraphs counts 1 / N.
+            weights.append(sum(1 / paragraph_counts[word] for word in asked if word in words[context]))
+        # Of paragraphs with equal weights, argmax takes the first.
         frame.at[place, "context"] = candidates[int(np.argmax(weights))]
         frame.at[place, "answers"] = []
         frame.at[place, "starts"] = []
-    source = f"derived of {questions.source}: one question in {MOVED} moved to a paragraph without its answer"
+    source = (
+        f"derived of {questions.source}: one question in {QUESTIONS_PER_UNANSWERABLE} moved to a paragraph without its "
+        "answer"
+    )
     return replace(questions, frame=frame, source=source, subset=True)
 
 
 def _list_contexts_without_answer(row: pd.Series, contexts: list[str], texts: dict[str, str]) -> list[str]:
-    """Lists the contexts, except the context of the question `row`, that hold no answer."""
+    """Lists the contexts, except the question's own context, that hold no answer of the question `row`.
+
+    `texts` has the normalised text of every context, with a space at both ends.
+    """
     answers = [f" {normalise_answer(answer)} " for answer in row["answers"]]
     found = []
     for context in contexts:

@@ -56,10 +56,14 @@ def build_tasks(folder: Path, settings: Settings) -> pd.DataFrame:
     statistics = []
     for name in (*tasks.names, *tasks.questions.names):
         (folder / name).mkdir()
-        section, splits = tasks.questions, QUESTION_SPLITS
+        # The section has the limits on the number of examples.
         if name in TASKS:
-            section, splits = tasks, TASKS[name].splits
-        # The seed does not depend on the other named tasks. Splits are drawn independently.
+            section = tasks
+            splits = TASKS[name].splits
+        else:
+            section = tasks.questions
+            splits = QUESTION_SPLITS
+        # A part of the seed: the place among all known tasks, so that the choice of other tasks changes no draw.
         place = (*TASKS, *QUESTIONS).index(name)
         for number, split in enumerate(splits):
             limit = section.train_examples if split.name == "train" else section.validation_examples
@@ -90,12 +94,13 @@ def build_tasks(folder: Path, settings: Settings) -> pd.DataFrame:
 
 
 def compute_majority_share(frame: pd.DataFrame, name: str) -> float | None:
-    """Computes the share of the most frequent class, or of questions without an answer.
+    """Computes the share of the most frequent class of task `name`, or of questions without an answer.
 
     A regression, and questions that all have answers, give `None`.
     """
     if name in QUESTIONS:
         without_answer = frame["answers"].str.len() == 0
+        # A share of 0 becomes `None`.
         return float(without_answer.mean()) or None
     if not TASKS[name].labels:
         return None
@@ -103,8 +108,10 @@ def compute_majority_share(frame: pd.DataFrame, name: str) -> float | None:
 
 
 def _read_split(name: str, split: Split, settings: Settings) -> Examples:
+    """Reads a split of task `name` from the original files or the hub, as the settings say."""
     tasks = settings.tasks
     questions = tasks.questions
+    # The training questions of SQuAD 2.0 may be derived from the training questions of SQuAD 1.1.
     if is_derived(name, split.name, questions):
         return squad.derive_unanswerable(_read_split("squad1", split, settings), [tasks.seed])
     on_hub = settings.task_source == "hub"

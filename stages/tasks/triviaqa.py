@@ -59,27 +59,30 @@ class File(msgspec.Struct):
 def read_original(root: Path, split: str, words: int) -> Examples:
     """Reads a split of TriviaQA from the original files of the parts (wikipedia, web) that exist, in `root`/triviaqa.
 
-    No question with the answer in the first words is an error, like files that are missing or cannot be read.
+    Answers are looked for in the first `words` words of a document. A ValueError: a file is missing or cannot be read,
+    or no question has an answer there.
     """
     paths = find_triviaqa(root, split)
-    # A missing part makes a subset, too.
+    # Without a part (wikipedia or web), the examples are a subset, too.
     subset = len(paths) < len(PARTS) or any(map(is_subset, paths))
     source = " and ".join(path.name for path in paths)
-    return _find_spans(_read_candidates(paths, root / "triviaqa" / "evidence"), source, words, subset)
+    return _make_examples(_read_candidates(paths, root / "triviaqa" / "evidence"), source, words, subset)
 
 
 def _read_candidates(paths: list[Path], evidence: Path) -> Iterator[Candidate]:
-    # Documents are read only on use, because most questions need only the first document.
+    """Yields the questions of files; `evidence` is the folder of the documents."""
+    # A document is read only when used, because most questions need only the first document.
     for path in paths:
         for entry in read_json(path, File).Data:
             where = f"{path}, question {quote_value(entry.QuestionId)}"
-            documents = [evidence / "wikipedia" / _check_name(page, where) for page in entry.EntityPages]
-            documents += [evidence / "web" / _check_name(page, where) for page in entry.SearchResults]
+            documents = [evidence / "wikipedia" / _find_filename(page, where) for page in entry.EntityPages]
+            documents += [evidence / "web" / _find_filename(page, where) for page in entry.SearchResults]
             yield str(entry.QuestionId), entry.Question, entry.Answer.Aliases, _read_documents(documents, where)
 
 
-def _check_name(page: Page, where: str) -> str:
-    # A name outside the evidence would read any file of the machine.
+def _find_filename(page: Page, where: str) -> str:
+    """Returns the file name of a document; ValueError for a name such as `../a.txt`, outside the folder."""
+    # Such a name could read any file of the machine.
     name = PurePosixPath(page.Filename)
     if name.is_absolute() or ".." in name.parts:
         raise ValueError(
@@ -98,16 +101,13 @@ def _read_documents(paths: list[Path], where: str) -> Iterator[str]:
                 f"{where}: document {quote_value(str(path))} cannot be read ({quote_value(error)}); "
                 "fetch the evidence again"
             ) from None
-        # A web page is allowed, because TriviaQA collected web pages as documents.
+        # A Git LFS pointer is an error. A web page is allowed, because TriviaQA collected web pages as documents.
         require_data(path, POINTERS)
         yield text
 
 
 def read_hub(hub: Hub, split: str, words: int) -> Examples:
-    """Reads a split of TriviaQA from the hub (mandarjoshi/trivia_qa), like `read_original`.
-
-    Every configuration except `rc`, which has both parts with all documents, is a subset.
-    """
+    """Reads a split of TriviaQA from the hub (mandarjoshi/trivia_qa), like `read_original`."""
     data, source = commits.load_split(
         hub.repository,
         hub.configuration,
@@ -116,57 +116,54 @@ def read_hub(hub: Hub, split: str, words: int) -> Examples:
         "tasks.questions.hub.triviaqa",
         ("question_id", "question", "answer", "entity_pages", "search_results"),
     )
-    return _find_spans(
-        _list_rows(data),
-        f"{source}, {hub.configuration}",
-        words,
-        hub.configuration != "rc",
-    )
+    # Only the configuration `rc` has both parts (wikipedia, web) with all documents.
+    subset = hub.configuration != "rc"
+    return _make_examples(_list_candidates(data), f"{source}, {hub.configuration}", words, subset)
 
 
-def _list_rows(data: Iterable[dict]) -> Iterator[Candidate]:
+def _list_candidates(data: Iterable[dict]) -> Iterator[Candidate]:
     # Row by row, to save memory.
     for row in data:
         documents = row["entity_pages"]["wiki_context"] + row["search_results"]["search_context"]
         yield row["question_id"], row["question"], row["answer"]["aliases"], documents
 
 
-def _find_spans(
+def _make_examples(
     candidates: Iterable[Candidate],
     source: str,
     words: int,
     subset: bool,
 ) -> Examples:
-    """Makes examples of the candidates whose answer stands in the first words of a document."""
-    # A question can be in both parts of TriviaQA: the first candidate with the answer makes the example.
+    """Makes an example of each question with an answer in the first `words` words of a document."""
+    # A question can be in both parts of TriviaQA: the first candidate with an answer makes the example.
     found = {}
-    times = Counter()
-    for name, question, aliases, documents in candidates:
-        times[name] += 1
-        if name in found:
+    occurrences = Counter()
+    for question_id, question, aliases, documents in candidates:
+        occurrences[question_id] += 1
+        if question_id in found:
             continue
-        # In order: the first document with the answer counts.
         for document in documents:
             context = cut_words(document, words)
             answer = find_alias(context, aliases)
+            # The first document with an answer becomes the context.
             if answer:
-                # The id, as the last cell, replaces the article of SQuAD.
-                found[name] = (name, context, question, [answer[0]], [answer.start()], name)
+                # `check_rows` takes the article of SQuAD as the last cell. TriviaQA has no articles: the id stands in.
+                found[question_id] = (question_id, context, question, [answer[0]], [answer.start()], question_id)
                 break
-    lacking = len(times) - len(found)
-    again = times.total() - len(times)
+    unanswered = len(occurrences) - len(found)
+    repeated = occurrences.total() - len(occurrences)
     reasons = []
-    if lacking:
-        reasons.append(f"{lacking} no answer in the first {words} words of a document")
-    if again:
-        reasons.append(f"{again} in both parts")
+    if unanswered:
+        reasons.append(f"{unanswered} no answer in the first {words} words of a document")
+    if repeated:
+        reasons.append(f"{repeated} in both parts")
     reason = "; ".join(reasons)
-    if lacking and not found:
+    if unanswered and not found:
         raise ValueError(
             f"{source}: {reason}; no question with an answer is left; raise tasks.questions.triviaqa_words"
         )
-    frame = check_rows(found.values(), source, False)
-    return Examples(frame, source, subset, lacking + again, reason)
+    frame = check_rows(found.values(), source, unanswerable=False)
+    return Examples(frame, source, subset, unanswered + repeated, reason)
 
 
 def cut_words(text: str, count: int) -> str:
@@ -186,7 +183,8 @@ def find_alias(text: str, aliases: Iterable[str]) -> re.Match | None:
     # Without alternatives, the expression would match the empty text.
     if not names:
         return None
-    # A regular expression takes the first alternative that fits. Of equally long names, all find the same text.
+    # A regular expression takes the first alternative that fits, so the longest name comes first. Equally long names
+    # that fit find the same text, in any order.
     ordered = sorted(names, key=len, reverse=True)
     alternatives = "|".join(map(re.escape, ordered))
     return re.search(rf"(?<!\w)(?:{alternatives})(?!\w)", text, re.IGNORECASE)
