@@ -29,7 +29,7 @@ from stages.training.optimisation import require_finite
 
 def train_on_questions(
     run: TunedRun,
-    tokenizer: Path,
+    tokenizer_file: Path,
     train: Path,
     kept: Path | None = None,
 ) -> tuple:
@@ -41,13 +41,14 @@ def train_on_questions(
     """
     model = load_weights(OperatorBertForQuestionAnswering, run)
     # Training sees every window, also windows without the answer.
-    windows = encode_questions(train, tokenizer, run.training)
+    windows = encode_questions(train, tokenizer_file, run.training)
     lengths = [len(window.ids) for window in windows]
     longest = max(lengths)
 
     def compute_loss(indices: np.ndarray) -> Tensor:
         batch = [windows[i] for i in indices]
         starts, ends, _ = _score_tokens(model, batch, longest, run.training.precision)
+        # First and last token of the right answer, [windows, 2].
         spans = torch.tensor([window.span for window in batch], device=starts.device)
         first = functional.cross_entropy(starts, spans[:, 0])
         last = functional.cross_entropy(ends, spans[:, 1])
@@ -64,7 +65,7 @@ def train_on_questions(
 def answer_questions(
     model,
     table: Path,
-    tokenizer: Path,
+    tokenizer_file: Path,
     recipe: QuestionAnswering,
     unanswerable: bool,
 ) -> list[str]:
@@ -72,9 +73,10 @@ def answer_questions(
 
     Leaves the model in evaluation mode. ValueError if a score is not finite.
     """
-    windows = encode_questions(table, tokenizer, recipe)
+    windows = encode_questions(table, tokenizer_file, recipe)
     contexts = pd.read_parquet(table, columns=["context"])["context"]
     spans = score_windows(model, windows, recipe)
+    # With an infinite threshold, a low score never gives an empty text.
     threshold = recipe.null_threshold if unanswerable else math.inf
     return choose_answers(contexts, windows, spans, threshold)
 
@@ -104,24 +106,25 @@ def choose_answers(
 ) -> list[str]:
     """Turns the best span of every window into an answer for every question.
 
-    A question of several windows takes the span with the highest score, and the text from the first to the last
-    character of that span. The text is empty where no window holds a token of the context, or where the score for no
-    answer exceeds the score of the span by more than `null_threshold`.
+    A question with several windows takes the span with the highest score. The answer is the text of that span. The
+    answer is empty if no window holds a token of the context, or if the score for no answer exceeds the score of the
+    span by more than `null_threshold`.
     """
-    # Windows of a question are adjacent.
     answers = []
+    # Windows of a question are adjacent.
     pairs = zip(windows, spans, strict=True)
-    for number, group in groupby(pairs, key=lambda pair: pair[0].question):
+    for question, group in groupby(pairs, key=lambda pair: pair[0].question):
         candidates = list(group)
         window, span = max(candidates, key=lambda pair: pair[1].score)
         # the lowest score for no answer, as in BERT's code
         null = min(candidate.null for _, candidate in candidates)
         text = ""
-        # The score is infinite if no window holds a token of the context.
+        # The score is minus infinity if no window holds a token of the context.
         if math.isfinite(span.score) and null - span.score <= null_threshold:
+            # Tokens of the window become characters of the context.
             start, _ = window.offsets[span.first - window.begin]
             _, end = window.offsets[span.last - window.begin]
-            text = contexts[number][start:end]
+            text = contexts[question][start:end]
         answers.append(text)
     return answers
 
@@ -132,14 +135,16 @@ def score_windows(
     windows: list[Window],
     recipe: QuestionAnswering,
 ) -> list[Span]:
-    """Finds the span of every window that scores highest as an answer; ValueError where a score is not finite."""
+    """Finds the best answer in every window; ValueError if a score is not finite."""
     model.eval()
     lengths = [len(window.ids) for window in windows]
+    # By index of the window, because batches hold windows of similar length.
     best = {}
     for indices in sort_into_batches(lengths, EVALUATION_BATCH):
         batch = [windows[i] for i in indices]
-        starts, ends, context = _score_tokens(model, batch, max(lengths), recipe.precision)
-        scores, firsts, lasts = find_best_span(starts, ends, context, recipe.answer_length)
+        starts, ends, in_context = _score_tokens(model, batch, max(lengths), recipe.precision)
+        # An answer lies in the context.
+        scores, firsts, lasts = find_best_span(starts, ends, in_context, recipe.answer_length)
         # The score of no answer, at [CLS].
         nulls = starts[:, 0] + ends[:, 0]
         columns = [column.tolist() for column in (scores, firsts, lasts, nulls)]
@@ -153,13 +158,13 @@ def find_best_span(
     allowed: Tensor,
     longest: int,
 ) -> tuple[Tensor, Tensor, Tensor]:
-    """Finds in every row the span for which starts[first] + ends[last] is highest, among all spans.
+    """Finds in every row the span for which starts[first] + ends[last] is highest.
 
     Args:
         starts: [b, n] on the CPU, the score of every token as the first of a span.
-        ends: [b, n], likewise as the last.
+        ends: [b, n], the score of every token as the last of a span.
         allowed: [b, n] booleans, the tokens that may be the first or the last.
-        longest: Tokens of a span at most.
+        longest: Largest number of tokens in a span.
 
     Returns:
         The sum, the first and the last token of the best span [b]. Of equal spans, the shortest is best, then the
@@ -173,7 +178,7 @@ def find_best_span(
     for k in range(values.shape[1]):
         count = n - k
         values[:, k, :count] = starts[:, :count] + ends[:, k:]
-    # The largest value, with the place of its first occurrence.
+    # In the flattened row, values[b, k, i] is at the place k * n + i. Of equal values, `max` takes the first.
     value, place = values.flatten(1).max(1)
     first = place % n
     return value, first, first + place // n
@@ -185,9 +190,12 @@ def _score_tokens(
     longest: int,
     precision: str,
 ) -> tuple[Tensor, ...]:
-    """Scores [windows, n] of every token as the first and as the last of an answer, and the tokens of the context."""
-    # Padding is limited to `longest`, the tokens of the longest window of the table.
-    ids, types, mask, context = pad_windows(windows, longest)
+    """Scores every token as the first and as the last token of an answer.
+
+    Returns both scores, and whether the token belongs to the context, each [windows, n].
+    """
+    # Padding is limited to `longest`, the number of tokens in the longest window of the table.
+    ids, types, mask, in_context = pad_windows(windows, longest)
     # The library would read the mask back from a GPU to find out that nothing is padded.
     has_padding = not mask.all()
     mask = mask.to(find_device())
@@ -203,4 +211,4 @@ def _score_tokens(
     if not model.training:
         require_finite(logits, f"question {windows[0].question}, or another of its batch")
         scores = scores.cpu()
-    return *scores, context
+    return *scores, in_context

@@ -25,11 +25,11 @@ from stages.schema.training_sections import QuestionAnswering
 
 STAGE = "question_answering"
 PROTOCOL = "kowsher2025"  # of every observation, because only Kowsher et al. test on SQuAD
-BEFORE = "triviaqa"  # the set of questions that some models are trained on before SQuAD
-# Settings of the recipe that say which runs there are, and decide the result of no run.
-APART = {"tasks", "seeds"}
+TRIVIAQA = "triviaqa"  # the set of questions that some models are trained on before SQuAD
+# Settings of the recipe that only list the runs.
+LISTING_SETTINGS = {"tasks", "seeds"}
 # Settings of the recipe that decide answers, but not the training.
-ANSWERING = {"answer_length", "null_threshold"}
+ANSWERING_SETTINGS = {"answer_length", "null_threshold"}
 
 
 class AnsweringRun(TunedRun):
@@ -40,9 +40,12 @@ class AnsweringRun(TunedRun):
 
     @property
     def content(self) -> dict[str, Any]:
-        """The settings that decide the result; without ANSWERING for TriviaQA, which is not answered."""
-        apart = APART | ANSWERING if self.set == BEFORE else APART
-        return self.model_dump(mode="json", exclude=self.beside | {"training": apart})
+        """The settings that decide the result."""
+        excluded = LISTING_SETTINGS
+        # A run on TriviaQA only trains, and answers no question.
+        if self.set == TRIVIAQA:
+            excluded = LISTING_SETTINGS | ANSWERING_SETTINGS
+        return self.model_dump(mode="json", exclude=self.beside | {"training": excluded})
 
     @property
     def job(self) -> jobs.Job:
@@ -59,13 +62,13 @@ def finetune(run: AnsweringRun, folder: Path) -> dict:
     # Only the worker loads torch.
     from stages.question_answering.spans import answer_questions, train_on_questions
 
-    tables = TASK_FOLDER / run.set
+    data = TASK_FOLDER / run.set
     # The model trained on TriviaQA is not scored: runs on SQuAD start from the model.
-    is_start = run.set == BEFORE
+    is_start = run.set == TRIVIAQA
     kept = folder / "model" if is_start else None
-    model, seconds = train_on_questions(run, TOKENIZER, tables / "train.parquet", kept)
+    model, seconds = train_on_questions(run, TOKENIZER, data / "train.parquet", kept)
     if not is_start:
-        table = tables / "validation.parquet"
+        table = data / "validation.parquet"
         answers = answer_questions(model, table, TOKENIZER, run.training, unanswerable=run.set == "squad2")
         write_atomically(folder / "answers.json", json.dumps(answers))
     return {"seconds": seconds}
@@ -83,14 +86,16 @@ def plan_runs(
         settings: All of params.yaml.
         models: Operator and size of each model.
         tasks: Sets of questions, such as `squad1`, or `squad1_triviaqa` after a training on `triviaqa`.
-        trained: Models fine-tuned on TriviaQA, by the folder of the first weights, as a text, and the seed.
+        trained: Folders of the models fine-tuned on TriviaQA, by the folder of the pre-trained model and the seed.
     """
     section = settings.question_answering
     plan = []
-    for (operator, size), task, number, seed in product(models, tasks, settings.pretraining.seeds, section.seeds):
-        weights = find_pretrained(operator, size, number)
+    for (operator, size), task, pretraining_seed, seed in product(
+        models, tasks, settings.pretraining.seeds, section.seeds
+    ):
+        weights = find_pretrained(operator, size, pretraining_seed)
         # A task such as `squad1_triviaqa` starts from the model that was fine-tuned on TriviaQA.
-        questions = task.removesuffix(f"_{BEFORE}")
+        questions = task.removesuffix(f"_{TRIVIAQA}")
         if questions != task:
             weights = trained[str(weights), seed]
         plan.append(
@@ -98,7 +103,7 @@ def plan_runs(
                 task=task,
                 set=questions,
                 weights=str(weights),
-                pretraining_seed=number,
+                pretraining_seed=pretraining_seed,
                 seed=seed,
                 training=section,
                 columns={"stage": STAGE, "protocol": PROTOCOL, "operator": operator, "size": size},
@@ -108,17 +113,18 @@ def plan_runs(
 
 
 def write_outputs(done: list[tuple[AnsweringRun, Path, dict]]) -> model_jobs.Outputs:
-    """Writes the predicted answers of every operator and size, a row each; returns exact match and F1 of all runs.
+    """Writes a table of predicted answers for every operator and size; returns exact match and F1 of all runs.
 
     In `done`, runs on TriviaQA come first, then runs model by model.
     """
     rows = []
-    answered = [(run, folder) for run, folder, _ in done if run.set != BEFORE]
+    # Runs on TriviaQA have no answers.
+    answered = [entry for entry in done if entry[0].set != TRIVIAQA]
     with make_temporary_sibling(ANSWERS) as output:
         output.mkdir()
-        for name, runs_of_model in groupby(answered, key=lambda job: f"{job[0].operator}-{job[0].size}"):
+        for name, runs_of_model in groupby(answered, key=lambda entry: f"{entry[0].operator}-{entry[0].size}"):
             tables = []
-            for run, folder in runs_of_model:
+            for run, folder, _ in runs_of_model:
                 table, metrics = _score_answers(run, folder)
                 tables.append(table)
                 rows += run.make_observations(run.set, metrics, len(table))
@@ -127,6 +133,7 @@ def write_outputs(done: list[tuple[AnsweringRun, Path, dict]]) -> model_jobs.Out
 
 
 def _score_answers(run: AnsweringRun, folder: Path) -> tuple[pd.DataFrame, dict[str, float]]:
+    """Returns the predicted answers of a run as a table, a row for each question, and exact match and F1."""
     predicted = json.loads((folder / "answers.json").read_text())
     questions = pd.read_parquet(TASK_FOLDER / run.set / "validation.parquet", columns=["example_id", "answers"])
     columns = {
@@ -141,14 +148,14 @@ def _score_answers(run: AnsweringRun, folder: Path) -> tuple[pd.DataFrame, dict[
 
 
 def main(settings: Settings, operator: str | None = None, size: str | None = None) -> dict | None:
-    """Does the jobs of these models, or all jobs; returns entries of the record if all."""
+    """Runs all jobs and returns entries of the stage's record; given an operator, runs only the operator's jobs."""
     models = settings.list_pretrained(operator, size)
     tasks = settings.question_answering.tasks
     first = []
     trained = {}
-    # Runs on SQuAD start from the models of the runs on TriviaQA, so these come first.
-    if any(task.endswith(BEFORE) for task in tasks):
-        first = plan_runs(settings, models, [BEFORE], {})
+    # Runs on TriviaQA come first, because runs on SQuAD start from the trained models.
+    if any(task.endswith(TRIVIAQA) for task in tasks):
+        first = plan_runs(settings, models, [TRIVIAQA], {})
         results = jobs.run(finetune, [run.job for run in first], STAGE, settings.workers, on_gpu=True)
         for run, (folder, _) in zip(first, results, strict=True):
             trained[run.weights, run.seed] = folder / "model"

@@ -17,7 +17,7 @@ from torch import Tensor
 from stages.files.storage import read_once
 from stages.schema.training_sections import QuestionAnswering
 
-# Batches are padded to multiples of so many tokens: PyTorch compiles for every length that it meets.
+# Batches are padded to a multiple of this number of tokens, because PyTorch compiles for every new length.
 STEP = 8
 
 
@@ -44,47 +44,50 @@ class Window(NamedTuple):
 @read_once(4)
 def encode_questions(
     table: Path,
-    tokenizer: Path,
+    tokenizer_file: Path,
     recipe: QuestionAnswering,
 ) -> list[Window]:
     """Reads a table of questions and tokenises the texts. The result is cached and must not be changed.
 
-    Columns are context, question, answers (the list of right answers, empty for an unanswerable question) and starts
-    (where each answer begins in the context). Windows of a question are adjacent, in the order of the context.
+    Columns are context, question, answers (right answers, empty for an unanswerable question) and starts (the first
+    character of each answer in the context). Windows of a question are adjacent, in the order of the context.
     """
     frame = pd.read_parquet(table)
-    words = Tokenizer.from_file(str(tokenizer))
-    # [MASK] in a text is a word, not the token
-    words.encode_special_tokens = True
-    words.no_truncation()
-    words.no_padding()
-    classifier = words.token_to_id("[CLS]")
-    separator = words.token_to_id("[SEP]")
-    # Many questions may ask about a context, which is tokenised once.
+    tokenizer = Tokenizer.from_file(str(tokenizer_file))
+    # "[MASK]" in a text is ordinary text, not the special token.
+    tokenizer.encode_special_tokens = True
+    tokenizer.no_truncation()
+    tokenizer.no_padding()
+    classifier = tokenizer.token_to_id("[CLS]")
+    separator = tokenizer.token_to_id("[SEP]")
+    # Many questions may ask about the same context, which is tokenised once.
     texts = frame["context"].unique().tolist()
     contexts = {}
-    encodings = words.encode_batch(texts, add_special_tokens=False)
+    encodings = tokenizer.encode_batch(texts, add_special_tokens=False)
     for text, encoding in zip(texts, encodings, strict=True):
         tokens = np.array(encoding.ids, dtype=np.int32)
-        # an empty context has no offset that would give the array two columns
+        # Two columns even for an empty context, which has no offsets.
         offsets = np.array(encoding.offsets, dtype=np.int32).reshape(-1, 2)
         contexts[text] = (tokens, offsets)
-    questions = words.encode_batch(frame["question"].tolist(), add_special_tokens=False)
+    questions = tokenizer.encode_batch(frame["question"].tolist(), add_special_tokens=False)
     windows = []
     for number, row in enumerate(frame.itertuples()):
         tokens, offsets = contexts[row.context]
         before = [classifier, *questions[number].ids[: recipe.question_length], separator]
         begin = len(before)
+        # First and last token of the first right answer, counted in the context.
         answer = None
         if len(row.starts):
-            begins = row.starts[0]
-            answer = find_token_span(offsets, begins, begins + len(row.answers[0]))
+            first_character = row.starts[0]
+            answer = find_token_span(offsets, first_character, first_character + len(row.answers[0]))
+        # Tokens of the context in a window; the last token of a window is [SEP].
         room = recipe.maximum_length - begin - 1
         for start, end in cut_context(len(tokens), room, recipe.stride):
             ids = np.array([*before, *tokens[start:end], separator], dtype=np.int32)
             span = (0, 0)
-            # A window that cuts the answer is trained as a window without it.
+            # A window with only a part of the answer counts as a window without the answer.
             if answer and start <= answer[0] and answer[1] < end:
+                # From a place in the context to a place in the window.
                 shift = begin - start
                 span = (answer[0] + shift, answer[1] + shift)
             window = Window(
@@ -99,7 +102,7 @@ def encode_questions(
 
 
 def cut_context(tokens: int, room: int, stride: int) -> Iterator[tuple[int, int]]:
-    """Yields the first token, from 0, and the end of each window of a context of so many tokens.
+    """Yields the first token, from 0, and the end of each window on a context of `tokens` tokens.
 
     Ten tokens with room for 6 and stride 3 give (0, 6), (3, 9) and (6, 10). An empty context has an empty window.
     """
