@@ -35,7 +35,7 @@ from stages.training.machine import find_device
 def predict_under_noise(
     model: OperatorBertForSequenceClassification,
     examples: Encoded,
-    tokenizer: Path,
+    tokenizer_file: Path,
     setting: Noise,
     precision: str,
 ) -> dict[str, list[np.ndarray]]:
@@ -45,19 +45,20 @@ def predict_under_noise(
         By level, such as "noise=0.1", an array of predictions [examples] for every noise seed; level 0 has a single
         array, the predictions without noise.
     """
-    words = Tokenizer.from_file(str(tokenizer))
+    tokenizer = Tokenizer.from_file(str(tokenizer_file))
+    # The tokens that take no noise.
     names = ["[PAD]"] if setting.special_tokens else ["[PAD]", "[CLS]", "[SEP]"]
-    spared = torch.tensor([words.token_to_id(name) for name in names], device=find_device())
+    spared = torch.tensor([tokenizer.token_to_id(name) for name in names], device=find_device())
     # The level of noise is a share of this norm.
     norm = measure_average_norm(model, examples, setting.place, spared)
-    # The first level is 0. Without noise, all seeds would give the same predictions.
+    # The first level is 0. Without noise, all noise seeds would give the same predictions.
     predictions = {"noise=0": [predict_examples(model, examples, precision)]}
     for level in setting.levels[1:]:
-        drawn = []
+        by_seed = []
         for seed in setting.seeds:
             with add_noise(model, setting, level, norm, seed, spared):
-                drawn.append(predict_examples(model, examples, precision))
-        predictions[f"noise={level:g}"] = drawn
+                by_seed.append(predict_examples(model, examples, precision))
+        predictions[f"noise={level:g}"] = by_seed
     return predictions
 
 
@@ -74,7 +75,7 @@ def measure_average_norm(
     place: str,
     spared: Tensor,
 ) -> float:
-    """Computes the mean L2 norm of the embeddings of all tokens that take noise."""
+    """Computes the mean L2 norm of the embeddings of all tokens except the ids in `spared`."""
     module = find_noised_module(model, place)
     total = 0.0
     count = 0
@@ -100,8 +101,11 @@ def add_noise(
     seed: int,
     spared: Tensor,
 ) -> Iterator[None]:
-    """Adds noise to the embeddings of a model during a `with` block; every batch has new draws."""
-    # A generator per noise seed: every operator and level meets the same draws.
+    """Adds noise to the embeddings of a model during a `with` block; token ids in `spared` take no noise.
+
+    `level` is the strength of the noise; `norm` is the average norm of the embeddings.
+    """
+    # Every batch has new draws. A new generator per call gives every operator and level the same draws.
     generator = torch.Generator(find_device()).manual_seed(seed)
 
     def add_to_output(
@@ -135,13 +139,14 @@ def compute_factors(
 
     At level 0.2 and kind `unit`, the factors are 0.2.
     """
-    # Every vector gets the same norm.
+    # Every vector of noise gets exactly the norm level * norm.
     if kind == "exact_norm":
         return level * norm / G.norm(dim=-1, keepdim=True)
     factor = level
+    # The expected norm of a vector of noise is level * norm.
     if kind == "expected_norm":
         h = G.shape[-1]
-        # The expected norm of a standard Gaussian vector of width h.
+        # The expected norm of a standard Gaussian vector of width h: sqrt(2) gamma((h + 1) / 2) / gamma(h / 2).
         log_ratio = math.lgamma((h + 1) / 2) - math.lgamma(h / 2)
         expected = math.sqrt(2) * math.exp(log_ratio)
         factor = level * norm / expected

@@ -25,7 +25,7 @@ from stages.schema.testing_sections import Noise
 class NoiseRun(EvaluationRun):
     """An evaluation under noise; `noise` is the section of params.yaml."""
 
-    # A changed list of tasks in the section leaves finished jobs valid.
+    # Fields that decide no result: a changed list of tasks in the section leaves finished jobs valid.
     beside = EvaluationRun.beside | {"noise": {"tasks"}}
     noise: SkipValidation[Noise]
 
@@ -45,18 +45,18 @@ def evaluate_model(run: NoiseRun, folder: Path) -> dict:
     for split, table in list_validation_tables(run.task).items():
         examples = encode_table(table, TOKENIZER, run.maximum_length)
         predictions = predict_under_noise(model, examples, TOKENIZER, run.noise, run.precision)
-        conditions = {name: average_scores(run.task, drawn, examples.labels) for name, drawn in predictions.items()}
+        conditions = {name: average_scores(run.task, arrays, examples.labels) for name, arrays in predictions.items()}
         result[split] = {"n": len(examples), "conditions": conditions}
     return result
 
 
-def average_scores(task: str, drawn: list[np.ndarray], labels: np.ndarray) -> dict[str, float]:
+def average_scores(task: str, by_seed: list[np.ndarray], labels: np.ndarray) -> dict[str, float]:
     """Computes the mean over the noise seeds of every metric of a GLUE task.
 
-    `drawn` has an array of predictions [examples] for every noise seed; `labels` [examples] are the right answers.
+    `by_seed` has an array of predictions [examples] for every noise seed; `labels` [examples] are the right answers.
     """
-    by_seed = pd.DataFrame([compute_metrics(task, predictions, labels) for predictions in drawn])
-    return by_seed.mean(skipna=False).to_dict()
+    scores = pd.DataFrame([compute_metrics(task, predictions, labels) for predictions in by_seed])
+    return scores.mean(skipna=False).to_dict()
 
 
 def write_outputs(done: list[tuple[NoiseRun, Path, dict]]) -> model_jobs.Outputs:
