@@ -38,7 +38,9 @@ def score_classification(task: str) -> Iterator[Observation]:
     """Yields the scores of all baselines on all validation splits of a GLUE task; each baseline is fitted once."""
     train = pd.read_parquet(TASK_FOLDER / task / "train.parquet")
     splits = {name: pd.read_parquet(table) for name, table in list_validation_tables(task).items()}
+    # The first level of the index is the split.
     examples = pd.concat(splits)
+    # A column of predictions for each linear model.
     for name in FEATURES:
         examples[name] = predict_linear(task, train, examples, name)
     for evaluated_on in splits:
@@ -61,8 +63,7 @@ def score_constant(task: str, train: np.ndarray, truth: np.ndarray) -> dict[str,
     # Of equally frequent classes, argmax takes the lowest.
     constant = np.bincount(train).argmax() if classes else train.mean()
     metrics = compute_metrics(task, np.full(len(truth), constant), truth)
-    # F1 only counts the positive class: a constant answer without that class gets 0, although a model that guesses gets
-    # more.
+    # F1 only counts the positive class, so a constant negative answer would get 0, less than a model that guesses.
     if "f1" in metrics:
         positive = compute_metrics(task, np.full(len(truth), 1), truth)
         metrics["f1"] = positive["f1"]
@@ -72,15 +73,15 @@ def score_constant(task: str, train: np.ndarray, truth: np.ndarray) -> dict[str,
 def score_question_answering(task: str, questions: str) -> Iterator[Observation]:
     """Yields the scores of the most frequent answer to the training questions, given to every validation question.
 
-    The reported `task`, such as `squad2_triviaqa`, is tested on the set `questions`, such as `squad2`. Of a training
-    question the first gold answer counts, normalised ("The Seine." is "seine"), or the empty text if the question is
-    unanswerable.
+    The reported `task`, such as `squad2_triviaqa`, is tested on the set `questions`, such as `squad2`. Each training
+    question counts with the first gold answer, normalised ("The Seine." is "seine"). An unanswerable question counts
+    with the empty text.
     """
     folder = TASK_FOLDER / questions
     train = pd.read_parquet(folder / "train.parquet", columns=["answers"])
-    given = [answers.normalise_answer(gold[0]) if len(gold) else "" for gold in train["answers"]]
-    # Of equally frequent answers, the first by code points.
-    constant = pd.Series(given).mode()[0]
+    first_answers = [answers.normalise_answer(gold[0]) if len(gold) else "" for gold in train["answers"]]
+    # `mode` sorts equally frequent answers by code points.
+    constant = pd.Series(first_answers).mode()[0]
     gold = pd.read_parquet(folder / "validation.parquet", columns=["answers"])["answers"]
     metrics = answers.compute_scores([constant] * len(gold), gold)
     yield from _list_observations("most_frequent", task, questions, metrics, len(gold))
@@ -91,7 +92,7 @@ def _list_observations(
     task: str,
     evaluated_on: str,
     metrics: dict[str, float],
-    number: int,
+    examples: int,
 ) -> Iterator[Observation]:
     for metric, value in metrics.items():
         yield Observation(
@@ -102,5 +103,5 @@ def _list_observations(
             evaluated_on=evaluated_on,
             metric=metric,
             value=value,
-            n=number,
+            n=examples,
         )

@@ -30,10 +30,10 @@ def predict_linear(task: str, train: pd.DataFrame, examples: pd.DataFrame, featu
     # Both regressions have the default penalty of scikit-learn, not tuned.
     model = Ridge()
     if TASKS[task].labels:
-        # A logistic regression needs two classes, which few training examples may lack.
+        # A logistic regression needs two classes. A small training set may have a single class.
         if labels.nunique() == 1:
             return np.full(len(examples), labels.iloc[0])
-        # A limit; the logistic regression converges in far fewer iterations.
+        # The logistic regression converges in far fewer iterations than this limit.
         model = LogisticRegression(max_iter=1000)
     pipeline = make_pipeline(vectorizer(analyzer=extract), model)
     pipeline.fit(_list_texts(train), labels)
@@ -61,7 +61,8 @@ def _extract_words(texts: Texts) -> list[str]:
 def _extract_overlap(texts: Texts) -> list[str]:
     """Extracts the words of each text, and the shared and differing words of two texts."""
     # ("a cat", "cat") gives "first a", "first cat", "second cat", "shared cat", "number of shared words", "differing a"
-    # and "number of differing words". The numbers come once per shared or differing word.
+    # and "number of differing words". Each shared word adds "number of shared words" once, so that CountVectorizer
+    # counts the words.
     first = set(_split_words(texts[0]))
     features = [f"first {word}" for word in first]
     if texts[1] is not None:
@@ -75,7 +76,7 @@ def _extract_overlap(texts: Texts) -> list[str]:
 
 
 def _extract_neighbours(texts: Texts) -> list[str]:
-    """Returns the words of each text and the pairs of neighbours, with empty words at both ends."""
+    """Extracts the words of each text and the pairs of neighbouring words, with an empty word at both ends."""
     features = []
     # ("a cat", None) gives "first a", "first cat", "first  a", "first a cat" and "first cat ".
     for side, text in zip(("first", "second"), texts, strict=True):
