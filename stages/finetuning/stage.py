@@ -47,17 +47,17 @@ def _plan_model(settings: Settings, stage: str, model: ModelNames) -> list[Finet
     protocol, operator, size = model
     recipe = settings.finetuning[protocol]
     plan = []
-    for task, number, seed in product(settings.tasks.names, settings.pretraining.seeds, recipe.seeds):
-        # Pre-training leaves the weights of step 0 of the reference only.
+    for task, pretraining_seed, seed in product(settings.tasks.names, settings.pretraining.seeds, recipe.seeds):
+        # Step 0 of pre-training has the untrained weights, saved only for the reference.
         if operator == NOT_PRETRAINED:
-            weights = find_model_after(REFERENCE, size, number, 0)
+            weights = find_model_after(REFERENCE, size, pretraining_seed, 0)
             keep = None
         else:
-            weights = find_pretrained(operator, size, number)
-            keep = find_kept_folder(settings, model, task, number, seed)
+            weights = find_pretrained(operator, size, pretraining_seed)
+            keep = find_kept_folder(settings, model, task, pretraining_seed, seed)
         run = FinetuningRun(
             task=task,
-            pretraining_seed=number,
+            pretraining_seed=pretraining_seed,
             seed=seed,
             weights=str(weights),
             keep=keep,
@@ -86,7 +86,10 @@ def _tabulate_predictions(run: FinetuningRun, folder: Path) -> pd.DataFrame:
 
 
 def describe_model(run: FinetuningRun, rows: list[Observation], folder: Path, variant: dict) -> str:
-    """Renders the model card (README.md) of a fine-tuned model; `folder` is the final folder of the model."""
+    """Renders the model card (README.md) of a fine-tuned model from the scores `rows`.
+
+    `folder` is the final folder of the model; `variant` has the settings of the operator.
+    """
     operator = rows[0].operator
     text = (
         f"A BERT with the operator `{operator}`, fine-tuned on the task `{run.task}` of GLUE from seed {run.seed}; "
@@ -105,14 +108,14 @@ def write_outputs(settings: Settings, done: list[tuple[FinetuningRun, Path, dict
         for name, jobs_of_model in groupby(done, key=lambda entry: entry[0].model_name):
             frames = [_tabulate_predictions(run, folder) for run, folder, _ in jobs_of_model]
             pd.concat(frames).to_parquet(output / f"{name}.parquet", index=False)
-    # Scores are computed first, because the model cards report scores.
+    # Scores are computed before the model cards, which report scores.
     measured = [measure_run(run, folder) for run, folder, _ in done]
     with make_temporary_sibling(FINETUNED) as output:
         output.mkdir()
         for (run, folder, _), rows in zip(done, measured, strict=True):
             if run.keep:
+                # The same place in the temporary folder; files become hard links, where possible.
                 target = output / run.keep.relative_to(FINETUNED)
-                # Files become hard links, where possible.
                 shutil.copytree(folder / "model", target, copy_function=link_file)
                 text = describe_model(run, rows, run.keep, settings.collect_operator_settings(run.operator))
                 complete_folder(target, TOKENIZER, run.training.maximum_length, text)
