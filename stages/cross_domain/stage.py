@@ -54,7 +54,7 @@ def compute_metrics(
     # Imported here, because planning needs no scores, and the import takes a second.
     from sklearn.metrics import accuracy_score, balanced_accuracy_score, matthews_corrcoef
 
-    # Answers of the model and right answers, as yes (true) or no.
+    # Answers of the model and right answers to the question whether both texts say the same: yes (true) or no.
     answers = np.isin(predicted, list(positive[trained]))
     truth = np.isin(gold, list(positive[tested]))
     mapped = accuracy_score(truth, answers)
@@ -69,12 +69,15 @@ def compute_metrics(
 
 
 def write_outputs(positive: dict[str, set[int]], done: list[tuple[EvaluationRun, Path, dict]]) -> model_jobs.Outputs:
-    """Computes the metrics of all runs from the predictions; the stage's record gets no entries."""
+    """Computes the metrics of all runs from the predictions; the stage's record gets no entries.
+
+    `positive` has, by task, the indices of the classes that mean yes.
+    """
     rows = []
-    # Labels are classes of the tested task; predictions are classes of the task of the fine-tuning.
     for run, _, predictions in done:
         for task in run.evaluated_on:
             for split, table in list_validation_tables(task).items():
+                # Labels are classes of the tested task; predictions are classes of the task of the fine-tuning.
                 gold = read_examples(table)["label"].to_numpy()
                 metrics = compute_metrics(np.array(predictions[split]), gold, run.task, task, positive)
                 rows += run.make_observations(split, metrics, len(gold))
@@ -96,5 +99,5 @@ def main(
     """Runs all jobs and returns entries of the stage's record; given an operator, runs only the operator's jobs."""
     plan = plan_runs(settings, settings.list_finetuned(operator, size, protocol))
     # The classes that mean yes are looked up before any job runs, because an unknown label is an error.
-    observe = partial(write_outputs, find_positive_classes(settings.cross_domain))
-    return model_jobs.run(predict_all, plan, "cross_domain", settings.workers, observe, whole=not operator)
+    write = partial(write_outputs, find_positive_classes(settings.cross_domain))
+    return model_jobs.run(predict_all, plan, "cross_domain", settings.workers, write, whole=not operator)
