@@ -26,17 +26,17 @@ def plan_runs(settings: Settings, models: list[tuple[str, str]]) -> list[Finetun
     protocol = section.protocol
     plan = []
     combinations = product(models, section.tasks, settings.pretraining.seeds, section.steps, section.seeds)
-    for (operator, size), task, number, step, seed in combinations:
-        weights = find_model_after(operator, size, number, step)
+    for (operator, size), task, pretraining_seed, step, seed in combinations:
+        weights = find_model_after(operator, size, pretraining_seed, step)
         keep = None
-        # The model of the last step is the model that stage finetuning starts from. A run that both stages ask for is
-        # one job, and keeps its model where stage finetuning does.
+        # Stage finetuning starts from the model of the last step, too. Both stages share the job of such a run, so the
+        # fine-tuned model is kept in the same folder.
         if step == settings.pretraining.steps:
-            weights = find_pretrained(operator, size, number)
-            keep = find_kept_folder(settings, (protocol, operator, size), task, number, seed)
+            weights = find_pretrained(operator, size, pretraining_seed)
+            keep = find_kept_folder(settings, (protocol, operator, size), task, pretraining_seed, seed)
         run = FinetuningRun(
             task=task,
-            pretraining_seed=number,
+            pretraining_seed=pretraining_seed,
             seed=seed,
             weights=str(weights),
             keep=keep,
