@@ -12,14 +12,14 @@ AnyEvaluation = TypeVar("AnyEvaluation", bound=EvaluationRun)
 
 
 def find_kept_folder(settings: Settings, model: ModelNames, task: str, pretraining_seed: int, seed: int) -> Path | None:
-    """Returns the folder in which stage finetuning keeps a model; None if the stage does not keep the model.
+    """Returns the folder in which stage finetuning keeps a fine-tuned model; None if the stage does not keep the model.
 
-    Stages noise and cross_domain evaluate fine-tuned models, so models of the tasks of these stages are kept. `seed` is
-    the seed of the fine-tuning.
+    `seed` is the seed of the fine-tuning.
     """
     protocol = model[0]
+    # Only stages noise and cross_domain need kept models.
     evaluated = task in settings.noise.tasks or task in settings.cross_domain.tasks
-    # Stage convergence asks, too, with protocols and seeds that stage finetuning does not always use.
+    # Stage convergence calls this function with protocols and seeds that stage finetuning may not use.
     trained = protocol in settings.protocols and seed in settings.finetuning[protocol].seeds
     if evaluated and trained:
         return find_finetuned(model, task, pretraining_seed, seed)
@@ -36,8 +36,7 @@ def plan_evaluations(
 ) -> list[AnyEvaluation]:
     """Plans an evaluation, of class `kind`, of every kept model, at the maximum length and precision of the protocol.
 
-    `tasks` are the tasks of the fine-tuning; `further` are fields of every run (default of `evaluated_on`: the task).
-    The runs are in the order of `models`, and for each model sorted by the folder, as the observations will be.
+    `tasks` are the tasks of the fine-tuning. `further` are fields of every run, and may replace the fields below.
     """
     plan = []
     for model in models:
@@ -57,18 +56,18 @@ def plan_evaluations(
                 **further,
             }
             runs.append(kind(**fields))
-        # The order of the folders is the order of the rows in observations.
+        # The rows of the observations have the order of the folders.
         plan += sorted(runs, key=lambda run: run.folder)
     return plan
 
 
 def load_kept_model(folder: str):
     """Loads a kept model, an OperatorBertForSequenceClassification, in evaluation mode on this process's device."""
-    # Planning does without torch.
+    # Imported here, because planning needs no torch.
     from stages.attention.bert import OperatorBertForSequenceClassification
     from stages.classification.training import import_operator
     from stages.training.machine import find_device
 
-    # The class loads a user's own operator only after its import.
+    # A user's own operator must be imported before the model is loaded.
     import_operator(Path(folder))
     return OperatorBertForSequenceClassification.from_pretrained(folder).to(find_device()).eval()

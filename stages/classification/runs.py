@@ -54,7 +54,8 @@ class ModelRun(Run):
     ) -> Iterator[Observation]:
         """Makes an observation from each metric of the run, measured on `n` examples.
 
-        `evaluated_on` is a validation split, as the papers call it (`mnli_m`; usually the task's name).
+        `evaluated_on` is the papers' name of a validation split (`mnli_m`; usually the name of the task); `columns` are
+        further columns, such as `condition`.
         """
         for metric, value in metrics.items():
             yield Observation(
@@ -91,8 +92,9 @@ class FinetuningRun(TunedRun):
 
     @property
     def job(self) -> Job:
-        """The run as a job of `finetune`, which with a `keep` must leave the folder `model`."""
+        """The run as a job of `finetune`."""
         inputs = (Path(self.weights), TASK_FOLDER / self.task, TOKENIZER)
+        # A run with `keep` must leave the folder `model`, which the stage's outputs have as `keep`.
         external = {"model": self.keep} if self.keep else {}
         return Job(self.name, self, inputs, required=tuple(external), external_files=external)
 

@@ -72,15 +72,15 @@ class Encoded:
 
 
 def train_and_predict(
-    run: FinetuningRun, tokenizer: Path, train: Path, validation: dict[str, Path], kept: Path | None = None
+    run: FinetuningRun, tokenizer_file: Path, train: Path, validation: dict[str, Path], kept: Path | None = None
 ) -> tuple[dict[str, list], float]:
-    """Trains a classifier, or a regression, and predicts the validation examples, by name.
+    """Trains a classifier, or a regression, and predicts the examples of every validation split.
 
-    `train` and the tables of `validation` by name are Parquet files with the columns text_a, text_b and label; `kept`
-    is a folder for the fine-tuned model, if any.
+    `train` and `validation` (by split, such as `mnli_m`) are Parquet files with the columns text_a, text_b and label;
+    `kept` is a folder for the fine-tuned model, if any.
 
     Returns:
-        By name, a float per example: the class index, or the score in a regression. And the seconds of the updates.
+        By split, a float per example: the class index, or the score in a regression. And the seconds of the updates.
 
     Raises:
         ValueError: The training diverges, or the code of a user's own operator has changed.
@@ -89,41 +89,41 @@ def train_and_predict(
     task = TASKS[run.task]
     model = load_weights(OperatorBertForSequenceClassification, run, num_labels=task.outputs)
     # Only the updates are timed.
-    examples = encode_table(train, tokenizer, recipe.maximum_length)
+    examples = encode_table(train, tokenizer_file, recipe.maximum_length)
     started = time.perf_counter()
     train_model(model, examples, run)
     seconds = time.perf_counter() - started
     predictions = {}
     for name, table in validation.items():
-        examples = encode_table(table, tokenizer, recipe.maximum_length)
+        examples = encode_table(table, tokenizer_file, recipe.maximum_length)
         predictions[name] = predict_examples(model, examples, recipe.precision).tolist()
     if kept:
         # The configuration of the saved model names the classes.
         model.config.update(task.head)
-        # The folder appears whole or not at all, because a folder that exists counts as left by the job.
+        # The folder appears only when complete, because a resumed job takes an existing folder as complete.
         with make_temporary_sibling(kept) as folder:
             model.save_pretrained(folder)
     return predictions, seconds
 
 
 @read_once(8)
-def encode_table(table: Path, tokenizer: Path, maximum_length: int) -> Encoded:
+def encode_table(table: Path, tokenizer_file: Path, maximum_length: int) -> Encoded:
     """Reads and tokenises the table of a task. The result is cached and must not be changed.
 
     The columns are text_a, text_b (null for a single text) and label. An example has at most `maximum_length` tokens,
     [CLS] and [SEP] included; the longer text is cut first.
     """
     frame = pd.read_parquet(table)
-    words = Tokenizer.from_file(str(tokenizer))
-    # [MASK] in a text is a word, not the token
-    words.encode_special_tokens = True
-    words.enable_truncation(maximum_length)
-    words.no_padding()
+    tokenizer = Tokenizer.from_file(str(tokenizer_file))
+    # "[MASK]" in a text is ordinary text, not the special token.
+    tokenizer.encode_special_tokens = True
+    tokenizer.enable_truncation(maximum_length)
+    tokenizer.no_padding()
     # The tokenizer takes a text or a pair of texts.
     texts = []
     for first, second in zip(frame["text_a"], frame["text_b"], strict=True):
         texts.append(first if pd.isna(second) else (first, second))
-    encodings = words.encode_batch(texts)
+    encodings = tokenizer.encode_batch(texts)
     return Encoded(
         ids=tuple(np.array(encoding.ids, dtype=np.int32) for encoding in encodings),
         types=tuple(np.array(encoding.type_ids, dtype=np.int32) for encoding in encodings),
@@ -187,12 +187,13 @@ def train_epochs(
     batches_per_epoch = -(-len(lengths) // recipe.batch_size)
     steps = recipe.epochs * batches_per_epoch
     warmup = round(recipe.warmup_share * steps)
+    # collects the losses and norms, and raises an error if a norm is not finite
     unread = UnreadLosses(lambda step, loss: f"fine-tuning {run.name}, step {step + 1}: loss {loss}")
     model.train()
     step = 0
     for epoch in range(recipe.epochs):
         for indices in draw_batches(lengths, recipe.batch_size, derive_seed(run.seed, ORDER, epoch)):
-            # Draws of dropout follow from the step, whatever was drawn before.
+            # Draws of dropout depend only on the run's seed and the step.
             seed_torch(run.seed, DROPOUT, step)
             if recipe.schedule == "linear":
                 rate = compute_linear_rate(step, steps, warmup, recipe.learning_rates[0])
