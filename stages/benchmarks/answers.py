@@ -28,11 +28,12 @@ def compute_scores(predictions: Sequence[str], answers: Sequence[Sequence[str]])
             f"{len(predictions)} predictions for {len(answers)} questions; give a prediction for every question, and "
             "at least one question"
         )
-    # The gold answer that fits best may differ between the metrics. Three questions of the development sets have a full
-    # stop among the gold answers, of which normalisation leaves nothing.
     totals = {"exact_match": 0.0, "f1": 0.0}
     for prediction, alternatives in zip(predictions, answers, strict=True):
+        # A gold answer such as ".", of which normalisation leaves nothing, does not count. An unanswerable question has
+        # the gold answer "".
         gold = [answer for answer in alternatives if normalise_answer(answer)] or [""]
+        # The gold answer that fits best may differ between the metrics.
         totals["exact_match"] += max(compute_exact_match(prediction, answer) for answer in gold)
         totals["f1"] += max(compute_f1(prediction, answer) for answer in gold)
     return {name: total / len(answers) for name, total in totals.items()}
@@ -59,6 +60,7 @@ def compute_f1(prediction: str, answer: str) -> float:
     gold = normalise_answer(answer).split()
     if not predicted or not gold:
         return float(predicted == gold)
-    # Words in common, as often as both texts have the words.
+    # The number of shared words; a word that both texts have twice counts twice.
     common = (Counter(predicted) & Counter(gold)).total()
+    # Equals 2 P R / (P + R) with precision P = common / len(predicted) and recall R = common / len(gold).
     return 2 * common / (len(predicted) + len(gold))

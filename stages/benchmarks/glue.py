@@ -65,6 +65,7 @@ class Task:
 
         The classes negative and positive give `id2label` `{"0": "negative", "1": "positive"}`, and `label2id`.
         """
+        # The single output of a regression has the name of the label column.
         names = self.classes or (self.label,)
         head = {
             "id2label": {str(index): name for index, name in enumerate(names)},
@@ -101,7 +102,7 @@ def list_validation_tables(task: str) -> dict[str, Path]:
 
 
 def find_positive_classes(mapping: CrossDomain) -> dict[str, set[int]]:
-    """Returns by task the indices of the classes that mean "the same", so that models transfer between tasks.
+    """Returns by task the indices of the classes that mean that both texts say the same.
 
     `mapping` is the section `cross_domain` of params.yaml; label `1` of `("0", "1")` gives `{"mrpc": {1}}`.
 

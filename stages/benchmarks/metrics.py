@@ -25,7 +25,7 @@ def compute_metrics(task: str, predictions: np.ndarray, labels: np.ndarray) -> d
     Raises:
         ValueError: the shapes differ or are empty, or a value is not finite.
     """
-    # imported here, because the imports take a second, which stages that only plan jobs would wait for
+    # Imported here, because the imports take a second, and stages that only plan jobs need no metrics.
     from scipy import stats
     from sklearn.metrics import accuracy_score, f1_score, matthews_corrcoef
 
@@ -51,9 +51,9 @@ def compute_metrics(task: str, predictions: np.ndarray, labels: np.ndarray) -> d
 
 def _correlate(measure: Callable, labels: np.ndarray, predictions: np.ndarray) -> float:
     """Computes a correlation by a function of scipy.stats, or 0.0 if the correlation is not defined."""
-    # scipy would warn and return NaN.
+    # Without any spread, scipy would warn and return NaN.
     if np.ptp(labels) == 0 or np.ptp(predictions) == 0:
         return 0.0
     value = measure(labels, predictions).statistic
-    # A spread may be too small for the precision.
+    # The spread may be too small for the precision of floats.
     return value if np.isfinite(value) else 0.0
