@@ -42,7 +42,7 @@ def read_files(root: Path, name: str, languages: tuple[str, str]) -> Iterator[Si
         return
     sources, targets = paths
     for path in paths:
-        # a carriage return within a line of one side would shift all further pairs
+        # A file with carriage returns for line ends would be read as a single line.
         if b"\r" in next(reading.read_lines(path), b"").rstrip(b"\r"):
             raise ValueError(f"{path}: lines that end in a carriage return; convert the file, as by `mac2unix`")
     # Lines are counted first: after a lost line, all further pairs would be wrong.
@@ -90,6 +90,7 @@ def read_hub(hub: Hub, split: str, languages: tuple[str, str]) -> Iterator[Sides
     )
     for number, row in enumerate(rows):
         texts = row.get("translation", row)
+        # A null translation has no language.
         if not isinstance(texts, dict):
             texts = {}
         for language in languages:
@@ -116,7 +117,7 @@ def keep_sound_pairs(
         sides: unchecked pairs (source, target).
         limit: largest number of pairs to read, or `None` for all.
         malformed_share: largest share of malformed pairs, in [0, 1].
-        name: the name of the pairs in an error.
+        name: the name of the pairs for the error, such as the split and file.
 
     Returns:
         texts: the sound pairs, with white space collapsed.
@@ -127,6 +128,7 @@ def keep_sound_pairs(
     """
     kept = []
     counts = Counter()
+    # Numbers of the malformed pairs, from 1.
     malformed = []
     for number, pair in enumerate(islice(sides, limit), 1):
         counts["in"] += 1
@@ -168,6 +170,7 @@ def _read_pair(pair: Sides) -> tuple[tuple[str, ...], str | None]:
 
 def _decode_side(side: bytes | str) -> str:
     """Decodes a side of a pair; UnicodeError for text with lone surrogates or NUL characters, or not in UTF-8."""
+    # A text with lone surrogates cannot be encoded.
     content = side.encode() if isinstance(side, str) else side
     text = content.decode()
     # Latin text in UTF-16 has a NUL at every other position.

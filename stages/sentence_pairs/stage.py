@@ -37,17 +37,18 @@ def read_texts(settings: Settings, protocol: TranslationProtocol) -> tuple[dict[
 
     Returns:
         sound: by split the pairs, and the number of pairs by defect; training pairs without held-out pairs.
-        read: the name of the data, for the record of the run.
+        data_name: for the record of the run.
 
     Raises:
         ValueError: a split cannot be read, has no sound pair, or has too many malformed pairs.
     """
-    sides, read = _read_sides(settings, protocol)
+    sides, data_name = _read_sides(settings, protocol)
     sound = {}
     for split in SPLITS:
         limit = protocol.train_pairs if split == "train" else protocol.held_out_pairs
-        name = f"{split} of {read}"
+        name = f"{split} of {data_name}"
         sound[split] = reading.keep_sound_pairs(sides[split], limit, settings.filtering.malformed_share, name)
+    # Entry 0 has the pairs, entry 1 the counts.
     held_out = {*sound["validation"][0], *sound["test"][0]}
     training, defects = sound["train"]
     kept = [pair for pair in training if pair not in held_out]
@@ -56,9 +57,9 @@ def read_texts(settings: Settings, protocol: TranslationProtocol) -> tuple[dict[
     for split, (texts, counts) in sound.items():
         if not texts:
             raise ValueError(
-                f"translation.protocols: {split} of {read} has no sound pair ({dict(counts)}); name other data"
+                f"translation.protocols: {split} of {data_name} has no sound pair ({dict(counts)}); name other data"
             )
-    return sound, read
+    return sound, data_name
 
 
 def _read_sides(
@@ -78,33 +79,33 @@ def _read_sides(
 
 
 def _cut_sentence(ids: np.ndarray, positions: int) -> np.ndarray:
-    # The last id is the end token.
     if len(ids) <= positions:
         return ids
+    # A cut sentence also ends with the end token.
     return np.append(ids[: positions - 1], END)
 
 
 def _prepare_protocol(settings: Settings, name: str, folder: Path) -> tuple[list[tuple], str]:
-    """Writes tokenizers, token ids and texts of a protocol; returns rows of ledger.csv, and the name of the data."""
+    """Writes tokenizers, token ids and texts of protocol `name`; returns rows of ledger.csv, and the data's name."""
     protocol = settings.translation.protocols[name]
     positions = protocol.positions
-    splits, read = read_texts(settings, protocol)
+    splits, data_name = read_texts(settings, protocol)
     training_texts, _ = splits["train"]
     shared = protocol.vocabulary == "shared"
-    words = vocabulary.train(training_texts, protocol.vocabulary_size, shared, folder)
+    tokenizers = vocabulary.train(training_texts, protocol.vocabulary_size, shared, folder)
     rows = []
     for split, (texts, counts) in splits.items():
         frame = pd.DataFrame(texts, columns=list(SIDES))
-        ids = [vocabulary.encode(words[side], frame[side]) for side in SIDES]
+        ids = [vocabulary.encode(tokenizers[side], frame[side]) for side in SIDES]
         pairs = list(zip(*ids, strict=True))
         fitting = [pair for pair in pairs if max(map(len, pair)) <= positions]
-        # Long training pairs are dropped, but every held-out pair counts in the scores and is therefore cut.
+        # Long training pairs are dropped, but long held-out pairs are cut, because every held-out pair is scored.
         if split == "train":
             kept = fitting
-            fate = "dropped"
+            long_fate = "dropped"
         else:
             kept = [(_cut_sentence(source, positions), _cut_sentence(target, positions)) for source, target in pairs]
-            fate = "cut"
+            long_fate = "cut"
             # Scores compare translations with the uncut texts.
             frame.to_parquet(folder / f"{split}.parquet", index=False)
         if not kept:
@@ -114,28 +115,29 @@ def _prepare_protocol(settings: Settings, name: str, folder: Path) -> tuple[list
             )
         sources, targets = zip(*kept, strict=True)
         Pairs(sources, targets).save(folder / f"{split}.safetensors")
+        # Protocol, split, fate, reason and number of pairs.
         rows += [
             (name, split, "in", "", counts.pop("in")),
             (name, split, "kept", "", len(kept)),
         ]
         for reason, number in sorted(counts.items()):
             rows.append((name, split, "dropped", reason, number))
-        rows.append((name, split, fate, "over_long", len(pairs) - len(fitting)))
-    return rows, read
+        rows.append((name, split, long_fate, "over_long", len(pairs) - len(fitting)))
+    return rows, data_name
 
 
 def main(settings: Settings) -> dict:
     """Prepares the data of every protocol; returns the names of the data, for the record of the run."""
     ledger = []
-    names = []
+    data_names = []
     with make_temporary_sibling(SENTENCE_PAIRS) as output:
         output.mkdir()
         for name in settings.translation.protocols:
-            rows, names_of_protocol = _prepare_protocol(settings, name, output / name)
+            rows, data_name = _prepare_protocol(settings, name, output / name)
             ledger += rows
-            names.append(names_of_protocol)
+            data_names.append(data_name)
         table = pd.DataFrame(ledger, columns=COLUMNS)
         write_table(output / "ledger.csv", table)
     counts = table.groupby("fate")["pairs"].sum().reindex(["in", "kept", "dropped"], fill_value=0)
     print(f"sentence_pairs: {counts['in']} pairs, {counts['kept']} kept, {counts['dropped']} dropped", flush=True)
-    return {"read": names}
+    return {"read": data_names}

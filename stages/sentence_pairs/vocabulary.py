@@ -30,10 +30,10 @@ def train_tokenizer(sentences: list[str], size: int) -> Tokenizer:
     tokenizer.decoder = decoders.Metaspace()
     frequencies = Counter()
     for sentence in sentences:
-        # Characters are counted in the output of Metaspace, which has SPACE before the sentence and for every space.
+        # Characters are counted as Metaspace returns the sentence, with SPACE at the start and for every space.
         text = tokenizer.normalizer.normalize_str(sentence).replace(" ", SPACE)
         frequencies.update(SPACE + text)
-    # Among equally rare characters, the library would choose by the order of a hash table; here lower codes come first.
+    # The library would order equally frequent characters by a hash table, at random; here lower codes come first.
     commonest = sorted(frequencies, key=lambda character: (-frequencies[character], character))
     # Rarer characters become the unknown token.
     characters = commonest[: min(1000, size - len(SPECIAL))]
@@ -60,17 +60,17 @@ def train(pairs: list[tuple[str, str]], size: int, shared: bool, folder: Path) -
     targets = [target for _, target in pairs]
     if shared:
         both = train_tokenizer(sources + targets, size)
-        words = {"source": both, "target": both}
+        tokenizers = {"source": both, "target": both}
     else:
-        words = {"source": train_tokenizer(sources, size), "target": train_tokenizer(targets, size)}
-    for side, tokenizer in words.items():
+        tokenizers = {"source": train_tokenizer(sources, size), "target": train_tokenizer(targets, size)}
+    for side, tokenizer in tokenizers.items():
         write_atomically(folder / f"{side}.json", tokenizer.to_str())
-    return words
+    return tokenizers
 
 
-def encode(words: Tokenizer, sentences: Iterable[str]) -> list[np.ndarray]:
+def encode(tokenizer: Tokenizer, sentences: Iterable[str]) -> list[np.ndarray]:
     """Encodes each sentence as an int64 array of token ids, from the begin token to the end token."""
     # A sentence with the text `[END]` is encoded as characters, not as the end token.
-    words.encode_special_tokens = True
-    encodings = words.encode_batch(list(sentences))
+    tokenizer.encode_special_tokens = True
+    encodings = tokenizer.encode_batch(list(sentences))
     return [np.array([BEGIN, *encoding.ids, END]) for encoding in encodings]
