@@ -1,7 +1,6 @@
 """Counts what a run would compute anew, by the plans of the stages that train or test models.
 
-A job is new if no result exists for its settings, inputs and code, or if an input will be made anew. A job that `dvc
-pull` has brought is restored in data/jobs, as the stage would do.
+A job is new if no result exists for its settings, inputs and code, or if an input will be made anew.
 """
 
 import gc
@@ -29,12 +28,12 @@ MODEL_STAGES = (
     "convergence",
     "translation",
 )
-# A weight is a float32. A model is in data/jobs, in the output of the stage and in DVC's cache.
-BYTES_PER_WEIGHT = 4 * 3
+# A weight is a float32, 4 bytes, in three copies: in data/jobs, in the output of the stage and in DVC's cache.
+BYTES_PER_WEIGHT = 12
 
 
 class Counter:
-    """Counts new jobs in place of workers, which would do the jobs (`jobs.run`).
+    """Counts new jobs in place of workers, which would do the jobs; `jobs.run` calls the counter.
 
     Attributes:
         counts: numbers of new jobs and of all jobs, by stage.
@@ -46,61 +45,73 @@ class Counter:
         self.bytes = 0
         self._settings = settings
         # paths that will be made anew
-        self._stale = find_edited_outputs()
+        self._outdated = find_outdated_outputs()
 
     def __call__(self, function: Callable, planned: list[Job], stage: str) -> jobs.Results:
-        """Counts the new jobs of a stage; returns folders, without results."""
+        """Counts the new jobs of a stage; returns the folder of each planned job, and an empty result."""
         ready = [job for job in planned if self._is_ready(job)]
-        # without a ready job, the function's code would be read for nothing
+        # `describe_identity` reads all code of the job function, which takes time
         found = jobs.find_folders(function, describe_identity(function), ready) if ready else []
-        # as the stage would, because a model in the folder is an input of other jobs
+        folders = {}
         for job, folder in zip(ready, found, strict=True):
+            # as the stage would: a result that `dvc pull` has brought is no new job, and later jobs read its models
             jobs.restore(job, folder)
-        folders = dict(zip(map(id, ready), found, strict=True))
+            folders[id(job)] = folder
         new = 0
+        outcomes = []
         for job in planned:
-            folder = folders.setdefault(id(job), Path("none"))
+            # a job that is not ready gets a path that does not exist, so the job is new
+            folder = folders.get(id(job), Path("none"))
+            outcomes.append((folder, {}))
             if not all((folder / name).exists() for name in (RESULT, *job.required)):
                 new += 1
-                self._stale.update(job.external_files.values())
+                self._outdated.update(job.external_files.values())
                 self.bytes += self._estimate_bytes(job)
         self.counts[stage] = (new, len(planned))
-        return [(folders[id(job)], {}) for job in planned]
+        return outcomes
 
     def _is_ready(self, job: Job) -> bool:
-        places = {place for path in job.inputs for place in (path, *path.parents)}
-        return self._stale.isdisjoint(places) and all(path.exists() for path in job.inputs)
+        """Returns whether all inputs of a job exist, and none will be made anew."""
+        # an input is outdated, too, if a folder around the input is
+        paths = {path for file in job.inputs for path in (file, *file.parents)}
+        return self._outdated.isdisjoint(paths) and all(file.exists() for file in job.inputs)
 
     def _estimate_bytes(self, job: Job) -> int:
-        """Estimates the size of the models that a job leaves, as models of the reference, the largest operator."""
+        """Estimates the size of the models that a job leaves, as if the operator were `original`, the largest."""
         if not job.external_files:
             return 0
         model = self._settings.models[job.argument.size]
-        rows = self._settings.tokenization.vocabulary_size + model.positions
-        weights = model.layers * model.hidden * (4 * model.hidden + 2 * model.intermediate) + rows * model.hidden
-        return weights * BYTES_PER_WEIGHT * len({"model", *job.required})
+        # four projections of the attention, and two linear maps of the feed-forward network
+        layer = model.hidden * (4 * model.hidden + 2 * model.intermediate)
+        embeddings = model.hidden * (self._settings.tokenization.vocabulary_size + model.positions)
+        # the final model, and models after certain steps
+        models = {"model", *job.required}
+        return len(models) * (model.layers * layer + embeddings) * BYTES_PER_WEIGHT
 
 
-def find_edited_outputs() -> set[Path]:
+def find_outdated_outputs() -> set[Path]:
     """Finds outdated outputs of data stages: the settings differ from dvc.lock, or an input is an outdated output."""
     locked = read_lock()
     params = read_yaml(PATH)
-    stale = set()
+    outdated = set()
     for name in DATA_STAGES:
+        # the settings of the stage's last run; {} before the first run
         locked_values = list_values(locked.get(name, {}).get("params", {}).get(str(PATH), {}))
         inputs = map(Path, pipeline.read_pipeline()[name]["deps"])
-        if pipeline.select_values(name, params) != locked_values or not stale.isdisjoint(inputs):
-            stale.update(pipeline.list_outputs(name))
-    return stale
+        if pipeline.select_values(name, params) != locked_values or not outdated.isdisjoint(inputs):
+            outdated.update(pipeline.list_outputs(name))
+    return outdated
 
 
 def describe_costs(settings: Settings) -> Iterator[str]:
     """Describes the new jobs of each stage, and warns of too little disk space or a missing GPU."""
-    # garbage collections, which many syntax trees trigger, need not visit the libraries
+    # Counting parses much code, which triggers garbage collections. Frozen objects, as of libraries, are skipped there.
     gc.freeze()
     counter = Counter(settings)
+    counting = settings.model_copy(update={"workers": counter})
     for stage in MODEL_STAGES:
-        import_module(f"stages.{stage}.stage").main(settings.model_copy(update={"workers": counter}))
+        # the stage plans the jobs, and `jobs.run` hands the jobs to the counter
+        import_module(f"stages.{stage}.stage").main(counting)
         new, planned = counter.counts[stage]
         yield f"{stage}: {new} new of {planned} jobs"
     free = shutil.disk_usage(".").free

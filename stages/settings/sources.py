@@ -16,26 +16,26 @@ def require_sources(settings: Settings) -> None:
     """Checks that all files and folders that the stages of this run would read exist and hold data.
 
     Raises:
-        ValueError: files are missing, or placeholders such as Git LFS pointers; a line for each kind of files names the
-            first such file, the key and the remedy.
+        ValueError: files are missing, or are placeholders such as Git LFS pointers. The message has a line for each
+            kind of files, with the first wrong file, the key and the remedy.
     """
     checks = [check_vocabulary, check_annotation]
     for source in {settings.data.source, settings.task_source} - {"hub"}:
         folder = settings.data.find_folder(source)
-        # Without the page, a run on generated data would be compared with the papers.
+        # Without this README.md, which `is_generated` looks for, the report would compare generated data with papers.
         if folder == EMBEDDED and not (folder / "README.md").is_file():
             raise ValueError(
                 f"{folder}: no README.md, which marks the data as generated; `git checkout -- data/embedded` restores "
                 "the folder"
             )
-        # Without the folder, all files would be missing, too.
+        # One error here, in place of an error for each kind of files below.
         if not folder.is_dir():
             raise ValueError(f"data.root: {folder.absolute()}: no such folder; put the original files there")
     if settings.data.source != "hub":
         checks += [check_text, require_pairs]
     if settings.task_source != "hub":
         checks += [require_glue, require_questions]
-    # A user sees all problems at once, before the hours after which a stage would need a file.
+    # Collected, so that a user sees all problems at once.
     problems = []
     for check in checks:
         try:
@@ -47,7 +47,7 @@ def require_sources(settings: Settings) -> None:
 
 
 def read_lock() -> dict[str, dict]:
-    """Reads the stages of dvc.lock, as the last run left these; {} without the file."""
+    """Reads what dvc.lock recorded of each stage's last run, by stage; {} without the file."""
     path = Path("dvc.lock")
     return read_yaml(path)["stages"] if path.exists() else {}
 

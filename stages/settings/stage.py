@@ -21,22 +21,22 @@ from stages.schema.training_sections import Model
 from stages.settings.costs import describe_costs
 from stages.settings.sources import require_outputs, require_sources
 
-# Operators that store attention weights on a GPU too. PyTorch's kernels, which store no weights, serve all others.
+# Operators that store attention weights on a GPU. All others use PyTorch's kernels, which store no weights.
 WRITTEN_OUT = ("fixed", "hadamard", "hadamard_by_head")
-# operators with attention over parameters, and the heads of this attention as a multiple of the model's heads
+# operators with attention over parameters: the number of heads of this attention as a multiple of the model's heads
 OVER_PARAMETERS = {"over_parameters": 1, "over_parameters_wide": 2}
 # Training keeps for each weight: float32 from the softmax, a byte of dropout, bfloat16 for the product with values.
-BYTES_PER_WEIGHT = 7
-# Of 80 GB, the weights may fill half.
-ROOM = 40 * 10**9
+BYTES_PER_ATTENTION_WEIGHT = 7
+# The attention weights may fill half of a GPU of 80 GB.
+MOST_BYTES = 40 * 10**9
 
 
 def require_own_operators(settings: Settings, operators: Iterable[str]) -> None:
-    """Tries each of the user's own among the listed `operators`, variants too, at each of `sizes`.
+    """Tries the user's own operators among `operators`, a list of operators and variants, at all sizes of the run.
 
     Raises:
-        ValueError: an operator cannot be trained or saved, or exported although `exportable`; the message names
-            operator, file and size.
+        ValueError: training, saving or the export of an `exportable` operator fails; the message names operator, file
+            and size.
     """
     for name in operators:
         variant = settings.collect_operator_settings(name)
@@ -50,13 +50,14 @@ def require_own_operators(settings: Settings, operators: Iterable[str]) -> None:
 
 
 def count_stored_weights(operator: str, model: Model, length: int) -> int:
-    """Counts the attention weights that a layer stores per token of a sequence in training on a GPU."""
+    """Counts the attention weights that a layer stores for a token in training on a GPU, with sequences of `length`."""
     if operator in WRITTEN_OUT:
         return model.heads * length
     multiple = OVER_PARAMETERS.get(operator)
     if multiple:
-        # the pairs of a key and a value that each head has (OverParameters.pairs)
-        return multiple * model.heads * (model.intermediate // multiple - model.hidden)
+        # every head attends to so many pairs of a key and a value (OverParameters.pairs)
+        pairs = model.intermediate // multiple - model.hidden
+        return multiple * model.heads * pairs
     # PyTorch's kernels store no weights.
     return 0
 
@@ -72,19 +73,19 @@ def find_large_batches(settings: Settings) -> Iterator[str]:
         weights_per_token = count_stored_weights(
             settings.collect_operator_settings(operator)["operator"], model, length
         )
-        bytes_per_sequence = model.layers * length * weights_per_token * BYTES_PER_WEIGHT
+        bytes_per_sequence = model.layers * length * weights_per_token * BYTES_PER_ATTENTION_WEIGHT
         stored = sequences * bytes_per_sequence
-        if stored > ROOM:
-            largest = max(ROOM // bytes_per_sequence, 1)
+        if stored > MOST_BYTES:
+            most_sequences = max(MOST_BYTES // bytes_per_sequence, 1)
             yield (
                 f"{PATH}: training {operator} at size {size} stores {stored / 1e9:.0f} GB of attention weights; on a "
-                f"GPU of 80 GB, set pretraining.micro_batch_size to {largest} or less"
+                f"GPU of 80 GB, set pretraining.micro_batch_size to {most_sequences} or less"
             )
 
 
 def main(settings: Settings) -> None:
     """Runs all checks, and prints notes on memory, new jobs and machine."""
-    # The call raises an error for a label that a task does not have.
+    # Only for the error, which the call raises for a label that a task does not have.
     find_positive_classes(settings.cross_domain)
     require_outputs()
     scales.require_named(PATH)

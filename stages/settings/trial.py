@@ -21,21 +21,25 @@ def try_operator(variant: dict, size: str, model: Model) -> None:
     the outputs of the exported ordinary BERT.
 
     Raises:
-        ValueError: the operator fails, changes the shape of hidden states, gives numbers that are not finite, holds
-            numbers that a saved model would lose, or has a parameter without a gradient or with a gradient of 0; or the
-            exported model has other outputs.
+        ValueError: the operator fails, cannot be trained, or has other outputs when saved or exported.
     """
     place = f"{variant['operators_file']}: operator `{variant['operator']}` at size {size}"
+    # `variant` has the name, the file and further settings of the operator
     config = make_configuration(**variant, **model.model_dump() | {"layers": 2}, vocab_size=4)
     torch.manual_seed(1)
     remedy = "correct the operator"
     # The user's code may raise any exception.
     try:
         tried = OperatorBertForMaskedLM(config)
-        fault = _find_lost_tensor(tried) or _find_fault_of_training(tried) or _find_zero_gradient(tried)
-        fault = fault or _find_fault_of_saving(tried)
+        fault = (
+            _find_lost_tensor(tried)
+            or _find_fault_of_training(tried)
+            or _find_zero_gradient(tried)
+            or _find_fault_of_saving(tried)
+        )
         # An ordinary BERT cannot express a self-score.
         if not fault and config.find_operator_class().exportable and config.self_score is None:
+            # also for an exception of the export
             remedy = "correct `build_projections`, or set `exportable = False`"
             if not _have_equal_logits(tried, convert_to_stock_bert(tried)):
                 fault = "`exportable` is true, but an ordinary BERT with the operator's projections has other outputs"
@@ -46,18 +50,20 @@ def try_operator(variant: dict, size: str, model: Model) -> None:
 
 
 def _compute_logits(model: PreTrainedModel) -> Tensor:
-    """Computes the logits [2, n, vocabulary] of two sequences of the longest length n; the last token is padding."""
-    # Short sequences would not do: a parameter may act only between distant tokens.
+    """Computes the logits [2, n, vocabulary] of two sequences of the greatest length n; one token is padding."""
+    # Short sequences would not do: a parameter may act only between distant tokens. Tokens have ids 1 to 3, padding 0.
     ids = torch.arange(2 * model.config.max_position_embeddings).reshape(2, -1) % 3 + 1
     ids[1, -1] = 0
     return model(ids, attention_mask=ids > 0).logits
 
 
 def _find_lost_tensor(model: OperatorBertForMaskedLM) -> str | None:
+    """Describes a tensor that a saved model would lose, if any."""
     for module in model.bert.encoder.modules():
         kind = type(module)
-        # of the class, of the module, and buffers that are not saved
+        # ordinary attributes; vars() leaves out parameters and buffers
         held = {**vars(kind), **vars(module)}
+        # buffers that are not saved
         held |= {name: getattr(module, name) for name in module._non_persistent_buffers_set}
         lost = [name for name, value in held.items() if isinstance(value, Tensor)]
         if lost:
@@ -65,7 +71,7 @@ def _find_lost_tensor(model: OperatorBertForMaskedLM) -> str | None:
                 f"`{lost[0]}` of class {kind.__name__} is not saved with a model; register the tensor by "
                 f'`self.register_buffer("{lost[0]}", ...)`, without `persistent=False`'
             )
-    # Parameters of a layer may also be those of another layer.
+    # A parameter with two names, in one layer or in two, is saved once. In layer 0, names are shortened to `S` or `W`.
     first_name = {}
     for path, parameter in model.bert.encoder.named_parameters(remove_duplicate=False):
         name = path.removeprefix("layer.0.attention.self.")
@@ -79,12 +85,13 @@ def _find_fault_of_training(model: OperatorBertForMaskedLM) -> str | None:
     """Runs a new model forward and backward; describes the first fault, if any."""
     layer = model.bert.encoder.layer[0]
     hidden_states = torch.randn(2, 3, model.config.hidden_size)
-    shape, expected = layer.attention.self(hidden_states).shape, hidden_states.shape
+    shape = layer.attention.self(hidden_states).shape
+    expected = hidden_states.shape
     if shape != expected:
         return f"the output has the shape {tuple(shape)}, the input {tuple(expected)}; the shapes must be equal"
     logits = _compute_logits(model)
     logits.square().mean().backward()
-    # NaN spreads from parameters to the output, and from the output to gradients.
+    # In the order in which NaN spreads: from parameters to the output, and from the output to gradients.
     parameters = {f"`{path.removeprefix('attention.self.')}`": value for path, value in layer.named_parameters()}
     trained = {name: value for name, value in parameters.items() if value.requires_grad}
     gradients = {f"the gradient of {name}": value.grad for name, value in trained.items()}
@@ -97,6 +104,7 @@ def _find_fault_of_training(model: OperatorBertForMaskedLM) -> str | None:
 
 
 def _find_zero_gradient(model: OperatorBertForMaskedLM) -> str | None:
+    """Describes a parameter of the operator with a gradient of 0, if any."""
     # New parameters of 0 or 1 hide mistakes, so all parameters are moved by random numbers.
     with torch.no_grad():
         for parameter in model.bert.encoder.parameters():
@@ -112,6 +120,7 @@ def _find_zero_gradient(model: OperatorBertForMaskedLM) -> str | None:
 
 @torch.no_grad()
 def _have_equal_logits(model: OperatorBertForMaskedLM, other: PreTrainedModel) -> bool:
+    # eval switches dropout off
     return torch.allclose(_compute_logits(model.eval()), _compute_logits(other.eval()), rtol=1e-4, atol=1e-4)
 
 
