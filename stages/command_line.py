@@ -34,9 +34,10 @@ def run(words: list[str]) -> None:
     """Runs a command, given as the words after `python -m stages`; without words, prints the help."""
     arguments = vars(build_parser().parse_args(words or ["--help"]))
     name = arguments.pop("stage")
+    # an argument that the command line leaves out is None
     given = {argument: value for argument, value in arguments.items() if value}
     if name == "scale":
-        print(show_controls(scales.write(**arguments, path=PATH)))
+        print(show_controls(scales.write(arguments["scale"], PATH)))
     elif name == "verify":
         verify(given)
     else:
@@ -51,7 +52,8 @@ def verify(arguments: dict[str, str]) -> None:
     """
     settings = load_settings()
     require_arguments(settings, "pretraining", arguments)
-    # imported by name, as stages are, because only a stage's own folder imports its modules
+    # by name, as `run_stage` imports stages: an import statement for a module of a stage is allowed only in the
+    # stage's own folder
     verification = importlib.import_module("stages.pretraining.verification")
     verification.main(settings, **arguments)
 
@@ -65,7 +67,7 @@ def run_stage(name: str, arguments: dict[str, str]) -> None:
     """
     settings = load_settings()
     inputs = pipeline.read_inputs(name, settings)
-    # workers are forked from a server, which imports the modules of jobs while this process goes on
+    # workers are forked from a server, which starts here to import the modules of jobs while this process goes on
     jobs.prepare_server(FOLDER / name / "stage.py", settings.workers)
     require_arguments(settings, name, arguments)
     # DVC sets this variable for every command, also of a dvc.yaml elsewhere
@@ -73,8 +75,8 @@ def run_stage(name: str, arguments: dict[str, str]) -> None:
     if "DVC_STAGE" in os.environ and name in stages:
         print(f"{name}: stage {stages.index(name) + 1} of {len(stages)}", flush=True)
     pipeline.require_inputs(name)
-    # By hand, the operators may have changed since stage `settings` tried the operators. Not a part of stage
-    # `pretraining`, whose imports are the code of its jobs.
+    # Without DVC, the user's own operators may have changed since stage `settings` tried these. The check is not in
+    # stages/pretraining, because jobs begin anew after a change of any code that the stage imports.
     if name == "pretraining" and "DVC_STAGE" not in os.environ:
         operators = [arguments["operator"]] if "operator" in arguments else settings.operators
         importlib.import_module("stages.settings.stage").require_own_operators(settings, operators)
@@ -84,6 +86,7 @@ def run_stage(name: str, arguments: dict[str, str]) -> None:
     record = describe_provenance()
     entries = stage.main(settings, **arguments)
     pipeline.require_unchanged(name, inputs)
+    # as for stages `settings` and `report`, and for a run of only some jobs of a stage
     if entries is None:
         return
     record |= entries
@@ -100,7 +103,7 @@ def require_arguments(settings: Settings, stage: str, arguments: dict[str, str])
     Args:
         settings: the content of params.yaml.
         stage: the name of the stage.
-        arguments: the values on the command line by `protocol`, `operator`, `size` or `seed`.
+        arguments: the values on the command line by argument, such as {"size": "tiny"}.
 
     Raises:
         ValueError: a value is not listed; the message names the key of params.yaml.
@@ -111,11 +114,12 @@ def require_arguments(settings: Settings, stage: str, arguments: dict[str, str])
         # the section of a stage may have a list for its own models, such as `translation.operators`
         section = getattr(settings, stage, None)
         if hasattr(section, key):
-            # seeds are numbers
-            listed = [str(entry) for entry in getattr(section, key)]
-            require_listed(value, argument, listed, f"{stage}.{place}")
+            place = f"{stage}.{place}"
         else:
-            require_listed(value, argument, getattr(settings, key), place)
+            section = settings
+        # seeds are numbers in params.yaml, and texts on the command line
+        listed = [str(entry) for entry in getattr(section, key)]
+        require_listed(value, argument, listed, place)
 
 
 def build_parser() -> argparse.ArgumentParser:
@@ -151,6 +155,7 @@ def _add_command(commands: argparse._SubParsersAction, name: str, source: Path) 
     )
     for node in tree.body:
         if isinstance(node, ast.FunctionDef) and node.name == "main":
+            # the first argument is the settings
             for argument in node.args.args[1:]:
-                of_list = f"Only this {argument.arg}, which `{LISTS[argument.arg]}` in params.yaml lists."
-                command.add_argument(argument.arg, nargs="?", help=of_list)
+                help_text = f"Only this {argument.arg}, which `{LISTS[argument.arg]}` in params.yaml lists."
+                command.add_argument(argument.arg, nargs="?", help=help_text)
