@@ -40,9 +40,9 @@ def check_operators(settings: Settings) -> None:
         require_listed(name, f"operators.{number}", known, "the operators and variants")
     if REFERENCE not in settings.operators:
         raise ValueError(f"operators: every comparison is made against `{REFERENCE}`; add `{REFERENCE}` to the list")
-    ours = "the operators of this repository (variants and operators of your own train only as BERT)"
+    where = "the operators of this repository (variants and operators of your own train only as BERT)"
     for name in settings.translation.operators:
-        require_listed(name, "translation.operators", describe_operators(), ours)
+        require_listed(name, "translation.operators", describe_operators(), where)
 
 
 def check_pairs(settings: Settings) -> None:
@@ -59,7 +59,8 @@ def check_pairs(settings: Settings) -> None:
 
 
 def check_recipes_and_sizes(settings: Settings) -> None:
-    """Checks that `finetuning` describes all recipes in use, and `models` all sizes, for all operators and lengths."""
+    """Checks that all recipes and sizes in use exist, and that sizes suffice for all operators and sequence lengths."""
+    # the longest sequences by key of params.yaml
     lengths = {
         "tokenization.sequence_length": settings.tokenization.sequence_length,
         "question_answering.maximum_length": settings.question_answering.maximum_length,
@@ -68,21 +69,22 @@ def check_recipes_and_sizes(settings: Settings) -> None:
     recipes = {f"protocols.{number}": name for number, name in enumerate(settings.protocols)}
     recipes["convergence.protocol"] = settings.convergence.protocol
     recipes["timing.protocol"] = settings.timing.protocol
-    for recipe, name in recipes.items():
-        require_listed(name, recipe, settings.finetuning, "finetuning")
-        lengths[f"finetuning.{name}.maximum_length"] = settings.finetuning[name].maximum_length
-    built = [settings.variants[name].operator if name in settings.variants else name for name in settings.operators]
+    for key, recipe in recipes.items():
+        require_listed(recipe, key, settings.finetuning, "finetuning")
+        lengths[f"finetuning.{recipe}.maximum_length"] = settings.finetuning[recipe].maximum_length
+    # in place of a variant, the operator that the variant changes
+    operators = [settings.variants[name].operator if name in settings.variants else name for name in settings.operators]
     for size in settings.sizes:
         require_listed(size, "sizes", settings.models, "models")
         try:
-            settings.models[size].require_room(built)
+            settings.models[size].require_room(operators)
         except ValueError as error:
             raise ValueError(f"models.{size}.{error}") from None
         positions = settings.models[size].positions
-        for place, length in lengths.items():
+        for key, length in lengths.items():
             if length > positions:
                 raise ValueError(
-                    f"{place}: {length} exceeds models.{size}.positions: {positions}; make the sequences shorter, or "
+                    f"{key}: {length} exceeds models.{size}.positions: {positions}; make the sequences shorter, or "
                     "give the size more positions"
                 )
 
@@ -115,7 +117,7 @@ def check_tasks(settings: Settings) -> None:
         for task in getattr(settings, section).tasks:
             require_listed(task, f"{section}.tasks", settings.tasks.names, "tasks.names")
     for task in settings.question_answering.tasks:
-        # squad1_triviaqa needs both sets
+        # squad1_triviaqa is two sets, squad1 and triviaqa
         for name in task.split("_"):
             place = f"question_answering.tasks: {task}"
             require_listed(name, place, settings.tasks.questions.names, "tasks.questions.names")

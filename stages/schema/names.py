@@ -10,7 +10,7 @@ NO_TEXTS = ("nan", "na", "n/a", "null", "none", "inf", "infinity", "true", "fals
 
 
 def require_text(name: str, where: str = "") -> str:
-    """Returns a name that readers of CSV files take for a text; ValueError, begun by `where`, for "nan" or "true"."""
+    """Returns the name; ValueError, which begins with `where`, for "nan" or "true", which pandas reads as no text."""
     if name.lower() in NO_TEXTS:
         raise ValueError(f"{where}`{name}` is no text for readers of CSV files, such as pandas; choose another name")
     return name
@@ -19,8 +19,8 @@ def require_text(name: str, where: str = "") -> str:
 def require_listed(value: str, key: str, allowed: Collection[str], where: str) -> None:
     """Checks that a name given by a user is one of the allowed names.
 
-    `key` is the key of params.yaml, or the command-line argument, with the name; `where` describes `allowed`, such as
-    "the operators".
+    For the message, `key` is the key of params.yaml, or the command-line argument, that has the name, and `where`
+    describes the allowed names, such as "the operators".
 
     Raises:
         ValueError: the name is not allowed; the message lists the allowed names.

@@ -19,8 +19,8 @@ Description = _LOADED["Description"]
 def describe_operators(users_file: Path | None = None, listed: Collection[str] = ()) -> dict[str, Any]:
     """Describes all operators by name, first the operators of this repository, then of a user's file, if any.
 
-    Every class with a literal `name` is an operator. Attributes may be inherited, except `equation` and `source`. An
-    operator of the user's file with a mistake is left out, unless the name is among the `listed` names of a run.
+    Every class with a literal `name` is an operator. Attributes may be inherited, except `equation` and `source`.
+    A user's operator that has a mistake is left out, unless the name is in `listed`, the operators of the run.
 
     Raises:
         ValueError: the user's file is no Python, or a listed operator there lacks an attribute or has a wrong value or
@@ -29,11 +29,12 @@ def describe_operators(users_file: Path | None = None, listed: Collection[str] =
     operators = {description.name: description for description in CATALOGUE.values()}
     if not users_file or not users_file.exists():
         return operators
+    # attributes by name of the class
     classes = {name: vars(description) for name, description in CATALOGUE.items()}
     for node in _parse_classes(users_file):
         literals = _read_literals(node)
         attributes = {}
-        # a class hides its bases, and a base hides the bases listed after it
+        # in Python's order: the first base wins over later bases, and the class over all bases
         for base in reversed(node.bases):
             attributes.update(classes.get(ast.unparse(base), {}))
         attributes.update({"equation": None, "source": None}, **literals)

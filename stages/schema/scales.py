@@ -37,28 +37,29 @@ def read(scale: str) -> str:
     if scale == COMPLETE:
         return laptop
     own = (FOLDER / f"{scale}.yaml").read_text(encoding="utf-8")
-    # ruamel takes a blank line for a part of the comment above; blank lines between sections are those of laptop.yaml
+    # Without blank lines, which ruamel would copy with the comments; laptop.yaml has the blank lines between sections.
     lines = [line for line in own.splitlines() if line.strip()]
-    document = _make_yaml_parser()
-    whole = document.load(laptop)
-    _merge_sections(whole, document.load("\n".join(lines)))
+    parser = _make_yaml_parser()
+    whole = parser.load(laptop)
+    _merge_sections(whole, parser.load("\n".join(lines)))
     text = StringIO()
-    document.dump(whole, text)
-    head = own.removesuffix(HEAD.sub("", own))
+    parser.dump(whole, text)
+    body = HEAD.sub("", own)
+    head = own.removesuffix(body)
     return head + HEAD.sub("", text.getvalue())
 
 
 def _make_yaml_parser() -> YAML:
-    document = YAML()
-    document.preserve_quotes = True
+    parser = YAML()
+    parser.preserve_quotes = True
     # lists in brackets stay on one line
-    document.width = 10_000
-    document.indent(mapping=2, sequence=4, offset=2)
+    parser.width = 10_000
+    parser.indent(mapping=2, sequence=4, offset=2)
     # ruamel would leave out null
-    document.representer.add_representer(
+    parser.representer.add_representer(
         type(None), lambda representer, _: representer.represent_scalar("tag:yaml.org,2002:null", "null")
     )
-    return document
+    return parser
 
 
 def _merge_sections(whole: CommentedMap, changes: CommentedMap) -> None:
@@ -68,6 +69,7 @@ def _merge_sections(whole: CommentedMap, changes: CommentedMap) -> None:
         # a scale replaces the section `variants` whole; of other sections, a scale replaces single keys
         if key != "variants" and _is_section(present) and _is_section(value):
             _merge_sections(present, value)
+            # the comment behind the name of the section, which ruamel keeps twice
             if value.ca.comment:
                 _replace_comment(whole, changes, key)
                 present.ca.comment = value.ca.comment
@@ -83,7 +85,8 @@ def _is_section(value: object) -> bool:
 
 def _replace_comment(whole: CommentedMap, changes: CommentedMap, key: str) -> None:
     """Replaces the comment on the line of `key` by the comment in `changes`, or by none."""
-    # ruamel keeps four comments per key: the second is above the key, the third behind the value and below
+    # ruamel keeps four comments per key. The second is above the key. The third has the rest of the line, and the lines
+    # of comment below, which are kept.
     _, above, behind, _ = whole.ca.items.get(key, [None] * 4)
     comment = changes.ca.items.get(key, [None] * 4)[2]
     below = behind.value.partition("\n")[2] if behind else ""
@@ -119,9 +122,11 @@ def write(scale: str, path: Path) -> str:
 
 
 def _report_edits(params: Any) -> str:
+    """Describes the values of a replaced params.yaml that differ from its scale."""
     values = list_values(params)
     name = values.get("scale")
-    edits = list_edits(values, name if name in list_scales() else COMPLETE)
+    scale = name if name in list_scales() else COMPLETE
+    edits = list_edits(values, scale)
     if not edits:
         return f", in place of `{quote_bare(name)}` with nothing edited"
     return "\n".join([f", in place of `{quote_bare(name)}` with these values that differ from that scale:", *edits])
@@ -133,12 +138,13 @@ def list_edits(values: dict[str, object], scale: str) -> list[str]:
     # a section that was emptied, such as translation.protocols, is one edit, however many keys it had
     emptied = tuple(f"{key}." for key, value in values.items() if value == {})
     edits = []
-    for key in dict.fromkeys([*unedited, *values]):
+    for key in unedited | values:
         if key.startswith(emptied):
             continue
-        edited, original = values.get(key, ABSENT), unedited.get(key, ABSENT)
+        edited = values.get(key, ABSENT)
+        original = unedited.get(key, ABSENT)
+        # for an emptied section, the scale has keys such as translation.protocols.blog
         if edited == {} and any(name.startswith(f"{key}.") for name in unedited):
-            # in place of the keys of a section that the other file emptied
             original = "not empty"
         if edited != original:
             edits.append(f"  {quote_bare(key)}: {quote_bare(edited)} ({scale}: {original})")
@@ -151,9 +157,10 @@ def require_named(path: Path) -> None:
     name = values["scale"]
     if name not in list_scales() or not list_edits(values, name):
         return
+    # the key `scale` itself does not count
     edits = {scale: len(list_edits(values | {"scale": scale}, scale)) for scale in list_scales()}
-    # as after an edit of only the key `scale`
     nearest = min(edits, key=edits.get)
+    # probably, only the key `scale` was edited
     if edits[nearest] < edits[name]:
         raise ValueError(
             f"{path}: scale: given {name!r}, but {edits[name]} values differ from that scale and {edits[nearest]} from "

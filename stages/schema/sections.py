@@ -25,7 +25,7 @@ QuestionTask = Literal["squad1", "squad2", "squad1_triviaqa", "squad2_triviaqa"]
 Protocol = Literal["courtois2024", "kowsher2025"]
 
 
-# Jobs multiply, and are counted one by one.
+# Every combination of the values of lists is a job, and stage `settings` counts the jobs one by one.
 LONGEST_LIST = 1000
 
 
@@ -35,7 +35,7 @@ def _make_tuple(value: object) -> object:
 
 
 def _make_distinct(values: object) -> object:
-    """Turns a YAML list of distinct values into a tuple; other values stay."""
+    """Turns a YAML list into a tuple, as `_make_tuple`; ValueError for a long list or a value named twice."""
     if isinstance(values, list):
         if len(values) > LONGEST_LIST:
             raise ValueError(f"{len(values)} values, at most {LONGEST_LIST} are allowed")
@@ -55,7 +55,7 @@ def _require_filled(values: object) -> object:
 
 
 def _check_repository(value: str) -> str:
-    """Returns a name OWNER/NAME, or a path with a slash, unchanged."""
+    """Returns the value; ValueError unless a name OWNER/NAME, or a path with a slash."""
     # The library `datasets` would take other names, such as `json`, for a file format.
     if "/" not in value or "://" in value:
         raise ValueError("not OWNER/NAME, a repository of the hub; write a folder as a path, such as ./NAME")
@@ -63,6 +63,7 @@ def _check_repository(value: str) -> str:
 
 
 def _check_workers(value: object) -> object:
+    # `isinstance` would allow true, which is an int
     if value is None or (type(value) is int and value > 0):
         return value
     if isinstance(value, str) and re.fullmatch(r"(tcp|tls|ucx)://\S+:\d+", value):
@@ -144,7 +145,7 @@ class HubRepository(Record):
     revision: str
 
     def pin_revision(self, key: str) -> Self:
-        """Returns the repository at the commit that the revision names; argument and errors as of `find_commit`."""
+        """Returns the repository at the commit that the branch or tag names now; `key` is as in `find_commit`."""
         return self.model_copy(update={"revision": commits.find_commit(self.repository, self.revision, key)})
 
 
@@ -251,7 +252,7 @@ Arm = Name | Pair[Name]
 
 
 class Analysis(Record):
-    """Levels of intervals and of losses, and comparisons beside those of every operator with `original`."""
+    """Levels of intervals and of losses, and comparisons of operators other than `original`."""
 
     confidence: Annotated[float, Field(gt=0.5, lt=1)]
     alpha: Annotated[float, Field(gt=0, lt=0.5)]

@@ -71,7 +71,8 @@ class Settings(Record):
     @model_validator(mode="before")
     @classmethod
     def _empty_tests(cls, content: Any) -> Any:
-        # So a user empties one list, such as `tasks.names`, and not five more.
+        # If a user empties `tasks.names`, `tasks` of every section in TESTS_ON_TASKS is emptied, too, so that the user
+        # edits one list instead of five. `match` works with any content, which has not been checked yet.
         emptied = []
         match content:
             case {"tasks": {"names": []}}:
@@ -122,7 +123,7 @@ class Settings(Record):
         return self.text_generated or self.tasks_generated
 
     def describe_operators(self) -> dict[str, Any]:
-        """Describes the repository's and the user's operators by name; a mistake counts in an operator of this run."""
+        """Describes all operators by name, also the user's; ValueError for a mistake in an operator of this run."""
         named = [*self.operators, *(variant.operator for variant in self.variants.values())]
         return describe_operators(Path(self.operators_file), named)
 
@@ -130,11 +131,12 @@ class Settings(Record):
         """Collects the settings that decide the model of an entry of `operators`, as a part of a job's fingerprint.
 
         Returns:
+            A dictionary with these keys:
             `operator`: the name in the code.
-            `variant`: the name in params.yaml, with all settings that are not null; only for a variant.
+            `variant`, and all settings that are not null: the name and the values in params.yaml; only for a variant.
             `operators_file`, `operators_sha256`: file and hash of the code; only for a user's own operator.
         """
-        # A change of other variants, or of the code of other operators, leaves finished jobs valid.
+        # No more settings than these: a change of another variant, for example, leaves finished jobs valid.
         settings = {"operator": name}
         if name in self.variants:
             settings = {"variant": name}
@@ -183,12 +185,13 @@ def load_settings(path: Path = PATH) -> Settings:
 
 
 def _list_keys(place: tuple) -> list[str]:
-    """Lists the keys of a section, such as ("models", "tiny"), or of the section around a place inside the section."""
+    """Lists the keys of the section at a place in params.yaml: "layers", "hidden" and so on for ("models", "tiny")."""
     record = Settings
     for part in place:
+        # a name that a user chose, such as "tiny", is no field
         if part in record.model_fields:
             kind: Any = record.model_fields[part].annotation
-            # a section may be an entry of a map or list
+            # the type of a map or list of sections is, for example, dict[Name, Model]
             for inner in (kind, *get_args(kind)):
                 if isinstance(inner, type) and issubclass(inner, Record):
                     record = inner
@@ -199,7 +202,8 @@ def _describe_problem(details: dict) -> str:
     """Formats an error of pydantic: "  pretraining.stepz: unknown key (given: 5); did you mean `steps`?"."""
     # pydantic marks a mistake in the name of a map's entry, not in its value, by `[key]` after the name
     key = ".".join(quote_bare(part) for part in details["loc"] if part != "[key]") or "the file"
-    given, kind = details["input"], details["type"]
+    given = details["input"]
+    kind = details["type"]
     if kind == "extra_forbidden":
         *place, name = details["loc"]
         hint = suggest_name(str(name), _list_keys(place)) or "; remove it or correct the spelling"
@@ -210,6 +214,7 @@ def _describe_problem(details: dict) -> str:
         # A check of several keys gets the whole section; the message of the check already has the wrong values.
         shown = "" if isinstance(given, dict) else f" (given: {quote_value(given)})"
         return f"  {key}: {details['ctx']['error']}{shown}"
+    # lists of params.yaml become tuples before this check
     if kind == "tuple_type":
         return f"  {key}: given {quote_value(given)}; input should be a list, as in [{quote_value(given)}]"
     # pydantic's own message says what is allowed

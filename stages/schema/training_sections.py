@@ -7,9 +7,9 @@ from pydantic import Field, model_validator
 
 from stages.schema.sections import Batch, Count, Name, Pair, Possibly, QuestionTask, Rate, Record, Seed, Several, Share
 
-# These operators take width from the feed-forward network, which must be at least so many times hidden + 1 wide. The
-# largest factor comes first, so that an error names the strictest demand.
-EXCEEDS = {"over_parameters_wide": 2, "over_parameters": 1, "original_narrow": 1}
+# Operators that take width from the feed-forward network, and the least width of this network, in units of hidden + 1.
+# The largest width comes first, so that an error names the strictest demand.
+LEAST_WIDTHS = {"over_parameters_wide": 2, "over_parameters": 1, "original_narrow": 1}
 
 
 def require_steps_after_warmup(warmup_steps: int, steps: int) -> None:
@@ -35,12 +35,12 @@ class Sized(Record):
 
     def find_least_width(self, operator: str) -> int:
         """Returns the least width of the feed-forward network for an operator; 0 if the operator takes no width."""
-        return EXCEEDS.get(operator, 0) * (self.hidden + 1)
+        return LEAST_WIDTHS.get(operator, 0) * (self.hidden + 1)
 
     def require_room(self, operators: Collection[str]) -> None:
         """Raises ValueError if an operator would leave the feed-forward network no width."""
-        # so that the model has as many weights as another
-        for operator in EXCEEDS:
+        # the network is narrowed so that the model has as many weights as the model of another operator
+        for operator in LEAST_WIDTHS:
             least = self.find_least_width(operator)
             if operator in operators and self.intermediate < least:
                 raise ValueError(
@@ -103,7 +103,7 @@ class Pretraining(Training):
     probes: bool
 
     @model_validator(mode="after")
-    def _check_length(self):
+    def _check_steps(self):
         if (self.steps is None) == (self.epochs is None):
             raise ValueError(f"steps: {self.steps} and epochs: {self.epochs}; give one key, and null for the other key")
         # the steps of epochs are known only when the corpus is there
@@ -141,7 +141,7 @@ class QuestionAnswering(Finetuning):
 
     @model_validator(mode="after")
     def _check_windows(self):
-        # [CLS] and two [SEP]; the longest question leaves the least room
+        # a window is [CLS], the question, [SEP], tokens of the context and [SEP]; a long question leaves the least room
         room = self.maximum_length - self.question_length - 3
         # windows begin `stride` tokens apart
         if self.stride > room:

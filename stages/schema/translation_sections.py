@@ -79,7 +79,7 @@ class SequenceTasks(Layers):
     learning_rate: Rate
 
     @model_validator(mode="after")
-    def _check_lengths(self):
+    def _check_steps_and_positions(self):
         require_steps_after_warmup(self.warmup_steps, self.steps)
         # every position has its own key, except the last, which asks for the key of another position
         if self.positions > 17:
