@@ -9,14 +9,13 @@ from stages.audit.printed import read_numbers
 
 # Losses at the last of 20 epochs in public logs of two versions of the TensorFlow tutorial "Transformer model for
 # language understanding", which the post follows. The training is the same (the accuracies are 0.3440 and 0.3441); one
-# version divides the loss by all positions, padding included, the other by the real tokens. So the ratio of the losses
-# is the share of real tokens, and the highest accuracy that the tutorial can report, because padding counts as errors.
+# version divides the loss by all positions, padding included, the other by the real tokens.
 LOSS_PER_POSITION = 0.5507
 LOSS_PER_TOKEN = 1.1786
 
 
 def check_layer() -> Findings:
-    """Check the weights of an attention layer of the blog post, and the saving."""
+    """Check the printed numbers of weights of the blog post's attention layers, and the saving."""
     table = read_numbers("hadamard_blog_results")
     dot = int(table["original", "params"])
     hadamard = int(table["hadamard", "params"])
@@ -30,38 +29,40 @@ def check_layer() -> Findings:
 
 
 def note_ceiling() -> Findings:
-    """Note the highest accuracy of the tutorial's measure, where padding counts as errors, and the share reached."""
+    """Note the highest accuracy that the tutorial can report, as padding counts as errors, and the share reached."""
     table = read_numbers("hadamard_blog_results")
-    high = float(table["original", "peak_accuracy"])
-    low = float(table["hadamard", "peak_accuracy"])
+    original = float(table["original", "peak_accuracy"])
+    hadamard = float(table["hadamard", "peak_accuracy"])
+    # The share of real tokens in all positions, which is the highest accuracy.
     share = LOSS_PER_POSITION / LOSS_PER_TOKEN
-    lost = high - low
+    lost = original - hadamard
     yield note_numbers(
         "H.CEILING",
         a_position=LOSS_PER_POSITION,
         a_token=LOSS_PER_TOKEN,
         share=100 * share,
-        high=high,
-        low=low,
-        high_share=high / share,
-        low_share=low / share,
+        high=original,
+        low=hadamard,
+        high_share=original / share,
+        low_share=hadamard / share,
         lost=lost,
         of_real=lost / share,
     )
 
 
-def compare_lengths() -> Findings:
+def note_equal_lengths() -> Findings:
     """Note the length at which a Hadamard layer has as many parameters as a dot-product layer."""
     lengths = []
+    # h is the width.
     for _, h, _, heads in SIZES.values():
-        # The solution of 2 (h^2 + h) + heads n^2 + 1 = 4 (h^2 + h), the parameters of both layers.
+        # The length n solves 2 (h^2 + h) + heads n^2 + 1 = 4 (h^2 + h), the parameters of both layers.
         length = math.sqrt((2 * (h * h + h) - 1) / heads)
         lengths.append(f"width {h}, {heads} heads: {length:.0f}")
     yield note_numbers("H.BREAKEVEN", lengths="; ".join(lengths))
 
 
 def check_weights() -> Findings:
-    """Check whether attention over parameters has the weights of the feed-forward network."""
+    """Check whether attention over parameters has as many weights as the feed-forward network."""
     feed_forward = int(read_numbers("aop_text_numbers")["aop1", "sublayer_params"])
     yield check_equal("AOP.FFN", feed_forward, 2 * 512 * 2048)
     for check, heads, pairs in (("AOP.1", 8, 1536), ("AOP.2.table", 16, 512), ("AOP.2.text", 8, 512)):
@@ -73,7 +74,7 @@ def check_training() -> Findings:
     """Check the times and the results of both variants of attention over parameters against the draft's text."""
     table = read_numbers("aop_table_parameter_attention")
     base, first, second = [table.read_row(row) for row in ("base", "aop1", "aop2")]
-    # The text says that steps take 30 % longer; times are printed in whole hours.
+    # The text says that steps take 30 % longer. Times are printed in whole hours, so each may be half an hour off.
     short = float(base["training_time"])
     long = float(first["training_time"])
     low = (long - 0.5) / (short + 0.5) - 1

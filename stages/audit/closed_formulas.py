@@ -9,23 +9,26 @@ VOCABULARY = 30522
 SIZES = {"small": (4, 512, 2048, 8), "base": (12, 768, 3072, 12)}
 
 
-def count_bert(operator: str, size: str) -> dict[str, int]:
+def count_parameters(operator: str, size: str) -> dict[str, int]:
     """Count the parameters of a BERT with `original`, `symmetric`, `pairwise` or `shared` attention by closed formula.
 
-    The parts are projections (Q, K, V of a layer, with matrices or diagonals), block (with the output projection),
-    layer, masked_lm (decoder tied to the embedding) and classifier (pooler and two labels).
+    The result is by part: projections (Q, K, V of a layer, with matrices or diagonals), block (with the output
+    projection), layer, masked_lm (whole model, decoder tied to the embedding), classifier (whole model, two labels).
     """
     layers, h, inner, heads = SIZES[size]
+    # A linear map with bias, and a layer norm.
     linear = h * h + h
     norm = 2 * h
     projections = {
         "original": 3 * linear,
         "symmetric": 2 * linear,
+        # A matrix [h / heads, h / heads] per head.
         "pairwise": 2 * linear + h * h // heads,
+        # Three diagonals.
         "shared": linear + 3 * h,
     }[operator]
     block = projections + linear
-    # The feed-forward network consists of two linear maps; a layer norm follows it, and the attention block.
+    # The feed-forward network has two linear maps. A layer norm follows the network, another the attention block.
     layer = block + 2 * h * inner + inner + h + 2 * norm
     # Rows of the embeddings: also 512 positions and 2 types.
     encoder = (VOCABULARY + 512 + 2) * h + norm + layers * layer
@@ -33,13 +36,14 @@ def count_bert(operator: str, size: str) -> dict[str, int]:
         "projections": projections,
         "block": block,
         "layer": layer,
+        # A bias per word; the classifier has a pooler.
         "masked_lm": encoder + linear + norm + VOCABULARY,
         "classifier": encoder + linear + 2 * (h + 1),
     }
 
 
-def save_percent(operator: str, size: str) -> dict[str, Fraction]:
-    """Compute the per cent of parameters that an operator saves against `original`, exactly, by part."""
-    whole = count_bert("original", size)
-    reduced = count_bert(operator, size)
+def compute_saved_percent(operator: str, size: str) -> dict[str, Fraction]:
+    """Compute the per cent of parameters that an operator saves against `original`, by part, as in count_parameters."""
+    whole = count_parameters("original", size)
+    reduced = count_parameters(operator, size)
     return {part: 100 * (1 - Fraction(reduced[part], whole[part])) for part in whole}

@@ -21,7 +21,7 @@ class Finding:
     Attributes:
         check: the identifier, such as `C.GAIN.base`.
         statement: the statement that is checked, in words.
-        verdict: NOT_CHECKABLE marks a note, which judges no printed statement, for the verdict on a claim.
+        verdict: NOT_CHECKABLE marks a note, which judges no printed statement, but is evidence for a claim.
         arithmetic: the numbers behind the verdict, in words.
         by: `arithmetic`, or `reading` if two statements were compared by eye.
     """
@@ -44,7 +44,8 @@ def read_content(name: str) -> dict:
 
 
 def make_finding(check: str, verdict: Statement, **values: object) -> Finding:
-    """Make a finding with the statement and the arithmetic in words; fractions are formatted as floats."""
+    """Make a finding with the words of statements.yaml: `C.GAIN.{size}` and `size="base"` give check `C.GAIN.base`."""
+    # Fractions have no format such as `.2f`.
     shown = {name: float(value) if isinstance(value, Fraction) else value for name, value in values.items()}
     statement, arithmetic = read_content("statements")[check]
     return Finding(
@@ -75,7 +76,7 @@ def check_statement(check: str, holds: bool, **values: object) -> Finding:
 
 
 def note_numbers(check: str, **values: object) -> Finding:
-    """Make a finding that states numbers without a verdict, for the judgement of a claim."""
+    """Make a finding that states numbers without a verdict."""
     return make_finding(check, Statement.NOT_CHECKABLE, **values)
 
 

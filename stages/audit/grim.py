@@ -13,19 +13,19 @@ from stages.evidence.verdicts import Statement, judge_printed_number
 
 
 def judge_mean(printed: str, examples: int, runs: int) -> Statement:
-    """Judge whether a printed percentage can be the mean accuracy of several runs on as many examples (the GRIM test).
+    """Judge whether a printed percentage can be the mean accuracy of runs on so many examples each (the GRIM test).
 
     HOLDS if some number of right answers rounds to `printed`, TRUNCATED if digits have to be cut off, or else FAILS.
     """
     total = examples * runs
-    # Only the neighbours of the nearest number of right answers can round to the printed digits.
-    nearest = math.floor(Fraction(printed) * total / 100)
-    candidates = range(max(0, nearest - 1), nearest + 3)
+    # Only the numbers of right answers next to the quotient can round to the printed digits.
+    below = math.floor(Fraction(printed) * total / 100)
+    candidates = range(max(0, below - 1), below + 3)
     return pick_best(judge_printed_number(printed, Fraction(100 * right, total)) for right in candidates)
 
 
 def measure_chance(examples: int, runs: int) -> float:
-    """Measure how weak the GRIM test is: the per cent of 50.00 to 100.00 that pass."""
+    """Measure how weak the GRIM test is: the per cent of the numbers 50.00, 50.01, ... 100.00 that pass."""
     verdicts = [judge_mean(f"{hundredths / 100:.2f}", examples, runs) for hundredths in range(5000, 10001)]
     return 100 * verdicts.count(Statement.HOLDS) / len(verdicts)
 
@@ -36,15 +36,15 @@ def count_examples(task: str) -> int:
 
 
 def check_courtois() -> Findings:
-    """Check whether all cells of a column of Table 3 can be means of five runs."""
+    """Check whether all scores in a column of Table 3 can be means of five runs."""
     table = read_numbers(TABLE3)
     for column in ("rte", "sst2"):
         examples = count_examples(column)
-        texts = [table[row, column] for row in ROWS]
-        passed = [text for text in texts if judge_mean(text, examples, 5) == Statement.HOLDS]
+        scores = [table[row, column] for row in ROWS]
+        passed = [score for score in scores if judge_mean(score, examples, 5) == Statement.HOLDS]
         yield check_statement(
             "C.GRIM.{column}",
-            passed == texts,
+            passed == scores,
             column=column,
             examples=examples,
             passed=len(passed),
@@ -53,15 +53,16 @@ def check_courtois() -> Findings:
 
 
 def check_kowsher() -> Findings:
-    """Check whether each score in Table 1 can be a single run, or the mean of five runs; each text once."""
+    """Check whether each score in Table 1 can be a single run, or the mean of five runs; equal scores are one check."""
     for column in ("rte", "sst2", "mrpc"):
         examples = count_examples(column)
-        places = {}
+        # The models with the score, by the printed score.
+        models = {}
         for edition, operator in product(EDITIONS, KOWSHER):
-            text = read_table(edition, "table1_glue")[f"base.{operator}", column]
-            places.setdefault(text, []).append(f"{edition} {operator}")
-        for text, who in places.items():
-            verdicts = {runs: judge_mean(text, examples, runs) for runs in range(1, 11)}
+            score = read_table(edition, "table1_glue")[f"base.{operator}", column]
+            models.setdefault(score, []).append(f"{edition} {operator}")
+        for score, who in models.items():
+            verdicts = {runs: judge_mean(score, examples, runs) for runs in range(1, 11)}
             fitting = [str(runs) for runs, verdict in verdicts.items() if verdict == Statement.HOLDS]
             verdict = pick_best((verdicts[1], verdicts[5]))
             remark = ""
@@ -73,7 +74,7 @@ def check_kowsher() -> Findings:
                 "K.GRIM.{column}.{text}",
                 verdict,
                 column=column,
-                text=text,
+                text=score,
                 who=", ".join(who),
                 examples=examples,
                 one=verdicts[1],

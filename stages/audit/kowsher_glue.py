@@ -34,7 +34,7 @@ def read_row(edition: str, operator: str) -> pd.Series:
 
 
 def check_averages() -> Findings:
-    """Check the column `average` of Table 1, by any of three definitions."""
+    """Check the column `average` of Table 1 against three definitions of an average, of which one must fit."""
     for edition, operator in product(EDITIONS, KOWSHER):
         printed = read_table(edition, "table1_glue")[f"base.{operator}", "average"]
         verdicts = []
@@ -54,7 +54,7 @@ def check_averages() -> Findings:
 
 
 def check_mean_gains() -> Findings:
-    """Check the mean gains of `shared` in the abstract, by the two definitions that fit."""
+    """Check the mean gains of `shared` in the abstract against two definitions of the mean, of which one must fit."""
     for edition, other in product(EDITIONS, GAINS):
         printed = read_table(edition, "text_and_figure_numbers")["glue", GAINS[other]]
         exact = average_columns(read_row(edition, "shared") - read_row(edition, other))
@@ -84,6 +84,7 @@ def check_task_gains() -> Findings:
         relative = 100 * (shared / reference - 1)
         verdicts = [judge_printed_number(printed, gain, word) for gain in (points, relative)]
         yield check_statement(
+            # statements.yaml has an entry for each task.
             "{edition}.TEXT." + task,
             Statement.HOLDS in verdicts,
             edition=edition,
@@ -98,7 +99,7 @@ def check_task_gains() -> Findings:
 
 
 def check_misplaced_gains() -> Findings:
-    """Check whether a gain in section 2.6 (NAACL) is exactly that of another task, and not of its own."""
+    """Check whether a gain stated for a task in section 2.6 (NAACL) is exactly the gain on another task."""
     text = read_table("K25", "text_and_figure_numbers")
     shared = read_row("K25", "shared")
     misplaced = []
@@ -106,16 +107,16 @@ def check_misplaced_gains() -> Findings:
         printed = text[f"glue.{task}", GAINS[other]]
         reference = read_row("K25", other)
         gains = shared - reference
-        exact = gains.index[gains == Fraction(printed)]
-        if task not in exact:
-            for column in exact:
-                pair = f"{float(shared[column])} - {float(reference[column])}"
-                misplaced.append(f"{printed} for {task} over {other} is {column}: {pair}")
+        columns = gains.index[gains == Fraction(printed)]
+        if task not in columns:
+            for column in columns:
+                difference = f"{float(shared[column])} - {float(reference[column])}"
+                misplaced.append(f"{printed} for {task} over {other} is {column}: {difference}")
     yield check_statement("K25.SWAP", not misplaced, misplaced="; ".join(misplaced))
 
 
 def compare_best_cells() -> Findings:
-    """Note the operator with the best cell of every column in Table 1; of a tie, the first."""
+    """Note the operator with the best score in every column of Table 1; in a tie, the first operator."""
     for edition in EDITIONS:
         rows = pd.DataFrame({operator: read_row(edition, operator) for operator in KOWSHER}, dtype=float)
         best = rows.drop("average").idxmax(axis="columns")
@@ -124,7 +125,7 @@ def compare_best_cells() -> Findings:
 
 
 def compare_sources() -> Findings:
-    """Note baseline cells of Table 1 that differ from Courtois et al.; row `standard` should copy none."""
+    """Note the baseline scores of Table 1 that are not copied from Courtois et al.; row `original` should copy none."""
     source = read_numbers(TABLE3)
     for edition in EDITIONS:
         copy = read_table(edition, "table1_glue")
@@ -134,7 +135,7 @@ def compare_sources() -> Findings:
             if source[place] != copy[place]:
                 changed.append(f"{operator} {column} {source[place]} to {copy[place]}")
         yield note_numbers("{edition}.SOURCE", edition=edition, equal=27 - len(changed), changed="; ".join(changed))
-    # By section 2.4, the row `standard` is that of Devlin et al., so no cell should repeat Courtois et al.
+    # By section 2.4, row `original`, which is printed as standard, is from Devlin et al. and not from Courtois et al.
     same = source.read_row("base.original").eq(read_row("K25", "original")).sum()
     yield check_statement("K.SOURCE.standard", same == 0, same=same)
 
@@ -143,8 +144,8 @@ def check_stale_numbers() -> Findings:
     """Check three numbers of the NAACL edition that depend on cells of Table 1 which changed since arXiv."""
     table = read_table("K25", "table1_glue")
     text = read_table("K25", "text_and_figure_numbers")
-    shared, other = [average_columns(read_row("K25", name))["all nine columns"] for name in ("shared", "pairwise")]
-    yield judge_printed("K25.STALE.t1avg", table["base.pairwise", "average"], other)
-    yield judge_printed("K25.STALE.gain089", text["glue", "gain_vs_pairwise"], shared - other)
+    shared, pairwise = [average_columns(read_row("K25", name))["all nine columns"] for name in ("shared", "pairwise")]
+    yield judge_printed("K25.STALE.t1avg", table["base.pairwise", "average"], pairwise)
+    yield judge_printed("K25.STALE.gain089", text["glue", "gain_vs_pairwise"], shared - pairwise)
     diagonal = read_table("K25", "table6_cross_domain")["row_qnli", "col_qnli.shared"]
     yield check_equal("K25.STALE.t6qnli", diagonal, table["base.shared", "qnli"])

@@ -3,7 +3,7 @@
 from fractions import Fraction
 from itertools import product
 
-from stages.audit.closed_formulas import SIZES, count_bert, save_percent
+from stages.audit.closed_formulas import SIZES, compute_saved_percent, count_parameters
 from stages.audit.findings import Findings, check_equal, check_statement, judge_printed, note_numbers
 from stages.audit.printed import EDITIONS, KOWSHER, read_table
 
@@ -19,11 +19,11 @@ def check_counts() -> Findings:
         yield check_equal(
             "{edition}.PARAM.{operator}",
             int(read_table(edition, "table4_model_parameters")[f"base.{operator}", "params"]),
-            count_bert(operator, "base")["masked_lm"],
+            count_parameters(operator, "base")["masked_lm"],
             edition=edition,
             operator=operator,
         )
-    yield note_numbers("K.PARAM.seqcls", counted=count_bert("shared", "base")["classifier"])
+    yield note_numbers("K.PARAM.seqcls", counted=count_parameters("shared", "base")["classifier"])
     table = read_table("K24", "table4_model_parameters")
     kept = table.read_value("base.shared", "params") / table.read_value("base.original", "params")
     yield judge_printed("K.PARAM.pct", table["base.shared", "saved_percent"], 100 * (1 - kept))
@@ -31,7 +31,7 @@ def check_counts() -> Findings:
 
 def check_shares() -> Findings:
     """Check the per cent of parameters that `shared` saves, as stated by Kowsher et al. (abstract, limitations)."""
-    saved = save_percent("shared", "base")
+    saved = compute_saved_percent("shared", "base")
     text = read_table("K24", "text_and_figure_numbers")
     printed = text["params", "qkv_param_reduction"]
     # The paper does not say whether biases count.
@@ -43,11 +43,11 @@ def check_shares() -> Findings:
 
 
 def check_comparison() -> Findings:
-    """Check Table 7 (NAACL): the per cent of Q, K and V that each operator saves, without biases."""
+    """Check Table 7 (NAACL): the per cent of the weights for Q, K and V that each operator saves, without biases."""
     table = read_table("K25", "table7_method_comparison")
     saved = {
         "symmetric": Fraction(100, 3),
-        # One diagonal replaces one of three matrices.
+        # One diagonal replaces one of three matrices [H, H].
         "partial_qk": Fraction(100 * (H - 1), 3 * H),
         "shared": SAVED_WITHOUT_BIASES,
     }

@@ -66,7 +66,7 @@ def read_table(edition: str, name: str) -> Numbers:
 def average_columns(cells: pd.Series) -> dict[str, Fraction]:
     """Average a row of a GLUE table by three definitions, because the papers print an average without a definition.
 
-    A reader may count both columns of MNLI, the mean, or only the first.
+    MNLI has two columns, of which a reader may count both, the mean, or only the first.
     """
     total = sum((cells[column] for column in COLUMNS), Fraction())
     matched = cells["mnli_m"]

@@ -27,7 +27,7 @@ def summarise_runs(raw: pd.DataFrame, metric: str) -> tuple[pd.Series, pd.Series
 
 
 def select_values(raw: pd.DataFrame, metric: str, size: str, condition: str | None = None) -> pd.Series:
-    """Return a metric by operator for a size; for `steps_to_loss`, the condition is the level, `loss=2.5`."""
+    """Return a metric by operator for a size; `condition` is the level, such as `loss=2.5`, for `steps_to_loss`."""
     found = select_rows(raw, metric=metric, size=size, condition=condition)
     return found.set_index("operator")["value"]
 
@@ -38,7 +38,7 @@ def rounds_to(printed: str, value: float) -> bool:
 
 
 def count_equal(printed: Numbers, exact: pd.Series, *columns: str) -> int:
-    """Count the cells of Table 3 whose printed digits the exact values give."""
+    """Count the cells in some columns of Table 3 whose exact values round to the printed digits."""
     return sum(rounds_to(printed[place], exact[place]) for place in product(ROWS, columns))
 
 
@@ -48,6 +48,7 @@ def check_scores(raw: pd.DataFrame) -> Findings:
     means, deviations = summarise_runs(raw, "score")
     equal = count_equal(table, means, *COLUMNS)
     yield check_statement("C.REL.T3", equal == 54, equal=equal)
+    # Both the means and the deviations must be equal.
     equal = min(
         count_equal(table, means, GLUE_SCORE),
         count_equal(read_numbers(TABLE3, "std"), deviations, GLUE_SCORE),
@@ -67,16 +68,16 @@ def check_copied_cells(raw: pd.DataFrame) -> Findings:
     # GLUE scores these two tasks by accuracy and F1.
     for task in ("mrpc", "qqp"):
         shown = []
-        verdicts = []
+        agreements = []
         for operator in COURTOIS:
             row = f"base.{operator}"
             place = row, task
             if table[place] == copy[place]:
-                verdicts.append(rounds_to(table[place], accuracies[place]))
+                agreements.append(rounds_to(table[place], accuracies[place]))
                 shown.append(f"{row} {table[place]}, accuracy alone {accuracies[place]:.2f}")
         yield check_statement(
             "K.METRIC.{task}",
-            all(verdicts),
+            all(agreements),
             task=task,
             name=task.upper(),
             cells="; ".join(shown),
@@ -90,6 +91,7 @@ def check_losses(raw: pd.DataFrame) -> Findings:
     base = select_values(raw, "late_loss", "base")
     small = select_values(raw, "late_loss", "small")
     gap = read_numbers(TEXT)["base.symmetric", "final_eval_loss_gap"]
+    # The text says that symmetric ends above original by the gap, and pairwise level with original.
     above = rounds_to(gap, base["symmetric"] - base["original"])
     level_with = rounds_to("0.0", base["pairwise"] - base["original"])
     yield check_statement("C.REL.FINAL.base", above and level_with, **base)
@@ -127,7 +129,8 @@ def check_checkpoints(raw: pd.DataFrame) -> Findings:
     yield check_statement("C.REL.CONSISTENT", behind.empty, steps=shown)
     drops = 100 * select_values(raw, "summed_drops", "base")
     yield check_statement("C.REL.SMOOTH", drops["pairwise"] < drops["original"], **drops)
-    # The last checkpoint is the model of the main study, and seed 1 of the main study is the seed of all checkpoints.
+    # The last checkpoint is the model of the main study, where seed 1 is the seed of all checkpoints. So one model was
+    # fine-tuned twice with one seed.
     finetuned = select_rows(raw, stage="finetuning", metric="score", evaluated_on=GLUE_SCORE, size="base")
     again = 100 * select_rows(finetuned, finetuning_seed=1).set_index("operator")["value"]
     once = scores.iloc[-1]

@@ -49,17 +49,19 @@ PARTS = (
 
 
 def name_facts(frame: pd.DataFrame) -> pd.Series:
-    """Name the fact behind every check: checks that hold or fail for the same reason share a fact.
+    """Name the fact of every check: checks that hold or fail for the same reason share a fact, named after a check.
 
-    Facts are listed in checks.yaml, or are the first of the checks with equal words and verdict, as in both editions.
+    Facts are listed in checks.yaml. Checks with equal words and verdict, as in both editions, are a fact, too.
     """
     listed = read_content("checks")["facts"]
+    # The first check with the same words and verdict.
     first = frame.groupby(["statement", "verdict", "arithmetic"], sort=False)["check"].transform("first")
-    return frame["check"].map(listed).fillna(first.map(listed)).fillna(first)
+    facts = frame["check"].map(listed).fillna(first.map(listed))
+    return facts.fillna(first)
 
 
 def make_checks(raw: pd.DataFrame) -> pd.DataFrame:
-    """Make all checks, texts sorted by source, from measurements of the results that Courtois et al. released."""
+    """Make the table of all checks, sorted by source; `raw` measures the results that Courtois et al. released."""
     findings = []
     for entry in read_content("checks")["readings"]:
         verdict = Statement[entry["verdict"]]
