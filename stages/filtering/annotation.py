@@ -20,11 +20,9 @@ from stages.records.records import Metadata, read_address, read_content
 # bytes; a line with fewer bytes is short. OSCAR's documentation says 400, but OSCAR's records follow 100: these rules
 # give the annotations of the 63 real records of OSCAR 22.01 that the tests read.
 SHORT = 100
-# largest share of short lines, and of characters that are not letters, without a warning
-MOST = 0.5
 
 # by a part of the reason in an error of KenLM
-REMEDIES = {
+KENLM_REMEDIES = {
     "has order": "give a model of a lower order",
     "missing <s>": "give a model with sentence markers, as `lmplz` makes",
 }
@@ -33,22 +31,22 @@ REMEDIES = {
 def find_quality_warnings(text: str) -> tuple[str, ...]:
     """Returns a text's quality warnings by the rules of OSCAR's producer (oscar-project/ungoliant, src/transformers).
 
-    `tiny`: fewer than 5 lines. `short_sentences`: most lines are short. `header`, `footer`: most of the first or last
-    fifth of the lines are short. `noisy`: fewer than half of the characters are letters. "A short line." gives ("tiny",
-    "short_sentences").
+    A line of fewer than 100 bytes is short. `tiny`: fewer than 5 lines. `short_sentences`: most lines are short.
+    `header`, `footer`: most of the first or last fifth of the lines are short. `noisy`: fewer than half of the
+    characters are letters. "A short line." gives ("tiny", "short_sentences").
     """
-    short = [len(line.encode()) < SHORT for line in text.split("\n")]
-    lines = len(short)
-    # lines of the header, and lines of the footer
-    edge = int(lines * 0.2)
+    is_short = [len(line.encode()) < SHORT for line in text.split("\n")]
+    lines = len(is_short)
+    # number of lines in the header, and in the footer; 0 for a `tiny` text
+    fifth = int(lines * 0.2)
     letters = sum(map(str.isalpha, text))
     warnings = {
         "tiny": lines < 5,
-        "short_sentences": sum(short) > MOST * lines,
-        "header": sum(short[:edge]) > MOST * edge,
-        "footer": sum(short[lines - edge :]) > MOST * edge,
-        # line feeds are characters, too
-        "noisy": letters < (1 - MOST) * len(text),
+        "short_sentences": sum(is_short) > lines / 2,
+        "header": sum(is_short[:fifth]) > fifth / 2,
+        "footer": sum(is_short[lines - fifth :]) > fifth / 2,
+        # the length counts line feeds and spaces, too
+        "noisy": letters < len(text) / 2,
     }
     return tuple(name for name, applies in warnings.items() if applies)
 
@@ -73,12 +71,13 @@ def load_kenlm(path: Path):
     try:
         return kenlm.Model(str(path))
     except (OSError, RuntimeError, UnicodeError) as error:
-        # before the reason stands the place in KenLM's code, after two spaces advice to who compiles KenLM
-        around = r"^.*? threw \w+(?: because `.*?')?\. |  .*|[. ]*Byte: \d+.*"
-        reason = re.sub(around, "", str(error).removeprefix(f"Cannot read model '{path}' ("))
+        # "Cannot read model 'x.arpa' (lm/read_arpa.cc:65 in ... threw FormatLoadException. not \data\. Byte: 6)" gives
+        # "not \data\". Two spaces begin advice for compiling KenLM, which is left out, too.
+        not_reason = r"^.*? threw \w+(?: because `.*?')?\. |  .*|[. ]*Byte: \d+.*"
+        reason = re.sub(not_reason, "", str(error).removeprefix(f"Cannot read model '{path}' ("))
         remedy = "fetch the file again"
-        for words, other_remedy in REMEDIES.items():
-            if words in reason:
+        for part_of_reason, other_remedy in KENLM_REMEDIES.items():
+            if part_of_reason in reason:
                 remedy = other_remedy
         raise ValueError(
             f"filtering.annotation.kenlm_model: {path}: KenLM cannot read the model: {show_controls(reason):.200}; "
@@ -115,7 +114,7 @@ class Annotator:
     of find_quality_warnings.
 
     Attributes:
-        unknown: the number of documents so far whose metadata stayed unknown, by name of the metadata.
+        unknown: the number of documents so far with unknown metadata, by name of the metadata.
         lookups: the number of addresses so far that were `looked_up` in the blocklists, and that were `found`.
     """
 
@@ -127,8 +126,8 @@ class Annotator:
         self._quality_rules = quality_rules
 
     def __call__(self, line: bytes, metadata: Metadata) -> Metadata:
-        """Returns the metadata of a record with all that can be added. ValueError if text or address cannot be read."""
-        # without any source, the record need not be decoded again
+        """Adds missing metadata to the metadata of the record `line`. ValueError if text or address cannot be read."""
+        # without any source, nothing can be added, so the text is not read
         if not (self._blocklist or self._model or self._quality_rules):
             self.unknown.update(list_missing(metadata))
             return metadata
@@ -142,7 +141,10 @@ class Annotator:
         return metadata
 
     def _compute(self, name: str, text: str, line: bytes) -> tuple[str, ...] | float | None:
-        """Computes the metadata of this name; None without a source, or for `categories` without an address."""
+        """Computes `categories`, `harmful_pp` or `quality_warnings`, by `name`; None without a source or an address.
+
+        `line` is the record with the text.
+        """
         if name == "categories" and self._blocklist:
             address = read_address(line)
             if address is None:

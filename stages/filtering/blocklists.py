@@ -50,6 +50,7 @@ def find_lists(root: Path) -> dict[str, list[Path]]:
     categories = {}
     for folder in sorted(root.glob("[!.]*/")):
         files = []
+        # domains, domains.zst, domains.gz, urls, ...
         for name, suffix in product(LISTS, ("", *reading.DECOMPRESSION)):
             file = folder / f"{name}{suffix}"
             require_target(file)
@@ -91,10 +92,12 @@ def compile_lists(argument: dict, folder: Path) -> dict:
     hashes = []
     rejected = {"no_entries": 0, "first_no_entries": []}
     for category, files in categories.items():
+        # the first list, mostly `domains`, must have an entry
         entries = chain.from_iterable(_read_entries(file, rejected, required=file == files[0]) for file in files)
-        found = np.unique(np.fromiter(map(_hash_entry, entries), dtype=np.uint64))
-        counts[category] = len(found)
-        hashes.append(found)
+        category_hashes = np.unique(np.fromiter(map(_hash_entry, entries), dtype=np.uint64))
+        counts[category] = len(category_hashes)
+        hashes.append(category_hashes)
+    # the category of each hash: 2 entries of the first and 3 of the second category give 0 0 1 1 1
     numbers = np.repeat(np.arange(len(categories), dtype=np.uint8), list(counts.values()))
     all_hashes = np.concatenate(hashes)
     order = np.argsort(all_hashes, kind="stable")
@@ -134,8 +137,8 @@ def list_forms(address: str) -> Iterator[str]:
     yield host
     # an IP address has no parent domains
     if not _is_ip(host):
-        # All labels of a very long host would take quadratic time. A name has 253 characters at most (RFC 1035, section
-        # 2.3.4, less the two that are not written), here with a dot before.
+        # A name has at most 253 characters (RFC 1035, section 2.3.4), so no list has a longer parent domain. Only the
+        # last 253 characters and the dot before them are used: all labels of a very long host would take too long.
         labels = host[-254:].split(".")
         for start in range(1, len(labels) - 1):
             yield ".".join(labels[start:])
@@ -172,15 +175,17 @@ def _is_ip(host: str) -> bool:
 
 
 def _read_entries(path: Path, rejected: dict, required: bool) -> Iterator[str]:
-    """Yields the normalised entries of a list, and counts other lines in `rejected`."""
+    """Yields the normalised entries of a list, and counts other lines in `rejected`, as `compile_lists` returns."""
     is_empty = True
     for number, line in enumerate(reading.read_texts(path), start=1):
         written = line.strip()
         # a comment begins a line or follows a space; any other `#` begins the fragment of an address
-        bare = CELL.sub(r"\2", re.split(r"(?:^|\s)#", written)[0].strip())
+        uncommented = re.split(r"(?:^|\s)#", written)[0]
+        # without quotation marks
+        bare = CELL.sub(r"\2", uncommented.strip())
         if not bare:
             continue
-        entry = _read_entry(bare)
+        entry = _normalise_entry(bare)
         if entry:
             is_empty = False
             yield entry
@@ -189,14 +194,14 @@ def _read_entries(path: Path, rejected: dict, required: bool) -> Iterator[str]:
         # the record of the run quotes the first five
         if rejected["no_entries"] <= 5:
             rejected["first_no_entries"].append(f"{path}, line {number}: {quote_value(written)}")
-    # only domains, because UT1 has categories whose `urls` are empty
+    # not required of `urls` beside `domains`, because some categories of UT1 have empty `urls`
     if required and is_empty:
         raise ValueError(f"{path}: no entry, such as bad.org or bad.org/page; fetch the list again, or delete the file")
 
 
-def _read_entry(line: str) -> str:
+def _normalise_entry(line: str) -> str:
     """Normalises a line: "0.0.0.0 *.A.org" gives "a.org", "a.org/b?c" gives "a.org/b"; no entry gives ""."""
-    # "a.org/*" is the site "a.org"; "a.org/b/*" is dropped, because no prefix of a path is looked up
+    # "a.org/*" is the site "a.org"; "a.org/b/*" is no entry, because only whole paths are looked up
     host, path = normalise_address(PREFIX.sub("", line.removesuffix("/*")))
     if path and line.endswith("/*"):
         return ""

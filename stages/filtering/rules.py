@@ -26,24 +26,25 @@ def select_rules(settings: Filtering) -> dict:
 
 
 def make_reason_finder(rules: Mapping[str, Any]) -> Callable[[Metadata], tuple[Reason, ...]]:
-    """Makes the function that returns the reasons for which a document is dropped, () for a document that passes.
+    """Makes the function that returns the reasons to drop a document, () for a document that passes.
 
-    A reason is a pair (rule, detail), in this order of rules:
+    `rules` are the settings of `select_rules`. A reason is a pair (rule, detail), in this order of rules:
     - ("categories", an excluded category)
     - ("harmful_pp", `low`, `high` or `missing`); a perplexity on a bound is out of bounds, and 0 is missing
     - ("quality_warnings", a warning, or `other` for an unknown warning)
     """
-    spellings = {}
+    # {"adult": "adult", "porn": "adult"}: `porn` is a second name of the category `adult`
+    category_by_name = {}
     for category in rules["excluded_categories"]:
-        for spelling in ALIASES.get(category, (category,)):
-            spellings[spelling] = category
+        for name in ALIASES.get(category, (category,)):
+            category_by_name[name] = category
 
     # few combinations occur, so each is worked out once
     @lru_cache(maxsize=1 << 14)
     def combine_reasons(
         categories: tuple[str, ...], level: str | None, warnings: tuple[str, ...]
     ) -> tuple[Reason, ...]:
-        found = [("categories", spellings[name]) for name in categories if name in spellings]
+        found = [("categories", category_by_name[name]) for name in categories if name in category_by_name]
         if level:
             found.append(("harmful_pp", level))
         if rules["quality_warnings"] == "drop":
@@ -61,7 +62,11 @@ def make_reason_finder(rules: Mapping[str, Any]) -> Callable[[Metadata], tuple[R
 
 
 def find_level(perplexity: float | None, rules: Mapping[str, Any]) -> str | None:
-    """Returns the reason to drop a document by perplexity: `low`, `high` or `missing`; None lets the document pass."""
+    """Returns the reason to drop a document by perplexity: `low`, `high` or `missing`; None lets the document pass.
+
+    `rules` has the bounds `harmful_pp`, such as {"above": 5, "below": 100}, and `missing_harmful_pp`.
+    """
+    # a perplexity of 0 counts as missing
     if not perplexity:
         return "missing" if rules["missing_harmful_pp"] == "drop" else None
     if perplexity <= rules["harmful_pp"]["above"]:

@@ -23,9 +23,10 @@ def place_kept(shards: list[Path], results: jobs.Results, folder: Path, settings
         target = folder / shard.name
         size = 0
         if len(kept) == passing:
-            # all, or none passed: the file of the job gets a second name, without a copy
+            # nothing is left out, so the file of the job gets a second name, without a copy
             link_file(job_folder / PASSED, target)
             _, size = result["passed"]
+        # documents passed; if no document was chosen, there is no file
         elif len(kept):
             size = copy_kept(job_folder / PASSED, target, kept)
         yield from make_shard_rows(shard.name, result, (len(kept), size))
@@ -56,11 +57,12 @@ def sample_numbers(total: int, count: int, seed: int) -> np.ndarray:
     Memory grows with `count`, not `total`, unless more than half are drawn. 3 of 10 with seed 0: [5, 6, 8].
     """
     random = np.random.default_rng(seed)
-    # of a large share the rest is drawn: the fewer numbers are drawn, the fewer are drawn twice
+    # to choose 9 of 10, the number that is left out is drawn: few draws seldom repeat a number
     needed = min(count, total - count)
     drawn = np.array([], dtype=np.int64)
     while len(drawn) < needed:
         more = random.integers(total, size=needed - len(drawn))
+        # sorted, each number once
         drawn = np.union1d(drawn, more)
     if needed < count:
         return np.setdiff1d(np.arange(total), drawn, assume_unique=True)
@@ -68,7 +70,7 @@ def sample_numbers(total: int, count: int, seed: int) -> np.ndarray:
 
 
 def copy_kept(passed: Path, target: Path, kept: Iterable[int]) -> int:
-    """Copies the lines of the kept documents of a shard; returns the copied bytes, without line feeds."""
+    """Copies the lines with the numbers `kept`, from 0, of a shard; returns the copied bytes, without line feeds."""
     size = 0
     numbers = set(kept)
     with reading.open_zstd_writer(target, LEVEL) as file:
@@ -85,10 +87,11 @@ def make_shard_rows(shard: str, result: dict, kept_counts: tuple[int, int]) -> I
     `kept_counts` are the numbers of kept documents and bytes.
     """
     passed = result["passed"]
+    # each row: fate, rule, reason, documents, bytes, all_documents, all_bytes
     rows = result["rows"]
-    # documents and bytes under the first reason only, so that each document is counted once
-    read = np.sum([passed, *(row[3:5] for row in rows)], axis=0)
-    fates = {"in": read, "kept": kept_counts, "not_selected": np.subtract(passed, kept_counts)}
+    # `documents` and `bytes` count a dropped document once, under the first reason
+    total = np.sum([passed, *(row[3:5] for row in rows)], axis=0)
+    fates = {"in": total, "kept": kept_counts, "not_selected": np.subtract(passed, kept_counts)}
     for fate, counts in fates.items():
         yield shard, fate, "", "", *counts, *counts
     for row in rows:

@@ -40,7 +40,7 @@ def filter_shard(argument: dict, folder: Path) -> dict:
     """
     find_reasons = make_reason_finder(argument["rules"])
     annotate = Annotator(**argument["annotation"])
-    # [documents, bytes] by reasons; None stands for malformed lines
+    # [documents, bytes] by reasons: () stands for documents that pass, None for malformed lines
     counts_by_reasons = defaultdict(lambda: [0, 0])
     with (
         make_temporary_sibling(folder / PASSED) as path,
@@ -58,6 +58,7 @@ def filter_shard(argument: dict, folder: Path) -> dict:
             if isinstance(metadata_or_error, ValueError):
                 malformed.writerow([argument["shard"], number, metadata_or_error])
                 reasons = None
+            # the text is blank
             elif metadata_or_error is None:
                 reasons = EMPTY
             else:
@@ -71,30 +72,35 @@ def filter_shard(argument: dict, folder: Path) -> dict:
     passed_counts = counts_by_reasons.pop((), [0, 0])
     return {
         "passed": passed_counts,
-        "rows": _sum_fates(counts_by_reasons),
+        "rows": _make_ledger_rows(counts_by_reasons),
         "unknown": annotate.unknown,
         "lookups": annotate.lookups,
     }
 
 
 def _read_documents(shard: Path) -> Iterator[tuple[memoryview, MetadataOrError]]:
-    """Yields the line of each document, without line feed, and the metadata, or the error of an unsound line."""
+    """Yields each line, without line feed, with the metadata; None for blank text, an error for an unsound line."""
     for block in reading.read_line_blocks(shard):
         codes = np.frombuffer(block, dtype=np.uint8)
         feeds = np.flatnonzero(codes == ord("\n"))
         starts = np.insert(feeds + 1, 0, 0)
         ends = np.append(feeds, len(block))
         found = read_metadata_of_block(block, starts, ends)
-        # copying each line would cost time
-        lines = memoryview(block)
+        # slices of a memoryview copy nothing, which saves time
+        view = memoryview(block)
         for start, end, metadata_or_error in zip(starts.tolist(), ends.tolist(), found, strict=True):
-            yield lines[start:end], metadata_or_error
+            yield view[start:end], metadata_or_error
 
 
-def _sum_fates(fates: dict[tuple | None, list[int]]) -> list[list]:
-    """Sums [documents, bytes] by reasons, None for malformed lines, to sorted rows of the ledger."""
+def _make_ledger_rows(counts_by_reasons: dict[tuple | None, list[int]]) -> list[list]:
+    """Makes rows of the ledger from [documents, bytes] by the reasons to drop documents; None for malformed lines.
+
+    {(("text", "empty"),): [2, 30]} gives [["dropped", "text", "empty", 2, 30, 2, 30]].
+    """
+    # four numbers by row: documents and bytes under the first reason, documents and bytes under every reason
     sums = defaultdict(lambda: np.zeros(4, dtype=np.int64))
-    for reasons, counts in fates.items():
+    for reasons, counts in counts_by_reasons.items():
+        # fate, rule and reason
         keys = [("malformed", "", "")]
         if reasons is not None:
             keys = [("dropped", *reason) for reason in reasons]

@@ -65,7 +65,7 @@ def build_filtered(corpus: Path, folder: Path, settings: Filtering, workers: job
     """
     shards = reading.list_shards(corpus)
     rules = select_rules(settings)
-    annotator_arguments, inputs, lists = _prepare_annotation(settings, workers)
+    annotator_arguments, inputs, blocklists = _prepare_annotation(settings, workers)
     work = []
     for shard in shards:
         argument = {"shard": str(shard), "rules": rules, "annotation": annotator_arguments}
@@ -77,6 +77,7 @@ def build_filtered(corpus: Path, folder: Path, settings: Filtering, workers: job
     total = ledger[ledger["shard"] == TOTAL]
     fates = ("in", "kept", "not_selected", "dropped", "malformed")
     counts = total.groupby("fate")["documents"].sum().reindex(fates, fill_value=0)
+    # the rule `text` drops documents without text
     counts["empty"] = total.loc[total["rule"] == "text", "documents"].sum()
     print(
         f"filtering: {counts['in']} documents: {counts['kept']} kept, {counts['not_selected']} not selected, "
@@ -86,19 +87,22 @@ def build_filtered(corpus: Path, folder: Path, settings: Filtering, workers: job
     if counts["empty"]:
         print(f"filtering: {OF_JSON}")
     _check_counts(total, counts, folder / MALFORMED, settings)
-    unknown = _report_metadata(total, results, lists, settings)
-    return {"unknown": unknown, "blocklists": lists}
+    unknown = _report_metadata(total, results, blocklists, settings)
+    return {"unknown": unknown, "blocklists": blocklists}
 
 
 def _report_metadata(
     total: pd.DataFrame,
     results: jobs.Results,
-    lists: dict,
+    blocklists: dict,
     settings: Filtering,
 ) -> dict[str, int]:
-    """Prints which metadata were found; returns the number of documents with unknown metadata, by rule."""
-    if lists:
-        entries = sum(lists["entries"].values())
+    """Prints which metadata were found; returns the number of documents with unknown metadata, by rule.
+
+    `total` are the ledger's sums over all shards, `results` of `filter_shard`, and `blocklists` of `compile_lists`.
+    """
+    if blocklists:
+        entries = sum(blocklists["entries"].values())
         lookups = pd.DataFrame([result["lookups"] for _, result in results]).sum()
         print(
             f"filtering: the blocklists have {entries} entries; {lookups['found']} of {lookups['looked_up']} "
@@ -106,19 +110,19 @@ def _report_metadata(
         )
     unknown = pd.DataFrame([result["unknown"] for _, result in results]).sum().to_dict()
     for name, remedy in REMEDIES.items():
-        # a rule never passes over documents in silence
+        # the user learns that the rule could not judge all documents
         if unknown[name]:
             print(f"filtering: the {name} of {unknown[name]} documents are unknown (filtering.annotation.{remedy})")
     found = set(total.loc[total["rule"] == "categories", "reason"])
     absent = [name for name in settings.excluded_categories if name not in found]
-    # such as a misspelt category
+    # a name may be misspelt
     if absent and not unknown["categories"]:
         print(show_controls(f"filtering: no document is of filtering.excluded_categories {', '.join(absent)}"))
     return unknown
 
 
 def _prepare_annotation(settings: Filtering, workers: jobs.Workers) -> tuple[dict, tuple[Path, ...], dict]:
-    """Returns the arguments of the annotator, the files on which annotations depend, and entries of the blocklists."""
+    """Returns the arguments of Annotator, the files on which annotations depend, and the result of `compile_lists`."""
     annotation = settings.annotation
     annotator_arguments = annotation.model_dump()
     inputs = ()
@@ -136,9 +140,9 @@ def _prepare_annotation(settings: Filtering, workers: jobs.Workers) -> tuple[dic
 
 
 def _compile_blocklists(root: Path, settings: Filtering, workers: jobs.Workers) -> tuple[Path, tuple[Path, ...], dict]:
-    """Returns the folder of the compiled blocklists, the files of the lists in `root`, and entries of the blocklists.
+    """Compiles the blocklists in `root`; ValueError if an excluded category has no list under any of its names.
 
-    ValueError if an excluded category has no list under any name of the category.
+    Returns the folder of the compiled blocklists, the files of the lists, and the result of `compile_lists`.
     """
     lists = find_lists(root)
     missing = []
@@ -162,15 +166,15 @@ def _compile_blocklists(root: Path, settings: Filtering, workers: jobs.Workers) 
 
 
 def _gather_malformed(results: jobs.Results, origins_by_shard: dict[str, list[origins.Origin]], target: Path) -> None:
-    """Joins the malformed.csv of all jobs, and names each line by the place in the source, if known."""
+    """Joins the malformed.csv of all jobs; the file and line of the source, if known, replace shard and line."""
     with make_temporary_sibling(target) as temporary, temporary.open("w", encoding="utf-8", newline="") as file:
         writer = csv.writer(file, lineterminator="\n")
         writer.writerow(("file", "line", "reason"))
         for folder, _ in results:
             with (folder / MALFORMED).open(encoding="utf-8", newline="") as part:
                 for shard, line, reason in csv.reader(part):
-                    known = origins_by_shard.get(Path(shard).name, [])
-                    place = origins.locate_line(int(line), known) or (shard, line)
+                    origins_of_shard = origins_by_shard.get(Path(shard).name, [])
+                    place = origins.locate_line(int(line), origins_of_shard) or (shard, line)
                     writer.writerow((*place, reason))
 
 
@@ -180,7 +184,10 @@ def _check_counts(
     malformed: Path,
     settings: Filtering,
 ) -> None:
-    """Raises a ValueError for too many malformed lines, no kept document, or no perplexity at all."""
+    """Raises a ValueError for too many malformed lines, no kept document, or no perplexity at all.
+
+    `total` are the ledger's sums over all shards, and `counts` the numbers of documents by fate.
+    """
     share = settings.malformed_share
     if counts["malformed"] > share * counts["in"]:
         examples = ""
@@ -194,6 +201,7 @@ def _check_counts(
             f"The first of them:{examples}"
         )
     unscored = total.loc[total["reason"] == "missing", "all_documents"].sum()
+    # as many as all sound documents with a text
     if 0 < unscored == counts["in"] - counts["malformed"] - counts["empty"]:
         raise ValueError(
             f"all {unscored} documents lack a harmful_pp score and are dropped; name a KenLM model in "
