@@ -22,8 +22,8 @@ class WordMemory:
     """Encodes parts of documents as streams of ids, and remembers the ids of words.
 
     BERT's normalizer and pre-tokenizer look at no character across a space or beside punctuation, so the ids of a text
-    are those of its words in turn. A tokenizer of another kind encodes whole texts. `encode_special_tokens` of the
-    tokenizer must be true: special tokens in a text are words.
+    are the ids of the words, one word after another. A tokenizer of another kind encodes whole texts.
+    `encode_special_tokens` of the tokenizer must be true: special tokens in a text are words.
     """
 
     def __init__(self, tokenizer: Tokenizer):
@@ -33,12 +33,13 @@ class WordMemory:
         self._forget()
 
     def _forget(self) -> None:
+        """Empties the memory, except for [CLS] and [SEP], which count as the words 0 and 1."""
         special = [self._tokenizer.token_to_id(token) for token in ("[CLS]", "[SEP]")]
-        # [CLS] and [SEP] are numbers 0 and 1; a new word gets the next number
+        # number of each word; the look-up of a new word gives the next number
         self._numbers = defaultdict(count(2).__next__)
         self._characters = 0
         self._ids = np.array(special, dtype=ITEM)
-        # for each number: place of the first id, number of ids, letters, letters in unknown words
+        # for each word: place of the first id in `_ids`, number of ids, letters, letters in unknown words
         self._table = np.array([[0, 1, 0, 0], [1, 1, 0, 0]], dtype=np.int32)
 
     def encode(self, batch: list[Part]) -> tuple[np.ndarray, int, int]:
@@ -52,23 +53,28 @@ class WordMemory:
         if self._characters > MEMORY:
             self._forget()
         known = len(self._numbers)
+        # numbers of the words of all parts: 0 is [CLS], 1 is [SEP]
         numbers = array("q")
         for part in batch:
             if part.begins:
                 numbers.append(0)
+            # `_numbers` gives new words the next numbers
             numbers.extend(map(self._numbers.__getitem__, self._split(part.text)))
             if part.ends:
                 numbers.append(1)
-        new = list(islice(self._numbers, known, None))
-        if new:
-            self._learn(new)
+        new_words = list(islice(self._numbers, known, None))
+        if new_words:
+            self._learn(new_words)
         firsts, lengths, letters, unknown_letters = self._table[np.array(numbers)].T
         ends = np.cumsum(lengths)
-        # words of 2 and 3 ids at places 7 and 20 give 7 8 20 21 22
-        places = np.arange(ends[-1]) + np.repeat(firsts - ends + lengths, lengths)
+        # from the place of a word's ids in the stream to the place in `_ids`
+        shifts = firsts - ends + lengths
+        # words of 2 and 3 ids from places 7 and 20 on give 7 8 20 21 22
+        places = np.arange(ends[-1]) + np.repeat(shifts, lengths)
         return self._ids[places], int(letters.sum()), int(unknown_letters.sum())
 
     def _split(self, text: str) -> list[str]:
+        """Splits "So, no" into "So", ",", "" (no ids) and "no"; a text for another kind of tokenizer stays whole."""
         if not self._by_words:
             return [text]
         for mark in PUNCTUATION:
@@ -77,13 +83,13 @@ class WordMemory:
 
     def _learn(self, words: list[str]) -> None:
         """Encodes new words, in the order of their numbers, and adds their ids and counts to the memory."""
-        # a tokenizer of another kind encodes whole texts, which count as words here
+        # several words are encoded as one text, for speed; for another kind of tokenizer, a whole text counts as a word
         words_per_text = GROUP if self._by_words else 1
         texts = [" ".join(words[i : i + words_per_text]) for i in range(0, len(words), words_per_text)]
         encodings = self._tokenizer.encode_batch(texts, add_special_tokens=False)
         ids = np.concatenate([np.array(encoding.ids, dtype=ITEM) for encoding in encodings])
         offsets = np.concatenate([np.array(encoding.offsets).reshape(-1, 2) for encoding in encodings])
-        # all places below count characters, as if the texts stood in a row with a space between two texts
+        # begins and ends count characters, as if all texts were joined by spaces
         text_begins = np.cumsum([0, *(len(text) + 1 for text in texts[:-1])])
         word_ends = np.cumsum([len(word) + 1 for word in words])
         id_begins = offsets[:, 0] + np.repeat(text_begins, [len(encoding) for encoding in encodings])
@@ -92,7 +98,7 @@ class WordMemory:
         ids_per_word = np.bincount(word_of_id, minlength=len(words))
         unknown_letters_of_id = (offsets[:, 1] - offsets[:, 0]) * (ids == self._unknown)
         unknown_letters = np.bincount(word_of_id, unknown_letters_of_id, minlength=len(words))
-        # a whole text contains white space, which is not counted
+        # without the white space of a whole text that counts as a word
         letters = [len("".join(word.split())) for word in words]
         first_places = len(self._ids) + np.cumsum(ids_per_word) - ids_per_word
         # the columns of the table, as in `_forget`
@@ -103,7 +109,7 @@ class WordMemory:
 
 
 def splits_at_spaces(tokenizer: Tokenizer) -> bool:
-    """Whether the ids of a text are those of its words: a tokenizer of BERT's kind without added words."""
+    """Whether every word is encoded by itself: the tokenizer is of BERT's kind, and no words were added."""
     return (
         isinstance(tokenizer.normalizer, normalizers.BertNormalizer)
         and isinstance(tokenizer.pre_tokenizer, pre_tokenizers.BertPreTokenizer)

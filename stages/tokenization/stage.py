@@ -94,7 +94,7 @@ def _check_unknown(totals: Counter, source: str) -> None:
     if max(share, share_of_letters) <= LARGEST_UNKNOWN_SHARE:
         return
     remedy = "name a vocabulary of the documents' language, or null to train one"
-    # rare characters make short words unknown
+    # unknown words of more than 50 letters on average come from missing spaces, shorter words from rare characters
     if totals["unknown_characters"] > totals["unknown_tokens"] * vocabulary.LONGEST_WORD / 2:
         remedy = (
             f"BERT takes a run of more than {vocabulary.LONGEST_WORD} letters for one unknown word; put spaces between "
@@ -162,8 +162,11 @@ def choose_tokenizer(
 def _tokenize_shards(
     shards: list[Path], documents: list[int], tokenizer_file: Path, settings: Tokenization, workers: jobs.Workers
 ) -> jobs.Results:
-    """Tokenizes every shard in a job; returns for each the folder and {split: {name of a count: number}}."""
-    # whether incomplete sequences are dropped per batch, as by the authors' code, or only at the end of a split
+    """Tokenizes every shard in a job; returns for each the folder and {split: {name of a count: number}}.
+
+    `documents` are the numbers of documents in the shards, by the ledger.
+    """
+    # incomplete sequences are dropped per batch, as by the authors' code, or only at the end of a split (None)
     drop_to_multiple = settings.sequence_length if settings.partial_blocks == "drop_per_batch" else None
     held_out = hold_out(documents, settings.validation_documents, settings.seed)
     work = []
@@ -187,7 +190,7 @@ def _tokenize_shards(
 
 
 def hold_out(documents: list[int], count: int, seed: int) -> list[list[int]]:
-    """Draws `count` documents of the validation set, without replacement, from all shards.
+    """Draws `count` documents of the validation set, without replacement, from shards of so many `documents`.
 
     Returns for each shard the sorted numbers of the drawn documents, counted from 0 within the shard: 3 of 5 and 3
     documents with seed 0 are [[4], [0, 2]]. ValueError if no document would be left for training.

@@ -85,6 +85,7 @@ def shorten_file(file: BinaryIO, tokens: int) -> int:
 
     A file of 1,000 ids with `tokens` = 128 keeps 896 ids, and 104 are removed.
     """
+    # the file was just written, so the position is the end
     extra = file.tell() % (tokens * ITEM.itemsize)
     file.seek(-extra, os.SEEK_CUR)
     file.truncate()
@@ -97,13 +98,14 @@ def read_batches(shard: Path, validation: set[int]) -> Iterator[tuple[str, list[
     A batch ends after about a million characters, and after every 1,000th document of a split. `validation` are the
     numbers (from 0) of held-out documents.
     """
-    # after every 1,000th document, `tokenize_shard` may shorten the file, so a batch must end there
+    # parts of the next batch of each split, and their characters
     waiting: dict[str, list[Part]] = {split: [] for split in SPLITS}
     sizes = dict.fromkeys(SPLITS, 0)
     documents = dict.fromkeys(SPLITS, 0)
     for number, line in enumerate(reading.read_lines(shard)):
         split = "validation" if number in validation else "train"
         documents[split] += 1
+        # after every 1,000th document, `tokenize_shard` may shorten the file, so a batch must end there
         drop_is_due = documents[split] % DROP_EVERY == 0
         for part in cut_parts(read_content(line)):
             waiting[split].append(part)

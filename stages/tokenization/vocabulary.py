@@ -55,6 +55,7 @@ def train_tokenizer(shards: list[Path], size: int) -> Tokenizer:
     # The library numbers continuing characters in the order of a hash table, which differs between processes and
     # decides between pairs of equal frequency. So all characters are passed as special tokens, in a fixed order.
     alphabet = [*SPECIAL, *characters]
+    # "##a" is the letter "a" inside of a word
     alphabet += [PREFIX + character for character in continuing]
     learner = _make_lower_case_tokenizer(models.WordPiece(unk_token="[UNK]"))
     trainer = trainers.WordPieceTrainer(
@@ -130,7 +131,7 @@ def load_tokenizer(name: str, revision: str) -> tuple[Tokenizer, str]:
 
 
 def make_tokenizer(vocabulary: dict[str, int]) -> Tokenizer:
-    """Makes BERT's uncased tokenizer of a vocabulary that has all special tokens of BERT, under any ids.
+    """Makes BERT's uncased tokenizer of a vocabulary (id by word piece) that has all special tokens of BERT.
 
     "Unknown A" gives [CLS] un ##known a [SEP].
     """
@@ -140,7 +141,7 @@ def make_tokenizer(vocabulary: dict[str, int]) -> Tokenizer:
     tokenizer.add_special_tokens(list(SPECIAL))
     tokenizer.post_processor = processors.TemplateProcessing(
         single="[CLS] $A [SEP]",
-        # 1: token type of the second text
+        # A and B are two texts, and 1 is the token type of the second text
         pair="[CLS] $A [SEP] $B:1 [SEP]:1",
         special_tokens=[(token, vocabulary[token]) for token in ("[CLS]", "[SEP]")],
     )
@@ -155,7 +156,7 @@ def _make_lower_case_tokenizer(model: models.Model) -> Tokenizer:
 
 
 def read_parts(shards: Iterable[Path]) -> Iterator[str]:
-    """Yields the texts of some shards, in order, in parts that cut no word. ValueError for an unsound document."""
+    """Yields the texts of shards, long texts in parts that cut no word. ValueError for an unsound document."""
     for shard in shards:
         for line in reading.read_lines(shard):
             for part in cut_parts(read_content(line), LONGEST_TO_TRAIN):
@@ -165,12 +166,13 @@ def read_parts(shards: Iterable[Path]) -> Iterator[str]:
 def _find_alphabet(documents: Iterable[str], limit: int) -> tuple[list[str], list[str]]:
     """Returns, sorted, the characters of a WordPiece vocabulary, and the characters that also get a "##" form.
 
-    Characters are `ALWAYS` and the `limit` most frequent; "##" marks a character that continues a word.
+    Characters are ASCII letters, digits and punctuation, and the `limit` most frequent; "##" marks a character that
+    continues a word.
     """
     normalizer = normalizers.BertNormalizer(lowercase=True)
     splitter = pre_tokenizers.BertPreTokenizer()
     frequencies = Counter()
-    # letters and digits may continue the words of a task, if no word of the corpus
+    # a letter or digit that continues no word of the corpus may continue a word of a task
     continuing = set(ALPHANUMERIC)
     for document in documents:
         text = normalizer.normalize_str(document)
@@ -178,7 +180,7 @@ def _find_alphabet(documents: Iterable[str], limit: int) -> tuple[list[str], lis
         frequencies.update(text.replace(" ", ""))
         for word, _ in splitter.pre_tokenize_str(text):
             continuing.update(word[1:])
-    # characters of equal frequency are ranked by their code, so that the order of documents does not matter
+    # characters of equal frequency are ranked alphabetically, so that the order of documents does not matter
     ranked = sorted(frequencies, key=lambda character: (-frequencies[character], character))
     characters = sorted(ALWAYS.union(ranked[:limit]))
     continuing_characters = [character for character in characters if character in continuing]
