@@ -24,9 +24,9 @@ SHARD = "shard.jsonl.zst"
 
 
 def count_documents(argument: dict, _folder: Path) -> dict:
-    """Job (runner/jobs.py): counts the documents of the file `path`, unsound documents too, up to a `limit`.
+    """Job (runner/jobs.py): counts the documents of the file `path`, at most `limit` (None: all), unsound ones too.
 
-    Returns the description of the file; a `limit` of `None` is no limit.
+    Returns the description of the file.
     """
     path = Path(argument["path"])
     documents = _number_lines(path) if find_form(path) == ".jsonl" else _split_texts(path)
@@ -35,7 +35,7 @@ def count_documents(argument: dict, _folder: Path) -> dict:
 
 
 def describe_file(path: Path, name: str, documents: int) -> dict:
-    """Describes a file for the record of the run: name, number of documents read, bytes and SHA-256."""
+    """Describes a file of which `documents` were read, for the record of the run."""
     return {
         "file": name,
         "documents": documents,
@@ -45,16 +45,12 @@ def describe_file(path: Path, name: str, documents: int) -> dict:
 
 
 def check_digest(described: dict) -> None:
-    """Compares a described file with checksum.sha256, which releases of OSCAR 23.01 have beside the files.
-
-    Raises:
-        ValueError: checksum.sha256 states another SHA-256.
-    """
+    """Raises a ValueError if the SHA-256 in checksum.sha256, a file beside the files of OSCAR 23.01, is different."""
     # Without a checksum, a file that was cut between two compressed frames looks like a whole file.
     path = Path(described["file"])
     checksums = path.with_name("checksum.sha256")
     if checksums.is_file():
-        # a line of `sha256sum`
+        # a line of `sha256sum`: 64 hexadecimal digits, two spaces (or a space and *), and the path
         line = rf"^([0-9a-fA-F]{{64}}) [ *](?:.*/)?{re.escape(path.name)}$"
         stated = re.search(line, checksums.read_text(encoding="utf-8", errors="replace"), re.MULTILINE)
         if stated and stated[1].lower() != described["sha256"]:
@@ -75,14 +71,15 @@ def write_shard(argument: dict, folder: Path) -> dict:
     origins = []
     with make_temporary_sibling(folder / SHARD) as temporary, reading.open_zstd_writer(temporary) as file:
         for path, first, last in argument["parts"]:
-            expected = None
+            next_number = None
+            # `number` is the number of the line in the file; a sound text, of several lines, has no number.
             for number, line in _read_numbered_records(Path(path), first, last):
                 file.write(line + b"\n")
                 documents += 1
-                # At the start of a part and after blank lines; never for documents without a number.
-                if number and number != expected:
+                # Numbers jump at the start of a part and after blank lines.
+                if number and number != next_number:
                     origins.append((documents, path, number))
-                expected = number and number + 1
+                next_number = number + 1 if number else None
     return {"documents": documents, "origins": origins}
 
 
@@ -96,12 +93,12 @@ def read_records(path: Path) -> Iterator[bytes]:
 
 
 def _read_numbered_records(path: Path, first: int, last: int | None) -> Iterator[tuple[int | None, bytes]]:
-    """Yields (number of the line, OSCAR record) of documents [first, last) of a file."""
+    """Yields (number of the line, OSCAR record) of documents [first, last) of a file; no number for a sound text."""
     if find_form(path) != ".jsonl":
         for number, text in islice(_split_texts(path), first, last):
             try:
                 yield None, write_record(PlainDocument(text))
-            # An unsound text becomes a line that is no record, for the filter to count, and only then has a number.
+            # An unsound text becomes a line that is no record. The filter counts the line and names the number.
             except ValueError:
                 yield number, text.replace("\n", " ").encode(errors="surrogateescape")
         return
@@ -127,37 +124,38 @@ def _number_lines(path: Path) -> Iterator[tuple[int, bytes]]:
 
 def _holds_oscar(path: Path) -> bool:
     """Whether a file holds OSCAR records; ValueError if no line has `content` or `text`."""
-    # The first JSON object with either key decides.
-    other = fault = ""
-    # a list of objects, or an object of several lines
-    first = next((line.strip() for _, line in _number_lines(path)), b"")
-    if re.match(rb"\[\s*\{|[\[{]$", first):
+    # parts of the message if no line has either key: the columns of the first object, the error of the first other line
+    columns = fault = ""
+    first_line = next((line.strip() for _, line in _number_lines(path)), b"")
+    # "[{", "[" or "{": a list of objects, or an object of several lines
+    if re.match(rb"\[\s*\{|[\[{]$", first_line):
         raise ValueError(
             f"{path}: JSON, but not an object on each line; convert the file by `jq -c . FILE`, or a list by "
             "`jq -c '.[]' FILE`"
         )
     for number, line in _number_lines(path):
         try:
-            # the names of the columns, without nested names
+            # Raw: nested objects are not decoded
             names = set(decode_line(dict[str, msgspec.Raw], line))
         except ValueError as error:
             fault = fault or f" (line {number}: {error})"
             continue
+        # The first object with either key decides.
         if names & {"content", "text"}:
             return "content" in names
-        other = other or f" (line {number} has the columns {quote_value(sorted(names))})"
+        columns = columns or f" (line {number} has the columns {quote_value(sorted(names))})"
     raise ValueError(
-        f"{path}: no line is a JSON object with `content` (OSCAR) or `text` (plain){other or fault}; save the file as "
-        "UTF-8, rename the column of the text, or remove the file from the list of inputs"
+        f"{path}: no line is a JSON object with `content` (OSCAR) or `text` (plain){columns or fault}; save the file "
+        "as UTF-8, rename the column of the text, or remove the file from the list of inputs"
     )
 
 
-def _number_texts(path: Path) -> Iterator[tuple[int, str]]:
+def _number_text_lines(path: Path) -> Iterator[tuple[int, str]]:
+    """Yields (number from 1, text) of each line; lone surrogates stand for NULs and for bytes that are not UTF-8."""
     for number, line in enumerate(reading.read_universal_lines(path), 1):
-        # UTF-16 has a NUL at every other place of Latin text, and UTF-8 has no byte 255, so that such text becomes lone
-        # surrogates.
-        unsound = line.replace(b"\0", b"\xff")
-        yield number, unsound.decode(errors="surrogateescape")
+        # A NUL is a sign of UTF-16. Byte 255 is never UTF-8, so the document counts as unsound.
+        marked = line.replace(b"\0", b"\xff")
+        yield number, marked.decode(errors="surrogateescape")
 
 
 def _split_texts(path: Path) -> Iterator[tuple[int, str]]:
@@ -166,19 +164,20 @@ def _split_texts(path: Path) -> Iterator[tuple[int, str]]:
         yield from _split_articles(path)
         return
     # "One\ntwo\n\nThree\n" gives (1, "One\ntwo") and (4, "Three").
-    for blank, group in groupby(_number_texts(path), key=lambda numbered: not numbered[1].strip()):
+    for blank, group in groupby(_number_text_lines(path), key=lambda numbered: not numbered[1].strip()):
         if not blank:
             numbers, lines = zip(*group, strict=True)
             yield numbers[0], "\n".join(lines)
 
 
 def _split_articles(path: Path) -> Iterator[tuple[int, str]]:
+    """Yields (number of the first line, text) of the articles of a .raw file, each from a heading " = Title = " on."""
     article = []
     first = 1
-    # A last heading ends the last article.
-    for number, line in chain(_number_texts(path), [(0, ""), (0, " = End = ")]):
-        # A heading follows a blank line; within a paragraph, such a line is a formula. Headings of sections have more
-        # equals signs.
+    # The appended heading ends the last article.
+    for number, line in chain(_number_text_lines(path), [(0, ""), (0, " = End = ")]):
+        # A heading follows a blank line; within a paragraph, such a line is a formula. " = = Section = = " is no
+        # heading of an article.
         if article and not article[-1] and re.fullmatch(r" ?= [^=].* = ?", line):
             if any(article):
                 yield first, "\n".join(article).strip()

@@ -40,12 +40,12 @@ def list_files(repository: str, revision: str, patterns: tuple[str, ...]) -> lis
     system = HfFileSystem()
     root = f"datasets/{repository}@{revision}/"
 
-    def matches(pattern: str) -> list[Path]:
+    def match(pattern: str) -> list[Path]:
         with explain_errors(f"corpus.hub: {repository} ({revision})"):
             paths = [Path(path.removeprefix(root)) for path in system.glob(root + pattern)]
         return [path for path in paths if not is_hidden(path, Path())]
 
-    files = match_files(patterns, matches, KEY, f"of {repository} ({revision})")
+    files = match_files(patterns, match, KEY, f"of {repository} ({revision})")
     return [file.as_posix() for file in files]
 
 
@@ -56,7 +56,7 @@ def _fetch_file(
     name: str,
     above: Path | None = None,
 ) -> Iterator[tuple[Path, str]]:
-    """Gives path and name of a local file, or of a copy in a folder `above`, which the end of the block deletes."""
+    """Yields (path, source) of a local file, or of a copy in a temporary folder below `above`."""
     # For records and errors, such as `oscar-corpus/OSCAR-2301@1a2b3c/en.jsonl`.
     source = f"{name_source(repository, revision)}/{name}"
     if is_folder(repository):
@@ -78,22 +78,23 @@ def _fetch_file(
 def fetch_shard(argument: dict, folder: Path) -> dict:
     """Job (runner/jobs.py): fetches a file of the hub, and writes all documents like `conversion.write_shard`.
 
-    `argument` has `repository`, `revision` and `name` of the file. The result of `write_shard` also gets the `file`:
-    name, bytes, documents and SHA-256.
+    `argument` has `repository`, `revision` and `name` of the file. Returns the result of `write_shard`, and `file`, the
+    description of the file.
     """
-    with _fetch_file(**argument, above=folder) as (file, name):
+    with _fetch_file(**argument, above=folder) as (file, source):
         # All documents of the file.
         result = conversion.write_shard({"parts": [[str(file), 0, None]]}, folder)
-        described = conversion.describe_file(file, name, result["documents"])
-    origins = [(line, name, source_line) for line, _, source_line in result["origins"]]
+        described = conversion.describe_file(file, source, result["documents"])
+    # The source replaces the path of the copy.
+    origins = [(line, source, source_line) for line, _, source_line in result["origins"]]
     return {"documents": result["documents"], "file": described, "origins": origins}
 
 
 def stream_documents(dataset: CorpusHub, files: list[dict]) -> Iterator[bytes]:
     """Yields the documents of a dataset as OSCAR records, each a line of JSON without line feed.
 
-    Files are fetched one at a time; name, bytes, documents and SHA-256 of each are appended to `files`. A dataset
-    without `files` is streamed as rows. A file or row that cannot be read is a ValueError.
+    Files are fetched one at a time, and the description of each is appended to the list `files`. A dataset without the
+    setting `files` is streamed as rows. A file or row that cannot be read is a ValueError.
     """
     if dataset.files is None:
         yield from _read_rows(dataset)
@@ -102,12 +103,14 @@ def stream_documents(dataset: CorpusHub, files: list[dict]) -> Iterator[bytes]:
         with _fetch_file(dataset.repository, dataset.revision, name) as (file, source):
             described = conversion.describe_file(file, source, 0)
             files.append(described)
+            # The reader may stop early: only the documents that were read are counted.
             for line in conversion.read_records(file):
                 described["documents"] += 1
                 yield line
 
 
 def _read_rows(dataset: CorpusHub) -> Iterator[bytes]:
+    """Yields the rows of a dataset's training split as OSCAR records."""
     rows = stream_rows(
         dataset.repository,
         dataset.configuration,
@@ -116,14 +119,13 @@ def _read_rows(dataset: CorpusHub) -> Iterator[bytes]:
         "corpus.hub",
     )
     for number, row in enumerate(rows):
-        # A text that is no string is left to the filter, which counts malformed records.
         text = row.get("content", row.get("text"))
         if "content" not in row and "text" not in row:
             raise ValueError(
                 f"corpus.hub: {dataset.repository}, row {number}: no `text` or `content` among the columns "
                 f"{quote_value(list(row))}; name another dataset, or its files in corpus.hub.files"
             )
-        # bytes would become base64, and dates texts
+        # The filter counts a record without text as malformed. Bytes would become base64, and dates texts.
         if not isinstance(text, str):
             text = None
         # A dictionary gives metadata and WARC headers; other rows become plain documents, with any url and id.

@@ -36,10 +36,10 @@ def main(settings: Settings) -> dict:
 
 
 def write_files(folder: Path, settings: Settings) -> list[dict]:
-    """Writes at most corpus.documents documents of corpus.files into shards of equal sizes; describes each file.
+    """Writes at most corpus.documents documents of corpus.files into shards of equal sizes.
 
     Files are read once to count, and from the start for every shard: do not ask for more shards of few large files than
-    there are cores.
+    there are cores. Returns the description of each file (`conversion.describe_file`).
 
     Raises:
         ValueError: no file matches, no file has a document, or a checksum differs.
@@ -66,6 +66,7 @@ def write_files(folder: Path, settings: Settings) -> list[dict]:
         inputs = tuple(Path(path) for path, _, _ in parts)
         writing.append(jobs.Job(f"part_{len(writing) + 1}", {"parts": parts}, inputs))
     _place_shards(folder, jobs.run(conversion.write_shard, writing, stage="corpus", workers=settings.workers))
+    # Perhaps the user did not know that a blank line separates documents.
     single = []
     for path, count in zip(files, counts, strict=True):
         if count == 1 and find_form(path) == ".txt":
@@ -100,7 +101,7 @@ def _plan_parts(
 
 
 def _place_shards(folder: Path, results: jobs.Results) -> None:
-    """Places the shards of jobs, (folder, result) each, as part_1.jsonl.zst, ..., and writes origins.csv."""
+    """Places the shards that jobs wrote as part_1.jsonl.zst, ... in `folder`, and writes origins.csv."""
     origins_of = {}
     for number, (job_folder, result) in enumerate(results, 1):
         name = f"part_{number}.jsonl.zst"
@@ -148,7 +149,7 @@ def _plan_fetching(datasets: list[CorpusHub]) -> Iterator[jobs.Job]:
     for dataset in datasets:
         for name in hub.list_files(dataset.repository, dataset.revision, dataset.files):
             argument = {"repository": dataset.repository, "revision": dataset.revision, "name": name}
-            # The files of a commit never change, files of a folder may.
+            # A local file may change, so the file is an input of the job; a file of a commit never changes.
             local = Path(dataset.repository) / name
             yield jobs.Job(name, argument, (local,) if local.exists() else ())
 
@@ -159,7 +160,7 @@ def _write_stream(
     documents: int,
     shards: int,
 ) -> None:
-    """Writes records into part_1.jsonl.zst, ... of equal sizes; if records run out, there are fewer files."""
+    """Writes at most `documents` records into shards of equal sizes; if records run out, there are fewer shards."""
     written = 0
     for number, (first, last) in enumerate(_plan_ranges(documents, shards), 1):
         selected = islice(rows, last - first)
