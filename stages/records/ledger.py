@@ -23,10 +23,11 @@ COLUMNS = [*KEYS, *COUNTS]
 
 
 def add_total(rows: Iterable[tuple]) -> pd.DataFrame:
-    """Makes the ledger, with sums over all shards."""
+    """Makes the ledger from rows of all shards, and adds rows of the shard `total`, the sums over all shards."""
     ledger = pd.DataFrame(rows, columns=COLUMNS)
-    by_fate = ledger.assign(shard=TOTAL).groupby(KEYS, sort=False, as_index=False)
-    return pd.concat([ledger, by_fate[COUNTS].sum()], ignore_index=True)
+    # rows with equal fate, rule and reason
+    groups = ledger.assign(shard=TOTAL).groupby(KEYS, sort=False, as_index=False)
+    return pd.concat([ledger, groups[COUNTS].sum()], ignore_index=True)
 
 
 def read_ledger(path: Path) -> pd.DataFrame:

@@ -21,7 +21,9 @@ Origin = tuple[int, str, int]
 
 def write(folder: Path, origins: dict[str, list[Origin]]) -> None:
     """Writes the origins of shards, by file name and in the order of lines."""
-    rows = [(shard, *origin) for shard, origins_of_shard in origins.items() for origin in origins_of_shard]
+    rows = []
+    for shard, origins_of_shard in origins.items():
+        rows += [(shard, *origin) for origin in origins_of_shard]
     text = pd.DataFrame(rows, columns=COLUMNS).to_csv(index=False, lineterminator="\n")
     # the name of a file may hold bytes that are not UTF-8
     write_atomically(folder / NAME, text.encode(errors="backslashreplace"))
@@ -45,8 +47,9 @@ def locate_line(line: int, origins: list[Origin]) -> tuple[str, int] | None:
 
     Line 5 with the origin (3, "a.txt", 10) is line 12 of a.txt.
     """
-    place = bisect_right(origins, line, key=lambda origin: origin[0])
-    if not place:
+    # number of origins that begin at the line or before
+    begun = bisect_right(origins, line, key=lambda origin: origin[0])
+    if not begun:
         return None
-    first, file, source_line = origins[place - 1]
+    first, file, source_line = origins[begun - 1]
     return file, source_line + line - first

@@ -78,6 +78,7 @@ def read_line_blocks(path: Path) -> Iterator[bytes]:
 
 
 def _read_whole_lines(path: Path) -> Iterator[bytes]:
+    """Yields blocks of whole lines, like `read_line_blocks`, but with any byte order mark."""
     require_data(path)
     with path.open("rb") as file:
         start = file.peek(4)
@@ -90,14 +91,14 @@ def _read_whole_lines(path: Path) -> Iterator[bytes]:
         try:
             with DECOMPRESSION.get(path.suffix, nullcontext)(file) as content:
                 while block := content.read(BLOCK):
-                    # not kept in a variable, because the last line may be long
+                    # the rest of the last line, which may be long, so no variable keeps the sum in memory
                     yield (block + content.readline()).removesuffix(b"\n")
         except EOFError:
             raise ValueError(f"{path}: truncated: the last compressed frame is not complete; {REMEDY}") from None
         except (zstd.ZstdError, gzip.BadGzipFile, zlib.error) as error:
-            # a browser may have unpacked the file
-            plain = start.decode("latin-1").isprintable()
-            remedy = f"if the file is text, rename the file to {path.stem}" if plain else REMEDY
+            # a browser may have unpacked the file, but kept the suffix
+            looks_like_text = start.decode("latin-1").isprintable()
+            remedy = f"if the file is text, rename the file to {path.stem}" if looks_like_text else REMEDY
             raise ValueError(f"{path}: not a sound {path.suffix} file ({quote_value(error)}); {remedy}") from None
 
 
@@ -131,9 +132,9 @@ def sort_naturally(paths: list[Path]) -> list[Path]:
 
 
 def _make_sort_key(path: Path) -> tuple[list, str]:
-    # part_2 and part_02, equal by value, are sorted as texts
+    # part_02 gives (["part_", 2, ""], "part_02"): the text decides between part_2 and part_02
     text = path.as_posix()
-    # the brackets keep the numbers, which are then every second part
+    # because of the brackets, every second part is a number
     parts: list = re.split(r"(\d+)", text)
     parts[1::2] = map(int, parts[1::2])
     return parts, text

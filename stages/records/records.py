@@ -77,7 +77,7 @@ def read_metadata_of_line(line: bytes) -> Metadata | None:
 
 def _extract_metadata(record: _Record) -> Metadata | None:
     """Returns the metadata of a decoded record; `None` for blank text."""
-    # most texts begin with a letter after the quotation mark, and need no decoding
+    # byte 0 is the quotation mark; if a letter follows, as in most texts, no decoding is needed
     if memoryview(record.content)[1] not in LETTERS and is_blank(_string.decode(record.content)):
         return None
     return record.metadata or NO_METADATA
@@ -97,7 +97,7 @@ def read_metadata_of_block(block: bytes, starts: np.ndarray, ends: np.ndarray) -
     found = _decode_together(block, starts, ends)
     if found is not None:
         return found
-    # Only the unsound line of a block is decoded by itself.
+    # A block with an unsound line is read in parts, down to this line. Sound parts are still decoded as fast as before.
     if len(starts) > 1:
         found = []
         for part in np.array_split(np.arange(len(starts)), min(PARTS, len(starts))):
@@ -140,10 +140,10 @@ def _decode_together(block: bytes, starts: np.ndarray, ends: np.ndarray) -> list
 
 
 def _is_utf8(text: bytes) -> bool:
-    # The decoders do not check undecoded content. Arrow is faster than `str`.
-    # an array of bytes whose only value is the text, without a copy
-    ends = pa.py_buffer(np.array([0, len(text)], dtype=np.int64))
-    array = pa.Array.from_buffers(pa.large_binary(), 1, [None, ends, pa.py_buffer(text)])
+    # The decoders do not check undecoded content. Arrow checks faster than `bytes.decode`.
+    # An array of bytes with one value, the text, which is not copied: `bounds` says where the value begins and ends.
+    bounds = pa.py_buffer(np.array([0, len(text)], dtype=np.int64))
+    array = pa.Array.from_buffers(pa.large_binary(), 1, [None, bounds, pa.py_buffer(text)])
     # the conversion to an array of text checks the bytes
     try:
         array.cast(pa.large_string())
@@ -158,7 +158,7 @@ def read_content(line: bytes) -> str:
 
 
 def read_address(line: bytes) -> str | None:
-    """Reads the web address (`warc-target-uri`) of a record, None without an address. ValueError unless a string."""
+    """Reads the web address (`warc-target-uri`) of a record, None without an address; ValueError for another type."""
     headers = decode_line(_Source, line).warc_headers
     return headers.target if headers else None
 
@@ -201,8 +201,8 @@ def decode_line(form: type[T], line: bytes) -> T:
     try:
         return msgspec.json.decode(line, type=form)
     except msgspec.MsgspecError as error:
-        # the decoder's words for half of a surrogate pair, such as a cut emoji
-        half = r"\ud" in line.decode(errors="replace").lower() and str(error).startswith("Input data was")
-        raise ValueError(r"half of a surrogate pair, such as \ud83d" if half else str(error)) from None
+        # for half of a surrogate pair, such as a cut emoji, the decoder says "Input data was truncated"
+        is_half = r"\ud" in line.decode(errors="replace").lower() and str(error).startswith("Input data was")
+        raise ValueError(r"half of a surrogate pair, such as \ud83d" if is_half else str(error)) from None
     except RecursionError:
         raise ValueError("nested too deeply") from None
