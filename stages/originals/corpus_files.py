@@ -21,13 +21,13 @@ def find_files(root: Path, patterns: Iterable[str], key: str = "corpus.files") -
         ValueError: a pattern matches no file, a file of unknown form, or no ordinary file, such as a broken link.
     """
 
-    def matches(pattern: str) -> list[Path]:
+    def match(pattern: str) -> list[Path]:
         try:
             paths = set(root.glob(pattern))
         # Path.glob refuses absolute and empty patterns, which then match no file.
         except (NotImplementedError, ValueError):
             return []
-        # other patterns need no look at the whole folder
+        # only for `**`, because this looks at all files below the folder
         below = root.rglob("*") if "**" in pattern else ()
         for path in below:
             if path.is_symlink() and path.is_dir():
@@ -36,7 +36,7 @@ def find_files(root: Path, patterns: Iterable[str], key: str = "corpus.files") -
                 )
         # Path.glob may leave out broken links, which are an error below.
         paths.update(root / name for name in glob.glob(pattern, root_dir=root))  # noqa: PTH207
-        # a name with brackets, which as a pattern stands for other names
+        # the pattern a[1].txt matches a1.txt, but names the file a[1].txt if the file exists
         if (root / pattern).is_file():
             paths = {root / pattern}
         files = [path for path in paths if not path.is_dir() and not is_hidden(path, root)]
@@ -48,7 +48,7 @@ def find_files(root: Path, patterns: Iterable[str], key: str = "corpus.files") -
                 )
         return files
 
-    return match_files(patterns, matches, key, f"below {root.absolute()}")
+    return match_files(patterns, match, key, f"below {root.absolute()}")
 
 
 def match_files(
@@ -62,12 +62,13 @@ def match_files(
     Args:
         patterns: glob patterns of paths.
         match: returns the files that match a pattern.
-        key: as above.
+        key: the key of params.yaml that has the patterns, for error messages.
         where: the searched place, for error messages.
 
     Raises:
         ValueError: a pattern matches no file, or a file of unknown form, or a file comes twice.
     """
+    # the files by path without a suffix of compression: a.txt and a.txt.gz have the same content
     paths: dict[Path, Path] = {}
     for pattern in patterns:
         matched = match(pattern)
@@ -75,7 +76,7 @@ def match_files(
             raise ValueError(f"{key}: `{pattern}` matches no file {where}; fix the pattern or add the files")
         for path in reading.sort_naturally(matched):
             find_form(path, key)
-            # documents that come twice, as a link or compressed, would be in training and held out
+            # documents that come twice, by a link or compressed, could be used in training and be held out
             content = path.resolve()
             if content.suffix in reading.DECOMPRESSION:
                 content = content.with_suffix("")

@@ -16,7 +16,7 @@ def find_pairs(root: Path, name: str, languages: tuple[str, str]) -> list[Path]:
     if name.endswith(".tsv"):
         paths = [root / name]
     for path in paths:
-        # A broken link gets a message of its own.
+        # For a broken link, the error says that the target is missing.
         require_target(path)
         if not path.is_file():
             raise ValueError(
