@@ -32,13 +32,14 @@ def pack(
     (name such as `train/part_1.bin`, number of sequences and SHA-256 of each), `sequences` (the total) and
     `dropped_tokens` (of the incomplete sequence at the end).
     """
+    # number of tokens in each stream
     lengths = {}
     for stream in streams:
-        size = stream.stat().st_size
-        lengths[stream] = size // ITEM.itemsize
+        lengths[stream] = stream.stat().st_size // ITEM.itemsize
     tokens = sum(lengths.values())
     sequences, dropped = divmod(tokens, sequence_length)
     sequence_bytes = sequence_length * ITEM.itemsize
+    # number of sequences in a full shard
     capacity = max(shard_bytes // sequence_bytes, 1)
     shards = []
     folder.mkdir(parents=True, exist_ok=True)
@@ -67,18 +68,19 @@ def pack(
 
 
 def copy_tokens(lengths: dict[Path, int], file: BinaryIO, start: int, stop: int) -> None:
-    """Writes the tokens from `start` to `stop` of concatenated streams, whose numbers of tokens are `lengths`."""
-    begin = 0
+    """Writes the tokens [start, stop) of concatenated streams; `lengths` are the numbers of tokens of the streams."""
+    # number of tokens in the streams before
+    tokens_before = 0
     for stream, length in lengths.items():
-        first = max(start - begin, 0)
-        last = min(stop - begin, length)
+        first = max(start - tokens_before, 0)
+        last = min(stop - tokens_before, length)
         # an empty file cannot be mapped; one file at a time is open, as a corpus may have thousands
         if first < last:
             tokens = np.memmap(stream, ITEM, "r")
             part = tokens[first:last]
             # `part.tofile` would not report a full disk
             file.write(part.data)
-        begin += length
+        tokens_before += length
 
 
 class Sequences:
@@ -92,13 +94,12 @@ class Sequences:
         splits = index["splits"]
         if split not in splits:
             raise ValueError(f"{folder / INDEX}: no split {split}, only {', '.join(splits)}; {REMEDY}")
-        shards = splits[split]["shards"]
         self.sequence_length: int = index["sequence_length"]
+        # the sequences of each shard
         self._parts: list[np.ndarray] = []
-        for shard in shards:
+        for shard in splits[split]["shards"]:
             path = folder / shard["name"]
-            part = self._map_shard(path, shard["sequences"])
-            self._parts.append(part)
+            self._parts.append(self._map_shard(path, shard["sequences"]))
         # numbers of the first sequence of each shard, and of the first sequence after all shards
         counts = [len(part) for part in self._parts]
         self._starts = np.cumsum([0, *counts])
@@ -124,8 +125,7 @@ class Sequences:
             raise IndexError(f"indices {indices[outside].tolist()} among {len(self)} sequences")
         # the shard of a sequence is the last shard that starts at the sequence or before
         shards = np.searchsorted(self._starts, indices, side="right") - 1
-        shape = (len(indices), self.sequence_length)
-        result = np.empty(shape, dtype=np.int64)
+        result = np.empty((len(indices), self.sequence_length), dtype=np.int64)
         for shard in np.unique(shards):
             in_shard = shards == shard
             places = indices[in_shard] - self._starts[shard]
