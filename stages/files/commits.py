@@ -43,14 +43,14 @@ def find_commit(repository: str, revision: str, key: str, kind: str = "dataset")
         return revision
     from huggingface_hub import HfApi
 
-    timeout_seconds = 30
     with explain_errors(f"{key}: {repository} ({revision})"):
-        found: Any = HfApi().repo_info(repository, revision=revision, repo_type=kind, timeout=timeout_seconds)
+        # the time is in seconds
+        found: Any = HfApi().repo_info(repository, revision=revision, repo_type=kind, timeout=30)
         return found.sha
 
 
 def is_folder(repository: str) -> bool:
-    """Whether a repository is a folder on this machine, and so not on the hub."""
+    """Whether a repository is a folder on this machine, not on the hub."""
     # Path.is_dir raises an error for a name that the file system finds too long
     return os.path.isdir(repository)  # noqa: PTH112
 
@@ -71,9 +71,10 @@ def name_source(repository: str, revision: str) -> str:
 def load_split(
     repository: str, configuration: str | None, revision: str, split: str, key: str, columns: Iterable[str]
 ) -> "tuple[datasets.Dataset, str]":
-    """Loads a split of a dataset of the hub, or of a folder of the same layout; arguments as for `find_commit`.
+    """Loads a split of a dataset of the hub, or of a folder of the same layout.
 
-    `configuration` is `None` if there is no choice. Returns the rows, and the name of the source (`name_source`).
+    `configuration` is `None` if there is no choice; `key` names the repository in params.yaml, for errors. Returns the
+    rows, and the name of the source (`name_source`).
 
     Raises:
         ValueError: the dataset cannot be loaded, or lacks one of `columns`.
@@ -83,12 +84,12 @@ def load_split(
     revision = find_commit(repository, revision, key)
     with explain_errors(f"{key}: {repository} ({configuration}, {split}, {revision})", repository):
         if is_folder(repository):
-            # `datasets` caches rows under the last part of the folder's name, and would return rows of another folder
-            # of that name, or of this folder before a change (seen with version 5.2): no cache outlives the call. The
-            # rows are kept in memory, because the cache is deleted here.
-            with TemporaryDirectory() as cache:
+            # `datasets` caches rows under the last part of the folder's path. A kept cache would return rows of another
+            # folder with an equal last part, or rows of this folder before a change (seen with version 5.2). Rows are
+            # kept in memory, because the cache is deleted here.
+            with TemporaryDirectory() as cache_folder:
                 data = datasets.load_dataset(
-                    repository, configuration, split=split, cache_dir=cache, keep_in_memory=True
+                    repository, configuration, split=split, cache_dir=cache_folder, keep_in_memory=True
                 )
         else:
             data = datasets.load_dataset(repository, configuration, split=split, revision=revision)
@@ -115,7 +116,7 @@ def explain_errors(subject: str, repository: str = "") -> Iterator[None]:
     """Turns errors of the hub's libraries into a ValueError that begins with `subject` and ends with a remedy."""
     from datasets.exceptions import DatasetsError
 
-    # the error of whichever HTTP library the hub's package uses
+    # the hub's package re-exports this error of the HTTP library in use
     from huggingface_hub.errors import HTTPError  # pyright: ignore[reportPrivateImportUsage]
 
     try:
@@ -125,5 +126,6 @@ def explain_errors(subject: str, repository: str = "") -> Iterator[None]:
         raise ValueError(f"{subject} has no rows; {REMEDY}") from None
     # a RuntimeError comes from a repository with a script
     except (OSError, ValueError, RuntimeError, HTTPError, DatasetsError) as error:
+        # a pointer in place of a file, in a local folder, gets another error
         require_files(repository)
         raise ValueError(f"{subject} cannot be loaded ({quote_value(error)}); {REMEDY}") from None

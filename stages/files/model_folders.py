@@ -88,17 +88,17 @@ def render_card(
     results = [
         EvalResult(
             task_type=task,
-            # in place of a dataset's name on the hub
+            # required, but the data have no name on the hub
             dataset_type="own",
-            dataset_name=data,
+            dataset_name=data_name,
             # without the part, results of several parts would look like results of the same part
             dataset_config=part,
             metric_type=metric,
             metric_value=round(value, 6),
         )
-        for (data, part, metric), value in measured.items()
+        for (data_name, part, metric), value in measured.items()
     ]
-    data = ModelCardData(
+    metadata = ModelCardData(
         model_name=folder.as_posix().removeprefix("data/"),
         language="en",
         license="mit",
@@ -109,4 +109,4 @@ def render_card(
         eval_results=results or None,
     )
     values = variant | {"title": title, "text": text, "task": task, "folder": folder.as_posix()}
-    return str(ModelCard.from_template(data, template_str=CARD, **values))
+    return str(ModelCard.from_template(metadata, template_str=CARD, **values))

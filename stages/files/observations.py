@@ -61,7 +61,7 @@ def write(path: Path, rows: Iterable[Observation]) -> None:
     """Writes observations as CSV in the given order; floats with all digits, so that equal runs give equal bytes.
 
     Raises:
-        ValueError: a value is not finite; the message holds the row.
+        ValueError: a value is not finite.
     """
     rows = list(rows)
     for row in rows:
@@ -75,7 +75,7 @@ def read(paths: Iterable[Path]) -> pd.DataFrame:
     """Reads all observations of the given files, in order, as a single frame; empty cells are NaN or NA.
 
     Raises:
-        ValueError: a file is missing, damaged or has other columns; the message names the file.
+        ValueError: a file is missing, damaged or has other columns.
     """
     frames = [_read_file(path) for path in paths]
     # pandas raises an error for an empty list

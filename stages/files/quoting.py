@@ -16,7 +16,9 @@ def quote_value(value: object) -> str:
     """
     text = repr(value)
     if isinstance(value, Exception):
-        text = repr(" ".join(str(value).split()))[1:-1]
+        on_one_line = " ".join(str(value).split())
+        # escaped, but without quotation marks
+        text = repr(on_one_line)[1:-1]
     if len(text) <= LONGEST:
         return text
     # libraries say at the beginning what is wrong, and at the end where or why

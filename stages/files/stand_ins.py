@@ -18,7 +18,7 @@ PAGE = {
 
 
 def require_target(path: Path) -> None:
-    """Raises a ValueError for a link whose target is missing."""
+    """Raises a ValueError for a link with a missing target."""
     if path.is_symlink() and not path.exists():
         raise ValueError(
             f"{path}: a link to {path.readlink()}, which does not exist; fetch the target, as by `git annex get` or "
@@ -34,6 +34,6 @@ def require_data(path: Path, stand_ins: dict[bytes, str] = POINTERS | PAGE) -> N
     require_target(path)
     with path.open("rb") as file:
         start = file.read(1024)
-    for form, found in stand_ins.items():
-        if re.match(form, start):
-            raise ValueError(f"{path}: {found}")
+    for pattern, message in stand_ins.items():
+        if re.match(pattern, start):
+            raise ValueError(f"{path}: {message}")

@@ -59,17 +59,17 @@ def make_temporary_sibling(path: Path) -> Iterator[Path]:
 
 @contextmanager
 def _hold_lock(path: Path) -> Iterator[None]:
-    file = path.with_name(f".{path.name}.lock")
-    with acquire_lock(file):
+    lock_file = path.with_name(f".{path.name}.lock")
+    with acquire_lock(lock_file):
         try:
             yield
         finally:
             # deleted while the lock is held: a waiting process finds the file gone, and makes another
-            file.unlink(missing_ok=True)
+            lock_file.unlink(missing_ok=True)
 
 
 def acquire_lock(path: Path, wait: bool = True) -> "AcquireReturnProxy":
-    """Locks the empty file at `path`, until the end of a `with` over the lock; says if another process is waited for.
+    """Locks the empty file at `path`, until the end of a `with` over the result; prints a message before waiting.
 
     Raises:
         Timeout: another process holds the lock, and `wait` is false.
@@ -95,7 +95,7 @@ def acquire_lock(path: Path, wait: bool = True) -> "AcquireReturnProxy":
 
 @contextmanager
 def name_refused_writes(path: Path) -> Iterator[None]:
-    """Adds `path` to the error of a write that was refused in the body; the system names no path."""
+    """Adds `path` to the error of a refused write in the body, such as for a full disk; the system names no path."""
     try:
         yield
     except OSError as error:
@@ -118,7 +118,7 @@ def delete_path(path: Path) -> None:
 
 
 def list_visible(folder: Path) -> list[Path]:
-    """Lists all paths below a folder, sorted, without hidden files and folders, such as files of unfinished writes."""
+    """Lists all paths below a folder, sorted, without hidden files and folders."""
     return [path for path in sorted(folder.rglob("*")) if not is_hidden(path, folder)]
 
 
@@ -168,7 +168,7 @@ def link_file(source: Path | str, target: Path | str) -> None:
 
     `target` is replaced, and the folders above `target` are made.
     """
-    # shutil.copytree gives texts
+    # shutil.copytree, which may call this function, gives paths as texts
     Path(target).parent.mkdir(parents=True, exist_ok=True)
     Path(target).unlink(missing_ok=True)
     try:
@@ -183,8 +183,10 @@ def read_once(number: int) -> Callable[[Callable], Callable]:
     Arguments are hashable and positional, and every Path must exist.
     """
 
-    # Relative paths alone would be no key, because the workers of a cluster may serve several checkouts.
+    # `read_state` resolves paths, because the workers of a cluster may serve several checkouts: equal relative paths
+    # may then be different files.
     def decorate(function: Callable) -> Callable:
+        # `_states` changes when a file changes, and then the cache has no result for the call
         @lru_cache(maxsize=number)
         def read_cached(_states: tuple, *arguments: Any) -> Any:
             return function(*arguments)
@@ -207,7 +209,7 @@ def read_state(path: Path) -> tuple[Path, int, int, int]:
 
 def read_states(path: Path) -> dict[Path, tuple]:
     """Reads (size in bytes, time of modification in ns) by path, of a file or of every visible file below a folder."""
-    # all machines of a shared file system read the same values
+    # only size and time, which all machines of a shared file system read alike
     files = [path] if path.is_file() else list_visible(path)
     return {file: read_state(file)[2:] for file in files if file.is_file() and "__pycache__" not in file.parts}
 
@@ -217,10 +219,10 @@ def compute_sha256(path: Path) -> str:
     if not path.is_dir():
         with path.open("rb") as file:
             return hashlib.file_digest(file, "sha256").hexdigest()
-    hashed = hashlib.sha256()
+    folder_hash = hashlib.sha256()
     for file in read_states(path):
-        hashed.update(f"{file.relative_to(path).as_posix()} {compute_sha256(file)}\n".encode())
-    return hashed.hexdigest()
+        folder_hash.update(f"{file.relative_to(path).as_posix()} {compute_sha256(file)}\n".encode())
+    return folder_hash.hexdigest()
 
 
 # `attention`, a package that can be copied alone, has the function, for fingerprints of jobs and for users' operators.
