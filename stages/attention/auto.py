@@ -16,7 +16,8 @@ class SavedConfig(OperatorConfig):
     @classmethod
     def from_dict(cls, config_dict: dict[str, Any], **others: Any) -> OperatorConfig:
         """Makes a configuration from a saved config.json, and registers the models with the Auto classes."""
-        # AutoConfig calls this method. An earlier import would cost every user of the package some seconds.
+        # AutoConfig calls this method. The import registers the models; at the import of the package, it would cost
+        # every user some seconds.
         from . import bert
 
         return bert.OperatorConfig.from_dict(config_dict, **others)

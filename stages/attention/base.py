@@ -80,8 +80,10 @@ class SelfAttention(nn.Module):
     score_factors: tuple[str, ...] = ()
 
     def __init_subclass__(cls) -> None:
+        """Copies `name`, `equation` and so on from CATALOGUE to the attributes of a class of this package."""
         super().__init_subclass__()
-        # A user's class, even with the name of a class of this package, takes nothing from the catalogue.
+        # A user's class takes nothing from the catalogue, even with the name of a class of this package.
+        # "stages.attention.operators" gives "stages.attention".
         if cls.__module__.rpartition(".")[0] != __package__:
             # A formula that is inherited holds for the inherited scores only.
             if vars(cls).keys() & SCORES and "compute_source_spread" not in vars(cls):
@@ -111,6 +113,7 @@ class SelfAttention(nn.Module):
             raise ValueError(f"dropout {dropout}; expected a rate from 0 to less than 1")
         self.hidden = hidden
         self.heads = heads
+        # d, the width of a head
         self.width = hidden // heads
         self.positions = positions
         self.rate = dropout
@@ -125,10 +128,12 @@ class SelfAttention(nn.Module):
         for name, shape in self.list_parameter_shapes(hidden, heads, positions).items():
             setattr(self, name, nn.Parameter(torch.full(shape, math.nan)))
         self.output = nn.Linear(hidden, hidden) if output else None
+        # `None`: the caller initialises the layer.
         if deviation is not None:
             self._initialise_all(deviation)
 
     def _check_settings(self) -> None:
+        """Raises ValueError for a setting that the operator does not have."""
         if self.start not in self.starts:
             raise ValueError(f"{self.name}: start {self.start!r}; allowed are {', '.join(self.starts)}")
         if self.score_rate is not None and not self.scores_alone:
@@ -142,7 +147,9 @@ class SelfAttention(nn.Module):
 
     @torch.no_grad()
     def _initialise_all(self, deviation: float) -> None:
-        # This order matters: `initialise` may copy or scale weights of Linear layers.
+        """Starts Linear layers at N(0, deviation^2) with biases 0, then all other parameters."""
+        # All submodules of an operator are Linear layers. These come first, because `initialise` may copy or scale
+        # their weights.
         for layer in self.children():
             layer.weight.normal_(std=deviation)
             layer.bias.zero_()
@@ -209,7 +216,7 @@ class SelfAttention(nn.Module):
         """
         self.initialise_parameters()
         for name, parameter in self.named_parameters(recurse=False):
-            # A count builds a model on the device `meta`, without values.
+            # Models that are only counted are on the device `meta`, without values.
             if not parameter.is_meta and parameter.isnan().any():
                 raise ValueError(f"{self.name}: `{name}` has no first values; set them in `initialise_parameters`")
         if self.score_spread is None:
@@ -219,16 +226,17 @@ class SelfAttention(nn.Module):
             raise ValueError(
                 f"{self.name}: score_spread needs the operator's `compute_source_spread` and `score_factors`"
             )
-        # The scores contain k factors: each takes the k-th root. A squared factor is named twice and scaled once.
-        root = (self.score_spread / spread) ** (1 / len(self.score_factors))
+        # The scores are proportional to a product of k factors: every factor is scaled by the k-th root. A factor that
+        # enters squared is listed twice, and scaled once.
+        scale = (self.score_spread / spread) ** (1 / len(self.score_factors))
         for name in dict.fromkeys(self.score_factors):
-            self.get_parameter(name).mul_(root)
+            self.get_parameter(name).mul_(scale)
 
     def initialise_parameters(self) -> None:
         """Initialises the parameters outside Linear layers as `start` says; the base class has no such parameters."""
 
     def compute_first_spread(self, deviation: float) -> float | None:
-        """Returns the standard deviation of the scores before training: `score_spread`, or else a closed formula's."""
+        """Returns the standard deviation of the scores before training: `score_spread`, or else as in the source."""
         if self.score_spread is not None:
             return self.score_spread
         return self.compute_source_spread(deviation)
@@ -242,17 +250,19 @@ class SelfAttention(nn.Module):
         # The deviation is over random weights and pairs of different tokens, for independent inputs of unit variance
         # (as from a LayerNorm), biases 0 and weights from N(0, r^2): x^T M y has the variance |M|^2, the sum of the
         # squares of M's entries.
+        # An operator without roles computes queries and keys in another way.
         if not self.roles:
             return None
         query, key, _ = self.roles
         if query == key:
-            return self.compute_spread_of_squares(deviation)
-        # x^T W_q W_k^T y / sqrt(d) with independent W_q, W_k [h, d]: E |W_q W_k^T|^2 = h^2 d r^4, so r^2 h.
+            return self.compute_symmetric_spread(deviation)
+        # x^T W_q W_k^T y / sqrt(d) with independent W_q, W_k [h, d]: E |W_q W_k^T|^2 = h^2 d r^4. The variance is this
+        # divided by d, h^2 r^4.
         return deviation**2 * self.hidden
 
-    def compute_spread_of_squares(self, deviation: float) -> float:
+    def compute_symmetric_spread(self, deviation: float) -> float:
         """Computes the standard deviation of the scores x^T W W^T y / sqrt(d) of different tokens before training."""
-        # Queries equal keys: E |W W^T|^2 = h d (h + d + 1) r^4, divided by d.
+        # Queries equal keys: E |W W^T|^2 = h d (h + d + 1) r^4. The variance is this divided by d.
         return deviation**2 * math.sqrt(self.hidden * (self.hidden + self.width + 1))
 
     # the computation
@@ -295,18 +305,19 @@ class SelfAttention(nn.Module):
         Raises:
             ValueError: a shape or type does not fit, or `causal` is given with a `memory`.
         """
-        # Models call this method for the weights, too, because libraries move parameters to the device with a call.
+        # Models get the weights by this method, too: libraries that offload parameters bring the parameters to the
+        # device only for a call of `forward`.
         if weights:
             return self.compute_weights(X, mask, memory, causal)
         mask = self.complete_mask(X, mask, memory, causal)
-        context = self.compute_weighted_values(X, mask, X if memory is None else memory)
+        weighted = self.compute_weighted_values(X, mask, X if memory is None else memory)
         D = self.compute_output_scale()
         if not project:
             # A copy, because FSDP frees parameters after the call.
-            return context, None if D is None else D.clone()
+            return weighted, None if D is None else D.clone()
         if self.output is None:
-            return context if D is None else context * D.to(context.dtype)
-        return apply_scaled_layer(context, D, self.output)
+            return weighted if D is None else weighted * D.to(weighted.dtype)
+        return apply_scaled_layer(weighted, D, self.output)
 
     def compute_weighted_values(self, X: Tensor, mask: Mask, memory: Tensor) -> Tensor:
         """Computes weighted sums of values, all heads side by side [batch, n, h], before the output projection.

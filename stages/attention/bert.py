@@ -60,15 +60,15 @@ class Attention(nn.Module):
         Raises:
             ValueError: keys and values of earlier tokens are given, as by prefix tuning.
         """
-        # renamed in transformers 5.24
+        # transformers 5.24 renamed `past_key_values` to `cache`.
         cache = others.get("cache", others.get("past_key_values"))
         if cache is not None:
             raise ValueError(
                 "past_key_values: the operators take no keys and values of earlier tokens; use LoRA in place of prefix "
                 "tuning, or export to stock BERT"
             )
-        context, D = self.self(hidden_states, attention_mask, project=False)
-        projected = apply_scaled_layer(context, D, self.output.dense)
+        weighted, D = self.self(hidden_states, attention_mask, project=False)
+        projected = apply_scaled_layer(weighted, D, self.output.dense)
         hidden = self.output.LayerNorm(self.output.dropout(projected) + hidden_states)
         if others.get("output_attentions", self.config.output_attentions):
             return hidden, self.self(hidden_states, attention_mask, weights=True)
@@ -98,7 +98,7 @@ class OperatorBertModel(BertModel):
             if replacement is not None:
                 layer.intermediate, width = replacement
                 layer.output.dense = nn.Linear(width, config.hidden_size)
-        # The library's dropout takes a sixth of a training step on a CPU.
+        # A faster dropout: the library's takes a sixth of a training step on a CPU.
         for module in list(self.modules()):
             for name, child in module.named_children():
                 if isinstance(child, nn.Dropout):
@@ -106,10 +106,11 @@ class OperatorBertModel(BertModel):
         # Initialises only the new modules: the library has marked the modules that were initialised before.
         self.init_weights()
 
-    # The library calls this method, and would skip modules of custom code.
+    # The library calls this method and, for custom code such as an exported folder's, would skip modules whose
+    # parameters are all in submodules.
     def _initialize_weights(self, module: nn.Module, is_custom_code: bool = False) -> None:
         """Initialises a module of a new or loaded model, also if all parameters are in submodules."""
-        # An operator may copy or scale weights of Linear layers, as the start `tied` does.
+        # Such an operator may still copy weights between Linear layers, as the start `tied` does.
         super()._initialize_weights(module, is_custom_code=False)
 
     @torch.no_grad()
@@ -118,7 +119,7 @@ class OperatorBertModel(BertModel):
         super()._init_weights(module)
         if not isinstance(module, SelfAttention | AttentionOverParameters):
             return
-        # `initialise` may overwrite all parameters, so loaded values, which the library marks, are kept and restored.
+        # `initialise` may overwrite all parameters. Loaded values, which the library marks, are restored afterwards.
         loaded = {}
         for parameter in module.parameters():
             if getattr(parameter, "_is_hf_initialized", False):

@@ -62,7 +62,7 @@ def count_model_parameters(kind: str, variant: Variant, size: Size) -> int:
     `kind` is `masked_lm_parameters` (the decoder is the word embedding, counted once) or `classifier_parameters`
     (two labels and a pooler).
     """
-    # All layers are alike: a model of one layer is built, and its layer counted as often as the size has layers.
+    # The built model has one layer. The other layers of the size are alike.
     model = _build_on_meta(MODELS[kind], variant, size)
     layer = model.base_model.encoder.layer[0]
     return _count_parameters(model) + (size["layers"] - 1) * _count_parameters(layer)
@@ -120,6 +120,7 @@ def count_training_operations(
     """
     hidden = size["hidden"]
     weights, _ = find_operator_class(variant).count_feed_forward_weights(hidden, size["intermediate"])
+    # A multiply-add counts as two operations.
     layer = count_block_operations(variant, hidden, size["heads"], length) + 2 * weights
     # The head is a Linear layer h -> h, and the decoder.
     head = 2 * hidden * hidden + 2 * hidden * vocabulary_size

@@ -27,7 +27,7 @@ from .products import is_plain
 
 # by the class of this package, the class of the library, which is the last base
 STOCK = {model: model.__bases__[-1] for model in MODELS.values()}
-TOKENIZER = ("tokenizer.json", "tokenizer_config.json")
+TOKENIZER_FILES = ("tokenizer.json", "tokenizer_config.json")
 CARD = "README.md"
 # the first words of the file that Git leaves in place of a large file
 LFS_POINTER = b"version https://git-lfs.github.com/spec/"
@@ -97,24 +97,26 @@ def export(source: Path, target: Path, own: bool) -> None:
             "export it in Python without it: import_own_operators(FILE, SHA256) of stages.attention.own, then export"
         )
     classes = {model.__name__: model for model in STOCK}
-    name = str((config.architectures or ["none"])[0])
-    if name not in classes:
+    # config.json lists a single architecture, such as OperatorBertForMaskedLM.
+    architecture = str((config.architectures or ["none"])[0])
+    if architecture not in classes:
         raise ValueError(
-            f"{source}/config.json: the architecture {name!r:.80} cannot be exported; expected {', '.join(classes)}"
+            f"{source}/config.json: the architecture {architecture!r:.80} cannot be exported; "
+            f"expected {', '.join(classes)}"
         )
     tokenizer = _read_tokenizer(source)
-    model = _load_model(classes[name], source)
+    model = _load_model(classes[architecture], source)
     if own:
         _save_with_code(model, target)
     else:
         model = convert_to_stock_bert(model)
         model.save_pretrained(target)
-    # The card names the versions with which the written folder has loaded here.
+    # A test: the card says that these versions of the libraries load the folder.
     _load_model(type(model), target)
-    # BertTokenizer of transformers 4 reads vocab.txt in place of tokenizer.json, and puts text into lower case.
+    # BertTokenizer of transformers 4 reads vocab.txt, which `save` writes, and puts all text into lower case.
     if tokenizer and getattr(tokenizer.normalizer, "lowercase", False):
         tokenizer.model.save(str(target))
-    for name in TOKENIZER:
+    for name in TOKENIZER_FILES:
         if (source / name).exists():
             shutil.copyfile(source / name, target / name)
     card = source / CARD
@@ -137,7 +139,7 @@ def _check_folders(source: Path, target: Path) -> None:
             if content.read(len(LFS_POINTER)) == LFS_POINTER:
                 raise OSError(f"{file}: a pointer of Git LFS; run `git lfs pull` in the repository of the model")
     # In a folder from somebody else, a link to a private file would put the file's text into the export.
-    for name in (*TOKENIZER, CARD):
+    for name in (*TOKENIZER_FILES, CARD):
         file = (source / name).resolve()
         # Files of a model folder may be links to the cache of DVC or of the hub, which name files by a digest.
         in_cache = re.fullmatch("[0-9a-f]{30,64}", file.name)
@@ -147,7 +149,7 @@ def _check_folders(source: Path, target: Path) -> None:
 
 def _read_tokenizer(folder: Path) -> Tokenizer | None:
     """Reads the tokenizer.json of a model folder, if any; ValueError if damaged."""
-    file = folder / TOKENIZER[0]
+    file = folder / TOKENIZER_FILES[0]
     if not file.exists():
         return None
     try:
@@ -166,7 +168,8 @@ def _load_model(kind: type[PreTrainedModel], folder: Path) -> PreTrainedModel:
     except SafetensorError as error:
         raise ValueError(f"{folder}: the weights are damaged ({str(error)!r:.80}); copy the folder again") from None
     model, report = loaded
-    # Hugging Face only warns, and draws missing weights at random.
+    # Hugging Face only warns, and draws missing weights at random. A name is a text, or a tuple of a name and two
+    # shapes.
     for problem, names in report.items():
         if names:
             first = repr(str(sorted(names)[0]))
@@ -223,10 +226,12 @@ def convert_to_stock_bert(model: OperatorBertModel | WithOperator) -> PreTrained
         raise ValueError(f"{config.operator}: self_score {config.self_score}; BERT adds nothing to its scores")
     # The three settings left out describe the class of `model`.
     names = BertConfig().to_dict().keys() - {"model_type", "architectures", "dtype"}
-    stock = STOCK[type(model)](BertConfig(**{name: getattr(config, name) for name in names}))
+    values = {name: getattr(config, name) for name in names}
+    stock = STOCK[type(model)](BertConfig(**values))
     projections = [layer.attention.self.build_projections() for layer in model.base_model.encoder.layer.children()]
-    shared = {name: tensor for name, tensor in model.state_dict().items() if ".attention.self." not in name}
-    stock.load_state_dict(shared, strict=False)
+    # Outside self-attention, both models have the same names.
+    others = {name: tensor for name, tensor in model.state_dict().items() if ".attention.self." not in name}
+    stock.load_state_dict(others, strict=False)
     for layer, parts in zip(stock.base_model.encoder.layer, projections, strict=True):
         attention = layer.attention.self
         for linear, (weight, bias) in zip((attention.query, attention.key, attention.value), parts, strict=True):
@@ -236,12 +241,13 @@ def convert_to_stock_bert(model: OperatorBertModel | WithOperator) -> PreTrained
 
 
 def _require_own_parts(model: OperatorBertModel | WithOperator) -> None:
-    """Raises TypeError for a model of another package, and ValueError for a part that a new model does not have."""
+    """Raises TypeError for a model of another package, and ValueError for changed parts, such as adapters."""
     if type(model) not in STOCK:
         raise TypeError(
             f"model: given a {type(model).__name__}, which is no model of this package; a PeftModel returns the model "
             "from merge_and_unload()"
         )
+    # The parts are compared with a new model, built without memory for parameters.
     with torch.device("meta"):
         new = type(model)(model.config)
     kinds = {name: type(part) for name, part in new.named_modules()}

@@ -49,7 +49,7 @@ class Fixed(SelfAttention):
 
     def compute_weighted_values(self, X: Tensor, mask: Mask, memory: Tensor) -> Tensor:
         """Weighs values by the softmax of learned scores; returns the sums of all heads side by side [batch, n, h]."""
-        # PyTorch's fused kernels take queries and keys, not scores.
+        # Not `attend`, because PyTorch's fused kernels take queries and keys, not scores.
         V = split_heads(self.value(memory), self.heads)
         scores = self.compute_scores(X, memory)
         return merge_heads(weigh_values(scores, V, mask, self.dropout))
@@ -90,7 +90,7 @@ class Hadamard(Fixed):
         if memory is None:
             memory = X
         products = self.compute_products(X, memory)
-        # W / s takes heads n^2 divisions, the products / s batch heads n^2.
+        # The base class gives W. W / s takes heads n^2 divisions; the products / s would take batch heads n^2.
         factors = super().compute_scores(X, memory) / self.s
         # Under autocast W is float32; scores in float32 would take twice the memory of the products.
         return products * factors.to(products.dtype)

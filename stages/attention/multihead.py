@@ -44,6 +44,7 @@ def replace_attention(module: nn.Module, operator: str, **settings: Any) -> dict
             attention = build_attention(operator, layer.embed_dim, layer.num_heads, dropout=layer.dropout, **settings)
             ours = AsMultiheadAttention(attention, layer.batch_first, layer)
             new[layer] = ours.to(layer.out_proj.weight).train(layer.training)
+    # A module that is itself an nn.MultiheadAttention cannot be replaced in place.
     if not replaced or module in new:
         raise ValueError(f"module: expected a module that holds nn.MultiheadAttention, given {type(module).__name__}")
     for name, layer in replaced.items():
@@ -147,6 +148,7 @@ class AsMultiheadAttention(nn.Module):
         return T if self.batch_first else T.transpose(0, 1)
 
     def _check_mask(self, name: str, mask: Tensor, *shapes: tuple[int, ...]) -> None:
+        """Raises ValueError unless a mask has one of the allowed shapes, and booleans or floating-point numbers."""
         if tuple(mask.shape) in shapes and (mask.dtype == torch.bool or mask.is_floating_point()):
             return
         expected = " or ".join(map(str, shapes))
@@ -157,7 +159,7 @@ class AsMultiheadAttention(nn.Module):
 
 
 def _negate_mask(mask: Mask) -> Mask:
-    """Negates a boolean mask: [True, False] becomes [False, True]."""
+    """Negates a boolean mask: [True, False] becomes [False, True]; numbers stay."""
     # True hides a key in nn.MultiheadAttention, and shows the key in the operators.
     if mask is None or mask.dtype != torch.bool:
         return mask

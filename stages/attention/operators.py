@@ -35,10 +35,10 @@ class Original(SelfAttention):
             self.key.weight.copy_(self.query.weight)
 
     def compute_source_spread(self, deviation: float) -> float | None:
-        """Computes the spread of the scores before training."""
+        """Computes the standard deviation of the scores before training."""
         # With the start `tied`, W_k equals W_q at first.
         if self.start == "tied":
-            return self.compute_spread_of_squares(deviation)
+            return self.compute_symmetric_spread(deviation)
         return super().compute_source_spread(deviation)
 
 
@@ -91,14 +91,14 @@ class Pairwise(Symmetric):
         return (S.T @ W_q, b_q @ S), key, value
 
     def initialise_parameters(self) -> None:
-        """Starts the matrices S at the identity, or at normal random numbers."""
+        """Starts the matrices S [d, d] at the identity, or at normal random numbers."""
         if self.start == "identity":
             self.S.copy_(torch.eye(self.width).expand_as(self.S))
         else:
             self.S.normal_(std=self._compute_deviation())
 
     def _compute_deviation(self) -> float:
-        """Returns the standard deviation of new entries of the matrices S."""
+        """Returns the standard deviation of new entries of S, 1 / sqrt(d) for the start `scaled`."""
         return 1.0 if self.start == "normal" else self.width**-0.5
 
     def compute_source_spread(self, deviation: float) -> float | None:
@@ -106,7 +106,7 @@ class Pairwise(Symmetric):
         # Without S, the scores are those of Symmetric.
         if self.start == "identity":
             return super().compute_source_spread(deviation)
-        # S from N(0, sigma^2): E |W S W^T|^2 = sigma^2 ((h d)^2 + 2 h d) r^4.
+        # S from N(0, sigma^2): E |W S W^T|^2 = sigma^2 ((h d)^2 + 2 h d) r^4. The variance is this divided by d.
         return self._compute_deviation() * deviation**2 * math.sqrt(self.hidden * (self.hidden * self.width + 2))
 
 
@@ -174,8 +174,8 @@ class Shared(SelfAttention):
     def build_projections(self) -> tuple[Projection, ...]:
         """Builds (weight, bias) of queries, keys and values for a stock BERT."""
         # The export follows the definition: D_k on the keys, D_v on the values.
-        S = self.shared.weight, self.shared.bias
-        return scale_projection(S, self.D_q), scale_projection(S, self.D_k), scale_projection(S, self.D_v)
+        W_s = self.shared.weight, self.shared.bias
+        return scale_projection(W_s, self.D_q), scale_projection(W_s, self.D_k), scale_projection(W_s, self.D_v)
 
     def initialise_parameters(self) -> None:
         """Starts all three diagonals at 1."""
@@ -198,7 +198,8 @@ class OverParameters(Original):
         Raises:
             ValueError: the network's width `intermediate` is too small for a single pair.
         """
-        # The replacement then has no more weights than BERT's network.
+        # The replacement has 2 w (h + pairs) weights, with w = heads_multiple h: at most 2 h `intermediate`, as many as
+        # BERT's network.
         pairs = intermediate // cls.heads_multiple - hidden
         if pairs < 1:
             raise ValueError(
@@ -209,11 +210,11 @@ class OverParameters(Original):
 
     @classmethod
     def build_feed_forward(cls, hidden: int, heads: int, intermediate: int, dropout: float) -> tuple[nn.Module, int]:
-        """Builds attention over learned pairs, in place of BERT's first feed-forward layer; returns w, too."""
-        many = cls.heads_multiple * heads
+        """Builds attention over learned pairs [batch, n, h] -> [batch, n, w]; returns the module and w."""
+        all_heads = cls.heads_multiple * heads
         d = hidden // heads
         pairs = cls.count_pairs(hidden, intermediate)
-        return AttentionOverParameters(hidden, many, d, pairs, dropout), many * d
+        return AttentionOverParameters(hidden, all_heads, d, pairs, dropout), all_heads * d
 
     @classmethod
     def count_feed_forward_weights(cls, hidden: int, intermediate: int) -> tuple[int, int]:
@@ -271,7 +272,7 @@ class IdentityQuery(SelfAttention):
 
     def compute_source_spread(self, deviation: float) -> float:
         """Computes the standard deviation of the scores x^T W_k^T y / sqrt(d) before training."""
-        # For W_k [h, d] and the slice x [d], E |W_k|^2 = h d r^2.
+        # For W_k [h, d] and the slice x [d], E |W_k|^2 = h d r^2. The variance is this divided by d.
         return deviation * math.sqrt(self.hidden)
 
 

@@ -61,6 +61,7 @@ class AttentionOverParameters(nn.Module):
         K = self.K * (self.hidden / d) ** 0.5
         V = self.V * self.hidden**0.5
         weights = torch.softmax(Q @ K.transpose(-2, -1), dim=-1)
+        # Drops whole rows [d], the values of pairs, for all positions.
         V = functional.dropout1d(V, self.rate, self.training)
         # Under autocast V is float32, and so is the softmax of a GPU.
         return merge_heads(weights.to(Q.dtype) @ V.to(Q.dtype))

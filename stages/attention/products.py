@@ -25,7 +25,7 @@ def is_plain(layer: nn.Module) -> bool:
         return False
     if type(layer.weight) is not nn.Parameter or type(layer.bias) is not nn.Parameter:
         return False
-    # Asked at every call, because a hook may come between two calls.
+    # Not cached, because a hook may be registered between two calls.
     own_hooks = layer._forward_hooks, layer._forward_pre_hooks, layer._backward_hooks, layer._backward_pre_hooks
     # Profilers, for example, register hooks on all modules.
     return not any(own_hooks) and not modules._has_any_global_hook()
@@ -56,7 +56,7 @@ def apply_scaled_layer(X: Tensor, D: Tensor | None, layer: nn.Linear) -> Tensor:
     if D is None:
         return layer(X)
     if is_plain(layer):
-        # (X D) W^T = X (W D)^T: the diagonal meets in x out weights in place of the activations.
+        # (X D) W^T = X (W D)^T: D multiplies in x out weights, usually fewer than activations.
         return functional.linear(X, layer.weight * D, layer.bias)
     # Under autocast D is float32 and would make X float32.
     return layer(X * D.to(X.dtype))
@@ -123,7 +123,7 @@ def mask_scores(scores: Tensor, mask: Mask) -> Tensor:
 
 
 def join_masks(first: Mask, second: Mask) -> Mask:
-    """Joins two masks; the result hides every key that a mask hides.
+    """Joins two masks; the result hides every key that either mask hides.
 
     [True, False] and [2.0, 1.0] become [2.0, -3.4e38] in float32.
     """
@@ -132,6 +132,7 @@ def join_masks(first: Mask, second: Mask) -> Mask:
     # Numbers to add are masked as scores are.
     if first.dtype != torch.bool:
         return mask_scores(first, second)
+    # The swapped call takes one of the two cases above.
     if second is None or second.dtype != torch.bool:
         return join_masks(second, first)
     return first & second
@@ -146,7 +147,7 @@ def check_inputs(
 ) -> None:
     """Checks the inputs of an operator of width `hidden`.
 
-    Expected are X [batch, n, h], `memory` [batch, m, h], and a mask as above.
+    Expected are X [batch, n, h], `memory` [batch, m, h], and a mask [batch, heads, n, m] or 1 for any of these.
 
     Raises:
         ValueError: a shape or type is not as expected.
