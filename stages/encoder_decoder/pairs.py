@@ -51,8 +51,9 @@ class Pairs:
 def load_pairs(path: Path) -> Pairs:
     """Reads a file of `Pairs.save`; the result is cached and must not be changed."""
     tensors = load_file(path)
-    sides = [np.split(tensors[f"{side}_ids"], tensors[f"{side}_ends"][:-1]) for side in SIDES]
-    return Pairs(*map(tuple, sides))
+    # `np.split` cuts at all ends but the last.
+    sides = [tuple(np.split(tensors[f"{side}_ids"], tensors[f"{side}_ends"][:-1])) for side in SIDES]
+    return Pairs(*sides)
 
 
 def read_vocabulary_sizes(data: Path) -> tuple[int, ...]:

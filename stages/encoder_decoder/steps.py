@@ -62,7 +62,7 @@ def make_update(
     indices: np.ndarray,
     run: TranslationRun,
 ) -> Counts:
-    """Makes update number `step`, from 0, by the mean loss of the real target tokens.
+    """Makes update number `step`, from 0, on the pairs at `indices`, by the mean loss of the real target tokens.
 
     Returns sums over the batch before the update, with dropout and a label-smoothed loss. ValueError if the gradients
     are not finite.
@@ -75,11 +75,11 @@ def make_update(
     loss = functional.cross_entropy(scores.float(), labels, label_smoothing=recipe.label_smoothing)
     learning_rate = compute_rate(step, recipe.hidden, recipe.warmup_steps)
     norm = update_weights(model, adam, loss, learning_rate, NO_CLIPPING)
-    # As in the tutorial's accuracy, dropout is on.
-    before = loss.item()
-    require_finite_gradient(norm.item(), f"{run.name}, step {step + 1}: loss {before}")
+    mean_loss = loss.item()
+    require_finite_gradient(norm.item(), f"{run.name}, step {step + 1}: loss {mean_loss}")
+    # The scores have dropout, as in the accuracy of TensorFlow's tutorial.
     right = int((scores.argmax(-1) == labels).sum())
-    return Counts(before * len(labels), right, len(labels), len(indices))
+    return Counts(loss=mean_loss * len(labels), right=right, tokens=len(labels), pairs=len(indices))
 
 
 @torch.no_grad()
@@ -92,14 +92,14 @@ def evaluate_held_out(model: Transformer, pairs: Pairs, precision: str) -> Count
             scores, labels = score_pairs(model, pairs, indices)
         loss = functional.cross_entropy(scores.float(), labels, reduction="sum")
         right = int((scores.argmax(-1) == labels).sum())
-        total += Counts(loss.item(), right, len(labels), len(indices))
+        total += Counts(loss=loss.item(), right=right, tokens=len(labels), pairs=len(indices))
     return total
 
 
 def score_pairs(model: Transformer, pairs: Pairs, indices: np.ndarray) -> tuple[Tensor, Tensor]:
-    """Scores the real target tokens of some pairs, given the source and the earlier tokens.
+    """Scores the real target tokens (no padding) of the pairs at `indices`, given the source and the earlier tokens.
 
-    Returns scores `[tokens, words]`, before the softmax, and the right ids `[tokens]`.
+    Returns scores `[tokens, words]` of all words, before the softmax, and the right ids `[tokens]`.
     """
     memory, seen = model.encode(pad_sequences(pairs.source, indices))
     target = pad_sequences(pairs.target, indices)

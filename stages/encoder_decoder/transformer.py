@@ -63,16 +63,18 @@ class Attention(Sublayer):
 
 
 class FeedForward(Sublayer):
-    """A network `inner` for every position, or for OverParameters attention over as many weights; a Linear layer."""
+    """A module `inner`, which is a Linear layer with ReLU or attention over parameters, and a Linear layer."""
 
     def __init__(self, run: TranslationRun):
         super().__init__(run)
         config = configure_operator(run)
         hidden, width = config.hidden_size, config.intermediate_size
+        # Only OverParameters and OverParametersWide have a replacement, attention over parameters.
         replacement = config.build_feed_forward()
         if replacement is None:
-            replacement = nn.Sequential(nn.Linear(hidden, width), nn.ReLU()), width
-        self.inner, width = replacement
+            self.inner = nn.Sequential(nn.Linear(hidden, width), nn.ReLU())
+        else:
+            self.inner, width = replacement
         self.output = nn.Linear(width, hidden)
 
     def forward(self, X: Tensor) -> Tensor:
@@ -109,7 +111,7 @@ class DecoderLayer(nn.Module):
         memory: Tensor,
         memory_mask: Tensor,
     ) -> Tensor:
-        """Computes hidden states; adds the causal mask to `mask`."""
+        """Computes hidden states from X and from the source's `memory`; adds the causal mask to `mask`."""
         attended = self.attention(X, mask, causal=True)
         return self.feed_forward(self.cross(attended, memory_mask, memory))
 
@@ -149,7 +151,10 @@ class Transformer(nn.Module):
         return X, seen
 
     def decode(self, target: Tensor, memory: Tensor, seen: Tensor) -> Tensor:
-        """Computes hidden states of a target prefix, ids `[batch, m]`; a token sees no later token and no padding."""
+        """Computes hidden states of target prefixes, ids `[batch, m]`, from the two results of `encode`.
+
+        A token sees no later token and no padding.
+        """
         mask = (target != PAD)[:, None, None]
         X = self._embed(self.target, target)
         for layer in self.decoder:
