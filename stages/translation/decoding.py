@@ -16,7 +16,7 @@ from stages.training.batches import pad_sequences, sort_into_batches
 from stages.training.machine import open_autocast
 
 # Log probability of a hypothesis that does not exist.
-NOTHING = float("-inf")
+IMPOSSIBLE = float("-inf")
 
 
 @torch.no_grad()
@@ -30,30 +30,31 @@ def translate_pairs(
 ) -> list[str]:
     """Translates the source sentences of some pairs; returns a text per pair, in the order of the pairs.
 
-    A translation has at most as many tokens as the model has positions, begin and end token included. The tokenizer is
-    of the target side. The model is left in evaluation mode.
+    A translation has at most as many tokens as the model has positions, begin and end token included. `tokenizer` is
+    the target's tokenizer.json; `search_by_beams` explains `beams` and `length_penalty` (alpha). The model is left in
+    evaluation mode.
     """
     model.eval()
-    words = Tokenizer.from_file(str(tokenizer))
+    target_tokenizer = Tokenizer.from_file(str(tokenizer))
     texts = [""] * len(pairs)
     for indices in sort_into_batches([len(sentence) for sentence in pairs.source], size=64):
         source = pad_sequences(pairs.source, indices)
         with open_autocast(precision):
             translated = search_by_beams(model, source, beams, length_penalty)
         for i, ids in zip(indices, translated, strict=True):
-            texts[i] = words.decode(ids)
+            texts[i] = target_tokenizer.decode(ids)
     return texts
 
 
 def search_by_beams(model: Transformer, source: Tensor, beams: int, alpha: float) -> list[list[int]]:
     """Finds the hypothesis with the highest log probability divided by the length penalty, for each sentence.
 
-    In every step a hypothesis may end only among the `beams` best continuations of the sentence. The search stops when
-    in no sentence an open hypothesis can overtake the best ended hypothesis. A hypothesis that is open at the model's
-    last position counts as ended.
+    A hypothesis, the first tokens of a translation, is open until the end token or the model's last position. In every
+    step, only the `beams` best continuations of a sentence may end. The search stops when in no sentence an open
+    hypothesis can overtake the best ended hypothesis.
 
-    The model is in evaluation mode; `source` has padded token ids `[batch, n]`. Returns token ids without begin and end
-    token.
+    The model is in evaluation mode; `source` has padded token ids `[batch, n]`; `alpha` is the exponent of the penalty.
+    Returns token ids without begin and end token.
     """
     batch = len(source)
     longest = len(model.places)
@@ -63,34 +64,37 @@ def search_by_beams(model: Transformer, source: Tensor, beams: int, alpha: float
     memory = memory.repeat_interleave(beams, dim=0)
     seen = seen.repeat_interleave(beams, dim=0)
     prefix = torch.full((batch, beams, 1), BEGIN, device=device)
-    # All beams begin with the same prefix. Only the first beam is open, because equal beams would stay equal.
-    living = torch.full((batch, beams), NOTHING, device=device)
-    living[:, 0] = 0.0
-    best = [NOTHING] * batch
+    # The log probability of every open hypothesis. All beams begin with the same prefix. Only the first beam is open,
+    # because equal beams would stay equal.
+    open_values = torch.full((batch, beams), IMPOSSIBLE, device=device)
+    open_values[:, 0] = 0.0
+    best = [IMPOSSIBLE] * batch
     translations = [[] for _ in range(batch)]
+    # n: tokens of a hypothesis after the step, without the begin token.
     for n in range(1, longest):
         hidden = model.decode(prefix.flatten(0, 1), memory, seen)[:, -1]
-        scores = model.output(hidden).float().log_softmax(-1).unflatten(0, (batch, beams))
-        words = scores.shape[-1]
+        following = model.output(hidden).float().log_softmax(-1).unflatten(0, (batch, beams))
+        words = following.shape[-1]
         # Each of `beams` prefixes has a single END: of the best 2 * beams continuations, at least `beams` go on.
-        continued = living[..., None] + scores
-        total, places = continued.flatten(1).topk(2 * beams)
-        parents = places // words
-        following = places % words
+        continued = open_values[..., None] + following
+        # The best continuations of a sentence; an index is beam * words + token.
+        values, indices = continued.flatten(1).topk(2 * beams)
+        parents = indices // words
+        tokens = indices % words
         extended = prefix[rows, parents]
-        prefix = torch.cat([extended, following[..., None]], dim=-1)
-        ends = (following == END) | (n == longest - 1)
+        prefix = torch.cat([extended, tokens[..., None]], dim=-1)
+        ends = (tokens == END) | (n == longest - 1)
         for i, j in ends[:, :beams].nonzero().tolist():
-            value = total[i, j].item() / compute_length_penalty(n, alpha)
-            if value > best[i]:
-                best[i] = value
+            score = values[i, j].item() / compute_length_penalty(n, alpha)
+            if score > best[i]:
+                best[i] = score
                 # Without the begin token, and without the end token, which ends the search for this hypothesis.
                 translations[i] = [word for word in prefix[i, j, 1:].tolist() if word != END]
-        living, chosen = total.masked_fill(ends, NOTHING).topk(beams)
+        open_values, chosen = values.masked_fill(ends, IMPOSSIBLE).topk(beams)
         prefix = prefix[rows, chosen]
         # Upper bound of an open hypothesis: no further loss of probability, and the largest penalty as the divisor.
-        bounds = living.amax(-1) / compute_length_penalty(longest - 1, alpha)
-        if all(value >= bound for value, bound in zip(best, bounds.tolist(), strict=True)):
+        bounds = open_values.amax(-1) / compute_length_penalty(longest - 1, alpha)
+        if all(score >= bound for score, bound in zip(best, bounds.tolist(), strict=True)):
             break
     return translations
 

@@ -55,9 +55,9 @@ def train(run: TranslationRun, folder: Path) -> dict:
         step = progress["step"]
         counts = Counts()
         seed = derive_seed(run.seed, ORDER, epoch - 1)
-        order = list(draw_batches(pairs.lengths, recipe.batch_size, seed))
+        batches = list(draw_batches(pairs.lengths, recipe.batch_size, seed))
         title = f"{run.name}, epoch {epoch} of {recipe.epochs}"
-        for indices in Bar(order, title, unit="batch", leave=False):
+        for indices in Bar(batches, title, unit="batch", leave=False):
             counts += make_update(model, adam, step, pairs, indices, run)
             step += 1
         evaluated = evaluate_held_out(model, validation, recipe.precision)
@@ -77,15 +77,15 @@ def make_log_entry(epoch: int, counts: Counts, evaluated: Counts, positions: int
             tokens among these; and of the held-out pairs `tokens`, `accuracy` and `perplexity`, all of real tokens and
             without label smoothing.
     """
-    # Every target is padded to `positions` and shifted by one. A padded position is always wrong, since the loss never
-    # teaches padding.
-    places = counts.pairs * (positions - 1)
+    # The tutorial pads every target to `positions`, of which the first is not predicted. A padded position is always
+    # wrong, since the loss never teaches padding.
+    counted_positions = counts.pairs * (positions - 1)
     held_out_loss = evaluated.loss / evaluated.tokens
     return {
         "epoch": epoch,
         "training_loss": counts.loss / counts.tokens,
-        "training_accuracy": counts.right / places,
-        "accuracy_ceiling": counts.tokens / places,
+        "training_accuracy": counts.right / counted_positions,
+        "accuracy_ceiling": counts.tokens / counted_positions,
         "accuracy": evaluated.right / evaluated.tokens,
         # An infinite value ends the job with a clear error.
         "perplexity": math.exp(held_out_loss) if held_out_loss < LARGEST_LOSS else math.inf,
@@ -94,6 +94,7 @@ def make_log_entry(epoch: int, counts: Counts, evaluated: Counts, positions: int
 
 
 def _translate_scored_split(model: Transformer, run: TranslationRun) -> dict:
+    """Translates the split `scored` of the recipe by both searches; returns translations, BLEU and `signature`."""
     recipe = run.training
     # SPLIT.safetensors has the ids of the split, SPLIT.parquet the texts as written: `source` and `target`.
     split = run.data / recipe.scored
@@ -104,8 +105,9 @@ def _translate_scored_split(model: Transformer, run: TranslationRun) -> dict:
         "greedy": translate_pairs(model, pairs, tokenizer, recipe.precision, beams=1, length_penalty=0.0),
         "beam": translate_pairs(model, pairs, tokenizer, recipe.precision, recipe.beams, recipe.length_penalty),
     }
-    # `force` turns off the warning that the texts look tokenised: a generated sentence ends in a separate full stop.
+    # "zh-Hant" gives "zh".
     language = re.split("[-_@]", recipe.target.lower())[0]
+    # `force` turns off the warning that the texts look tokenised: a generated sentence ends in a separate full stop.
     metric = BLEU(force=True, tokenize=UNSPACED.get(language, "13a"))
     references = [texts["target"].tolist()]
     for name, sentences in {**result, "copy": texts["source"].tolist()}.items():

@@ -26,7 +26,7 @@ from stages.schema.settings import Settings
 
 BY_EPOCH = ("training_loss", "training_accuracy", "accuracy_ceiling", "accuracy", "perplexity")
 # Metrics of BY_EPOCH that are measured on held-out pairs.
-HELD_OUT = ("accuracy", "perplexity")
+HELD_OUT_METRICS = ("accuracy", "perplexity")
 SEARCHES = ("greedy", "beam")
 TASKS = ("recurrence", "copy")
 # Entry in the column `size` of observations for models of sequence tasks.
@@ -44,8 +44,9 @@ def train_and_evaluate(run: TranslationRun, folder: Path) -> dict:
 
 
 def plan_jobs(settings: Settings, operators: tuple[str, ...]) -> list[TranslationRun]:
-    """Plans a run for every operator and seed in each recipe (protocol or sequence task) that lists the operator."""
+    """Plans a run for every operator and seed, in each recipe (protocol or sequence task) that lists the operator."""
     section = settings.translation
+    # (task, entry in the column `size` of observations, section of params.yaml)
     recipes = [(TRANSLATION, name, protocol) for name, protocol in section.protocols.items()]
     recipes += [(task, SEQUENCES, section.sequence_tasks) for task in TASKS]
     runs = []
@@ -86,7 +87,7 @@ def make_rows(run: TranslationRun, result: dict) -> Iterator[Observation]:
     for entry in result["log"]:
         epoch = f"epoch={entry['epoch']}"
         for metric in BY_EPOCH:
-            n = entry["tokens"] if metric in HELD_OUT else None
+            n = entry["tokens"] if metric in HELD_OUT_METRICS else None
             yield Observation(condition=epoch, metric=metric, value=entry[metric], n=n, **shared)
     sentences = len(result["greedy"])
     # `copy_bleu` scores the source texts as if these were translations.
