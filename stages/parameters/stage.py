@@ -83,15 +83,17 @@ def count_small_sources() -> Iterator[Observation]:
     for operator in ("original", "hadamard", "fixed"):
         value = counts.count_layer(operator, BLOG)[metric]
         yield Observation(stage="parameters", size="blog", metric=metric, operator=operator, value=value)
-    sublayer = {"stage": "parameters", "size": "draft", "metric": "feed_forward_weights"}
+    sublayer_columns = {"stage": "parameters", "size": "draft", "metric": "feed_forward_weights"}
+    # two Linear layers, without biases
     plain = 2 * BASE["hidden"] * BASE["intermediate"]
-    yield Observation(operator="original", value=plain, **sublayer)
+    yield Observation(operator="original", value=plain, **sublayer_columns)
     for operator, condition, heads, pairs in DRAFT_SUBLAYERS:
-        # The draft's first formula, without biases: queries and output have h columns, keys and values a column a pair.
+        # The draft's first formula, without biases: per channel of a head, the projections of queries and output have h
+        # weights each, and keys and values a weight for every pair.
         value = 2 * heads * HEAD_WIDTH * (BASE["hidden"] + pairs)
-        yield Observation(operator=operator, condition=condition, value=value, **sublayer)
+        yield Observation(operator=operator, condition=condition, value=value, **sublayer_columns)
     # The models of the draft's table: the base of Vaswani et al. 2017, and two with attention over parameters.
-    model = {"stage": "parameters", "size": "draft", "metric": "translation_parameters"}
+    model_columns = {"stage": "parameters", "size": "draft", "metric": "translation_parameters"}
     # `model_construct` takes a recipe that lacks the settings of training.
     training = TranslationProtocol.model_construct(**BASE)
     for operator in ("original", "over_parameters", "over_parameters_wide"):
@@ -100,19 +102,19 @@ def count_small_sources() -> Iterator[Observation]:
         with torch.device("meta"):
             parameters = Transformer(run, (SUB_WORDS, SUB_WORDS)).parameters()
         total = sum(parameter.numel() for parameter in parameters)
-        yield Observation(operator=operator, value=total, **model)
+        yield Observation(operator=operator, value=total, **model_columns)
 
 
 def main(settings: Settings) -> dict:
     """Writes the counts of all operators, variants and sizes; returns {}, because the run's record gets no entries."""
-    # Every name only once. The classes in a user's file that no list names may be drafts.
+    # Every name only once. Classes of a user's file that params.yaml does not list may be drafts.
     names = dict.fromkeys((*OPERATORS, *settings.operators, *settings.variants))
     deviation = settings.pretraining.initializer_range
     rows = []
     for size, model in settings.models.items():
         for name in names:
             variant = settings.collect_operator_settings(name)
-            # an operator that the size leaves no width is in no run
+            # no run has an operator that would leave the feed-forward network of this size no width
             if model.intermediate >= model.find_least_width(variant["operator"]):
                 rows += count_operator(name, variant, size, model.model_dump(), deviation)
     observations.write(observations.find_file("parameters"), [*rows, *count_small_sources()])
