@@ -41,8 +41,8 @@ def prepare_pretraining(run: PretrainingRun, corpus: Corpus, steps: int) -> Call
 
 
 def time_updates(updates: Iterator[object], steps: int) -> float:
-    """Takes an update that is not timed and `steps` more, each made when taken; returns the mean seconds of these."""
-    # The first step may compile or load kernels.
+    """Takes an update that is not timed, then `steps` updates; returns the mean seconds of the timed updates."""
+    # An update is made when the iterator is asked for it. The first may compile or load kernels.
     next(updates)
     return measure_seconds(lambda: list(islice(updates, steps))) / steps
 
@@ -63,9 +63,16 @@ def prepare_finetuning(
     Returns:
         A function that trains the model for all epochs of the recipe, and returns the mean seconds of an epoch.
     """
-    # no checkpoint is loaded: the speed of training does not depend on the initial weights
-    columns = {"stage": "timing", "size": "timed"}
-    run = FinetuningRun(task=task, seed=1, training=recipe, weights="", pretraining_seed=1, columns=columns)
+    # No checkpoint is loaded, because speed does not depend on the initial weights. `weights`, `pretraining_seed` and
+    # `columns` do not influence the training.
+    run = FinetuningRun(
+        task=task,
+        seed=1,
+        training=recipe,
+        weights="",
+        pretraining_seed=1,
+        columns={"stage": "timing", "size": "timed"},
+    )
     seed_torch(1, INITIALISATION)
     config = make_configuration(
         **variant,

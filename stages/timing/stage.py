@@ -32,7 +32,7 @@ PRECISIONS = ("float32", "bfloat16")
 
 def plan_pretraining(settings: Settings, operator: str, size: str, **changes: str) -> PretrainingRun:
     """Plans the pre-training to time: the recipe of params.yaml, with `changes` such as another precision."""
-    # All steps have sequences of full length, as most steps of a run.
+    # Most steps of a run come after the warm-up of the sequence length: only such steps are timed.
     recipe = settings.pretraining.model_copy(update={"sequence_length_warmup": None, **changes})
     return PretrainingRun(
         operator=operator,
@@ -59,8 +59,9 @@ def time_pretraining(settings: Settings, size: str) -> tuple[list[Observation], 
         calls[operator] = speed.prepare_pretraining(run, corpus, settings.timing.steps)
     # The peaks are measured in the same rounds as the training.
     peak_calls = {precision: partial(machine.measure_peak, precision) for precision in PRECISIONS}
-    values = call_in_turn({**calls, **peak_calls}, settings.timing.repeats)
-    peaks = {precision: max(values[precision]) for precision in PRECISIONS}
+    # by operator the seconds, by precision the peak, of every round
+    measured = call_in_turn({**calls, **peak_calls}, settings.timing.repeats)
+    peaks = {precision: max(measured[precision]) for precision in PRECISIONS}
     model = settings.models[size].model_dump()
     length = corpus.train.sequence_length
     rows = []
@@ -68,7 +69,8 @@ def time_pretraining(settings: Settings, size: str) -> tuple[list[Observation], 
         operations = count_training_operations(
             settings.collect_operator_settings(operator), model, corpus.vocabulary_size, length, recipe.mask_probability
         )
-        rates = [recipe.batch_size * length / seconds for seconds in values[operator]]
+        # tokens per second
+        rates = [recipe.batch_size * length / seconds for seconds in measured[operator]]
         shares = [operations * rate / peaks[recipe.precision] for rate in rates]
         rows += make_rows(rates, operator=operator, size=size, metric="tokens_per_second")
         rows += make_rows(shares, operator=operator, size=size, metric="share_of_peak")
