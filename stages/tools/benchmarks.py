@@ -29,8 +29,7 @@ from stages.attention.configuration import make_configuration
 from stages.attention.counts import count_block_operations
 from stages.attention.operators import SELF_ATTENTION
 from stages.classification.training import encode_table
-from stages.files.paths import TASK_FOLDER, TOKENIZER
-from stages.files.paths import TOKENS as TOKEN_FOLDER
+from stages.files.paths import TASK_FOLDER, TOKENIZER, TOKENS
 from stages.masked_lm.corpus import Corpus
 from stages.runner.errors import clear_errors
 from stages.runner.pool import open_new_process
@@ -51,9 +50,9 @@ from stages.training.machine import (
 # rates of dropout on the attention weights: BERT's, and none
 DROPOUTS = (0.1, 0.0)
 # added to the score of a token with itself: the softmax gives a weight of 0
-MASKED = -1.0e4
+MASKING_SCORE = -1.0e4
 # tokens that a block of attention gets in a call; fewer would leave a GPU idle
-TOKENS = {"cpu": 2048, "cuda": 32_768}
+TOKENS_PER_CALL = {"cpu": 2048, "cuda": 32_768}
 
 
 def time_training(rounds: int) -> None:
@@ -65,8 +64,8 @@ def time_training(rounds: int) -> None:
     with open_new_process() as process:
         for size, ours, theirs in product(settings.sizes, find_precisions(), find_precisions()):
             table = compare_training(settings, size, (ours, theirs), process, rounds)
-            heading = f"BERT-{size}, ours in {ours}, Trainer in {theirs}, {find_device().type}"
-            print(f"\n{heading}\n{table.to_string(index=False)}")
+            print(f"\nBERT-{size}, ours in {ours}, Trainer in {theirs}, {find_device().type}")
+            print(table.to_string(index=False))
 
 
 @cache
@@ -74,7 +73,7 @@ def find_precisions() -> tuple[str, ...]:
     """Finds the precisions to compare: bfloat16 on a GPU; on a CPU float32, and bfloat16 if native."""
     if has_gpu():
         return ("bfloat16",)
-    # A CPU without bfloat16 emulates the matrix products, with which an epoch would take minutes.
+    # Without native bfloat16, a CPU emulates the products far slower than in float32: an epoch would take minutes.
     if measure_peak("bfloat16") > 0.25 * measure_peak("float32"):
         return PRECISIONS
     return ("float32",)
@@ -89,30 +88,29 @@ def compare_training(
     """
     precision, precision_of_trainer = precisions
     steps = settings.timing.steps
-    corpus = Corpus.open(TOKEN_FOLDER)
-    # Trainer has no warm-up of the sequence length, either.
+    corpus = Corpus.open(TOKENS)
+    # Neither side has a warm-up of the sequence length.
     run = plan_pretraining(settings, "original", size, precision=precision)
-    peer = stock.describe_pretraining(run, corpus, TOKENIZER, steps)._replace(precision=precision_of_trainer)
+    training = stock.describe_pretraining(run, corpus, TOKENIZER, steps)._replace(precision=precision_of_trainer)
     ours = speed.prepare_pretraining(run, corpus, steps)
-    theirs = partial(time_stock, process, peer, steps)
+    theirs = partial(time_stock, process, training, steps)
     rows = [compare_in_turn("step of pre-training", ours, theirs, "Trainer", rounds)]
-    changes = {"precision": precision, "epochs": 1}
-    recipe = settings.finetuning[settings.timing.protocol].model_copy(update=changes)
+    recipe = settings.finetuning[settings.timing.protocol].model_copy(update={"precision": precision, "epochs": 1})
     for task in settings.timing.tasks:
         examples = encode_table(TASK_FOLDER / task / "train.parquet", TOKENIZER, recipe.maximum_length)
-        sizes = run.model.model_dump()
-        ours = speed.prepare_finetuning(run.variant, task, recipe, sizes, corpus.vocabulary_size, examples)
-        peer = stock.describe_finetuning(task, recipe, sizes, corpus.vocabulary_size, examples, steps)
-        peer = peer._replace(precision=precision_of_trainer)
+        model = run.model.model_dump()
+        ours = speed.prepare_finetuning(run.variant, task, recipe, model, corpus.vocabulary_size, examples)
+        training = stock.describe_finetuning(task, recipe, model, corpus.vocabulary_size, examples, steps)
+        training = training._replace(precision=precision_of_trainer)
         # All padded examples are equally long, so an epoch of stock BERT takes examples / batch size steps.
         updates = len(examples) / recipe.batch_size
-        theirs = partial(time_stock, process, peer, steps, updates)
+        theirs = partial(time_stock, process, training, steps, updates)
         rows.append(compare_in_turn(f"epoch of {task}", ours, theirs, "Trainer", rounds))
     return pd.DataFrame(rows)
 
 
 def time_stock(process: ProcessPoolExecutor, training: peers.Training, steps: int, updates: float = 1) -> float:
-    """Times stock BERT in `process`; returns the seconds of `updates` updates, by the mean of `steps`."""
+    """Times stock BERT in `process`; returns the mean seconds of `steps` updates, times `updates`."""
     # Both processes share the memory of a GPU.
     if has_gpu():
         torch.cuda.empty_cache()
@@ -122,11 +120,11 @@ def time_stock(process: ProcessPoolExecutor, training: peers.Training, steps: in
 def compare_in_turn(
     name: str, ours: Callable[[], float], theirs: Callable[[], float], peer: str, rounds: int
 ) -> dict[str, str | float]:
-    """Times our work and the peer's in turn; returns medians in seconds, and the median ratio within a round."""
+    """Times our work and `peer`'s in turn; returns medians in seconds, and the median ratio within a round."""
     # A first call that is not timed: work that a process does once, such as loading kernels, belongs to no round.
     ours()
     seconds = call_in_turn({"ours": ours, peer: theirs}, rounds)
-    medians = {f"{way}, s": statistics.median(values) for way, values in seconds.items()}
+    medians = {f"{side}, s": statistics.median(values) for side, values in seconds.items()}
     return {
         "work": name,
         **medians,
@@ -134,8 +132,8 @@ def compare_in_turn(
     }
 
 
-def time_documents(prepare: Callable[[Path], documents.Both], peer: str, rounds: int) -> None:
-    """Prints the speed of a stage that reads documents beside a peer."""
+def time_documents(prepare: Callable[[Path], documents.WorkPair], peer: str, rounds: int) -> None:
+    """Prints the speed of a stage beside a peer; `prepare` takes a temporary folder, and returns the calls of both."""
     with TemporaryDirectory() as folder:
         ours, theirs = [partial(measure_seconds, call) for call in prepare(Path(folder))]
         row = compare_in_turn("documents", ours, theirs, peer, rounds)
@@ -155,7 +153,9 @@ def time_attention(rounds: int) -> None:
     device = find_device().type
     for precision, length, dropout in product(PRECISIONS, (128, 512), DROPOUTS):
         size = {"layers": 1, "hidden": 768, "heads": 12, "intermediate": 3072, "positions": length}
-        table = compare_blocks(list(SELF_ATTENTION), size, dropout, TOKENS[device] // length, precision, rounds)
+        table = compare_blocks(
+            list(SELF_ATTENTION), size, dropout, TOKENS_PER_CALL[device] // length, precision, rounds
+        )
         print(f"\n{precision}, length {length}, dropout {dropout}, {device}")
         print(table.to_string(index=False))
 
@@ -180,9 +180,9 @@ def compare_blocks(
         call()
         calls[key] = partial(measure_seconds, call)
     seconds = call_in_turn(calls, rounds)
-    stock = seconds["original", "stock"]
+    stock_seconds = seconds["original", "stock"]
     shape = size["hidden"], size["heads"], size["positions"]
-    stock_work = count_block_operations("original", *shape)
+    stock_operations = count_block_operations("original", *shape)
     rows = []
     for (operator, form), times in seconds.items():
         rows.append(
@@ -190,8 +190,8 @@ def compare_blocks(
                 "operator": operator,
                 "form": form,
                 "ms": round(1000 * statistics.median(times), 1),
-                "speed-up": round(compute_median_ratio(stock, times), 2),
-                "allowed": round(stock_work / count_block_operations(operator, *shape), 2),
+                "speed-up": round(compute_median_ratio(stock_seconds, times), 2),
+                "allowed": round(stock_operations / count_block_operations(operator, *shape), 2),
             }
         )
     return pd.DataFrame(rows)
@@ -204,14 +204,15 @@ def build_blocks(operators: list[str], size: dict[str, int], dropout: float) -> 
     """
     settings = {"attention_probs_dropout_prob": dropout, "attn_implementation": "sdpa"}
     stock = BertAttention(make_configuration("original", **size, **settings))
-    # PyTorch's module has its own output projection.
+    # `dense`, the output projection of BERT, gives way to the projection in PyTorch's module.
     torch_block = copy.deepcopy(stock)
     torch_block.self = TorchAttention(nn.MultiheadAttention(size["hidden"], size["heads"], dropout, batch_first=True))
     torch_block.output.dense = nn.Identity()
     blocks: dict[tuple[str, str], nn.Module] = {("original", "stock"): stock, ("original", "torch"): torch_block}
     forms = [(operator, "ours", None) for operator in operators]
-    # Fused attention gets a mask that is not needed otherwise, and unfused attention adds a number to the scores.
-    forms.append(("original", "masked", MASKED))
+    # The form `masked` measures the cost of the mask: fused attention gets a mask that it does not need otherwise, and
+    # unfused attention adds a number to the scores.
+    forms.append(("original", "masked", MASKING_SCORE))
     for operator, form, self_score in forms:
         config = make_configuration(operator, **size, **settings, self_score=self_score)
         block = Attention(config, copy.deepcopy(stock.output))

@@ -22,28 +22,28 @@ from stages.sequences.packing import ITEM
 from stages.tokenization.streams import tokenize_shard
 
 # the stage's work and the peer's work
-Both = tuple[Callable[[], object], Callable[[], object]]
+WorkPair = tuple[Callable[[], object], Callable[[], object]]
 # documents that are filtered
 DOCUMENTS = 100_000
 
 
-def prepare_filtering(folder: Path) -> Both:
-    """Prepares the work of stage `filtering`, and of the json module."""
+def prepare_filtering(folder: Path) -> WorkPair:
+    """Prepares two calls that filter the same documents: by stage `filtering`, and by the json module."""
     shard = folder / "shard.jsonl.zst"
     write_documents(shard)
     ours = partial(filter_with_stage, shard, folder)
     theirs = partial(filter_with_json, shard, folder / "plain.jsonl.zst")
-    # faster work that keeps other documents would not be comparable
+    # equal results, so that the times are comparable
     if list(reading.read_lines(ours())) != list(reading.read_lines(theirs())):
         raise ValueError("stage and peer must keep the same documents")
     return ours, theirs
 
 
-def prepare_tokenization(folder: Path) -> Both:
-    """Prepares the work of stage `tokenization`, and of datasets.map, on the first shard of data/filtered."""
+def prepare_tokenization(folder: Path) -> WorkPair:
+    """Prepares two calls that tokenize the first filtered shard: by stage `tokenization`, and by datasets.map."""
     # a single core for stage and peer
     os.environ["TOKENIZERS_PARALLELISM"] = "false"
-    # no document is repeated, because a repeated document would have no new words
+    # not the repeated documents of `write_documents`: the stage remembers words, and would find no new words there
     shard = reading.list_shards(FILTERED)[0]
     argument = {"shard": str(shard), "tokenizer": str(TOKENIZER), "validation": [], "drop_to_multiple": None}
     ours = partial(tokenize_shard, argument, folder)
@@ -76,7 +76,7 @@ def write_documents(path: Path) -> None:
 
 
 def filter_with_json(shard: Path, kept: Path) -> Path:
-    """Writes records without a quality warning anew; returns the file of these records."""
+    """Parses every record, and writes the records without a quality warning to `kept`; returns `kept`."""
     with (
         io.BufferedReader(zstd.open(shard), 1_000_000) as lines,
         zstd.open(kept, "wt", level=shards.LEVEL, encoding="utf-8") as file,

@@ -27,7 +27,7 @@ TEMPLATES = REPORTS / "pages"
 PAGES = {"readme": Path("README.md"), "findings": EXAMPLES / "README.md"}
 
 # the words of the audit in the table of the findings
-SHOWN = (
+SHOWN_STATEMENTS = (
     Statement.HOLDS,
     Statement.TRUNCATED,
     Statement.PARTLY,
@@ -59,7 +59,7 @@ def look_up(path: str, **where: str | float) -> dict:
 
 
 def look_up_contrast(folder: str, arm: str, at: str = "validation_loss", reference: str = "original") -> dict:
-    """Looks up a comparison in contrasts.csv of a study, such as `self_score/8_tokens`, or in released.csv.
+    """Looks up a comparison in contrasts.csv of a study, such as `self_score/8_tokens`.
 
     `at` is `validation_loss`, a score, or, for the steps to a loss, `loss=5.5`.
     """
@@ -76,26 +76,27 @@ def format_difference(row: dict, decimals: int = 3, unit: str = "", reverse: boo
 
 
 def describe_claimed(operator: str, quantity: str, decimals: int = 2) -> str:
-    """Describes the difference from the original that the source of an operator prints, in each edition."""
+    """Describes the difference from the original that an operator's source prints, by edition: `+0.10 and +0.12`."""
     rows = select_rows(published.read_claimed(), operator=operator, quantity=quantity)
     return " and ".join(format_signed(value, decimals) for value in rows["estimate"])
 
 
-def count_left(path: str, **where: str) -> str:
-    """Counts the runs that leave the plateau, as in `3 of 40`, of the arms that start at a spread of at most 1."""
+def count_leaving_runs(path: str, **where: str) -> str:
+    """Counts the runs that leave the plateau, as in `3 of 40`, of the arms whose scores start at a spread <= 1."""
     rows = select_rows(_read_rows(path), kind="scaled", **where)
     rows = rows[rows["spread"] <= 1]
+    # `never`: the runs of an arm that stay on the plateau
     runs = rows["runs"].sum()
     return f"{runs - rows['never'].sum()} of {runs}"
 
 
-def look_up_saved(operator: str) -> float:
+def look_up_saved_parameters(operator: str) -> float:
     """Looks up the per cent of the parameters of BERT-base that an operator saves."""
     return look_up("laptop/tables/first_screen.csv", operator=operator, column="saved", source="counted")["estimate"]
 
 
-def look_up_attention(operator: str, size: str = "base") -> str:
-    """Looks up the per cent of the parameters of attention that an operator saves."""
+def format_saved_attention(operator: str, size: str = "base") -> str:
+    """Formats the per cent of the parameters of an attention block that an operator saves, as in `33 %`."""
     row = look_up("own_score/8_tokens/summaries.csv", metric="block_saved_percent", operator=operator, size=size)
     return f"{row['mean']:.0f} %"
 
@@ -108,13 +109,13 @@ def render(name: str) -> str:
         "contrast": look_up_contrast,
         "difference": format_difference,
         "claimed": describe_claimed,
-        "left": count_left,
-        "saved": look_up_saved,
-        "attention": look_up_attention,
+        "left": count_leaving_runs,
+        "saved": look_up_saved_parameters,
+        "attention": format_saved_attention,
         "critical": compute_critical_value,
         "not_run": Difference.NOT_RUN,
         "papers": published.PAPERS.values(),
-        "words": [AUDITED.get(statement, statement) for statement in SHOWN],
+        "words": [AUDITED.get(statement, statement) for statement in SHOWN_STATEMENTS],
         "look_up": look_up,
         "list_rows": list_rows,
         # of the repository and of the published pages

@@ -27,7 +27,7 @@ from transformers import (
 )
 
 # share of tokens that BERT masks
-MASKED = 0.15
+MASKED_SHARE = 0.15
 
 
 class Training(NamedTuple):
@@ -79,7 +79,7 @@ def time_steps(training: Training, steps: int) -> float:
     torch._dynamo.config.fail_on_recompile_limit_hit = True
     set_seed(1)
     clock = Clock()
-    # On a GPU, the first update compiles.
+    # The first update, which `clock` leaves out, compiles on a GPU.
     train_model(training, steps + 1, clock)
     # Our training, in another process, needs the memory of the GPU.
     gc.collect()
@@ -94,14 +94,14 @@ def train_model(training: Training, updates: int, clock: Clock) -> None:
     model = getattr(transformers, training.model)(config)
     collator = default_data_collator
     if training.tokenizer:
-        words = PreTrainedTokenizerFast(**training.tokenizer)
-        collator = DataCollatorForLanguageModeling(words, mlm_probability=MASKED)
+        tokenizer = PreTrainedTokenizerFast(**training.tokenizer)
+        collator = DataCollatorForLanguageModeling(tokenizer, mlm_probability=MASKED_SHARE)
     with tempfile.TemporaryDirectory() as folder:
         settings = TrainingArguments(
             folder,
             max_steps=updates,
             per_device_train_batch_size=training.batch_size,
-            # a smaller last batch would be compiled anew
+            # a smaller last batch would be compiled anew, and is dropped if there are full batches
             dataloader_drop_last=len(training.examples) >= training.batch_size,
             # the collator reads special_tokens_mask, which is no argument of the model
             remove_unused_columns=False,

@@ -39,13 +39,13 @@ def describe_pretraining(run: PretrainingRun, corpus: Corpus, tokenizer: Path, s
     The run gives the size of the model and the recipe; `tokenizer` is the tokenizer.json of the sequences.
     """
     recipe = run.training
-    # As many sequences at once as in our training
-    together = min(recipe.micro_batch_size or recipe.batch_size, recipe.batch_size)
+    # the model takes as many sequences at once as in our training
+    micro_batch_size = min(recipe.micro_batch_size or recipe.batch_size, recipe.batch_size)
     number = min(len(corpus.train), recipe.batch_size * (steps + 1))
     sequences = corpus.train[range(number)]
     examples = []
     for ids in sequences:
-        # [CLS], [SEP] and [PAD]; packed sequences have no [PAD]
+        # `corpus.special` are the ids of [CLS], [SEP] and [PAD]; packed sequences have no [PAD]
         special = np.isin(ids, corpus.special.numpy()).astype(int)
         examples.append({"input_ids": ids, "token_type_ids": np.zeros_like(ids), "special_tokens_mask": special})
     return Training(
@@ -59,8 +59,8 @@ def describe_pretraining(run: PretrainingRun, corpus: Corpus, tokenizer: Path, s
             **SPECIAL,
         },
         precision=recipe.precision,
-        batch_size=together,
-        schedule={"gradient_accumulation_steps": recipe.batch_size // together},
+        batch_size=micro_batch_size,
+        schedule={"gradient_accumulation_steps": recipe.batch_size // micro_batch_size},
     )
 
 
@@ -73,14 +73,14 @@ def describe_finetuning(
     `learning_rates`), with a linear schedule after a warm-up of a tenth of the steps.
     """
     outputs = TASKS[task].outputs
-    # without this, the model would set it in the first step, and the second step would compile again
-    kind = "regression" if outputs == 1 else "single_label_classification"
-    # the steps take no more examples
+    # without a `problem_type`, the model would set its own in the first step, and the second step would compile again
+    problem_type = "regression" if outputs == 1 else "single_label_classification"
+    # all examples that the steps take
     number = min(len(examples), recipe.batch_size * (steps + 1))
     return Training(
         model="BertForSequenceClassification",
         configuration=configure_stock_bert(
-            size, recipe, vocab_size=vocabulary_size, num_labels=outputs, problem_type=kind
+            size, recipe, vocab_size=vocabulary_size, num_labels=outputs, problem_type=problem_type
         ),
         examples=[pad_example(examples, i, recipe.maximum_length) for i in range(number)],
         tokenizer=None,
