@@ -59,19 +59,20 @@ def compute_interval(
             answering, `exact_match`.
         value: the score of the constant answer; not used for correlations.
         n: number of examples, 1 or more; a correlation of three or fewer has the interval from -1 to 1.
-        confidence: of the interval.
+        confidence: of the interval, such as 0.95.
     """
     if metric in CORRELATIONS:
         if n <= 3:
             return -1.0, 1.0
-        # Fisher's interval around a correlation of 0.
-        deviations = stats.norm.ppf((1 + confidence) / 2)
-        end = tanh(deviations / sqrt(n - 3))
+        # Fisher's interval around a correlation of 0. A confidence of 0.95 gives 1.96 standard errors.
+        standard_errors = stats.norm.ppf((1 + confidence) / 2)
+        end = tanh(standard_errors / sqrt(n - 3))
         return -end, end
     if metric == "f1":
+        # The interval of the share p of positive examples; F1 of always positive is 2p / (1 + p).
         low, high = _compute_wilson_interval(_compute_positive_share(value), n, confidence)
         return 2 * low / (1 + low), 2 * high / (1 + high)
-    # Rather too wide for the F1 of answers, a mean of fractions.
+    # Accuracy and exact match are shares. For the F1 of answers, a mean of fractions, the interval is rather too wide.
     return _compute_wilson_interval(value, n, confidence)
 
 
@@ -94,24 +95,28 @@ def collect_baselines(rows: pd.DataFrame, confidence: float) -> pd.DataFrame:
 
     Returns:
         A row for every baseline, protocol, `evaluated_on` and metric: value, low and high. The interval is NaN except
-        for the constant answer. Rows without a protocol have raw metrics: of GLUE, of both question sets and their mean
-        (`squad`), and of the splits of stage `cross_domain`. Rows with a protocol, whose paper fixes the metrics behind
-        each column, have the metric `score` of every column of the GLUE tables, and of means of columns.
+        for the constant answer.
+
+        - Rows without a protocol have raw metrics, of GLUE, of both question sets and their mean (`squad`), and of the
+          splits of stage `cross_domain`.
+        - Rows with a protocol have the metric `score` of every column of the GLUE tables, and of means of columns. The
+          protocol fixes the raw metrics behind each column.
     """
-    # Every model that is tested on a split has the same number there.
+    # Every model repeats the accuracy of the more frequent of yes and no on a split: one row is enough.
     splits = select_rows(rows, stage="cross_domain", metric="majority_accuracy").drop_duplicates("evaluated_on")
     transferred = splits.assign(operator=MOST_FREQUENT, protocol=None, metric=TRANSFERRED)
-    # The stage measures all baselines except the transferred constant answer.
+    # Stage `baselines` measures all other baselines.
     rows = stack_frames([select_rows(rows, stage="baselines"), transferred])
-    # One row for every baseline, protocol, column and metric, with the mean over seeds of baselines that are trained.
+    # A trained baseline has a row for every seed; the mean over seeds takes the place of these rows.
     means = rows.groupby(KEYS, dropna=False)["value"].transform("mean")
     raw = _add_intervals(rows.assign(value=means).drop_duplicates(KEYS), confidence)
-    answers = raw["evaluated_on"].str.startswith(ANSWERS)
-    # Only models without pre-training have a recipe, `protocol`.
+    # Raw metrics. Only models without pre-training have a protocol, the recipe of the training, and are left out.
     parts = [raw[raw["protocol"].isna()]]
+    # Raw metrics of question answering, averaged over both sets.
+    answers = raw["evaluated_on"].str.startswith(ANSWERS)
     for metric, answered in raw[answers].groupby("metric", sort=False):
         parts.append(_average_columns(answered, ("squad1", "squad2"), "squad").assign(metric=metric))
-    # All other baselines count under every protocol.
+    # Scores. A baseline with a recipe only counts under the same protocol, all other baselines under every protocol.
     wanted = raw.rename(columns={"protocol": "recipe"}).merge(scores.list_metrics(), on=["evaluated_on", "metric"])
     recipes = wanted["recipe"]
     wanted = wanted[recipes.isna() | (recipes == wanted["protocol"])]
@@ -126,40 +131,43 @@ def collect_baselines(rows: pd.DataFrame, confidence: float) -> pd.DataFrame:
 
 def _add_intervals(rows: pd.DataFrame, confidence: float) -> pd.DataFrame:
     """Adds the interval (`low`, `high`) of each constant answer; other baselines get NaN."""
-    ends = []
+    intervals = []
     for row in rows.itertuples():
         metric = row.metric
+        # The F1 of answers is not the F1 of a class: the interval is made as for exact match.
         if row.evaluated_on.startswith(ANSWERS):
             metric = "exact_match"
-        end = (nan, nan)
+        interval = (nan, nan)
         if row.operator == MOST_FREQUENT:
-            end = compute_interval(metric, row.value, int(row.n), confidence)
-        ends.append(end)
-    intervals = pd.DataFrame(
-        ends,
+            interval = compute_interval(metric, row.value, int(row.n), confidence)
+        intervals.append(interval)
+    added = pd.DataFrame(
+        intervals,
         columns=["low", "high"],
         index=rows.index,
         dtype=float,
     )
-    return pd.concat([rows, intervals], axis=1)
+    return pd.concat([rows, added], axis=1)
 
 
 def _combine_metrics(metrics: pd.DataFrame) -> pd.Series:
-    """Combines the metrics of a baseline in a column of the GLUE tables into `value`, `low` and `high`."""
+    """Averages the metrics of a baseline behind a column of the GLUE tables: `value`, `low` and `high`."""
     numbers = metrics.set_index("metric")[["value", "low", "high"]]
-    # The same answers of a fitted baseline, which has no interval, give both metrics; the constant answers differ.
+    # Only the constant answer has an interval. All other baselines give the same answers for both metrics.
     if set(numbers.index) != {"accuracy", "f1"} or numbers["low"].isna().any():
         return numbers.mean()
+    # For F1, the constant answer is positive; for accuracy, the more frequent class. The mean takes one answer for
+    # both. Always positive has the share of positives as accuracy; always negative has an F1 of 0.
     f1 = numbers.loc["f1"]
-    always = (_compute_positive_share(f1) + f1) / 2
-    never = numbers.loc["accuracy"] / 2
-    if always["value"] >= never["value"]:
-        return always
-    return never
+    always_positive = (_compute_positive_share(f1) + f1) / 2
+    always_negative = numbers.loc["accuracy"] / 2
+    if always_positive["value"] >= always_negative["value"]:
+        return always_positive
+    return always_negative
 
 
 def _average_columns(columns: pd.DataFrame, wanted: tuple[str, ...], name: str) -> pd.DataFrame:
-    """Averages the `wanted` columns, as `evaluated_on` `name`, for each baseline that has all of these columns."""
+    """Averages the `wanted` columns for each baseline that has all of these columns; `name` names the mean."""
     means = []
     for operator, rows in select_rows(columns, evaluated_on=wanted).groupby("operator", sort=False):
         if len(rows) < len(wanted):
@@ -173,22 +181,23 @@ def _average_columns(columns: pd.DataFrame, wanted: tuple[str, ...], name: str) 
 
 
 def look_up_scores(name: str, rows: pd.DataFrame, baselines: pd.DataFrame) -> pd.DataFrame:
-    """Looks up a baseline, such as `most_frequent`, on the data and metric on which models were scored.
+    """Looks up the score of a baseline, such as `most_frequent`, on the same data and metric as each score of a model.
 
-    `rows` has `protocol`, `evaluated_on` and `metric` of each score; for `cross_domain` also `stage` and `task`, the
-    task of fine-tuning. The baseline of `raw_accuracy` and of `accuracy_under_noise` is `accuracy`. On another task
-    than the task of fine-tuning, only the more frequent of yes and no has an accuracy.
+    `rows` has `protocol`, `evaluated_on` and `metric` of each score of a model; for `cross_domain` also `stage` and
+    `task`, the task of fine-tuning.
 
     Returns:
         For each of the rows the `value` of the baseline, and `high`, the upper end of the interval; NaN if unknown.
     """
     wanted = rows.reindex(columns=["stage", "task", *KEYS]).astype("str").assign(operator=name)
+    # The baseline of `raw_accuracy` and of `accuracy_under_noise` is `accuracy`.
     metric = wanted["metric"].str.removeprefix("raw_").str.removesuffix("_under_noise")
+    # On another task than the task of fine-tuning, a model answers yes or no. Only the constant answer is known there.
     other_task = wanted["task"] != wanted["evaluated_on"].map(TASK_OF)
     elsewhere = (wanted["stage"] == "cross_domain") & other_task & (metric == "accuracy")
     wanted = wanted.assign(
+        # Baselines of raw metrics have no protocol.
         protocol=wanted["protocol"].where(metric == "score"),
-        # On another task, the classes of a model become yes and no.
         metric=metric.mask(elsewhere, TRANSFERRED),
     )
     found = wanted[KEYS].merge(baselines, how="left", on=KEYS)
@@ -206,12 +215,12 @@ def is_contrast_at_chance(runs: pd.DataFrame, lost: bool) -> bool:
     """Checks whether a comparison of operators means nothing, because scores are at chance.
 
     Args:
-        runs: the runs of all operators: `score`, and `most_frequent_high`, equal in all runs.
-        lost: whether the compared number is a loss of score. A loss is not compared if any operator's mean is at
-            chance; a score only if all operators are at chance.
+        runs: the runs of all operators: `score`, and `most_frequent_high`, the upper end of chance, equal in all runs.
+        lost: whether the compared number is a loss of score, such as under noise. Losses mean nothing if the mean score
+            of any operator is at chance; scores, only if all operators are at chance.
     """
     operators = runs.groupby("operator").agg({"score": "mean", "most_frequent_high": "first"})
-    # No comparison with NaN, an unknown end, is true.
+    # False if the upper end is NaN (unknown).
     at_chance = operators["score"] <= operators["most_frequent_high"]
     return bool(at_chance.any() if lost else at_chance.all())
 

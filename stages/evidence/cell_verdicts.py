@@ -21,8 +21,8 @@ def judge_cell(printed, run: pd.DataFrame, tested: bool, comparable: bool, at_ch
         printed: the published cell: the text `printed` and the number `value` (NaN for a formula or label); None if the
             paper has no such cell.
         run: measurements of this run in the printed unit; a count has a single measurement.
-        tested: whether a test compares such a cell with the published number.
-        comparable: whether the data of this run are of the papers' kind.
+        tested: whether a test compares the cells of this column with the published numbers.
+        comparable: whether the data of this run are of the papers' kind, and not generated.
         at_chance: whether the mean of this run is no better than a constant answer; None if unknown.
 
     Returns:
@@ -32,14 +32,14 @@ def judge_cell(printed, run: pd.DataFrame, tested: bool, comparable: bool, at_ch
     if printed is None or isnan(printed.value):
         return ""
     values, _, unit = find_units(run)
-    # Numbers of examples depend on the data; parameters do not.
+    # Parameters are counted on any data; examples (stage `tasks`) only on data of the papers' kind.
     if unit == EXACT and (comparable or run["stage"].iloc[0] != "tasks"):
         return _judge_count(printed, values[0])
     if unit == EXACT or not (tested and comparable):
         return ""
     if at_chance:
         return Difference.AT_CHANCE
-    # A published score counts as a single pre-training run, as the released results of Courtois et al. show.
+    # An interval takes three pre-training seeds, and, for a number of steps, that all runs reach the milestone.
     if explain_too_few(unit, len(values)) or not run["reached"].all():
         return Difference.TOO_FEW
     return None
@@ -47,7 +47,7 @@ def judge_cell(printed, run: pd.DataFrame, tested: bool, comparable: bool, at_ch
 
 def _judge_count(printed, count: float) -> Statement:
     """Judges whether a count rounds to the printed number, at the printed decimals."""
-    # Two decimals in `66. 67%`.
+    # The text may have a blank after the point: `66. 67%` has two decimals.
     digits = re.search(r"\.\s*(\d+)", printed.printed)
     decimals = len(digits[1]) if digits else 0
     # The limit takes off the rounding error of a float, such as 100 / 3.
@@ -59,7 +59,7 @@ def judge_families(cells: pd.DataFrame, one_family: bool, alpha: float) -> pd.Da
     """Adds simultaneous intervals (Bonferroni) of the differences from printed numbers, and sets missing verdicts.
 
     Args:
-        cells: the cells of a table.
+        cells: the cells of a table, as in cells.yaml. A tested cell has no verdict yet.
         one_family: whether all tested cells are one family; if not, the tested cells of each row are a family. Columns
             that average other columns belong to no family, and have single intervals.
         alpha: 1 - alpha is the confidence of all intervals of a family together.
@@ -71,12 +71,14 @@ def judge_families(cells: pd.DataFrame, one_family: bool, alpha: float) -> pd.Da
     families = cells["row_key"]
     if one_family:
         families = pd.Series("", cells.index)
-    # Cells whose runs are all equal count, too: which cells have an interval depends on the data.
     members = tested & ~cells["column_key"].isin((GLUE_SCORE, "average"))
-    sizes = members.groupby(families).transform("sum").where(members, 1)
+    # The number of intervals in the family of each cell. Cells without an interval, whose runs are all equal, count,
+    # too, because which cells have an interval depends on the data.
+    tests = members.groupby(families).transform("sum").where(members, 1)
     freedom = cells["reproduced_n"].astype(float) - 1
-    critical = [compute_critical_value(alpha, *family) for family in zip(sizes, freedom, strict=True)]
+    critical = [compute_critical_value(alpha, count, degrees) for count, degrees in zip(tests, freedom, strict=True)]
     difference = cells["reproduced"] - cells["published"]
+    # Half the width of each interval.
     half = cells["difference_error"] * critical
     low, high = difference - half, difference + half
     verdicts = [judge_difference(*ends) for ends in zip(low, high, strict=True)]

@@ -88,6 +88,7 @@ def fill_cells(table: Table, sources: CellSources) -> pd.DataFrame:
     """
     paper = read_table(table.name)
     run = select_rows(sources.run, **table.select)
+    # The measurements of this table only.
     sources = replace(
         sources,
         run=baselines.add_baselines(run, sources.baselines),
@@ -108,48 +109,49 @@ def fill_cells(table: Table, sources: CellSources) -> pd.DataFrame:
     if table.edition:
         keys = ["row_key", "column_key"]
         other = read_table(table.edition)[[*keys, "printed"]]
-        elsewhere = frame[keys].merge(other, how="left", on=keys)["printed"]
-        differs = frame["printed"].notna() & (elsewhere != frame["printed"])
-        frame["other_edition"] = elsewhere.where(differs)
+        other_text = frame[keys].merge(other, how="left", on=keys)["printed"]
+        differs = frame["printed"].notna() & (other_text != frame["printed"])
+        frame["other_edition"] = other_text.where(differs)
     return frame
 
 
 def _list_single_cells(table: Table, paper: pd.DataFrame, sources: CellSources) -> list[tuple[Row, Column]]:
-    """Lists the cells of a list, a row and a column for each: first the cells of the paper."""
-    places, more = [], []
+    """Lists the row and the column of each cell of a list: the cells of the paper, then the cells of other sizes."""
+    in_paper, other_sizes = [], []
     own_sizes = [size for size in sources.sizes if size not in PAPER_SIZES]
     for printed in paper.itertuples():
-        measured = table.cells.get(f"{printed.row_key} / {printed.column_key}", Column())
-        fields = measured.select or {}
-        label = measured.label or f"{printed.row}: {printed.column_key.replace('_', ' ')}"
+        # tables.yaml says how the cell is measured, if at all.
+        specified = table.cells.get(f"{printed.row_key} / {printed.column_key}", Column())
+        fields = specified.select or {}
+        label = specified.label or f"{printed.row}: {printed.column_key.replace('_', ' ')}"
         row = Row(key=printed.row_key, label=label.format(**fields), select={})
-        column = replace(measured, key=printed.column_key, label=printed.column, meaning=printed.unit)
-        places.append((row, column))
+        column = replace(specified, key=printed.column_key, label=printed.column, meaning=printed.unit)
+        in_paper.append((row, column))
         # Each cell of the papers' sizes is repeated for every other size at which this run measured pre-trained models.
         if fields.get("size") not in PAPER_SIZES:
             continue
         for size in own_sizes:
-            own = replace(column, select={**fields, "size": size})
-            if select_rows(sources.run, **own.select)["pretraining_seed"].notna().any():
+            own_column = replace(column, select={**fields, "size": size})
+            if select_rows(sources.run, **own_column.select)["pretraining_seed"].notna().any():
                 own_row = replace(row, key=f"{size}.{row.key}", label=label.format(size=size))
-                more.append((own_row, own))
-    return places + more
+                other_sizes.append((own_row, own_column))
+    return in_paper + other_sizes
 
 
 def _list_rows(table: Table, columns: list[Column], paper: pd.DataFrame, sources: CellSources) -> list[Row]:
-    """Lists the rows of the paper, then those that only this run has, such as further operators, in its order."""
+    """Lists the rows of the paper, then the rows that only this run measured, such as further operators."""
     rows = []
     for key in paper["row_key"].drop_duplicates():
         # The specification lists only the rows whose key does not fit the pattern.
         row = table.rows.get(key) or _make_row(table, specifications.match_fields(table.row_key, key))
         rows.append(row)
     names = specifications.list_field_names(table.row_key)
-    # The rows of a table without a pattern are those of the paper only.
+    # Without a pattern, such as `{size}.{operator}`, this run adds no rows.
     if not names:
         return rows
     in_paper = [row.select for row in rows]
     run = select_rows(sources.run, operator=sources.operators)
-    # A table may have no measured column.
+    # An empty frame, because a table may have no measured column.
     parts = [run.iloc[:0]]
     for column in columns:
         if column.select is not None:
@@ -177,18 +179,20 @@ def _expand_columns(table: Table, run: pd.DataFrame) -> list[Column]:
             continue
         for values in select_rows(run, **column.select)[fields].drop_duplicates().to_dict("records"):
             key = column.key.format(**values)
-            own = replace(column, key=key, label=column.label.format(**values), select=column.select | values)
-            # A column that is listed precedes a pattern.
-            columns.setdefault(key, own)
+            expanded = replace(column, key=key, label=column.label.format(**values), select=column.select | values)
+            # A column that tables.yaml lists by the key itself has precedence.
+            columns.setdefault(key, expanded)
     return list(columns.values())
 
 
 def _fill_baselines(table: Table, columns: list[Column], baseline_scores: pd.DataFrame) -> list[dict]:
+    """Makes a row of cells for each baseline that has a score in any of the columns."""
     cells = []
-    scores = pd.DataFrame([table.select | (column.select or {}) for column in columns])
+    # The fields of the scores in each column, such as the metric.
+    fields = pd.DataFrame([table.select | (column.select or {}) for column in columns])
     for name, label in baselines.LABELS.items():
-        found = baselines.look_up_scores(name, scores, baseline_scores)
-        # A baseline without any score in the table has no row. Another table of the report has the trained model.
+        found = baselines.look_up_scores(name, fields, baseline_scores)
+        # Models without pre-training are in another table of the report.
         if name == baselines.NOT_PRETRAINED or found["value"].isna().all():
             continue
         row = Row(key=BASELINE + name, label=label)
@@ -206,6 +210,7 @@ def _fill_baselines(table: Table, columns: list[Column], baseline_scores: pd.Dat
 
 
 def _start_cell(table: Table, row: Row, column: Column) -> dict:
+    """Makes a cell with keys and labels, but without numbers."""
     return {
         "table": table.name,
         "row_key": row.key,
@@ -220,14 +225,18 @@ def _start_cell(table: Table, row: Row, column: Column) -> dict:
 
 
 def _fill_cell(table: Table, row: Row, column: Column, printed, sources: CellSources) -> dict:
-    """Fills a cell; `printed` is None if the paper has no such cell, and `sources` match `select` of the table."""
+    """Fills a cell with the numbers of the paper (`printed`, or None), of the released results and of this run.
+
+    `sources` have only the measurements of the table.
+    """
     cell = _start_cell(table, row, column)
     if printed is not None:
         cell.update(printed=printed.printed, published=printed.value, published_sd=printed.std)
+    # Nothing measures the cell.
     if column.select is None or row.select is None:
         return cell
-    # A row may override the scale of the column.
     fields = row.select | column.select
+    # A row may override the scale of the column.
     scale = column.scale if row.scale is None else row.scale
     released = _select_scaled(sources.released, fields, scale)
     if len(released) and released["reached"].all():
@@ -238,14 +247,15 @@ def _fill_cell(table: Table, row: Row, column: Column, printed, sources: CellSou
         cell.update(status=Difference.NOT_RUN, verdict=Difference.NOT_RUN)
         return cell
     cell["status"] = MEASURED
-    # Censored times have no mean.
+    # Steps to a milestone have no mean if a run never reaches the milestone.
     if runs["reached"].all():
         summary = summarise_cell(runs, sources.options.confidence)
-        # All runs of a cell are scored on the same data.
+        # All runs of a cell are scored on the same data, so the first run has the baselines of all.
         known = scale * runs[["most_frequent", "most_frequent_high", "words_and_overlap"]].iloc[0]
         cell.update(summary._asdict() | known.to_dict())
         cell["at_chance"] = baselines.is_at_chance(summary.mean, known["most_frequent_high"])
     verdict = cell_verdicts.judge_cell(printed, runs, column.tested, sources.comparable, cell.get("at_chance"))
+    # Without a verdict, an interval decides in `judge_families`.
     if verdict is None:
         cell["difference_error"] = compute_error_of_difference(find_units(runs)[0])
     cell["verdict"] = verdict

@@ -2,8 +2,8 @@
 
 Scores are GLUE scores, fractions, of models that were fine-tuned from intermediate models or checkpoints. Crossings are
 interpolated linearly between evaluations. If a run never reaches a milestone, the name of the metric ends in
-`_not_reached`, and the value is the last step. `rows` are observations, each run's in order of steps; `measured` and
-`whole` are measurements (fields.py), a row per number, `whole` of the GLUE score by step.
+`_not_reached`, and the value is the last step. `rows` are observations, each run's in order of steps; `measured` are
+measurements (fields.py), a row per number.
 """
 
 from collections.abc import Sequence
@@ -62,10 +62,10 @@ def measure_losses(rows: pd.DataFrame, levels: Sequence[float] = LEVELS) -> pd.D
         - `steps_to_loss` for each level (condition `loss=LEVEL`).
     """
     evaluations = select_validation_loss(rows)
-    # Without the condition, which is the step.
-    ends = evaluations[["stage", *RUN_KEYS, "value"]]
-    first = ends.drop_duplicates(RUN_KEYS).assign(metric="first_validation_loss")
-    final = ends.drop_duplicates(RUN_KEYS, keep="last").assign(metric="final_validation_loss")
+    # In order of steps, without the condition, which is the step.
+    in_order = evaluations[["stage", *RUN_KEYS, "value"]]
+    first = in_order.drop_duplicates(RUN_KEYS).assign(metric="first_validation_loss")
+    final = in_order.drop_duplicates(RUN_KEYS, keep="last").assign(metric="final_validation_loss")
     lates, milestones = [], []
     for keys, run in evaluations.groupby(RUN_KEYS, sort=False):
         fields = {"stage": "pretraining", **dict(zip(RUN_KEYS, keys, strict=True))}
@@ -90,7 +90,7 @@ def _measure_milestone(metric: str, steps: np.ndarray, values: np.ndarray, level
     return {"metric": metric, "value": step}
 
 
-def measure_steps_to_scores(whole: pd.DataFrame) -> pd.DataFrame:
+def measure_steps_to_scores(measured: pd.DataFrame) -> pd.DataFrame:
     """Measures when the GLUE score of every pre-training and fine-tuning seed nears the final score.
 
     Returns:
@@ -101,7 +101,7 @@ def measure_steps_to_scores(whole: pd.DataFrame) -> pd.DataFrame:
         - `steps_to_95_percent_of_own`: the step at 95 % of the run's last score.
         - `summed_drops`: the sum of all falls from an evaluation to the next, a fraction.
     """
-    rows = select_scores_by_step(whole).sort_values("step")
+    rows = select_scores_by_step(measured).sort_values("step")
     # The common target of all operators, as in Figure 3 of Courtois et al.
     at_end = rows[(rows["step"] == rows["step"].max()) & (rows["operator"] == "pairwise")]
     common_targets = at_end.groupby("size")["value"].mean()
@@ -135,11 +135,12 @@ def collect_events(measured: pd.DataFrame) -> pd.DataFrame:
     rows = select_rows(measured, metric=NAMES)
     kind = rows["metric"].str.removesuffix(NOT_REACHED)
     rows = rows.assign(
+        # The condition of `steps_to_loss` is the level, such as `loss=3`.
         milestone=rows["condition"].where(kind == "steps_to_loss", kind),
         reached=rows["metric"] == kind,
     )
     keys = ["size", "operator", "milestone", "pretraining_seed"]
-    # One fine-tuning run that never arrives makes the pre-training run censored.
+    # If any fine-tuning run misses the milestone, only the fine-tuning runs that miss the milestone count.
     all_reached = rows.groupby(keys, sort=False)["reached"].transform("all")
     decisive = rows[all_reached | ~rows["reached"]]
     events = decisive.groupby(keys, sort=False).agg(
@@ -161,10 +162,10 @@ def select_final_losses(measured: pd.DataFrame) -> pd.DataFrame:
     """Selects the final loss of every run; `reached` says whether the run reached the first of `analysis.levels`."""
     losses = select_rows(measured, metric="final_validation_loss")
     events = collect_events(measured)
-    # Milestones have the order of the levels.
+    # Events are in the order of the levels: the first milestone, such as `loss=5`, is the first level.
     levels = events.loc[events["milestone"].str.startswith("loss="), "milestone"]
-    left = select_rows(events, milestone=list(levels[:1]))
-    return losses.merge(left[[*RUN_KEYS, "reached"]], on=RUN_KEYS, how="left")
+    first_level = select_rows(events, milestone=list(levels[:1]))
+    return losses.merge(first_level[[*RUN_KEYS, "reached"]], on=RUN_KEYS, how="left")
 
 
 def select_measurements(measured: pd.DataFrame, fields: dict[str, str]) -> pd.DataFrame:
@@ -179,6 +180,7 @@ def select_measurements(measured: pd.DataFrame, fields: dict[str, str]) -> pd.Da
     wanted = {**fields, "metric": [metric, metric + NOT_REACHED]}
     events = collect_events(select_rows(measured, **wanted))
     steps = events.rename(columns={"step": "value"})
+    # Events have neither a stage nor a metric.
     return steps.reindex(columns=[*measured.columns, "reached"]).assign(
         stage="pretraining",
         metric=metric,
@@ -195,8 +197,8 @@ def estimate_milestones(measured: pd.DataFrame, by_step: pd.DataFrame, confidenc
 
     Returns:
         A row for every size, operator and milestone of `select_milestone_events`. The mean over pre-training seeds has
-        an interval, and is missing if a run never reaches the milestone. All runs that do so, if any, do so between the
-        evaluations `after` and `before`.
+        an interval, and is missing if a run never reaches the milestone. `after` and `before` are the steps of the
+        evaluations around the earliest and the latest run that reaches the milestone, missing without such a run.
     """
     reaching = select_milestone_events(measured)
     rows = []
@@ -223,7 +225,7 @@ def find_bracket(evaluated: np.ndarray, steps: pd.Series) -> tuple[int, int]:
     return int(earlier.max(initial=0)), int(later.min())
 
 
-def summarise_curves(rows: pd.DataFrame, whole: pd.DataFrame) -> pd.DataFrame:
+def summarise_curves(rows: pd.DataFrame, measured: pd.DataFrame) -> pd.DataFrame:
     """Computes mean, minimum and maximum over runs of the loss, in nats, and the GLUE score, in points, at every step.
 
     Returns:
@@ -231,7 +233,7 @@ def summarise_curves(rows: pd.DataFrame, whole: pd.DataFrame) -> pd.DataFrame:
         `n`, the number of runs.
     """
     losses = select_validation_loss(rows).assign(quantity="loss")
-    scores = select_scores_by_step(whole).sort_values(["size", "operator", "step"], kind="stable")
+    scores = select_scores_by_step(measured).sort_values(["size", "operator", "step"], kind="stable")
     scores = scores.assign(
         quantity="glue_score",
         value=100 * scores["value"],

@@ -13,13 +13,14 @@ REMEDY = "correct the file, or restore the file by `git checkout`"
 
 
 def check_table(path: Path) -> None:
-    """Checks the columns, numbers and keys of a CSV file, as data_files.yaml beside this file describes these.
+    """Checks the columns, numbers and keys of a CSV file by data_files.yaml, and the number of rows by INDEX.csv.
 
-    A file in INDEX.csv of the same folder has as many rows as `cells` says there.
+    INDEX.csv, of the same folder, has a number of rows (`cells`) only for some files.
 
     Raises:
         ValueError: the file is missing or has a fault; the message names the file, and the row or column.
     """
+    # A file that data_files.yaml does not name is a table of a paper, with the form `cells`.
     form = FORMS.get(path.name, FORMS["cells"])
     types = dict.fromkeys(form["texts"], pa.string()) | dict.fromkeys(form["numbers"], pa.float64())
     options = csv.ConvertOptions(column_types=types, include_columns=list(types))

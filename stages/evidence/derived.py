@@ -63,6 +63,7 @@ def compute_savings(counts: pd.DataFrame) -> pd.DataFrame:
     """
     parts = []
     for metric, (count, count_of_original) in SAVINGS.items():
+        # Only rows of one metric are paired, so both sides take the name of the saving.
         counted = select_rows(counts, metric=count).assign(metric=metric)
         original = select_rows(counts, metric=count_of_original, operator=REFERENCE).assign(metric=metric)
         pairs = pair_with_reference(counted, original)
@@ -134,7 +135,7 @@ def measure_curves(rows: pd.DataFrame, keys: list[str]) -> pd.DataFrame:
         slope: of the least-squares line, score per level.
     """
     measures = []
-    for values, curve in rows.groupby(keys, dropna=False, sort=False):
+    for key_values, curve in rows.groupby(keys, dropna=False, sort=False):
         if len(curve) < 2:
             continue
         curve = curve.sort_values("level")
@@ -145,7 +146,8 @@ def measure_curves(rows: pd.DataFrame, keys: list[str]) -> pd.DataFrame:
             "area": np.trapezoid(scores, levels) / (levels[-1] - levels[0]),
             "slope": np.polyfit(levels, scores, 1)[0],
         }
-        measures += [(*values, *measure) for measure in of_curve.items()]
+        for measure, value in of_curve.items():
+            measures.append((*key_values, measure, value))
     return pd.DataFrame(measures, columns=[*keys, "measure", "value"])
 
 
@@ -165,6 +167,7 @@ def measure_noise(rows: pd.DataFrame) -> pd.DataFrame:
         metric=measures["measure"].map(NOISE),
         condition=None,
     )
+    # The slope has no metric in NOISE, and is left out.
     return measures.dropna(subset="metric").reindex(columns=FIELDS)
 
 

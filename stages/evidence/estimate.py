@@ -66,17 +66,19 @@ def compare_arms(arm: pd.DataFrame, reference: pd.DataFrame, confidence: float) 
         There is no interval with too few units, if all paired differences are equal, or if all runs of an unpaired arm
         are equal.
     """
-    values, draws, unit = find_units(arm)
-    other_values, other_draws, other_unit = find_units(reference)
+    # For times, the seeds are rounds.
+    values, seeds, unit = find_units(arm)
+    other_values, other_seeds, other_unit = find_units(reference)
     # One of the arms has a single checkpoint.
     if unit != other_unit:
         unit = FINETUNING
-    same_draws = draws.is_unique and sorted(draws) == sorted(other_draws)
+    same_seeds = seeds.is_unique and sorted(seeds) == sorted(other_seeds)
     # Fine-tuning seeds of two checkpoints are no pairs: in the released results of Courtois et al., the mean
     # correlation of scores of equal seed is 0.07 over 36 columns.
-    if unit != FINETUNING and same_draws:
-        order = other_draws.get_indexer(draws)
-        differences = pd.Series(values - other_values[order], index=draws)
+    if unit != FINETUNING and same_seeds:
+        # The position of every seed of the arm among the seeds of the reference.
+        order = other_seeds.get_indexer(seeds)
+        differences = pd.Series(values - other_values[order], index=seeds)
         effect = compare_paired(differences, confidence)
     else:
         effect = compare_by_welch(values, other_values, confidence)
@@ -101,7 +103,7 @@ def compare_by_welch(arm: np.ndarray, reference: np.ndarray, confidence: float) 
 
 
 def compare_paired(differences: pd.Series, confidence: float) -> Estimate:
-    """Compares two arms that have a run of every seed each by Student's t test of the differences by seed.
+    """Compares two arms of equal seeds by Student's t test of the differences, a number for every seed.
 
     There is no interval and no test if all differences are equal.
     """
@@ -115,6 +117,8 @@ def compare_paired(differences: pd.Series, confidence: float) -> Estimate:
 
 
 def _make_estimate(value: float, n: tuple[int, int], error: float, freedom: float, confidence: float) -> Estimate:
+    """Adds the t interval and the p value to a difference `value` with a standard error."""
+    # Half the width of the interval.
     half = compute_critical_value(1 - confidence, 1, freedom) * error
     return Estimate(
         value=value,

@@ -16,7 +16,7 @@ def compute_measurements(rows: pd.DataFrame, levels: Sequence[float] = convergen
 
     Args:
         rows: observations (such as the accuracy on a split), each run's in order of steps.
-        levels: of the validation loss, in nats, at which steps are measured.
+        levels: of the validation loss, in nats; the steps to each level are measured.
 
     Returns:
         Measurements (such as the GLUE score): a row per number, with the columns of fields.py; fields that do not apply
@@ -25,18 +25,18 @@ def compute_measurements(rows: pd.DataFrame, levels: Sequence[float] = convergen
     rows = rows.reindex(columns=FIELDS).astype(dict.fromkeys(TEXTS, "str"))
     counts = select_rows(rows, stage=["parameters", "tasks"])
     columns = scores.compute_column_scores(rows)
-    whole = scores.compute_mean_scores(columns)
+    mean_scores = scores.compute_mean_scores(columns)
     raw = select_rows(rows, stage="finetuning", evaluated_on=scores.COLUMNS)
     answers = derived.select_question_answering(rows)
     parts = [
         counts,
         derived.compute_savings(counts),
         convergence.measure_losses(rows, levels),
-        whole,
+        mean_scores,
         columns,
         raw.assign(metric="raw_" + raw["metric"]),
-        convergence.measure_steps_to_scores(whole),
-        derived.compute_gains(whole),
+        convergence.measure_steps_to_scores(mean_scores),
+        derived.compute_gains(mean_scores),
         derived.compute_gains(columns),
         answers,
         derived.compute_gains(answers),

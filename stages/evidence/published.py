@@ -78,7 +78,7 @@ class Sources(TypedDict):
 
 
 def read_table(name: str) -> pd.DataFrame:
-    """Reads a table in data/published, in the order of the paper; other arguments and errors as of `read_texts`."""
+    """Reads and checks a table in data/published, in the order of the paper; errors as in `read_texts`."""
     read_texts(name)
     return pd.read_csv(FOLDER / f"{name}.csv", dtype=dict.fromkeys(TEXTS, "str"))
 
@@ -123,9 +123,12 @@ def read_claimed() -> pd.DataFrame:
 
 
 def _compute_claimed(entry: dict[str, Any]) -> dict[str, Any]:
+    """Computes the difference that an entry of claimed.yaml describes, mostly as a weighted sum of cells of a table."""
     cells = read_table(entry["table"]).set_index(["row_key", "column_key"])
+    # `sum` is a list of [weight, row key, column key], such as [1, base.shared, average].
     terms = [weight * cells.loc[(row, column), "value"] for weight, row, column in entry.get("sum", ())]
     value = sum(terms, entry.get("value", 0)) / entry.get("count", 1)
+    # In per cent of the cell `of`.
     if "of" in entry:
         value *= 100 / cells.loc[tuple(entry["of"]), "value"]
     place = entry.get("place")
@@ -168,8 +171,10 @@ def read_shared_curve() -> pd.DataFrame:
     )
 
 
-def read_times_saved(run: pd.DataFrame) -> pd.DataFrame:
-    """Collects the per cent of an epoch's time that an operator saves against the original, by task.
+def read_times_saved(measured: pd.DataFrame) -> pd.DataFrame:
+    """Collects the share, in per cent, of an epoch's time that an operator saves against the original, by task.
+
+    `measured` are the measurements of this run.
 
     Returns:
         A row per operator, size and task (`label`): `source` (`published` for Figure 3 of Kowsher et al., or
@@ -180,7 +185,7 @@ def read_times_saved(run: pd.DataFrame) -> pd.DataFrame:
     printed = select_rows(numbers, column_key="time_reduction")
     tasks = printed["row_key"].str.removeprefix("time.")
     printed = printed.assign(label=tasks, operator="shared", size="base", source="published")
-    timed = select_rows(run, metric="time_saved_percent").rename(columns={"task": "label"})
+    timed = select_rows(measured, metric="time_saved_percent").rename(columns={"task": "label"})
     rounds = timed.groupby(["operator", "size", "label"], sort=False)["value"]
     timed = rounds.agg(value="mean", n="size").reset_index().assign(source=THIS_RUN)
     bars = stack_frames([printed, timed]).assign(quantity="time_saved_percent")

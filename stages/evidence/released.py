@@ -60,9 +60,8 @@ def _read_metrics(name: str) -> pd.DataFrame:
 
 def read_validation_loss() -> pd.DataFrame:
     """Reads the validation loss of the six pre-training runs, taken every 250 steps, in nats per masked token."""
-    frame = _read_file("courtois2024_pretraining_loss.csv")
     # The last step of a run was evaluated again in the end; as in the paper, the first evaluation counts.
-    frame = frame.drop_duplicates(["size", "operator", "step"])
+    frame = _read_file("courtois2024_pretraining_loss.csv").drop_duplicates(["size", "operator", "step"])
     return frame.rename(columns={"validation_loss": "value"}).assign(
         stage="pretraining",
         condition="step=" + frame["step"].astype(str),
@@ -73,13 +72,14 @@ def read_validation_loss() -> pd.DataFrame:
 
 
 def _read_file(name: str) -> pd.DataFrame:
+    """Reads and checks a file of data/released, sorted by size and operator in the order of the paper's tables."""
     path = FOLDER / name
     check_table(path)
     frame = pd.read_csv(path)
     unknown = {*frame["size"], *frame["operator"]}.difference(ORDER)
     if unknown:
         raise ValueError(f"{path}: {', '.join(map(str, unknown))}: not among {', '.join(ORDER)}; {REMEDY}")
-    # The order of the paper; rows of a model keep the order of the file.
+    # A stable sort: rows of a model keep the order of the file.
     return frame.sort_values(
         ["size", "operator"],
         key=lambda names: names.map(ORDER.index),

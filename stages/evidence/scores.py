@@ -58,6 +58,7 @@ def compute_column_scores(rows: pd.DataFrame) -> pd.DataFrame:
         A row per run and column (`evaluated_on`), with `value`, the mean of the column's metrics (a fraction), and
         `metric`, always `score`.
     """
+    # Merging keeps only the metrics that the protocol of a run averages.
     rows = select_rows(rows, stage=["finetuning", "convergence"]).merge(list_metrics())
     groups = rows.groupby([*RUN_KEYS, "evaluated_on"], dropna=False, sort=False)
     return groups["value"].mean().reset_index().assign(metric="score")
@@ -73,7 +74,8 @@ def compute_mean_scores(columns: pd.DataFrame) -> pd.DataFrame:
 
 
 def average_columns(rows: pd.DataFrame, wanted: Sequence[str], name: str) -> pd.DataFrame:
-    """Averages the `wanted` columns, as `evaluated_on` `name`, for each run that has all of these columns."""
+    """Averages the `wanted` columns for each run that has all of these columns; `name` names the mean."""
+    # All other fields together identify a run.
     keys = list(rows.columns.drop(["evaluated_on", "value"]))
     values = select_rows(rows, evaluated_on=wanted).groupby(keys, dropna=False, sort=False)["value"]
     complete = values.size() == len(wanted)

@@ -157,6 +157,7 @@ def compute_within_sd(rows: pd.DataFrame) -> float:
     freedom = len(values) - len(means)
     if freedom == 0:
         return nan
+    # From each value, the mean of the same pre-training seed is subtracted.
     squares = (values - means[places]) ** 2
     return float(np.sqrt(squares.sum() / freedom))
 
@@ -164,9 +165,13 @@ def compute_within_sd(rows: pd.DataFrame) -> float:
 def _average_by_pretraining_seed(
     rows: pd.DataFrame,
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray, pd.Index]:
-    """Returns the values [n] and each value's seed's place [n], and means and names of the sorted seeds [seeds]."""
+    """Averages the values of each pre-training seed.
+
+    Returns the values [n], the position of the seed of each value among the sorted seeds [n], and for these seeds
+    [seeds] the means and the numbers of the seeds.
+    """
     places, seeds = pd.factorize(rows["pretraining_seed"], sort=True)
-    # Runs without a seed are left out.
+    # Runs without a seed, with place -1, are left out.
     seeded = places >= 0
     places = places[seeded]
     values = rows["value"].to_numpy(float)[seeded]
@@ -196,10 +201,11 @@ def flip_signs_jointly(differences: np.ndarray) -> np.ndarray:
     signs = np.array(list(product((1.0, -1.0), repeat=seeds)))
     # The sum of squares does not change with a sign, so |t| grows with |mean| / root mean square.
     scaled = differences / np.sqrt((differences**2).mean(axis=0))
-    sizes = np.abs(signs @ scaled) / seeds
-    largest = sizes.max(axis=1)
+    # By flip and contrast [flips, contrasts].
+    absolute_means = np.abs(signs @ scaled) / seeds
+    largest = absolute_means.max(axis=1)
     # The first row of `signs` flips nothing. Equal sums may differ by rounding.
-    observed = sizes[0] - ROUNDING
+    observed = absolute_means[0] - ROUNDING
     return (largest[:, None] >= observed).mean(axis=0)
 
 

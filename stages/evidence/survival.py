@@ -49,6 +49,7 @@ def find_crossing(
     if len(places) == 0:
         return float(steps[-1]), False
     first = places[0]
+    # Without a value before, there is nothing to interpolate.
     if first == 0 or np.isnan(values[first - 1]):
         return float(steps[first]), True
     around = slice(first - 1, first + 1)

@@ -14,11 +14,12 @@ PEAK = "training_accuracy"
 
 
 def select_measures(rows: pd.DataFrame) -> pd.DataFrame:
-    """Makes the quantities of translation of which every run has a single number, from observations.
+    """Reduces the observations of translation to one number per run and metric.
 
     Returns:
-        The columns of `rows`, without conditions. Metrics: `final_METRIC`, at the last epoch of protocol and operator;
-        `peak_training_accuracy`, a run's highest; metrics measured once, such as BLEU and the error of a sequence task.
+        The columns of `rows`, with an empty `condition`. Metrics: `final_METRIC`, at the last epoch of protocol and
+        operator; `peak_training_accuracy`, a run's highest; metrics measured once, such as BLEU and the error of a
+        sequence task.
     """
     once = select_rows(rows, stage=STAGE, condition=None)
     by_epoch = select_epochs(rows)
@@ -26,11 +27,12 @@ def select_measures(rows: pd.DataFrame) -> pd.DataFrame:
     last = by_epoch[by_epoch["epoch"] == last_epochs]
     peaks = select_rows(by_epoch, metric=PEAK).sort_values("value", kind="stable")
     peaks = peaks.drop_duplicates(["protocol", "operator", "pretraining_seed"], keep="last")
-    ends = [
+    parts = [
         last.assign(metric="final_" + last["metric"], condition=None),
         peaks.assign(metric=f"peak_{PEAK}", condition=None),
+        once,
     ]
-    return pd.concat([*ends, once])[list(rows.columns)]
+    return pd.concat(parts)[list(rows.columns)]
 
 
 def select_epochs(rows: pd.DataFrame) -> pd.DataFrame:
@@ -69,7 +71,7 @@ def summarise_measurements(measured: pd.DataFrame, confidence: float) -> pd.Data
     # Metrics of the stage `timing` for translation models.
     timed = measured["metric"].isin(["seconds_per_step", "longer_step_percent"])
     measured = measured[timed | (measured["stage"] == STAGE)]
-    # Sequence tasks are told apart by the task, as all have one protocol.
+    # All sequence tasks, whose metric is `error`, share one protocol. The name of the task replaces the protocol.
     is_error = measured["metric"] == "error"
     names = measured["protocol"].mask(is_error, measured["task"])
     measured = measured.assign(protocol=names)

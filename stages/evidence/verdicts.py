@@ -72,7 +72,7 @@ APPROXIMATELY = ("about", "approximately", "around")
 
 
 def judge_difference(low: float, high: float) -> Difference:
-    """Judges a difference by the ends of its interval; NaN ends are an interval that too few runs allow."""
+    """Judges a difference by the ends of its interval, which are NaN if there are too few runs for an interval."""
     if isnan(low):
         return Difference.TOO_FEW
     if low > 0:
@@ -99,9 +99,10 @@ def explain_too_few(unit: str, *counts: int) -> str:
 
 
 def judge_claim(low: float, high: float, above: float = -inf, below: float = inf) -> Statement:
-    """Judges whether all values of an interval lie in the claimed range: `above=0` with -1 to 1 is undecided.
+    """Judges whether an interval (`low`, `high`) lies in the claimed range (`above`, `below`).
 
-    A number without error is an interval of one value. NaN ends leave every value possible.
+    An interval from -1 to 1 leaves `above=0` undecided. A number without error is an interval of one value. NaN ends
+    leave every value possible.
     """
     if above <= low and high <= below:
         return Statement.HOLDS
