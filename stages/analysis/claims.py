@@ -50,7 +50,7 @@ class Finding:
     Attributes:
         verdict: HOLDS, TRUNCATED, FAILS or UNDECIDED.
         estimate: the number with a label and the interval, in words; empty if the number is missing.
-        reason: why the number is missing or decides nothing, as a sentence.
+        reason: where the number comes from, or why the number is missing or decides nothing, as a sentence.
     """
 
     verdict: Statement
@@ -78,13 +78,14 @@ def build_ledger(claims: list[dict], sources: ClaimSources) -> pd.DataFrame:
     rows = []
     for claim in claims:
         described = _describe_claim(claim, sources.checks)
-        for evidence, findings in _find_evidence(claim, rules, sources).items():
+        for ledger, findings in _find_evidence(claim, rules, sources).items():
             estimates = [finding.estimate for finding in findings]
+            # Each reason once, in order.
             reasons = dict.fromkeys(finding.reason for finding in findings)
             judged = {
-                "ledger": evidence,
-                # Only counts can hold partly; other claims fail as soon as one comparison refutes them.
-                "verdict": decide_claim(findings, in_part=evidence == COUNTS),
+                "ledger": ledger,
+                # Only counts can hold partly; other claims fail as soon as one comparison refutes the claim.
+                "verdict": decide_claim(findings, in_part=ledger == COUNTS),
                 "because": " ".join(filter(None, reasons)),
                 "estimate": "; ".join(filter(None, estimates)),
             }
@@ -95,7 +96,7 @@ def build_ledger(claims: list[dict], sources: ClaimSources) -> pd.DataFrame:
 def decide_claim(findings: Sequence[Finding], in_part: bool = False) -> Statement:
     """Decides a claim by all findings: the first of FAILS, UNDECIDED and TRUNCATED that any finding has, or HOLDS.
 
-    With `in_part`, a claim of which some findings fail holds partly.
+    With `in_part`, a claim is PARTLY if some findings fail and others do not.
     """
     verdicts = {finding.verdict for finding in findings}
     if in_part and Statement.FAILS in verdicts and len(verdicts) > 1:
@@ -103,11 +104,15 @@ def decide_claim(findings: Sequence[Finding], in_part: bool = False) -> Statemen
     for verdict in (Statement.FAILS, Statement.UNDECIDED, Statement.TRUNCATED):
         if verdict in verdicts:
             return verdict
+    # All findings hold, or the only finding is a verdict of the audit.
     return findings[0].verdict
 
 
 def judge_entry(entry: dict, low: float, high: float) -> Statement:
-    """Judges an interval, or a number (`low` equals `high`), by the printed digits or the bounds of an entry."""
+    """Judges an interval, or a number (`low` equals `high`), by an entry of claims.yaml.
+
+    An entry has the printed digits, such as `{printed: 6, word: about}`, or bounds, such as `{above: 50}`.
+    """
     if "printed" not in entry:
         return judge_claim(low, high, entry.get("above", -inf), entry.get("below", inf))
     # Turns the float 33.33... back into 100/3.
@@ -116,7 +121,7 @@ def judge_entry(entry: dict, low: float, high: float) -> Statement:
 
 
 def judge_number(entry: dict, rows: pd.DataFrame, reason: str) -> Finding:
-    """Judges the mean of a number without error, such as a count."""
+    """Judges the mean of the `rows` that an entry selects, such as a count; `reason` says where the number is from."""
     runs = _select_matching(rows, {"condition": None} | entry)
     if runs.empty:
         return Finding(Statement.UNDECIDED)
@@ -129,8 +134,8 @@ def judge_number(entry: dict, rows: pd.DataFrame, reason: str) -> Finding:
 def judge_contrast(entry: dict, rows: pd.DataFrame) -> Finding:
     """Judges a claim by all differences that the interval of a comparison leaves possible.
 
-    `entry` is a rule without lists that at most one of `rows`, the contrasts, matches. A comparison without a verdict,
-    such as of single checkpoints, decides nothing.
+    `rows` are all comparisons; `entry`, without lists, selects at most one. A comparison without a verdict, such as of
+    single checkpoints, decides nothing.
     """
     rows = _select_matching(rows, {"reference": REFERENCE} | entry)
     if rows.empty:
@@ -151,7 +156,10 @@ def judge_contrast(entry: dict, rows: pd.DataFrame) -> Finding:
 
 
 def _find_evidence(claim: dict, rules: dict, sources: ClaimSources) -> dict[str, list[Finding]]:
-    """Finds the evidence on a claim by ledger; the default is the verdict of the audit on the printed numbers."""
+    """Finds the evidence on a claim by ledger; the default is the verdict of the audit on the printed numbers.
+
+    `rules` are the sections of claims.yaml.
+    """
     name = claim["id"]
     for group in rules["untested"]:
         if name in group["claims"]:
@@ -191,9 +199,10 @@ def _describe_claim(claim: dict, checks: pd.DataFrame) -> dict:
     # Kowsher et al. have two editions.
     if source["paper"] == "kowsher":
         where = f"{source['version']}: {where}"
-    # A check `C.AVG` stands for the checks below it, such as `C.AVG.base.original`, too.
+    # A check `C.AVG` of a claim also stands for longer names, such as `C.AVG.base.original`, but not for `C.AVGS`.
     beginnings = tuple(name + separator for name in audit["checks"] for separator in "._")
-    named = (checks["check"] + ".").str.startswith(beginnings)
+    # With a point at the end, `C.AVG` itself begins with `C.AVG.`, too.
+    of_claim = (checks["check"] + ".").str.startswith(beginnings)
     return {
         "id": claim["id"],
         "paper": source["paper"],
@@ -202,7 +211,7 @@ def _describe_claim(claim: dict, checks: pd.DataFrame) -> dict:
         "claim": claim["paraphrase"],
         "numbers": audit["status"],
         "numbers_because": audit["note"],
-        "audit_ids": ", ".join(checks.loc[named, "check"]),
+        "audit_ids": ", ".join(checks.loc[of_claim, "check"]),
     }
 
 
@@ -217,15 +226,16 @@ def _expand_entries(entries: list[dict]) -> list[dict]:
 
 
 def _select_matching(rows: pd.DataFrame, entry: dict) -> pd.DataFrame:
-    # The other keys of an entry of claims.yaml state what is required.
-    required = (
+    """Selects the rows with the fields of an entry of claims.yaml, such as `metric` and `size`."""
+    # The keys that are no fields, but say how the number is judged.
+    judging = (
         "printed",
         "word",
         "scale",
         "above",
         "below",
     )
-    fields = {key: value for key, value in entry.items() if key not in required}
+    fields = {key: value for key, value in entry.items() if key not in judging}
     return select_rows(rows, **fields)
 
 

@@ -2,8 +2,7 @@
 
 Every operator is compared with the original, and the pairs of `analysis.pairs` with each other, within a source (this
 run, or the released results), protocol and size. The verdict is the interval: the intervals of a family cover all
-differences together (Bonferroni). An arm with a run that never gets to a milestone has no interval of steps, and an arm
-of which only some runs fall below the first of `analysis.levels` has no interval of the final loss.
+differences together (Bonferroni).
 """
 
 from collections.abc import Sequence
@@ -62,7 +61,9 @@ def describe_columns() -> pd.DataFrame:
 
 
 def collect_quantities(rows: pd.DataFrame, measured: pd.DataFrame, baseline_scores: pd.DataFrame) -> pd.DataFrame:
-    """Collects the numbers that are compared between operators, a row per run, `quantity` and `at`.
+    """Collects the numbers that are compared between operators.
+
+    A row is the number of a run for a `quantity`, such as `score`, and for `at`, such as a column of the GLUE tables.
 
     Args:
         rows: observations.
@@ -116,6 +117,7 @@ def make_contrasts(
         if place["source"] == THIS_RUN and place["quantity"] != "speed":
             comparisons += pairs
         for sides in comparisons:
+            # `(pairwise, original)` gives [[pairwise], [original]]; a side may have two operators.
             names = [[side] if isinstance(side, str) else list(side) for side in sides]
             arms = [_select_runs(operators, runs) for operators in names]
             if not any(arm.empty for arm in arms):
@@ -123,7 +125,7 @@ def make_contrasts(
     columns = list(_read_descriptions()["columns"])
     if not contrasts:
         return pd.DataFrame(columns=columns)
-    # The interval of an Estimate is that of a single comparison.
+    # `low` and `high` of an Estimate are the interval of a single comparison.
     frame = pd.DataFrame(contrasts).rename(
         columns={
             "value": "estimate",
@@ -136,8 +138,8 @@ def make_contrasts(
     families = [_judge_family(family, alpha) for _, family in frame.groupby("family", sort=False)]
     compared = pd.concat(families)[columns]
     # From logarithms of a ratio to per cent: 0.1 becomes 10.5 %.
-    places = compared["quantity"].isin(RATIOS), IN_UNIT
-    compared.loc[places] = 100 * np.expm1(compared.loc[places].astype(float))
+    logarithms = compared["quantity"].isin(RATIOS), IN_UNIT
+    compared.loc[logarithms] = 100 * np.expm1(compared.loc[logarithms].astype(float))
     return compared
 
 
@@ -159,11 +161,12 @@ def _collect_scores(measured: pd.DataFrame, baseline_scores: pd.DataFrame) -> pd
 def _collect_losses_to_noise(rows: pd.DataFrame, baseline_scores: pd.DataFrame) -> pd.DataFrame:
     """Computes the accuracy, in points, that the strongest noise takes from every run."""
     levels = derived.select_noise_levels(rows)
-    curve = [*robustness.CURVE, *robustness.RUN_KEYS]
+    keys = [*robustness.CURVE, *robustness.RUN_KEYS]
+    # The score without noise, and the upper end of chance, which the score has to exceed.
     clean = baselines.add_baselines(levels[levels["level"] == 0], baseline_scores)
     clean = clean.rename(columns={"value": "score"})
-    lost = derived.measure_curves(levels, curve)
-    lost = lost[lost["measure"] == "lost"].merge(clean[[*curve, *CHANCE]], on=curve)
+    lost = derived.measure_curves(levels, keys)
+    lost = lost[lost["measure"] == "lost"].merge(clean[[*keys, *CHANCE]], on=keys)
     return lost.assign(
         quantity="lost_noise",
         at=lost["evaluated_on"],
@@ -188,35 +191,42 @@ def _collect_transfer(rows: pd.DataFrame) -> pd.DataFrame:
 
 
 def _select_runs(operators: list[str], runs: pd.DataFrame) -> pd.DataFrame:
-    """Selects the runs of an operator, or computes differences of two by seed (empty for single checkpoints)."""
+    """Selects the runs of one operator; for two operators, subtracts the second from the first by seed."""
     if len(operators) == 1:
         return select_rows(runs, operator=operators)
-    sides = []
+    by_seed = []
     for operator in operators:
         values, seeds, unit = find_units(select_rows(runs, operator=operator))
+        # An operator with a single checkpoint has no pre-training seeds to pair.
         if unit == FINETUNING:
             return pd.DataFrame()
-        sides.append(pd.Series(values, seeds))
-    first, second = sides
-    # Seeds of a single side are missing.
+        by_seed.append(pd.Series(values, seeds))
+    first, second = by_seed
+    # A seed that only one operator has gives a missing difference.
     differences = (first - second).dropna()
     differences = differences.rename_axis("pretraining_seed").reset_index(name="value")
     return differences.assign(finetuning_seed=nan)
 
 
 def _compare_sides(names: list[list[str]], arms: list[pd.DataFrame], runs: pd.DataFrame, confidence: float) -> dict:
-    """Compares two sides, each one or two operators, on a quantity: the columns that need no family."""
+    """Compares two sides on a quantity: the columns of contrasts.csv that need no family.
+
+    `names` has the one or two operators of each side, `arms` the numbers of each side, `runs` all runs.
+    """
     runs = select_rows(runs, operator=[*names[0], *names[1]])
     quantity = runs["quantity"].iloc[0]
     estimate = compare_arms(*arms, confidence)
+    # The operator of every run that never reaches the milestone. Quantities without a milestone lack `reached`.
     missed = runs.loc[~runs["reached"].fillna(True).astype(bool), "operator"]
     never = [nan, nan]
     if quantity in ("steps", "loss"):
         never = [missed.isin(operators).sum() for operators in names]
-    # Times of runs that never get there are unknown, and a t interval of losses assumes one group of runs.
     if quantity == "steps":
+        # The steps of a run that never reaches the milestone are unknown.
         incomplete = len(missed) > 0
     else:
+        # If only some runs of an operator reach the first of `analysis.levels`, the losses form two groups, but a t
+        # interval assumes one.
         incomplete = runs.groupby("operator")["reached"].nunique().max() > 1
     if incomplete:
         estimate = Estimate(nan, estimate.n, estimate.unit, paired=estimate.paired)
@@ -236,6 +246,7 @@ def _compare_sides(names: list[list[str]], arms: list[pd.DataFrame], runs: pd.Da
 def _name_family(row) -> str:
     """Names the family of comparisons whose intervals are simultaneous, such as `steps released base loss=5`."""
     names = [row.quantity, row.source, row.protocol, row.size]
+    # All columns of the GLUE tables form a family for each arm; all steps to a milestone form a family.
     if row.quantity == "score" and row.at != scores.GLUE_SCORE:
         names.append(row.arm)
     elif row.quantity == "steps":
@@ -245,30 +256,32 @@ def _name_family(row) -> str:
 
 
 def _judge_family(family: pd.DataFrame, alpha: float) -> pd.DataFrame:
-    """Judges the comparisons of a family: adds simultaneous intervals, verdicts and the other columns of a family."""
+    """Judges the comparisons of a family: adds simultaneous intervals, verdicts, `tests`, `p_flips`, `detectable`."""
     # Comparisons without an interval count, too: which arms have an interval depends on the data.
     tests = len(family) if family["error"].notna().any() else 0
     critical = [compute_critical_value(alpha, tests, freedom) for freedom in family["freedom"]]
+    # Half the width of each interval.
     half = family["error"] * critical
     level = alpha / max(tests, 1)
     family = family.assign(
         tests=tests,
-        p_flips=_flip_signs(family),
+        p_flips=_compute_flip_p_values(family),
         detectable=[power.compute_smallest_effect(row.error, row.freedom, level) for row in family.itertuples()],
         low=family["estimate"] - half,
         high=family["estimate"] + half,
     )
-    family[["verdict", "reason"]] = [_judge(row, alpha) for row in family.itertuples()]
+    family[["verdict", "reason"]] = [_explain_verdict(row, alpha) for row in family.itertuples()]
     return family
 
 
-def _flip_signs(family: pd.DataFrame) -> pd.Series:
+def _compute_flip_p_values(family: pd.DataFrame) -> pd.Series:
     """Computes the p values of joint sign flips; NaN without pairs of equal seeds or outside 6 to 14 seeds."""
     p_values = pd.Series(nan, family.index)
+    # A cell of the column `differences` is a series of paired differences by seed.
     differences = family["differences"]
     flipped = differences[differences.map(len).isin(FLIPPED)]
     if len(flipped):
-        # A row for each seed, with missing numbers if the contrasts have different seeds.
+        # A row for each seed, with missing numbers if the comparisons have different seeds.
         aligned = pd.concat(list(flipped), axis="columns")
         if aligned.notna().all(axis=None):
             p_values[flipped.index] = flip_signs_jointly(aligned.to_numpy())
@@ -287,11 +300,12 @@ def _find_verdict(row) -> tuple[Difference, str]:
     verdict = judge_difference(row.low, row.high)
     if verdict in TESTED:
         return verdict, verdict.name
+    # The units are enough, but there is no interval.
     return verdict, "CENSORED" if row.never + row.never_reference > 0 else "EQUAL"
 
 
-def _judge(row, alpha: float) -> tuple[Difference, str]:
-    """Judges a comparison and explains the verdict; joint sign flips that disagree with the interval are added."""
+def _explain_verdict(row, alpha: float) -> tuple[Difference, str]:
+    """Judges a comparison, and gives the reason in words, with a note if joint sign flips disagree."""
     verdict, cause = _find_verdict(row)
     descriptions = _read_descriptions()
     reason = descriptions["reasons"][cause].format(
@@ -301,8 +315,8 @@ def _judge(row, alpha: float) -> tuple[Difference, str]:
     )
     # The smallest p value of n seeds is 2 / 2^n.
     can_decide = not isnan(row.p_flips) and 2.0 ** (1 - row.n) < alpha
-    excluded = verdict != Difference.NOT_SIGNIFICANT
-    disagrees = (row.p_flips < alpha) != excluded
+    interval_excludes_zero = verdict != Difference.NOT_SIGNIFICANT
+    disagrees = (row.p_flips < alpha) != interval_excludes_zero
     if verdict in TESTED and can_decide and disagrees:
         reason += descriptions["disagreement"].format(p=row.p_flips)
     return verdict, reason

@@ -47,8 +47,8 @@ def read_observations(settings: Settings) -> pd.DataFrame:
 
 
 def list_further_stages() -> list[str]:
-    """Lists the stages, in the order of dvc.yaml, whose observations are read by a common rule."""
-    # `read_observations` reads these by separate rules.
+    """Lists the stages, in the order of dvc.yaml, whose observations `read_observations` reads by a common rule."""
+    # `read_observations` has a separate rule for each of these.
     apart = (
         "parameters",
         "pretraining",
@@ -56,12 +56,13 @@ def list_further_stages() -> list[str]:
         TUNED,
         "translation",
     )
-    written = []
+    further = []
     for stage in read_pipeline():
         for out in list_outputs(stage):
+            # `data/observations/noise.csv` belongs to stage `noise`.
             if out.parent == observations.FOLDER and out.stem not in apart:
-                written.append(out.stem)
-    return written
+                further.append(out.stem)
+    return further
 
 
 def read_task_sizes() -> pd.DataFrame:
@@ -83,7 +84,10 @@ def _read_existing(names: Iterable[str]) -> pd.DataFrame:
 
 
 def _read_models(stage: str, fields: list[str], models: list[tuple[str, ...]], settings: Settings) -> pd.DataFrame:
-    """Reads the observations of a stage; ValueError if there are none of a model, named by `fields`."""
+    """Reads the observations of a stage; ValueError if one of the `models` has none.
+
+    A model has a value for each of the `fields`, such as `("original", "base")` for operator and size.
+    """
     path = find_file(stage)
     rows = _select_asked(observations.read([path]), settings)
     found = set(rows[fields].itertuples(index=False, name=None))
@@ -98,7 +102,7 @@ def _select_asked(rows: pd.DataFrame, settings: Settings) -> pd.DataFrame:
     stage = rows["stage"]
     protocol = rows["protocol"]
     operator_asked = rows["operator"].isin(settings.operators) | (stage == "baselines")
-    # The only protocol of these stages is fixed, so that `protocols` of params.yaml does not name the protocol.
+    # These stages follow one fixed protocol, whatever `protocols` of params.yaml lists.
     fixed = stage.isin(["question_answering", "convergence"])
     protocol_asked = protocol.isin(settings.protocols) | protocol.isna() | fixed
     return select_rows(rows[operator_asked & protocol_asked], size=settings.sizes)

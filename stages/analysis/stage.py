@@ -71,13 +71,16 @@ def measure_source(rows: pd.DataFrame, levels: Sequence[float], confidence: floa
 
 
 def judge_differences_and_claims(run: Source, theirs: Source, settings: Settings) -> Tables:
-    """Judges operators against the original, this run against the printed numbers, and the claims of the papers."""
+    """Judges operators against the original, this run against the printed numbers, and the claims of the papers.
+
+    `theirs` are the released results.
+    """
     options = settings.analysis
     quantities = {}
     for name, source in ((THIS_RUN, run), (RELEASED, theirs)):
         quantities[name] = contrasts.collect_quantities(source.rows, source.measured, source.baselines)
     compared = contrasts.make_contrasts(quantities, options.confidence, options.alpha, options.pairs)
-    of_cells = cells.CellSources(
+    cell_sources = cells.CellSources(
         run=run.measured,
         released=theirs.measured,
         operators=settings.operators,
@@ -88,17 +91,17 @@ def judge_differences_and_claims(run: Source, theirs: Source, settings: Settings
     )
     # A check without a value in a column has an empty text there.
     checks = pd.read_csv(AUDIT, keep_default_na=False)
-    of_claims = claims.ClaimSources(checks, compared, run.measured, theirs.measured, settings.generated)
+    claim_sources = claims.ClaimSources(checks, compared, run.measured, theirs.measured, settings.generated)
     return {
         "contrasts": compared,
         "contrast_columns": contrasts.describe_columns(),
-        "cells": cells.fill_tables(of_cells),
-        "claims": claims.build_ledger(published.read_claims(), of_claims),
+        "cells": cells.fill_tables(cell_sources),
+        "claims": claims.build_ledger(published.read_claims(), claim_sources),
     }
 
 
 def summarise_measurements(run: Source, theirs: Source, confidence: float) -> Tables:
-    """Summarises the measurements of all stages over runs; only scores and steps have released results."""
+    """Summarises the measurements of all stages over runs; only scores and steps have released results (`theirs`)."""
     summaries = summarise_runs(run.measured, confidence)
     milestones = [convergence.estimate_milestones(side.measured, side.curves, confidence) for side in (run, theirs)]
     return {
@@ -139,11 +142,12 @@ def summarise_runs(run: pd.DataFrame, confidence: float) -> pd.DataFrame:
 
 
 def collect_metrics(means: pd.DataFrame, compared: pd.DataFrame, settings: Settings) -> dict:
-    """Collects the numbers that `dvc metrics show` shows: operator, size, then loss, parameters and scores by protocol.
+    """Collects the numbers that `dvc metrics show` shows, from summaries over runs (`means`) and comparisons.
 
-    Without all tasks, the scores of the tasks stand in place of the GLUE score (times 100). Next to a mean NAME stands
-    NAME_against_original: the `verdict`, and `difference`, `low` and `high` if known.
+    Scores of single tasks are shown only without a GLUE score, which needs all tasks. NAME_against_original has the
+    `verdict` on the mean NAME, and `difference`, `low` and `high` if known.
     """
+    # {"shared": {"base": {"validation_loss": 1.8, "parameters": 95337218, "courtois2024": {"glue_score": 79.1}}}}
     result: dict = {}
     with_glue_score = set(select_rows(means, evaluated_on=GLUE_SCORE)["protocol"])
     for row in select_rows(means, operator=settings.operators, size=settings.sizes).itertuples():
@@ -160,6 +164,7 @@ def collect_metrics(means: pd.DataFrame, compared: pd.DataFrame, settings: Setti
         entry = result.get(row.arm, {}).get(row.size, {})
         if row.quantity == "score":
             entry = entry.get(row.protocol, {})
+        # Only comparisons of a number that is shown above.
         if row.at in entry:
             numbers = {"difference": row.estimate, "low": row.low, "high": row.high}
             known = {name: round(value, 4) for name, value in numbers.items() if pd.notna(value)}
