@@ -20,13 +20,14 @@ def build_tables(settings: Settings, read: Reader) -> dict[str, Grid]:
 
 
 def build_paper_tables(settings: Settings) -> list[Grid]:
-    """Builds the published tables; two editions are one further table, with the lines of both."""
+    """Builds every published table; a table of two editions is built for each edition, and once with both."""
     cells = read_cells().fillna({"status": "", "metric": ""})
-    # the stage parameters counts every size of params.yaml
+    # cells have counts of every size of params.yaml; this run trains only settings.sizes
     left_out = set(settings.models) - set(settings.sizes)
-    earlier = next(iter(published.EDITIONS))
     specified = specifications.load()
     shown = [(table,) for table in specified.values()]
+    # tables of the earlier edition have names such as `kowsher2024_arxiv_table1_glue`
+    earlier = next(iter(published.EDITIONS))
     for table in specified.values():
         if table.edition and table.name.startswith(earlier):
             shown.append((table, specified[table.edition]))
@@ -35,15 +36,18 @@ def build_paper_tables(settings: Settings) -> list[Grid]:
 
 def build_own_tables(settings: Settings, read: Reader) -> list[Grid]:
     """Builds the tables that tables.yaml describes."""
+    # a run without translation has no record
     records = read_records(["translation"]) or [{}]
     facts = {
         **gather_facts(settings),
         "tokens": json.loads((TOKENS / "index.json").read_text(encoding="utf-8")),
         "labels": LABELS,
         "papers": published.PAPERS,
+        # settings of sacreBLEU, as it prints them
         "signatures": records[0].get("sacrebleu", []),
-        # the highest level of noise, a fraction
+        # the highest level of noise, such as 0.4
         "strongest": read("noise_curves")["level"].max(),
     }
     entries = read_content("tables")
+    # `forms` is no table, but keys that columns share
     return [own_tables.build_table(name, read, **facts) for name in entries if name != "forms"]

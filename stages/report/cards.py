@@ -32,7 +32,7 @@ def escape(value: object) -> str:
 
 
 def render_cards(settings: Settings) -> Iterator[tuple[str, str]]:
-    """Yields the file, such as `shared-tiny.md`, and the text of a model card for every operator and size of a run."""
+    """Yields the file name, such as `shared-tiny.md`, and the text of the card of every operator and size of a run."""
     templates = make_environment(TEMPLATES, finalize=escape)
     templates.filters["code"] = Code
     template = templates.get_template("model_card.md")
@@ -53,5 +53,6 @@ def render_cards(settings: Settings) -> Iterator[tuple[str, str]]:
             # the folder of the first seed is the example of the card
             folder = find_pretrained(operator, size, settings.pretraining.seeds[0])
             title = escape(f"BERT-{size} with {names.name_key(operator)} attention")
+            # the metadata of the card has the task of the hub, and no measured values
             card = render_card(folder, title, text.strip(), operator, variant, "fill-mask", {})
             yield f"{operator}-{size}.md", card

@@ -7,6 +7,7 @@ data/analysis/claims.csv, and `checks` is data/audit/checks.csv; both have texts
 
 import pandas as pd
 
+from stages.evidence.fields import select_rows
 from stages.evidence.published import PAPERS
 from stages.evidence.verdicts import AUDITED, SYMBOLS, TONES, Statement
 from stages.report.names import write_names
@@ -30,10 +31,11 @@ WORDS.append(BY_READING)
 def list_claims(ledger: pd.DataFrame, checks: pd.DataFrame) -> pd.DataFrame:
     """Lists the rows of the ledger of claims: a row per claim and verdict, with the symbols of the named checks."""
     symbols = checks.set_index("check")["verdict"].map(SYMBOL_OF).to_dict()
-    # claims that nothing decides follow the others
+    # undecided claims follow the other claims
     decided = ledger.sort_values("verdict", key=lambda found: found == Statement.UNDECIDED, kind="stable")
     rows = list_verdicts(decided)
-    return _describe_verdicts(rows.assign(checks=[_find_symbols(ids, symbols) for ids in rows["audit_ids"]]))
+    named = [_find_symbols(ids, symbols) for ids in rows["audit_ids"]]
+    return _describe_verdicts(rows.assign(checks=named))
 
 
 def list_checks(checks: pd.DataFrame) -> pd.DataFrame:
@@ -59,38 +61,45 @@ def _find_symbols(ids: str, symbols: dict[str, str]) -> tuple[tuple[str, str], .
 
 
 def list_verdicts(ledger: pd.DataFrame) -> pd.DataFrame:
-    """Lists the verdicts on the claims: `ledger` is the column of the page; first the rows of the audit."""
+    """Lists a row per claim and judge: first the audit, then this run and the released results.
+
+    The column `ledger` changes from a key of claims.csv, such as `training`, to the judge, such as `This run`.
+    """
     ledger = ledger.assign(source=ledger["paper"].map(PAPERS))
     claims = ledger.drop_duplicates("id")
     audited = claims.assign(ledger=AUDIT, verdict=claims["numbers"], because=claims["numbers_because"])
-    found = ledger["estimate"] != ""
-    estimates = (" Found: " + ledger["estimate"] + ".").where(found, "")
+    has_number = ledger["estimate"] != ""
+    estimates = (" Found: " + ledger["estimate"] + ".").where(has_number, "")
     judged = ledger.assign(
         ledger=ledger["ledger"].map({"counts": BY_THIS_RUN, "training": BY_THIS_RUN, "released": BY_RELEASED}),
         because=ledger["because"] + estimates,
         audit_ids="",
     )
     # without a counted number, only the audit decides a claim of the ledger `counts`
-    return pd.concat([audited, judged[found | (ledger["ledger"] != "counts")]])
+    return pd.concat([audited, judged[has_number | (ledger["ledger"] != "counts")]])
 
 
 def count_facts(checks: pd.DataFrame) -> pd.DataFrame:
     """Counts the facts of every source by verdict; the worst verdict of its checks decides a fact.
 
-    Inconsistent readings, which are no facts, are counted apart.
+    Inconsistencies that were found by reading are no facts, and are counted apart.
     """
     # the name of a check begins with a letter for the source
     keys = {"C": "courtois2024", "K": "kowsher", "H": "hadamard_blog", "A": "aop"}
     papers = checks["check"].str[0].map(keys).map(PAPERS)
     rows = sort_worst(checks.assign(ledger=AUDIT, source=papers))
-    facts = rows[rows["by"] == "arithmetic"].drop_duplicates(["source", "fact"])
+    # the first check of a fact has the worst verdict
+    facts = select_rows(rows, by="arithmetic").drop_duplicates(["source", "fact"])
     facts = facts[facts["verdict"] != Statement.NOT_CHECKABLE]
-    readings = rows[(rows["by"] == "reading") & (rows["verdict"] == INCONSISTENT)]
+    readings = select_rows(rows, by="reading", verdict=INCONSISTENT)
     return count_verdicts(pd.concat([facts, readings.assign(verdict=BY_READING)]))
 
 
 def sort_worst(checks: pd.DataFrame) -> pd.DataFrame:
-    """Names verdicts by the words of the audit; sorts the worst first, then the `findings` of sections.yaml."""
+    """Sorts checks from the worst verdict, and names verdicts by the words of the audit, such as `inconsistent`.
+
+    Among checks with the same verdict, the `findings` of sections.yaml come first.
+    """
     words = checks["verdict"].replace(AUDITED)
     worst = [INCONSISTENT, Statement.UNDECIDED, Statement.TRUNCATED, CONSISTENT, Statement.NOT_CHECKABLE]
     findings = read_content("sections")["findings"]
@@ -99,10 +108,11 @@ def sort_worst(checks: pd.DataFrame) -> pd.DataFrame:
 
 
 def count_verdicts(rows: pd.DataFrame) -> pd.DataFrame:
-    """Counts the verdicts by kind of evidence (`ledger`), source (`paper`) and verdict (`word`), in the page's order.
+    """Counts the verdicts (`estimate`) by kind of evidence (`ledger`), source (`paper`) and verdict (`word`).
 
-    `tone` is the tone of the verdict, and `number` the place of the verdict within the tone.
+    `number` numbers the verdicts of a `tone` from 0, which figures show by opacity.
     """
+    # a categorical column is sorted in the given order
     keys = {
         "ledger": pd.Categorical(rows["ledger"], [BY_THIS_RUN, BY_RELEASED, AUDIT]),
         "paper": pd.Categorical(rows["source"], list(PAPERS.values())),
@@ -110,9 +120,8 @@ def count_verdicts(rows: pd.DataFrame) -> pd.DataFrame:
     }
     groups = pd.DataFrame(keys).groupby(list(keys), observed=True)
     counts = groups.size().reset_index(name="estimate")
-    places = counts["word"].cat.codes
+    positions = counts["word"].cat.codes
     counts = counts.astype(dict.fromkeys(keys, "object"))
     tones = counts["word"].map(TONE_OF).fillna("")
-    # words of one tone differ in opacity
-    ranks = places.groupby(tones).rank("dense")
+    ranks = positions.groupby(tones).rank("dense")
     return counts.assign(tone=tones, number=ranks.astype(int) - 1)

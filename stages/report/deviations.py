@@ -5,6 +5,7 @@ import json
 import pandas as pd
 
 from stages.evidence import published
+from stages.evidence.fields import select_rows
 from stages.files.yaml_files import list_values
 
 AS_STATED, DIFFERS, NOT_STATED = "as stated", "differs", "not stated"
@@ -13,12 +14,12 @@ AS_STATED, DIFFERS, NOT_STATED = "as stated", "differs", "not stated"
 def compare(params: dict, source: str) -> pd.DataFrame:
     """Compares the settings of a run with the settings that a source, such as `courtois2024`, states.
 
-    Returns the rows of settings.csv on the source whose key the run has, with `run`, the value of this run, and
-    `comparison`. A row without a key is a difference that no setting changes.
+    Returns the source's rows of settings.csv, with `run`, the value of this run, and `comparison`, such as `differs`. A
+    row without a key is a difference that no setting changes.
     """
     stated = published.read_texts("settings")
-    rows = stated[stated["source"] == source].merge(list_settings(params), on="key", how="left")
-    # A run without a section, such as a protocol, has no value that could differ.
+    rows = select_rows(stated, source=source).merge(list_settings(params), on="key", how="left")
+    # left out: keys that the run lacks, such as the keys of a protocol that it does not use
     rows = rows[(rows["key"] == "") | rows["run"].notna()].fillna("")
     return rows.assign(comparison=list(map(compare_setting, rows["stated"], rows["run"])))
 

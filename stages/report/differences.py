@@ -13,14 +13,10 @@ TEXTS = ["source", "quantity", "protocol", "size", "at", "operator", "verdict", 
 
 
 def build_differences(settings: Settings) -> pd.DataFrame:
-    """Builds the differences from the original, by operator and source, as in contrasts.csv.
-
-    The steps of this run are those to the lowest loss that most operators reach. A run of the scale of a study has its
-    own numbers in place of the study.
-    """
+    """Builds the differences from the original, by operator and source, in columns of contrasts.csv."""
     compared = select_contrasts().rename(columns={"arm": "operator"})
-    steps = compared["quantity"] == "steps"
-    compared = pd.concat([compared[~steps], select_lowest_level(compared[steps])])
+    of_steps = compared["quantity"] == "steps"
+    compared = pd.concat([compared[~of_steps], select_lowest_level(compared[of_steps])])
     # figures have only the largest released models; tables have all
     smaller = (compared["source"] == RELEASED) & (compared["size"] != PAPER_SIZES[-1])
     # a paper has a single column for MNLI under noise
@@ -28,37 +24,42 @@ def build_differences(settings: Settings) -> pd.DataFrame:
     compared = compared[~smaller & ~further]
     claimed = published.read_claimed()
     studies = select_rows(read_study_differences(), operator=[*settings.operators, *claimed["operator"]])
+    # a run at the scale of a study has its own numbers in place of the study
     studies = studies[studies["study"] != settings.scale]
-    rows = stack_frames([claimed, compared, studies, count_saved(settings)])
+    rows = stack_frames([claimed, compared, studies, read_saved(settings)])
     rows = rows[[*TEXTS, "estimate", "low", "high", "mark"]].fillna(dict.fromkeys(TEXTS, ""))
-    # the operators of the run stand first, in its order; tasks are in the order of the tables
+    # one order for the three columns: operators of the run first, then other operators, sources and tasks
     sources = ("published", RELEASED, "study", "counted", THIS_RUN)
     order = dict.fromkeys([*settings.operators, *rows["operator"], *sources, *COLUMNS])
-    places = {name: place for place, name in enumerate(order)}
-    return rows.sort_values(["operator", "source", "at"], key=lambda names: names.map(places))
+    ranks = {name: rank for rank, name in enumerate(order)}
+    return rows.sort_values(["operator", "source", "at"], key=lambda column: column.map(ranks))
 
 
 def select_main(rows: pd.DataFrame, settings: Settings) -> pd.DataFrame:
-    """Selects what sentences and the first screen name: differences of the first recipe and of one size of a source."""
-    # other numbers than those of this run are of BERT-base, or of our studies
-    elsewhere = rows["size"].isin(["", PAPER_SIZES[-1]])
-    of_size = (rows["size"] == settings.sizes[-1]).where(rows["source"] == THIS_RUN, elsewhere)
-    of_recipe = rows["protocol"].isin(["", settings.protocols[0]]) | (rows["source"] == RELEASED)
-    return rows[of_size & of_recipe]
+    """Selects the differences for sentences and the first screen: of one protocol, and of one size per source."""
+    # this run: the last of its sizes; other sources: BERT-base, or our studies, which have no size
+    of_base = rows["size"].isin(["", PAPER_SIZES[-1]])
+    of_size = (rows["size"] == settings.sizes[-1]).where(rows["source"] == THIS_RUN, of_base)
+    of_protocol = rows["protocol"].isin(["", settings.protocols[0]]) | (rows["source"] == RELEASED)
+    return rows[of_size & of_protocol]
 
 
 def select_lowest_level(steps: pd.DataFrame) -> pd.DataFrame:
-    """Selects the steps of this run to the lowest loss that most operators reach, for each size."""
+    """Selects the steps of this run to one loss per size: the lowest of the losses that the most operators reach.
+
+    The column `at` has the loss, as in `loss=2.5`.
+    """
     levels = steps["at"].str.extract("^loss=(.*)", expand=False).astype(float)
     steps = select_rows(steps.assign(level=levels).dropna(subset="level"), source=THIS_RUN)
+    # `low`: how many operators have an interval, because all runs reach the loss
     reached = steps.groupby(["size", "level"])["low"].count().reset_index()
     reached = reached.sort_values(["low", "level"], ascending=[False, True]).drop_duplicates("size")
-    # with operators some of whose runs never get there
+    # at this loss, also operators with runs that do not reach it
     return steps.merge(reached[["size", "level"]])
 
 
-def count_saved(settings: Settings) -> pd.DataFrame:
-    """Counts the share of the parameters (%) that the operators of this run save, of BERT-base and of its sizes."""
+def read_saved(settings: Settings) -> pd.DataFrame:
+    """Reads the share of the parameters (%) that each operator saves, for BERT-base and the sizes of this run."""
     counted = select_rows(
         read_summaries(),
         metric="saved_percent",
@@ -72,7 +73,7 @@ def count_saved(settings: Settings) -> pd.DataFrame:
 def read_study_differences() -> pd.DataFrame:
     """Reads the differences that our studies found; `unit` is the label of the axis."""
     rows = published.read_table("studies")
-    # by the names of contrasts.csv
+    # the names of these quantities in contrasts.csv
     quantity = rows["question"].map({"learns": "steps", "loss": "loss"})
     units = {"steps": "steps to 5.5 nats, %; left is better", "loss": "final loss, nats; left is better"}
     marks = [f"our study {row.study} ({row.layers} layers, {row.design})" for row in rows.itertuples()]
@@ -82,6 +83,6 @@ def read_study_differences() -> pd.DataFrame:
         unit=quantity.map(units),
         place=rows["study"] + ", " + rows["text"],
         mark=marks,
-        # no text beside a mark
+        # in figures, `text` stands beside a mark
         text="",
     )

@@ -9,10 +9,10 @@ from stages.evidence.scores import GLUE_SCORE
 from stages.evidence.statistics import FLIPPED
 from stages.evidence.verdicts import TESTED, Difference, Statement
 from stages.files.yaml_files import list_values, read_yaml
-from stages.report import names
 from stages.report.claims_and_audit import BY_THIS_RUN, WORDS
 from stages.report.differences import select_main
 from stages.report.looks import find_style
+from stages.report.names import name_key
 from stages.report.read_results import select_contrasts
 from stages.report.tables import Reader, format_number
 from stages.report.text_templates import fill_sentence, list_words, read_content
@@ -21,11 +21,12 @@ from stages.schema.settings import REFERENCE, Settings
 
 
 def gather_facts(settings: Settings) -> dict[str, object]:
-    """Gathers facts that most texts may name: settings and data, all verdicts, and the confidence of intervals."""
+    """Gathers facts that most texts may name: settings, data, the words of all verdicts, and levels of confidence."""
     options = settings.analysis
     return {
         "settings": settings,
         "data": settings.report.data or describe_data(settings),
+        # texts write a verdict as `{{ difference.NOT_RUN }}`
         "difference": Difference,
         "statement": Statement,
         "confidence": f"{100 * options.confidence:g} %",
@@ -45,7 +46,8 @@ def describe_banner(settings: Settings) -> str:
 
 
 def describe_data(settings: Settings) -> str:
-    """Describes by their sources what text and tasks of a run are, such as `files on disk`."""
+    """Describes the sources of the text and the tasks of a run, such as `files on disk`."""
+    # the words for a source by use: `text`, `tasks`, or `both` from one source
     sources = read_content("sentences")["sources"]
     text, tasks = sources[settings.data.source], sources[settings.task_source]
     if not settings.has_tasks:
@@ -58,10 +60,11 @@ def describe_data(settings: Settings) -> str:
 def gather_findings(settings: Settings, read: Reader) -> dict[str, object]:
     """Gathers the findings that the sentences of the report name; `read` returns a frame by name.
 
-    `run` and `studies` have, by quantity, the operators by verdict, such as `lower (pairwise), at chance (shared)`; an
-    empty text where nothing was compared.
+    `run` and `studies` have a text by quantity, such as `lower (pairwise), at chance (shared)`, or an empty text if
+    nothing was compared.
     """
     rows = select_main(read("differences"), settings)
+    # of all scores, only the GLUE score
     rows = rows[(rows["quantity"] != "score") | (rows["at"] == GLUE_SCORE)]
     seeds = len(settings.pretraining.seeds)
     # F1 on SQuAD 1.1, in per cent
@@ -73,6 +76,7 @@ def gather_findings(settings: Settings, read: Reader) -> dict[str, object]:
         measure="f1",
         trained="single",
     )
+    # the GLUE scores with a confidence interval
     compared = select_contrasts(
         source=THIS_RUN,
         quantity="score",
@@ -88,8 +92,9 @@ def gather_findings(settings: Settings, read: Reader) -> dict[str, object]:
         "saved": describe_range(select_rows(rows, quantity="saved", source="counted")["estimate"]),
         "seeds": seeds,
         "base": "base" in settings.sizes,
+        # too few for a check of the intervals by sign flips
         "few": seeds < FLIPPED.start,
-        # with 80 % power
+        # the range of the smallest differences that this run would detect with 80 % power
         "detectable": describe_range(compared["detectable"]),
         "answered": describe_scores(answers),
         "translated": describe_translations(read("translation")),
@@ -100,7 +105,7 @@ def gather_findings(settings: Settings, read: Reader) -> dict[str, object]:
 
 
 def find_remark(settings: Settings) -> str:
-    """Finds the note on the plan of a scale; an edited params.yaml has another plan, and an empty text."""
+    """Finds the remark on how a scale was planned, or an empty text if params.yaml differs from the scale."""
     values = list_values(read_yaml(Path("params.yaml")))
     if settings.scale not in scales.list_scales() or scales.list_edits(values, settings.scale):
         return ""
@@ -115,31 +120,39 @@ def list_by_quantity(rows: pd.DataFrame) -> dict[str, str]:
 
 
 def list_by_verdict(rows: pd.DataFrame) -> str:
-    """Lists operators by verdict in the order of the enumeration, each with the tasks if there are several."""
+    """Lists operators by verdict, such as `lower (pairwise and shared)`.
+
+    With several tasks in column `at`, the text is `higher (shared on QQP), lower (pairwise on QQP and RTE)`.
+    """
     parts = []
-    several = rows["at"].nunique() > 1
+    has_tasks = rows["at"].nunique() > 1
     for verdict in Difference:
         found = []
-        for operator, tasks in rows[rows["verdict"] == verdict].groupby("operator", sort=False)["at"]:
-            named = list_words([names.name_key(task) for task in tasks])
-            found.append(names.name_key(operator) + (f" on {named}" if several else ""))
+        for operator, tasks in select_rows(rows, verdict=verdict).groupby("operator", sort=False)["at"]:
+            text = name_key(operator)
+            if has_tasks:
+                text += f" on {list_words([name_key(task) for task in tasks])}"
+            found.append(text)
         if found:
-            parts.append(f"{verdict} ({'; '.join(found) if several else list_words(found)})")
+            listed = "; ".join(found) if has_tasks else list_words(found)
+            parts.append(f"{verdict} ({listed})")
     return ", ".join(parts)
 
 
 def describe_trained(settings: Settings) -> dict[str, tuple[str, str]]:
-    """Describes each trained operator by the sentence of sections.yaml, or by equation and source, with a colour."""
+    """Returns the description and the colour of each trained operator, by name."""
     known = read_content("sections")["operators"]
     described = settings.describe_operators()
-    texts = {}
+    trained = {}
+    # the description is a sentence of sections.yaml, or else equation and source
     for name in settings.operators:
+        # a variant has the equation of its operator
         operator = described[settings.collect_operator_settings(name)["operator"]]
         text = known.get(name, f"{operator.equation} ({operator.source})")
-        texts[name] = (text, find_style(name)[0])
-    # the others are compared with the original
-    texts.pop(REFERENCE, None)
-    return texts
+        trained[name] = (text, find_style(name)[0])
+    # the page describes only operators that are compared with the original
+    trained.pop(REFERENCE, None)
+    return trained
 
 
 def describe_range(values: pd.Series) -> str:
@@ -147,13 +160,13 @@ def describe_range(values: pd.Series) -> str:
     if values.isna().all():
         return ""
     ends = [format_number(end, 1) for end in (values.min(), values.max())]
-    # equal ends stand once
+    # equal ends are one number
     return " to ".join(dict.fromkeys(ends))
 
 
 def describe_scores(rows: pd.DataFrame) -> str:
     """Describes a score by operator, such as `original 79.3, shared 65.4`."""
-    scores = [f"{names.name_key(row.operator)} {format_number(row.estimate, 1)}" for row in rows.itertuples()]
+    scores = [f"{name_key(row.operator)} {format_number(row.estimate, 1)}" for row in rows.itertuples()]
     return ", ".join(scores)
 
 
@@ -161,7 +174,7 @@ def describe_translations(rows: pd.DataFrame) -> str:
     """Describes the BLEU of translation by protocol and operator."""
     rows = select_rows(rows, metric="beam_bleu").rename(columns={"mean": "estimate"})
     groups = rows.groupby("protocol", sort=False)
-    return "; ".join(f"protocol {protocol}, {describe_scores(of)}" for protocol, of in groups)
+    return "; ".join(f"protocol {protocol}, {describe_scores(group)}" for protocol, group in groups)
 
 
 def describe_counts(counts: pd.DataFrame) -> str:

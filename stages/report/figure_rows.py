@@ -15,6 +15,7 @@ from stages.report import names, read_results
 def list_answers() -> pd.DataFrame:
     """Lists the scores of question answering in per cent: F1 and exact match, published and of this run."""
     cells = select_rows(read_results.read_cells(), table="kowsher2025_naacl_table2_squad")
+    # keys of rows and columns are such as `base.shared.single` and `squad1_f1`
     models = cells["row_key"].str.extract(r"^(?P<size>\w+)\.(?P<operator>\w+)\.(?P<trained>\w+)$")
     scores = cells["column_key"].str.extract(r"^(?P<questions>squad\d)_(?P<measure>\w+)$")
     # averages and answers without a model are left out
@@ -30,8 +31,9 @@ def list_answers() -> pd.DataFrame:
 
 
 def read_printed(table: str) -> pd.DataFrame:
-    """Reads the numbers of a published table of BERT-base by `row` (a level or task), `column` and operator."""
+    """Reads the numbers of a published table of BERT-base; `row` is a level of noise or a task, and `column` a task."""
     cells = select_rows(read_results.read_cells(), table=table).dropna(subset="published")
+    # keys of rows and columns are such as `noise_5` and `mnli.shared`, or `row_mnli` and `col_mnli.shared`
     parts = cells["column_key"].str.extract(r"^(?:col_)?(?P<column>\w+)\.(?P<operator>\w+)$")
     row = cells["row_key"].str.removeprefix("noise_").str.removeprefix("row_")
     return parts.assign(
@@ -44,7 +46,10 @@ def read_printed(table: str) -> pd.DataFrame:
 
 
 def build_noise() -> pd.DataFrame:
-    """Builds the accuracies (%) by level of noise (%), published and of this run, with that of a constant answer."""
+    """Builds the accuracies (%) by level of noise (%), published and of this run.
+
+    `low` and `high` are the extremes over runs, and `reference` is the accuracy of a constant answer.
+    """
     printed = read_printed("kowsher2025_naacl_table5_noise")
     printed = printed.assign(
         level=printed["row"].astype(float),
@@ -67,7 +72,7 @@ def build_transfer() -> pd.DataFrame:
     printed = printed.assign(trained=printed["column"], evaluated_on=printed["row"].replace(COLUMN_OF))
     run = read_results.read_table("transfer").rename(columns={"task": "trained"})
     run = run.assign(source=THIS_RUN, estimate=100 * run["mean"])
-    # a row of the heat map without a model
+    # transfer.csv repeats the accuracy for every task of training
     majority = select_rows(run, metric="majority_accuracy").assign(trained="majority")
     majority = majority.drop_duplicates(["operator", "size", "protocol", "evaluated_on"])
     rows = stack_frames([printed, select_rows(run, metric="accuracy"), majority])
@@ -75,6 +80,6 @@ def build_transfer() -> pd.DataFrame:
     rows = rows.loc[rows["evaluated_on"] != MISMATCHED, columns]
     rows["trained"] = rows["trained"].map(names.name_key)
     rows["tested"] = rows["evaluated_on"].map(names.name_key).str.removesuffix("-m")
-    # a task that is tested on itself stands on the diagonal
-    order = {name: place for place, name in enumerate(rows["trained"].unique())}
+    # equal order in both directions, so that a task tested on itself stands on the diagonal
+    order = {name: rank for rank, name in enumerate(rows["trained"].unique())}
     return rows.sort_values(["trained", "tested"], key=lambda tasks: tasks.map(order))

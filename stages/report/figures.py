@@ -78,27 +78,28 @@ def draw_figure(name: str, entry: Entry, read: Reader, **facts: object) -> Drawi
     """
     frame = select_rows(read(entry.frame), **entry.where)
     notes = [fill_template(note, **facts) for note in entry.notes]
-    shown = {"name": name, "title": entry.title, "place": entry.place, "stage": entry.stage, "csv": frame}
+    fields = {"name": name, "title": entry.title, "place": entry.place, "stage": entry.stage, "csv": frame}
     if frame.empty:
-        return Drawing(**shown, measured=False)
+        return Drawing(**fields, measured=False)
     rows = arrange_rows(entry, frame)
     of_run = rows["source"] == THIS_RUN
     wide = of_run & (rows["high"] - rows["low"] > entry.range)
     folded = ""
-    if wide.any() and wide.equals(of_run & rows["low"].notna()):
+    all_wide = wide.equals(of_run & rows["low"].notna())
+    if wide.any() and all_wide:
         folded = "folded, because the intervals of this run are wider than the range of the metric"
     elif wide.any():
         rows = rows[~wide].reset_index(drop=True)
         notes.append(f"Left out: {wide.sum()} intervals of this run, wider than the range of the metric.")
-    told = rows
+    # the rows that the text for screen readers names: of a curve, only the last
+    named = rows
     if entry.kind == "curve":
-        # the last number of every curve is enough
-        told = rows.groupby(["panel", "row", "mark"], sort=False).tail(1)
+        named = rows.groupby(["panel", "row", "mark"], sort=False).tail(1)
     return Drawing(
-        **shown,
+        **fields,
         notes=tuple(notes),
         measured=set(rows["source"]) != {"published"},
-        alternative="; ".join(told["words"]),
+        alternative="; ".join(named["words"]),
         files=render_panels(entry.kind, rows, entry.across, entry.share),
         folded=folded,
         broad=entry.across > PAIR,
@@ -109,7 +110,7 @@ def arrange_rows(entry: Entry, frame: pd.DataFrame) -> pd.DataFrame:
     """Adds the columns that painting.py needs to the rows of a figure."""
     rows = pd.DataFrame(
         {
-            # a frame may leave out these columns
+            # defaults for columns that the frame may lack; columns of the frame replace the defaults
             "unit": entry.unit,
             "source": THIS_RUN,
             "operator": "",
@@ -129,11 +130,11 @@ def arrange_rows(entry: Entry, frame: pd.DataFrame) -> pd.DataFrame:
     for name, column in entry.columns.items():
         rows[name] = rows[column]
     rows[NUMBERS] *= entry.scale
-    # an empty value is no further panel: published numbers have no recipe
+    # facets with more than one value; published numbers, whose protocol is empty, need no panel of their own
     several = [name for name in entry.facets if rows[name].replace("", None).nunique() > 1]
     sources = rows["source"].map(SOURCES)
     panels = join_names(rows, several)
-    # the models of our studies have no size
+    # a panel without a name, such as our studies by size, is named by the source
     rows["panel"] = panels.where(panels != "", sources) if several else ""
     rows["row"] = join_names(rows, entry.row)
     # bars of operators need no legend
@@ -147,7 +148,7 @@ def arrange_rows(entry: Entry, frame: pd.DataFrame) -> pd.DataFrame:
     else:
         rows = rows.assign(xlabel=rows["unit"], ylabel="")
     if entry.kind == "bar":
-        paint_tones(rows)
+        style_bars(rows)
     elif entry.kind == "heat":
         rows["mark"] = rows["x"]
     elif entry.kind == "curve":
@@ -157,12 +158,12 @@ def arrange_rows(entry: Entry, frame: pd.DataFrame) -> pd.DataFrame:
     return rows
 
 
-def paint_tones(bars: pd.DataFrame) -> None:
-    """Adds the texts and colours of bars, of verdicts by tone."""
+def style_bars(bars: pd.DataFrame) -> None:
+    """Adds text and colour to the rows of bars in place; bars that count verdicts are coloured by `tone`."""
     bars["text"] = bars["estimate"].map("{:.3g}".format)
     if "tone" in bars:
         bars["colour"] = bars["tone"].map(TONES)
-        # verdicts of one tone differ in opacity
+        # verdicts of one tone, numbered from 0, differ in opacity
         bars["alpha"] = 0.6 ** bars["number"]
         # a short part of a bar has no room for a number
         bars["text"] = bars["text"].where(bars["estimate"] > 0.04 * bars["estimate"].max(), "")
@@ -172,6 +173,7 @@ def paint_tones(bars: pd.DataFrame) -> None:
 
 def describe_mark(row) -> str:
     """Describes a mark for hover and focus: `BERT-tiny, shared, this run: −9 (−20 to 2)`."""
+    # 2, or fewer for a wide interval
     decimals = choose_decimals((row.high - row.low) / 2, 2)
     labels = filter(None, [row.panel, row.row, row.mark])
     parts = [", ".join(labels) + ":", format_number(row.estimate, decimals)]

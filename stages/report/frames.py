@@ -9,29 +9,46 @@ import pandas as pd
 
 from stages.evidence import published
 from stages.files.paths import AUDIT, STATISTICS
-from stages.report import claims_and_audit, deviations, differences, figure_rows, read_results, table_rows
-from stages.report.claims_and_audit import count_facts, count_verdicts, list_verdicts
+from stages.report import deviations, differences, figure_rows, table_rows
+from stages.report.claims_and_audit import (
+    count_facts,
+    count_verdicts,
+    list_checks,
+    list_claims,
+    list_verdicts,
+    sort_worst,
+)
 from stages.report.first_screen import build_first_screen
-from stages.report.read_results import read_table, select_contrasts
+from stages.report.read_results import (
+    list_environment,
+    read_claims,
+    read_run_records,
+    read_sentence_pairs,
+    read_table,
+    select_contrasts,
+)
 from stages.report.tables import Reader
 from stages.schema.settings import Settings
 
 
 def make_reader(settings: Settings) -> Reader:
-    """Makes a function from the name of a frame to the frame, which is computed once."""
+    """Makes the function that returns a frame by name, and computes each frame once."""
 
     @cache
     def read(name: str) -> pd.DataFrame:
-        return makers.get(name, partial(read_table, name))()
+        # any other name is a file of data/analysis
+        make = makers.get(name, partial(read_table, name))
+        return make()
 
     params = settings.model_dump(mode="json")
+    # by name: a function without arguments that makes the frame, in part from other frames
     makers = {
-        # of tables and figures
+        # of both tables and figures
         "first_screen": lambda: build_first_screen(settings, read("differences")),
-        "claims": read_results.read_claims,
-        "checks": lambda: claims_and_audit.sort_worst(pd.read_csv(AUDIT, keep_default_na=False)),
-        "claim_ledger": lambda: claims_and_audit.list_claims(read("claims"), read("checks")),
-        "audit_ledger": lambda: claims_and_audit.list_checks(read("checks")),
+        "claims": read_claims,
+        "checks": lambda: sort_worst(pd.read_csv(AUDIT, keep_default_na=False)),
+        "claim_ledger": lambda: list_claims(read("claims"), read("checks")),
+        "audit_ledger": lambda: list_checks(read("checks")),
         "claim_totals": lambda: count_verdicts(list_verdicts(read("claims"))),
         "audit_totals": lambda: count_facts(read("checks")),
         "corpus": table_rows.read_corpus,
@@ -53,14 +70,14 @@ def make_reader(settings: Settings) -> Reader:
         "transfer": lambda: table_rows.complete_transfer(read_table("transfer")),
         "baseline_scores": partial(table_rows.select_baselines, settings.protocols[0]),
         "tokens": table_rows.read_tokens,
-        "sentence_pairs": read_results.read_sentence_pairs,
+        "sentence_pairs": read_sentence_pairs,
         "tasks": partial(pd.read_csv, STATISTICS),
         "studies": partial(published.read_table, "studies"),
         "settings_own": partial(deviations.list_without_counterpart, params),
         "checklist": partial(table_rows.fill_checklist, settings),
-        "environment": lambda: read_results.list_environment(read_results.read_run_records()),
+        "environment": lambda: list_environment(read_run_records()),
         "stages": lambda: pd.DataFrame(
-            read_results.read_run_records(),
+            read_run_records(),
             columns=["stage", "seconds", "seconds_of_jobs", "started"],
         ),
     }

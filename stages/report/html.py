@@ -32,6 +32,7 @@ for _tone, _colour in TONES.items():
 def make_environment(folder: Path) -> jinja2.Environment:
     """Builds the Jinja environment of the HTML templates of a folder."""
     templates = text_templates.make_environment(folder, autoescape=True, finalize=_show_controls)
+    # tables.js puts an apostrophe before texts that a spreadsheet would compute
     templates.globals.update(computed=FORMULA.pattern)
     templates.filters.update(formula=format_formula, inline=embed_svg)
     return templates
@@ -45,9 +46,8 @@ def _show_controls(value: object) -> object:
 def embed_svg(svg: bytes, name: str, role: str = "") -> Markup:
     """Prepares a figure for a page: unique identifiers, and colours that follow the light or dark scheme.
 
-    With a role such as `img`, every mark with a hover text can have the focus.
-
-    In figure `noise`, `id="axes_1"` becomes `id="noise-axes_1"`, and `fill: #24292f` becomes `fill: currentColor`.
+    In figure `noise`, `id="axes_1"` becomes `id="noise-axes_1"`, and `fill: #24292f` becomes `fill: currentColor`. With
+    an ARIA `role` such as `img`, the keyboard reaches every mark with a hover text.
     """
     # the beginning of every identifier, and of every reference to an identifier
     text = re.sub(r'\bid="|url\(#|href="#', rf"\g<0>{name}-", svg.decode())
@@ -60,7 +60,7 @@ def embed_svg(svg: bytes, name: str, role: str = "") -> Markup:
 
 def format_formula(text: str) -> Markup:
     """Writes a formula in HTML: `h^2/n_q` is `h<sup>2</sup>/n<sub>q</sub>`."""
-    # Markup would escape the replacements
+    # plain text, because Markup would escape the tags below
     escaped = str(escape(text))
     raised = re.sub(r"\^(\w)", r"<sup>\1</sup>", escaped)
     return Markup(re.sub(r"_(\w)", r"<sub>\1</sub>", raised))

@@ -59,7 +59,7 @@ class Latex(str):
 
 
 def make_environment(folder: Path) -> jinja2.Environment:
-    """Builds the Jinja environment of the LaTeX templates of a folder; `escape` is applied to every value."""
+    """Builds the Jinja environment of the LaTeX templates of a folder; every value passes `escape`."""
     templates = text_templates.make_environment(
         folder,
         variable_start_string="<<",
@@ -97,7 +97,7 @@ def escape(value: object) -> Latex:
 
 def format_formula(text: str) -> Latex:
     r"""Writes a formula in LaTeX: `h^2` is `h\textsuperscript{2}`."""
-    # a power and an index are escaped already
+    # `escape` has already changed `^` and `_`
     raised = re.sub(r"\\textasciicircum\{\}(\w)", r"\\textsuperscript{\1}", escape(text))
     return Latex(re.sub(r"\\_(\w)", r"\\textsubscript{\1}", raised))
 
@@ -113,16 +113,17 @@ def choose_columns(grid: Grid) -> Latex:
     columns = [[grid.first, *(group.label for group in grid.groups)]]
     if grid.labelled:
         columns.append([line.label for group in grid.groups for line in group.lines])
-    # labels of groups and of lines have no kind
+    # labels of groups and of lines are texts
     kinds = ["text" for _ in columns] + grid.kinds
     for heading, values in zip(grid.headings, grid.columns, strict=True):
         columns.append([heading.label, *(value.whole for value in values)])
     weights = []
     for column in columns:
+        # a word is not broken
         longest_word = max(map(len, " ".join(column).split()))
-        # 60 letters of a cell need no more than a few lines in any table
+        # longer cells than 60 letters run over a few lines
         weights.append(longest_word + min(mean(map(len, column)), 60))
-    # the space around a column is 0.014 of the width of the line
+    # each column loses 0.014 of the width of the line to the space around it
     share = (1 - 0.014 * len(columns)) / sum(weights)
     types = []
     for kind, weight in zip(kinds, weights, strict=True):

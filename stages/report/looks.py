@@ -25,13 +25,13 @@ FURTHER = ("#aa4466", "#6b7f1f", "#4b5fc0", "#8a6d3b")
 
 
 def find_style(operator: str) -> tuple:
-    """Finds colour and stroke of an operator; a variant has its operator's colour."""
+    """Finds colour and stroke of an operator: from its look, or else its name; a variant has its operator's colour."""
     if operator in STYLES:
         return STYLES[operator]
     # a checksum, because `hash` differs between processes
     number = zlib.crc32(operator.encode())
     gap = 1 + number // 10 % 4
-    # dashes of 3 to 12 points with dots between
+    # matplotlib's form: offset, and lengths of dash, gap, dot and gap
     stroke = (0, (3 + number % 10, gap, 1, gap))
     colour = FURTHER[number % len(FURTHER)]
     if operator in PARENTS:
@@ -39,8 +39,8 @@ def find_style(operator: str) -> tuple:
     return colour, stroke
 
 
-# marks by source: a paper's numbers are crosses, released results and studies grey; this run and counted numbers have
-# the colour of the operator (None)
+# shape, colour and size of marks by source: a paper's numbers are crosses, released results and studies grey; this run
+# and counted numbers have the colour of the operator (None)
 MARKS = {
     "published": ("x", INK, 6),
     "released": ("o", GREY, 6),
@@ -51,7 +51,7 @@ MARKS = {
 
 
 def find_mark(source: str, operator: str) -> dict:
-    """Finds the properties of a mark."""
+    """Finds matplotlib's properties of the mark for a source of numbers, such as `published`, and an operator."""
     shape, colour, size = MARKS[source]
     colour = colour or find_style(operator)[0]
     # the marks of this run are hollow

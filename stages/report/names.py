@@ -31,33 +31,37 @@ def name_key(key: str) -> str:
 
 
 def name_fields(fields: str, values: dict[str, object]) -> str:
-    """Names the values of fields, separated by spaces, for readers: `size operator` gives `BERT-tiny original`."""
+    """Writes the values of fields for readers: the fields `size operator` give `BERT-tiny original`.
+
+    `fields` is separated by spaces; `values` has the values by field, and empty values are left out.
+    """
     words = []
     for field in fields.split():
+        name_value = FIELDS.get(field, str)
         if values[field] != "":
-            words.append(FIELDS.get(field, str)(values[field]))
+            words.append(name_value(values[field]))
     return keep_percent_together(" ".join(words))
 
 
 def join_names(rows: pd.DataFrame, fields: Sequence[str]) -> pd.Series:
-    """Joins the readers' names of the values of fields, as in `BERT-base, released results`."""
+    """Writes a text for every row: the fields `["size", "source"]` give `BERT-base, released results`."""
     texts = []
     for row in rows.to_dict("records"):
-        words = [name_fields(name, row) for name in fields]
-        texts.append(", ".join(filter(None, words)))
+        named = [name_fields(field, row) for field in fields]
+        texts.append(", ".join(filter(None, named)))
     return pd.Series(texts, rows.index)
 
 
 def replace_keys(text: str) -> str:
     """Replaces keys among the words of a row's label: `BERT-base partial_qk` is `BERT-base partial QK`.
 
-    Keys are tasks, protocols, and operators with an underscore; other words have spaces for underscores.
+    Keys are tasks, protocols and any word with an underscore, which becomes a space if the word has no name.
     """
-    # the separators stay
+    # the group keeps the separators in the list
     parts = re.split("([ ,]+)", text)
-    for place, word in enumerate(parts):
+    for index, word in enumerate(parts):
         if word in TASKS or word in PROTOCOLS or "_" in word:
-            parts[place] = name_key(word)
+            parts[index] = name_key(word)
     return "".join(parts)
 
 
@@ -74,7 +78,7 @@ def keep_percent_together(text: str) -> str:
     return re.sub(r"(?<=\d) (?=%)", "\N{NO-BREAK SPACE}", text)
 
 
-# by field: how the values are named; other values stand for themselves
+# by field: the function that names a value; values of other fields stay as they are
 FIELDS = {
     **dict.fromkeys(NAMES["fields"], name_key),
     "size": "BERT-{}".format,

@@ -18,13 +18,13 @@ import pandas as pd
 
 from stages.evidence.fields import select_rows, stack_frames
 from stages.evidence.verdicts import Difference
-from stages.report import names
+from stages.report.names import name_fields
 from stages.report.tables import MISSING, Grid, Group, Heading, Line, Reader, Value, format_number
 from stages.report.text_templates import fill_template, read_content
 
 
 def build_table(name: str, read: Reader, entry: dict | None = None, **facts: object) -> Grid:
-    """Builds a table by its entry of tables.yaml, or by `entry`; without rows, a single line with a remark.
+    """Builds a table by its entry of tables.yaml, or by `entry`; a table without rows has a single line `not run`.
 
     `read` returns a frame by name; texts may name `facts` beside the fields of a row.
     """
@@ -39,17 +39,22 @@ def build_table(name: str, read: Reader, entry: dict | None = None, **facts: obj
     rows = csv.astype(object).where(csv.notna(), "")
     columns = _list_columns(entry["columns"], rows, facts)
     label = entry["label"]
-    # a list shows its first field, and the fields in which lines differ
+    # a label that is a list leaves out fields with the same value in all rows, except the first field
     same = [field for field in rows if len(_list_values(rows[field])) < 2 and field != label[0]]
     groups = []
     # without fields that tell lines apart, every row is a line
     by = entry.get("line") or list(range(len(rows)))
-    for _, line in rows.groupby(by, sort=False) if len(rows) else ():
+    # label and source of a line are those of its first row
+    lines = rows.groupby(by, sort=False) if len(rows) else ()
+    for _, line in lines:
         cells = tuple(_fill_value(column, line) for column in columns)
-        text = _fill_label(label, line.iloc[0].to_dict(), same)
-        groups.append(Group(text, (Line("", cells),), source=line.iloc[0].get("source", "")))
+        row = line.iloc[0].to_dict()
+        text = _fill_label(label, row, same)
+        groups.append(Group(text, (Line("", cells),), source=row.get("source", "")))
+    not_run = Group("This run", (Line("", (), note=Difference.NOT_RUN),))
     headings = []
     for column in columns:
+        # a repeated column without a label is named by the values of `each`
         text = _fill_label(column["label"] or column["each"], column)
         headings.append(Heading(text, _fill_label(column["meaning"], column)))
     return Grid(
@@ -58,7 +63,7 @@ def build_table(name: str, read: Reader, entry: dict | None = None, **facts: obj
         stage=entry["stage"],
         first=entry["first"],
         headings=tuple(headings),
-        groups=tuple(groups) or (Group("This run", (Line("", (), note=Difference.NOT_RUN),)),),
+        groups=tuple(groups) or (not_run,),
         notes=_write_notes(entry.get("notes", ()), rows, facts),
         measured=bool(groups),
         kind=entry.get("kind", "table"),
@@ -67,61 +72,70 @@ def build_table(name: str, read: Reader, entry: dict | None = None, **facts: obj
 
 
 def _list_columns(listed: list[dict], rows: pd.DataFrame, facts: dict) -> list[dict]:
-    """Lists the columns with all settings filled in: `form` and `each` are resolved."""
+    """Lists the columns with the keys of `default` and `form` filled in, and repeats columns with `each`."""
     forms = read_content("tables")["forms"]
     columns = []
     for keys in listed:
+        # from the weakest to the strongest: later keys replace earlier keys
         column = {**forms["default"], **facts, **forms.get(keys.get("form"), {}), **keys}
         combinations = [{}]
         if column["each"]:
             selected = select_rows(rows, **column["where"]).reindex(columns=column["each"])
             combinations = selected.drop_duplicates().to_dict("records")
+        # such as {"protocol": "courtois2024"}
         for values in combinations:
-            # the values select the rows, and texts may name them
+            # the values select the rows of the column, and the texts of the column may name the values
             columns.append({**column, **values, "where": {**column["where"], **values}})
     return columns
 
 
 def _fill_label(label: str | list[str], values: dict, hidden: Iterable[str] = ()) -> str:
-    """Fills a template, or names fields: `[size operator, task]` gives `BERT-tiny original, QQP`."""
+    """Fills a template, or joins the values of fields: `[size operator, task]` gives `BERT-tiny original, QQP`.
+
+    `hidden` lists fields that are left out.
+    """
     if isinstance(label, str):
         return fill_template(label, **values)
-    parts = [names.name_fields(part, values) for part in label if part not in hidden]
+    parts = [name_fields(part, values) for part in label if part not in hidden]
     return ", ".join(filter(None, parts))
 
 
 def _fill_value(column: dict, line: pd.DataFrame) -> Value:
-    """Fills the texts of a cell from the first row of the line that `where` of the column selects."""
+    """Fills the cell of a column from the first row of the line that the column's `where` selects."""
     rows = select_rows(line, **column["where"])
+    kind = column["kind"]
     if rows.empty:
-        return Value(column["missing"], kind=column["kind"])
+        return Value(column["missing"], kind=kind)
+    # texts may name the keys of the column and the fields of the row
     values = {**column, **rows.iloc[0].to_dict()}
     value = values.get(column["field"])
-    kind = column["kind"]
-    values["shown"] = names.name_fields(column["field"], values)
+    values["shown"] = name_fields(column["field"], values)
     if isinstance(value, (int, float)):
         values["shown"] = format_number(value * column["scale"], column["decimals"])
     elif value:
         kind = "text"
     verdict = values["verdict"]
     values["significant"] = verdict in (Difference.HIGHER, Difference.LOWER)
-    # a check that disagrees with the verdict
+    # a reason may end with a check, as in `...; joint sign flips disagree (p = 0.061)`
     values["remark"] = values["reason"].partition("; ")[2]
     if verdict in (Difference.TOO_FEW, Difference.BUSY):
         values["remark"] = values["reason"]
     parts = {part: fill_template(column[part], **values) for part in ("text", "spread", "detail", "because")}
     parts["text"] = parts["text"] or MISSING
+    # of a ledger: checks, symbol and tone
     marks = {field: values[field] for field in column["marks"]}
     return Value(kind=kind, **parts, **marks)
 
 
 def _write_notes(notes: Iterable[str | dict], rows: pd.DataFrame, facts: dict) -> tuple[str, ...]:
+    """Fills the notes: texts, or mappings with `text`, `of` and `where`."""
     written = []
     for note in notes:
         if isinstance(note, str):
             note = {"text": note, "of": []}
         selected = select_rows(rows, **note.get("where", {})).reindex(columns=note["of"], fill_value="")
         values = {field: " or ".join(_list_values(selected[field])) for field in selected}
+        # a note is left out if a field has no values
         if all(values.values()):
             written.append(fill_template(note["text"], **facts, **values))
     return tuple(written)

@@ -8,15 +8,14 @@ from stages.report.text_templates import fill_template
 def fill_pages(
     layout: dict, grids: dict[str, Grid], figures: dict[str, Drawing], facts: dict
 ) -> tuple[list[dict], list[dict]]:
-    """Fills the pages with their sections, and lists the tables and figures that this run lacks.
+    """Fills the pages with their sections, and lists the tables and figures that have no number of this run.
 
-    `layout` is sections.yaml, and templates may name `facts`. A section has only what has something to show, and a
-    section without tables and figures is left out.
+    `layout` is the content of sections.yaml, whose texts may name `facts`. Tables and figures with nothing to show are
+    left out, and so are sections without any.
 
     Returns:
-        The pages, whose sections have filled paragraphs `text`, and `figures`, `folds` (tables and figures that are
-        folded) and `tables`, and `printed`, the part for the PDF; and dictionaries of `item`, without a number of this
-        run, and `link`, empty if no page shows the item.
+        The pages of `layout`, with sections as `fill_section` returns them; and, for each table or figure without a
+        number of this run, a dictionary of the `item` and a `link` to the item, empty if no page shows the item.
     """
     filled, not_run = [], {}
     for page in layout["pages"]:
@@ -30,26 +29,30 @@ def fill_pages(
                     not_run[item.name] = {"item": item, "link": link}
             shown = [item for item in items if item.shown]
             if shown:
-                sections.append(fill_section(section, shown, facts, whole=not filled))
+                sections.append(fill_section(section, shown, facts, on_first_page=not filled))
         filled.append({**page, "sections": sections})
     return filled, list(not_run.values())
 
 
-def fill_section(section: dict, items: list[Grid | Drawing], facts: dict, whole: bool) -> dict:
-    """Fills the texts of a section, and sorts the items; the PDF has all open items if `whole`, or else the papers'."""
-    sorted_items = {"figures": [], "tables": [], "folds": [], "printed": []}
+def fill_section(section: dict, items: list[Grid | Drawing], facts: dict, on_first_page: bool) -> dict:
+    """Fills the texts of a section, and sorts the tables and figures (`items`) into the lists that templates show.
+
+    `figures` and `tables` are open, `folds` are folded, and `printed` are in the PDF.
+    """
+    lists = {"figures": [], "tables": [], "folds": [], "printed": []}
     for item in items:
-        place = "figures" if item.kind == "figure" else "tables"
+        list_name = "figures" if item.kind == "figure" else "tables"
         is_closed = item.kind == "table" and item.name not in section.get("open", ())
         if item.folded or is_closed:
-            place = "folds"
-        sorted_items[place].append(item)
-        if item.place or (whole and place != "folds"):
-            sorted_items["printed"].append(item)
+            list_name = "folds"
+        lists[list_name].append(item)
+        # the PDF has all items with a place in a paper, and the open items of the first page
+        if item.place or (on_first_page and list_name != "folds"):
+            lists["printed"].append(item)
     paragraphs = [fill_template(template, **facts) for template in section["text"]]
     return {
         **section,
-        **sorted_items,
+        **lists,
         "answer": fill_template(section.get("answer", ""), **facts),
         "text": [paragraph for paragraph in paragraphs if paragraph],
     }

@@ -40,30 +40,30 @@ def render_panels(kind: str, rows: pd.DataFrame, across: int, share: bool) -> di
     columns = min(across, len(panels))
     heights = [find_height(kind, of_panel) for _, of_panel in panels]
     # panels side by side are equally high
-    lines = [max(heights[start : start + columns]) for start in range(0, len(heights), columns)]
+    row_heights = [max(heights[start : start + columns]) for start in range(0, len(heights), columns)]
     width = WIDTH * max(columns, 2)
     # texts need room beside the marks; a single column of such panels is made for narrow screens
     if kind == "interval" and rows["text"].any():
         width = max((WIDTH + 0.6) * columns, 4.5)
-    figure = Figure(figsize=(width, sum(lines)))
-    places = figure.subplots(
-        len(lines),
+    figure = Figure(figsize=(width, sum(row_heights)))
+    grid = figure.subplots(
+        len(row_heights),
         columns,
         squeeze=False,
-        height_ratios=lines,
+        height_ratios=row_heights,
         sharex=share,
         sharey=share and kind == "curve",
     )
-    places = iter(places.flat)
-    for (title, of_panel), axes in zip(panels, places, strict=False):
+    free = iter(grid.flat)
+    for (title, of_panel), axes in zip(panels, free, strict=False):
         letters = int(INCH * width / columns)
         axes.set_title(textwrap.fill(title, letters, break_on_hyphens=False))
         axes.set(**of_panel.iloc[0][["xlabel", "ylabel"]])
         PAINTERS[kind](axes, of_panel)
-        # a panel may have no other panel below
+        # with shared axes, matplotlib hides the numbers of panels above others
         axes.tick_params(labelbottom=True)
-    # the last line may have places without a panel
-    for axes in places:
+    # axes that no panel took, at the end of the last row
+    for axes in free:
         axes.set_axis_off()
     add_legend(figure)
     return save_figure(figure, rows["words"])
@@ -71,11 +71,12 @@ def render_panels(kind: str, rows: pd.DataFrame, across: int, share: bool) -> di
 
 def find_height(kind: str, rows: pd.DataFrame) -> float:
     """Finds the height of a panel in inches, which follows from the number of its rows and marks."""
-    # inches below the frame: of a panel of curves, of a line of bars or of a matrix, of a row of intervals, of a mark
     if kind == "curve":
         return FRAME + 1.3
+    # bars and heat maps
     if kind != "interval":
         return FRAME + 0.2 * rows["row"].nunique()
+    # marks by row; all rows are as high as the row with the most marks
     marks = rows[["row", "mark", "text"]].drop_duplicates().groupby("row").size()
     return FRAME + len(marks) * (0.1 + 0.13 * marks.max())
 
@@ -101,12 +102,13 @@ def add_legend(figure: Figure) -> None:
 
 def paint_intervals(axes: Axes, rows: pd.DataFrame) -> None:
     """Paints labelled rows from the top, with the marks of a row below each other."""
-    # marks with texts need a height each; all rows of a panel have equal distances
-    kinds = (rows["mark"] + rows["text"]).groupby(rows["row"])
-    places = kinds.transform(number_kinds)
-    middles = places.groupby(rows["row"]).transform("max") / 2
-    distance = 0.9 / (places.max() + 1)
-    heights = number_kinds(rows["row"]) + distance * (places - middles)
+    # number the distinct marks of each row: 0, 1, ...
+    marks = (rows["mark"] + rows["text"]).groupby(rows["row"])
+    numbers = marks.transform(number_texts)
+    # spread the marks around the height of the row, at the same distance in all rows
+    middles = numbers.groupby(rows["row"]).transform("max") / 2
+    distance = 0.9 / (numbers.max() + 1)
+    heights = number_texts(rows["row"]) + distance * (numbers - middles)
     for row, height in zip(rows.itertuples(), heights, strict=True):
         look = find_mark(row.source, row.operator)
         axes.plot(
@@ -129,7 +131,7 @@ def paint_intervals(axes: Axes, rows: pd.DataFrame) -> None:
             # colours of operators are too bright for small texts
             color=GREY if look["color"] == GREY else INK,
         )
-    # samples for the legend
+    # plots without a point, for the legend
     for mark, source in rows.groupby("mark", sort=False)["source"].first().items():
         axes.plot([], [], linestyle="none", label=mark, **find_mark(source, REFERENCE))
     if rows["zero"].iloc[0]:
@@ -165,11 +167,12 @@ def paint_curves(axes: Axes, rows: pd.DataFrame) -> None:
 
 def paint_bars(axes: Axes, rows: pd.DataFrame) -> None:
     """Paints a bar with its number for every row; several bars of a row follow each other, with the numbers inside."""
+    # a bar starts where the bar before it in the row ends
     starts = rows.groupby("row")["estimate"].cumsum() - rows["estimate"]
     stacked = rows["row"].duplicated().any()
-    for row, start, line in zip(rows.itertuples(), starts, number_kinds(rows["row"]), strict=True):
+    for row, start, y in zip(rows.itertuples(), starts, number_texts(rows["row"]), strict=True):
         drawn = axes.barh(
-            line,
+            y,
             row.estimate,
             height=0.7,
             left=start,
@@ -196,10 +199,10 @@ def paint_heat(axes: Axes, rows: pd.DataFrame) -> None:
     # 50 % has no colour, and 100 % half the opacity, because no number would be readable on the full colour
     opacity = ((matrix - 50) / 100).clip(0, 1).fillna(0)
     axes.pcolormesh(matrix, cmap=ListedColormap([HEAT]), alpha=opacity.to_numpy())
-    for (y, place), value in np.ndenumerate(matrix.to_numpy()):
+    for (y, x), value in np.ndenumerate(matrix.to_numpy()):
         if not np.isnan(value):
             axes.text(
-                place + 0.5,
+                x + 0.5,
                 y + 0.5,
                 f"{value:.1f}",
                 horizontalalignment="center",
@@ -212,22 +215,22 @@ def paint_heat(axes: Axes, rows: pd.DataFrame) -> None:
     axes.grid(visible=False)
 
 
-def number_kinds(texts: pd.Series) -> np.ndarray:
-    """Numbers equal texts equally, from 0 in the order of appearance."""
+def number_texts(texts: pd.Series) -> np.ndarray:
+    """Numbers equal texts equally, in the order of appearance: `b`, `a`, `b` give 0, 1, 0."""
     numbers, _ = pd.factorize(texts)
     return numbers
 
 
 def label_rows(axes: Axes, rows: pd.DataFrame) -> None:
     """Labels rows from the top, at the heights 0, 1, ..., with lines between the rows, and the horizontal axis."""
-    # 26 letters in a line
+    # at most 26 letters in a line
     labels = [textwrap.fill(label, 26) for label in rows["row"].unique()]
-    lines = range(len(labels))
-    axes.set_yticks(lines, labels, linespacing=1)
+    heights = range(len(labels))
+    axes.set_yticks(heights, labels, linespacing=1)
     axes.set_ylim(len(labels) - 0.5, -0.5)
     axes.grid(visible=False, axis="y")
-    for line in lines:
-        axes.axhline(line - 0.5, color=GRID, linewidth=0.6, clip_on=False)
+    for height in heights:
+        axes.axhline(height - 0.5, color=GRID, linewidth=0.6, clip_on=False)
     set_ticks(axes, MaxNLocator(4))
 
 

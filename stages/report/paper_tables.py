@@ -17,7 +17,7 @@ from stages.evidence.fields import select_rows
 from stages.evidence.published import EDITIONS, PAPER_SIZES
 from stages.evidence.specifications import Table
 from stages.evidence.statistics import EXACT, FEWEST, FINETUNING, ROUNDS
-from stages.report import names
+from stages.report.names import replace_keys, write_names
 from stages.report.tables import MISSING, Grid, Group, Heading, Line, Value, format_number, format_spread, write_command
 from stages.report.text_templates import fill_sentence
 
@@ -45,11 +45,13 @@ FORMULA = r"[\w()+\-/^=., ]+"
 def build_paper_table(tables: tuple[Table, ...], cells: pd.DataFrame, left_out: set[str]) -> Grid:
     """Builds a published table from the cells; the tables of two editions, the earlier first, become one.
 
-    Counts of the sizes `left_out` are not shown, unless the paper prints them. The CSV of both editions has a column
-    `edition`.
+    Counts of the sizes `left_out` are not shown, unless the paper prints them. If there are two tables, the CSV has a
+    column `edition`.
     """
+    # title, headings and so on are of the later edition
     table = tables[-1]
     parts = [part.name for part in tables]
+    # names of editions by table; a single table gets the first name, which is not shown
     editions = dict(zip(parts, EDITIONS.values(), strict=False))
     cells = select_rows(cells, table=parts).sort_values("table", kind="stable")
     cells = _drop_sizes(cells.assign(edition=cells["table"].map(editions)), left_out)
@@ -57,13 +59,14 @@ def build_paper_table(tables: tuple[Table, ...], cells: pd.DataFrame, left_out: 
     models = cells[~cells["row_key"].str.startswith(BASELINE)]
     headings, groups = _build_groups(table, cells)
     csv = cells[CSV].rename(columns={"row_key": "row", "column_key": "column", "reproduced": "reproduced_mean"})
+    # such as `Table 4`
     numbers = " or ".join(dict.fromkeys(part.number for part in tables))
-    source = "Kowsher et al."
+    name, source = merge_name(table.name), "Kowsher et al."
     if len(tables) == 1:
-        parts, source = [], table.source
+        name, source, parts = table.name, table.source, []
         csv = csv.drop(columns="edition")
     return Grid(
-        name=merge_name(table.name) if parts else table.name,
+        name=name,
         place=f"{source}, {numbers}",
         title=table.title,
         stage=table.stage,
@@ -85,40 +88,41 @@ def merge_name(name: str) -> str:
 
 def _drop_sizes(cells: pd.DataFrame, sizes: set[str]) -> pd.DataFrame:
     """Leaves out rows and columns of sizes, unless the paper prints them; columns of BERT-base always stay."""
-    # a row begins with the size, as in `base.shared`, and a column ends with the size, as in `counted.base`
-    for axis, place, dropped in (("row_key", 0, sizes), ("column_key", -1, sizes - {PAPER_SIZES[-1]})):
-        printed = cells.loc[cells["printed"].notna(), axis]
-        of_size = cells[axis].str.split(".").str[place].isin(dropped)
-        cells = cells[cells[axis].isin(printed) | ~of_size]
+    # the key of a row begins with the size, as in `base.shared`; the key of a column ends with it, as in `counted.base`
+    for key, part, dropped in (("row_key", 0, sizes), ("column_key", -1, sizes - {PAPER_SIZES[-1]})):
+        printed = cells.loc[cells["printed"].notna(), key]
+        is_dropped = cells[key].str.split(".").str[part].isin(dropped)
+        cells = cells[cells[key].isin(printed) | ~is_dropped]
     return cells
 
 
 def _build_groups(table: Table, cells: pd.DataFrame) -> tuple[list[Heading], list[Group]]:
-    """Builds headings, which are of the last edition, and rows of a table; a row of a list has a single cell."""
+    """Builds the headings, as in the latest edition, and the rows of a table; a list has a row per cell."""
     latest_first = cells.sort_values("table", ascending=False, kind="stable")
     columns = latest_first.drop_duplicates("column_key")
-    headings = [Heading(names.replace_keys(column.column), column.metric) for column in columns.itertuples()]
+    headings = [Heading(replace_keys(column.column), column.metric) for column in columns.itertuples()]
     by = ["row_key"]
     if table.is_list:
         headings = [Heading("Value")]
         by = ["row_key", "column_key"]
     groups = []
     for _, found in cells.groupby(by, sort=False):
-        places = found["column_key"].unique() if table.is_list else columns["column_key"]
-        # a missing cell becomes a row of gaps
-        rows = {
-            edition: part.set_index("column_key").reindex(places)
-            for edition, part in found.groupby("edition", sort=False)
-        }
+        keys = found["column_key"].unique() if table.is_list else columns["column_key"]
+        # by edition: the row with a cell for every key; a missing cell has only gaps
+        rows = {}
+        for edition, part in found.groupby("edition", sort=False):
+            rows[edition] = part.set_index("column_key").reindex(keys)
         latest = list(rows.values())[-1]
+        # any cell of the latest edition has the label of the row
         cell = found.iloc[-1]
-        label = names.replace_keys(cell["row"])
+        label = replace_keys(cell["row"])
         if table.is_list:
-            label = names.write_names(f"{label}: {cell['column']}")
+            label = write_names(f"{label}: {cell['column']}")
         if found["printed"].notna().any():
             remark = ""
             lines = _publish(rows) + _recompute(latest)
         else:
+            # a row that the paper does not have
             remark = "no model" if cell["row_key"].startswith(BASELINE) else "not in the paper"
             lines = []
         lines += _reproduce(latest)
@@ -128,7 +132,7 @@ def _build_groups(table: Table, cells: pd.DataFrame) -> tuple[list[Heading], lis
 
 
 def _publish(rows: dict[str, pd.DataFrame]) -> list[Line]:
-    """Builds the lines as published: one, or two if the editions differ."""
+    """Builds the published lines from the row of each edition: one line, or two if the editions differ."""
     lines = []
     for edition, row in rows.items():
         lines.append(Line(f"published, {edition}", tuple(map(_format_printed, row.itertuples()))))
@@ -138,9 +142,10 @@ def _publish(rows: dict[str, pd.DataFrame]) -> list[Line]:
 
 
 def _format_printed(cell) -> Value:
-    """Formats a cell as printed in the paper, marked if the other edition has something else."""
+    """Formats a cell as printed in the paper, with a † if the other edition prints another text."""
     if pd.isna(cell.printed):
         return Value(MISSING)
+    # a text that is no number, such as `h^2`
     is_formula = isnan(cell.published) and re.fullmatch(FORMULA, cell.printed)
     kind = "formula" if is_formula else "number"
     text, detail = cell.printed, ""
@@ -151,6 +156,7 @@ def _format_printed(cell) -> Value:
 
 
 def _recompute(row: pd.DataFrame) -> list[Line]:
+    """Builds the line recomputed from the released results, if any, labelled as in `recomputed, n = 5`."""
     counts = row.loc[row["released"].notna(), "released_n"]
     if counts.empty:
         return []
@@ -166,23 +172,25 @@ def _reproduce(row: pd.DataFrame) -> list[Line]:
     found = row[row["reproduced"].notna()]
     if found.empty:
         return []
-    # counts have no units of inference
+    # a count, such as of parameters, is exact
     counted = found["unit_of_inference"] == EXACT
     labels = []
     if counted.any():
         labels.append("counted")
     if not counted.all():
         labels.append(_add_n("reproduced", found.loc[~counted, "reproduced_n"]))
+    # a baseline, such as a constant answer, is no model of this run
     if found["row_key"].iloc[0].startswith(BASELINE):
         labels = ["computed"]
     return [Line(" and ".join(labels), tuple(map(_format_measured, row.itertuples())))]
 
 
 def _format_measured(cell) -> Value:
-    """Formats the number of this run: mean and spread; as a detail interval, runs and verdict."""
+    """Formats the number of this run: mean and spread, with interval, runs and verdict on hover."""
     if isnan(cell.reproduced):
         return Value(MISSING)
     text = format_number(cell.reproduced, cell.decimals)
+    # the sentence leaves out fields without a value
     known = {name: value for name, value in cell._asdict().items() if pd.notna(value)}
     if known.get("at_chance"):
         text += "°"
@@ -191,7 +199,10 @@ def _format_measured(cell) -> Value:
 
 
 def _write_notes(tables: tuple[Table, ...], latest: pd.DataFrame) -> tuple[str, ...]:
-    """Writes the notes below a published table: its own, and on editions, scores at chance and numbers of runs."""
+    """Writes the notes of the tables, and notes on editions, scores at chance and numbers of runs.
+
+    `latest` has the cells of the latest edition.
+    """
     notes = []
     for table in tables:
         notes += table.notes
@@ -199,11 +210,13 @@ def _write_notes(tables: tuple[Table, ...], latest: pd.DataFrame) -> tuple[str, 
         notes.append(fill_sentence("edition_note", changed=latest["other_edition"].count()))
     if latest["at_chance"].any():
         notes.append(fill_sentence("chance_note"))
-    # for what numbers over few units are valid
+    # by unit: where the numbers are valid
     limits = {ROUNDS: "valid for this machine only", FINETUNING: "valid for this checkpoint only"}
     trained = latest[latest["unit_of_inference"] != EXACT]
     for (unit, n, runs), _ in trained.groupby(["unit_of_inference", "reproduced_n", "runs"]):
-        limit = limits.get(unit, f"too few {unit} for a verdict" if n < FEWEST else "")
+        too_few = f"too few {unit} for a verdict" if n < FEWEST else ""
+        limit = limits.get(unit, too_few)
+        # fine-tuning runs that are averaged within a unit
         each = runs // n if runs > n else 0
         notes.append(fill_sentence("unit_note", unit=unit, n=n, each=each, limit=limit))
     return tuple(dict.fromkeys(notes))

@@ -24,7 +24,7 @@ def read_table(name: str, **options) -> pd.DataFrame:
 def read_summaries() -> pd.DataFrame:
     """Reads the summaries of the counts, losses and scores (fractions) of this run, a row per quantity.
 
-    Fields that do not apply are empty texts. `unit` names the n units, such as pre-training seeds.
+    Fields that do not apply are empty texts. `n` counts the units that `unit` names, such as pre-training seeds.
     """
     return read_table("summaries", dtype=KEYS).fillna(dict.fromkeys(KEYS, ""))
 
@@ -40,15 +40,16 @@ def read_claims() -> pd.DataFrame:
 
 
 def select_contrasts(further: bool = False, **wanted: object) -> pd.DataFrame:
-    """Selects the comparisons of operators with the original; stages/analysis/contrasts.yaml describes the columns.
+    """Selects comparisons of operators with the original, or, with `further`, all other comparisons (`analysis.pairs`).
 
-    `further` selects the pairs of `analysis.pairs` in place of the comparisons with the original; `wanted` has the
-    wanted value, or list of values, by column.
+    `wanted` gives the value, or a list of values, by column, such as `size="base"`. stages/analysis/contrasts.yaml
+    describes the columns.
     """
     rows = read_table("contrasts", dtype={"protocol": "str"}).fillna({"protocol": ""})
     # an arm such as `symmetric - original` is a difference of two arms
     single = ~rows["arm"].str.contains(" - ", regex=False)
     with_original = single & (rows["reference"] == REFERENCE)
+    # `with_original` itself, or the opposite if `further`
     return select_rows(rows[with_original != further], **wanted)
 
 
@@ -73,12 +74,13 @@ def read_records(names: Iterable[str]) -> list[dict]:
 
 def list_environment(runs: list[dict]) -> pd.DataFrame:
     """Lists commit, machine, versions and inputs from records of stages; differing values are joined by "; "."""
+    # pairs of fact and value, such as ("Cores", "2")
     facts = []
     keys = ("commit", "python", "system", "processor", "cores", "device")
     for run in runs:
         facts += [(key.capitalize(), str(run[key])) for key in keys if key in run]
         facts += run.get("packages", {}).items()
-    # the inputs follow the machine
+    # in a second loop, so that inputs stand below the facts of all stages
     for run in runs:
         facts += [(f"Read by {run['stage']}", name) for name in run.get("read", [])]
     rows = pd.DataFrame(facts, columns=["fact", "value"]).drop_duplicates()

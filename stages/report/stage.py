@@ -25,13 +25,15 @@ File = tuple[str, str | bytes]
 
 
 def main(settings: Settings) -> None:
-    """Makes all tables and figures, writes the report and, if params.yaml asks for it, its PDF."""
+    """Makes all tables and figures, and writes the report; compiles the PDF if params.yaml asks for a PDF."""
+    # a variant is drawn in the colour of its operator
     for name, variant in settings.variants.items():
         looks.PARENTS[name] = variant.operator
     read = frames.make_reader(settings)
     facts = {
         **gather_facts(settings),
         **gather_findings(settings, read),
+        # the words in place of an empty list of verdicts
         "nothing": read_content("sentences")["nothing"],
     }
     grids = all_tables.build_tables(settings, read)
@@ -43,7 +45,7 @@ def main(settings: Settings) -> None:
     write_folder("figures", list_files(drawings, lambda drawing: drawing.files))
     write_folder("model_cards", cards.render_cards(settings))
     write_pages(fill_context(settings, facts, grids, drawings))
-    # all observations, with the description of their columns
+    # a copy of all observations, and a text that describes the columns
     with make_temporary_sibling(REPORTS / "results.parquet") as path:
         shutil.copyfile(ANALYSIS / "results.parquet", path)
     write_atomically(REPORTS / "results.md", (TEMPLATES / "results.md").read_text(encoding="utf-8"))
@@ -57,7 +59,7 @@ def fill_context(
     grids: dict[str, Grid],
     drawings: dict[str, Drawing],
 ) -> dict:
-    """Gathers the values that the templates of pages name."""
+    """Gathers the values that report.html, report.tex and the templates that they include may name."""
     layout = read_content("sections")
     templates = read_content("sentences")["sentences"]
     sentences = [fill_template(template, **facts) for template in templates.values()]
@@ -66,6 +68,7 @@ def fill_context(
         **layout,
         **facts,
         "banner": describe_banner(settings),
+        # the first screen: the picture, the picture for narrow screens, the table of its numbers, and texts
         "picture": drawings["first_screen"],
         "narrow": drawings["first_screen_narrow"],
         "numbers": grids["first_screen"],
@@ -85,11 +88,11 @@ def write_folder(name: str, files: Iterable[File]) -> None:
 
 
 def list_files(items: dict[str, Any], render: Callable[[Any], dict[str, str | bytes]]) -> Iterator[File]:
-    """Lists the numbers and the files of every table or figure; `render` returns the contents by format."""
+    """Yields the files of all tables or figures: NAME.csv, and what `render` returns by extension, as {"tex": ...}."""
     for name, item in items.items():
         yield f"{name}.csv", write_csv(item.csv)
-        for form, content in render(item).items():
-            yield f"{name}.{form}", content
+        for extension, content in render(item).items():
+            yield f"{name}.{extension}", content
 
 
 def write_pages(context: dict) -> None:

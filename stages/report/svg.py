@@ -19,21 +19,23 @@ ElementTree.register_namespace("xlink", "http://www.w3.org/1999/xlink")
 
 
 def save_figure(figure: Figure, words: Iterable[str]) -> dict[str, bytes]:
-    """Saves a figure by format, without dates; `words` are the hover texts of the artists `mark0`, `mark1`, ..."""
+    """Returns a figure as `svg` and `pdf`; `words` are the hover texts of the artists `mark0`, `mark1`, ..."""
     files = {}
     for form, fields in METADATA.items():
         buffer = BytesIO()
+        # None leaves a field out of the file
         figure.savefig(buffer, format=form, metadata=dict.fromkeys(fields))
         files[form] = buffer.getvalue()
-    titles = {f"mark{place}": text for place, text in enumerate(words)}
+    titles = {f"mark{number}": text for number, text in enumerate(words)}
     files["svg"] = add_titles(files["svg"], titles)
     return files
 
 
 def add_titles(svg: bytes, titles: dict[str, str]) -> bytes:
-    """Adds a title to every element with an identifier in `titles`, and drops what nobody sees."""
-    # without the indentation of the file
+    """Adds hover texts (`titles`, by identifier) to an SVG, and makes the file smaller without a visible change."""
+    # drop the indentation
     root = ElementTree.fromstring(re.sub(rb">\s+<", b"><", svg))
+    # identifiers that another element refers to, as in `href="#axes_1"`
     used = set(re.findall(r'#([^")]+)', svg.decode()))
     for element in list(root.iter()):
         identifier = element.get("id", "")
@@ -45,7 +47,7 @@ def add_titles(svg: bytes, titles: dict[str, str]) -> bytes:
             element.set("class", "mark")
         if identifier not in used:
             element.attrib.pop("id", None)
-        # digits beyond the tenth of a point, which is an eighth of a pixel, and other characters without effect
+        # cut digits beyond a tenth of a point (an eighth of a pixel), `.0`, needless spaces and line ends
         for name in {"d", "x", "y", "transform"} & element.attrib.keys():
             element.set(name, re.sub(r"(?<=\.\d)\d+|\.0\b| (?= |$)|\n", "", element.get(name, "")))
         style = element.get("style", "").replace(f"{FONT}; ", "")

@@ -124,11 +124,11 @@ class Grid(Shown):
 
     @property
     def width(self) -> str:
-        """The classes of a table with many columns."""
-        width = len(self.headings)
-        # in style.css, with the number of columns above which a table has the class
+        """The CSS classes of a table with many columns: 12 columns give `wide upright`."""
+        columns = len(self.headings)
+        # a table with more columns than the number has the class, which style.css defines
         limits = {"wide": 6, "upright": 11, "turned": 18}
-        classes = [name for name, most in limits.items() if width > most]
+        classes = [name for name, limit in limits.items() if columns > limit]
         return " ".join(classes)
 
     @cached_property
@@ -198,11 +198,11 @@ def format_interval(low: float, high: float, decimals: int) -> str:
 
 def write_csv(frame: pd.DataFrame) -> str:
     """Writes a table as CSV; a text that a spreadsheet would compute, such as `=1+1`, gets an apostrophe."""
-    return frame.map(_keep_text).to_csv(index=False, lineterminator="\n")
+    return frame.map(_quote_formula).to_csv(index=False, lineterminator="\n")
 
 
-def _keep_text(cell: object) -> object:
-    """Puts an apostrophe before a text that begins like a formula and is no number."""
+def _quote_formula(cell: object) -> object:
+    """Puts an apostrophe before a text that begins like a formula and is no number: `=1+1` gives `'=1+1`."""
     if not isinstance(cell, str):
         return cell
     text = show_controls(cell)
