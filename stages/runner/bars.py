@@ -19,13 +19,14 @@ class Bar(tqdm):
     """
 
     def __init__(self, *arguments, **options):
+        # of several processes that share a job (torchrun), only the first shows progress
         silent = find_rank() > 0
         self._ended = threading.Event()
-        self._lines = not silent and not sys.stderr.isatty()
-        if self._lines:
+        self._prints_lines = not silent and not sys.stderr.isatty()
+        if self._prints_lines:
             options["bar_format"] = LINE
         super().__init__(*arguments, disable=silent, **options)
-        if self._lines:
+        if self._prints_lines:
             threading.Thread(target=self._print_lines, daemon=True).start()
 
     def _print_lines(self) -> None:
@@ -34,13 +35,13 @@ class Bar(tqdm):
 
     def display(self, *arguments, **options) -> None:
         """Draws the bar; does nothing if lines are printed instead."""
-        if not self._lines:
+        if not self._prints_lines:
             super().display(*arguments, **options)
 
     def close(self) -> None:
-        """Ends the bar, or the lines."""
+        """Ends the bar, or the thread that prints lines."""
         self._ended.set()
-        # without this, tqdm ends the line of a bar that was never drawn
-        if self._lines:
+        # otherwise, tqdm would print a line break for a bar that was never drawn
+        if self._prints_lines:
             self.disable = True
         super().close()

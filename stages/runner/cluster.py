@@ -11,9 +11,10 @@ CONNECTION_SECONDS = 30
 
 
 def run_on_cluster(call: Callable, work: list[tuple[str, tuple]], address: str) -> Iterator[Outcome]:
-    """Calls a function for every job on the workers of a Dask scheduler, at an address such as tcp://HOST:8786.
+    """Calls `call(*arguments)` for every job on the workers of a Dask scheduler, at an address such as tcp://HOST:8786.
 
-    `work` has name and arguments of every job. Yields as `pool.run_in_processes`.
+    `work` has name and arguments of every job. Yields as jobs end: (name of a job; return value of `call`, or the text
+    of a worker's error).
 
     Raises:
         ValueError: the package `distributed`, the scheduler or workers are missing, or workers cannot take these jobs.
@@ -41,7 +42,7 @@ def run_on_cluster(call: Callable, work: list[tuple[str, tuple]], address: str) 
                 f"one generator; start the workers with one thread each: `{command}`"
             )
         # with WORLD_SIZE, a worker would do only a share of a job, as under torchrun
-        if any(number not in (None, "", "1") for number in client.run(os.getenv, "WORLD_SIZE").values()):
+        if any(size not in (None, "", "1") for size in client.run(os.getenv, "WORLD_SIZE").values()):
             raise ValueError(
                 f"workers: WORLD_SIZE is set for some workers of {address}; `unset WORLD_SIZE` before `{command}`"
             )
@@ -49,7 +50,7 @@ def run_on_cluster(call: Callable, work: list[tuple[str, tuple]], address: str) 
         futures = {client.submit(call, *arguments, pure=False): name for name, arguments in work}
         for future in as_completed(futures):
             try:
-                # a job returns its own errors; this is an error of the worker
+                # not an error of the job, which `call` would return as text, but an error of the worker
                 error = future.exception()
                 outcome = f"  {error}" if error else future.result()
             except CancelledError:

@@ -21,7 +21,7 @@ def describe_error(error: BaseException) -> str:
         return f"out of memory ({error}); lower a batch size, or `workers`"
     number = getattr(error, "errno", None)
     disk_is_full = number in (errno.ENOSPC, errno.EDQUOT) or f"os error {errno.ENOSPC}" in text
-    # the message of a failed job has the remedy already
+    # a RuntimeError of failed jobs quotes their messages, which have the remedy already
     if disk_is_full and FREE_SPACE not in text:
         return f"{error}; {FREE_SPACE}"
     if number in (errno.EACCES, errno.EPERM, errno.EROFS):
@@ -30,7 +30,7 @@ def describe_error(error: BaseException) -> str:
         return f"{error}; raise the limit (`ulimit -f`), or move to a file system that takes larger files"
     if number in (errno.EMFILE, errno.ENFILE):
         return f"{error}; raise the limit (`ulimit -n`), or lower `workers`"
-    if isinstance(error, ImportError) and not _is_of_ours(error):
+    if isinstance(error, ImportError) and not _is_own_bug(error):
         return (
             f"{error} ({sys.executable}); activate the environment of this repository, or install the packages as "
             "README.md says"
@@ -38,8 +38,8 @@ def describe_error(error: BaseException) -> str:
     return text
 
 
-def _is_of_ours(error: ImportError) -> bool:
-    # this repository lacks the module or name: a bug, which the user cannot fix
+def _is_own_bug(error: ImportError) -> bool:
+    # a missing module or name of this repository, such as `stages.runner.x`, is a bug, which the user cannot fix
     return (error.name or "").partition(".")[0] == "stages"
 
 
@@ -50,10 +50,10 @@ def clear_errors() -> Iterator[None]:
         yield
     except KeyboardInterrupt:
         print("interrupted; run the same command again to resume", file=sys.stderr)
-        # the status that shells give a program that SIGINT ended
+        # the status that shells report for a program that SIGINT (Ctrl-C) ended: 128 + 2
         sys.exit(130)
-    # a RuntimeError comes from `jobs.run`, among others
+    # errors that a user can fix; `jobs.run` raises a RuntimeError if jobs have failed; other errors get a traceback
     except (ImportError, MemoryError, OSError, ValueError, RuntimeError) as error:
-        if isinstance(error, ImportError) and _is_of_ours(error):
+        if isinstance(error, ImportError) and _is_own_bug(error):
             raise
         sys.exit(f"error: {show_controls(describe_error(error))}")

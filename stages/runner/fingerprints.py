@@ -22,7 +22,8 @@ from stages.runner.job import Job
 
 # without links, as files of the closure are
 ROOT = Path(__file__).resolve().parents[2]
-LEFT_OUT = tuple(ROOT / "stages" / room for room in ("schema", "runner", "files"))
+# packages that decide no value in a result
+LEFT_OUT = tuple(ROOT / "stages" / package for package in ("schema", "runner", "files"))
 # NumPy draws the order of batches; the last three compute scores inside jobs. An upgrade of any may move the last bit.
 LIBRARIES = ("tokenizers", "torch", "transformers", "numpy", "scikit-learn", "scipy", "sacrebleu")
 
@@ -34,7 +35,7 @@ STATES = read_states(ROOT / "stages")
 def find_closure(source: Path) -> frozenset[Path]:
     """Finds a Python file and all files of this repository that the file needs: imports, their imports, and so on.
 
-    A YAML file with the name and in the folder of a module is part of the module.
+    A YAML file beside a module of the same name is part of the module, such as glue.yaml beside glue.py.
     """
     files = set()
     waiting = [source.resolve()]
@@ -43,8 +44,8 @@ def find_closure(source: Path) -> frozenset[Path]:
         if file not in files:
             files.add(file)
             waiting += find_imported_files(file)
-    data = [file.with_suffix(".yaml") for file in files]
-    return frozenset(files.union(file for file in data if file.exists()))
+    yaml_files = [file.with_suffix(".yaml") for file in files]
+    return frozenset(files.union(file for file in yaml_files if file.exists()))
 
 
 @cache
@@ -52,10 +53,11 @@ def find_imported_files(source: Path) -> frozenset[Path]:
     """Finds the files of this repository that a Python file itself imports, at the top or inside functions."""
     files = set()
     for module in list_imports(source):
-        name = module.split(".")
-        file = ROOT.joinpath(*name).with_suffix(".py")
-        # functions and classes are listed as modules, too, but have no file; `__init__.py` files are left out
-        if name[0] == "stages" and file.exists() and file.parent not in LEFT_OUT:
+        parts = module.split(".")
+        # stages.runner.job -> ROOT/stages/runner/job.py
+        file = ROOT.joinpath(*parts).with_suffix(".py")
+        # imported functions, classes and packages have no such file; LEFT_OUT are packages that decide no result
+        if parts[0] == "stages" and file.exists() and file.parent not in LEFT_OUT:
             files.add(file)
     return frozenset(files)
 
@@ -81,6 +83,7 @@ def list_modules(source: Path) -> list[str]:
     """Lists the dotted names, sorted, of a Python file and of all modules of this repository that the file needs."""
     names = []
     for file in sorted(find_closure(source)):
+        # tests have code outside this repository
         if file.suffix == ".py" and file.is_relative_to(ROOT):
             names.append(".".join(file.relative_to(ROOT).with_suffix("").parts))
     return names
@@ -89,7 +92,8 @@ def list_modules(source: Path) -> list[str]:
 def compute_code_digest(source: Path, as_loaded: bool = False) -> str:
     """Computes a SHA-256 over the names and code of all files of `find_closure`.
 
-    `as_loaded` takes the versions that this process has imported, instead of the files as they are now.
+    `as_loaded` asks for the code that this process has imported: if a file has changed since, the digest is that of no
+    version.
     """
     digest_of = _digest_loaded_file if as_loaded else _digest_file
     hashed = hashlib.sha256()
@@ -106,17 +110,18 @@ _digest_file = read_once(512)(compute_source_digest)
 
 @cache
 def _digest_loaded_file(file: Path) -> str:
-    # Such a process may have imported either version, even if only a comment differs now: the mark makes the digest
-    # differ from both. Cached, because changes after the first call do not concern the process.
+    # STATES has size and time of every file when this process started. If a file has changed since, nobody knows which
+    # version the process has imported, so the mark makes the digest differ from the digest of any version. Cached,
+    # because changes after the first call do not concern the process.
     now = read_states(file)[file]
     mark = "" if STATES.get(file, now) == now else " changed"
     return compute_source_digest(file) + mark
 
 
-def compute_fingerprints(computed_by: list, jobs: list[Job]) -> list[str]:
+def compute_fingerprints(identity: list, jobs: list[Job]) -> list[str]:
     """Computes the fingerprints of jobs: 32 hexadecimal digits of a SHA-256 each, in order.
 
-    `computed_by` is the identity of the job function. FileNotFoundError names a missing input.
+    `identity` is `describe_identity` of the job function. FileNotFoundError names a missing input.
     """
     # jobs share inputs, and each input is hashed once
     inputs = {path for job in jobs for path in job.inputs}
@@ -127,8 +132,8 @@ def compute_fingerprints(computed_by: list, jobs: list[Job]) -> list[str]:
         digest_of = dict(zip(inputs, threads.map(compute_sha256, inputs), strict=True))
     fingerprints = []
     for job in jobs:
-        content = [computed_by, job.content, [[os.path.relpath(path), digest_of[path]] for path in job.inputs]]
-        text = json.dumps(content, sort_keys=True)
+        input_digests = [[os.path.relpath(path), digest_of[path]] for path in job.inputs]
+        text = json.dumps([identity, job.content, input_digests], sort_keys=True)
         fingerprints.append(hashlib.sha256(text.encode()).hexdigest()[:32])
     return fingerprints
 

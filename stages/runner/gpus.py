@@ -27,7 +27,7 @@ def list_visible_gpus() -> tuple[str, ...]:
     if visible is None:
         # UUIDs and not numbers, because CUDA counts in another order
         return _ask_every_gpu(pynvml.nvmlDeviceGetUUID)
-    # up to the first that names no GPU (such as -1), as in CUDA: "0,1,-1,2" gives ("0", "1")
+    # CUDA stops at the first entry that names no GPU, such as -1: "0,1,-1,2" gives ("0", "1")
     entries = [name.strip() for name in visible.split(",")]
     return tuple(takewhile(_is_name_of_gpu, entries))
 
@@ -42,6 +42,7 @@ def list_product_names() -> tuple[str, ...]:
 
 
 def _ask_every_gpu(property_of: Callable) -> tuple[str, ...]:
+    """Calls a function of pynvml, such as `nvmlDeviceGetName`, for every GPU; () without a GPU."""
     try:
         pynvml.nvmlInit()
         numbers = range(pynvml.nvmlDeviceGetCount())
@@ -67,23 +68,23 @@ def bind_to_gpu(gpus: tuple[str, ...]) -> AcquireReturnProxy:
     Raises:
         ValueError: the folder of the locks is open to other users.
     """
-    above = os.environ.get("XDG_RUNTIME_DIR") or tempfile.gettempdir()
+    parent = os.environ.get("XDG_RUNTIME_DIR") or tempfile.gettempdir()
     # all processes of this user on this machine share the folder
-    folder = Path(above) / f"fewer-attention-weights-{os.getuid()}"
+    folder = Path(parent) / f"fewer-attention-weights-{os.getuid()}"
     with suppress(FileExistsError):
         folder.mkdir(mode=0o700)
-    # a link is looked at itself, and not followed
+    # `lstat` does not follow a link, which another user may have made
     status = folder.lstat()
     if not stat.S_ISDIR(status.st_mode) or status.st_uid != os.getuid() or status.st_mode & 0o077:
         raise ValueError(
             f"{folder}: the folder does not belong to this user only; delete the folder, or set XDG_RUNTIME_DIR"
         )
-    # every worker locks a numbered place on a GPU; place 0 of every GPU is tried first, then place 1
+    # every worker locks a numbered place on a GPU; place 0 of every GPU is tried first, then place 1 of every GPU
     for place in count():
         for gpu in gpus:
             with suppress(Timeout):
                 lock = acquire_lock(folder / f"gpu-{gpu}-{place}.lock", wait=False)
-                # CUDA reads the variable only once
+                # CUDA reads the variable only once, when a library first asks for a GPU
                 os.environ["CUDA_VISIBLE_DEVICES"] = gpu
                 return lock
     raise AssertionError("the loop ends only by `return`")

@@ -80,13 +80,13 @@ def run(
             "torchrun or accelerate, or run `unset WORLD_SIZE RANK` first"
         )
     identity = fingerprints.describe_identity(function)
-    # read before the digests, so that workers notice a file that changes after its digest was computed
+    # sizes and times, read before the digests of the files, so that workers notice a file that changes later
     inputs = {path for job in jobs for path in job.inputs}
     states = {path: read_states(path) for path in inputs}
     folders = find_folders(function, identity, jobs, root)
     records: list[Any] = _recover_finished(jobs, folders, stage)
+    # the indices of the jobs that have no result yet
     missing = [number for number, record in enumerate(records) if record is None]
-
     missing.sort(key=lambda number: _estimate_work(jobs[number], states), reverse=True)
     work = [(jobs[number], folders[number]) for number in missing]
     outcomes = _compute_jobs(function, identity, states, work, workers, on_gpu)
@@ -103,6 +103,7 @@ def run(
         records[number] = results.read(folders[number])
         if records[number] is None:
             raise RuntimeError(f"{folders[number]}: deleted while the stage ran; run the same command again")
+        # the record of the stage (data/runs) has the sum
         SECONDS[folders[number]] = records[number]["seconds"]
     return [(folder, record["result"]) for folder, record in zip(folders, records, strict=True)]
 
@@ -112,16 +113,14 @@ def find_folders(function: Callable, identity: list, jobs: list[Job], root: Path
 
     `identity` describes the code and libraries of `function` (fingerprints.describe_identity).
     """
-    prints = fingerprints.compute_fingerprints(identity, jobs)
-    return [root / function.__name__ / fingerprint for fingerprint in prints]
+    names = fingerprints.compute_fingerprints(identity, jobs)
+    return [root / function.__name__ / name for name in names]
 
 
 def prepare_server(stage: Path, workers: Workers) -> None:
-    """Starts the server from which workers are forked, if the stage in file `stage` needs the server.
-
-    The server imports the jobs' modules while the stage still loads.
-    """
-    # a stage without jobs imports neither module
+    """Starts the server from which workers are forked, if the stage in file `stage` needs the server."""
+    # Called early, so that the server imports the modules of jobs while the stage still loads. A stage without jobs
+    # imports neither module. Workers on a cluster (`workers` is an address), of torchrun, or on GPUs are not forked.
     runs_jobs = {"stages.runner.jobs", "stages.runner.model_jobs"}.intersection(fingerprints.list_imports(stage))
     if runs_jobs and count_processes() == 1 and not isinstance(workers, str) and not gpus.list_visible_gpus():
         pool.begin_server(fingerprints.list_modules(stage))
@@ -137,7 +136,7 @@ def _await_outcomes(outcomes: Iterator[pool.Outcome], stage: str, total: int, do
     if find_rank() == 0:
         plural = "" if total == 1 else "s"
         print(f"{stage}: {total} job{plural}, {done} of them done before", flush=True)
-    # jobs that read the same file fail for the same reason
+    # error -> names of failed jobs, because jobs that read the same file fail for the same reason
     failures = defaultdict(list)
     with Bar(total=total, initial=done, desc=stage, unit="job") as bar:
         for name, error in outcomes:
@@ -160,16 +159,17 @@ def _recover_finished(jobs: list[Job], folders: list[Path], stage: str) -> list[
 
     def read_job(job: Job, folder: Path) -> dict | None:
         try:
-            # several processes would see the folder in different states while one process restores the folder
+            # not under torchrun: while one process restored the folder, other processes would see only some files
             if count_processes() == 1:
                 restore(job, folder)
             return results.read_finished(folder, job.required)
         except ValueError as error:
+            # of several processes, only the first deletes
             if find_rank():
                 return None
             return _delete_damaged(job, folder, f"{stage}: {error}; {job.name} is computed again")
 
-    # checksums take most of the time, and let other threads run
+    # threads, because checksums take most of the time, and hashlib lets other threads run
     with ThreadPoolExecutor() as threads:
         return list(threads.map(read_job, jobs, folders))
 
@@ -184,13 +184,13 @@ def restore(job: Job, folder: Path) -> None:
 
 def _delete_damaged(job: Job, folder: Path, message: str) -> dict | None:
     """Deletes a damaged job with a message; returns the record if another process has completed the job meanwhile."""
-    # a process that holds the lock is replacing files, and will leave a whole job
+    # if another process holds the lock (Timeout), nothing is deleted: that process computes the job
     with suppress(Timeout), acquire_lock(folder.with_suffix(".lock"), wait=False):
         with suppress(ValueError):
             if results.read(folder):
                 return results.read_finished(folder, job.required)
-        # the job begins anew: the checkpoint in the folder is no safer than the rest, and other stages hold hard links
-        # to the files, which must not be overwritten in place
+        # The whole folder goes: the checkpoint may be damaged, too, and the files must not be overwritten in place,
+        # because outputs of stages are hard links to the files.
         print(show_controls(message), flush=True)
         delete_path(folder)
     return None
@@ -204,16 +204,18 @@ def _compute_jobs(
     workers: Workers,
     on_gpu: bool,
 ) -> Iterator[pool.Outcome]:
-    """Yields (name of a job, text of the error or `None`) as jobs end, in any order."""
+    """Computes `work`, (job, folder) pairs; yields (name of a job, text of the error or `None`) as jobs end."""
     if not work:
         return
     on_cluster = isinstance(workers, str)
-    devices: tuple[str, ...] | None = ()
+    # the GPUs to choose from, () for no GPU; None: a worker of the cluster looks for GPUs on its own machine
+    devices = ()
     # torchrun has given every process its GPU already
     if on_gpu and count_processes() == 1:
         devices = None if on_cluster else gpus.list_visible_gpus()
     calls = []
     for job, folder in work:
+        # the worker refuses a job if the code (`identity`) or the size or time of an input has changed
         inputs = {path: states[path] for path in job.inputs}
         calls.append((job.name, (function, job, folder.resolve(), Path.cwd(), devices, identity, inputs)))
 
@@ -221,13 +223,14 @@ def _compute_jobs(
         for name, arguments in calls:
             error = worker.do_job(*arguments)
             yield name, error
-            # in a further job, the other processes would wait for this process forever
+            # if this process began a further job, the other processes would wait for this process in this job forever
             if error:
                 return
     elif on_cluster:
         yield from cluster.run_on_cluster(worker.do_job, calls, workers)
     else:
         number = workers or len(devices) or joblib.cpu_count()
-        # a worker must choose its GPU before it imports a library that occupies one
+        # a server imports these modules for all workers; without them, every worker imports for itself, because a
+        # worker must choose its GPU before it imports a library that occupies a GPU
         modules = None if devices else fingerprints.list_modules(Path(inspect.getfile(function)))
         yield from pool.run_in_processes(worker.do_job, calls, min(number, len(work)), modules)

@@ -21,25 +21,25 @@ def run(
     whole: bool,
     shared: bool = False,
 ) -> dict | None:
-    """Does the jobs of a stage, writes data/observations/STAGE.csv and hands the results on (results.py).
+    """Does the jobs of a stage, writes data/observations/STAGE.csv, and links the results into data/results/STAGE.
 
     Args:
         function: the job function.
         plan: runs with a property `job`, a Job.
         stage: the stage's name in dvc.yaml.
-        workers: see `jobs.run`.
+        workers: see `jobs.Workers`.
         outputs: takes a list of (run, folder of the job, result of the job), in the order of the plan. Writes the
             further outputs of the stage; returns `Outputs`.
-        whole: whether the plan is all the work of the stage; a part writes no output.
-        shared: see `jobs.run`.
+        whole: whether the plan is all the work of the stage. For a part, no output is written.
+        shared: whether several processes can do a job together.
 
     Returns:
-        The stage's own entries for the record in data/runs; `None` for a part, or if `workers` do no jobs.
+        The stage's own entries for the record in data/runs; `None` for a part, or if `workers` is a function.
     """
-    left = jobs.run(function, [run.job for run in plan], stage, workers, on_gpu=True, shared=shared)
+    finished = jobs.run(function, [run.job for run in plan], stage, workers, on_gpu=True, shared=shared)
     if not whole or callable(workers):
         return None
-    done = [(run, folder, result) for run, (folder, result) in zip(plan, left, strict=True)]
+    done = [(run, folder, result) for run, (folder, result) in zip(plan, finished, strict=True)]
     rows, record = outputs(done)
     results.hand_on(stage, {folder: run.job.external_files for run, folder, _ in done})
     observations.write(observations.find_file(stage), rows)

@@ -12,7 +12,7 @@ from stages.files.yaml_files import list_values, read_yaml
 from stages.schema.settings import PATH, Settings, load_settings
 
 PIPELINE = Path(__file__).parents[2] / "dvc.yaml"
-# inputs that a study of pre-training does not make
+# inputs that may be missing: a study of pre-training has no tasks
 MAY_LACK = {"analysis": (TASK_FOLDER,)}
 # by the name of a setting the value, and by the path of a file its size and time
 Inputs = dict[str | Path, object]
@@ -41,12 +41,14 @@ def require_inputs(stage: str) -> None:
     """
     if stage not in read_pipeline():
         return
+    # path of an output -> name of the stage that makes the output
     makers = {output: maker for maker in read_pipeline() for output in list_outputs(maker)}
-    # settings.txt shows itself that `params.yaml` was checked
+    # stage settings, which writes CHECKED (data/settings.txt), has no record; MAY_LACK: some studies lack the input
     optional = (CHECKED, *MAY_LACK.get(stage, ()))
     # folders to which several stages add (data/observations) have no maker, and are not checked
     for path in map(Path, read_pipeline()[stage]["deps"]):
         if path in makers and path not in optional:
+            # a stage writes its record last
             record = RUNS / f"{makers[path]}.json"
             if not record.exists() or not path.exists():
                 raise ValueError(f"{path}: not made yet; run `dvc repro {stage}`, with all stages before {stage}")
@@ -63,6 +65,7 @@ def read_inputs(stage: str, settings: Settings) -> Inputs:
     for key, value in select_values(stage, settings.model_dump()).items():
         inputs[f"{PATH}: {key}"] = value
     for name in read_pipeline().get(stage, {"deps": []})["deps"]:
+        # the file of a user's own operators is a setting
         path = name.replace("${operators_file}", settings.operators_file)
         inputs.update(read_states(Path(path)))
     return inputs
@@ -71,7 +74,7 @@ def read_inputs(stage: str, settings: Settings) -> Inputs:
 def select_values(stage: str, params: dict) -> dict[str, object]:
     """Lists the settings that dvc.yaml lists for a stage, by dotted key; `params` is the content of params.yaml."""
     listed = read_pipeline().get(stage, {}).get("params", [])
-    # `finetuning.${timing.protocol}` counts as `finetuning`
+    # `finetuning.${timing.protocol}` counts as `finetuning`; with the point at the end, `task` does not match `tasks`
     sections = tuple(f"{key.partition('${')[0].rstrip('.')}." for key in listed)
     return {key: value for key, value in list_values(params).items() if f"{key}.".startswith(sections)}
 
@@ -87,7 +90,7 @@ def require_unchanged(stage: str, inputs: Inputs) -> None:
     after = read_inputs(stage, load_settings())
     changed = sorted(str(name) for name in inputs.keys() | after.keys() if inputs.get(name) != after.get(name))
     if changed:
-        further = f" and {len(changed) - 1} more" if changed[1:] else ""
+        further = f" and {len(changed) - 1} more" if len(changed) > 1 else ""
         raise RuntimeError(
             f"{changed[0]}{further} changed while {stage} ran, so {stage} may have read the version before; run the "
             "same command again, which computes only jobs whose inputs have changed"

@@ -50,8 +50,8 @@ def run_in_processes(
 ) -> Iterator[Outcome]:
     """Calls `call(*arguments)` for every job in several processes of this machine.
 
-    When a process is killed, only the current job fails, and another process starts. All processes end with this
-    process, and are killed when `call` raises an error, which is raised again.
+    When a process is killed, only the job of that process fails, and another process starts. All processes end with
+    the calling process, and are killed when `call` raises an error, which is raised again.
 
     Args:
         call: a function that can be imported.
@@ -65,19 +65,20 @@ def run_in_processes(
     Raises:
         RuntimeError: the server, from which workers are forked, was killed.
     """
-    served = modules is not None and sys.platform == "linux"
-    if served:
+    from_server = modules is not None and sys.platform == "linux"
+    if from_server:
         begin_server(modules)
-    context = multiprocessing.get_context("forkserver" if served else "spawn")
+    context = multiprocessing.get_context("forkserver" if from_server else "spawn")
 
     # every executor has one process, because a killed process breaks the executor with all its jobs
-    def begin_job() -> ProcessPoolExecutor:
+    def start_worker() -> ProcessPoolExecutor:
         return executors.enter_context(_make_executor(context, number))
 
     waiting = deque(work)
+    # future of a running call -> (name of the job, executor)
     at_work = {}
     with ExitStack() as executors:
-        idle = [begin_job() for _ in range(number)]
+        idle = [start_worker() for _ in range(number)]
         try:
             while waiting or at_work:
                 while waiting and idle:
@@ -87,7 +88,7 @@ def run_in_processes(
                 for future in wait(at_work, return_when=FIRST_COMPLETED).done:
                     name, executor = at_work.pop(future)
                     if isinstance(future.exception(), BrokenProcessPool):
-                        idle.append(begin_job())
+                        idle.append(start_worker())
                         yield name, KILLED
                     else:
                         idle.append(executor)
@@ -119,10 +120,11 @@ def open_new_process() -> Iterator[ProcessPoolExecutor]:
 
 
 def _make_executor(context: multiprocessing.context.BaseContext, number: int) -> ProcessPoolExecutor:
+    """Makes an executor with a single process, one of `number` workers."""
     try:
         return ProcessPoolExecutor(1, context, initializer=prepare_worker, initargs=(number,))
     except OSError as error:
-        # too many open files have another cause than /dev/shm
+        # too many open files: /dev/shm is not the cause, so the error stays as it is
         if error.errno in (errno.EMFILE, errno.ENFILE):
             raise
         raise RuntimeError(
@@ -140,6 +142,7 @@ def _submit_call(executor: ProcessPoolExecutor, call: Callable, arguments: tuple
     try:
         with _delay_interrupts():
             return executor.submit(call, *arguments)
+    # the first call starts the process, and the server that should fork the process no longer answers
     except (EOFError, ConnectionError):
         raise RuntimeError(SERVER_KILLED) from None
 
@@ -170,11 +173,11 @@ def begin_server(modules: list[str]) -> None:
         os.environ.update(before)
 
 
-# without this, the server takes 2 seconds to unload the libraries
+# the server would end by itself, but takes 2 seconds to unload the libraries
 @atexit.register
 def _end_server() -> None:
-    # a server that is still importing would afterwards start a process whose parent is gone
-    # the library has no public way to end the server at once, and starts another when needed
+    # Killed, because a server that is still importing would go on, and then start a process whose parent is gone. The
+    # library has no public way to end the server at once, and starts another server when needed.
     server = multiprocessing.forkserver._forkserver._forkserver_pid
     if server is not None:
         with suppress(ProcessLookupError):
@@ -188,9 +191,9 @@ def _delay_interrupts() -> Iterator[None]:
     # still runs the handler. So the handler only notes the signal. A process that starts inherits the blocked signal.
     heard: list[int] = []
     handler = signal.signal(signal.SIGINT, lambda number, _: heard.append(number))
-    # the tracker unblocks interrupts when started, so it is started before interrupts are blocked
+    # the start of multiprocessing's resource tracker unblocks the signal, so the tracker is started before
     multiprocessing.resource_tracker.ensure_running()
-    # Windows has no mask
+    # Windows cannot block a signal
     has_mask = hasattr(signal, "pthread_sigmask")
     before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT}) if has_mask else set()
     try:
@@ -205,13 +208,13 @@ def _delay_interrupts() -> Iterator[None]:
 
 def prepare_worker(number: int) -> None:
     """Sets up one of `number` worker processes, which leaves Ctrl-C to the stage and ends when the stage ends."""
-    # without a terminal, every worker prints progress
+    # without a terminal, every worker prints a line every `EVERY` seconds: more workers, longer intervals
     bars.EVERY *= number
-    # to compile GPU code, PyTorch takes as many threads as cores, and at most 32
+    # PyTorch compiles GPU code with a thread per core, at most 32; the workers share the cores
     threads = min(max(joblib.cpu_count() // number, 1), 32)
     os.environ.setdefault("TORCHINDUCTOR_COMPILE_THREADS", str(threads))
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    # a stage that ended before this call is noticed by the thread
+    # the kernel misses a stage that ended before this call, the thread does not
     end_with_parent()
     threading.Thread(target=_wait_for_end, daemon=True).start()
     # a garbage collection that visits imported objects would copy memory shared with the server

@@ -36,14 +36,14 @@ def describe_provenance() -> dict:
 
 
 def _find_commit() -> str:
-    """Finds the commit of the working tree, `-modified` if code was changed since, or `unknown`."""
+    """Finds the commit of the working tree, followed by `-modified` if code was changed since; or `unknown`."""
     try:
-        # a repository around an unpacked archive, or in GIT_DIR, has commits without this code
+        # fails if Git finds another repository, around an unpacked archive or in GIT_DIR, that lacks this code
         _run_git("ls-files", "--error-unmatch", "dvc.yaml")
         commit = _run_git("rev-parse", "HEAD").strip()
         modified = _run_git("status", "--porcelain", "--", *CODE)
     except (OSError, subprocess.CalledProcessError) as error:
-        # Git says how files of another owner become a "safe.directory"
+        # the message of Git, if any, which may have a remedy, such as "safe.directory" for files of another owner
         reason = " ".join((getattr(error, "stderr", "") or str(error)).split())
         print(show_controls(f"the record of this run names no commit: {reason}"), file=sys.stderr, flush=True)
         return "unknown"

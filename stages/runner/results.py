@@ -68,16 +68,16 @@ def read(folder: Path) -> dict | None:
         return None
     try:
         record = json.loads(path.read_bytes())
-        intact = (
-            record.pop("sha256") == _digest_record(record) and isinstance(record["files"], dict) and "result" in record
-        )
+        digest = record.pop("sha256")
+        intact = digest == _digest_record(record) and isinstance(record["files"], dict) and "result" in record
+    # the errors of a file that is no record
     except NO_RECORD:
         intact = False
     if not intact:
         raise ValueError(f"{path} is damaged")
     _require_inside(record["files"], path)
-    for name, digest in record["files"].items():
-        if not (folder / name).is_file() or compute_sha256(folder / name) != digest:
+    for name, sha256 in record["files"].items():
+        if not (folder / name).is_file() or compute_sha256(folder / name) != sha256:
             raise ValueError(f"{folder / name} is damaged")
     return record
 
@@ -100,24 +100,26 @@ def list_lacking(record: dict, required: tuple[str, ...]) -> list[str]:
 def hand_on(stage: str, external_files: dict[Path, Container[str]]) -> None:
     """Replaces the results of a stage in data/results, which `dvc push` and `dvc pull` carry to other clones.
 
-    `external_files` has the folder of each job, and the names of external files and folders in that folder.
+    `external_files` maps the folder of each job to the files and folders in the folder that are left out.
     """
     with make_temporary_sibling(RESULTS / stage) as output:
         output.mkdir()
         for folder, external in external_files.items():
             for name in (RESULT, DESCRIPTION, *_list_files(folder)):
+                # the first part of a name: `model` for model/config.json
                 if name.partition("/")[0] not in external:
                     link_file(folder / name, output / folder.name / name)
 
 
 def bring_back(folder: Path, external_files: dict[str, Path]) -> None:
-    """Restores the folder of a job from data/results, if all files are there; the caller checks the files.
+    """Restores the folder of a job from data/results, if all files are there; the caller checks the checksums.
 
     `external_files` maps the name of an external file or folder to the path in another output of the stage.
     """
     for handed_on in RESULTS.glob(f"*/{folder.name}"):
         sources = {name: handed_on / name for name in (RESULT, DESCRIPTION)}
         for name in _list_files(handed_on):
+            # "model/config.json" -> "model", "config.json"
             first, _, rest = name.partition("/")
             sources[name] = external_files[first] / rest if first in external_files else handed_on / name
         if all(source.is_file() for source in sources.values()):
@@ -142,6 +144,7 @@ def _require_inside(names: Iterable, path: Path) -> None:
     """Raises a ValueError if a name in the result at `path` could lead out of the folder."""
     for name in names:
         relative = PurePath(name)
+        # no such name was written: RESULT is damaged or forged
         leads_out = relative.is_absolute() or ".." in relative.parts
         if leads_out or relative.as_posix() != name or not name.isprintable() or len(name) > LONGEST:
             raise ValueError(
@@ -150,6 +153,7 @@ def _require_inside(names: Iterable, path: Path) -> None:
 
 
 def _require_finite(value: object, where: str) -> None:
+    # `where` names the place of a nested value, such as "its result, log, 3, validation_loss"
     if isinstance(value, float) and not math.isfinite(value):
         raise ValueError(f"{where} is {value}, not a finite number; if the training diverged, lower the learning rate")
     parts = []

@@ -50,29 +50,30 @@ def do_job(
     pool.use_one_thread()
     if devices is None:
         devices = gpus.list_visible_gpus()
-    # an error here is raised, not returned: the job has not begun
+    # an error here concerns the machine and not the job, so the error is raised and not returned
     if devices:
         gpus.bind_to_gpu(devices)
     folder.mkdir(parents=True, exist_ok=True)
     try:
-        # waits for another stage that computes the job; of several processes that share the job, the first has the lock
+        # waits while another stage computes the job; of several processes that share the job, only the first locks
         lock = nullcontext() if find_rank() else acquire_lock(folder.with_suffix(".lock"))
         with lock, name_refused_writes(folder):
             _call_job(function, job, folder, inputs)
     except Exception as error:
         if not folder.exists():
             return f"  {folder}: deleted while the job ran; run the same command again"
-        return _describe_error(error)
+        return _format_error(error)
     finally:
         _free_memory()
 
 
 def _call_job(function: Callable, job: Job, folder: Path, inputs: dict[Path, dict]) -> None:
+    """Calls the job function and writes the result, unless the job is finished."""
     record = results.read(folder)
     lacking = results.list_lacking(record, job.required) if record else []
     if record and not lacking:
         return
-    # files that a killed process left beside a result have no checksum, and may be of any content
+    # a required file without a checksum in the result was left by a killed process, and may be incomplete
     if find_rank() == 0:
         for name in lacking:
             delete_path(folder / name)
@@ -80,7 +81,7 @@ def _call_job(function: Callable, job: Job, folder: Path, inputs: dict[Path, dic
     _require_unchanged(inputs)
     result = function(job.argument, folder)
     _require_unchanged(inputs)
-    # a result would lack the files that the function held open while the folder was deleted
+    # if a user deleted the folder meanwhile, the files of the function are gone, and a result would be incomplete
     if not folder.exists():
         raise FileNotFoundError(folder)
     if find_rank() == 0:
@@ -93,7 +94,7 @@ def _require_unchanged(inputs: dict[Path, dict]) -> None:
             raise ValueError(f"{path} changed after the stage began; run the same command again")
 
 
-def _describe_error(error: Exception) -> str:
+def _format_error(error: Exception) -> str:
     """Returns an indented line for an error that a user can fix, the traceback for any other error."""
     text = describe_error(error)
     # `describe_error` appends a remedy to errors that it knows
@@ -106,7 +107,7 @@ def _free_memory() -> None:
     """Returns free memory to the system, because a Dask cluster restarts a worker whose memory seems to leak."""
     # models refer to themselves in cycles
     gc.collect()
-    # later collections need not look again at objects that survive, mostly libraries
+    # objects that survive, mostly of libraries, are left out of later collections
     gc.freeze()
     if sys.platform == "linux":
         library = ctypes.CDLL(None)
