@@ -34,7 +34,7 @@ def draw_batch(run: PretrainingRun, corpus: Corpus, steps: int, step: int) -> Ba
         ValueError: No token is masked.
     """
     recipe = run.training
-    # 1. Draw the sequences. Short sequences are blocks of the packed ones, so an update always sees as many tokens.
+    # 1. Draw packed sequences. Short sequences are blocks of these, so every update has the same number of tokens.
     indices = draw_batch_indices(run.seed, step, recipe.batch_size, len(corpus.train))
     packed = torch.from_numpy(corpus.train[indices])
     length = choose_length(recipe, step, steps, packed.shape[1])
@@ -44,23 +44,24 @@ def draw_batch(run: PretrainingRun, corpus: Corpus, steps: int, step: int) -> Ba
     inputs, chosen = mask_tokens(sequences, corpus, recipe.mask_probability, generator)
     masked = int(chosen.sum())
     require_masked(masked, f"step {step + 1}", "pretraining.batch_size")
-    # 3. Cut the share of this process. A small batch may leave a process no row, but a part has at least one.
+    # 3. Cut the share of this process into parts of `rows` rows. In a small batch, a share may be empty, but `split`
+    # does not take 0.
     share = [distributed.take_share(tensor) for tensor in (inputs, sequences, chosen)]
     rows = max(len(share[0]), 1)
     if recipe.micro_batch_size:
-        # The setting counts packed sequences; of shorter blocks, a part takes as many as have the same tokens.
+        # The setting counts packed sequences. A part takes more of the shorter blocks, with as many tokens in all.
         rows = min(rows, recipe.micro_batch_size * corpus.train.sequence_length // length)
-    # A compiled loss computes lists of a fixed length, so that one compiled form serves all updates.
+    # On a GPU, the lists of chosen tokens are padded to a fixed length, so that one compiled form serves all updates.
     multiple = count_padded(rows * length, recipe.mask_probability) if has_gpu() else 1
     parts = []
-    for seen, originals, chosen_part in zip(*(tensor.split(rows) for tensor in share), strict=True):
-        positions, targets = list_sparse_targets(originals, chosen_part, multiple)
-        parts.append((seen, positions, targets))
+    for part_inputs, part_sequences, part_chosen in zip(*(tensor.split(rows) for tensor in share), strict=True):
+        positions, targets = list_sparse_targets(part_sequences, part_chosen, multiple)
+        parts.append((part_inputs, positions, targets))
     return Batch(parts, masked)
 
 
 def draw_batch_indices(seed: int, step: int, batch_size: int, sequences: int) -> np.ndarray:
-    """Returns the indices [batch_size] of the training sequences of an update, of `sequences` in all.
+    """Returns the indices [batch_size] of the training sequences of an update; the split has `sequences` sequences.
 
     Every epoch is a new permutation of all sequences, and a batch may reach across the end of an epoch.
     """
@@ -84,11 +85,11 @@ def choose_length(recipe: Pretraining, step: int, steps: int, longest: int) -> i
 
     `longest` is a multiple of the short length.
     """
-    # Uniform attention over n tokens dilutes the information of a neighbour to an n-th, so a model learns to attend
-    # sooner from short sequences. Devlin et al. 2018 (appendix A.2) trained nine tenths of the steps on 128 tokens, the
-    # rest on 512; Nagatsuka et al. 2021 made the length a curriculum. A packed sequence is cut into short blocks, and
-    # each block takes the positions from 0. With blocks that kept the places in the packed sequence, a run of the
-    # default scale ended at 2.21 nats in place of 1.15 (one seed of original).
+    # Before a model has learned to attend, a neighbour among n tokens has the weight 1/n, so learning is faster with
+    # short sequences. Devlin et al. 2018 (appendix A.2) trained nine tenths of the steps on 128 tokens, the rest on
+    # 512; Nagatsuka et al. 2021 made the length a curriculum. Every short block of a packed sequence has the positions
+    # from 0. With positions that went on from block to block, a run of the default scale ended at 2.21 nats in place of
+    # 1.15 (one seed of original).
     warmup = recipe.sequence_length_warmup
     if warmup and step < round(warmup.share * steps):
         return warmup.length
@@ -117,20 +118,21 @@ class Ahead:
             self._thread.submit(torch.cuda.set_device, torch.cuda.current_device())
 
     def __call__(self, step: int) -> Batch:
-        """Returns the batch of a step; a batch that was not prepared, as after a jump, is drawn now."""
+        """Returns the batch of a step; if another step was expected, the batch was not prepared, and is drawn now."""
         future = self._prepared.get(step)
-        batch = future.result() if future else self._prepare(step)
+        batch = future.result() if future else self._draw_pinned(step)
+        # At most one batch is kept.
         self._prepared = {}
         if step + 1 < self._steps:
-            self._prepared[step + 1] = self._thread.submit(self._prepare, step + 1)
+            self._prepared[step + 1] = self._thread.submit(self._draw_pinned, step + 1)
         return batch
 
-    def _prepare(self, step: int) -> Batch:
+    def _draw_pinned(self, step: int) -> Batch:
         batch = self._draw(step)
         if not torch.cuda.is_available():
             return batch
         parts = []
         for part in batch.parts:
-            # A GPU copies from pinned memory while the host goes on.
+            # From pinned memory, a GPU copies a tensor while the host goes on.
             parts.append(tuple(tensor.pin_memory() for tensor in part))
         return Batch(parts, batch.masked)

@@ -39,12 +39,12 @@ class PretrainingRun(Run):
     @property
     def job(self) -> Job:
         """The run as a job, which reads data/tokens and must leave the models named by `saved_models`."""
-        # where the stage copies the final model, and the folder of the saved models
+        # where the stage copies the final model and the saved models, whose folders step-0, step-100, … have one parent
         external = {
             "model": find_pretrained(self.operator, self.size, self.seed),
             "intermediate_models": find_model_after(self.operator, self.size, self.seed, step=0).parent,
         }
-        # proportional to the weights of the layers, so that the runs of the largest models start first
+        # roughly proportional to the weights of all layers, so that the runs of the largest models start first
         work = self.model.layers * self.model.hidden**2
         required = tuple(self.saved_models.values())
         return Job(self.name, self, (TOKENS,), required=required, external_files=external, work=work)
@@ -57,6 +57,7 @@ def count_steps(recipe: Pretraining, sequences: int) -> int:
     """
     steps = recipe.steps or 0
     if recipe.epochs:
+        # -(-a // b) rounds a / b up
         steps = -(-recipe.epochs * sequences // recipe.batch_size)
     if recipe.warmup_steps >= steps:
         raise ValueError(

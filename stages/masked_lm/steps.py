@@ -69,7 +69,7 @@ class Trainer:
         self.content = {**run.content, "processes": count_processes()}
         self.steps = count_steps(recipe, len(corpus.train))
         self.draw_batch = partial(draw_batch, run, corpus, self.steps)
-        # A GPU computes a batch while the next batch is drawn.
+        # Either takes a step and returns the batch; with a GPU, the next batch is drawn while the GPU computes.
         self._take_batch = Ahead(self.draw_batch, self.steps) if has_gpu() else self.draw_batch
         self.model = build_model(run, corpus.vocabulary_size).to(find_device())
         self.adamw = build_optimiser(self.model, recipe.betas, recipe.epsilon, recipe.weight_decay)
@@ -79,7 +79,7 @@ class Trainer:
         recipe = self.run.training
         # 1. Take the batch.
         batch = self._take_batch(step)
-        # 2. Compute the gradient. Each process has its own seed of dropout, because parts of a batch differ.
+        # 2. Compute the gradient. Each process has its own seed of dropout, because each computes other sequences.
         seed_torch(self.run.seed, DROPOUT, step * count_processes() + find_rank())
         self.model.train()
         loss = self._add_gradients(batch)
@@ -89,7 +89,7 @@ class Trainer:
         return Update(loss, batch.masked, norm, rate)
 
     def _add_gradients(self, batch: Batch) -> Tensor:
-        """Adds the gradient of the mean loss of a batch to `grad`; returns `Update.loss`."""
+        """Computes the gradient of a batch's mean loss; returns the loss summed over this process's masked tokens."""
         total = torch.zeros((), device=find_device())
         for number, part in enumerate(batch.parts, start=1):
             # Processes exchange their gradients once, after the last part.
@@ -99,14 +99,15 @@ class Trainer:
             with exchange:
                 with open_autocast(self.run.training.precision):
                     loss = self._loss_of(*arguments)
-                # Processes average their gradients, so the factor turns the average into the sum.
+                # The loss is a sum. Processes average their gradients, so the factor turns the average into the sum,
+                # and the sum over all masked tokens into the mean.
                 (loss * (count_processes() / batch.masked)).backward()
             total += loss.detach()
         return total
 
     @cached_property
     def _loss_of(self) -> nn.Module:
-        """The MaskedLMLoss of the model, compiled only on a GPU; processes average the gradients."""
+        """The MaskedLMLoss of the model, compiled on a GPU; several processes average the gradients."""
         loss_of = MaskedLMLoss(self.model)
         if has_gpu():
             loss_of = compile_loss(loss_of)
