@@ -52,14 +52,14 @@ def train(
     Returns:
         seconds: of training and evaluation, also before an interruption.
         log: an entry per evaluation, with the keys step (updates done), training_loss (mean since the last evaluation;
-        of several processes, only the first has the true value) and validation_loss in nats per masked token,
+        true only in the first of several processes) and validation_loss in nats per masked token,
         masked_tokens (of the validation), learning_rate (before a variant multiplies the rate), gradient_norm,
-        tokens_per_second and model_flop_utilisation (share of the measured peak of matrix products), both without
-        evaluations, and probes (probes.py; empty if `pretraining.probes` is false).
+        tokens_per_second and model_flop_utilisation (share of the measured peak of matrix products), both without the
+        time of evaluations, and probes (probes.py; empty if `pretraining.probes` is false).
 
     Raises:
         ValueError: The run diverges or ends before a step of `run.saved_steps`, a batch has no masked token, the
-            warm-up takes all steps, or the checkpoint has other settings or, by process, other steps.
+            warm-up takes all steps, the checkpoint has other settings, or processes resume at different steps.
     """
     distributed.join()
     corpus = Corpus.open(tokens)
@@ -77,25 +77,26 @@ def train(
     done = loop.progress["step"]
     missing = {step: model for step, model in saved_models.items() if step <= done and not model.exists()}
     if missing:
-        _compute_again(Trainer(run, corpus), missing)
+        _train_again(Trainer(run, corpus), missing)
     # 3. Train to the end.
     loop.train_to_end()
-    # A finished run that only lacked earlier models has its last model already, and other processes may read the model.
+    # A finished run that only lacked models of earlier steps has its last model, which others may be reading.
     if results.read(folder) is None:
         _save(trainer.model, folder / "model")
     return {"log": loop.progress["log"], "seconds": loop.progress["seconds"]}
 
 
 def _save(model, folder: Path | None) -> None:
+    # None: the run asks for no model at this step
     if folder and find_rank() == 0:
         with make_temporary_sibling(folder) as temporary:
             model.save_pretrained(temporary)
 
 
-def _compute_again(trainer: Trainer, missing: dict[int, Path]) -> None:
-    """Trains from step 0 again to save models, by step, that a run has passed without saving."""
-    # This happens after an edit of params.yaml. Randomness depends on seed and step only, so these models are equal to
-    # the models of the first training.
+def _train_again(trainer: Trainer, missing: dict[int, Path]) -> None:
+    """Trains from step 0 again to save models that a run has passed without saving: number of updates -> folder."""
+    # This happens after an edit of `convergence.steps`. Randomness depends on seed and step only, so these models are
+    # equal to the models of the first training.
     _save(trainer.model, missing.get(0))
     for step in Bar(range(max(missing)), f"{trainer.run.name}, again", leave=False):
         trainer.advance(step)
@@ -106,9 +107,9 @@ class Loop:
     """The updates of a run from the checkpoint to the end, with evaluations and checkpoints in between.
 
     `saved_models` are folders by the number of updates done; `live` is the table of `train`. The file `checkpoint`
-    holds `progress`: `step`, `log` and `seconds` as `train` returns them, and since the last evaluation `loss`, the sum
-    in nats over this process's masked tokens (after a checkpoint, in the first process over all), and `masked`, the
-    number of all processes.
+    holds `progress`: `step` (updates done), `log` and `seconds` as `train` returns them, and two sums since the last
+    evaluation: `loss`, in nats over the masked tokens, and `masked`, the number of masked tokens of all processes. Each
+    process adds to `loss` for its share; at a checkpoint, the first process takes the total and the rest take 0.
     """
 
     def __init__(
@@ -137,10 +138,10 @@ class Loop:
                 trainer.adamw,
                 trainer.content,
             )
-            # A damaged file gives None.
+            # `load` returns None for a damaged file, and the run begins anew.
             self.progress = saved or self.progress
         distributed.require_equal(self.progress["step"], f"{self.checkpoint}: the step of the checkpoint")
-        # The saved loss is the sum over all processes, so only one process may go on with it.
+        # The saved loss is the sum over all processes, so only the first process goes on from this sum.
         if find_rank():
             self.progress["loss"] = 0.0
 
@@ -148,6 +149,7 @@ class Loop:
         """Makes all updates that are left, with evaluations, saved models and checkpoints in between."""
         trainer, progress = self.trainer, self.progress
         recipe = trainer.run.training
+        # The seconds before an interruption count, too.
         started = time.perf_counter() - progress["seconds"]
         self._begin_interval()
         for step in Bar(
@@ -187,15 +189,16 @@ class Loop:
                     )
 
     def _sum_loss(self) -> float:
-        """Waits for all updates; returns the loss since the last evaluation, on the first process over all."""
+        """Waits for all updates; returns the summed loss since the last evaluation: 0 in all but the first process."""
+        # pairs of loss and gradient norm
         for loss, _ in self.unread.read():
             self.progress["loss"] += loss
         return distributed.sum_on_first(self.progress["loss"])
 
     def _describe_update(self, step: int, loss: float) -> str:
-        """Returns the name of an update in errors, with the data and the checkpoint to study the update by."""
+        """Describes an update for an error message, with the sequences and the checkpoint that reproduce the update."""
         run = self.trainer.run
-        # `step` updates were made before this update.
+        # For step 250 and an interval of 100, the last checkpoint was saved after 200 updates.
         last = step - step % run.training.checkpoint_interval
         saved = f"step {last} in {self.checkpoint}" if last else "none"
         indices = draw_batch_indices(run.seed, step, run.training.batch_size, len(self.trainer.corpus.train))
@@ -223,15 +226,17 @@ class Loop:
         per_token = count_training_operations(
             run.variant, run.model.model_dump(), corpus.vocabulary_size, length, recipe.mask_probability
         )
+        # Shorter sequences are blocks of packed sequences, so the number of tokens is the same.
         return per_token * recipe.batch_size * longest
 
     def _evaluate(self, update: Update) -> None:
+        """Adds an entry to the log; `update` is the last update."""
         trainer, progress = self.trainer, self.progress
         run, corpus, model = trainer.run, trainer.corpus, trainer.model
         steps = progress["step"] - self._first_step
         tokens = steps * run.training.batch_size * corpus.train.sequence_length
         loss = self._sum_loss()
-        # Before the validation, because the speed is the speed of training.
+        # Read before the validation, which does not count in the speed of training.
         seconds = time.perf_counter() - self._first_second
         entry = {
             "step": progress["step"],
@@ -264,19 +269,19 @@ def show_curves(
 ) -> None:
     """Writes the log of a run as CSV, and joins the logs of `run.curves` into one live table, for `dvc plots`.
 
-    The logs are in the folder of the table's name without `.csv`. `last` ends the run. An error is only printed,
-    because no result depends on the table.
+    `last` is true at the end of the run. An error is only printed, because no result depends on the table.
     """
+    # data/live has the logs for data/live.csv
     folder = table.with_suffix("")
     own = name_curve(run.operator, run.size, run.seed)
     names = {"operator": run.operator, "size": run.size, "seed": run.seed}
     rows = pd.DataFrame([{**names, **entry, **entry["probes"]} for entry in log])
-    # Runs train in parallel. Where another process is writing the table, the next evaluation is early enough; the last
-    # rows of a run wait.
+    # Runs train in parallel. If another run is writing the table, this call does not write (Timeout), and the next
+    # evaluation is early enough; only the last call of a run waits.
     try:
         write_table(folder / own, rows.drop(columns="probes"))
         with acquire_lock(folder / ".lock", wait=last):
-            # For hundreds of runs, writing the table takes a core a third of a second.
+            # At most every 10 seconds: with hundreds of runs, writing the table takes a core a third of a second.
             is_old = not table.exists() or time.time() - table.stat().st_mtime > 10
             if last or is_old:
                 paths = [folder / name for name in sorted({own, *run.curves})]

@@ -30,10 +30,10 @@ def measure_probes(model: nn.Module, corpus: Corpus) -> dict[str, float]:
     sequences = torch.from_numpy(corpus.validation[first])
     outputs = model.bert(sequences.to(find_device()), output_hidden_states=True)
     probes = defaultdict(list)
-    # Hidden states have an entry more, the output of the last layer.
+    # Entry i of the hidden states is the input of layer i. A further entry is the output of the last layer.
     for layer, X in zip(model.bert.encoder.layer, outputs.hidden_states, strict=False):
         operator = layer.attention.self
-        # the scores that the softmax receives, `self_score` included
+        # the scores that the softmax receives; the mask adds `self_score`, a setting, to the diagonal
         A = mask_scores(operator.compute_scores(X), operator.complete_mask(X))
         for name, value in measure_scores(A).items():
             probes[name].append(value)
@@ -49,6 +49,7 @@ def measure_scores(A: Tensor) -> dict[str, float]:
     """
     n = A.shape[-1]
     off_diagonal = ~torch.eye(n, dtype=torch.bool, device=A.device)
+    # [batch, heads, n, n - 1]: the scores of each token on the other tokens
     others = A.float()[..., off_diagonal].unflatten(-1, (n, n - 1))
     weights = torch.softmax(A.float(), dim=-1)
     return {

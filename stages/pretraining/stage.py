@@ -34,7 +34,7 @@ from stages.schema.settings import REFERENCE, Settings
 
 
 def pretrain(run: PretrainingRun, folder: Path) -> dict:
-    """Job: pre-trains the model of a run on data/tokens, with losses in data/live.csv; returns `log` and `seconds`.
+    """Job function: pre-trains a run on data/tokens, with losses in data/live.csv; returns `log` and `seconds`.
 
     `folder` gets the checkpoint and the trained models.
     """
@@ -64,12 +64,13 @@ def make_observations(run: PretrainingRun, log: list[dict]) -> Iterator[Observat
 def plan_runs(settings: Settings, models: list[tuple[str, str]]) -> list[PretrainingRun]:
     """Plans a run for every model (operator, size) and every pre-training seed; the runs of a model stand together."""
     seeds = settings.pretraining.seeds
+    # data/live.csv shows the curves of all runs of params.yaml, also if only a part is planned here
     curves = tuple(
         name_curve(operator, size, seed) for (operator, size), seed in product(settings.list_pretrained(), seeds)
     )
     plan = []
     for (operator, size), seed in product(models, seeds):
-        # Stage convergence fine-tunes from the models after these steps.
+        # stage convergence fine-tunes from the models after these steps
         steps = settings.convergence.steps
         # from the untrained model of the reference (step 0), stage finetuning computes a baseline
         saved_steps = (0, *steps) if operator == REFERENCE else steps
@@ -91,8 +92,8 @@ def plan_runs(settings: Settings, models: list[tuple[str, str]]) -> list[Pretrai
 def publish_model(run: PretrainingRun, log: list[dict], source: Path, step: int, output: Path, final: Path) -> None:
     """Copies a model from `source`, in the folder of a job, to `output`, and adds the tokenizer and a card.
 
-    `step` is the number of updates of the model, 0 for the initial weights; `final` is the later name of `output`, for
-    the card.
+    `step` is the number of updates of the model, 0 for the initial weights; `output` is a temporary folder, and
+    `final`, for the card, the later name.
     """
     text = (
         f"A masked-language model of {run.model.layers} layers, width {run.model.hidden} and {run.model.heads} heads "
@@ -100,17 +101,18 @@ def publish_model(run: PretrainingRun, log: list[dict], source: Path, step: int,
         f"Pre-trained for {step} of {log[-1]['step']} steps of {run.training.batch_size} sequences from seed "
         f"{run.seed}. The report of the run has the corpus, every setting and what was measured afterwards."
     )
-    # the last loss at that step or before; initial weights are never evaluated
+    # the last validation loss at that step or before; initial weights are never evaluated
     before = [entry for entry in log if entry["step"] <= step]
     measured = {}
     if before:
         last = before[-1]
+        # name of the data, part of the data, metric
         measured["held-out documents", f"after {last['step']} steps", "validation_loss"] = last["validation_loss"]
     title = f"BERT with {run.operator} attention"
-    text = render_card(final, title, text, run.operator, run.variant, "fill-mask", measured)
+    card = render_card(final, title, text, run.operator, run.variant, "fill-mask", measured)
     # hard links, where the file system has them
     shutil.copytree(source, output, copy_function=link_file)
-    complete_folder(output, TOKENIZER, run.model.positions, text)
+    complete_folder(output, TOKENIZER, run.model.positions, card)
 
 
 def write_outputs(done: list[tuple[PretrainingRun, Path, dict]]) -> model_jobs.Outputs:
@@ -123,9 +125,10 @@ def write_outputs(done: list[tuple[PretrainingRun, Path, dict]]) -> model_jobs.O
             log = result["log"]
             final = find_pretrained(run.operator, run.size, run.seed)
             publish_model(run, log, folder / "model", log[-1]["step"], models / final.relative_to(PRETRAINED), final)
-            for step, part in run.saved_models.items():
+            # `name` is such as intermediate_models/step-100
+            for step, name in run.saved_models.items():
                 final = find_model_after(run.operator, run.size, run.seed, step)
-                publish_model(run, log, folder / part, step, earlier / final.relative_to(INTERMEDIATE_MODELS), final)
+                publish_model(run, log, folder / name, step, earlier / final.relative_to(INTERMEDIATE_MODELS), final)
             rows += make_observations(run, log)
     return rows, {}
 

@@ -22,7 +22,7 @@ LOSSES = observations.find_file("pretraining")
 
 
 def main(settings: Settings, operator: str | None = None, size: str | None = None, seed: str | None = None) -> None:
-    """Verifies the first run of the plan that has this operator, size and seed; `None` is any.
+    """Trains the first run with this operator, size and seed (`None` is any) again, and prints whether all is equal.
 
     Raises:
         FileNotFoundError: data/tokens or a file of the recorded run is missing.
@@ -40,6 +40,7 @@ def main(settings: Settings, operator: str | None = None, size: str | None = Non
             sys.exit(f"{weights}: different")
         losses = folder / LOSSES.name
         observations.write(losses, make_observations(run, result["log"]))
+        # observations of the new training that the recorded run does not have
         new_rows = set(losses.read_text().splitlines()) - set(LOSSES.read_text().splitlines())
     if new_rows:
         sys.exit(f"{LOSSES}: different: {min(new_rows)}")
