@@ -24,13 +24,13 @@ def draw_batches(lengths: Sequence[int], size: int, seed: int) -> Iterator[np.nd
     generator = np.random.default_rng(seed)
     order = generator.permutation(len(lengths))
     tokens = np.array(lengths)
-    epoch = []
-    # Only pools are sorted: sorting the whole epoch would give the same batches in every epoch.
+    batches = []
+    # Only pools of POOL = 32 batches are sorted: sorting the whole epoch would give the same batches in every epoch.
     for pool in _cut_indices(order, POOL * size):
         by_length = np.argsort(tokens[pool], kind="stable")
-        epoch += _cut_indices(pool[by_length], size)
-    for place in generator.permutation(len(epoch)):
-        yield epoch[place]
+        batches += _cut_indices(pool[by_length], size)
+    for number in generator.permutation(len(batches)):
+        yield batches[number]
 
 
 def sort_into_batches(lengths: Sequence[int], size: int) -> list[np.ndarray]:
@@ -51,7 +51,8 @@ def pad_sequences(sequences: Sequence[np.ndarray], indices: np.ndarray) -> Tenso
     lengths = np.array([len(row) for row in rows])
     longest = lengths.max()
     batch = np.zeros((len(rows), longest), dtype=np.int64)
-    # One assignment for all rows takes a ninth of the time of `torch.nn.utils.rnn.pad_sequence`.
+    # Boolean [batch, longest], false at padding. One assignment for all rows takes a ninth of the time of
+    # `torch.nn.utils.rnn.pad_sequence`.
     inside = np.arange(longest) < lengths[:, None]
     batch[inside] = np.concatenate(rows)
     return torch.from_numpy(batch).to(find_device())

@@ -23,12 +23,12 @@ def save(
     path: Path,
     model: nn.Module,
     adamw: AdamW,
-    run: dict,
+    settings: dict,
     progress: dict,
 ) -> None:
     """Replaces the file of a checkpoint; OSError if the file cannot be written, as on a full disk.
 
-    `run` are the settings that decide the result, `progress` the progress and the log.
+    `settings` decide the result of the run; `progress` has the step and the log.
     """
     tensors = {}
     for name, parameter in model.named_parameters():
@@ -36,7 +36,7 @@ def save(
         tensors[f"parameter.{name}"] = parameter.detach().contiguous()
         for key, value in adamw.state[parameter].items():
             tensors[f"optimiser.{name}.{key}"] = value.contiguous()
-    state = {"run": json.dumps(run), "progress": json.dumps(progress)}
+    state = {"run": json.dumps(settings), "progress": json.dumps(progress)}
     metadata = {**state, "sha256": _compute_digest(tensors, state)}
     with make_temporary_sibling(path) as temporary:
         try:
@@ -50,7 +50,7 @@ def load(
     path: Path,
     model: nn.Module,
     adamw: AdamW,
-    run: dict,
+    settings: dict,
 ) -> dict | None:
     """Restores model and optimiser from an existing file.
 
@@ -58,11 +58,11 @@ def load(
         The saved progress; None for a damaged file, which is reported on the terminal.
 
     Raises:
-        ValueError: The checkpoint belongs to a run with other settings than `run`; the message lists the differences.
+        ValueError: The checkpoint belongs to a run with other settings; the message lists the differences.
     """
     try:
         tensors, state = _read_checkpoint(path)
-        _require_equal_settings(path, json.loads(state["run"]), run)
+        _require_equal_settings(path, json.loads(state["run"]), settings)
         _restore_state(model, adamw, tensors)
         return json.loads(state["progress"])
     except (SafetensorError, KeyError) as error:
@@ -71,7 +71,7 @@ def load(
 
 
 def _read_checkpoint(path: Path) -> tuple[dict[str, Tensor], dict[str, str]]:
-    """Reads tensors and state; KeyError if the content is not the saved content."""
+    """Reads the tensors and the JSON texts `run` and `progress`; KeyError if the SHA-256 is another or missing."""
     with safe_open(path, framework="pt") as file:
         state = file.metadata() or {}
         tensors = {key: file.get_tensor(key) for key in file.keys()}  # noqa: SIM118
@@ -81,6 +81,7 @@ def _read_checkpoint(path: Path) -> tuple[dict[str, Tensor], dict[str, str]]:
 
 
 def _compute_digest(tensors: dict[str, Tensor], state: dict[str, str]) -> str:
+    """Computes the SHA-256 of the content of a checkpoint: the texts `state` and all tensors by name."""
     text = json.dumps(state, sort_keys=True)
     hashed = hashlib.sha256(text.encode())
     # One tensor at a time, because the bytes of all tensors would double the memory.
@@ -93,9 +94,11 @@ def _compute_digest(tensors: dict[str, Tensor], state: dict[str, str]) -> str:
     return hashed.hexdigest()
 
 
-def _require_equal_settings(path: Path, saved: dict, run: dict) -> None:
-    there, here = list_values(saved), list_values(run)
+def _require_equal_settings(path: Path, saved: dict, settings: dict) -> None:
+    # by dotted key, such as "training.batch_size"
+    there, here = list_values(saved), list_values(settings)
     lines = []
+    # every key once, in order
     for key in dict.fromkeys([*here, *there]):
         if there.get(key) != here.get(key):
             lines.append(f"  {key}: {there.get(key)} there, {here.get(key)} here")
@@ -123,6 +126,6 @@ def _restore_state(model: nn.Module, adamw: AdamW, tensors: dict[str, Tensor]) -
 
 def clear_temporary_files(folder: Path) -> None:
     """Deletes temporary files that a killed process left in the folder of a job whose lock the caller holds."""
-    # The names of these files begin with a dot. Nobody is writing the files.
+    # The names of these files begin with a dot. Because of the lock, no other process is writing the files.
     for temporary in (*folder.glob(".*"), *folder.glob("intermediate_models/.*")):
         delete_path(temporary)

@@ -34,7 +34,7 @@ def join() -> None:
                 f"LOCAL_RANK is {local_rank}, but there are {gpus} GPUs; run `torchrun --nproc-per-node {gpus}`"
             )
         torch.cuda.set_device(local_rank)
-    # the library waits for half an hour and says nothing
+    # a line before `init_process_group`, which waits for up to half an hour and prints nothing
     print(f"process {find_rank()} of {count_processes()} (RANK, WORLD_SIZE) waits for the other processes", flush=True)
     try:
         distributed.init_process_group(backend)
@@ -74,13 +74,14 @@ def sum_on_all(values: Tensor) -> Tensor:
 
 def sum_on_first(value: float) -> float:
     """Returns the sum of `value` over all processes in the first process, and 0 in every other process."""
-    # The zeros keep a sum that is passed again, after each process has added more, from being counted once per process.
+    # Callers add to the result, and pass the new value to a later call. If every process held the total, the later call
+    # would count the total once per process.
     total = sum_on_all(torch.tensor(value, dtype=torch.float64)).item()
     return total if find_rank() == 0 else 0.0
 
 
 def require_equal(value: int, name: str) -> None:
-    """Raises ValueError, with `name`, unless all processes have read the same `value` in data/jobs."""
+    """Raises ValueError unless all processes have read the same `value` in data/jobs; `name` says of what."""
     if count_processes() == 1:
         return
     values = [None] * count_processes()

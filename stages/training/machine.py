@@ -59,6 +59,7 @@ def reuse_memory() -> None:
         return
     library = ctypes.CDLL(None)
     if hasattr(library, "mallopt"):
+        # each constant is a pair: number of the option, value
         for option, value in (M_MMAP_MAX, M_TRIM_THRESHOLD, M_TOP_PAD):
             library.mallopt(option, value)
 
@@ -69,24 +70,24 @@ def _fix_kernels() -> None:
     os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")
     # With `warn_only`, kernels of attention would add gradients in varying order.
     torch.use_deterministic_algorithms(True)
-    # No computation here reads memory before it is written.
+    # Deterministic algorithms also fill new memory, for code that reads before it writes; no code here does.
     torch.utils.deterministic.fill_uninitialized_memory = False
-    # PyTorch then takes FlashAttention, or the memory-efficient kernel where a mask or float32 forbids that. With
-    # cuDNN's kernels, the choice would also depend on strides and versions, and so on the operator.
+    # Without cuDNN's kernels, PyTorch takes FlashAttention, or the memory-efficient kernel if a mask or float32 forbids
+    # FlashAttention. With cuDNN's, the choice would also depend on strides and versions, and so on the operator.
     torch.backends.cuda.enable_cudnn_sdp(False)
 
 
 def measure_peak(precision: str) -> float:
     """Measures the device's highest rate of matrix products in `precision`, in floating-point operations per second.
 
-    The speed of training is reported as a share of this rate, a burst of a second. Square matrices of growing size are
-    multiplied, PRODUCTS times each, and the fastest product counts; the sizes end once a product takes more than ENOUGH
-    seconds.
+    The speed of training is reported as a share of this rate. Square matrices of growing size are multiplied, PRODUCTS
+    times each, and the fastest product counts; the sizes end once a product takes more than ENOUGH seconds.
     """
     # Random numbers, because a GPU multiplies zeros and ones some ten per cent faster: fewer of its bits switch.
     generator = torch.Generator(find_device()).manual_seed(0)
     dtype = getattr(torch, precision)
-    # For a second, an H100 sustained 686 of 781 TFLOP/s in bfloat16 (reports/examples/h100/peaks.csv).
+    # The rate holds for short bursts: an H100 that reached 781 TFLOP/s in bfloat16 sustained 686 for a second
+    # (reports/examples/h100/peaks.csv).
     rate = 0.0
     for side in SIDES[find_device().type]:
         A, B = torch.randn(2, side, side, device=find_device(), generator=generator).to(dtype)

@@ -34,7 +34,8 @@ def derive_seed(seed: int, purpose: int, step: int = 0) -> int:
 def seed_torch(seed: int, purpose: int, step: int = 0) -> None:
     """Seeds PyTorch's global generators for a step of a run, which can then be repeated without the steps before."""
     derived = derive_seed(seed, purpose, step)
-    # On a CPU, `torch.manual_seed` takes 1.3 ms for generators that are not there, a twelfth of a small model's step.
+    # Without a GPU, `torch.manual_seed` would waste 1.3 ms on generators of missing devices, a twelfth of the time of a
+    # small model's step.
     if has_gpu():
         torch.manual_seed(derived)
     else:
@@ -49,15 +50,18 @@ def build_optimiser(
 ) -> torch.optim.AdamW:
     """Builds fused AdamW, without weight decay on biases and LayerNorm (as the released code of Courtois et al.).
 
-    All other parameters decay, also the operators' own: the matrix S of pairwise, as in that code, and diagonals. Where
-    an operator has a `score_rate`, the parameters in its `scores_alone` learn at that multiple of the rate. The rate is
-    0 until `apply_gradients`.
+    All other parameters decay, also the operators' own: the matrix S of pairwise, as in that code, and diagonals. The
+    parameters of an operator that only scores depend on learn at the operator's `score_rate`, a multiple of the rate.
+    The rate is 0 until `apply_gradients`.
     """
+    # parameter -> multiple of the rate, if not 1
     multiples = {}
     for module in model.modules():
         if isinstance(module, SelfAttention) and module.score_rate is not None:
+            # names of the parameters that only scores depend on, such as S
             for name in module.scores_alone:
                 multiples[getattr(module, name)] = module.score_rate
+    # (weight decay, multiple) -> parameter group of PyTorch
     groups = {}
     for name, parameter in model.named_parameters():
         exempt = name.endswith("bias") or "LayerNorm" in name
@@ -124,7 +128,7 @@ def apply_gradients(
     norm = nn.utils.clip_grad_norm_(model.parameters(), clipping)
     for group in adamw.param_groups:
         group["lr"] = rate * group["multiple"]
-    # The fused kernel skips the update where this is 1, as after an overflow of PyTorch's GradScaler.
+    # Fused AdamW skips the update if `found_inf` is 1; PyTorch's GradScaler uses this attribute after an overflow.
     adamw.found_inf = (~norm.isfinite()).float()
     adamw.step()
     adamw.zero_grad(set_to_none=True)
@@ -149,7 +153,7 @@ class UnreadLosses:
         """Returns the pair [loss, norm of the gradient] of every update added since the last call, in order.
 
         Raises:
-            ValueError: A norm is not finite. The message names the first such update.
+            ValueError: A norm is not finite. The message describes the first update with such a norm.
         """
         if not self._unread:
             return []
@@ -158,13 +162,14 @@ class UnreadLosses:
         # A GPU is read once for many updates, because each read makes the GPU wait.
         pairs = torch.stack(values).tolist()
         for step, (loss, norm) in zip(steps, pairs, strict=True):
+            # asked here, too, because `describe` takes time
             if not math.isfinite(norm):
                 require_finite_gradient(norm, self._describe(step, loss))
         return pairs
 
 
 def require_finite_gradient(norm: float, where: str) -> None:
-    """Raises ValueError, with the name `where` of the update, if the norm of a gradient is not finite."""
+    """Raises ValueError if the norm of a gradient is not finite; `where` names the update in the message."""
     if not math.isfinite(norm):
         raise ValueError(
             f"{where}, gradient norm {norm}: the run has diverged; lower the learning rate, lengthen the warm-up, or "
